@@ -1,0 +1,34 @@
+# make demo   an example, from nothing
+# make test   everything that must hold before a change lands, from nothing
+# Both make the virtual environment in .venv and see to Java first. Python: make test PYTHON=python3.12
+
+PYTHON ?= python3
+BIN := .venv/bin
+CORES ?= 2
+
+.PHONY: help demo test check format clean
+
+help:
+	@sed -n 's/^# //p' Makefile
+
+demo: .venv/ready
+	@$(BIN)/python examples/01_first_window.py
+
+test: .venv/ready check
+	$(BIN)/python -m pytest -q -n $(CORES) --cov --cov-report=term --cov-fail-under=95
+
+check: .venv/ready
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: .venv/ready
+	$(BIN)/ruff format
+	$(BIN)/ruff check --fix
+
+.venv/ready: requirements.txt pyproject.toml tools/setup.sh
+	@PYTHON=$(PYTHON) bash tools/setup.sh
+
+clean:
+	rm -rf .venv .mypy_cache .ruff_cache .hypothesis .coverage build dist
