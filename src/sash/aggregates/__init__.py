@@ -1,0 +1,88 @@
+"""WHAT is computed: every built-in aggregate, reached as `sash.agg`.
+
+Each name is a function that takes the columns and returns an `Aggregate`; called without columns it returns one that is
+not bound to any yet. `BUILT_IN` holds all of them by name.
+
+    sum_like         count sum product sum_of_squares
+    means            mean geometric_mean weighted_mean
+    moments          variance var_pop stddev stddev_pop skewness kurtosis
+    joint_moments    covariance correlation
+    max_like         max min spread max_count min_count arg_max arg_min any all
+    ends             first last first_n last_n top_k bottom_k
+    collect_like     collect collect_distinct concat count_distinct mode
+    median_like      median quantile nth_smallest
+    sketches         approx_count_distinct approx_quantile
+    item_sketches    frequency may_contain
+
+>>> BUILT_IN["arg_max"]("load", "plug").columns
+('load', 'plug')
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+from sash.aggregates.base import Aggregate
+from sash.aggregates.collect_like import collect, collect_distinct, concat, count_distinct, mode
+from sash.aggregates.ends import bottom_k, first, first_n, last, last_n, top_k
+from sash.aggregates.item_sketches import frequency, may_contain
+from sash.aggregates.joint_moments import correlation, covariance
+from sash.aggregates.max_like import all, any, arg_max, arg_min, max, max_count, min, min_count, spread
+from sash.aggregates.means import geometric_mean, mean, weighted_mean
+from sash.aggregates.median_like import median, nth_smallest, quantile
+from sash.aggregates.moments import kurtosis, skewness, stddev, stddev_pop, var_pop, variance
+from sash.aggregates.sketches import approx_count_distinct, approx_quantile
+from sash.aggregates.sum_like import count, product, sum, sum_of_squares
+
+__all__ = [
+    "BUILT_IN",
+    "all",
+    "any",
+    "approx_count_distinct",
+    "approx_quantile",
+    "arg_max",
+    "arg_min",
+    "bottom_k",
+    "collect",
+    "collect_distinct",
+    "concat",
+    "correlation",
+    "count",
+    "count_distinct",
+    "covariance",
+    "first",
+    "first_n",
+    "frequency",
+    "geometric_mean",
+    "kurtosis",
+    "last",
+    "last_n",
+    "max",
+    "max_count",
+    "may_contain",
+    "mean",
+    "median",
+    "min",
+    "min_count",
+    "mode",
+    "nth_smallest",
+    "product",
+    "quantile",
+    "skewness",
+    "spread",
+    "stddev",
+    "stddev_pop",
+    "sum",
+    "sum_of_squares",
+    "top_k",
+    "var_pop",
+    "variance",
+    "weighted_mean",
+]
+
+BUILT_IN: Mapping[str, Callable[..., Aggregate[Any]]] = MappingProxyType(
+    {name: globals()[name] for name in __all__ if name != "BUILT_IN"}
+)
+"""Every built-in aggregate's function by its name."""

@@ -1,0 +1,94 @@
+"""Exact totals of 64-bit integers: the partials of sum, sum_of_squares and mean over columns of integers.
+
+Each integer is split into its high part and its low 32 bits, which are added apart. Neither sum can leave 64 bits in
+fewer than 2**31 rows, so that an overflow can be found at the end, in `lower`, by the same code in CPython and in Numba,
+and so that subtraction undoes addition whatever has happened in between.
+
+    value = high · 2³² + low     high: bits 32 to 63, signed     low: bits 0 to 31, carries gather above them
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+Total: TypeAlias = tuple[int, int]
+"""The sum of the high parts, and the sum of the low parts."""
+CountedTotal: TypeAlias = tuple[int, int, int]
+"""A total, and how many values are in it."""
+
+ZERO: Total = (0, 0)
+ZERO_COUNTED: CountedTotal = (0, 0, 0)
+
+LOW_BITS = 0xFFFF_FFFF
+TWO_TO_32 = 4294967296.0
+HIGH_LIMIT = 1 << 31
+"""A total fits in 64 bits if its high part, carries included, is in [-HIGH_LIMIT, HIGH_LIMIT)."""
+LARGEST_ROOT = 3037000499
+"""The largest integer whose square fits in 64 bits."""
+
+
+def split(value: int) -> Total:
+    """Return the total of one integer.
+
+    >>> split(-1), split(2**40 + 7)
+    ((-1, 4294967295), (256, 7))
+    """
+    return int(value) >> 32, int(value) & LOW_BITS
+
+
+def split_square(value: int) -> Total:
+    """Return the total of one integer's square; one that needs more than 64 bits is marked as an overflow.
+
+    >>> split_square(-3), split_square(2**62)
+    ((0, 9), (2147483648, 0))
+    """
+    if value > LARGEST_ROOT or value < -LARGEST_ROOT:  # no other row makes up for it: squares are never negative
+        return HIGH_LIMIT, 0
+    return split(int(value) * int(value))
+
+
+def add(older: Total, newer: Total) -> Total:
+    """Return the total of both."""
+    return older[0] + newer[0], older[1] + newer[1]
+
+
+def subtract(whole: Total, older: Total) -> Total:
+    """Return the total without that of the older values."""
+    return whole[0] - older[0], whole[1] - older[1]
+
+
+def join(total: Total) -> int:
+    """Return a total as one integer, or raise if it needs more than 64 bits.
+
+    >>> join(add(split(-(2**63)), split(5)))
+    -9223372036854775803
+    """
+    high = total[0] + (total[1] >> 32)
+    if high < -HIGH_LIMIT or high >= HIGH_LIMIT:
+        raise OverflowError("The integers of a window add up to more than 64 bits: cast the column to float64.")
+    return (high << 32) | (total[1] & LOW_BITS)
+
+
+def split_and_count(value: int) -> CountedTotal:
+    """Return the total of one integer, counted."""
+    return int(value) >> 32, int(value) & LOW_BITS, 1
+
+
+def add_counted(older: CountedTotal, newer: CountedTotal) -> CountedTotal:
+    """Return the counted total of both."""
+    return older[0] + newer[0], older[1] + newer[1], older[2] + newer[2]
+
+
+def subtract_counted(whole: CountedTotal, older: CountedTotal) -> CountedTotal:
+    """Return the counted total without that of the older values."""
+    return whole[0] - older[0], whole[1] - older[1], whole[2] - older[2]
+
+
+def divide(total: CountedTotal) -> float:
+    """Return the mean, rounded no sooner than here.
+
+    >>> divide(add_counted(split_and_count(2**62), split_and_count(2**62 + 2**12)))
+    4.61168601842739e+18
+    """
+    high = total[0] + (total[1] >> 32)
+    return (high * TWO_TO_32 + (total[1] & LOW_BITS)) / total[2]

@@ -1,0 +1,113 @@
+"""Moments of two columns together: covariance, correlation.
+
+Pébay. Formulas for robust, one-pass parallel computation of covariances and arbitrary-order statistical moments.
+Sandia report SAND2008-6212, 2008.
+
+They merge as the moments of one column do (see `moments`): through the distances between the means of both partials, which
+is stable, and commutative but for rounding. None has an inverse. An infinity makes the result NaN, whatever its place.
+
+    older: n, x̄, ȳ, Σ(x - x̄)(y - ȳ)         newer: n, x̄, ȳ, Σ(x - x̄)(y - ȳ)
+    both:  Σ(x - x̄)(y - ȳ) = older.Σ + newer.Σ + x distance · y distance · older.n · newer.n / n
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, TypeAlias
+
+from sash.aggregates.base import Aggregate
+from sash.aggregates.binding import over
+from sash.aggregates.moments import merge_spread, no_distance
+from sash.aggregates.sum_like import as_float
+
+Joint: TypeAlias = tuple[int, float, float, float]
+"""n, x̄, ȳ, Σ(x - x̄)(y - ȳ)."""
+Linear: TypeAlias = tuple[int, float, float, float, float, float]
+"""A Joint, then Σ(x - x̄)² and Σ(y - ȳ)²."""
+
+
+def covariance(x: str | None = None, y: str | None = None) -> Aggregate[Joint]:
+    """Take the sample covariance of two columns; null for fewer than two rows.
+
+    >>> cov = covariance()
+    >>> cov.lower(cov.combine(cov.lift(1, 10), cov.lift(3, 20)))
+    10.0
+    """
+    aggregate = Aggregate(
+        name="covariance",
+        lift=lift_joint,
+        combine=merge_joint,
+        lower=lower_joint,
+        inputs=2,
+        commutative=True,
+        at_least=2,
+    )
+    return over(aggregate, x, y)
+
+
+def correlation(x: str | None = None, y: str | None = None) -> Aggregate[Linear]:
+    """Take Pearson's correlation of two columns: NaN where one of them is constant, null for fewer than two rows.
+
+    >>> corr = correlation()
+    >>> round(corr.lower(corr.combine(corr.lift(1, 30), corr.lift(3, 20))), 12)
+    -1.0
+    """
+    aggregate = Aggregate(
+        name="correlation",
+        lift=lift_linear,
+        combine=merge_linear,
+        lower=lower_linear,
+        inputs=2,
+        commutative=True,
+        at_least=2,
+    )
+    return over(aggregate, x, y)
+
+
+def lift_joint(x_value: Any, y_value: Any) -> Joint:
+    """Return the joint moments of one row."""
+    x, y = as_float(x_value), as_float(y_value)
+    return 1, x, y, no_distance(x) + no_distance(y)
+
+
+def merge_joint(older: Joint, newer: Joint) -> Joint:
+    """Merge the mixed second moment (Pébay)."""
+    n = older[0] + newer[0]
+    share = newer[0] / n
+    x_distance, y_distance = newer[1] - older[1], newer[2] - older[2]
+    return (
+        n,
+        older[1] + x_distance * share,
+        older[2] + y_distance * share,
+        older[3] + newer[3] + x_distance * y_distance * older[0] * share,
+    )
+
+
+def lower_joint(moments: Joint) -> float:
+    """Return Σ(x - x̄)(y - ȳ) / (n - 1)."""
+    return moments[3] / (moments[0] - 1)
+
+
+def lift_linear(x_value: Any, y_value: Any) -> Linear:
+    """Return the joint moments of one row, and both second moments."""
+    x, y = as_float(x_value), as_float(y_value)
+    return 1, x, y, no_distance(x) + no_distance(y), no_distance(x), no_distance(y)
+
+
+def merge_linear(older: Linear, newer: Linear) -> Linear:
+    """Merge the joint moments and both second moments."""
+    n, x_mean, y_mean, together = merge_joint(
+        (older[0], older[1], older[2], older[3]), (newer[0], newer[1], newer[2], newer[3])
+    )
+    x_m2 = merge_spread((older[0], older[1], older[4]), (newer[0], newer[1], newer[4]))[2]
+    y_m2 = merge_spread((older[0], older[2], older[5]), (newer[0], newer[2], newer[5]))[2]
+    return n, x_mean, y_mean, together, x_m2, y_m2
+
+
+def lower_linear(moments: Linear) -> float:
+    """Return Σ(x - x̄)(y - ȳ) / √(m2 of x · m2 of y), kept inside [-1, 1] against rounding."""
+    scale = math.sqrt(moments[4]) * math.sqrt(moments[5])
+    if scale == 0.0:
+        return math.nan
+    ratio = moments[3] / scale
+    return math.copysign(1.0, ratio) if abs(ratio) > 1.0 else ratio
