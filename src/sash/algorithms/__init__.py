@@ -1,0 +1,84 @@
+"""HOW slices are combined over a window: every algorithm of the papers, in a module under the paper's name.
+
+`ALGORITHMS` is the registry: what is listed there is in the catalogue, in the choice and in the tests.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sash.aggregates.base import Aggregate
+from sash.algorithms.b_int import BInt
+from sash.algorithms.base import About, Algorithm, SharedAlgorithm, fits, refuse_what_cannot_work
+from sash.algorithms.daba import DABA
+from sash.algorithms.fiba import FiBA
+from sash.algorithms.flatfat import FlatFAT
+from sash.algorithms.flatfit import FlatFIT
+from sash.algorithms.order_statistics_tree import OrderStatisticsTree
+from sash.algorithms.reactive_aggregator import FifoReactiveAggregator, ReactiveAggregator
+from sash.algorithms.recalculate import Recalculate
+from sash.algorithms.slickdeque import SlickDequeInvertible, SlickDequeSelective
+from sash.algorithms.slideside import SlideSideInvertible, SlideSideNonInvertible
+from sash.algorithms.subtract_on_evict import SubtractOnEvict
+from sash.algorithms.two_stacks import TwoStacks
+
+ALGORITHMS: tuple[type[Algorithm[Any]], ...] = (
+    Recalculate,
+    SubtractOnEvict,
+    OrderStatisticsTree,
+    FlatFAT,
+    ReactiveAggregator,
+    FifoReactiveAggregator,
+    TwoStacks,
+    DABA,
+    BInt,
+    FlatFIT,
+    SlickDequeInvertible,
+    SlickDequeSelective,
+    SlideSideInvertible,
+    SlideSideNonInvertible,
+    FiBA,
+)
+
+
+def find_algorithm(name: str, aggregate: Aggregate[Any]) -> type[Algorithm[Any]]:
+    """Return the algorithm of that name, in the first of its forms that fits the aggregate.
+
+    >>> from sash import agg
+    >>> find_algorithm("slickdeque", agg.max()).__name__
+    'SlickDequeSelective'
+    """
+    forms = [algorithm for algorithm in ALGORITHMS if algorithm.about.name == name]
+    if not forms:
+        names = ", ".join(dict.fromkeys(algorithm.about.name for algorithm in ALGORITHMS))
+        message = f'There is no algorithm "{name}": choose from {names}, or leave algorithm="auto".'
+        raise ValueError(message)
+    for form in forms:
+        if fits(form.about, aggregate):
+            return form
+    refuse_what_cannot_work(forms[-1].about, aggregate)
+    raise AssertionError
+
+
+__all__ = [
+    "ALGORITHMS",
+    "DABA",
+    "About",
+    "Algorithm",
+    "BInt",
+    "FiBA",
+    "FifoReactiveAggregator",
+    "FlatFAT",
+    "FlatFIT",
+    "OrderStatisticsTree",
+    "ReactiveAggregator",
+    "Recalculate",
+    "SharedAlgorithm",
+    "SlickDequeInvertible",
+    "SlickDequeSelective",
+    "SlideSideInvertible",
+    "SlideSideNonInvertible",
+    "SubtractOnEvict",
+    "TwoStacks",
+    "find_algorithm",
+]

@@ -1,0 +1,42 @@
+"""The catalogue: what every algorithm needs and costs, as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sash.algorithms import ALGORITHMS
+from sash.algorithms.base import About
+
+HEADINGS: dict[str, Callable[[About], str]] = {
+    "algorithm": lambda about: f"`{about.name}`",
+    "form": lambda about: about.title,
+    "order": lambda about: about.order,
+    "laws needed": lambda about: about.needs or "—",
+    "ranges": lambda about: about.ranges,
+    "amortised": lambda about: about.amortised,
+    "worst": lambda about: about.worst,
+    "q ranges": lambda about: about.amortised_many or "—",
+    "space": lambda about: about.space,
+    "paper": lambda about: about.paper,
+}
+
+
+class Catalogue(tuple[About, ...]):
+    """All algorithms; printed, it is a Markdown table."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        rows = [list(HEADINGS), ["---"] * len(HEADINGS)]
+        rows += [[show(about) for show in HEADINGS.values()] for about in self]
+        return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+def catalogue() -> Catalogue:
+    """Return every algorithm with the order and laws it needs, and its costs for a slide, in calls of combine.
+
+    >>> import sash
+    >>> [about.name for about in sash.catalogue() if about.needs == "selective"]
+    ['slickdeque']
+    """
+    return Catalogue(algorithm.about for algorithm in ALGORITHMS)

@@ -1,0 +1,236 @@
+"""FlatFAT: the flat fixed-sized aggregator, a complete binary tree of partials in one array.
+
+Tangwongsan, Hirzel, Schneider, Wu. General Incremental Sliding-Window Aggregation. PVLDB 8(7), 2015, section 4.
+Shein, Chrysanthis, Labrinidis. FlatFIT. SSDBM 2017, section 2.2, for several ranges from one tree.
+
+Order: first in, first out. Laws: associative.
+insert log2 n combines; evict none; query of any range at most 2 log2 n - 1. Growing copies and combines nothing.
+new n - 1; update of m places m(1 + ⌈log2(n/m)⌉); prefix and suffix log2 n; aggregate none. Space: 2n.
+
+    Six elements d…i at the positions begin = 3 to end - 1 = 8, in a tree with capacity n = 8:
+
+                        1                             root
+              2                   3                   parent of v at v / 2
+         4         5         6         7              children of v at 2v and 2v + 1
+      8    9    10   11   12   13   14   15           leaf of slot s at n + s
+     [i]  [ ]   [ ]  [d]  [e]  [f]  [g]  [h]          slot of position p at p mod n
+
+    The buffer is inverted: d…i is suffix(slot of d) ⊕ prefix(slot of i) = (d ⊕ T(3)) ⊕ i.
+
+Invariants:
+  1. end - begin ≤ capacity, a power of two
+  2. T(v) = T(left(v)) ⊕ T(right(v)), the paper's (4.1), for every node v whose leaves are all in the window;
+     a query reads no others
+  3. a node with nothing ever written below it is read by nobody: x ⊕ ⊥ = x while the first lap fills the leaves
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import reduce
+from typing import Any
+
+from sash.aggregates.base import Aggregate, P
+from sash.algorithms.base import About, Algorithm, Array, SharedAlgorithm, alike
+
+
+class FlatTree(Algorithm[P]):
+    """The paper's tree: its numbering, and the walks from a leaf to the root. The places of leaves count from 0."""
+
+    tree: Array[P]
+    capacity: int
+
+    def __init__(self, aggregate: Aggregate[P], ranges: tuple[int, ...] = ()) -> None:
+        super().__init__(aggregate, ranges)
+        self._allocate(1 << (max(ranges, default=8) - 1).bit_length())
+
+    def aggregate(self) -> P:
+        """Return a[0] ⊕ … ⊕ a[n - 1]: no combine."""
+        return self.tree[1]
+
+    def prefix(self, place: int) -> P:
+        """Return a[0] ⊕ … ⊕ a[place]: at most log2 n combines (algorithm 3)."""
+        return self._prefix(0, place + 1)
+
+    def suffix(self, place: int) -> P:
+        """Return a[place] ⊕ … ⊕ a[n - 1]: at most log2 n combines."""
+        return self._suffix(place, self.capacity)
+
+    def _leaf(self, position: int) -> int:
+        return self.capacity + (position & (self.capacity - 1))
+
+    def _filled(self, node: int, leaves: int) -> bool:
+        """Tell whether anything is below a node that has so many leaves; if not, it is the paper's ⊥."""
+        raise NotImplementedError
+
+    def _mark(self, node: int, filled: bool) -> None:
+        """Take note of whether anything is below the node, for those that store it."""
+
+    def _refresh(self, node: int, leaves: int) -> None:
+        """Compute a node from its children, which have so many leaves each: T(v) = T(left(v)) ⊕ T(right(v))."""
+        older_filled = self._filled(2 * node, leaves)
+        newer_filled = self._filled(2 * node + 1, leaves)
+        if older_filled and newer_filled:
+            self.tree[node] = self.combine(self.tree[2 * node], self.tree[2 * node + 1])
+        elif older_filled:
+            self.tree[node] = self.tree[2 * node]
+        elif newer_filled:
+            self.tree[node] = self.tree[2 * node + 1]
+        self._mark(node, older_filled or newer_filled)
+
+    def _prefix(self, start: int, stop: int) -> P:
+        """Combine the slots from `start`, a multiple of a power of two ≥ stop - start, to `stop - 1` (algorithm 3).
+
+        Like `_suffix` it steps over the levels that add nothing: testing each level for it took twice the time.
+        """
+        length = stop - start
+        leaves = length & -length
+        length -= leaves
+        total = self.tree[(self.capacity + start + length) // leaves]
+        while length > 0:
+            leaves = length & -length
+            length -= leaves
+            node = (self.capacity + start + length) // leaves
+            filled = self._filled(node, leaves)
+            if filled:
+                total = self.combine(self.tree[node], total)
+        return total
+
+    def _suffix(self, start: int, stop: int) -> P:
+        """Combine the slots from `start` to before `stop`, a multiple of a power of two ≥ stop - start."""
+        length = stop - start
+        leaves = length & -length
+        total = self.tree[(self.capacity + start) // leaves]
+        length -= leaves
+        while length > 0:
+            leaves = length & -length
+            node = (self.capacity + stop - length) // leaves
+            filled = self._filled(node, leaves)
+            if filled:
+                total = self.combine(total, self.tree[node])
+            length -= leaves
+        return total
+
+    def _inverted(self, front: int, back: int) -> P:
+        """Combine from the slot `front` around the end of the array to the slot `back`, which precedes it."""
+        older = self._suffix(front, self.capacity)
+        newer = self._prefix(0, back + 1)
+        return self.combine(older, newer)
+
+    def _allocate(self, capacity: int) -> None:
+        nothing: Any = None
+        self.capacity = capacity
+        self.tree = [nothing] * (2 * capacity)
+
+
+class FlatFAT(FlatTree[P], SharedAlgorithm[P]):
+    """A tree over the slots of a circular buffer, brought up to date with every insert.
+
+    >>> from sash import agg
+    >>> window = FlatFAT(agg.concat())
+    >>> for letter in "abcdef":
+    ...     window.insert(letter)
+    >>> window.evict()
+    >>> window.query(), window.query_last(3)
+    ('bcdef', 'def')
+    """
+
+    about = About(
+        name="flatfat",
+        title="FlatFAT",
+        order="FIFO",
+        ranges="many",
+        amortised="3 log2 n",
+        worst="3 log2 n",
+        amortised_many="(1 + 2q) log2 n",
+        space="2n",
+        paper="FlatFAT (PVLDB 2015)",
+    )
+
+    @classmethod
+    def new(cls, aggregate: Aggregate[P], values: Sequence[P]) -> FlatFAT[P]:
+        """Make a tree over the partials: n - 1 combines for n = a power of two (algorithm 1).
+
+        >>> from sash import agg
+        >>> FlatFAT.new(agg.concat(), "abcdefgh").prefix(6)
+        'abcdefg'
+        """
+        made = cls(aggregate, (len(values),))
+        made.end = len(values)
+        made.update(range(len(values)), values)
+        return made
+
+    def update(self, places: Iterable[int], partials: Iterable[P]) -> None:
+        """Overwrite m different places, each with its partial: at most m(1 + ⌈log2(n/m)⌉) combines (algorithm 2)."""
+        changed = []
+        for place, partial in zip(places, partials, strict=True):
+            self.tree[self.capacity + place] = partial
+            changed.append(self.capacity + place)
+        leaves = 1
+        while changed := sorted({node >> 1 for node in changed if node > 1}):
+            for node in changed:
+                self._refresh(node, leaves)
+            leaves <<= 1
+
+    def insert(self, partial: P) -> None:
+        """Write the leaf and compute its ancestors: at most log2 n combines (algorithm 2 for m = 1)."""
+        if self.end - self.begin == self.capacity:
+            self._resize(2 * self.capacity)
+        node = self._leaf(self.end)
+        self.tree[node] = partial
+        while node > 1:
+            if node & 1 == 0 and self.end < self.capacity:  # in the first lap nothing is right of the newest leaf
+                self.tree[node >> 1] = self.tree[node]
+            else:
+                self.tree[node >> 1] = self.combine(self.tree[node & -2], self.tree[node | 1])
+            node >>= 1
+        self.end += 1
+
+    def evict(self) -> None:
+        """Step over the oldest leaf: no combine, since no query reads a node that is not wholly in the window."""
+        self.begin += 1
+
+    def query_last(self, last: int) -> P:
+        """Combine the fewest nodes that cover the newest `last` leaves: at most 2 log2 n - 1 combines."""
+        oldest = (self.end - last) & (self.capacity - 1)
+        newest = (self.end - 1) & (self.capacity - 1)
+        if newest < oldest:
+            return self._inverted(oldest, newest)
+        return self._between(oldest, newest + 1)
+
+    def _between(self, start: int, stop: int) -> P:
+        """Combine the slots from `start` to `stop - 1`: a suffix and a prefix of neighbouring subtrees."""
+        level = 0
+        while (start ^ stop) >> level > 1:
+            level += 1
+        split = (stop >> level) << level
+        older = self._suffix(start, split)
+        if split == stop:
+            return older
+        newer = self._prefix(split, stop)
+        return self.combine(older, newer)
+
+    def _filled(self, node: int, leaves: int) -> bool:
+        return self.end >= self.capacity or node * leaves < self.capacity + self.end
+
+    def _resize(self, capacity: int) -> None:
+        """Lay the tree twice side by side, so that a position finds its leaf in one of the two: no combine."""
+        while self.capacity < capacity:
+            tree = self.tree[:2]
+            width = 1
+            while width <= self.capacity:
+                tree += 2 * self.tree[width : 2 * width]
+                width *= 2
+            self.tree = tree
+            self.capacity *= 2
+
+    def _check(self) -> None:
+        assert 0 <= self.end - self.begin <= self.capacity
+        assert self.capacity & (self.capacity - 1) == 0
+        assert len(self.tree) == 2 * self.capacity
+        for height in range(self.capacity.bit_length()):
+            leaves = 1 << height
+            for interval in range(-(-self.begin // leaves), self.end // leaves):
+                leaf_numbers = [self._leaf(interval * leaves + i) for i in range(leaves)]
+                below = reduce(self.combine, (self.tree[leaf] for leaf in leaf_numbers))
+                assert alike(self.tree[leaf_numbers[0] >> height], below)
