@@ -1,0 +1,79 @@
+"""Generated modules on disk, so that Numba's own cache can keep the machine code beside them.
+
+A module is named by the fingerprint of all that went into it, so it never changes once written, and processes that start
+together may all write it: each writes a file of its own and renames it into place.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+import tempfile
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numba
+
+PREFIX = "sash_kernel_"
+
+
+def cache_folder() -> Path | None:
+    """Return the first folder that can be written to: $SASH_CACHE_DIR, the user's cache, the temporary one; or None."""
+    versions = f"numba{numba.__version__}-{sys.implementation.cache_tag}"
+    named = os.environ.get("SASH_CACHE_DIR")
+    home = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
+    for candidate in [Path(named)] if named else [home / "sash", Path(tempfile.gettempdir()) / f"sash-{_user()}"]:
+        folder = candidate / versions
+        try:
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            # What is in there is run, so nobody else may have put it there.
+            if candidate.stat().st_uid == _user():
+                with tempfile.TemporaryFile(dir=folder):
+                    return folder
+        except OSError:
+            continue
+    return None
+
+
+def _user() -> int:
+    return os.getuid() if hasattr(os, "getuid") else 0  # on Windows st_uid is 0
+
+
+def find_module(name: str) -> str | None:
+    """Return the text of a module that was written before, if there is one."""
+    folder = cache_folder()
+    if folder is None:
+        return None
+    try:
+        return (folder / f"{PREFIX}{name}.py").read_text(encoding="utf-8")
+    except OSError:
+        return None
+
+
+def load_module(name: str, text: str, names: dict[str, Any]) -> ModuleType:
+    """Write the module if it isn't there, and import it with the given names already defined in it."""
+    module_name = PREFIX + name
+    folder = cache_folder()
+    if folder is None:
+        module = ModuleType(module_name)
+        code = compile(text.replace("cache=True", "cache=False"), f"<{module_name}>", "exec")
+    else:
+        path = folder / f"{module_name}.py"
+        if not path.exists():
+            _write(path, text)
+        spec = importlib.util.spec_from_file_location(module_name, path)
+        assert spec is not None
+        module = importlib.util.module_from_spec(spec)
+        code = compile(text, str(path), "exec")
+    sys.modules[module_name] = module  # Numba finds a cached function's globals through its module's name
+    vars(module).update(names)
+    exec(code, vars(module))  # noqa: S102 — the text is what fuse.py made of Sash's own classes
+    return module
+
+
+def _write(path: Path, text: str) -> None:
+    with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False, encoding="utf-8") as draft:
+        draft.write(text)
+    Path(draft.name).replace(path)

@@ -1,0 +1,352 @@
+"""Fuses a loop, an algorithm and the shape of a partial into one flat body: methods inlined, state in local variables.
+
+    window.insert(lifted(row))          partial_1 = lift(column_0[row])
+                                ──►     self_values_0[self_end & mask] = partial_1
+                                        self_back = partial_1 if self_end == self_flip else combine(self_back, partial_1)
+                                        self_end += 1
+
+Why not call the methods as compiled functions: handing arrays around in a state tuple costs reference counts, five to ten
+times the work itself. Each rewriting rule is one method of `_Frame`; what no rule knows is an error that names the line.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from typing import Any
+
+from sash.kernels.layout import Layout
+from sash.kernels.read import AlgorithmSource, Source
+
+KNOWN_FUNCTIONS = {"min", "max", "abs", "range", "same"}
+KNOWN_EXPRESSIONS = (
+    ast.BinOp, ast.UnaryOp, ast.Compare, ast.BoolOp, ast.IfExp, ast.Constant, ast.Name,
+    ast.operator, ast.unaryop, ast.cmpop, ast.boolop, ast.expr_context,
+)  # fmt: skip
+STORAGE_METHOD = "_resize"
+"""Dropped: a kernel allocates for its largest window before it starts."""
+
+
+class Fuser:
+    """Inlines an algorithm's methods into a loop."""
+
+    def __init__(self, algorithm: AlgorithmSource, layout: Layout, inputs: int) -> None:
+        self.algorithm = algorithm
+        self.layout = layout
+        self.inputs = inputs
+        self._instances = 0
+
+    def fuse(self, loop: Source) -> list[ast.stmt]:
+        """Return the body of the loop with everything inlined."""
+        frame = _Frame(self, loop, receiver="window", renamed={}, result=None)
+        return frame.block(loop.node.body)
+
+    def inline(
+        self, method: Source, arguments: list[ast.expr], call: ast.AST, caller: Source
+    ) -> tuple[list[ast.stmt], str]:
+        """Return the statements of one call and the name that holds what it returns."""
+        number = self.next_instance()
+        receiver, *parameters = method.parameters
+        if len(parameters) != len(arguments):
+            raise caller.error(call, f"{method.node.name} takes {len(parameters)} argument(s), not {len(arguments)}")
+        renamed = {name: f"{name}_{number}" for name in method.assigned}
+        result = f"result_{number}"
+        frame = _Frame(self, method, receiver, renamed, result)
+        bound: list[ast.stmt] = [
+            ast.Assign([ast.Name(renamed[name], ast.Store())], value)
+            for name, value in zip(parameters, arguments, strict=True)
+        ]
+        return bound + frame.block(method.node.body), result
+
+    def next_instance(self) -> int:
+        """Return a number that no other inlined call has."""
+        self._instances += 1
+        return self._instances
+
+
+class _Frame(ast.NodeTransformer):
+    """Rewrites the body of one inlined call."""
+
+    def __init__(
+        self, fuser: Fuser, source: Source, receiver: str, renamed: dict[str, str], result: str | None
+    ) -> None:
+        self.fuser = fuser
+        self.source = source
+        self.receiver = receiver
+        self.renamed = renamed
+        self.result = result
+        self.before: list[ast.stmt] = []
+        """What was inlined out of the expression at hand and must run before it."""
+        self.conditional = 0
+        """How deep in code that may not run at all: nothing can be moved in front of that."""
+
+    # -- statements ------------------------------------------------------------------------------------------------
+
+    def block(self, statements: list[ast.stmt]) -> list[ast.stmt]:
+        """Rewrite statements up to the first return."""
+        out: list[ast.stmt] = []
+        for number, statement in enumerate(statements):
+            if isinstance(statement, ast.If) and _returns(statement):
+                return out + self._branch(statement, statements[number + 1 :])
+            out += self._statement(statement)
+            if isinstance(statement, ast.Return):
+                break
+        return out
+
+    def _branch(self, statement: ast.If, rest: list[ast.stmt]) -> list[ast.stmt]:
+        """Move what follows an `if` that returns into the branches that don't, since inlined code can't return."""
+        test = self._expression(statement.test)
+        before = self._take_before()
+        body = self.block(statement.body + ([] if _always_returns(statement.body) else rest))
+        orelse = self.block(statement.orelse + ([] if _always_returns(statement.orelse) else rest))
+        return [*before, ast.If(test, body or [ast.Pass()], orelse)]
+
+    def _statement(self, statement: ast.stmt) -> list[ast.stmt]:
+        rule = getattr(self, f"_{type(statement).__name__.lower()}", None)
+        if rule is None:
+            raise self.source.error(
+                statement, f"the fuser doesn't know the statement {type(statement).__name__.lower()}"
+            )
+        rewritten: list[ast.stmt] = rule(statement)
+        return self._take_before() + rewritten
+
+    def _return(self, statement: ast.Return) -> list[ast.stmt]:
+        if statement.value is None or self.result is None:
+            return []
+        return [ast.Assign([ast.Name(self.result, ast.Store())], self._expression(statement.value))]
+
+    def _assign(self, statement: ast.Assign) -> list[ast.stmt]:
+        if len(statement.targets) != 1:
+            raise self.source.error(statement, "one target at a time: the fuser doesn't know a = b = …")
+        return self._store(statement.targets[0], self._expression(statement.value))
+
+    def _annassign(self, statement: ast.AnnAssign) -> list[ast.stmt]:
+        if statement.value is None:
+            return []
+        return self._store(statement.target, self._expression(statement.value))
+
+    def _augassign(self, statement: ast.AugAssign) -> list[ast.stmt]:
+        target = ast.parse(ast.unparse(statement.target), mode="eval").body
+        target = ast.copy_location(target, statement.target)
+        ast.fix_missing_locations(target)
+        value = ast.BinOp(self._expression(target), statement.op, self._expression(statement.value))
+        return self._store(statement.target, value)
+
+    def _store(self, target: ast.expr, value: ast.expr) -> list[ast.stmt]:
+        if isinstance(target, ast.Name):
+            return [ast.Assign([ast.Name(self.renamed.get(target.id, target.id), ast.Store())], value)]
+        attribute = self._attribute_of(target.value if isinstance(target, ast.Subscript) else target)
+        if attribute is None:
+            raise self.source.error(target, f"the fuser can't assign to {ast.unparse(target)}")
+        kind = self._kind(attribute, target)
+        if isinstance(target, ast.Attribute):
+            if kind not in ("int", "P"):
+                raise self.source.error(target, f"{kind} {attribute} is replaced as a whole: write its items")
+            return [ast.Assign([ast.Name(f"self_{attribute}", ast.Store())], value)]
+        assert isinstance(target, ast.Subscript)
+        index = self._index(kind, self._expression(target.slice))
+        if not kind.endswith("[P]"):
+            return [ast.Assign([_item(f"self_{attribute}", index, ast.Store())], value)]
+        held = f"held_{self.fuser.next_instance()}"
+        stores: list[ast.stmt] = [ast.Assign([ast.Name(held, ast.Store())], value)]
+        for field, part in enumerate(self.fuser.layout.take_apart(ast.Name(held, ast.Load()))):
+            stores.append(ast.Assign([_item(f"self_{attribute}_{field}", index, ast.Store())], part))
+        return stores
+
+    def _if(self, statement: ast.If) -> list[ast.stmt]:
+        test = self._expression(statement.test)
+        before = self._take_before()
+        body, orelse = self.block(statement.body), self.block(statement.orelse)
+        if not body and not orelse:
+            return before
+        return [*before, ast.If(test, body or [ast.Pass()], orelse)]
+
+    def _while(self, statement: ast.While) -> list[ast.stmt]:
+        self._refuse_return_or_else(statement)
+        self.conditional += 1
+        test = self._expression(statement.test)
+        self.conditional -= 1
+        return [ast.While(test, self.block(statement.body) or [ast.Pass()], [])]
+
+    def _for(self, statement: ast.For) -> list[ast.stmt]:
+        self._refuse_return_or_else(statement)
+        call = statement.iter
+        if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "range"):
+            raise self.source.error(statement, "a for loop may only count: for i in range(…)")
+        if not isinstance(statement.target, ast.Name):
+            raise self.source.error(statement, "a for loop may only count with one name")
+        target = ast.Name(self.renamed.get(statement.target.id, statement.target.id), ast.Store())
+        counted = self._expression(call)
+        before = self._take_before()
+        return [*before, ast.For(target, counted, self.block(statement.body) or [ast.Pass()], [])]
+
+    def _expr(self, statement: ast.Expr) -> list[ast.stmt]:
+        call = statement.value
+        if isinstance(call, ast.Constant):  # a docstring
+            return []
+        if not isinstance(call, ast.Call):
+            raise self.source.error(statement, f"{ast.unparse(call)} does nothing")
+        if isinstance(call.func, ast.Name) and call.func.id == "emit":
+            row, partial = (self._expression(argument) for argument in call.args)
+            lowered = ast.Call(ast.Name("lower", ast.Load()), [partial], [])
+            return [ast.Assign([_item("results", row, ast.Store())], lowered)]
+        if self._attribute_of(call.func) == STORAGE_METHOD:
+            return []
+        self._expression(call)  # inlining moves its statements into self.before
+        return []
+
+    def _delete(self, statement: ast.Delete) -> list[ast.stmt]:
+        for target in statement.targets:
+            attribute = self._attribute_of(target.value) if isinstance(target, ast.Subscript) else None
+            if attribute is None or not self._kind(attribute, target).startswith("Column"):
+                raise self.source.error(statement, "only a position of a column can be deleted")
+        return []
+
+    def _assert(self, _: ast.Assert) -> list[ast.stmt]:
+        return []
+
+    def _pass(self, _: ast.Pass) -> list[ast.stmt]:
+        return []
+
+    def _break(self, _: ast.Break) -> list[ast.stmt]:
+        return [ast.Break()]
+
+    def _continue(self, _: ast.Continue) -> list[ast.stmt]:
+        return [ast.Continue()]
+
+    def _refuse_return_or_else(self, loop: ast.While | ast.For) -> None:
+        if loop.orelse:
+            raise self.source.error(loop, "the fuser doesn't know a loop with else")
+        if self.result is not None and _returns(loop):
+            raise self.source.error(loop, "return inside a loop: leave the loop first, then return")
+
+    # -- expressions -----------------------------------------------------------------------------------------------
+
+    def _expression(self, node: ast.expr) -> ast.expr:
+        rewritten = self.visit(node)
+        assert isinstance(rewritten, ast.expr)
+        return rewritten
+
+    def _take_before(self) -> list[ast.stmt]:
+        before, self.before = self.before, []
+        return before
+
+    def generic_visit(self, node: ast.AST) -> ast.AST:
+        if not isinstance(node, KNOWN_EXPRESSIONS):
+            raise self.source.error(node, f"the fuser doesn't know the expression {ast.unparse(node)}")
+        node_type: Any = type(node)
+        rewritten: ast.AST = node_type(**{name: self._visit_field(value) for name, value in ast.iter_fields(node)})
+        return rewritten
+
+    def _visit_field(self, value: object) -> object:
+        if isinstance(value, list):
+            return [self._visit_field(item) for item in value]
+        return self.visit(value) if isinstance(value, ast.AST) else value
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
+        return self._visit_conditional(node)
+
+    def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
+        return self._visit_conditional(node)
+
+    def _visit_conditional(self, node: ast.expr) -> ast.AST:
+        self.conditional += 1
+        rewritten = self.generic_visit(node)
+        self.conditional -= 1
+        return rewritten
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        if node.id in self.renamed:
+            return ast.Name(self.renamed[node.id], ast.Load())
+        if node.id in self.source.assigned:
+            return ast.Name(node.id, ast.Load())
+        constant = self.source.names.get(node.id)
+        if isinstance(constant, bool | int | float):
+            return ast.Constant(constant)
+        raise self.source.error(node, f"the fuser doesn't know the name {node.id}")
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        attribute = self._attribute_of(node)
+        if attribute is None:
+            raise self.source.error(node, f"the fuser doesn't know {ast.unparse(node)}")
+        kind = self._kind(attribute, node)
+        if kind not in ("int", "P"):
+            raise self.source.error(node, f"{kind} {attribute} is read as a whole: read its items")
+        return ast.Name(f"self_{attribute}", ast.Load())
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
+        attribute = self._attribute_of(node.value)
+        if attribute is None:
+            if isinstance(node.value, ast.Name) and self.receiver == "window":  # the loop's own bounds
+                return _item(node.value.id, self._expression(node.slice), ast.Load())
+            raise self.source.error(node, f"the fuser doesn't know {ast.unparse(node)}")
+        kind = self._kind(attribute, node)
+        index = self._index(kind, self._expression(node.slice))
+        if kind.endswith("[P]"):
+            return self.fuser.layout.build(lambda field: _item(f"self_{attribute}_{field}", index, ast.Load()))
+        return _item(f"self_{attribute}", index, ast.Load())
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        if node.keywords:
+            raise self.source.error(node, "arguments by keyword: give them by position")
+        method = self._attribute_of(node.func)
+        if method is None:
+            return self._call_function(node)
+        arguments = [self._expression(argument) for argument in node.args]
+        if method in ("combine", "inverse"):
+            return ast.Call(ast.Name(method, ast.Load()), arguments, [])
+        if method not in self.fuser.algorithm.methods:
+            raise self.source.error(node, f"{self.fuser.algorithm.name} has no method {method}")
+        if self.conditional:
+            raise self.source.error(node, f"{method} is called where it may not run: assign its result before")
+        statements, result = self.fuser.inline(self.fuser.algorithm.methods[method], arguments, node, self.source)
+        self.before += statements
+        return ast.Name(result, ast.Load())
+
+    def _call_function(self, node: ast.Call) -> ast.expr:
+        name = node.func.id if isinstance(node.func, ast.Name) else ast.unparse(node.func)
+        arguments = [self._expression(argument) for argument in node.args]
+        if name == "lifted" and self.receiver == "window":
+            columns: list[ast.expr] = [_item(f"column_{n}", arguments[0], ast.Load()) for n in range(self.fuser.inputs)]
+            return ast.Call(ast.Name("lift", ast.Load()), columns, [])
+        if name not in KNOWN_FUNCTIONS:
+            raise self.source.error(node, f"the fuser doesn't know the function {name}")
+        return ast.Call(ast.Name(name, ast.Load()), arguments, [])
+
+    # -- state -----------------------------------------------------------------------------------------------------
+
+    def _attribute_of(self, node: ast.expr) -> str | None:
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == self.receiver:
+            return node.attr
+        return None
+
+    def _kind(self, attribute: str, node: ast.AST) -> str:
+        if attribute not in self.fuser.algorithm.state:
+            raise self.source.error(
+                node, f"{self.fuser.algorithm.name} doesn't declare its state {attribute}: annotate it in the class"
+            )
+        return self.fuser.algorithm.state[attribute]
+
+    @staticmethod
+    def _index(kind: str, index: ast.expr) -> ast.expr:
+        """A column is a ring: its places are used again."""
+        if kind.startswith("Column"):
+            return ast.BinOp(index, ast.BitAnd(), ast.Name("mask", ast.Load()))
+        return index
+
+
+def _item(array: str, index: ast.expr, context: ast.expr_context) -> ast.Subscript:
+    return ast.Subscript(ast.Name(array, ast.Load()), index, context)
+
+
+def _returns(node: ast.AST) -> bool:
+    return any(isinstance(inner, ast.Return) for inner in ast.walk(node))
+
+
+def _always_returns(statements: Iterable[ast.stmt]) -> bool:
+    for statement in statements:
+        if isinstance(statement, ast.Return):
+            return True
+        if isinstance(statement, ast.If) and _always_returns(statement.body) and _always_returns(statement.orelse):
+            return True
+    return False

@@ -1,0 +1,209 @@
+"""Kernel: one loop, one algorithm and one aggregate, compiled for columns of given types."""
+
+from __future__ import annotations
+
+import ast
+import json
+from functools import partial
+from pathlib import Path
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sash.aggregates.base import Aggregate
+from sash.algorithms.base import Algorithm
+from sash.kernels.cache import find_module, load_module
+from sash.kernels.functions import CannotCompileError, compile_function, fingerprint
+from sash.kernels.fuse import Fuser
+from sash.kernels.infer import infer_layout
+from sash.kernels.layout import Layout, shape_from
+from sash.kernels.read import AlgorithmSource, read_algorithm, read_function
+
+Columns = tuple[npt.NDArray[Any], ...]
+Loop = Any
+
+
+def read_own_source() -> str:
+    """Return the source of this package, so that no kernel of another version of it is taken from the cache."""
+    return "".join(path.read_text(encoding="utf-8") for path in sorted(Path(__file__).parent.glob("*.py")))
+
+
+OWN_SOURCE = read_own_source()
+
+
+class Kernel:
+    """A compiled loop and what is needed to start it.
+
+    >>> from sash import agg
+    >>> from sash.algorithms import TwoStacks
+    >>> from sash.kernels import loops
+    >>> kernel = Kernel(TwoStacks, agg.max(), ("float64",), loops.slide_rows)
+    >>> import numpy as np
+    >>> results, valid = kernel.slide_rows((np.array([3.0, 1.0, 2.0, 0.0]),), length=2)
+    >>> results.tolist()
+    [3.0, 3.0, 2.0, 2.0]
+    """
+
+    def __init__(
+        self, algorithm: type[Algorithm[Any]], aggregate: Aggregate[Any], inputs: tuple[str, ...], loop: Loop
+    ) -> None:
+        if reason := algorithm.interpreted_only:
+            raise CannotCompileError(reason)
+        if reason := aggregate.interpreted_only:
+            message = f"{aggregate.name} is not compiled: {reason}"
+            raise CannotCompileError(message)
+        self.algorithm = algorithm
+        self.aggregate = aggregate
+        self.inputs = len(inputs)
+        self.source = read_algorithm(algorithm)
+        functions = {
+            name: getattr(aggregate, name)
+            for name in ("lift", "combine", "inverse", "lower")
+            if getattr(aggregate, name) is not None
+        }
+        try:
+            name = fingerprint(OWN_SOURCE, self.source.text, read_text(loop), inputs, *functions.items())
+        except CannotCompileError as error:
+            message = f"{aggregate.name} is not compiled: {error}"
+            raise CannotCompileError(message) from error
+        text = find_module(name)
+        if text is None:
+            layout, result = infer_layout(aggregate, inputs)
+            text = write_kernel(self.source, layout, result, len(inputs), loop)
+        raw = {f"raw_{name}": compile_function(function) for name, function in functions.items()}
+        module = load_module(name, text, raw)
+        described = json.loads(module.LAYOUT)
+        self.layout = Layout(shape_from(described["partial"]))
+        self.result = np.dtype(described["result"])
+        self.run = vars(module)[loop.__name__]
+
+    def slide_rows(self, columns: Columns, length: int) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
+        """Return each row's aggregate over the newest `length` rows, and which rows have one."""
+        rows = len(columns[0])
+        at_least = max(1, self.aggregate.at_least)
+        results = np.zeros(rows, self.result)
+        longest = min(length, rows)
+        self.run(rows, length, at_least, *self.arguments(columns, results, longest))
+        return results, np.minimum(np.arange(1, rows + 1), length) >= at_least
+
+    def slide_between(
+        self, columns: Columns, begins: npt.NDArray[np.int64], ends: npt.NDArray[np.int64]
+    ) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
+        """Return the aggregate of the rows begins[row] … ends[row] - 1 for each row, and which rows have one."""
+        at_least = max(1, self.aggregate.at_least)
+        results = np.zeros(len(begins), self.result)
+        lengths = ends - begins
+        longest = int(lengths.max(initial=0))
+        self.run(len(begins), begins, ends, at_least, *self.arguments(columns, results, longest))
+        return results, lengths >= at_least
+
+    def arguments(self, columns: Columns, results: npt.NDArray[Any], longest: int) -> list[Any]:
+        """Return columns, results and the state of an empty window that has room for `longest` rows."""
+        longest = max(longest, 1)
+        window = self.algorithm(self.aggregate, (longest,))
+        room = 1 << longest.bit_length()  # a power of two above `longest`: SlideSide looks one row behind the window
+        cursors = np.array([getattr(window, name) for name in self.source.attributes("int")], np.int64)
+        state: list[Any] = [cursors]
+        for attribute, kind in self.source.state.items():
+            if kind == "int":
+                continue
+            fields = self.layout.fields if kind.endswith("P]") or kind == "P" else [_plain_type(kind)]
+            if kind == "P":
+                state += [np.zeros(1, field) for field in fields]
+            elif kind.startswith("Column"):
+                state += [np.zeros(room, field) for field in fields]
+            elif kind == "Array[P]":
+                state += [np.zeros(len(getattr(window, attribute)), field) for field in fields]
+            else:
+                state.append(np.array(getattr(window, attribute), fields[0]))
+        return [*columns[: self.inputs], results, room - 1, *state]
+
+
+def write_kernel(algorithm: AlgorithmSource, layout: Layout, result: str, inputs: int, loop: Loop) -> str:
+    """Return the text of the module that holds the fused loop."""
+    source = read_function(loop)
+    body = Fuser(algorithm, layout, inputs).fuse(source)
+    cursors = algorithm.attributes("int")
+    singles = algorithm.attributes("P")
+    opening = [f"self_{name} = cursors[{number}]" for number, name in enumerate(cursors)]
+    closing = [f"cursors[{number}] = self_{name}" for number, name in enumerate(cursors)]
+    for name in singles:
+        opening.append(f"self_{name} = {_text(layout.build(partial(_first, name)))}")
+        parts = layout.take_apart(ast.Name(f"self_{name}", ast.Load()))
+        closing += [f"start_{name}_{field}[0] = {_text(part)}" for field, part in enumerate(parts)]
+    parameters = [name for name in source.parameters if name not in ("window", "lifted", "emit")]
+    parameters += [f"column_{number}" for number in range(inputs)] + ["results", "mask", "cursors"]
+    for attribute, kind in algorithm.state.items():
+        prefix = "start" if kind == "P" else "self"
+        if kind.endswith("P]") or kind == "P":
+            parameters += [f"{prefix}_{attribute}_{field}" for field in range(len(layout.fields))]
+        elif kind != "int":
+            parameters.append(f"self_{attribute}")
+    lines = [*opening, *"\n".join(map(_text, body)).splitlines(), *closing]
+    described = json.dumps({"partial": layout.shape, "result": result})
+    return "\n".join(
+        [
+            f'"""{loop.__name__} of {algorithm.name}: made by sash.kernels, not to be edited."""',
+            "import numpy as np",
+            "from numba import njit",
+            f"LAYOUT = {described!r}",
+            *_cast("lift", [f"x{number}" for number in range(inputs)], layout),
+            *_cast("combine", ["older", "newer"], layout),
+            *(_cast("inverse", ["whole", "older"], layout) if "inverse" in algorithm.text else []),
+            "@njit",
+            "def lower(partial):",
+            "    return raw_lower(partial)",
+            "@njit",
+            "def same(one, other):",
+            f"    return {_same(layout)}",
+            "@njit(cache=True, nogil=True)",
+            f"def {loop.__name__}({', '.join(parameters)}):",
+            *(f"    {line}" for line in lines),
+            "",
+        ]
+    )
+
+
+def read_text(loop: FunctionType) -> str:
+    """Return the source of a loop, for the fingerprint."""
+    return ast.unparse(read_function(loop).node)
+
+
+def _cast(function: str, parameters: list[str], layout: Layout) -> list[str]:
+    """Wrap one of the aggregate's functions so that every field has its column's type."""
+    parts = iter(layout.take_apart(ast.Name("partial", ast.Load())))
+    types = iter(layout.fields)
+    cast = layout.build(lambda _: ast.Call(ast.Name(f"np.{_scalar(next(types))}", ast.Load()), [next(parts)], []))
+    return [
+        "@njit",
+        f"def {function}({', '.join(parameters)}):",
+        f"    partial = raw_{function}({', '.join(parameters)})",
+        f"    return {_text(cast)}",
+    ]
+
+
+def _same(layout: Layout) -> str:
+    ones = layout.take_apart(ast.Name("one", ast.Load()))
+    others = layout.take_apart(ast.Name("other", ast.Load()))
+    return " and ".join(
+        f"({a} == {b} or ({a} != {a} and {b} != {b}))"
+        for a, b in zip(map(_text, ones), map(_text, others), strict=True)
+    )
+
+
+def _first(name: str, field: int) -> ast.expr:
+    return ast.Subscript(ast.Name(f"start_{name}_{field}", ast.Load()), ast.Constant(0), ast.Load())
+
+
+def _scalar(field: str) -> str:
+    return "bool_" if field == "bool" else field
+
+
+def _plain_type(kind: str) -> str:
+    return "bool" if kind == "Array[bool]" else "int64"
+
+
+def _text(node: ast.AST) -> str:
+    return ast.unparse(ast.fix_missing_locations(node))

@@ -1,0 +1,286 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+import unfusable
+from cases import AGGREGATES, SKETCHES, affine
+
+from sash import agg, aggregate
+from sash.aggregates.base import Aggregate, P
+from sash.algorithms import ALGORITHMS, DABA, Algorithm, TwoStacks, find_algorithm
+from sash.algorithms.base import alike, fits
+from sash.kernels import CannotCompileError, CannotFuseError, Kernel, loops
+from sash.kernels.functions import fingerprint
+from sash.testing import recompute
+
+FUSED = [algorithm for algorithm in ALGORITHMS if not algorithm.interpreted_only]
+INTERPRETED_ONLY = {"FiBA", "OrderStatisticsTree"}
+
+
+def integers(rows: int, seed: int = 3) -> npt.NDArray[np.int64]:
+    return np.random.default_rng(seed).integers(-4, 10, rows)
+
+
+def windows(columns: tuple[Any, ...], begins: Any, ends: Any) -> list[list[Any]]:
+    listed = [column.tolist() for column in columns]
+    rows = list(zip(*listed, strict=True)) if len(listed) > 1 else listed[0]
+    return [rows[begin:end] for begin, end in zip(begins, ends, strict=True)]
+
+
+def expect_equal(chosen: Aggregate[Any], answer: tuple[Any, Any], held: list[list[Any]]) -> None:
+    results, valid = answer
+    for result, is_valid, rows in zip(results.tolist(), valid.tolist(), held, strict=True):
+        expected: Any = recompute(chosen, rows) if rows else None
+        assert is_valid == (expected is not None)
+        if is_valid:
+            assert alike(result, float(expected) if isinstance(result, float) else expected), rows
+
+
+def test_only_those_whose_state_is_not_flat_are_interpreted_only() -> None:
+    assert {algorithm.__name__ for algorithm in ALGORITHMS if algorithm.interpreted_only} == INTERPRETED_ONLY
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "name"),
+    [
+        (algorithm, name)
+        for algorithm in FUSED
+        for name in ("max", "affine", "variance", "sum_of_integers", "last")
+        if fits(algorithm.about, AGGREGATES[name])
+    ],
+)
+def test_fused_loop_agrees_with_the_oracle(algorithm: type[Algorithm[Any]], name: str) -> None:
+    chosen = AGGREGATES[name]
+    column = integers(130)
+    kernel = Kernel(algorithm, chosen, ("int64",), loops.slide_rows)
+    for length in (1, 2, 7, 16, 200):
+        ends = np.arange(1, len(column) + 1)
+        begins = np.maximum(ends - length, 0)
+        expect_equal(chosen, kernel.slide_rows((column,), length), windows((column,), begins, ends))
+
+
+@pytest.mark.parametrize("algorithm", FUSED, ids=lambda algorithm: algorithm.__name__)
+def test_moving_bounds_agree_with_the_oracle(algorithm: type[Algorithm[Any]]) -> None:
+    chosen = affine if fits(algorithm.about, affine) else AGGREGATES["sum_of_integers"]
+    if not fits(algorithm.about, chosen):
+        chosen = AGGREGATES["max"]
+    column = integers(90)
+    generator = np.random.default_rng(5)
+    kernel = Kernel(algorithm, chosen, ("int64",), loops.slide_between)
+    for _ in range(10):  # bounds with steps, stops, empty windows and gaps between windows
+        ends = np.minimum(np.cumsum(generator.integers(0, 4, 60)), 90)
+        begins = np.minimum(np.maximum.accumulate(np.maximum(ends - generator.integers(-2, 9, 60), 0)), 90)
+        ends = np.maximum(begins, ends)
+        ends = np.maximum.accumulate(ends)
+        expect_equal(chosen, kernel.slide_between((column,), begins, ends), windows((column,), begins, ends))
+
+
+@pytest.mark.parametrize("name", [name for name, chosen in AGGREGATES.items() if not chosen.interpreted_only])
+def test_every_aggregate_of_numbers_compiles(name: str) -> None:
+    chosen = AGGREGATES[name]
+    columns = (integers(80), integers(80, seed=4))[: max(1, chosen.inputs)]
+    kernel = Kernel(TwoStacks, chosen, ("int64",) * chosen.inputs, loops.slide_rows)
+    ends = np.arange(1, 81)
+    begins = np.maximum(ends - 6, 0)
+    expect_equal(chosen, kernel.slide_rows(columns, 6), windows(columns, begins, ends))
+
+
+def test_the_interpreted_aggregates_are_those_that_hold_no_numbers() -> None:
+    interpreted = {chosen.name for chosen in AGGREGATES.values() if chosen.interpreted_only}
+    assert interpreted == {
+        *("collect", "collect_distinct", "concat", "count_distinct", "mode", "first_n", "last_n", "top_k", "bottom_k"),
+        *("median", "quantile", "nth_smallest"),
+        *SKETCHES,
+    }
+
+
+@pytest.mark.parametrize("name", [name for name, chosen in AGGREGATES.items() if chosen.interpreted_only])
+def test_the_others_say_why_not(name: str) -> None:
+    with pytest.raises(CannotCompileError, match=rf"^{AGGREGATES[name].name} is not compiled: \w.* .*\.$"):
+        Kernel(TwoStacks, AGGREGATES[name], ("int64",) * AGGREGATES[name].inputs, loops.slide_rows)
+
+
+@pytest.mark.parametrize(
+    ("lift", "combine", "reason"),
+    [
+        (str, lambda a, b: a + b, "is not a Python function"),
+        (lambda x: [x], lambda a, b: a + b, "holds .*list.*, which is not a number"),
+        (lambda x: (x,), lambda a, b: a + b, "must have the same form"),
+        (lambda x: x.unknown, lambda a, _: a, "lift of odd can't be compiled: .*unknown"),
+    ],
+)
+def test_what_one_cannot_compile_is_explained(lift: Any, combine: Any, reason: str) -> None:
+    with pytest.raises(CannotCompileError, match=reason):
+        Kernel(TwoStacks, aggregate("odd", lift=lift, combine=combine), ("int64",), loops.slide_rows)
+
+
+def test_the_interpreted_loop_with_moving_bounds_is_the_compiled_one() -> None:
+    column = integers(40)
+    begins, ends = np.array([0, 0, 3, 9, 9, 30]), np.array([0, 4, 5, 9, 12, 33])
+    results: list[Any] = [0] * 6
+    loops.slide_between(
+        DABA(affine),
+        6,
+        begins.tolist(),
+        ends.tolist(),
+        1,
+        lambda row: affine.lift(int(column[row])),
+        lambda row, partial: results.__setitem__(row, affine.lower(partial)),
+    )
+    compiled, _ = Kernel(DABA, affine, ("int64",), loops.slide_between).slide_between((column,), begins, ends)
+    assert results == compiled.tolist()
+
+
+def test_the_interpreted_loop_is_the_compiled_one() -> None:
+    column = integers(60)
+    results: list[Any] = [None] * 60
+    loops.slide_rows(
+        DABA(affine),
+        60,
+        7,
+        1,
+        lambda row: affine.lift(int(column[row])),
+        lambda row, p: results.__setitem__(row, affine.lower(p)),
+    )
+    compiled, _ = Kernel(DABA, affine, ("int64",), loops.slide_rows).slide_rows((column,), 7)
+    assert results == compiled.tolist()
+
+
+@pytest.mark.parametrize("kind", ["int64", "int32", "float64", "float32", "bool"])
+def test_types_of_columns(kind: str) -> None:
+    column = (integers(50) > 2 if kind == "bool" else integers(50)).astype(kind)
+    results, _ = Kernel(TwoStacks, agg.max(), (kind,), loops.slide_rows).slide_rows((column,), 4)
+    assert results.dtype == kind
+    expected = [max(column[max(0, row - 3) : row + 1]) for row in range(50)]
+    assert results.tolist() == expected
+
+
+def test_a_partial_is_as_wide_as_combine_makes_it() -> None:
+    halves = aggregate(
+        "halves", lift=lambda x: (x, 1), combine=lambda a, b: (a[0] + b[0] / 2, a[1] + b[1]), lower=lambda p: p[0]
+    )
+    kernel = Kernel(TwoStacks, halves, ("int32",), loops.slide_rows)
+    assert kernel.layout.fields == ["float64", "int64"]
+    assert kernel.slide_rows((np.array([1, 1, 1], np.int32),), 1)[0].tolist() == [1.0, 1.0, 1.0]
+
+
+def test_an_aggregate_of_ones_own_with_helpers_and_constants_compiles() -> None:
+    base = 10
+
+    def clipped(x: float) -> float:
+        return min(x, base)
+
+    peak = aggregate(
+        "peak",
+        lift=lambda x: (clipped(x), 1),
+        combine=lambda a, b: (max(a[0], b[0]), a[1] + b[1]),
+        lower=lambda p: p[0] * p[1],
+    )
+    column = np.array([4.0, 50.0, 7.0, 1.0])
+    results, _ = Kernel(find_algorithm("flatfat", peak), peak, ("float64",), loops.slide_rows).slide_rows((column,), 2)
+    assert results.tolist() == [4.0, 20.0, 20.0, 14.0]
+
+
+def test_an_overflow_in_a_kernel_is_an_error() -> None:
+    total = agg.sum().of_kind("int")
+    column = np.array([2**62, 2**62, 1], np.int64)
+    with pytest.raises(OverflowError):
+        Kernel(TwoStacks, total, ("int64",), loops.slide_rows).slide_rows((column,), 2)
+    results, _ = Kernel(TwoStacks, total, ("int64",), loops.slide_rows).slide_rows((column - 1,), 2)
+    assert results.tolist() == [2**62 - 1, 2**63 - 2, 2**62 - 1]
+
+
+def test_fingerprints_tell_functions_apart_by_what_they_do() -> None:
+    def scaled(factor: float) -> Any:
+        return lambda x: x * factor
+
+    assert fingerprint(scaled(2.0)) == fingerprint(scaled(2.0))
+    assert fingerprint(scaled(2.0)) != fingerprint(scaled(3.0))
+    assert fingerprint(np.arange(3)) != fingerprint(np.arange(4))
+    with pytest.raises(CannotCompileError, match="a dict"):
+        fingerprint(scaled({}))  # type: ignore[arg-type]
+
+
+UNFUSABLE = [value for value in vars(unfusable).values() if hasattr(value, "complaint")]
+
+
+@pytest.mark.parametrize("algorithm", UNFUSABLE, ids=lambda algorithm: algorithm.__name__)
+def test_what_cannot_be_fused_is_named_with_its_line(algorithm: Any) -> None:
+    lines = Path(unfusable.__file__).read_text(encoding="utf-8").splitlines()
+    begin = lines.index(f"class {algorithm.__name__}(TwoStacks[P]):")
+    line = next(number for number in range(begin, len(lines)) if lines[number].endswith("# HERE")) + 1
+    with pytest.raises(CannotFuseError, match=rf"unfusable\.py:{line}: in \w+: .*{algorithm.complaint}"):
+        Kernel(algorithm, agg.max(), ("float64",), loops.slide_rows)
+
+
+class CountsDown(TwoStacks[P]):
+    """Uses the rest of what the fuser knows: annotated names, break, continue, pass, assert, constants of the module."""
+
+    def evict(self) -> None:
+        super_steps: int = STEPS
+        assert super_steps > 0
+        for step in range(super_steps):
+            if step == 0:
+                pass
+            if step > 0:
+                continue
+            while True:
+                break
+            if self.begin == self.flip:
+                self._flip()
+        self.begin += super_steps - 2
+
+
+STEPS = 3
+
+
+def test_the_rest_of_what_the_fuser_knows() -> None:
+    column = integers(40)
+    results, _ = Kernel(CountsDown, agg.max(), ("int64",), loops.slide_rows).slide_rows((column,), 5)
+    assert results.tolist() == [max(column[max(0, row - 4) : row + 1]) for row in range(40)]
+
+
+def test_a_class_inside_a_function_has_no_source_to_read() -> None:
+    class Local(TwoStacks[P]):
+        pass
+
+    with pytest.raises(CannotFuseError, match="has no class Local at its top level"):
+        Kernel(Local, agg.max(), ("int64",), loops.slide_rows)
+
+
+START = """
+import numpy as np, sys
+from sash import agg
+from sash.algorithms import TwoStacks
+from sash.kernels import Kernel, loops
+kernel = Kernel(TwoStacks, agg.max(), ("float64",), loops.slide_rows)
+print(kernel.slide_rows((np.arange(5.0),), 2)[0].tolist(), sum(kernel.run.stats.cache_hits.values()))
+"""
+
+
+def start(folder: Path) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", START],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={"SASH_CACHE_DIR": str(folder), "HOME": "/nowhere"},
+    )
+    return done.stdout.strip()
+
+
+def test_a_second_process_takes_the_machine_code_from_the_disk(tmp_path: Path) -> None:
+    assert start(tmp_path) == "[0.0, 1.0, 2.0, 3.0, 4.0] 0"
+    assert start(tmp_path) == "[0.0, 1.0, 2.0, 3.0, 4.0] 1"
+
+
+def test_a_folder_that_cannot_be_written_to_is_no_error(tmp_path: Path) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("a file is in the way", encoding="utf-8")
+    assert start(blocked) == "[0.0, 1.0, 2.0, 3.0, 4.0] 0"
