@@ -1,0 +1,27 @@
+"""Sash: sliding-window aggregation. A window's result is the ordered combine of its slices.
+
+    rows ──► windows ──► slices ──► aggregator ──► results
+             WHERE do    CUT at     HOW are the    lower()
+             windows     those      slices combined
+             begin/end   places     and evicted
+
+>>> import sash
+>>> from sash import agg
+>>> window = sash.Aggregator(agg.arg_max("load", "plug"))
+>>> for load, plug in ((3.1, "kettle"), (0.4, "lamp"), (2.2, "oven")):
+...     window.insert(load, plug)
+>>> window.query()
+'kettle'
+>>> window.evict()
+>>> window.query()
+'oven'
+"""
+
+from sash import aggregates as agg
+from sash import testing
+from sash.aggregates.base import Aggregate, aggregate
+from sash.aggregator import Aggregator
+from sash.algorithms.catalogue import catalogue
+
+__all__ = ["Aggregate", "Aggregator", "agg", "aggregate", "catalogue", "testing"]
+__version__ = "0.1.0"

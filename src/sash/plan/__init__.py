@@ -1,0 +1,1 @@
+"""Which algorithm answers what, and why."""

@@ -1,0 +1,9 @@
+"""For tests of your own: the laws of an aggregate, an oracle that recomputes, and hypothesis strategies.
+
+`sash.testing.strategies` imports hypothesis; the rest needs nothing.
+"""
+
+from sash.testing.laws import LawError, check_laws
+from sash.testing.oracle import recompute
+
+__all__ = ["LawError", "check_laws", "recompute"]

@@ -1,0 +1,30 @@
+"""The oracle: every result recomputed from the raw rows of its window. It shares nothing with the engine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from sash.aggregates.base import Aggregate
+
+
+def recompute(aggregate: Aggregate[Any], rows: Iterable[Any]) -> Any:
+    """Return the aggregate of these rows, oldest first, in one pass from the left.
+
+    A row is a value, or a tuple of values where the aggregate reads several columns. Rows with a null are skipped.
+
+    >>> from sash import agg
+    >>> recompute(agg.arg_max(), [(3, "a"), (8, "b"), (None, "c"), (8, "d")])
+    'b'
+    """
+    partials = []
+    for row in rows:
+        values = row if aggregate.inputs > 1 else (row,) * aggregate.inputs
+        if not any(value is None for value in values):
+            partials.append(aggregate.lift(*values))
+    if len(partials) < max(1, aggregate.at_least):
+        return aggregate.empty
+    total = partials[0]
+    for partial in partials[1:]:
+        total = aggregate.combine(total, partial)
+    return aggregate.lower(total)

@@ -1,0 +1,89 @@
+"""What the tests share: the registries as pytest parameters, aggregates with sharp edges, counters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from sash import agg
+from sash.aggregates import BUILT_IN
+from sash.aggregates.base import Aggregate, aggregate
+from sash.algorithms import ALGORITHMS, Algorithm, SharedAlgorithm
+from sash.algorithms.base import fits
+from sash.kernels.read import read_algorithm
+
+affine = aggregate(
+    "affine",
+    lift=lambda x: (x % 7 + 1, x),
+    combine=lambda older, newer: ((older[0] * newer[0]) % 1009, (older[1] * newer[0] + newer[1]) % 1009),
+    lower=lambda maps: maps[0] * 1009 + maps[1],
+)
+"""Maps x → a·x + b composed in order, modulo a prime: numbers, exact, and not commutative."""
+
+ARGUMENTS: dict[str, dict[str, Any]] = {
+    "frequency": {"item": 3},
+    "may_contain": {"item": 3},
+    "first_n": {"n": 3},
+    "last_n": {"n": 3},
+    "top_k": {"k": 3},
+    "bottom_k": {"k": 3},
+    "quantile": {"q": 0.8},
+    "approx_quantile": {"q": 0.8},
+    "nth_smallest": {"i": 2},
+}
+
+AGGREGATES: dict[str, Aggregate[Any]] = {
+    **{name: factory(**ARGUMENTS.get(name, {})) for name, factory in BUILT_IN.items()},
+    "concat_dash": agg.concat(sep="-"),
+    "sum_of_integers": agg.sum().of_kind("int"),
+    "mean_of_integers": agg.mean().of_kind("int"),
+    "affine": affine,
+}
+
+SKETCHES = ("approx_count_distinct", "approx_quantile", "frequency", "may_contain")
+
+
+def pairs(algorithms: Iterable[type[Algorithm[Any]]]) -> list[Any]:
+    """Every algorithm with every aggregate that fits it, as pytest parameters."""
+    return [
+        pytest.param(algorithm, chosen, id=f"{algorithm.__name__}-{name}")
+        for algorithm in algorithms
+        for name, chosen in AGGREGATES.items()
+        if fits(algorithm.about, chosen)
+    ]
+
+
+PAIRS = pairs(ALGORITHMS)
+SHARED_PAIRS = pairs(algorithm for algorithm in ALGORITHMS if issubclass(algorithm, SharedAlgorithm))
+
+
+class Counter:
+    """Counts the calls of an aggregate's combine and inverse."""
+
+    def __init__(self, counted: Aggregate[Any]) -> None:
+        self.calls = 0
+        inverse = counted.inverse
+        self.aggregate = replace(
+            counted,
+            combine=lambda older, newer: self._count(counted.combine(older, newer)),
+            inverse=None if inverse is None else lambda whole, older: self._count(inverse(whole, older)),
+        )
+
+    def _count(self, partial: Any) -> Any:
+        self.calls += 1
+        return partial
+
+    def take(self) -> int:
+        """Return the calls since the last time."""
+        calls, self.calls = self.calls, 0
+        return calls
+
+
+def partials_held(window: Algorithm[Any]) -> int:
+    """How many partials a window keeps."""
+    source = read_algorithm(type(window))
+    single = sum(hasattr(window, attribute) for attribute in source.attributes("P"))
+    return single + sum(len(getattr(window, attribute)) for attribute in source.attributes("Column[P]", "Array[P]"))

@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from cases import AGGREGATES
+
+import sash
+from sash import aggregate, catalogue
+from sash.testing import LawError, check_laws
+
+ROOT = Path(__file__).parent.parent
+
+
+def test_importing_sash_imports_nothing_heavy() -> None:
+    heavy = "numba", "pyspark", "matplotlib", "datasketches", "_datasketches", "hypothesis", "pandas", "pyarrow"
+    code = f"import sash, sys; print(*[name for name in {heavy!r} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == ""
+
+
+def test_the_readme_shows_the_catalogue() -> None:
+    assert str(catalogue()) in (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("example", sorted((ROOT / "examples").glob("*.py")), ids=lambda path: path.name)
+def test_examples_run(example: Path) -> None:
+    done = subprocess.run([sys.executable, str(example)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout
+
+
+@pytest.mark.parametrize("name", AGGREGATES)
+def test_the_laws_that_aggregates_claim_hold(name: str) -> None:
+    chosen = AGGREGATES[name]
+    values = [3, -1, 3, 0, 7, 2, 2, 9]
+    check_laws(chosen, list(zip(values, reversed(values), strict=True)) if chosen.inputs > 1 else values)
+
+
+@pytest.mark.parametrize(
+    ("law", "claims"),
+    [
+        ("associative", {"combine": lambda older, newer: older - newer}),
+        ("commutative", {"combine": lambda older, _: older, "commutative": True}),
+        ("selective", {"combine": lambda older, newer: older + newer, "selective": True}),
+        ("invertible", {"combine": max, "inverse": lambda whole, older: whole - older}),
+        ("with identity", {"combine": max, "identity": 2}),
+    ],
+)
+def test_check_laws_shows_a_counter_example(law: str, claims: dict[str, object]) -> None:
+    broken = aggregate("broken", lift=lambda x: x, **claims)  # type: ignore[arg-type]
+    with pytest.raises(LawError, match=rf"broken is not {law}: \w+\("):
+        check_laws(broken, [1, 2, 5])
+
+
+def test_check_laws_wants_values() -> None:
+    with pytest.raises(ValueError, match="no values were given"):
+        check_laws(sash.agg.max(), [])
