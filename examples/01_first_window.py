@@ -29,35 +29,32 @@ longest_rise = sash.aggregate(
 
 
 def main() -> None:
-    """Slide windows of the last 3 and the last 6 readings and print what they answer."""
-    windows = {
-        "peak 3": (sash.Aggregator(agg.max("load"), ranges=[3, 6]), 3),
-        "peak 6": (None, 6),  # the same structure answers both ranges
-        "at peak 6": (sash.Aggregator(agg.arg_max("load", "plug"), ranges=[6]), 6),
-        "median 6": (sash.Aggregator(agg.median("load"), algorithm="flatfit", ranges=[6]), 6),
-        "longest rise 6": (sash.Aggregator(longest_rise("load"), ranges=[6]), 6),
-    }
-    print("Each reading with what the windows that end at it say (a null is a row without a value):\n")
-    print(f"{'time':5}  {'load':>5}  {'plug':16}" + "".join(f"{name:>17}" for name in windows))
+    """Slide windows over the readings and print what they answer."""
+    peak = sash.Aggregator(agg.max("load"), ranges=[3, 6])  # one structure answers both ranges
+    who = sash.Aggregator(agg.arg_max("load", "plug"), ranges=[6])
+    middle = sash.Aggregator(agg.median("load"), ranges=[6])
+    rise = sash.Aggregator(longest_rise("load"), ranges=[6])
+
+    print("Each reading, and what the windows of the last 3 and the last 6 readings say (a null has no value):\n")
+    print("time    load  plug             | peak 3  peak 6  peak 6 is        median 6  longest rise 6")
     for time, load, plug in READINGS:
-        answers = []
-        for window, length in windows.values():
-            if window is not None:
-                window.insert(*((load, plug) if window.aggregate.inputs == 2 else (load,)))  # noqa: PLR2004
-                current = window
-            answers.append(current.query(last=length))
-        shown = "".join(f"{answer if answer is not None else 'null':>17}" for answer in answers)
-        print(f"{time:5}  {load if load is not None else 'null':>5}  {plug:16}{shown}")
+        peak.insert(load)
+        who.insert(load, plug)
+        middle.insert(load)
+        rise.insert(load)
+        print(
+            f"{time}  {'null' if load is None else load:>6}  {plug:16} | {peak.query(last=3):6}  {peak.query(last=6):6}  "
+            f"{who.query():15} {middle.query():9.2f}  {rise.query():14}"
+        )
 
-    print("\nWhich algorithm answers (chosen from the laws of the aggregate):")
-    for window, _ in windows.values():
-        if window is not None:
-            laws = ", ".join(sorted(window.aggregate.laws))
-            print(f"  {window.aggregate.name:13} {window.algorithm.about.title:24} laws: {laws}")
+    print("\nThe algorithms, chosen by the laws that hold for each aggregate:")
+    for window in (peak, who, middle, rise):
+        laws = ", ".join(sorted(window.aggregate.laws))
+        print(f"  {window.aggregate.name:13} {window.algorithm.about.title:23} {laws}")
 
-    print("\nA law that doesn't hold is found out. Is longest_rise commutative?")
+    print("\nIs longest_rise commutative? A claim that doesn't hold is found out:")
+    claim = sash.aggregate("longest_rise", longest_rise.lift, longest_rise.combine, commutative=True)
     try:
-        claim = sash.aggregate("longest_rise", longest_rise.lift, longest_rise.combine, commutative=True)
         sash.testing.check_laws(claim, [1, 2, 3])
     except sash.testing.LawError as error:
         print(f"  {error}".replace("\n", "\n  "))
