@@ -36,7 +36,7 @@ def main() -> None:
     rise = sash.Aggregator(longest_rise("load"), ranges=[6])
 
     print("Each reading, and what the windows of the last 3 and the last 6 readings say (a null has no value):\n")
-    print("time    load  plug             | peak 3  peak 6  peak 6 is        median 6  longest rise 6")
+    print("time     load  plug             | peak 3  peak 6  peak 6 is        median 6  longest rise 6")
     for time, load, plug in READINGS:
         peak.insert(load)
         who.insert(load, plug)
