@@ -70,6 +70,44 @@ def test_any_length_can_be_asked_of_a_shared_algorithm() -> None:
     assert [window.query(last=length) for length in (1, 4, 99)] == ["j", "ghij", "abcdefghij"]
 
 
+@pytest.mark.parametrize("name", SHARED)
+def test_a_length_that_was_not_announced_is_answered_or_refused(name: str) -> None:
+    window = sash.Aggregator(agg.sum().of_kind("int"), algorithm=name)
+    for value in (1, 2, 3):
+        window.insert(value)
+    if name == "slickdeque":
+        with pytest.raises(ValueError, match=r"give ranges=\[2\]"):
+            window.query(last=2)
+    else:
+        assert window.query(last=2) == 5
+
+
+@pytest.mark.parametrize("name", ["auto", "slideside"])
+def test_floats_are_not_subtracted_where_there_is_another_way(name: str) -> None:
+    for total in (agg.sum(), agg.sum().of_kind("float")):
+        window = sash.Aggregator(total, algorithm=name, ranges=[2, 4])
+        for value in (1.0, 1e90, 1.0, 2.0):
+            window.insert(value)
+        assert window.query(last=2) == 3.0
+
+
+def test_a_failing_combine_changes_nothing() -> None:
+    window = sash.Aggregator(agg.max())
+    window.insert(1)
+    with pytest.raises(TypeError):
+        window.insert("a")
+    assert (window.query(), len(window)) == (1, 1)
+    window.insert(2)
+    assert (window.query(), len(window)) == (2, 2)
+
+
+def test_times_without_numbers_must_be_given() -> None:
+    window = sash.Aggregator(agg.max(), algorithm="fiba")
+    window.insert(1, time="noon")
+    with pytest.raises(ValueError, match="give every row its time"):
+        window.insert(2)
+
+
 def test_out_of_order_rows() -> None:
     window = sash.Aggregator(agg.mean(), algorithm="fiba")
     assert window.query() is None
@@ -125,6 +163,11 @@ def test_a_huge_value_leaves_no_trace() -> None:
             'no algorithm "three_stacks": choose from recalculate',
         ),
         (lambda: sash.Aggregator(agg.max(), "daba", ranges=[2, 3]), ValueError, "daba answers one range"),
+        (lambda: sash.Aggregator(agg.max(), "fiba", ranges=[3]), ValueError, "fiba answers times"),
+        (lambda: sash.Aggregator(agg.max), TypeError, 'give one, as in sash.Aggregator(agg.max("load"))'),  # type: ignore[arg-type]
+        (lambda: sash.Aggregator(agg.max(), ranges=3), TypeError, "as in ranges=[3]"),  # type: ignore[arg-type]
+        (lambda: sash.Aggregator(agg.max(), "flatfat").query(last=2.5), ValueError, "a whole number of rows"),  # type: ignore[arg-type]
+        (lambda: sash.Aggregator(agg.max(), "fiba").query(start=3), ValueError, "give both ends"),
         (lambda: sash.Aggregator(agg.max(), ranges=[0]), ValueError, "0 is not a number of rows"),
         (lambda: sash.Aggregator(agg.max(), ranges=[2.5]), ValueError, "2.5 is not a number of rows"),  # type: ignore[list-item]
         (lambda: sash.Aggregator(agg.max()).evict(), IndexError, "the window is empty"),
@@ -134,7 +177,7 @@ def test_a_huge_value_leaves_no_trace() -> None:
         (lambda: sash.Aggregator(agg.max()).query(start=1, end=3), ValueError, 'use algorithm="fiba"'),
         (lambda: sash.Aggregator(agg.max()).query(last=3), ValueError, "give ranges=[3]"),
         (lambda: sash.Aggregator(agg.max(), ranges=[3, 5]).query(last=4), ValueError, "ranges 3, 5; add 4"),
-        (lambda: sash.Aggregator(agg.max(), "flatfat").query(last=0), ValueError, "at least one row"),
+        (lambda: sash.Aggregator(agg.max(), "flatfat").query(last=0), ValueError, "at least one"),
         (lambda: sash.Aggregator(agg.max(), "fiba").query(last=1), ValueError, "fiba answers times"),
         (lambda: agg.max("a")("a", "b"), TypeError, "max takes 1 column"),
         (lambda: sash.aggregate("odd", lift=lambda *x: x, combine=max), TypeError, "inputs="),

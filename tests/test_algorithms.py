@@ -1,14 +1,17 @@
 from __future__ import annotations
 
+import gc
+import weakref
+from operator import itemgetter
 from typing import Any
 
 import pytest
-from cases import PAIRS, SHARED_PAIRS, SKETCHES
+from cases import PAIRS, SHARED_PAIRS, pairs
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sash.aggregates.base import Aggregate
-from sash.algorithms import Algorithm, SharedAlgorithm
+from sash.algorithms import ALGORITHMS, Algorithm, FiBA, ReactiveAggregator, SharedAlgorithm
 from sash.algorithms.base import alike
 from sash.testing import recompute
 from sash.testing.strategies import rows, scripts, steps
@@ -50,13 +53,13 @@ def test_every_step_agrees_with_the_oracle(
                 held.pop(0)
                 window.evict()
             assert len(window) == len(held)
-            check(window, aggregate)
+            window._check()
             if held and asked_at_each_step:
                 assert agrees(aggregate, held, window.query())
-                check(window, aggregate)
+                window._check()
         if held:
             assert agrees(aggregate, held, window.query())
-            check(window, aggregate)
+            window._check()
 
 
 @pytest.mark.parametrize(("algorithm", "aggregate"), SHARED_PAIRS)
@@ -74,18 +77,84 @@ def test_every_range_agrees_with_the_oracle(
             window.evict()
         held.append(row)
         window.insert(lifted(aggregate, row))
-        check(window, aggregate)
+        window._check()
         if data.draw(st.booleans()):
             for length in ranges:
                 newest = held[-length:]
                 assert agrees(aggregate, newest, window.query_last(len(newest)))
-                check(window, aggregate)
+                window._check()
 
 
-def check(window: Algorithm[Any], aggregate: Aggregate[Any]) -> None:
-    """Assert the invariants, which compare partials: sketches have no equality."""
-    if aggregate.name not in SKETCHES:
+@pytest.mark.parametrize(("algorithm", "aggregate"), pairs([ReactiveAggregator]))
+@settings(max_examples=20)
+@given(data=st.data())
+def test_any_element_can_be_evicted(
+    algorithm: type[ReactiveAggregator[Any]], aggregate: Aggregate[Any], data: st.DataObject
+) -> None:
+    window = algorithm(aggregate)
+    held: dict[int, Any] = {}
+    for number, row in enumerate(data.draw(st.lists(rows(aggregate), max_size=40))):
+        held[number] = row
+        window.insert(lifted(aggregate, row))
+        if data.draw(st.integers(0, 5)) < 3:
+            leaving = data.draw(st.sampled_from(sorted(held)))
+            del held[leaving]
+            window.evict_at(leaving)
         window._check()
+        assert len(window) == len(held)
+        asked = data.draw(st.booleans())
+        if held and asked:
+            assert agrees(aggregate, list(held.values()), window.query())
+            window._check()
+
+
+@pytest.mark.parametrize(("algorithm", "aggregate"), pairs([FiBA]))
+@settings(max_examples=20)
+@given(data=st.data())
+def test_rows_may_come_in_any_order(algorithm: type[FiBA[Any]], aggregate: Aggregate[Any], data: st.DataObject) -> None:
+    window = algorithm(aggregate)
+    held: list[tuple[int, Any]] = []
+    for row in data.draw(st.lists(rows(aggregate), max_size=30)):
+        time = data.draw(st.integers(0, 12))
+        held.append((time, row))
+        held.sort(key=itemgetter(0))
+        window.insert(lifted(aggregate, row), time)
+        if data.draw(st.integers(0, 7)) == 0:
+            before = data.draw(st.integers(0, 12))
+            held = [element for element in held if element[0] >= before]
+            window.evict(before)
+        window._check()
+        assert len(window) == len(held)
+        if held:
+            assert agrees(aggregate, [row for _, row in held], window.query())
+        start, end = sorted(data.draw(st.tuples(st.integers(0, 12), st.integers(0, 13))))
+        inside = [row for time, row in held if start <= time < end]
+        if inside:
+            assert agrees(aggregate, inside, window.query_between(start, end))
+
+
+class Token:
+    """A partial that can be counted while it is alive."""
+
+
+@pytest.mark.parametrize(
+    "algorithm", [algorithm for algorithm in ALGORITHMS if not algorithm.about.needs], ids=lambda a: a.__name__
+)
+def test_lets_go_of_partials(algorithm: type[Algorithm[Any]]) -> None:
+    made: weakref.WeakSet[Token] = weakref.WeakSet()
+
+    def make(*_: object) -> Token:
+        made.add(token := Token())
+        return token
+
+    window = algorithm(Aggregate(name="token", lift=make, combine=make))
+    for number in range(300):
+        window.insert(make())
+        if number >= 8:
+            window.evict()
+        window.query()
+    gc.collect()
+    assert len(made) <= 4 * 16
 
 
 @pytest.mark.parametrize(("algorithm", "aggregate"), PAIRS)

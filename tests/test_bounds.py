@@ -53,13 +53,13 @@ def slide(window: Algorithm[Any], counter: Counter, length: int, stream: list[in
     [
         (Recalculate, agg.max(), lambda n: n - 1, lambda n: n - 1),
         (SubtractOnEvict, agg.sum(), lambda _: 2, lambda _: 2),
-        (TwoStacks, agg.max(), lambda _: 3, lambda n: n + 1),
+        (TwoStacks, agg.max(), lambda _: 3, lambda n: max(n, 2)),
         (DABA, agg.max(), lambda _: 6, lambda _: 6),
         (FlatFIT, agg.max(), lambda _: 3, lambda n: max(n - 1, 2)),
         (SlickDequeInvertible, agg.sum(), lambda _: 2, lambda _: 2),
         (SlickDequeSelective, agg.max(), lambda _: 2, lambda n: n),
-        (SlideSideInvertible, agg.sum(), lambda _: 3, lambda n: n + 1),
-        (SlideSideNonInvertible, agg.max(), lambda _: 3, lambda n: n + 1),
+        (SlideSideInvertible, agg.sum(), lambda _: 3, lambda n: max(n, 2)),
+        (SlideSideNonInvertible, agg.max(), lambda _: 3, lambda n: max(n, 2)),
         (FlatFAT, agg.max(), lambda n: 3 * math.log2(2 * n), lambda n: 3 * math.log2(2 * n)),
         (BInt, agg.max(), lambda n: 1 + 2 * math.log2(2 * n), lambda n: 3 * math.log2(2 * n)),
     ],
@@ -113,9 +113,11 @@ RANGES = [3, 10, 17, 32, 64]
     ("algorithm", "chosen", "amortised", "worst"),
     [
         (SlickDequeInvertible, agg.sum(), lambda q, _: 2 * q, lambda q, _: 2 * q),
-        (SlickDequeSelective, agg.max(), lambda _, __: 2, lambda q, n: q * n),
+        (SlickDequeSelective, agg.max(), lambda _, __: 2, lambda _, n: n),
         (SlideSideInvertible, agg.sum(), lambda q, _: q + 2, lambda q, n: q + n),
-        (SlideSideNonInvertible, agg.max(), lambda q, _: q + 4, lambda q, n: q * n),
+        (SlideSideNonInvertible, agg.max(), lambda q, _: q + 4, lambda q, n: q + n),
+        (SlideSideNonInvertible, agg.last(), lambda q, n: q + 1 + n / min(RANGES), lambda q, n: q + n),
+        (SlideSideNonInvertible, agg.sum(), lambda q, n: q + 1 + n / min(RANGES), lambda q, n: q + n),
         (FlatFAT, agg.max(), lambda q, n: (2 * q + 1) * math.log2(n), lambda q, n: (2 * q + 1) * math.log2(n)),
         (BInt, agg.max(), lambda q, n: (2 * q + 1) * math.log2(n), lambda q, n: (2 * q + 1) * math.log2(n)),
     ],
@@ -169,6 +171,41 @@ def test_space_in_partials(algorithm: Any, chosen: Any, space: Any, length: int)
         window.insert(value)
         window.query()
         assert partials_held(window) <= space(length)
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "chosen", "space"),
+    [
+        (SlickDequeInvertible, agg.sum(), lambda q, n: n + q),
+        (SlickDequeSelective, agg.max(), lambda _, n: n),
+        (SlideSideInvertible, agg.sum(), lambda _, n: 3 * n + 1),
+        (SlideSideNonInvertible, agg.max(), lambda _, n: n + 1),
+        (FlatFAT, agg.max(), lambda _, n: 2 * n),
+        (BInt, agg.max(), lambda _, n: 2 * n),
+        (FlatFIT, agg.max(), lambda _, n: n),
+    ],
+)
+def test_space_in_partials_for_several_ranges(algorithm: Any, chosen: Any, space: Any) -> None:
+    window = algorithm(chosen, tuple(RANGES))
+    for number, value in enumerate(values(500)):
+        if number >= max(RANGES):
+            window.evict()
+        window.insert(value)
+        for length in sorted(RANGES, reverse=True):
+            window.query_last(min(length, number + 1))
+        assert partials_held(window) <= space(len(RANGES), max(RANGES))
+
+
+@pytest.mark.parametrize("narrow", [1, 3, 20, 40])
+def test_flatfit_keeps_at_most_half_of_the_places_on_its_stack_for_two_ranges(narrow: int) -> None:
+    window = FlatFIT(agg.max(), (narrow, 64))
+    for number, value in enumerate(values(800)):
+        if number >= 64:
+            window.evict()
+        window.insert(value)
+        for length in (64, narrow):
+            window.query_last(min(length, number + 1))
+    assert len(window.positions) <= 64 / 2 + 2
 
 
 def test_flatfit_keeps_at_most_two_places_on_its_stack_for_one_range() -> None:

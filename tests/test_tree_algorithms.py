@@ -261,7 +261,7 @@ def test_figure_5_six_events(concat: Concatenation) -> None:
         assert (slots(), front_and_back()) == (physical, pointers)
         assert window.query() == contents
         window._check()
-    assert window.aggregate() == "9732"  # why an inverted buffer needs suffix(F) ⊕ prefix(B)
+    assert window.tree[1] == "9732"  # why an inverted buffer needs suffix(F) ⊕ prefix(B)
 
 
 def test_a_full_buffer_of_three_quarters_is_compacted(concat: Concatenation) -> None:

@@ -35,11 +35,14 @@ for candidate in "$python" python3.13 python3.12 python3.11; do
 done
 python_is_new_enough "$python" || stop "Python 3.11 or newer is needed; name one with: make PYTHON=/path/to/python"
 
+if [ -n "${JAVA_HOME:-}" ] && ! java_is_new_enough; then
+    stop "JAVA_HOME is $JAVA_HOME, where there is no Java 17 or newer: correct it or unset it, then run make again"
+fi
 if ! java_is_new_enough; then
     say "Spark needs Java 17 or newer and none was found: installing it"
     install openjdk-17-jre-headless java-17-openjdk-headless openjdk17-jre-headless openjdk@17 || true
     java_is_new_enough || stop "Java could not be installed: install a Java 17 runtime (Debian: apt-get install" \
-        "openjdk-17-jre-headless), or set JAVA_HOME to one, then run make again"
+        "openjdk-17-jre-headless), then run make again"
 fi
 
 if [ ! -x .venv/bin/python ] || ! python_is_new_enough .venv/bin/python; then

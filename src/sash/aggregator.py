@@ -45,16 +45,20 @@ class Aggregator:
 
     def __init__(self, aggregate: Aggregate[Any], algorithm: str = "auto", ranges: Sequence[int] | None = None) -> None:
         """Choose the algorithm, or take the named one, and refuse a pair that can't work."""
+        _refuse_what_is_no_aggregate(aggregate)
         self.ranges = _check_ranges(ranges)
         if algorithm == "auto":
             algorithm = choose_algorithm(aggregate, len(self.ranges) or 1).algorithm
         self.aggregate = aggregate
         self.algorithm = find_algorithm(algorithm, aggregate)
         self._limit = max(self.ranges, default=0)
+        if self.ranges and issubclass(self.algorithm, FiBA):
+            message = "fiba answers times, not numbers of rows: leave ranges out and ask with query(start=…, end=…)."
+            raise ValueError(message)
         if len(self.ranges) > 1 and not issubclass(self.algorithm, SharedAlgorithm):
             message = f"{algorithm} answers one range: leave ranges out, or use flatfat, flatfit, b_int or slideside."
             raise ValueError(message)
-        self._sees_nulls = self.algorithm.counts_inserts
+        self._sees_nulls = self.algorithm.takes_nulls
         self._used = counting_values(aggregate) if self._sees_nulls else aggregate
         self._window = self.algorithm(self._used, self.ranges)
         self._begin = 0
@@ -83,11 +87,11 @@ class Aggregator:
             raise ValueError(message)
         if self._limit and len(self) == self._limit:
             self.evict()
-        self._inserted_before[self._end] = self._inserted
-        self._end += 1
         if not skipped:
-            self._window.insert(partial)
-            self._inserted += 1
+            self._window.insert(partial)  # may raise, if combine does
+        self._inserted_before[self._end] = self._inserted
+        self._inserted += not skipped
+        self._end += 1
 
     def evict(self, *, before: Any = None) -> None:
         """Remove the oldest row, or all rows whose time is less than `before`."""
@@ -146,15 +150,15 @@ class Aggregator:
         return self._inserted - self._inserted_before.get(self._end - rows, self._inserted)
 
     def _refuse_length(self, last: int) -> None:
+        if isinstance(last, bool) or not isinstance(last, int) or last < 1:
+            message = f"query(last={last!r}): a window has a whole number of rows, at least one."
+            raise ValueError(message)
         if self.ranges and last not in self.ranges:
             named = ", ".join(map(str, self.ranges))
             message = f"query(last={last}): this window was made for the ranges {named}; add {last} to ranges=."
             raise ValueError(message)
-        if not self.ranges and not issubclass(self.algorithm, SharedAlgorithm):
-            message = f"{self._name} answers the whole window: to ask for query(last={last}), give ranges=[{last}]."
-            raise ValueError(message)
-        if last < 1:
-            message = f"query(last={last}): a window has at least one row."
+        if not self.ranges and (not issubclass(self.algorithm, SharedAlgorithm) or self.algorithm.takes_nulls):
+            message = f"{self._name} answers what it was made for: to ask for query(last={last}), give ranges=[{last}]."
             raise ValueError(message)
 
     def _query_between(self, start: Any, end: Any) -> Any:
@@ -175,7 +179,16 @@ class Aggregator:
         return self._window
 
 
+def _refuse_what_is_no_aggregate(aggregate: Any) -> None:
+    if not isinstance(aggregate, Aggregate):
+        message = f'{aggregate!r} is not an aggregate: give one, as in sash.Aggregator(agg.max("load")).'
+        raise TypeError(message)
+
+
 def _check_ranges(ranges: Sequence[int] | None) -> tuple[int, ...]:
+    if ranges is not None and not isinstance(ranges, Sequence):
+        message = f"ranges={ranges!r}: give a list of numbers of rows, as in ranges=[{ranges!r}]."
+        raise TypeError(message)
     for length in ranges or ():
         if isinstance(length, bool) or not isinstance(length, int) or length < 1:
             message = f"ranges: {length!r} is not a number of rows; each range must be an integer of at least 1."

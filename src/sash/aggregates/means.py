@@ -7,12 +7,13 @@ integers has an exact inverse. The geometric mean adds logarithms, since a produ
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 from sash.aggregates import integers
 from sash.aggregates.base import Aggregate, P
 from sash.aggregates.binding import over
-from sash.aggregates.sum_like import as_float
+from sash.aggregates.sum_like import as_float, in_three_forms
 
 LARGEST_LOGARITHM = 709.782712893384
 """That of the largest float64. CPython's exp raises above it, and Numba's gives infinity."""
@@ -34,16 +35,6 @@ def mean(column: str | None = None) -> Aggregate[Any]:
         identity=integers.ZERO_COUNTED,
         commutative=True,
     )
-    real = Aggregate(
-        name="mean",
-        lift=count_float,
-        combine=add_both,
-        lower=divide,
-        inverse=subtract_both,
-        inverse_is_exact=False,
-        identity=(0.0, 0),
-        commutative=True,
-    )
     generic = Aggregate(
         name="mean",
         lift=count_one,
@@ -52,9 +43,9 @@ def mean(column: str | None = None) -> Aggregate[Any]:
         inverse=subtract_both,
         inverse_is_exact=False,
         commutative=True,
-        variants={"int": whole, "bool": whole, "float": real},
     )
-    return over(generic, column)
+    real = replace(generic, lift=count_float, identity=(0.0, 0))
+    return over(in_three_forms(generic, real, whole), column)
 
 
 def geometric_mean(column: str | None = None) -> Aggregate[tuple[float, int]]:

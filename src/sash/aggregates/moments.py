@@ -17,6 +17,7 @@ NaN, whatever its place, because the distances to an infinite mean are not numbe
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from sash.aggregates.base import Aggregate
@@ -38,10 +39,7 @@ def variance(column: str | None = None) -> Aggregate[Spread]:
     >>> var.lower(var.combine(var.lift(1e9), var.lift(1e9 + 2)))
     2.0
     """
-    aggregate = Aggregate(
-        name="variance", lift=lift_spread, combine=merge_spread, lower=sample_variance, commutative=True, at_least=2
-    )
-    return over(aggregate, column)
+    return over(_of_spread("variance", sample_variance, at_least=2), column)
 
 
 def var_pop(column: str | None = None) -> Aggregate[Spread]:
@@ -51,10 +49,7 @@ def var_pop(column: str | None = None) -> Aggregate[Spread]:
     >>> var.lower(var.combine(var.lift(1), var.lift(3)))
     1.0
     """
-    aggregate = Aggregate(
-        name="var_pop", lift=lift_spread, combine=merge_spread, lower=population_variance, commutative=True
-    )
-    return over(aggregate, column)
+    return over(_of_spread("var_pop", population_variance), column)
 
 
 def stddev(column: str | None = None) -> Aggregate[Spread]:
@@ -64,10 +59,7 @@ def stddev(column: str | None = None) -> Aggregate[Spread]:
     >>> sd.lower(sd.combine(sd.combine(sd.lift(1), sd.lift(3)), sd.lift(5)))
     2.0
     """
-    aggregate = Aggregate(
-        name="stddev", lift=lift_spread, combine=merge_spread, lower=sample_deviation, commutative=True, at_least=2
-    )
-    return over(aggregate, column)
+    return over(_of_spread("stddev", sample_deviation, at_least=2), column)
 
 
 def stddev_pop(column: str | None = None) -> Aggregate[Spread]:
@@ -77,10 +69,13 @@ def stddev_pop(column: str | None = None) -> Aggregate[Spread]:
     >>> sd.lower(sd.combine(sd.lift(1), sd.lift(5)))
     2.0
     """
-    aggregate = Aggregate(
-        name="stddev_pop", lift=lift_spread, combine=merge_spread, lower=population_deviation, commutative=True
+    return over(_of_spread("stddev_pop", population_deviation), column)
+
+
+def _of_spread(name: str, lower: Callable[[Spread], float], at_least: int = 1) -> Aggregate[Spread]:
+    return Aggregate(
+        name=name, lift=lift_spread, combine=merge_spread, lower=lower, commutative=True, at_least=at_least
     )
-    return over(aggregate, column)
 
 
 def skewness(column: str | None = None) -> Aggregate[Skew]:

@@ -12,6 +12,8 @@ windows after it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from sash.aggregates import integers
@@ -41,39 +43,18 @@ def count(column: str | None = None) -> Aggregate[int]:
 
 
 def sum(column: str | None = None) -> Aggregate[Any]:
-    """Add the values: integers to an int64 (an overflow is an error), floats to a float64, strings to one string.
+    """Add the values: a column of integers to an int64 (an overflow is an error), floats to a float64, strings to one.
+
+    Python's own integers, given one by one, have no limit.
 
     >>> total = sum()
     >>> total.combine(total.lift(3), total.lift(4)), total.combine(total.lift("ab"), total.lift("c"))
     (7, 'abc')
     """
-    whole = Aggregate(
-        name="sum",
-        lift=integers.split,
-        combine=integers.add,
-        lower=integers.join,
-        inverse=integers.subtract,
-        identity=integers.ZERO,
-        commutative=True,
-    )
-    real = Aggregate(
-        name="sum",
-        lift=as_float,
-        combine=add,
-        inverse=subtract,
-        inverse_is_exact=False,
-        identity=0.0,
-        commutative=True,
-    )
-    generic = Aggregate(
-        name="sum",
-        lift=unchanged,
-        combine=add,
-        inverse=subtract,
-        inverse_is_exact=False,
-        variants={"int": whole, "bool": whole, "float": real},
-    )
-    return over(generic, column)
+    whole = exact_sum("sum", integers.split)
+    generic = Aggregate(name="sum", lift=unchanged, combine=add, inverse=subtract, inverse_is_exact=False)
+    real = replace(generic, lift=as_float, identity=0.0, commutative=True)
+    return over(in_three_forms(generic, real, whole), column)
 
 
 def product(column: str | None = None) -> Aggregate[float]:
@@ -93,34 +74,28 @@ def sum_of_squares(column: str | None = None) -> Aggregate[Any]:
     >>> energy.combine(energy.lift(3), energy.lift(4))
     25
     """
-    whole = Aggregate(
-        name="sum_of_squares",
-        lift=integers.split_square,
+    whole = exact_sum("sum_of_squares", integers.split_square)
+    generic = replace(sum(), name="sum_of_squares", lift=square, commutative=True)
+    real = replace(generic, lift=float_square, identity=0.0)
+    return over(in_three_forms(generic, real, whole), column)
+
+
+def exact_sum(name: str, lift: Callable[..., integers.Total]) -> Aggregate[integers.Total]:
+    """Return the form for integers: exact, invertible, and an error where the result doesn't fit."""
+    return Aggregate(
+        name=name,
+        lift=lift,
         combine=integers.add,
         lower=integers.join,
         inverse=integers.subtract,
         identity=integers.ZERO,
         commutative=True,
     )
-    real = Aggregate(
-        name="sum_of_squares",
-        lift=float_square,
-        combine=add,
-        inverse=subtract,
-        inverse_is_exact=False,
-        identity=0.0,
-        commutative=True,
-    )
-    generic = Aggregate(
-        name="sum_of_squares",
-        lift=square,
-        combine=add,
-        inverse=subtract,
-        inverse_is_exact=False,
-        commutative=True,
-        variants={"int": whole, "bool": whole, "float": real},
-    )
-    return over(generic, column)
+
+
+def in_three_forms(generic: Aggregate[Any], real: Aggregate[Any], whole: Aggregate[Any]) -> Aggregate[Any]:
+    """Return the generic form, which `of_kind` turns into that for floats or that for integers and booleans."""
+    return replace(generic, variants={"float": real, "int": whole, "bool": whole})
 
 
 def one_row() -> int:

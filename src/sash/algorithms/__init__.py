@@ -53,11 +53,12 @@ def find_algorithm(name: str, aggregate: Aggregate[Any]) -> type[Algorithm[Any]]
         names = ", ".join(dict.fromkeys(algorithm.about.name for algorithm in ALGORITHMS))
         message = f'There is no algorithm "{name}": choose from {names}, or leave algorithm="auto".'
         raise ValueError(message)
-    for form in forms:
-        if fits(form.about, aggregate):
-            return form
-    refuse_what_cannot_work(forms[-1].about, aggregate)
-    raise AssertionError
+    fitting = [form for form in forms if fits(form.about, aggregate)]
+    if not fitting:
+        refuse_what_cannot_work(forms[-1].about, aggregate)
+    # An inverse that leaves rounding behind is used only where the algorithm has no other form.
+    exact = [form for form in fitting if not form.about.needs or form.about.needs in aggregate.laws]
+    return (exact or fitting)[0]
 
 
 __all__ = [

@@ -1,7 +1,7 @@
 """What every algorithm is: a window's partials under insert, evict and query (the tutorial's SWAG).
 
 An algorithm is an ordinary class. Interpreted as it stands it works on any Python object; `sash.kernels` reads the same
-source and fuses it with an aggregate into one compiled loop. For that its state is declared by annotations of five kinds:
+source and fuses it with an aggregate into one compiled loop. For that its state is declared by annotations:
 
     values: Column[P]      partials by stream position (0 for the first row ever inserted, 1 for the next, …)
     pointers: Column[int]  numbers by stream position
@@ -9,8 +9,8 @@ source and fuses it with an aggregate into one compiled loop. For that its state
     back: P                one partial
     flip: int              a cursor
 
-A position that will not be read again is forgotten with `del`: in the interpreter that frees it, and a compiled column is
-a ring, where the place is simply used again. Calling `evict` or `query` on an empty window is the caller's mistake, which
+No more positions of a column may be in use at once than the window has rows (and one): compiled, it is a ring. A position
+that will not be read again is forgotten with `del`, which frees it in the interpreter and does nothing compiled. Calling `evict` or `query` on an empty window is the caller's mistake, which
 `sash.Aggregator` catches; the algorithms don't look.
 """
 
@@ -58,8 +58,8 @@ class Algorithm(Generic[P]):
     """A window's partials, in order, and their combination."""
 
     about: ClassVar[About]
-    counts_inserts: ClassVar[bool] = False
-    """Whether it answers by numbers of inserts or by times, so that a row without a value must be inserted too."""
+    takes_nulls: ClassVar[bool] = False
+    """Whether rows without a value must be inserted too, because it answers by numbers of inserts or by times."""
     interpreted_only: ClassVar[str] = ""
     """Why the class can't be compiled, where it can't."""
     begin: int

@@ -9,10 +9,10 @@ insert 3 combines, evict 2, query 1, all in the worst case. Space: n + 2.
 Two-Stacks, but the flip is spread over the operations between two flips: each insert or evict moves one step.
 The paper's pointers F ≤ L ≤ R ≤ A ≤ B ≤ E cut the window into sublists:
 
-    begin      left       right      accum      back       end
-      F          L          R          A          B          E
-      │ to back  │ to right │  alone   │ to back  │  alone   │
-      └─ a⊕…⊕e ──┴── b⊕… ───┴─── c ────┴─── d⊕e ──┴─── f ────┘
+    begin        left       right      accum                      back, end
+      F            L          R          A                          B, E
+      │  to back   │ to right │  alone   │         to back           │  alone: none yet
+      └─ a⊕b⊕…⊕f ──┴─── b ────┴─── c ────┴─ d⊕e⊕f ──── e⊕f ──── f ───┘
 
 Invariants:
   1. begin ≤ left ≤ right ≤ accum ≤ back ≤ end

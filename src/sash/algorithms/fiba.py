@@ -109,7 +109,7 @@ class FiBA(Algorithm[P]):
         space="O(n)",
         paper="FiBA (VLDB 2019, 2023)",
     )
-    counts_inserts = True
+    takes_nulls = True
     interpreted_only = "FiBA's nodes are split, merged and linked, so its state is not flat columns."
 
     def __init__(self, aggregate: Aggregate[P], ranges: tuple[int, ...] = ()) -> None:
@@ -120,7 +120,7 @@ class FiBA(Algorithm[P]):
     def insert(self, partial: P, time: Time = None) -> None:
         """Add a partial after all those of its time or older; without a time, at newest + 1, or 0 at first."""
         if time is None:
-            time = self.newest + 1 if self.end > self.begin else 0
+            time = self._next_time()
         node = self._find_leaf(time)
         node.elements.insert(bisect_right(node.elements, time, key=time_of), (time, partial))
         self.end += 1
@@ -170,6 +170,17 @@ class FiBA(Algorithm[P]):
     def newest(self) -> Time:
         """The time of the newest element."""
         return time_of(self.right_finger.elements[-1])
+
+    def _next_time(self) -> Time:
+        if self.begin == self.end:
+            return 0
+        try:
+            return self.newest + 1
+        except TypeError as error:
+            message = (
+                f"The newest time is {self.newest!r}, which is no number to count on from: give every row its time."
+            )
+            raise ValueError(message) from error
 
     def _join(self, older: P, newer: P) -> P:
         if older is NOTHING:

@@ -6,6 +6,7 @@ Shein, Chrysanthis, Labrinidis. FlatFIT. SSDBM 2017, section 2.2, for several ra
 Order: first in, first out. Laws: associative.
 insert log2 n combines; evict none; query of any range at most 2 log2 n - 1. Growing copies and combines nothing.
 new n - 1; update of m places m(1 + ⌈log2(n/m)⌉); prefix and suffix log2 n; aggregate none. Space: 2n.
+(The papers' tables say log2 n a slide: they read the root, which is in order only while the buffer is not inverted.)
 
     Six elements d…i at the positions begin = 3 to end - 1 = 8, in a tree with capacity n = 8:
 
@@ -43,18 +44,6 @@ class FlatTree(Algorithm[P]):
     def __init__(self, aggregate: Aggregate[P], ranges: tuple[int, ...] = ()) -> None:
         super().__init__(aggregate, ranges)
         self._allocate(1 << (max(ranges, default=8) - 1).bit_length())
-
-    def aggregate(self) -> P:
-        """Return a[0] ⊕ … ⊕ a[n - 1]: no combine."""
-        return self.tree[1]
-
-    def prefix(self, place: int) -> P:
-        """Return a[0] ⊕ … ⊕ a[place]: at most log2 n combines (algorithm 3)."""
-        return self._prefix(0, place + 1)
-
-    def suffix(self, place: int) -> P:
-        """Return a[place] ⊕ … ⊕ a[n - 1]: at most log2 n combines."""
-        return self._suffix(place, self.capacity)
 
     def _leaf(self, position: int) -> int:
         return self.capacity + (position & (self.capacity - 1))
@@ -171,6 +160,18 @@ class FlatFAT(FlatTree[P], SharedAlgorithm[P]):
             for node in changed:
                 self._refresh(node, leaves)
             leaves <<= 1
+
+    def aggregate(self) -> P:
+        """Return a[0] ⊕ … ⊕ a[n - 1]: no combine."""
+        return self.tree[1]
+
+    def prefix(self, place: int) -> P:
+        """Return a[0] ⊕ … ⊕ a[place]: at most log2 n combines (algorithm 3)."""
+        return self._prefix(0, place + 1)
+
+    def suffix(self, place: int) -> P:
+        """Return a[place] ⊕ … ⊕ a[n - 1]: at most log2 n combines."""
+        return self._suffix(place, self.capacity)
 
     def insert(self, partial: P) -> None:
         """Write the leaf and compute its ancestors: at most log2 n combines (algorithm 2 for m = 1)."""

@@ -4,7 +4,7 @@ Shein, Chrysanthis, Labrinidis. FlatFIT: Accelerated Incremental Sliding-Window 
 
 Order: first in, first out. Laws: associative.
 One range: query 3 combines amortised, n - 1 worst (wReset). All ranges 1 … n: n - 1 a slide, the widest asked first.
-Space: 2n, and the Positions stack: none for one range (section 3.3), at most n/2 for several.
+Space: 2n, and the Positions stack: 3 places for one range asked at each slide (section 3.3), about n/2 for two ranges.
 
 Each place of the window keeps a partial and a pointer: the partial covers the rows from here up to the pointer. A query
 jumps along the pointers to the end, and makes each place that it came through point to the end for the next query:
@@ -18,7 +18,7 @@ Invariants:
   1. partials[i] = the rows i ≤ j < pointers[i];  i < pointers[i] ≤ end     (Partials, Pointers)
   2. pointers[i] = i + 1 for every i > touched: those rows were not combined yet, so a query that starts there resets
      the whole window from its end backwards and needs no stack (wReset)
-  3. positions is a stack, empty between queries (Positions)
+  3. positions is the stack of one query, scratch between two (Positions)
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ class OrderStatisticsTree(Algorithm[P]):
         space="n",
         paper="Tutorial (DEBS 2017), section 4.3",
     )
-    interpreted_only = "its state is keys and links instead of partials, and its answer is the tree itself."
+    interpreted_only = "The order statistics tree keeps values to be ranked, and its answer is the tree: there is no partial of numbers."
     values: Column[Any]
     keys: Array[Any]
     left: Array[int]

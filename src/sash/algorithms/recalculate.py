@@ -36,9 +36,9 @@ class Recalculate(SharedAlgorithm[P]):
         title="Recalculate from scratch",
         order="FIFO",
         ranges="many",
-        amortised="n",
-        worst="n",
-        amortised_many="q·n",
+        amortised="n - 1",
+        worst="n - 1",
+        amortised_many="q(n - 1)",
         space="n",
         paper="Tutorial (DEBS 2017)",
     )

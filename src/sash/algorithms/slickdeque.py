@@ -1,11 +1,12 @@
 """SlickDeque: one form for invertible aggregates, one for selective ones.
 
 Shein, Chrysanthis, Labrinidis. SlickDeque: High Throughput and Low Latency Incremental Sliding-Window Aggregation.
-EDBT 2018; costs as in table 1 of the SlideSide paper (EDBT 2020).
+EDBT 2018.
 
 Order: first in, first out.
 Invertible: 2 a slide for one range, 2q for q ranges, worst case too. Space: n + q.
-Selective: fewer than 2 a slide amortised, n worst, for any number of ranges. Space: 2 to 2n.
+Selective: fewer than 2 a slide amortised, n worst, for any number of ranges: queries only search. (Table 1 of the SlideSide
+paper counts the search as q, and q·n at worst.) Space: 2 to 2n, the births included.
 
 Invertible: a running answer per range over one shared column of partials.
 
@@ -24,7 +25,7 @@ Selective (here max of 3 9 4 7 5 5): a deque of the rows that some window can st
 Invariants:
   1. answers[k] = the newest min(lengths[k], len) partials; lengths ascend                               (invertible)
   2. births ascend from head to tail; the last is the newest row, end - 1                                (selective)
-  3. nodes[k] = the combination of all rows since the birth before it, and of all rows from there to end (selective)
+  3. nodes[k] is row births[k], and also the combination of all rows births[k - 1] + 1 … end - 1          (selective)
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ class SlickDequeInvertible(SharedAlgorithm[P]):
         space="n + q",
         paper="SlickDeque (EDBT 2018)",
     )
-    counts_inserts = True
+    takes_nulls = True
     values: Column[P]
     answers: Array[P]
     lengths: Array[int]

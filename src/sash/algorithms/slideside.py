@@ -4,7 +4,8 @@ Theodorakis, Pietzuch, Pirk. SlideSide: A Fast Incremental Stream Processing Alg
 
 Order: first in, first out. Laws: associative, and invertible for the first form.
 Invertible: 3 a slide for one range amortised, n worst (the suffix scan); q + 2 for q ranges. Space: 3n.
-Non-invertible: 3 amortised, n worst; for q ranges q and what the scans do not stop early. Space: n + 1 (table 1: 2n).
+Non-invertible: 3 amortised, n worst. For q ranges, the narrowest r long: q + 1 + n/r, because a scan of up to n rows runs
+every r rows; for aggregates like max it stops early and costs little (table 1 says q). Space: n + 1 (table 1: 2n).
 
 Invertible: the stream is cut into laps as long as the widest range. A prefix scan runs along the lap (the back stack);
 when the lap is full, a suffix scan over it (the front stack) answers the ranges that reach back into it.
@@ -21,7 +22,7 @@ Non-invertible: no ⊖, so a suffix scan runs whenever the narrowest range would
 as soon as a suffix does not change, because then no older one changes either.
 
 Invariants:
-  1. prefixes[i] = rows lap … i,  for lap ≤ i < end                        (invertible; backStack)
+  1. prefixes[i] = rows lap … i,  for max(lap, begin - 1) ≤ i < end        (invertible; backStack)
   2. suffixes[i] = rows i … lap - 1,  for begin ≤ i < lap                  (invertible; frontStack)
   3. partials[i] = rows i … flip - 1,  for begin ≤ i < flip; row i itself, for flip ≤ i < end       (non-invertible)
   4. back = rows flip … end - 1, if flip < end                             (non-invertible; HammerSlide's back value)
@@ -149,7 +150,7 @@ class SlideSideNonInvertible(SharedAlgorithm[P]):
         ranges="many",
         amortised="3",
         worst="n",
-        amortised_many="q",
+        amortised_many="q + 1 + n/r",
         space="n + 1",
         paper="SlideSide (EDBT 2020)",
     )

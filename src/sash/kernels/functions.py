@@ -8,6 +8,7 @@ from types import BuiltinFunctionType, CellType, CodeType, FunctionType, ModuleT
 from typing import Any, cast
 
 import numpy as np
+from numba import njit
 
 
 class CannotCompileError(Exception):
@@ -55,8 +56,6 @@ def _as_function(function: Callable[..., Any]) -> FunctionType:
 
 
 def _compile(function: FunctionType, done: dict[FunctionType, Any]) -> Any:
-    from numba import njit  # noqa: PLC0415 — only those who compile pay for importing numba
-
     if function in done:
         return done[function]
     called = {

@@ -73,6 +73,7 @@ class _Frame(ast.NodeTransformer):
         self.fuser = fuser
         self.source = source
         self.receiver = receiver
+        self.is_loop = result is None
         self.renamed = renamed
         self.result = result
         self.before: list[ast.stmt] = []
@@ -217,7 +218,7 @@ class _Frame(ast.NodeTransformer):
     def _refuse_return_or_else(self, loop: ast.While | ast.For) -> None:
         if loop.orelse:
             raise self.source.error(loop, "the fuser doesn't know a loop with else")
-        if self.result is not None and _returns(loop):
+        if not self.is_loop and _returns(loop):
             raise self.source.error(loop, "return inside a loop: leave the loop first, then return")
 
     # -- expressions -----------------------------------------------------------------------------------------------
@@ -277,7 +278,7 @@ class _Frame(ast.NodeTransformer):
     def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
         attribute = self._attribute_of(node.value)
         if attribute is None:
-            if isinstance(node.value, ast.Name) and self.receiver == "window":  # the loop's own bounds
+            if isinstance(node.value, ast.Name) and self.is_loop:  # the loop's own bounds
                 return _item(node.value.id, self._expression(node.slice), ast.Load())
             raise self.source.error(node, f"the fuser doesn't know {ast.unparse(node)}")
         kind = self._kind(attribute, node)
@@ -306,7 +307,7 @@ class _Frame(ast.NodeTransformer):
     def _call_function(self, node: ast.Call) -> ast.expr:
         name = node.func.id if isinstance(node.func, ast.Name) else ast.unparse(node.func)
         arguments = [self._expression(argument) for argument in node.args]
-        if name == "lifted" and self.receiver == "window":
+        if name == "lifted" and self.is_loop:
             columns: list[ast.expr] = [_item(f"column_{n}", arguments[0], ast.Load()) for n in range(self.fuser.inputs)]
             return ast.Call(ast.Name("lift", ast.Load()), columns, [])
         if name not in KNOWN_FUNCTIONS:

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
+import numba
 import numpy as np
+from numba import from_dtype
+from numba.core.errors import NumbaError
+from numba.np.numpy_support import as_dtype
 
 from sash.aggregates.base import Aggregate
 from sash.kernels.functions import CannotCompileError, compile_function
 from sash.kernels.layout import Layout, Shape
 
+types: Any = numba.types
+
 
 def infer_layout(aggregate: Aggregate[Any], inputs: tuple[str, ...]) -> tuple[Layout, str]:
     """Return the layout of the partial and the NumPy type of the result, or say why they can't be compiled."""
-    from numba import from_dtype  # noqa: PLC0415 — only those who compile pay for importing numba
-
     arguments = tuple(from_dtype(np.dtype(name)) for name in inputs)
     shape = _returned(aggregate, "lift", arguments)
     wider = _once_more(aggregate, shape)
@@ -38,8 +42,6 @@ def _once_more(aggregate: Aggregate[Any], shape: Shape) -> Shape:
 
 def _returned(aggregate: Aggregate[Any], function: str, arguments: tuple[Any, ...]) -> Shape:
     """Return what one of the aggregate's functions returns for arguments of these types."""
-    from numba.core.errors import NumbaError  # noqa: PLC0415
-
     compiled = compile_function(getattr(aggregate, function))
     try:
         compiled.compile(arguments)
@@ -54,10 +56,6 @@ def _returned(aggregate: Aggregate[Any], function: str, arguments: tuple[Any, ..
 
 
 def _shape(aggregate: Aggregate[Any], numba_type: Any) -> Shape:
-    import numba  # noqa: PLC0415
-    from numba.np.numpy_support import as_dtype  # noqa: PLC0415
-
-    types: Any = numba.types
     plain = types.unliteral(numba_type)
     if isinstance(plain, types.BaseTuple) and len(plain):
         return tuple(_shape(aggregate, part) for part in plain)
@@ -68,11 +66,8 @@ def _shape(aggregate: Aggregate[Any], numba_type: Any) -> Shape:
 
 
 def _numba_type(shape: Shape) -> Any:
-    import numba  # noqa: PLC0415
-
-    types: Any = numba.types
     if isinstance(shape, str):
-        return numba.from_dtype(np.dtype(shape))
+        return from_dtype(np.dtype(shape))
     return types.BaseTuple.from_types([_numba_type(part) for part in shape])
 
 

@@ -16,7 +16,7 @@ class Choice:
     reason: str
 
 
-def choose_algorithm(aggregate: Aggregate[Any], ranges: int = 1) -> Choice:
+def choose_algorithm(aggregate: Aggregate[Any], ranges: int = 1) -> Choice:  # noqa: PLR0911 — a chain is read line by line
     """Return the algorithm for an aggregate over windows of that many lengths, rows in order.
 
     >>> from sash import agg
@@ -28,6 +28,8 @@ def choose_algorithm(aggregate: Aggregate[Any], ranges: int = 1) -> Choice:
     laws = aggregate.laws
     if "ranked" in laws and ranges == 1:  # tutorial, section 4.3
         return Choice("order_statistics_tree", "read by rank: O(log n) an operation")
+    if ranges > 1 and "holistic" in laws:  # every other structure would keep n partials of up to n values each
+        return Choice("recalculate", "its partials grow with the window, several ranges: only the rows are kept")
     if ranges > 1 and "selective" in laws:  # SlickDeque, SlideSide's table 1
         return Choice("slickdeque", "selective, several ranges: fewer than 2 combines a slide for all of them")
     if ranges > 1 and "invertible" in laws:  # SlideSide, table 1
