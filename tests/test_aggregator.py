@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import pytest
 from cases import AGGREGATES
 from hypothesis import given, settings
@@ -91,14 +93,66 @@ def test_floats_are_not_subtracted_where_there_is_another_way(name: str) -> None
         assert window.query(last=2) == 3.0
 
 
-def test_a_failing_combine_changes_nothing() -> None:
-    window = sash.Aggregator(agg.max())
-    window.insert(1)
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "subtract_on_evict"])
+def test_a_window_whose_combine_failed_never_answers_again(name: str) -> None:
+    window = sash.Aggregator(agg.median() if name == "order_statistics_tree" else agg.max(), algorithm=name)
+
+    def insert_and_ask(value: Any) -> None:
+        window.insert(value)
+        window.query()
+
+    insert_and_ask(50)
+    insert_and_ask(50)
     with pytest.raises(TypeError):
-        window.insert("a")
-    assert (window.query(), len(window)) == (1, 1)
-    window.insert(2)
-    assert (window.query(), len(window)) == (2, 2)
+        insert_and_ask("a")
+    for use in (window.query, window.evict, lambda: window.insert(1)):
+        with pytest.raises(RuntimeError, match="this window is lost: make a new one"):
+            use()
+
+
+@pytest.mark.parametrize(
+    ("chosen", "values", "expected"),
+    [
+        (agg.sum(), [np.int8(100)] * 3, 300),
+        (agg.sum(), [np.True_] * 3, 3),
+        (agg.mean(), [np.True_] * 3, 1.0),
+        (agg.sum_of_squares(), [np.uint8(16)], 256),
+        (agg.spread(), [np.int8(-100), np.int8(100)], 200),
+    ],
+)
+def test_numbers_of_numpy_do_not_wrap(chosen: Any, values: list[Any], expected: Any) -> None:
+    window = sash.Aggregator(chosen)
+    for value in values:
+        window.insert(value)
+    assert window.query() == expected
+
+
+def test_arrays_can_be_partials() -> None:
+    vector = sash.aggregate("vector", lift=lambda x: np.array([x, 1.0]), combine=lambda older, newer: older + newer)
+    window = sash.Aggregator(vector, algorithm="slideside", ranges=[2, 3])
+    for value in (1, 2, 3, 4):
+        window.insert(value)
+    assert window.query(last=2).tolist() == [7.0, 2.0]
+    sash.testing.check_laws(vector, [1, 2, 3])
+
+
+@pytest.mark.parametrize("name", ["two_stacks", "slickdeque", "auto"])
+def test_of_equal_values_the_first_in_order_is_kept(name: str) -> None:
+    window = sash.Aggregator(agg.first(), algorithm=name, ranges=[3] if name == "two_stacks" else [2, 3])
+    for value in (Decimal("1.0"), Decimal("1.00"), Decimal("1.000")):
+        window.insert(value)
+    assert str(window.query(last=3)) == "1.0"
+
+
+def test_an_inverse_of_ones_own_is_not_taken_for_exact() -> None:
+    total = sash.aggregate(
+        "total", lift=float, combine=lambda older, newer: older + newer, inverse=lambda whole, older: whole - older
+    )
+    window = sash.Aggregator(total)
+    for value in (1e90, 1, 2):
+        window.insert(value)
+    window.evict()
+    assert window.query() == 3.0
 
 
 def test_times_without_numbers_must_be_given() -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import types
 from pathlib import Path
 from typing import Any
 
@@ -188,12 +189,85 @@ def test_an_aggregate_of_ones_own_with_helpers_and_constants_compiles() -> None:
 
 
 def test_an_overflow_in_a_kernel_is_an_error() -> None:
-    total = agg.sum().of_kind("int")
+    total = agg.sum()
     column = np.array([2**62, 2**62, 1], np.int64)
     with pytest.raises(OverflowError):
         Kernel(TwoStacks, total, ("int64",), loops.slide_rows).slide_rows((column,), 2)
     results, _ = Kernel(TwoStacks, total, ("int64",), loops.slide_rows).slide_rows((column - 1,), 2)
     assert results.tolist() == [2**62 - 1, 2**63 - 2, 2**62 - 1]
+
+
+def plus_one(x: float) -> float:
+    return x + 1
+
+
+def times_ten(x: float) -> float:
+    return x * 10
+
+
+def first_of(chosen: Aggregate[Any], values: list[float]) -> Any:
+    kernel = Kernel(TwoStacks, chosen, ("float64",), loops.slide_rows)
+    return kernel.slide_rows((np.array(values, float),), 1)[0].tolist()
+
+
+def test_functions_used_twice_are_told_apart() -> None:
+    def make(one: Any, two: Any, three: Any) -> Aggregate[Any]:
+        return aggregate("made", lift=lambda x: one(x) * 0 + two(x) * 0 + three(x), combine=lambda a, b: a + b)
+
+    assert first_of(make(plus_one, times_ten, plus_one), [1, 2]) == [2, 3]
+    assert first_of(make(plus_one, times_ten, times_ten), [1, 2]) == [10, 20]
+
+
+def test_what_a_module_holds_counts() -> None:
+    settings = types.ModuleType("settings_of_a_test")
+    scaled = aggregate("scaled", lift=lambda x: x * settings.SCALE, combine=lambda a, b: a + b)
+    settings.SCALE = 2.0  # type: ignore[attr-defined]
+    assert first_of(scaled, [1]) == [2]
+    settings.SCALE = 30.0  # type: ignore[attr-defined]
+    assert first_of(scaled, [1]) == [30]
+
+
+def test_a_kernel_means_what_its_functions_meant_when_it_was_made() -> None:
+    kernels = []
+    weights = np.array([11.0])
+    for factor in (5.0, 7.0):
+        chosen = aggregate("late", lift=lambda x: x * factor * weights[0], combine=lambda a, b: a + b)  # noqa: B023
+        kernels.append(Kernel(TwoStacks, chosen, ("float64",), loops.slide_rows))
+    weights[0] = 13.0
+    assert [kernel.slide_rows((np.array([1.0]),), 1)[0][0] for kernel in kernels] == [55.0, 77.0]
+
+
+def test_a_function_that_calls_itself_is_refused() -> None:
+    with pytest.raises(CannotCompileError, match="factorial calls itself"):
+        first_of(aggregate("odd", lift=factorial, combine=lambda a, b: a + b), [1])
+
+
+def factorial(x: float) -> float:
+    return 1.0 if x <= 1 else x * factorial(x - 1)
+
+
+@pytest.mark.parametrize(
+    ("columns", "begins", "ends", "sentence"),
+    [
+        ((np.zeros(3, np.int32),), [0], [1], "takes columns of"),
+        ((np.zeros(3),), [0, 2, 1], [3, 3, 3], "may not move back"),
+        ((np.zeros(3),), [0, 0], [3, 2], "may not move back"),
+        ((np.zeros(3),), [2], [1], "no window may end before it begins"),
+        ((np.zeros(3),), [0], [4], "there are 3 rows"),
+    ],
+)
+def test_columns_and_bounds_that_do_not_fit_are_refused(columns: Any, begins: Any, ends: Any, sentence: str) -> None:
+    kernel = Kernel(TwoStacks, agg.max(), ("float64",), loops.slide_between)
+    with pytest.raises(ValueError, match=sentence):
+        kernel.slide_between(columns, np.array(begins), np.array(ends))
+
+
+def test_columns_of_different_lengths_and_unknown_types_are_refused() -> None:
+    kernel = Kernel(TwoStacks, agg.arg_max(), ("float64", "float64"), loops.slide_rows)
+    with pytest.raises(ValueError, match=r"equally long; given: .* \[3, 2\] rows"):
+        kernel.slide_rows((np.zeros(3), np.zeros(2)), 1)
+    with pytest.raises(CannotCompileError, match="Columns of uint8 are not compiled: cast them"):
+        Kernel(TwoStacks, agg.max(), ("uint8",), loops.slide_rows)
 
 
 def test_fingerprints_tell_functions_apart_by_what_they_do() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from sash.aggregates.base import Aggregate
@@ -61,6 +61,7 @@ class Aggregator:
         self._sees_nulls = self.algorithm.takes_nulls
         self._used = counting_values(aggregate) if self._sees_nulls else aggregate
         self._window = self.algorithm(self._used, self.ranges)
+        self._failure: Exception | None = None
         self._begin = 0
         self._end = 0
         self._inserted = 0
@@ -78,9 +79,9 @@ class Aggregator:
             message = f"{self.aggregate.name} takes {self.aggregate.inputs} value(s) a row, not {len(values)}."
             raise TypeError(message)
         skipped = not self._sees_nulls and any(value is None for value in values)
-        partial = None if skipped else self._used.lift(*values)  # may raise, so before anything changes
+        partial = None if skipped else self._used.lift(*map(_without_limits, values))  # may raise: nothing changed yet
         if isinstance(self._window, FiBA):
-            self._window.insert(partial, time)
+            self._run(self._window.insert, partial, time)
             return
         if time is not None:
             message = f'{self._name} takes rows in order: leave time out, or use algorithm="fiba".'
@@ -88,7 +89,7 @@ class Aggregator:
         if self._limit and len(self) == self._limit:
             self.evict()
         if not skipped:
-            self._window.insert(partial)  # may raise, if combine does
+            self._run(self._window.insert, partial)
         self._inserted_before[self._end] = self._inserted
         self._inserted += not skipped
         self._end += 1
@@ -96,18 +97,18 @@ class Aggregator:
     def evict(self, *, before: Any = None) -> None:
         """Remove the oldest row, or all rows whose time is less than `before`."""
         if before is not None:
-            self._out_of_order("evict(before=…)").evict(before)
+            self._run(self._out_of_order("evict(before=…)").evict, before)
             return
         if len(self) == 0:
             message = "evict: the window is empty, so there is no row to remove."
             raise IndexError(message)
         if isinstance(self._window, FiBA):
-            self._window.evict()
+            self._run(self._window.evict)
             return
         held_before = self._inserted_before.pop(self._begin)
         self._begin += 1
         if self._inserted_before.get(self._begin, self._inserted) > held_before:
-            self._window.evict()
+            self._run(self._window.evict)
 
     def query(self, *, last: int | None = None, start: Any = None, end: Any = None) -> Any:
         """Return the result for the whole window, its `last` rows, or the times from `start` up to before `end`.
@@ -126,8 +127,8 @@ class Aggregator:
         if held < max(1, self._used.at_least):
             return self._used.empty
         if last is not None and isinstance(self._window, SharedAlgorithm):
-            return self._used.lower(self._window.query_last(held))
-        return self._used.lower(self._window.query())
+            return self._used.lower(self._run(self._window.query_last, held))
+        return self._used.lower(self._run(self._window.query))
 
     def __len__(self) -> int:
         """Return how many rows are in the window, nulls included."""
@@ -137,6 +138,19 @@ class Aggregator:
         """Show the aggregate, the algorithm and the number of rows."""
         columns = ", ".join(self.aggregate.columns)
         return f"<Aggregator {self.aggregate.name}({columns}) by {self._name}, {len(self)} rows>"
+
+    def _run(self, operation: Callable[..., Any], *arguments: Any) -> Any:
+        """Let the algorithm work; if combine raises on the way, its state is half changed and never to be used again."""
+        if self._failure is not None:
+            message = (
+                f"combine of {self.aggregate.name} raised an error before, so this window is lost: make a new one."
+            )
+            raise RuntimeError(message) from self._failure
+        try:
+            return operation(*arguments)
+        except Exception as error:
+            self._failure = error
+            raise
 
     @property
     def _name(self) -> str:
@@ -177,6 +191,13 @@ class Aggregator:
             message = f'{call} needs rows with times: use algorithm="fiba".'
             raise ValueError(message)
         return self._window
+
+
+def _without_limits(value: Any) -> Any:
+    """Return NumPy's numbers, which wrap around silently, as Python's."""
+    if type(value).__module__ == "numpy" and getattr(value, "dtype", None) is not None and value.dtype.kind in "biuf":
+        return value.item() if value.ndim == 0 else value
+    return value
 
 
 def _refuse_what_is_no_aggregate(aggregate: Any) -> None:

@@ -190,6 +190,6 @@ def merge_tails(older: Tails, newer: Tails) -> Tails:
 
 
 def lower_tails(moments: Tails) -> float:
-    """Return n · m4 / m2² - 3."""
+    """Return n · m4 / m2² - 3; m4 is 0 beside m2 > 0 only where the fourth powers were too small for a float."""
     n, m2, m4 = moments[0], moments[2], moments[4]
-    return m4 / m2 / m2 * n - 3.0 if m2 != 0.0 else math.nan
+    return m4 / m2 / m2 * n - 3.0 if m2 != 0.0 and m4 != 0.0 else math.nan

@@ -119,19 +119,34 @@ def same(one: Any, other: Any) -> bool:
     """
     if isinstance(one, tuple) and isinstance(other, tuple):
         return len(one) == len(other) and all(same(mine, yours) for mine, yours in zip(one, other, strict=True))
-    return bool(one == other or (one != one and other != other))  # noqa: PLR0124 — only NaN differs from itself
+    equal = one == other
+    if hasattr(equal, "all"):  # a NumPy array of answers
+        return bool((equal | ((one != one) & (other != other))).all())  # noqa: PLR0124
+    return bool(equal or (one != one and other != other))  # noqa: PLR0124 — only NaN differs from itself
 
 
-def alike(one: Any, other: Any) -> bool:
+def is_newer(winner: Any, older: Any, newer: Any) -> bool:
+    """Tell whether a selective combine chose its newer argument; of two equal ones it is the object that counts.
+
+    >>> is_newer(True, 1, True), is_newer(1, 1, True)
+    (True, False)
+    """
+    return winner is newer or (winner is not older and same(winner, newer))
+
+
+def alike(one: Any, other: Any, rounding: float = 1e-9) -> bool:
     """Tell whether two partials are the same but for the rounding of floats: what `_check` compares with.
 
-    >>> alike((3, 0.1 + 0.2), (3, 0.3))
-    True
+    >>> alike((3, 0.1 + 0.2), (3, 0.3)), alike(0.1 + 0.2, 0.3, rounding=0)
+    (True, False)
     """
-    if isinstance(one, tuple) and isinstance(other, tuple):
-        return len(one) == len(other) and all(alike(mine, yours) for mine, yours in zip(one, other, strict=True))
+    one, other = (side.tolist() if hasattr(side, "tolist") else side for side in (one, other))  # NumPy's
+    if isinstance(one, tuple | list) and isinstance(other, tuple | list):
+        return len(one) == len(other) and all(
+            alike(mine, yours, rounding) for mine, yours in zip(one, other, strict=True)
+        )
     if isinstance(one, float) and isinstance(other, float):
-        return math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-9) or same(one, other)
+        return math.isclose(one, other, rel_tol=min(rounding, 1e-9), abs_tol=rounding) or same(one, other)
     return same(one, other)
 
 

@@ -121,6 +121,9 @@ class FiBA(Algorithm[P]):
         """Add a partial after all those of its time or older; without a time, at newest + 1, or 0 at first."""
         if time is None:
             time = self._next_time()
+        if time != time:  # noqa: PLR0124 — NaN has no place in an order
+            message = f"The time {time!r} is neither before nor after any other: give every row a time that is."
+            raise ValueError(message)
         node = self._find_leaf(time)
         node.elements.insert(bisect_right(node.elements, time, key=time_of), (time, partial))
         self.end += 1

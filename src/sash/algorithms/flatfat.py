@@ -7,6 +7,7 @@ Order: first in, first out. Laws: associative.
 insert log2 n combines; evict none; query of any range at most 2 log2 n - 1. Growing copies and combines nothing.
 new n - 1; update of m places m(1 + ⌈log2(n/m)⌉); prefix and suffix log2 n; aggregate none. Space: 2n.
 (The papers' tables say log2 n a slide: they read the root, which is in order only while the buffer is not inverted.)
+n is the capacity, a power of two, and stays at that of the largest window so far: the Reactive Aggregator shrinks again.
 
     Six elements d…i at the positions begin = 3 to end - 1 = 8, in a tree with capacity n = 8:
 

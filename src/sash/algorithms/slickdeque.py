@@ -34,7 +34,7 @@ from functools import reduce
 from itertools import pairwise
 
 from sash.aggregates.base import Aggregate, P
-from sash.algorithms.base import About, Array, Column, SharedAlgorithm, alike, inverse_of, same
+from sash.algorithms.base import About, Array, Column, SharedAlgorithm, alike, inverse_of, is_newer, same
 
 NO_LIMIT = 2**62
 
@@ -154,7 +154,9 @@ class SlickDequeSelective(SharedAlgorithm[P]):
 
     def insert(self, partial: P) -> None:
         """Drop the nodes that lose to the new one, then append it: fewer than 2 combines, amortised."""
-        while self.head < self.tail and same(self.combine(self.nodes[self.tail - 1], partial), partial):
+        while self.head < self.tail and is_newer(
+            self.combine(self.nodes[self.tail - 1], partial), self.nodes[self.tail - 1], partial
+        ):
             self.tail -= 1
             del self.nodes[self.tail], self.births[self.tail]
         self.nodes[self.tail] = partial

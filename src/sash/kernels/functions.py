@@ -23,14 +23,15 @@ def compile_function(function: Callable[..., Any]) -> Any:
 def fingerprint(*parts: object) -> str:
     """Return a name for functions, source texts and constants that changes when what they do changes.
 
-    >>> fingerprint(lambda x: x + 1) == fingerprint(lambda y: y + 1)
+    >>> fingerprint(lambda x: x + 1) == fingerprint(lambda x: x + 2)
     False
     >>> fingerprint(lambda x: x + 1) == fingerprint(lambda x: x + 1)
     True
     """
     digest = hashlib.sha256()
+    seen: dict[int, int] = {}
     for part in parts:
-        for token in _tokens(part, set()):
+        for token in _tokens(part, seen):
             digest.update(token.encode())
             digest.update(b"\0")
     return digest.hexdigest()[:20]
@@ -57,19 +58,25 @@ def _as_function(function: Callable[..., Any]) -> FunctionType:
 
 def _compile(function: FunctionType, done: dict[FunctionType, Any]) -> Any:
     if function in done:
+        if done[function] is None:
+            message = f"{function.__name__} calls itself, which the compiler can't inline."
+            raise CannotCompileError(message)
         return done[function]
-    called = {
-        name: _compile(value, done) for name, value in _globals_of(function).items() if isinstance(value, FunctionType)
-    }
-    cells = tuple(
-        CellType(_compile(cell.cell_contents, done)) if isinstance(cell.cell_contents, FunctionType) else cell
-        for cell in function.__closure__ or ()
-    )
+    done[function] = None  # until it is compiled, so that a function that calls itself is noticed
+    names = {name: _frozen(value, done) for name, value in _globals_of(function).items()}
+    cells = tuple(CellType(_frozen(cell.cell_contents, done)) for cell in function.__closure__ or ())
     copy = FunctionType(
-        function.__code__, {**function.__globals__, **called}, function.__name__, function.__defaults__, cells
+        function.__code__, {**function.__globals__, **names}, function.__name__, function.__defaults__, cells
     )
     done[function] = njit(copy)
     return done[function]
+
+
+def _frozen(value: Any, done: dict[FunctionType, Any]) -> Any:
+    """Return what a name stands for now: the machine code may be made later, when the name has another meaning."""
+    if isinstance(value, FunctionType):
+        return _compile(value, done)
+    return value.copy() if isinstance(value, np.ndarray) else value
 
 
 def _globals_of(function: FunctionType) -> dict[str, Any]:
@@ -83,7 +90,7 @@ def _names(code: CodeType) -> Iterator[str]:
             yield from _names(constant)
 
 
-def _tokens(part: object, seen: set[int]) -> Iterator[str]:
+def _tokens(part: object, seen: dict[int, int]) -> Iterator[str]:
     if isinstance(part, FunctionType):
         yield from _function_tokens(part, seen)
     elif isinstance(part, CodeType):
@@ -98,21 +105,37 @@ def _tokens(part: object, seen: set[int]) -> Iterator[str]:
         yield _constant_token(part)
 
 
-def _function_tokens(function: FunctionType, seen: set[int]) -> Iterator[str]:
+def _function_tokens(function: FunctionType, seen: dict[int, int]) -> Iterator[str]:
     if id(function) in seen:
+        yield f"function {seen[id(function)]} again"
         return
-    seen.add(id(function))
+    seen[id(function)] = len(seen)
     yield from _tokens((function.__code__, function.__defaults__), seen)
-    for cell in function.__closure__ or ():
-        yield from _tokens(cell.cell_contents, seen)
-    for name, value in sorted(_globals_of(function).items()):
+    used = [(cell_name, cell.cell_contents) for cell_name, cell in _cells_of(function)]
+    used += sorted(_globals_of(function).items())
+    for name, value in used:
         yield name
-        yield from _tokens(value, seen)
+        if isinstance(value, ModuleType):
+            yield from _module_tokens(value, set(_names(function.__code__)), seen)
+        else:
+            yield from _tokens(value, seen)
+
+
+def _cells_of(function: FunctionType) -> list[tuple[str, CellType]]:
+    return list(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
+
+
+def _module_tokens(module: ModuleType, names: set[str], seen: dict[int, int]) -> Iterator[str]:
+    """What a function reads of a module; of those that are installed with Numba it is enough to know the version."""
+    yield f"{module.__name__} {getattr(module, '__version__', '')}"
+    if module.__name__.partition(".")[0] not in ("math", "cmath", "numpy", "numba"):
+        for name in sorted(names & set(vars(module))):
+            value = vars(module)[name]
+            yield name
+            yield from _module_tokens(value, names, seen) if isinstance(value, ModuleType) else _tokens(value, seen)
 
 
 def _constant_token(part: object) -> str:
-    if isinstance(part, ModuleType):
-        return f"{part.__name__} {getattr(part, '__version__', '')}"
     if isinstance(part, type | BuiltinFunctionType):
         return f"{part.__module__}.{part.__qualname__}"
     if isinstance(part, np.ndarray):

@@ -18,7 +18,7 @@ from typing import Any
 from sash.kernels.layout import Layout
 from sash.kernels.read import AlgorithmSource, Source
 
-KNOWN_FUNCTIONS = {"min", "max", "abs", "range", "same"}
+KNOWN_FUNCTIONS = {"min", "max", "abs", "range", "same", "is_newer"}
 KNOWN_EXPRESSIONS = (
     ast.BinOp, ast.UnaryOp, ast.Compare, ast.BoolOp, ast.IfExp, ast.Constant, ast.Name,
     ast.operator, ast.unaryop, ast.cmpop, ast.boolop, ast.expr_context,

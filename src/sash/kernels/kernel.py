@@ -24,6 +24,9 @@ from sash.kernels.read import AlgorithmSource, read_algorithm, read_function
 Columns = tuple[npt.NDArray[Any], ...]
 Loop = Any
 
+KINDS = {"bool": "bool", "int32": "int", "int64": "int", "float32": "float", "float64": "float"}
+"""The columns that kernels take, and the kind that `Aggregate.of_kind` knows them by."""
+
 
 def read_own_source() -> str:
     """Return the source of this package, so that no kernel of another version of it is taken from the cache."""
@@ -49,6 +52,11 @@ class Kernel:
     def __init__(
         self, algorithm: type[Algorithm[Any]], aggregate: Aggregate[Any], inputs: tuple[str, ...], loop: Loop
     ) -> None:
+        if unknown := [name for name in inputs if name not in KINDS]:
+            message = f"Columns of {', '.join(unknown)} are not compiled: cast them to one of {', '.join(KINDS)}."
+            raise CannotCompileError(message)
+        if len(inputs) == 1:
+            aggregate = aggregate.of_kind(KINDS[inputs[0]])
         if reason := algorithm.interpreted_only:
             raise CannotCompileError(reason)
         if reason := aggregate.interpreted_only:
@@ -56,7 +64,7 @@ class Kernel:
             raise CannotCompileError(message)
         self.algorithm = algorithm
         self.aggregate = aggregate
-        self.inputs = len(inputs)
+        self.inputs = inputs
         self.source = read_algorithm(algorithm)
         functions = {
             name: getattr(aggregate, name)
@@ -78,10 +86,19 @@ class Kernel:
         self.layout = Layout(shape_from(described["partial"]))
         self.result = np.dtype(described["result"])
         self.run = vars(module)[loop.__name__]
+        self._compile_now(loop.__name__)
+
+    def _compile_now(self, loop: str) -> None:
+        """Run over no rows: what is compiled, and cached under its name, must be what was fingerprinted just now."""
+        columns = tuple(np.empty(0, name) for name in self.inputs) or (np.empty(0),)
+        if loop == "slide_rows":
+            self.slide_rows(columns, 1)
+        else:
+            self.slide_between(columns, np.empty(0, np.int64), np.empty(0, np.int64))
 
     def slide_rows(self, columns: Columns, length: int) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
         """Return each row's aggregate over the newest `length` rows, and which rows have one."""
-        rows = len(columns[0])
+        rows = self._check_columns(columns)
         at_least = max(1, self.aggregate.at_least)
         results = np.zeros(rows, self.result)
         longest = min(length, rows)
@@ -92,12 +109,28 @@ class Kernel:
         self, columns: Columns, begins: npt.NDArray[np.int64], ends: npt.NDArray[np.int64]
     ) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
         """Return the aggregate of the rows begins[row] … ends[row] - 1 for each row, and which rows have one."""
+        rows = self._check_columns(columns)
+        if np.any(begins > ends) or np.any(np.diff(begins) < 0) or np.any(np.diff(ends) < 0):
+            message = "Moving bounds may not move back, and no window may end before it begins."
+            raise ValueError(message)
+        if len(begins) and not 0 <= begins[0] <= ends[-1] <= rows:
+            message = f"Moving bounds reach from {begins[0]} to {ends[-1]}, but there are {rows} rows."
+            raise ValueError(message)
         at_least = max(1, self.aggregate.at_least)
         results = np.zeros(len(begins), self.result)
         lengths = ends - begins
         longest = int(lengths.max(initial=0))
         self.run(len(begins), begins, ends, at_least, *self.arguments(columns, results, longest))
         return results, lengths >= at_least
+
+    def _check_columns(self, columns: Columns) -> int:
+        """Return the number of rows, or say which column doesn't fit: machine code would read what is not there."""
+        given = [str(column.dtype) for column in columns[: len(self.inputs)]]
+        if given != list(self.inputs) or len({len(column) for column in columns}) != 1:
+            lengths = [len(column) for column in columns]
+            message = f"This kernel takes columns of {list(self.inputs)}, equally long; given: {given}, {lengths} rows."
+            raise ValueError(message)
+        return len(columns[0])
 
     def arguments(self, columns: Columns, results: npt.NDArray[Any], longest: int) -> list[Any]:
         """Return columns, results and the state of an empty window that has room for `longest` rows."""
@@ -118,7 +151,7 @@ class Kernel:
                 state += [np.zeros(len(getattr(window, attribute)), field) for field in fields]
             else:
                 state.append(np.array(getattr(window, attribute), fields[0]))
-        return [*columns[: self.inputs], results, room - 1, *state]
+        return [*columns[: len(self.inputs)], results, room - 1, *state]
 
 
 def write_kernel(algorithm: AlgorithmSource, layout: Layout, result: str, inputs: int, loop: Loop) -> str:
@@ -158,6 +191,9 @@ def write_kernel(algorithm: AlgorithmSource, layout: Layout, result: str, inputs
             "@njit",
             "def same(one, other):",
             f"    return {_same(layout)}",
+            "@njit",
+            "def is_newer(winner, older, newer):",
+            "    return same(winner, newer)",
             "@njit(cache=True, nogil=True)",
             f"def {loop.__name__}({', '.join(parameters)}):",
             *(f"    {line}" for line in lines),
