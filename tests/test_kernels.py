@@ -21,7 +21,7 @@ from sash.kernels.functions import fingerprint
 from sash.testing import recompute
 
 FUSED = [algorithm for algorithm in ALGORITHMS if not algorithm.interpreted_only]
-INTERPRETED_ONLY = {"FiBA", "OrderStatisticsTree"}
+INTERPRETED_ONLY = {"FiBA"}
 
 
 def integers(rows: int, seed: int = 3) -> npt.NDArray[np.int64]:
@@ -52,7 +52,8 @@ def test_only_those_whose_state_is_not_flat_are_interpreted_only() -> None:
     [
         (algorithm, name)
         for algorithm in FUSED
-        for name in ("max", "affine", "variance", "sum_of_integers", "last")
+        for name in ("max", "affine", "variance", "sum_of_integers", "last", "median", "nth_smallest")
+        if not AGGREGATES[name].ranked or algorithm.about.needs == "ranked"
         if fits(algorithm.about, AGGREGATES[name])
     ],
 )
@@ -68,9 +69,8 @@ def test_fused_loop_agrees_with_the_oracle(algorithm: type[Algorithm[Any]], name
 
 @pytest.mark.parametrize("algorithm", FUSED, ids=lambda algorithm: algorithm.__name__)
 def test_moving_bounds_agree_with_the_oracle(algorithm: type[Algorithm[Any]]) -> None:
-    chosen = affine if fits(algorithm.about, affine) else AGGREGATES["sum_of_integers"]
-    if not fits(algorithm.about, chosen):
-        chosen = AGGREGATES["max"]
+    candidates = (affine, AGGREGATES["sum_of_integers"], AGGREGATES["max"], AGGREGATES["median"])
+    chosen = next(candidate for candidate in candidates if fits(algorithm.about, candidate))
     column = integers(90)
     generator = np.random.default_rng(5)
     kernel = Kernel(algorithm, chosen, ("int64",), loops.slide_between)

@@ -478,7 +478,9 @@ def refuse(*_: Readable) -> Readable:
     raise AssertionError(message)
 
 
-RANKED: Aggregate[Readable] = Aggregate(name="ranked", lift=OneValue, combine=refuse, ranked=True)
+RANKED: Aggregate[Readable] = Aggregate(
+    name="ranked", lift=OneValue, combine=refuse, rank=float, between=lambda below, _, __: below
+)
 
 
 def shown(values: list[Any]) -> list[Any]:

@@ -57,8 +57,11 @@ class Aggregate(Generic[P]):
     commutative: bool = False
     selective: bool = False
     """`combine` returns one of its two arguments, as max does."""
-    ranked: bool = False
-    """`lower` reads its partial only through `len()` and `select(rank)`, as the median does."""
+    rank: Callable[[int], float] | None = None
+    """For an aggregate that is read by rank, as the median is: at which rank of n sorted values, between two of them if it
+    has a fraction. `lower` then reads its partial only through `len()` and `select(rank)`."""
+    between: Callable[[Any, Any, float], Any] | None = None
+    """For the same: the values below and above that rank and its fraction, to the result."""
     holistic: bool = False
     """No bound on the size of a partial: it grows with the values (Gray et al. 1996)."""
     fixed_size: bool = True
@@ -93,6 +96,11 @@ class Aggregate(Generic[P]):
         (True, False)
         """
         return self.variants.get(kind, self)
+
+    @property
+    def ranked(self) -> bool:
+        """Whether it is read by rank."""
+        return self.rank is not None
 
     @property
     def has_identity(self) -> bool:

@@ -11,6 +11,7 @@ order-statistics tree, which has both, can stand in for it and saves the merging
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from decimal import Decimal
 from numbers import Real
 from typing import Any, Protocol
@@ -88,11 +89,7 @@ def median(column: str | None = None) -> Aggregate[SortedValues]:
     >>> middle.lower(middle.combine(middle.lift(3), middle.lift(4)))
     3.5
     """
-
-    def half_way(values: Ranked) -> Any:
-        return interpolate(values, 0.5)
-
-    return over(_order_statistic("median", half_way), column)
+    return over(_order_statistic("median", _at_fraction(0.5)), column)
 
 
 def quantile(x: str | None = None, q: float = 0.5) -> Aggregate[SortedValues]:
@@ -105,11 +102,7 @@ def quantile(x: str | None = None, q: float = 0.5) -> Aggregate[SortedValues]:
     if not 0 <= q <= 1:
         message = f"quantile was given q={q}, but q is a fraction: give one from 0 (the smallest) to 1 (the largest)."
         raise ValueError(message)
-
-    def at_fraction(values: Ranked) -> Any:
-        return interpolate(values, q)
-
-    return over(_order_statistic("quantile", at_fraction), x)
+    return over(_order_statistic("quantile", _at_fraction(q)), x)
 
 
 def nth_smallest(x: str | None = None, i: int = 1) -> Aggregate[SortedValues]:
@@ -120,14 +113,32 @@ def nth_smallest(x: str | None = None, i: int = 1) -> Aggregate[SortedValues]:
     'bee'
     """
     refuse_less_than_one("nth_smallest", "i", i)
-
-    def at_rank(values: Ranked) -> Any:
-        return values.select(i - 1)
-
-    return over(_order_statistic("nth_smallest", at_rank, at_least=i), x)
+    rank = float(i - 1)
+    smallest = _read_by_rank("nth_smallest", lambda _: rank, value_below)
+    return over(replace(smallest, at_least=i), x)
 
 
-def _order_statistic(name: str, lower: Callable[[Ranked], Any], at_least: int = 1) -> Aggregate[SortedValues]:
+def _at_fraction(fraction: float) -> Callable[[int], float]:
+    return lambda count: fraction * (count - 1)
+
+
+def _order_statistic(name: str, rank: Callable[[int], float]) -> Aggregate[SortedValues]:
+    """Interpolate: columns of numbers in a form that compiles, anything else with what arithmetic its type has."""
+    of_numbers = _read_by_rank(name, rank, number_between)
+    generic = _read_by_rank(name, rank, interpolate)
+    return replace(generic, variants={"int": of_numbers, "float": of_numbers, "bool": of_numbers})
+
+
+def _read_by_rank(
+    name: str, rank: Callable[[int], float], between: Callable[[Any, Any, float], Any]
+) -> Aggregate[SortedValues]:
+    def lower(values: Ranked) -> Any:
+        place = rank(len(values))
+        first = int(place)
+        below = values.select(first)
+        above = values.select(first + 1) if place > first else below
+        return between(below, above, place - first)
+
     return Aggregate(
         name=name,
         lift=lift,
@@ -136,11 +147,11 @@ def _order_statistic(name: str, lower: Callable[[Ranked], Any], at_least: int = 
         inverse=SortedValues.without,
         identity=SortedValues(()),
         commutative=True,
-        ranked=True,
+        rank=rank,
+        between=between,
         holistic=True,
         fixed_size=False,
-        interpreted_only="its partials grow with the window, so they have no place in flat columns.",
-        at_least=at_least,
+        interpreted_only="its partials grow with the window, so only order_statistics_tree, which keeps none, is compiled.",
     )
 
 
@@ -149,26 +160,27 @@ def lift(value: Any) -> SortedValues:
     return SortedValues((value,))
 
 
-def interpolate(values: Ranked, fraction: float) -> Any:
-    """Return the value at a fraction of the way from the smallest to the largest, between two where it falls there.
+def value_below(below: Any, above: Any, part: float) -> Any:  # noqa: ARG001 — the rank has no fraction
+    """Return the value at the rank itself."""
+    return below
+
+
+def number_between(below: float, above: float, part: float) -> float:
+    """Weigh instead of adding `(above - below) * part`: a difference could overflow, and is NaN for infinities."""
+    low, high = float(below), float(above)
+    return low if low == high or part == 0 else low * (1 - part) + high * part
+
+
+def interpolate(below: Any, above: Any, part: float) -> Any:
+    """Return what lies that part of the way from one value to the next.
 
     Numbers give a float; dates, times and Decimals keep their type; what has no middle (strings) fails between two.
 
-    >>> interpolate(SortedValues([10, 20]), 0.25)
+    >>> interpolate(10, 20, 0.25)
     12.5
     """
-    place = fraction * (len(values) - 1)
-    rank = int(place)
-    part = place - rank
-    below = values.select(rank)
-    above = values.select(rank + 1) if part > 0 else below
     if isinstance(below, Real):
-        return _between(float(below), float(above), part)
+        return number_between(float(below), float(above), part)
     if part == 0:
         return below
     return below + (above - below) * (Decimal(part) if isinstance(below, Decimal) else part)
-
-
-def _between(below: float, above: float, part: float) -> float:
-    """Weigh instead of adding `(above - below) * part`: a difference could overflow, and is NaN for infinities."""
-    return below if below == above or part == 0 else below * (1 - part) + above * part

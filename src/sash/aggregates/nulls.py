@@ -49,7 +49,8 @@ def counting_values(aggregate: Aggregate[Any]) -> Aggregate[Counted]:
         inverse=inverse if aggregate.inverse is not None else None,
         identity=NO_VALUES,
         selective=False,
-        ranked=False,
+        rank=None,
+        between=None,
         at_least=0,
         variants={},
     )

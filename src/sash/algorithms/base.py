@@ -62,6 +62,8 @@ class Algorithm(Generic[P]):
     """Whether rows without a value must be inserted too, because it answers by numbers of inserts or by times."""
     interpreted_only: ClassVar[str] = ""
     """Why the class can't be compiled, where it can't."""
+    compiled_query: ClassVar[str] = "query"
+    """The method that answers in a kernel, where `query` returns what a kernel can't hold."""
     begin: int
     end: int
 

@@ -56,9 +56,9 @@ class OrderStatisticsTree(Algorithm[P]):
         space="n",
         paper="Tutorial (DEBS 2017), section 4.3",
     )
-    interpreted_only = "The order statistics tree keeps values to be ranked, and its answer is the tree: there is no partial of numbers."
-    values: Column[Any]
-    keys: Array[Any]
+    compiled_query = "answer"
+    values: Column[P]
+    keys: Array[P]
     left: Array[int]
     right: Array[int]
     parent: Array[int]
@@ -70,8 +70,12 @@ class OrderStatisticsTree(Algorithm[P]):
 
     def __init__(self, aggregate: Aggregate[P], ranges: tuple[int, ...] = ()) -> None:
         super().__init__(aggregate, ranges)
+        assert aggregate.rank is not None
+        assert aggregate.between is not None
+        self.rank = aggregate.rank
+        self.between = aggregate.between
         self.values = {}
-        self.keys = [None]
+        self.keys = [None]  # type: ignore[list-item]  # node 0 is nobody
         self.left, self.right, self.parent = [0], [0], [0]
         self.size, self.height, self.multiplicity = [0], [0], [0]
         self.root = 0
@@ -80,7 +84,7 @@ class OrderStatisticsTree(Algorithm[P]):
 
     def insert(self, partial: P) -> None:
         """Add the only value of the partial to the queue and to the tree: O(log n)."""
-        key = cast("Any", partial).select(0)
+        key = only_value(partial)
         self.values[self.end] = key
         self.end += 1
         near = self._nearest(key)
@@ -105,24 +109,36 @@ class OrderStatisticsTree(Algorithm[P]):
         """Return the tree itself, to be read with `len` and `select` before the window changes again: O(1)."""
         return cast("P", self)
 
+    def answer(self) -> Any:
+        """Return the result at the aggregate's rank: what `lower` makes of the tree, for a kernel that can't hold one."""
+        place = self.rank(self.end - self.begin)
+        first = int(place)
+        below = self._at(first)
+        above = below
+        if place > first:
+            above = self._at(first + 1)
+        return self.between(below, above, place - first)
+
     def select(self, rank: int) -> Any:
         """Return the value with so many values before it: O(log n)."""
         if not 0 <= rank < len(self):
             message = f"Rank {rank} is not in the window: it holds {len(self)} values, with the ranks from 0."
             raise IndexError(message)
-        node = self.root
-        rank_below = rank
-        while True:
-            smaller = self.size[self.left[node]]
-            if rank_below < smaller:
-                node = self.left[node]
-            elif rank_below < smaller + self.multiplicity[node]:
-                return self.keys[node]
-            else:
-                rank_below -= smaller + self.multiplicity[node]
-                node = self.right[node]
+        return self._at(rank)
 
-    def _nearest(self, key: Any) -> int:
+    def _at(self, rank: int) -> P:
+        node = self.root
+        smaller = self.size[self.left[node]]
+        while rank < smaller or rank >= smaller + self.multiplicity[node]:
+            if rank < smaller:
+                node = self.left[node]
+            else:
+                rank -= smaller + self.multiplicity[node]
+                node = self.right[node]
+            smaller = self.size[self.left[node]]
+        return self.keys[node]
+
+    def _nearest(self, key: P) -> int:
         """Return the node with the key or, if there is none, the one that a node with it would hang from."""
         near = 0
         node = self.root
@@ -136,14 +152,17 @@ class OrderStatisticsTree(Algorithm[P]):
                 node = 0
         return near
 
-    def _attach(self, key: Any, above: int) -> None:
+    def _attach(self, key: P, above: int) -> None:
         if self.free == 0:
             self._resize(2 * len(self.keys))
         node = self.free
         self.free = self.right[node]
         self.keys[node] = key
-        self.multiplicity[node] = self.size[node] = self.height[node] = 1
-        self.left[node] = self.right[node] = 0
+        self.multiplicity[node] = 1
+        self.size[node] = 1
+        self.height[node] = 1
+        self.left[node] = 0
+        self.right[node] = 0
         self.parent[node] = above
         if above == 0:
             self.root = node
@@ -162,7 +181,7 @@ class OrderStatisticsTree(Algorithm[P]):
             self.multiplicity[node] = self.multiplicity[gone]
         above = self.parent[gone]
         self._replace(gone, self.left[gone] if self.left[gone] != 0 else self.right[gone])
-        self.keys[gone] = None
+        self._forget(gone)
         self.right[gone] = self.free
         self.free = gone
         self._retrace(above)
@@ -183,7 +202,8 @@ class OrderStatisticsTree(Algorithm[P]):
         """Measure and balance the nodes on the way from here to the root."""
         node = start
         while node != 0:
-            left, right = self.left[node], self.right[node]
+            left = self.left[node]
+            right = self.right[node]
             if self.height[left] > self.height[right] + 1:
                 if self.height[self.left[left]] < self.height[self.right[left]]:
                     self._rotate_left(left)
@@ -221,14 +241,18 @@ class OrderStatisticsTree(Algorithm[P]):
         self._measure(risen)
 
     def _measure(self, node: int) -> None:
-        left, right = self.left[node], self.right[node]
+        left = self.left[node]
+        right = self.right[node]
         self.size[node] = self.size[left] + self.multiplicity[node] + self.size[right]
         self.height[node] = 1 + max(self.height[left], self.height[right])
+
+    def _forget(self, node: int) -> None:
+        self.keys[node] = None  # type: ignore[assignment]  # so that the value is not kept alive
 
     def _resize(self, capacity: int) -> None:
         """Add free nodes until there are so many, node 0 included."""
         more = range(len(self.keys), capacity)
-        self.keys += [None] * len(more)
+        self.keys += [None] * len(more)  # type: ignore[list-item]
         for column in (self.left, self.right, self.parent, self.size, self.height, self.multiplicity):
             column.extend([0] * len(more))
         for node in reversed(more):
@@ -262,3 +286,8 @@ class OrderStatisticsTree(Algorithm[P]):
             self._collect(self.left[node], in_order)
             in_order.append(node)
             self._collect(self.right[node], in_order)
+
+
+def only_value(partial: Any) -> Any:
+    """Return the value of a partial of one row; compiled, such a partial is the value."""
+    return partial.select(0)

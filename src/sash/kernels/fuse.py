@@ -18,13 +18,14 @@ from typing import Any
 from sash.kernels.layout import Layout
 from sash.kernels.read import AlgorithmSource, Source
 
-KNOWN_FUNCTIONS = {"min", "max", "abs", "range", "same", "is_newer"}
+KNOWN_FUNCTIONS = {"min", "max", "abs", "int", "range", "same", "is_newer", "is_above", "only_value"}
+AGGREGATE_FUNCTIONS = {"combine", "inverse", "rank", "between"}
 KNOWN_EXPRESSIONS = (
     ast.BinOp, ast.UnaryOp, ast.Compare, ast.BoolOp, ast.IfExp, ast.Constant, ast.Name,
     ast.operator, ast.unaryop, ast.cmpop, ast.boolop, ast.expr_context,
 )  # fmt: skip
-STORAGE_METHOD = "_resize"
-"""Dropped: a kernel allocates for its largest window before it starts."""
+STORAGE_METHODS = {"_resize", "_forget"}
+"""Dropped: a kernel allocates for its largest window before it starts, and frees all of it at the end."""
 
 
 class Fuser:
@@ -191,7 +192,7 @@ class _Frame(ast.NodeTransformer):
             row, partial = (self._expression(argument) for argument in call.args)
             lowered = ast.Call(ast.Name("lower", ast.Load()), [partial], [])
             return [ast.Assign([_item("results", row, ast.Store())], lowered)]
-        if self._attribute_of(call.func) == STORAGE_METHOD:
+        if self._attribute_of(call.func) in STORAGE_METHODS:
             return []
         self._expression(call)  # inlining moves its statements into self.before
         return []
@@ -294,7 +295,9 @@ class _Frame(ast.NodeTransformer):
         if method is None:
             return self._call_function(node)
         arguments = [self._expression(argument) for argument in node.args]
-        if method in ("combine", "inverse"):
+        if self.is_loop and method == "query":
+            method = self.fuser.algorithm.query
+        if method in AGGREGATE_FUNCTIONS:
             return ast.Call(ast.Name(method, ast.Load()), arguments, [])
         if method not in self.fuser.algorithm.methods:
             raise self.source.error(node, f"{self.fuser.algorithm.name} has no method {method}")

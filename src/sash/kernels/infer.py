@@ -24,7 +24,11 @@ def infer_layout(aggregate: Aggregate[Any], inputs: tuple[str, ...]) -> tuple[La
     wider = _once_more(aggregate, shape)
     while wider != shape:  # lift may give an int where combine gives a float; NumPy's types only ever widen, so it ends
         shape, wider = wider, _once_more(aggregate, wider)
-    result = _returned(aggregate, "lower", (_numba_type(shape),))
+    if aggregate.ranked:
+        value = _numba_type(shape)
+        result = _returned(aggregate, "between", (value, value, types.float64))
+    else:
+        result = _returned(aggregate, "lower", (_numba_type(shape),))
     if not isinstance(result, str):
         message = f"{aggregate.name} gives {result} for a row, which is not one number."
         raise CannotCompileError(message)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import FunctionType
@@ -12,7 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sash.aggregates.base import Aggregate
+from sash.aggregates.base import Aggregate, unchanged
+from sash.aggregates.order import is_above
 from sash.algorithms.base import Algorithm
 from sash.kernels.cache import find_module, load_module
 from sash.kernels.functions import CannotCompileError, compile_function, fingerprint
@@ -59,6 +61,8 @@ class Kernel:
             aggregate = aggregate.of_kind(KINDS[inputs[0]])
         if reason := algorithm.interpreted_only:
             raise CannotCompileError(reason)
+        if algorithm.about.needs == "ranked":
+            aggregate = as_values(aggregate)
         if reason := aggregate.interpreted_only:
             message = f"{aggregate.name} is not compiled: {reason}"
             raise CannotCompileError(message)
@@ -68,7 +72,7 @@ class Kernel:
         self.source = read_algorithm(algorithm)
         functions = {
             name: getattr(aggregate, name)
-            for name in ("lift", "combine", "inverse", "lower")
+            for name in ("lift", "combine", "inverse", "lower", "rank", "between")
             if getattr(aggregate, name) is not None
         }
         try:
@@ -81,6 +85,7 @@ class Kernel:
             layout, result = infer_layout(aggregate, inputs)
             text = write_kernel(self.source, layout, result, len(inputs), loop)
         raw = {f"raw_{name}": compile_function(function) for name, function in functions.items()}
+        raw["is_above"] = compile_function(is_above)
         module = load_module(name, text, raw)
         described = json.loads(module.LAYOUT)
         self.layout = Layout(shape_from(described["partial"]))
@@ -154,6 +159,18 @@ class Kernel:
         return [*columns[: len(self.inputs)], results, room - 1, *state]
 
 
+def as_values(aggregate: Aggregate[Any]) -> Aggregate[Any]:
+    """Return the form of an aggregate read by rank for an algorithm that keeps its values: a partial is one of them."""
+    return replace(
+        aggregate,
+        lift=unchanged,
+        combine=lambda older, _: older,  # values are ranked, never combined
+        lower=unchanged,
+        inverse=None,
+        interpreted_only="",
+    )
+
+
 def write_kernel(algorithm: AlgorithmSource, layout: Layout, result: str, inputs: int, loop: Loop) -> str:
     """Return the text of the module that holds the fused loop."""
     source = read_function(loop)
@@ -185,9 +202,13 @@ def write_kernel(algorithm: AlgorithmSource, layout: Layout, result: str, inputs
             *_cast("lift", [f"x{number}" for number in range(inputs)], layout),
             *_cast("combine", ["older", "newer"], layout),
             *(_cast("inverse", ["whole", "older"], layout) if "inverse" in algorithm.text else []),
-            "@njit",
-            "def lower(partial):",
-            "    return raw_lower(partial)",
+            *(
+                _hand_on("rank", "count") + _hand_on("between", "below, above, part")
+                if algorithm.query != "query"
+                else []
+            ),
+            *_hand_on("lower", "partial"),
+            *_hand_on("only_value", "partial", "partial"),
             "@njit",
             "def same(one, other):",
             f"    return {_same(layout)}",
@@ -218,6 +239,10 @@ def _cast(function: str, parameters: list[str], layout: Layout) -> list[str]:
         f"    partial = raw_{function}({', '.join(parameters)})",
         f"    return {_text(cast)}",
     ]
+
+
+def _hand_on(function: str, parameters: str, result: str = "") -> list[str]:
+    return ["@njit", f"def {function}({parameters}):", f"    return {result or f'raw_{function}({parameters})'}"]
 
 
 def _same(layout: Layout) -> str:

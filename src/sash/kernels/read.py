@@ -50,6 +50,8 @@ class AlgorithmSource:
     state: dict[str, str]
     """Attribute to one of `STATE_KINDS`, in the order of declaration."""
     methods: dict[str, Source]
+    query: str
+    """The method that a loop's `query` stands for."""
     text: str
     """All of the source read, for the fingerprint of what is compiled from it."""
 
@@ -58,7 +60,7 @@ class AlgorithmSource:
         return [attribute for attribute, kind in self.state.items() if kind in kinds]
 
 
-def read_algorithm(algorithm: type) -> AlgorithmSource:
+def read_algorithm(algorithm: Any) -> AlgorithmSource:
     """Read the class and the classes it derives from, the most derived definition winning."""
     state: dict[str, str] = {}
     methods: dict[str, Source] = {}
@@ -76,7 +78,7 @@ def read_algorithm(algorithm: type) -> AlgorithmSource:
                     state[statement.target.id] = kind
             elif isinstance(statement, ast.FunctionDef):
                 methods[statement.name] = Source(statement, module.__file__ or level.__module__, vars(module))
-    return AlgorithmSource(algorithm.__name__, state, methods, "\n".join(texts))
+    return AlgorithmSource(algorithm.__name__, state, methods, algorithm.compiled_query, "\n".join(texts))
 
 
 def read_function(function: FunctionType) -> Source:
