@@ -162,6 +162,12 @@ def test_times_without_numbers_must_be_given() -> None:
         window.insert(2)
 
 
+def test_a_time_that_has_no_order_is_refused() -> None:
+    window = sash.Aggregator(agg.max(), algorithm="fiba")
+    with pytest.raises(ValueError, match="neither before nor after any other"):
+        window.insert(1, time=float("nan"))
+
+
 def test_out_of_order_rows() -> None:
     window = sash.Aggregator(agg.mean(), algorithm="fiba")
     assert window.query() is None

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sash import agg
 from sash.aggregates.base import Aggregate
 from sash.algorithms.b_int import BInt
 from sash.algorithms.base import Algorithm, SharedAlgorithm
@@ -581,3 +582,12 @@ def test_checks_find_a_wrong_node(concat: Concatenation) -> None:
         window.tree[3] = "hgfe"
         with pytest.raises(AssertionError):
             window._check()
+
+
+@pytest.mark.parametrize("ranked", [agg.median(), agg.quantile(q=0.8), agg.nth_smallest(i=2)], ids=lambda a: a.name)
+def test_the_tree_answers_a_kernel_as_lower_reads_it(ranked: Aggregate[Any]) -> None:
+    window = OrderStatisticsTree(ranked)
+    for value in (5, 3, 8, 3, 9, 7, 1):
+        window.insert(ranked.lift(value))
+        if len(window) >= ranked.at_least:
+            assert window.answer() == ranked.lower(window.query())
