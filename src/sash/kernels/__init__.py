@@ -3,7 +3,8 @@
     read.py       an algorithm class as source             functions.py  the aggregate's functions, compiled
     fuse.py       its methods inlined into a loop          infer.py      the types of partial and result
     loops.py      the loops over columns                   layout.py     a partial as flat columns
-    kernel.py     all of it put together                   cache.py      generated modules on disk
+    write.py      the text of the fused module             cache.py      generated modules on disk
+    kernel.py     all of it put together
 
 Importing this package imports Numba; the rest of Sash imports it only when something is to be compiled.
 """
