@@ -245,6 +245,14 @@ def test_combine_and_inverse_leave_their_arguments_alone(name: str, data: st.Dat
     assert alike((older, newer, whole), before)
 
 
+@pytest.mark.parametrize("kind", ["bool", "int", "float", "object"])
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_the_form_for_a_kind_has_no_other_forms(name: str, kind: str) -> None:
+    form = build(name).of_kind(kind)
+    assert form.name == name
+    assert form.of_kind(kind) is form
+
+
 @pytest.mark.parametrize("name", BUILT_IN)
 def test_is_unbound_or_over_columns(name: str) -> None:
     make = partial(BUILT_IN[name], **REFERENCES[name].arguments)

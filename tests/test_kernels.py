@@ -3,6 +3,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import types
+from math import inf, nan
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,9 @@ import unfusable
 from cases import AGGREGATES, SKETCHES, affine
 
 from sash import agg, aggregate
+from sash.aggregates import BUILT_IN
 from sash.aggregates.base import Aggregate, P
-from sash.algorithms import ALGORITHMS, DABA, Algorithm, TwoStacks, find_algorithm
+from sash.algorithms import ALGORITHMS, DABA, Algorithm, OrderStatisticsTree, TwoStacks, find_algorithm
 from sash.algorithms.base import alike, fits
 from sash.kernels import CannotCompileError, CannotFuseError, Kernel, loops
 from sash.kernels.functions import fingerprint
@@ -151,6 +153,37 @@ def test_the_interpreted_loop_is_the_compiled_one() -> None:
     )
     compiled, _ = Kernel(DABA, affine, ("int64",), loops.slide_rows).slide_rows((column,), 7)
     assert results == compiled.tolist()
+
+
+COMPILED = [
+    name
+    for name, chosen in AGGREGATES.items()
+    if name in BUILT_IN and chosen.inputs and (chosen.ranked or not chosen.interpreted_only)
+]
+EDGES = {
+    "int64": [-(2**63), 2**63 - 1, 0, -1, 1, -(2**63), -(2**63), 2**63 - 1, 2**63 - 1],
+    "float64": [nan, 1.0, -0.0, 0.0, inf, -inf, 2.0, nan, nan, 3.0, 1e308, 1e308, 5e-324],
+}
+
+
+@pytest.mark.parametrize("kind", EDGES)
+@pytest.mark.parametrize("name", COMPILED)
+def test_the_ends_of_the_number_line(kind: str, name: str) -> None:
+    algorithm: type[Algorithm[Any]] = OrderStatisticsTree if AGGREGATES[name].ranked else TwoStacks
+    inputs = AGGREGATES[name].inputs
+    chosen = AGGREGATES[name].of_kind(kind.rstrip("64")) if inputs == 1 else AGGREGATES[name]
+    kernel = Kernel(algorithm, chosen, (kind,) * inputs, loops.slide_rows)
+    columns = (np.array(EDGES[kind], kind),) * inputs
+    ends = np.arange(1, len(columns[0]) + 1)
+    for length in (1, 2, 3):
+        held = windows(columns, np.maximum(ends - length, 0), ends)
+        try:
+            answer = kernel.slide_rows(columns, length)
+        except OverflowError:
+            with pytest.raises(OverflowError):
+                [recompute(chosen, rows) for rows in held]
+        else:
+            expect_equal(chosen, answer, held)
 
 
 @pytest.mark.parametrize("kind", ["int64", "int32", "float64", "float32", "bool"])

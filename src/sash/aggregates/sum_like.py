@@ -75,7 +75,7 @@ def sum_of_squares(column: str | None = None) -> Aggregate[Any]:
     25
     """
     whole = exact_sum("sum_of_squares", integers.split_square)
-    generic = replace(sum(), name="sum_of_squares", lift=square, commutative=True)
+    generic = replace(sum(), name="sum_of_squares", lift=square, commutative=True, variants={})
     real = replace(generic, lift=float_square, identity=0.0)
     return over(in_three_forms(generic, real, whole), column)
 
