@@ -20,6 +20,7 @@ from sash.algorithms import ALGORITHMS, DABA, Algorithm, OrderStatisticsTree, Tw
 from sash.algorithms.base import alike, fits
 from sash.kernels import CannotCompileError, CannotFuseError, Kernel, loops
 from sash.kernels.functions import fingerprint
+from sash.kernels.kernel import Answer
 from sash.testing import recompute
 
 FUSED = [algorithm for algorithm in ALGORITHMS if not algorithm.interpreted_only]
@@ -36,10 +37,10 @@ def windows(columns: tuple[Any, ...], begins: Any, ends: Any) -> list[list[Any]]
     return [rows[begin:end] for begin, end in zip(begins, ends, strict=True)]
 
 
-def expect_equal(chosen: Aggregate[Any], answer: tuple[Any, Any], held: list[list[Any]]) -> None:
-    results, valid = answer
-    for result, is_valid, rows in zip(results.tolist(), valid.tolist(), held, strict=True):
-        expected: Any = recompute(chosen, rows) if rows else None
+def expect_equal(chosen: Aggregate[Any], answers: list[Answer], held: list[list[Any]]) -> None:
+    [answer] = answers
+    for result, is_valid, rows in zip(answer.values.tolist(), answer.valid.tolist(), held, strict=True):
+        expected: Any = recompute(chosen, rows)
         assert is_valid == (expected is not None)
         if is_valid:
             assert alike(result, float(expected) if isinstance(result, float) else expected), rows
@@ -133,11 +134,12 @@ def test_the_interpreted_loop_with_moving_bounds_is_the_compiled_one() -> None:
         begins.tolist(),
         ends.tolist(),
         1,
+        lambda _: True,
         lambda row: affine.lift(int(column[row])),
-        lambda row, partial: results.__setitem__(row, affine.lower(partial)),
+        lambda row, _, partial: results.__setitem__(row, affine.lower(partial)),
     )
-    compiled, _ = Kernel(DABA, affine, ("int64",), loops.slide_between).slide_between((column,), begins, ends)
-    assert results == compiled.tolist()
+    [compiled] = Kernel(DABA, affine, ("int64",), loops.slide_between).slide_between((column,), begins, ends)
+    assert results == compiled.values.tolist()
 
 
 def test_the_interpreted_loop_is_the_compiled_one() -> None:
@@ -148,11 +150,12 @@ def test_the_interpreted_loop_is_the_compiled_one() -> None:
         60,
         7,
         1,
+        lambda _: True,
         lambda row: affine.lift(int(column[row])),
-        lambda row, p: results.__setitem__(row, affine.lower(p)),
+        lambda row, _, p: results.__setitem__(row, affine.lower(p)),
     )
-    compiled, _ = Kernel(DABA, affine, ("int64",), loops.slide_rows).slide_rows((column,), 7)
-    assert results == compiled.tolist()
+    [compiled] = Kernel(DABA, affine, ("int64",), loops.slide_rows).slide_rows((column,), 7)
+    assert results == compiled.values.tolist()
 
 
 COMPILED = [
@@ -189,10 +192,10 @@ def test_the_ends_of_the_number_line(kind: str, name: str) -> None:
 @pytest.mark.parametrize("kind", ["int64", "int32", "float64", "float32", "bool"])
 def test_types_of_columns(kind: str) -> None:
     column = (integers(50) > 2 if kind == "bool" else integers(50)).astype(kind)
-    results, _ = Kernel(TwoStacks, agg.max(), (kind,), loops.slide_rows).slide_rows((column,), 4)
-    assert results.dtype == kind
+    [results] = Kernel(TwoStacks, agg.max(), (kind,), loops.slide_rows).slide_rows((column,), 4)
+    assert results.values.dtype == kind
     expected = [max(column[max(0, row - 3) : row + 1]) for row in range(50)]
-    assert results.tolist() == expected
+    assert results.values.tolist() == expected
 
 
 def test_a_partial_is_as_wide_as_combine_makes_it() -> None:
@@ -201,7 +204,7 @@ def test_a_partial_is_as_wide_as_combine_makes_it() -> None:
     )
     kernel = Kernel(TwoStacks, halves, ("int32",), loops.slide_rows)
     assert kernel.layout.fields == ["float64", "int64"]
-    assert kernel.slide_rows((np.array([1, 1, 1], np.int32),), 1)[0].tolist() == [1.0, 1.0, 1.0]
+    assert kernel.slide_rows((np.array([1, 1, 1], np.int32),), 1)[0].values.tolist() == [1.0, 1.0, 1.0]
 
 
 def test_an_aggregate_of_ones_own_with_helpers_and_constants_compiles() -> None:
@@ -217,8 +220,8 @@ def test_an_aggregate_of_ones_own_with_helpers_and_constants_compiles() -> None:
         lower=lambda p: p[0] * p[1],
     )
     column = np.array([4.0, 50.0, 7.0, 1.0])
-    results, _ = Kernel(find_algorithm("flatfat", peak), peak, ("float64",), loops.slide_rows).slide_rows((column,), 2)
-    assert results.tolist() == [4.0, 20.0, 20.0, 14.0]
+    [results] = Kernel(find_algorithm("flatfat", peak), peak, ("float64",), loops.slide_rows).slide_rows((column,), 2)
+    assert results.values.tolist() == [4.0, 20.0, 20.0, 14.0]
 
 
 def test_an_overflow_in_a_kernel_is_an_error() -> None:
@@ -226,8 +229,8 @@ def test_an_overflow_in_a_kernel_is_an_error() -> None:
     column = np.array([2**62, 2**62, 1], np.int64)
     with pytest.raises(OverflowError):
         Kernel(TwoStacks, total, ("int64",), loops.slide_rows).slide_rows((column,), 2)
-    results, _ = Kernel(TwoStacks, total, ("int64",), loops.slide_rows).slide_rows((column - 1,), 2)
-    assert results.tolist() == [2**62 - 1, 2**63 - 2, 2**62 - 1]
+    [results] = Kernel(TwoStacks, total, ("int64",), loops.slide_rows).slide_rows((column - 1,), 2)
+    assert results.values.tolist() == [2**62 - 1, 2**63 - 2, 2**62 - 1]
 
 
 def plus_one(x: float) -> float:
@@ -240,7 +243,7 @@ def times_ten(x: float) -> float:
 
 def first_of(chosen: Aggregate[Any], values: list[float]) -> Any:
     kernel = Kernel(TwoStacks, chosen, ("float64",), loops.slide_rows)
-    return kernel.slide_rows((np.array(values, float),), 1)[0].tolist()
+    return kernel.slide_rows((np.array(values, float),), 1)[0].values.tolist()
 
 
 def test_functions_used_twice_are_told_apart() -> None:
@@ -267,7 +270,7 @@ def test_a_kernel_means_what_its_functions_meant_when_it_was_made() -> None:
         chosen = aggregate("late", lift=lambda x: x * factor * weights[0], combine=lambda a, b: a + b)  # noqa: B023
         kernels.append(Kernel(TwoStacks, chosen, ("float64",), loops.slide_rows))
     weights[0] = 13.0
-    assert [kernel.slide_rows((np.array([1.0]),), 1)[0][0] for kernel in kernels] == [55.0, 77.0]
+    assert [kernel.slide_rows((np.array([1.0]),), 1)[0].values[0] for kernel in kernels] == [55.0, 77.0]
 
 
 def test_a_function_that_calls_itself_is_refused() -> None:
@@ -349,8 +352,8 @@ STEPS = 3
 
 def test_the_rest_of_what_the_fuser_knows() -> None:
     column = integers(40)
-    results, _ = Kernel(CountsDown, agg.max(), ("int64",), loops.slide_rows).slide_rows((column,), 5)
-    assert results.tolist() == [max(column[max(0, row - 4) : row + 1]) for row in range(40)]
+    [results] = Kernel(CountsDown, agg.max(), ("int64",), loops.slide_rows).slide_rows((column,), 5)
+    assert results.values.tolist() == [max(column[max(0, row - 4) : row + 1]) for row in range(40)]
 
 
 def test_a_class_inside_a_function_has_no_source_to_read() -> None:
@@ -367,7 +370,7 @@ from sash import agg
 from sash.algorithms import TwoStacks
 from sash.kernels import Kernel, loops
 kernel = Kernel(TwoStacks, agg.max(), ("float64",), loops.slide_rows)
-print(kernel.slide_rows((np.arange(5.0),), 2)[0].tolist(), sum(kernel.run.stats.cache_hits.values()))
+print(kernel.slide_rows((np.arange(5.0),), 2)[0].values.tolist(), sum(kernel.run.stats.cache_hits.values()))
 """
 
 

@@ -69,6 +69,12 @@ class Aggregate(Generic[P]):
     empty: Any = None
     """The result for a window with fewer than `at_least` values: null, but 0 for a count."""
     at_least: int = 1
+    readings: tuple[tuple[Callable[[Any, Any], Any], Callable[[Any], Any]], ...] = ()
+    """Partials of other aggregates that it can be read from, by their combine, each with a lower: a count is also in a
+    mean, and both are in a variance."""
+    gives: str = "arithmetic"
+    """What a result is: a "value" of its (last) column, in that column's type; the "difference" of two; a "number"
+    whatever the values are, as a count is; or the outcome of "arithmetic" with them, which points in time have none of."""
     interpreted_only: str = ""
     """Why it can't be compiled, where that is known: a sentence."""
     variants: Mapping[str, Aggregate[Any]] = field(default_factory=dict, repr=False, compare=False)
@@ -165,6 +171,7 @@ def aggregate(
         selective=selective,
         holistic=holistic,
         fixed_size=fixed_size,
+        gives="number",
     )
 
 

@@ -24,7 +24,7 @@ def first(column: str | None = None) -> Aggregate[Any]:
     >>> first().combine("older", "newer")
     'older'
     """
-    return over(Aggregate(name="first", lift=unchanged, combine=the_older, selective=True), column)
+    return over(Aggregate(name="first", lift=unchanged, combine=the_older, selective=True, gives="value"), column)
 
 
 def last(column: str | None = None) -> Aggregate[Any]:
@@ -33,7 +33,7 @@ def last(column: str | None = None) -> Aggregate[Any]:
     >>> last().combine("older", "newer")
     'newer'
     """
-    return over(Aggregate(name="last", lift=unchanged, combine=the_newer, selective=True), column)
+    return over(Aggregate(name="last", lift=unchanged, combine=the_newer, selective=True, gives="value"), column)
 
 
 def first_n(x: str | None = None, n: int = 1) -> Aggregate[Few]:

@@ -7,6 +7,8 @@ there is nothing else. any and all are max and min of truth values.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from sash.aggregates.base import Aggregate, P, unchanged
@@ -22,7 +24,7 @@ def max(column: str | None = None) -> Aggregate[Any]:
     >>> max().combine(3, 9), max().combine("ant", "bee")
     (9, 'bee')
     """
-    return over(Aggregate(name="max", lift=unchanged, combine=larger, commutative=True, selective=True), column)
+    return over(_extreme("max", larger, larger_number), column)
 
 
 def min(column: str | None = None) -> Aggregate[Any]:
@@ -31,7 +33,13 @@ def min(column: str | None = None) -> Aggregate[Any]:
     >>> min().combine(3, 9), min().combine(float("nan"), 9.0)
     (3, 9.0)
     """
-    return over(Aggregate(name="min", lift=unchanged, combine=smaller, commutative=True, selective=True), column)
+    return over(_extreme("min", smaller, smaller_number), column)
+
+
+def _extreme(name: str, combine: Callable[[Any, Any], Any], of_numbers: Callable[[Any, Any], Any]) -> Aggregate[Any]:
+    generic = Aggregate(name=name, lift=unchanged, combine=combine, commutative=True, selective=True, gives="value")
+    numbers = replace(generic, combine=of_numbers)
+    return replace(generic, variants={"int": numbers, "float": numbers, "bool": numbers})
 
 
 def spread(column: str | None = None) -> Aggregate[tuple[Any, Any]]:
@@ -41,10 +49,10 @@ def spread(column: str | None = None) -> Aggregate[tuple[Any, Any]]:
     >>> width.lower(width.combine(width.lift(3), width.lift(9)))
     6
     """
-    whole = Aggregate(name="spread", lift=twice, combine=widen, lower=integer_width, commutative=True)
+    whole = Aggregate(name="spread", lift=twice, combine=widen, lower=integer_width, commutative=True, gives="difference")
     variants = {"int": whole, "bool": whole}
     generic = Aggregate(
-        name="spread", lift=twice, combine=widen, lower=width_between, commutative=True, variants=variants
+        name="spread", lift=twice, combine=widen, lower=width_between, commutative=True, variants=variants, gives="difference"
     )
     return over(generic, column)
 
@@ -56,7 +64,7 @@ def max_count(column: str | None = None) -> Aggregate[tuple[Any, int]]:
     >>> peaks.lower(peaks.combine(peaks.lift(9), peaks.lift(9)))
     2
     """
-    aggregate = Aggregate(name="max_count", lift=counted, combine=count_larger, lower=second, commutative=True)
+    aggregate = Aggregate(name="max_count", lift=counted, combine=count_larger, lower=second, commutative=True, gives="number")
     return over(aggregate, column)
 
 
@@ -67,7 +75,7 @@ def min_count(column: str | None = None) -> Aggregate[tuple[Any, int]]:
     >>> lows.lower(lows.combine(lows.lift(3), lows.lift(9)))
     1
     """
-    aggregate = Aggregate(name="min_count", lift=counted, combine=count_smaller, lower=second, commutative=True)
+    aggregate = Aggregate(name="min_count", lift=counted, combine=count_smaller, lower=second, commutative=True, gives="number")
     return over(aggregate, column)
 
 
@@ -78,7 +86,7 @@ def arg_max(x: str | None = None, a: str | None = None) -> Aggregate[tuple[Any, 
     >>> who.lower(who.combine(who.lift(9, "Ann"), who.lift(9, "Bob")))
     'Ann'
     """
-    aggregate = Aggregate(name="arg_max", lift=pair, combine=larger_first, lower=second, inputs=2, selective=True)
+    aggregate = Aggregate(name="arg_max", lift=pair, combine=larger_first, lower=second, inputs=2, selective=True, gives="value")
     return over(aggregate, x, a)
 
 
@@ -89,7 +97,7 @@ def arg_min(x: str | None = None, a: str | None = None) -> Aggregate[tuple[Any, 
     >>> who.lower(who.combine(who.lift(9, "Ann"), who.lift(3, "Bob")))
     'Bob'
     """
-    aggregate = Aggregate(name="arg_min", lift=pair, combine=smaller_first, lower=second, inputs=2, selective=True)
+    aggregate = Aggregate(name="arg_min", lift=pair, combine=smaller_first, lower=second, inputs=2, selective=True, gives="value")
     return over(aggregate, x, a)
 
 
@@ -121,6 +129,18 @@ def larger(older: P, newer: P) -> P:
 def smaller(older: P, newer: P) -> P:
     """Return the smaller value, the older one of equals."""
     return newer if is_above(older, newer) else older
+
+
+def larger_number(older: Any, newer: Any) -> Any:
+    """Return what `larger` does of two numbers; compiled, two selections: a branch that is guessed wrong costs more."""
+    winner = newer if newer > older else older
+    return newer if newer != newer else winner
+
+
+def smaller_number(older: Any, newer: Any) -> Any:
+    """Return what `smaller` does of two numbers, by two selections."""
+    winner = newer if newer < older else older
+    return newer if older != older else winner
 
 
 def twice(value: P) -> tuple[P, P]:

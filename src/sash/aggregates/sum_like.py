@@ -38,6 +38,7 @@ def count(column: str | None = None) -> Aggregate[int]:
         commutative=True,
         empty=0,
         at_least=0,
+        gives="number",
     )
     return over(rows, column)
 

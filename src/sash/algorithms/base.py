@@ -60,6 +60,8 @@ class Algorithm(Generic[P]):
     about: ClassVar[About]
     takes_nulls: ClassVar[bool] = False
     """Whether rows without a value must be inserted too, because it answers by numbers of inserts or by times."""
+    rows_behind: ClassVar[int] = 0
+    """How many positions before the window it still reads: its columns are rings with that much more room."""
     interpreted_only: ClassVar[str] = ""
     """Why the class can't be compiled, where it can't."""
     compiled_query: ClassVar[str] = "query"
@@ -86,9 +88,16 @@ class Algorithm(Generic[P]):
         """Return the ordered combination of all partials in the window."""
         raise NotImplementedError
 
+    def query_range(self, number: int, last: int) -> P:  # noqa: ARG002 — for those that answer several ranges
+        """Return the ordered combination of the newest `last` partials, asked for by the range of that number."""
+        return self.query()
+
     def __len__(self) -> int:
         """Return how many partials are in the window."""
         return self.end - self.begin
+
+    def make_room(self, rows: int) -> None:
+        """Enlarge the arrays, where there are any, for a window of so many partials."""
 
     def _check(self) -> None:
         """Assert the invariants."""
@@ -105,6 +114,10 @@ class SharedAlgorithm(Algorithm[P]):
     def query_last(self, last: int) -> P:
         """Return the ordered combination of the newest `last` partials."""
         raise NotImplementedError
+
+    def query_range(self, number: int, last: int) -> P:  # noqa: ARG002 — for those that keep something for each range
+        """Return the ordered combination of the newest `last` partials, asked for by the range of that number."""
+        return self.query_last(last)
 
 
 def inverse_of(aggregate: Aggregate[P]) -> Callable[[P, P], P]:

@@ -84,8 +84,8 @@ class OrderStatisticsTree(Algorithm[P]):
 
     def insert(self, partial: P) -> None:
         """Add the only value of the partial to the queue and to the tree: O(log n)."""
+        self.values[self.end] = only_value(partial)
         key = only_value(partial)
-        self.values[self.end] = key
         self.end += 1
         near = self._nearest(key)
         if near == 0 or is_above(key, self.keys[near]) or is_above(self.keys[near], key):

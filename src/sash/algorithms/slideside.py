@@ -59,6 +59,7 @@ class SlideSideInvertible(SharedAlgorithm[P]):
         space="3n",
         paper="SlideSide (EDBT 2020)",
     )
+    rows_behind = 1
     values: Column[P]
     prefixes: Column[P]
     suffixes: Column[P]

@@ -13,12 +13,15 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 from sash.kernels.layout import Layout
 from sash.kernels.read import AlgorithmSource, Source
 
 KNOWN_FUNCTIONS = {"min", "max", "abs", "int", "range", "same", "is_newer", "is_above", "only_value"}
+OF_THE_LOOP = {"window", "present", "lifted", "emit"}
+"""Parameters of a loop that the fuser replaces."""
 AGGREGATE_FUNCTIONS = {"combine", "inverse", "rank", "between"}
 KNOWN_EXPRESSIONS = (
     ast.BinOp, ast.UnaryOp, ast.Compare, ast.BoolOp, ast.IfExp, ast.Constant, ast.Name,
@@ -28,13 +31,30 @@ STORAGE_METHODS = {"_resize", "_forget"}
 """Dropped: a kernel allocates for its largest window before it starts, and frees all of it at the end."""
 
 
+@dataclass(frozen=True)
+class Fused:
+    """What a loop is fused with."""
+
+    algorithm: AlgorithmSource
+    layout: Layout
+    inputs: int
+    outputs: tuple[tuple[int | None, int], ...]
+    """For each result: the part of the partial that it is read from (None for all of it), and from how many values on."""
+    nullable: bool
+    """Whether rows may have no value."""
+    marks: bool
+    """Whether the loop marks the rows that have a result."""
+    given: frozenset[str]
+    """The columns that are read from the input, because they hold nothing else."""
+
+
 class Fuser:
     """Inlines an algorithm's methods into a loop."""
 
-    def __init__(self, algorithm: AlgorithmSource, layout: Layout, inputs: int) -> None:
-        self.algorithm = algorithm
-        self.layout = layout
-        self.inputs = inputs
+    def __init__(self, fused: Fused) -> None:
+        self.fused = fused
+        self.algorithm = fused.algorithm
+        self.layout = fused.layout
         self._instances = 0
 
     def fuse(self, loop: Source) -> list[ast.stmt]:
@@ -138,6 +158,9 @@ class _Frame(ast.NodeTransformer):
         if isinstance(target, ast.Name):
             return [ast.Assign([ast.Name(self.renamed.get(target.id, target.id), ast.Store())], value)]
         attribute = self._attribute_of(target.value if isinstance(target, ast.Subscript) else target)
+        if attribute is None and self.is_loop and isinstance(target, ast.Subscript):  # an array of the loop's own
+            place = _unsigned(self._expression(target.slice))
+            return [ast.Assign([_item(ast.unparse(target.value), place, ast.Store())], value)]
         if attribute is None:
             raise self.source.error(target, f"the fuser can't assign to {ast.unparse(target)}")
         kind = self._kind(attribute, target)
@@ -147,6 +170,8 @@ class _Frame(ast.NodeTransformer):
             return [ast.Assign([ast.Name(f"self_{attribute}", ast.Store())], value)]
         assert isinstance(target, ast.Subscript)
         index = self._index(kind, self._expression(target.slice))
+        if attribute in self.fuser.fused.given:
+            return []
         if not kind.endswith("[P]"):
             return [ast.Assign([_item(f"self_{attribute}", index, ast.Store())], value)]
         held = f"held_{self.fuser.next_instance()}"
@@ -189,13 +214,35 @@ class _Frame(ast.NodeTransformer):
         if not isinstance(call, ast.Call):
             raise self.source.error(statement, f"{ast.unparse(call)} does nothing")
         if isinstance(call.func, ast.Name) and call.func.id == "emit":
-            row, partial = (self._expression(argument) for argument in call.args)
-            lowered = ast.Call(ast.Name("lower", ast.Load()), [partial], [])
-            return [ast.Assign([_item("results", row, ast.Store())], lowered)]
+            *place, held, partial = (self._expression(argument) for argument in call.args)
+            return self._take_before() + self._emit(place, held, partial)
         if self._attribute_of(call.func) in STORAGE_METHODS:
             return []
         self._expression(call)  # inlining moves its statements into self.before
         return []
+
+    def _emit(self, place: list[ast.expr], held: ast.expr, partial: ast.expr) -> list[ast.stmt]:
+        """Write the results of one window at a row, or at a range and a row."""
+        *number, row = place
+        where = ast.Tuple([*map(_unsigned, number), _unsigned(row)], ast.Load()) if number else _unsigned(row)
+        statements: list[ast.stmt] = [
+            ast.Assign([ast.Name("answer", ast.Store())], partial),
+            # So that an error in one of the aggregate's functions can be told with its row.
+            ast.Assign([_item("progress", ast.Constant(0), ast.Store())], row),
+        ]
+        for output, (part, at_least) in enumerate(self.fuser.fused.outputs):
+            read: ast.expr = ast.Name("answer", ast.Load())
+            if part is not None:
+                read = ast.Subscript(read, ast.Constant(part), ast.Load())
+            lowered = ast.Call(ast.Name(f"lower_{output}", ast.Load()), [read], [])
+            written: list[ast.stmt] = [ast.Assign([_item(f"results_{output}", where, ast.Store())], lowered)]
+            if self.fuser.fused.marks:
+                mark = "mark_valid_of" if number else "mark_valid"
+                written += ast.parse(f"{mark}(valid_{output}, {', '.join(map(ast.unparse, place))})").body
+            if at_least > 1:
+                written = [ast.If(ast.Compare(held, [ast.GtE()], [ast.Constant(at_least)]), written, [])]
+            statements += written
+        return statements
 
     def _delete(self, statement: ast.Delete) -> list[ast.stmt]:
         for target in statement.targets:
@@ -279,10 +326,12 @@ class _Frame(ast.NodeTransformer):
     def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
         attribute = self._attribute_of(node.value)
         if attribute is None:
-            if isinstance(node.value, ast.Name) and self.is_loop:  # the loop's own bounds
-                return _item(node.value.id, self._expression(node.slice), ast.Load())
+            if isinstance(node.value, ast.Name) and self.is_loop:  # an array of the loop's own
+                return _item(node.value.id, _unsigned(self._expression(node.slice)), ast.Load())
             raise self.source.error(node, f"the fuser doesn't know {ast.unparse(node)}")
         kind = self._kind(attribute, node)
+        if attribute in self.fuser.fused.given:
+            return self._lifted(self._expression(node.slice))
         index = self._index(kind, self._expression(node.slice))
         if kind.endswith("[P]"):
             return self.fuser.layout.build(lambda field: _item(f"self_{attribute}_{field}", index, ast.Load()))
@@ -295,7 +344,7 @@ class _Frame(ast.NodeTransformer):
         if method is None:
             return self._call_function(node)
         arguments = [self._expression(argument) for argument in node.args]
-        if self.is_loop and method == "query":
+        if method == "query":
             method = self.fuser.algorithm.query
         if method in AGGREGATE_FUNCTIONS:
             return ast.Call(ast.Name(method, ast.Load()), arguments, [])
@@ -311,11 +360,19 @@ class _Frame(ast.NodeTransformer):
         name = node.func.id if isinstance(node.func, ast.Name) else ast.unparse(node.func)
         arguments = [self._expression(argument) for argument in node.args]
         if name == "lifted" and self.is_loop:
-            columns: list[ast.expr] = [_item(f"column_{n}", arguments[0], ast.Load()) for n in range(self.fuser.inputs)]
-            return ast.Call(ast.Name("lift", ast.Load()), columns, [])
+            return self._lifted(arguments[0])
+        if name == "present" and self.is_loop:
+            if not self.fuser.fused.nullable:
+                return ast.Constant(True)
+            row = ast.unparse(arguments[0])
+            return ast.parse(f"is_valid(validity, {row})", mode="eval").body
         if name not in KNOWN_FUNCTIONS:
             raise self.source.error(node, f"the fuser doesn't know the function {name}")
         return ast.Call(ast.Name(name, ast.Load()), arguments, [])
+
+    def _lifted(self, row: ast.expr) -> ast.expr:
+        columns = [_item(f"column_{n}", _unsigned(row), ast.Load()) for n in range(self.fuser.fused.inputs)]
+        return ast.Call(ast.Name("lift", ast.Load()), list[ast.expr](columns), [])
 
     # -- state -----------------------------------------------------------------------------------------------------
 
@@ -335,12 +392,17 @@ class _Frame(ast.NodeTransformer):
     def _index(kind: str, index: ast.expr) -> ast.expr:
         """A column is a ring: its places are used again."""
         if kind.startswith("Column"):
-            return ast.BinOp(index, ast.BitAnd(), ast.Name("mask", ast.Load()))
-        return index
+            index = ast.BinOp(index, ast.BitAnd(), ast.Name("mask", ast.Load()))
+        return _unsigned(index)
 
 
 def _item(array: str, index: ast.expr, context: ast.expr_context) -> ast.Subscript:
     return ast.Subscript(ast.Name(array, ast.Load()), index, context)
+
+
+def _unsigned(index: ast.expr) -> ast.expr:
+    """Keep Numba from looking at every access whether the index counts from the end of the array."""
+    return ast.Call(ast.Name("np.uint64", ast.Load()), [index], [])
 
 
 def _returns(node: ast.AST) -> bool:

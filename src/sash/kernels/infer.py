@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numba
@@ -12,18 +13,33 @@ from numba.np.numpy_support import as_dtype
 
 from sash.aggregates.base import Aggregate
 from sash.kernels.functions import CannotCompileError, compile_function
-from sash.kernels.layout import Layout, Shape
+from sash.kernels.layout import Shape
+from sash.kernels.parts import Parts
 
 types: Any = numba.types
 
 
-def infer_layout(aggregate: Aggregate[Any], inputs: tuple[str, ...]) -> tuple[Layout, str]:
-    """Return the layout of the partial and the NumPy type of the result, or say why they can't be compiled."""
-    arguments = tuple(from_dtype(np.dtype(name)) for name in inputs)
-    shape = _returned(aggregate, "lift", arguments)
+def infer_parts(parts: Parts) -> tuple[list[Shape], list[str]]:
+    """Return the shape of each part and the NumPy type of each result, or say why they can't be compiled."""
+    shapes = []
+    for part in parts.parts:
+        shapes.append(_infer_shape(part.aggregate, tuple(parts.inputs[column] for column in part.columns)))
+    results = []
+    for output in parts.outputs:
+        aggregate = replace(parts.parts[output.part].aggregate, lower=output.lower)
+        results.append(_infer_result(aggregate, shapes[output.part]))
+    return shapes, results
+
+
+def _infer_shape(aggregate: Aggregate[Any], inputs: tuple[str, ...]) -> Shape:
+    shape = _returned(aggregate, "lift", tuple(from_dtype(np.dtype(name)) for name in inputs))
     wider = _once_more(aggregate, shape)
     while wider != shape:  # lift may give an int where combine gives a float; NumPy's types only ever widen, so it ends
         shape, wider = wider, _once_more(aggregate, wider)
+    return shape
+
+
+def _infer_result(aggregate: Aggregate[Any], shape: Shape) -> str:
     if aggregate.ranked:
         value = _numba_type(shape)
         result = _returned(aggregate, "between", (value, value, types.float64))
@@ -32,7 +48,7 @@ def infer_layout(aggregate: Aggregate[Any], inputs: tuple[str, ...]) -> tuple[La
     if not isinstance(result, str):
         message = f"{aggregate.name} gives {result} for a row, which is not one number."
         raise CannotCompileError(message)
-    return Layout(shape), result
+    return result
 
 
 def _once_more(aggregate: Aggregate[Any], shape: Shape) -> Shape:

@@ -1,10 +1,11 @@
-"""Kernel: one loop, one algorithm and one aggregate, compiled for columns of given types."""
+"""Kernel: one loop, one algorithm and the aggregates of one pass, compiled for columns of given types."""
 
 from __future__ import annotations
 
 import ast
 import json
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import FunctionType
 from typing import Any
@@ -12,21 +13,47 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sash.aggregates.base import Aggregate, unchanged
+from sash.aggregates.base import Aggregate
 from sash.aggregates.order import is_above
 from sash.algorithms.base import Algorithm
+from sash.kernels import loops
 from sash.kernels.cache import find_module, load_module
 from sash.kernels.functions import CannotCompileError, compile_function, fingerprint
-from sash.kernels.infer import infer_layout
-from sash.kernels.layout import Layout, shape_from
-from sash.kernels.read import read_algorithm, read_function
+from sash.kernels.fuse import Fused
+from sash.kernels.infer import infer_parts
+from sash.kernels.lanes import cut_into_lanes
+from sash.kernels.layout import Layout, Shape, shape_from
+from sash.kernels.parts import as_values, share_parts, whole_shape
+from sash.kernels.read import AlgorithmSource, read_algorithm, read_function
+from sash.kernels.state import State, empty_state, grown_state
 from sash.kernels.write import write_kernel
 
 Columns = tuple[npt.NDArray[Any], ...]
+Bits = npt.NDArray[np.uint8]
+Positions = npt.NDArray[np.int64]
 Loop = Any
 
 KINDS = {"bool": "bool", "int32": "int", "int64": "int", "float32": "float", "float64": "float"}
 """The columns that kernels take, and the kind that `Aggregate.of_kind` knows them by."""
+NO_BITS: Bits = np.empty(0, np.uint8)
+"""For columns without nulls."""
+NOTHING: Positions = np.empty(0, np.int64)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One column of results; `bits` has a 1 for each row that has one, as in Arrow, and is None if all have."""
+
+    values: npt.NDArray[Any]
+    bits: Bits | None
+
+    @property
+    def valid(self) -> npt.NDArray[np.bool_]:
+        """Which rows have a result."""
+        rows = self.values.shape[-1]
+        if self.bits is None:
+            return np.ones(self.values.shape, np.bool_)
+        return np.unpackbits(self.bits, axis=-1, count=rows, bitorder="little").astype(np.bool_)
 
 
 def read_own_source() -> str:
@@ -45,87 +72,170 @@ class Kernel:
     >>> from sash.kernels import loops
     >>> kernel = Kernel(TwoStacks, agg.max(), ("float64",), loops.slide_rows)
     >>> import numpy as np
-    >>> results, valid = kernel.slide_rows((np.array([3.0, 1.0, 2.0, 0.0]),), length=2)
-    >>> results.tolist()
+    >>> [answer] = kernel.slide_rows((np.array([3.0, 1.0, 2.0, 0.0]),), length=2)
+    >>> answer.values.tolist()
     [3.0, 3.0, 2.0, 2.0]
     """
 
     def __init__(
-        self, algorithm: type[Algorithm[Any]], aggregate: Aggregate[Any], inputs: tuple[str, ...], loop: Loop
+        self,
+        algorithm: type[Algorithm[Any]],
+        aggregate: Aggregate[Any] | Sequence[Aggregate[Any]],
+        inputs: tuple[str, ...],
+        loop: Loop,
+        *,
+        nullable: bool = False,
+        lanes: int = 1,
     ) -> None:
-        if unknown := [name for name in inputs if name not in KINDS]:
-            message = f"Columns of {', '.join(unknown)} are not compiled: cast them to one of {', '.join(KINDS)}."
-            raise CannotCompileError(message)
-        if len(inputs) == 1:
-            aggregate = aggregate.of_kind(KINDS[inputs[0]])
-        if reason := algorithm.interpreted_only:
-            raise CannotCompileError(reason)
-        if algorithm.about.needs == "ranked":
-            aggregate = as_values(aggregate)
-        if reason := aggregate.interpreted_only:
-            message = f"{aggregate.name} is not compiled: {reason}"
-            raise CannotCompileError(message)
+        several = [aggregate] if isinstance(aggregate, Aggregate) else list(aggregate)
+        self.aggregates = [form_for(algorithm, one, inputs) for one in several]
         self.algorithm = algorithm
-        self.aggregate = aggregate
         self.inputs = inputs
-        self.source = read_algorithm(algorithm)
-        functions = {
-            name: getattr(aggregate, name)
-            for name in ("lift", "combine", "inverse", "lower", "rank", "between")
-            if getattr(aggregate, name) is not None
-        }
+        self.loop = loop
+        self.lanes = lanes
+        self.parts = share_parts(self.aggregates, inputs).in_lanes(lanes)
+        self.at_least = max(1, min(one.at_least for one in self.aggregates))
+        self.nullable = nullable or loop is loops.advance
+        source = read_algorithm(algorithm)
+        # A position of the stream is a row of the input only if every row is inserted, from the first one on.
+        given = frozenset() if self.nullable else source.given
+        functions = self.parts.functions
         try:
-            name = fingerprint(OWN_SOURCE, self.source.text, read_text(loop), inputs, *functions.items())
+            options = f"{self.nullable} {[(output.part, output.at_least) for output in self.parts.outputs]}"
+            name = fingerprint(OWN_SOURCE, source.text, read_text(loop), options, inputs, *functions.items())
         except CannotCompileError as error:
-            message = f"{aggregate.name} is not compiled: {error}"
+            message = f"{self.label} is not compiled: {error}"
             raise CannotCompileError(message) from error
         text = find_module(name)
         if text is None:
-            layout, result = infer_layout(aggregate, inputs)
-            text = write_kernel(self.source, layout, result, len(inputs), loop)
+            shapes, results = infer_parts(self.parts)
+            text = write_kernel(self._fused(source, whole_shape(shapes), given), self.parts, shapes, results, loop)
         raw = {f"raw_{name}": compile_function(function) for name, function in functions.items()}
         raw["is_above"] = compile_function(is_above)
         module = load_module(name, text, raw)
         described = json.loads(module.LAYOUT)
-        self.layout = Layout(shape_from(described["partial"]))
-        self.result = np.dtype(described["result"])
+        self.fused = self._fused(source, shape_from(described["partial"]), given)
+        self.results = [np.dtype(result) for result in described["results"]]
         self.run = vars(module)[loop.__name__]
-        self._compile_now(loop.__name__)
+        self._compile_now()
 
-    def _compile_now(self, loop: str) -> None:
+    @property
+    def layout(self) -> Layout:
+        """How a partial lies in flat columns."""
+        return self.fused.layout
+
+    @property
+    def label(self) -> str:
+        """The aggregates as they were written, for messages."""
+        return " and ".join(f"{one.name}({', '.join(one.columns)})" for one in self.aggregates)
+
+    def _fused(self, source: AlgorithmSource, shape: Shape, given: frozenset[str]) -> Fused:
+        alone = len(self.parts.parts) == 1
+        outputs = tuple((None if alone else output.part, output.at_least) for output in self.parts.outputs)
+        marks = self.nullable or self.loop is not loops.slide_rows
+        return Fused(source, Layout(shape), len(self.parts.inputs), outputs, self.nullable, marks, given)
+
+    def _compile_now(self) -> None:
         """Run over no rows: what is compiled, and cached under its name, must be what was fingerprinted just now."""
         columns = tuple(np.empty(0, name) for name in self.inputs) or (np.empty(0),)
-        if loop == "slide_rows":
+        nothing = np.empty(0, np.int64)
+        if self.loop is loops.slide_rows:
             self.slide_rows(columns, 1)
+        elif self.loop is loops.slide_between:
+            self.slide_between(columns, nothing, nothing)
         else:
-            self.slide_between(columns, np.empty(0, np.int64), np.empty(0, np.int64))
+            self.advance(self.new_state((1,)), columns, NO_BITS, limit=1)
 
-    def slide_rows(self, columns: Columns, length: int) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
-        """Return each row's aggregate over the newest `length` rows, and which rows have one."""
+    def slide_rows(self, columns: Columns, length: int, validity: Bits = NO_BITS) -> list[Answer]:
+        """Return each row's aggregates over the newest `length` rows."""
         rows = self._check_columns(columns)
-        at_least = max(1, self.aggregate.at_least)
-        results = np.zeros(rows, self.result)
-        longest = min(length, rows)
-        self.run(rows, length, at_least, *self.arguments(columns, results, longest))
-        return results, np.minimum(np.arange(1, rows + 1), length) >= at_least
+        answers = self._new_answers((rows,), length)
+        steps, starts = cut_into_lanes(rows, length, self.lanes)
+        lanes = tuple(column[start:] for start in starts for column in columns[: len(self.inputs)])
+        results = [answer.values[start:] for start in starts for answer in answers]
+        state = self.new_state((max(1, min(length, rows)),))
+        try:
+            self._run((steps, length, self.at_least), lanes, validity, results, self._bits(answers), state)
+        except Exception:
+            if self.lanes == 1:
+                raise
+            # Another lane than the first begins with windows that are shorter than any that was asked for.
+            alone = Kernel(self.algorithm, self.aggregates, self.inputs, self.loop)
+            return alone.slide_rows(columns, length)
+        return answers
 
     def slide_between(
-        self, columns: Columns, begins: npt.NDArray[np.int64], ends: npt.NDArray[np.int64]
-    ) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
-        """Return the aggregate of the rows begins[row] … ends[row] - 1 for each row, and which rows have one."""
+        self, columns: Columns, begins: Positions, ends: Positions, validity: Bits = NO_BITS
+    ) -> list[Answer]:
+        """Return the aggregates of the rows begins[row] … ends[row] - 1 for each row."""
         rows = self._check_columns(columns)
-        if np.any(begins > ends) or np.any(np.diff(begins) < 0) or np.any(np.diff(ends) < 0):
-            message = "Moving bounds may not move back, and no window may end before it begins."
-            raise ValueError(message)
-        if len(begins) and not 0 <= begins[0] <= ends[-1] <= rows:
-            message = f"Moving bounds reach from {begins[0]} to {ends[-1]}, but there are {rows} rows."
-            raise ValueError(message)
-        at_least = max(1, self.aggregate.at_least)
-        results = np.zeros(len(begins), self.result)
-        lengths = ends - begins
-        longest = int(lengths.max(initial=0))
-        self.run(len(begins), begins, ends, at_least, *self.arguments(columns, results, longest))
-        return results, lengths >= at_least
+        longest = check_bounds(begins, ends, rows)
+        answers = self._new_answers((len(begins),))
+        state = self.new_state((max(1, longest),))
+        results = [answer.values for answer in answers]
+        self._run((len(begins), begins, ends, self.at_least), columns, validity, results, self._bits(answers), state)
+        return answers
+
+    def advance(
+        self,
+        state: State,
+        columns: Columns,
+        validity: Bits,
+        *,
+        limit: int,
+        lengths: Positions = NOTHING,
+        numbers: Positions = NOTHING,
+        answer_now: bool = False,
+    ) -> list[Answer]:
+        """Go on with the window of a state; see `loops.advance`."""
+        rows = self._check_columns(columns)
+        steps = 1 if answer_now else rows
+        answers = self._new_answers((len(lengths), steps))
+        results = [answer.values for answer in answers]
+        kept = (state.span, state.before, len(state.before) - 1)
+        own = (rows, steps, limit, len(lengths), lengths, numbers, *kept, self.at_least)
+        self._run(own, columns, validity, results, self._bits(answers), state)
+        return answers
+
+    def _run(
+        self, own: tuple[Any, ...], columns: Columns, validity: Bits, results: list[Any], bits: list[Any], state: State
+    ) -> None:
+        progress = np.zeros(1, np.int64)
+        columns = columns[: len(self.parts.inputs)]
+        masks = [validity] if self.nullable else []
+        try:
+            self.run(*own, *columns, *masks, *results, *bits, progress, *state.arguments)
+        except (ArithmeticError, ValueError) as error:
+            message = f"{self.label}, row {progress[0]}: {error}"
+            raise type(error)(message) from error
+
+    def _bits(self, answers: list[Answer]) -> list[Any]:
+        return [answer.bits for answer in answers] if self.fused.marks else []
+
+    def new_state(self, ranges: tuple[int, ...]) -> State:
+        """Return the state of an empty window."""
+        kept = self.loop is loops.advance
+        return empty_state(self.algorithm, self.parts.parts[0].aggregate, self.fused, ranges, kept=kept)
+
+    def grow(self, state: State, rows: int) -> State:
+        """Return the same window with room for so many rows."""
+        return grown_state(self.algorithm, self.parts.parts[0].aggregate, self.fused, state, rows)
+
+    def _new_answers(self, shape: tuple[int, ...], length: int = 0) -> list[Answer]:
+        """Allocate the results: where a window may hold too few values, with what stands for that in their place."""
+        answers = []
+        for result, one in zip(self.results, self.aggregates, strict=False):
+            if self.fused.marks:
+                values = np.full(shape, 0 if one.empty is None else one.empty, result)
+                unmarked = 0 if one.empty is None else 255
+                bits = np.full((*shape[:-1], (shape[-1] + 7) // 8), unmarked, np.uint8)
+                answers.append(Answer(values, bits))
+            else:
+                values = np.empty(shape, result)
+                missing = min(shape[0], one.at_least - 1 if one.at_least <= length else shape[0])
+                values[: max(0, missing)] = 0
+                answers.append(Answer(values, first_missing(shape[0], missing) if missing > 0 else None))
+        return answers
 
     def _check_columns(self, columns: Columns) -> int:
         """Return the number of rows, or say which column doesn't fit: machine code would read what is not there."""
@@ -136,44 +246,47 @@ class Kernel:
             raise ValueError(message)
         return len(columns[0])
 
-    def arguments(self, columns: Columns, results: npt.NDArray[Any], longest: int) -> list[Any]:
-        """Return columns, results and the state of an empty window that has room for `longest` rows."""
-        longest = max(longest, 1)
-        window = self.algorithm(self.aggregate, (longest,))
-        room = 1 << longest.bit_length()  # a power of two above `longest`: SlideSide looks one row behind the window
-        cursors = np.array([getattr(window, name) for name in self.source.attributes("int")], np.int64)
-        state: list[Any] = [cursors]
-        for attribute, kind in self.source.state.items():
-            if kind == "int":
-                continue
-            fields = self.layout.fields if kind.endswith("P]") or kind == "P" else [_plain_type(kind)]
-            if kind == "P":
-                state += [np.zeros(1, field) for field in fields]
-            elif kind.startswith("Column"):
-                state += [np.zeros(room, field) for field in fields]
-            elif kind == "Array[P]":
-                state += [np.zeros(len(getattr(window, attribute)), field) for field in fields]
-            else:
-                state.append(np.array(getattr(window, attribute), fields[0]))
-        return [*columns[: len(self.inputs)], results, room - 1, *state]
+
+def form_for(algorithm: type[Algorithm[Any]], aggregate: Aggregate[Any], inputs: tuple[str, ...]) -> Aggregate[Any]:
+    """Return the form of the aggregate for columns of these types and this algorithm, or say why there is none."""
+    if unknown := [name for name in inputs if name not in KINDS]:
+        message = f"Columns of {', '.join(unknown)} are not compiled: cast them to one of {', '.join(KINDS)}."
+        raise CannotCompileError(message)
+    if len(inputs) == 1:
+        aggregate = aggregate.of_kind(KINDS[inputs[0]])
+    if reason := algorithm.interpreted_only:
+        raise CannotCompileError(reason)
+    if algorithm.about.needs == "ranked":
+        aggregate = as_values(aggregate)
+    if reason := aggregate.interpreted_only:
+        message = f"{aggregate.name} is not compiled: {reason}"
+        raise CannotCompileError(message)
+    return aggregate
 
 
-def as_values(aggregate: Aggregate[Any]) -> Aggregate[Any]:
-    """Return the form of an aggregate read by rank for an algorithm that keeps its values: a partial is one of them."""
-    return replace(
-        aggregate,
-        lift=unchanged,
-        combine=lambda older, _: older,  # values are ranked, never combined
-        lower=unchanged,
-        inverse=None,
-        interpreted_only="",
-    )
+def check_bounds(begins: Positions, ends: Positions, rows: int) -> int:
+    """Return the length of the longest window, or say what is wrong with the bounds."""
+    if len(begins) != len(ends):
+        message = f"There are {len(begins)} beginnings of windows but {len(ends)} ends."
+        raise ValueError(message)
+    if np.any(begins > ends) or np.any(begins[1:] < begins[:-1]) or np.any(ends[1:] < ends[:-1]):
+        message = "Moving bounds may not move back, and no window may end before it begins."
+        raise ValueError(message)
+    if len(begins) and not 0 <= begins[0] <= ends[-1] <= rows:
+        message = f"Moving bounds reach from {begins[0]} to {ends[-1]}, but there are {rows} rows."
+        raise ValueError(message)
+    return int((ends - begins).max(initial=0))
+
+
+def first_missing(rows: int, missing: int) -> Bits:
+    """Return the validity of rows of which only the first ones have no result."""
+    bits = np.full((rows + 7) // 8, 255, np.uint8)
+    bits[: missing // 8] = 0
+    if missing % 8:
+        bits[missing // 8] = 255 & (255 << missing % 8)
+    return bits
 
 
 def read_text(loop: FunctionType) -> str:
     """Return the source of a loop, for the fingerprint."""
     return ast.unparse(read_function(loop).node)
-
-
-def _plain_type(kind: str) -> str:
-    return "bool" if kind == "Array[bool]" else "int64"

@@ -1,14 +1,19 @@
 """The loops that move a window over columns. Interpreted as they stand, or fused with an algorithm and compiled.
 
-`window` is the algorithm; `lifted(row)` is the partial of one row, `emit(row, partial)` writes the result of one row.
+`window` is the algorithm. `present(row)` tells whether the row has a value, `lifted(row)` is its partial, and
+`emit(row, held, partial)` writes the results of a window that holds so many values. A window with fewer than `at_least`
+(1 or more) emits nothing: what is in its place was there before.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, MutableSequence, Sequence
 from typing import Any
 
 from sash.algorithms.base import Algorithm
+
+Present = Callable[[int], bool]
+Lifted = Callable[[int], Any]
 
 
 def slide_rows(
@@ -16,16 +21,19 @@ def slide_rows(
     rows: int,
     length: int,
     at_least: int,
-    lifted: Callable[[int], Any],
-    emit: Callable[[int, Any], None],
+    present: Present,
+    lifted: Lifted,
+    emit: Callable[[int, int, Any], None],
 ) -> None:
     """Give each row the aggregate of the newest `length` rows."""
     for row in range(rows):
-        if row >= length:
+        if row >= length and present(row - length):
             window.evict()
-        window.insert(lifted(row))
-        if min(row + 1, length) >= at_least:
-            emit(row, window.query())
+        if present(row):
+            window.insert(lifted(row))
+        held = window.end - window.begin
+        if held >= at_least:
+            emit(row, held, window.query())
 
 
 def slide_between(
@@ -34,21 +42,74 @@ def slide_between(
     begins: Sequence[int],
     ends: Sequence[int],
     at_least: int,
-    lifted: Callable[[int], Any],
-    emit: Callable[[int, Any], None],
+    present: Present,
+    lifted: Lifted,
+    emit: Callable[[int, int, Any], None],
 ) -> None:
     """Give each row the aggregate of the rows begins[row] … ends[row] - 1; neither bound ever moves back."""
     inserted = 0
     evicted = 0
     for row in range(rows):
         while evicted < begins[row] and evicted < inserted:
-            window.evict()
+            if present(evicted):
+                window.evict()
             evicted += 1
         while inserted < ends[row]:
-            window.insert(lifted(inserted))
+            if present(inserted):
+                window.insert(lifted(inserted))
             inserted += 1
             if evicted < begins[row]:  # a row between two windows: no window sees it
-                window.evict()
+                if present(evicted):
+                    window.evict()
                 evicted += 1
-        if inserted > evicted and inserted - evicted >= at_least:
-            emit(row, window.query())
+        held = window.end - window.begin
+        if held >= at_least:
+            emit(row, held, window.query())
+
+
+def advance(
+    window: Algorithm[Any],
+    rows: int,
+    steps: int,
+    limit: int,
+    ranges: int,
+    lengths: Sequence[int],
+    numbers: Sequence[int],
+    span: MutableSequence[int],
+    before: MutableSequence[int],
+    ring: int,
+    at_least: int,
+    present: Present,
+    lifted: Lifted,
+    emit: Callable[[int, int, int, Any], None],
+) -> None:
+    """Go on with a window that is kept: let go of rows until `limit` are left, then add rows and answer after each.
+
+    `span` holds the first row of the window and the one after the last, counted from the first ever inserted. Nulls are
+    rows too, but no algorithm sees them: `before` says, by row, how many values came before it. `lengths` are the
+    ranges to answer, the widest first, and `numbers` their places among those that the algorithm was made for. With no
+    rows, one step answers and none only lets go.
+    """
+    first = span[0]
+    after = span[1]
+    while after - first > limit:
+        if before[(first + 1) & ring] > before[first & ring]:
+            window.evict()
+        first += 1
+    for row in range(steps):
+        if rows > 0:
+            if after - first == limit:
+                if before[(first + 1) & ring] > before[first & ring]:
+                    window.evict()
+                first += 1
+            if present(row):
+                window.insert(lifted(row))
+            after += 1
+            before[after & ring] = window.end
+        for number in range(ranges):
+            start = max(after - lengths[number], first)
+            held = window.end - before[start & ring]
+            if held >= at_least:
+                emit(number, row, held, window.query_range(numbers[number], held))
+    span[0] = first
+    span[1] = after

@@ -59,6 +59,22 @@ class AlgorithmSource:
         """The attributes of these kinds, in the order of declaration."""
         return [attribute for attribute, kind in self.state.items() if kind in kinds]
 
+    @property
+    def given(self) -> frozenset[str]:
+        """The columns that hold just what `insert` was given, by stream position: the input column has it too."""
+        insert = self.methods["insert"]
+        argument = insert.parameters[1]
+        unchanged = {argument, f"only_value({argument})"}
+        given = set(self.attributes("Column[P]"))
+        for name, method in self.methods.items():
+            for node in ast.walk(method.node) if name not in ("__init__", "_check") else ():
+                for target in _targets(node):
+                    attribute = ast.unparse(target.value).removeprefix("self.")
+                    kept = name == "insert" and ast.unparse(target.slice) == "self.end"
+                    if not (kept and isinstance(node, ast.Assign) and ast.unparse(node.value) in unchanged):
+                        given.discard(attribute)
+        return frozenset(given)
+
 
 def read_algorithm(algorithm: Any) -> AlgorithmSource:
     """Read the class and the classes it derives from, the most derived definition winning."""
@@ -79,6 +95,12 @@ def read_algorithm(algorithm: Any) -> AlgorithmSource:
             elif isinstance(statement, ast.FunctionDef):
                 methods[statement.name] = Source(statement, module.__file__ or level.__module__, vars(module))
     return AlgorithmSource(algorithm.__name__, state, methods, algorithm.compiled_query, "\n".join(texts))
+
+
+def _targets(node: ast.AST) -> list[ast.Subscript]:
+    """The items that a statement assigns to."""
+    targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+    return [target for target in targets if isinstance(target, ast.Subscript)]
 
 
 def read_function(function: FunctionType) -> Source:

@@ -7,78 +7,125 @@ import json
 from functools import partial
 from typing import Any
 
-from sash.kernels.fuse import Fuser
-from sash.kernels.layout import Layout
-from sash.kernels.read import AlgorithmSource, read_function
+from sash.kernels.fuse import OF_THE_LOOP, Fused, Fuser
+from sash.kernels.layout import Layout, Shape
+from sash.kernels.parts import Parts
+from sash.kernels.read import Source, read_function
+
+VALIDITY = """
+@njit
+def is_valid(validity, row):
+    return len(validity) == 0 or (validity[np.uint64(row >> 3)] >> (row & 7)) & 1 != 0
+@njit
+def mark_valid(valid, row):
+    valid[np.uint64(row >> 3)] |= np.uint8(1 << (row & 7))
+@njit
+def mark_valid_of(valid, number, row):
+    valid[np.uint64(number), np.uint64(row >> 3)] |= np.uint8(1 << (row & 7))
+"""
 
 
-def write_kernel(algorithm: AlgorithmSource, layout: Layout, result: str, inputs: int, loop: Any) -> str:
+def write_kernel(fused: Fused, parts: Parts, shapes: list[Shape], results: list[str], loop: Any) -> str:
     """Return the text of the module that holds the fused loop."""
+    algorithm, layout = fused.algorithm, fused.layout
     source = read_function(loop)
-    body = Fuser(algorithm, layout, inputs).fuse(source)
-    cursors = algorithm.attributes("int")
-    singles = algorithm.attributes("P")
-    opening = [f"self_{name} = cursors[{number}]" for number, name in enumerate(cursors)]
-    closing = [f"cursors[{number}] = self_{name}" for number, name in enumerate(cursors)]
-    for name in singles:
-        opening.append(f"self_{name} = {_text(layout.build(partial(_first, name)))}")
-        parts = layout.take_apart(ast.Name(f"self_{name}", ast.Load()))
-        closing += [f"start_{name}_{field}[0] = {_text(part)}" for field, part in enumerate(parts)]
-    parameters = [name for name in source.parameters if name not in ("window", "lifted", "emit")]
-    parameters += [f"column_{number}" for number in range(inputs)] + ["results", "mask", "cursors"]
-    for attribute, kind in algorithm.state.items():
-        prefix = "start" if kind == "P" else "self"
-        if kind.endswith("P]") or kind == "P":
-            parameters += [f"{prefix}_{attribute}_{field}" for field in range(len(layout.fields))]
-        elif kind != "int":
-            parameters.append(f"self_{attribute}")
+    body = Fuser(fused).fuse(source)
+    opening, closing = _load_and_keep_state(fused)
     lines = [*opening, *"\n".join(map(_text, body)).splitlines(), *closing]
-    described = json.dumps({"partial": layout.shape, "result": result})
+    described = json.dumps({"partial": layout.shape, "results": results})
+    functions = [("lift", ""), ("combine", "older, newer")]
+    if "inverse" in algorithm.text and all(part.aggregate.inverse is not None for part in parts.parts):
+        functions.append(("inverse", "whole, older"))
+    ranked = algorithm.query != "query"
     return "\n".join(
         [
             f'"""{loop.__name__} of {algorithm.name}: made by sash.kernels, not to be edited."""',
             "import numpy as np",
             "from numba import njit",
             f"LAYOUT = {described!r}",
-            *_cast("lift", [f"x{number}" for number in range(inputs)], layout),
-            *_cast("combine", ["older", "newer"], layout),
-            *(_cast("inverse", ["whole", "older"], layout) if "inverse" in algorithm.text else []),
-            *(
-                _hand_on("rank", "count") + _hand_on("between", "below, above, part")
-                if algorithm.query != "query"
-                else []
-            ),
-            *_hand_on("lower", "partial"),
+            *(line for name, parameters in functions for line in _of_parts(name, parameters, parts, shapes)),
+            *(_hand_on("rank", "count") + _hand_on("between", "below, above, part") if ranked else []),
+            *(line for output in range(len(parts.outputs)) for line in _hand_on(f"lower_{output}", "partial")),
             *_hand_on("only_value", "partial", "partial"),
-            "@njit",
-            "def same(one, other):",
-            f"    return {_same(layout)}",
-            "@njit",
-            "def is_newer(winner, older, newer):",
-            "    return same(winner, newer)",
+            *_function("same", "one, other", _same(layout)),
+            *_function("is_newer", "winner, older, newer", "same(winner, newer)"),
+            *VALIDITY.strip().splitlines(),
             "@njit(cache=True, nogil=True)",
-            f"def {loop.__name__}({', '.join(parameters)}):",
+            f"def {loop.__name__}({', '.join(_parameters(fused, source))}):",
             *(f"    {line}" for line in lines),
             "",
         ]
     )
 
 
-def _cast(function: str, parameters: list[str], layout: Layout) -> list[str]:
+def _parameters(fused: Fused, loop: Source) -> list[str]:
+    """The parameters of the fused loop: the loop's own, columns, results, and the algorithm's state."""
+    names = [name for name in loop.parameters if name not in OF_THE_LOOP]
+    names += [f"column_{number}" for number in range(fused.inputs)]
+    names += ["validity"] if fused.nullable else []
+    names += [f"results_{number}" for number in range(len(fused.outputs))]
+    names += [f"valid_{number}" for number in range(len(fused.outputs)) if fused.marks]
+    names += ["progress", "mask", "cursors"]
+    for attribute, kind in fused.algorithm.state.items():
+        prefix = "start" if kind == "P" else "self"
+        if attribute in fused.given or kind == "int":
+            continue
+        if kind.endswith("P]") or kind == "P":
+            names += [f"{prefix}_{attribute}_{field}" for field in range(len(fused.layout.fields))]
+        else:
+            names.append(f"self_{attribute}")
+    return names
+
+
+def _load_and_keep_state(fused: Fused) -> tuple[list[str], list[str]]:
+    """Cursors and single partials live in local variables while the loop runs."""
+    opening, closing = [], []
+    for number, name in enumerate(fused.algorithm.attributes("int")):
+        opening.append(f"self_{name} = cursors[{number}]")
+        closing.append(f"cursors[{number}] = self_{name}")
+    for name in fused.algorithm.attributes("P"):
+        opening.append(f"self_{name} = {_text(fused.layout.build(partial(_first, name)))}")
+        parts = fused.layout.take_apart(ast.Name(f"self_{name}", ast.Load()))
+        closing += [f"start_{name}_{field}[0] = {_text(part)}" for field, part in enumerate(parts)]
+    return opening, closing
+
+
+def _of_parts(function: str, parameters: str, parts: Parts, shapes: list[Shape]) -> list[str]:
+    """Write lift, combine or inverse of every part, each field cast to its column's type, and of the whole partial."""
+    lines: list[str] = []
+    calls = []
+    for number, (part, shape) in enumerate(zip(parts.parts, shapes, strict=True)):
+        own = parameters or ", ".join(f"x{column}" for column in part.columns)
+        lines += _cast(f"{function}_{number}", own, Layout(shape))
+        calls.append(f"{function}_{number}({_each(own, number) if parameters and len(shapes) > 1 else own})")
+    everything = parameters or ", ".join(f"x{column}" for column in range(len(parts.inputs)))
+    whole = calls[0] if len(calls) == 1 else f"({', '.join(calls)})"
+    return lines + _function(function, everything, whole)
+
+
+def _each(parameters: str, number: int) -> str:
+    return ", ".join(f"{name}[{number}]" for name in parameters.split(", "))
+
+
+def _cast(function: str, parameters: str, layout: Layout) -> list[str]:
     """Wrap one of the aggregate's functions so that every field has its column's type."""
     parts = iter(layout.take_apart(ast.Name("partial", ast.Load())))
     types = iter(layout.fields)
     cast = layout.build(lambda _: ast.Call(ast.Name(f"np.{_scalar(next(types))}", ast.Load()), [next(parts)], []))
     return [
         "@njit",
-        f"def {function}({', '.join(parameters)}):",
-        f"    partial = raw_{function}({', '.join(parameters)})",
+        f"def {function}({parameters}):",
+        f"    partial = raw_{function}({parameters})",
         f"    return {_text(cast)}",
     ]
 
 
 def _hand_on(function: str, parameters: str, result: str = "") -> list[str]:
-    return ["@njit", f"def {function}({parameters}):", f"    return {result or f'raw_{function}({parameters})'}"]
+    return _function(function, parameters, result or f"raw_{function}({parameters})")
+
+
+def _function(name: str, parameters: str, result: str) -> list[str]:
+    return ["@njit", f"def {name}({parameters}):", f"    return {result}"]
 
 
 def _same(layout: Layout) -> str:

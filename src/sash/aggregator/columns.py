@@ -1,0 +1,219 @@
+"""Columns as they are given (Arrow, NumPy, pandas, Polars, lists) and as a kernel takes them, and results as Arrow.
+
+Integers, booleans and times stay what they are: none of them passes through float64. NaN is an ordinary value, but in a
+pandas column, where it stands for a missing one, it is a null.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sash.aggregates.base import Aggregate
+from sash.kernels import CannotCompileError
+from sash.kernels.kernel import KINDS, NO_BITS, Answer, Bits
+
+WIDENED = {
+    pa.int8(): pa.int32(), pa.int16(): pa.int32(), pa.uint8(): pa.int32(), pa.uint16(): pa.int32(),
+    pa.uint32(): pa.int64(), pa.uint64(): pa.int64(), pa.float16(): pa.float32(),
+}  # fmt: skip
+"""Types that a kernel takes in a wider one."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of numbers as a kernel takes it, and the Arrow type that it was given in."""
+
+    values: npt.NDArray[Any]
+    bits: Bits
+    """Arrow's validity bitmap; empty if there are no nulls."""
+    type: pa.DataType
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self.values)
+
+    def tail(self, rows: int) -> Column:
+        """Return a copy of the last rows, which holds on to nothing else."""
+        first = max(0, len(self) - rows)
+        bits = self.bits
+        if len(bits):
+            valid = np.unpackbits(bits, count=len(self), bitorder="little")[first:]
+            bits = np.packbits(valid, bitorder="little")
+        return Column(self.values[first:].copy(), bits, self.type)
+
+
+def read_columns(given: tuple[Any, ...], aggregate: Aggregate[Any]) -> list[Column]:
+    """Return the columns of an aggregate as a kernel takes them; `count()` reads nothing of its one but the length."""
+    if aggregate.inputs == 0:
+        return [Column(np.ones(len(given[0]), np.bool_), NO_BITS, pa.bool_())]
+    columns = [read_numbers(values) for values in given]
+    if len({len(column) for column in columns}) > 1:
+        message = f"The columns have different lengths: {', '.join(str(len(column)) for column in columns)} rows."
+        raise ValueError(message)
+    refuse_times(aggregate, columns)
+    return columns
+
+
+def empty_column(kind: pa.DataType) -> Column:
+    """Return a column of a type without rows."""
+    return read_numbers(pa.array([], kind))
+
+
+def to_arrow(values: Any) -> pa.Array:
+    """Return a column of any kind as one Arrow array, or say what can't be one.
+
+    >>> to_arrow([1, None, 3]).null_count
+    1
+    """
+    if isinstance(values, pa.ChunkedArray):
+        return values.combine_chunks() if values.num_chunks != 1 else values.chunk(0)
+    if isinstance(values, pa.Array):
+        return values
+    if hasattr(values, "to_arrow"):  # Polars
+        return to_arrow(values.to_arrow())
+    if getattr(values, "ndim", 1) != 1:
+        message = f"A column has one dimension, but {values.ndim} were given: pass one column at a time."
+        raise ValueError(message)
+    if isinstance(values, str | bytes) or not (hasattr(values, "__len__") and hasattr(values, "__getitem__")):
+        message = f"{values!r} is not a column: give an Arrow, NumPy, pandas or Polars column, or a list."
+        raise TypeError(message)
+    made = pa.array(values, from_pandas=hasattr(values, "iloc"))
+    return to_arrow(made)
+
+
+def read_numbers(values: Any) -> Column:
+    """Return a column as a kernel takes it, or say why it is not compiled.
+
+    >>> read_numbers([True, False]).values.dtype.name
+    'bool'
+    """
+    if isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype.name in KINDS and values.dtype.isnative:
+        return Column(np.ascontiguousarray(values), NO_BITS, pa.from_numpy_dtype(values.dtype))
+    array = to_arrow(values)
+    given = array.type
+    if pa.types.is_dictionary(given):
+        array = array.dictionary_decode()
+    array = _as_numbers(array)
+    return Column(_values_of(array), _bits_of(array), given)
+
+
+def _as_numbers(array: pa.Array) -> pa.Array:
+    kind = array.type
+    if kind in WIDENED:
+        try:
+            return array.cast(WIDENED[kind])
+        except pa.ArrowInvalid as error:
+            message = f"The column of {kind} has values that don't fit {WIDENED[kind]}: cast it to float64."
+            raise OverflowError(message) from error
+    if pa.types.is_temporal(kind) and kind.bit_width in (32, 64):
+        return array.view(pa.int32() if kind.bit_width == 32 else pa.int64())  # noqa: PLR2004
+    if kind == pa.null():
+        return array.cast(pa.float64())
+    if str(kind) not in {*KINDS, "float", "double"}:
+        message = f"columns of {kind} are not compiled: only numbers, booleans and times are."
+        raise CannotCompileError(message)
+    return array
+
+
+def _values_of(array: pa.Array) -> npt.NDArray[Any]:
+    rows = slice(array.offset, array.offset + len(array))
+    data = array.buffers()[1]
+    if data is None:
+        return np.zeros(len(array), array.type.to_pandas_dtype())
+    if array.type == pa.bool_():
+        bits = np.frombuffer(data, np.uint8)
+        return np.unpackbits(bits, count=rows.stop, bitorder="little")[rows].view(np.bool_)
+    return np.frombuffer(data, array.type.to_pandas_dtype())[rows]
+
+
+def _bits_of(array: pa.Array) -> Bits:
+    """Return the validity bitmap of an array from its first row on."""
+    if array.null_count == 0:
+        return NO_BITS
+    bits = np.frombuffer(array.buffers()[0], np.uint8)
+    if array.offset % 8 == 0:
+        return bits[array.offset // 8 :]
+    valid = np.unpackbits(bits, count=array.offset + len(array), bitorder="little")[array.offset :]
+    return np.packbits(valid, bitorder="little")
+
+
+def present_in_all(columns: list[Column]) -> Bits:
+    """Return the validity of the rows that have a value in every column."""
+    together = NO_BITS
+    for column in columns:
+        if len(column.bits):
+            size = (len(column) + 7) // 8
+            together = column.bits[:size] & together[:size] if len(together) else column.bits
+    return together
+
+
+def refuse_times(aggregate: Aggregate[Any], columns: list[Column]) -> None:
+    """Say so if the aggregate does arithmetic with its values and is given points in time."""
+    for column in columns:
+        if aggregate.gives != "arithmetic" or not pa.types.is_temporal(column.type):
+            continue
+        if aggregate.interpreted_only:  # Python's own times can be collected, and have something between them
+            message = f"{aggregate.name} of {column.type} is left to Python's own times."
+            raise CannotCompileError(message)
+        message = (
+            f"{aggregate.name} does arithmetic, which {column.type} has none of: "
+            "cast the column to int64 to compute with its ticks."
+        )
+        raise TypeError(message)
+
+
+def results_to_arrow(answer: Answer, aggregate: Aggregate[Any], columns: list[Column]) -> pa.Array:
+    """Return results as Arrow: where they are values of a column (max, first, …) in the type that it was given in."""
+    values, bits = answer.values, answer.bits
+    validity = None if bits is None else pa.py_buffer(np.ascontiguousarray(bits))
+    if values.dtype == np.bool_:
+        data = pa.py_buffer(np.packbits(values, bitorder="little"))
+        return pa.Array.from_buffers(pa.bool_(), len(values), [validity, data])
+    numbers = pa.from_numpy_dtype(values.dtype)
+    plain = pa.Array.from_buffers(numbers, len(values), [validity, pa.py_buffer(np.ascontiguousarray(values))])
+    given = columns[-1].type if columns else numbers
+    if aggregate.gives == "value" and pa.types.is_temporal(given):
+        return plain.view(given)
+    if aggregate.gives == "value" and given in WIDENED:
+        return plain.cast(given)
+    if aggregate.gives == "difference" and pa.types.is_timestamp(given):
+        return plain.view(pa.duration(given.unit))
+    if aggregate.gives == "difference" and pa.types.is_duration(given):
+        return plain.view(given)
+    return plain
+
+
+def objects_to_arrow(results: list[Any]) -> pa.Array:
+    """Return what the interpreter computed as Arrow, or say that it has no type there."""
+    try:
+        return pa.array(results)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
+        kinds = ", ".join(sorted({type(result).__name__ for result in results}))
+        message = f"Results of the types {kinds} have no common Arrow type: let lower return one kind of value."
+        raise TypeError(message) from error
+
+
+def rows_of(given: tuple[Any, ...], inputs: int) -> list[tuple[Any, ...]]:
+    """Return the rows of columns as Python's own objects, for the interpreter."""
+    rows = list(zip(*(objects_of(values) for values in given), strict=True))
+    return rows if inputs else [()] * len(rows)
+
+
+def objects_of(values: Any) -> list[Any]:
+    """Return a column as Python's own objects, for the interpreter.
+
+    >>> objects_of(np.array([1, 2]))
+    [1, 2]
+    """
+    if isinstance(values, list | tuple):
+        return list(values)
+    array = to_arrow(values)
+    if pa.types.is_timestamp(array.type) and array.type.unit == "ns":  # Python's datetime ends at microseconds
+        return pc.cast(array, pa.int64()).to_pylist()
+    return array.to_pylist()

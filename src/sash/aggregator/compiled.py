@@ -1,0 +1,197 @@
+"""A window of numbers: the algorithm's class fused with the aggregate, its state in NumPy arrays."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from sash.aggregates.base import Aggregate
+from sash.aggregator.columns import Column, empty_column, objects_to_arrow, present_in_all, read_numbers, results_to_arrow, rows_of
+from sash.algorithms import Algorithm
+from sash.kernels import Kernel, loops
+from sash.kernels.frozen import freeze_state, thaw_state
+from sash.kernels.kernel import Answer, Positions, check_bounds
+from sash.kernels.lanes import count_lanes
+from sash.kernels.read import read_algorithm
+
+NO_LIMIT = 2**62
+
+
+class Compiled:
+    """Keeps a window in machine code's own form, between calls too."""
+
+    def __init__(
+        self,
+        aggregate: Aggregate[Any],
+        algorithm: type[Algorithm[Any]],
+        ranges: tuple[int, ...],
+        types: tuple[pa.DataType, ...],
+        asked_for: str,
+    ) -> None:
+        """Compile; `ranges` are the lengths that will be asked for, where they are known, and `types` the columns'."""
+        self.aggregate = aggregate
+        self.algorithm = algorithm
+        self.ranges = ranges
+        self.types = types
+        self.asked_for = asked_for
+        self._nothing = [empty_column(kind) for kind in types]
+        self.kernel = Kernel(algorithm, aggregate, _names(aggregate, self._nothing), loops.advance)
+        self.capacity = max(ranges, default=8)
+        self.state = self.kernel.new_state(ranges or (self.capacity,))
+
+    def insert(self, values: tuple[Any, ...]) -> None:
+        """Add the newest row."""
+        self.insert_many([self._as_column(value, kind) for value, kind in zip(values, self.types, strict=True)])
+
+    def insert_many(self, columns: list[Column], limit: int = 0) -> None:
+        """Add rows, letting go of the oldest where there would be more than the limit."""
+        self._advance(columns, limit or max(self.ranges, default=NO_LIMIT))
+
+    def slide(self, columns: list[Column], lengths: tuple[int, ...]) -> list[pa.Array]:
+        """Add rows and return what each length answers after each of them."""
+        answer = self._advance(columns, max(self.ranges or lengths), lengths)
+        order = sorted(lengths, reverse=True)
+        results = {length: self._to_arrow(answer, number, columns) for number, length in enumerate(order)}
+        return [results[length] for length in lengths]
+
+    def evict(self) -> None:
+        """Remove the oldest row."""
+        self._advance(self._nothing, len(self) - 1)
+
+    def query(self, last: int | None = None) -> Any:
+        """Return the result for the whole window or its `last` rows."""
+        answer = self._advance(self._nothing, NO_LIMIT, (last or max(len(self), 1),), answer_now=True)
+        result = self._to_arrow(answer, 0, self._nothing)[0].as_py()
+        return self.aggregate.empty if result is None else result
+
+    def __len__(self) -> int:
+        """Return how many rows are in the window, nulls included."""
+        return int(self.state.span[1] - self.state.span[0])
+
+    def freeze(self) -> bytes:
+        """Return the window as bytes that `thaw` makes the same window of."""
+        described = {
+            "aggregate": self.aggregate.name,
+            "asked_for": self.asked_for,
+            "types": types_to_text(self.types),
+            "ranges": list(self.ranges),
+            "capacity": self.capacity,
+        }
+        return freeze_state(self.state, described)
+
+    def thaw(self, data: bytes, described: dict[str, Any]) -> None:
+        """Take over a window that was frozen."""
+        self.state = thaw_state(data, self.kernel.new_state(tuple(described["ranges"]) or (described["capacity"],)))
+        self.capacity = described["capacity"]
+
+    def _advance(
+        self, columns: list[Column], limit: int, lengths: tuple[int, ...] = (), *, answer_now: bool = False
+    ) -> Answer:
+        rows = len(columns[0]) if columns else 0
+        self._make_room(max(1, min(limit, len(self) + rows)))
+        ordered = sorted(lengths, reverse=True)
+        numbers = [self.ranges.index(length) if length in self.ranges else 0 for length in ordered]
+        [answer] = self.kernel.advance(
+            self.state,
+            tuple(column.values for column in columns),
+            present_in_all(columns),
+            limit=limit,
+            lengths=np.array(ordered, np.int64),
+            numbers=np.array(numbers, np.int64),
+            answer_now=answer_now,
+        )
+        return answer
+
+    def _make_room(self, rows: int) -> None:
+        if rows > self.capacity:
+            self.capacity = max(rows, 2 * self.capacity)
+            self.state = self.kernel.grow(self.state, self.capacity)
+
+    def _to_arrow(self, answer: Answer, number: int, columns: list[Column]) -> pa.Array:
+        bits = None if answer.bits is None else answer.bits[number]
+        return results_to_arrow(Answer(answer.values[number], bits), self.aggregate, columns)
+
+    def _as_column(self, value: Any, kind: pa.DataType) -> Column:
+        try:
+            return read_numbers(pa.array([value], kind))
+        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
+            message = f"{value!r} doesn't fit a window of {kind}: insert values of that type, or make a new Aggregator."
+            raise TypeError(message) from error
+
+
+def _names(aggregate: Aggregate[Any], columns: list[Column]) -> tuple[str, ...]:
+    return tuple(column.values.dtype.name for column in columns[: aggregate.inputs])
+
+
+def types_to_text(types: tuple[pa.DataType, ...]) -> str:
+    """Return Arrow types in Arrow's own form, as text.
+
+    >>> types_from_text(types_to_text((pa.timestamp("us", "UTC"), pa.int64())))
+    (TimestampType(timestamp[us, tz=UTC]), DataType(int64))
+    """
+    schema = pa.schema([(str(number), kind) for number, kind in enumerate(types)])
+    return base64.b64encode(schema.serialize()).decode()
+
+
+def types_from_text(text: str) -> tuple[pa.DataType, ...]:
+    """Return the Arrow types that `types_to_text` was given."""
+    return tuple(pa.ipc.read_schema(pa.py_buffer(base64.b64decode(text))).types)
+
+
+def slide_once(
+    aggregate: Aggregate[Any], algorithm: type[Algorithm[Any]], columns: list[Column], length: int
+) -> pa.Array:
+    """Return each row's result over the newest `length` rows, from a window that begins empty and is not kept."""
+    bits = present_in_all(columns)
+    nullable = len(bits) > 0
+    lanes = 1 if nullable else count_lanes(read_algorithm(algorithm), length)
+    kernel = Kernel(algorithm, aggregate, _names(aggregate, columns), loops.slide_rows, nullable=nullable, lanes=lanes)
+    [answer] = kernel.slide_rows(tuple(column.values for column in columns), length, bits)
+    return results_to_arrow(answer, aggregate, columns)
+
+
+def slide_between(
+    aggregate: Aggregate[Any], algorithm: type[Algorithm[Any]], columns: list[Column], begins: Any, ends: Any
+) -> pa.Array:
+    """Return the result of the rows begins[i] … ends[i] - 1 for each i."""
+    bits = present_in_all(columns)
+    kernel = Kernel(algorithm, aggregate, _names(aggregate, columns), loops.slide_between, nullable=len(bits) > 0)
+    [answer] = kernel.slide_between(tuple(column.values for column in columns), as_positions(begins), as_positions(ends), bits)
+    return results_to_arrow(answer, aggregate, columns)
+
+
+def interpret_between(
+    aggregate: Aggregate[Any], algorithm: type[Algorithm[Any]], given: tuple[Any, ...], begins: Any, ends: Any
+) -> pa.Array:
+    """Return the same for columns of objects, by the same loop, interpreted."""
+    rows = rows_of(given, aggregate.inputs)
+    begins, ends = as_positions(begins), as_positions(ends)
+    check_bounds(begins, ends, len(rows))
+    results = [aggregate.empty] * len(begins)
+
+    def emit(row: int, _: int, partial: Any) -> None:
+        results[row] = aggregate.lower(partial)
+
+    loops.slide_between(
+        algorithm(aggregate),
+        len(begins),
+        begins.tolist(),
+        ends.tolist(),
+        max(1, aggregate.at_least),
+        lambda row: None not in rows[row],
+        lambda row: aggregate.lift(*rows[row]),
+        emit,
+    )
+    return objects_to_arrow(results)
+
+
+def as_positions(bounds: Any) -> Positions:
+    """Return bounds as row numbers, or say that they are none."""
+    array = np.asarray(bounds)
+    if array.ndim != 1 or array.dtype.kind not in "iu":
+        message = f"bounds: each is a column of row numbers, not of {array.dtype}."
+        raise TypeError(message)
+    return np.ascontiguousarray(array, np.int64)

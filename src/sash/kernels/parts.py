@@ -1,0 +1,118 @@
+"""What one pass over columns computes: partials side by side, and the results that are read from them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sash.aggregates.base import Aggregate, unchanged
+from sash.kernels.layout import Shape
+
+
+@dataclass(frozen=True)
+class Part:
+    """One aggregate's share of the partial, and the input columns that it is lifted from."""
+
+    aggregate: Aggregate[Any]
+    columns: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Output:
+    """One column of results: which part it is read from, how, and from how many values on."""
+
+    part: int
+    lower: Callable[[Any], Any]
+    at_least: int
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The parts of a partial that is combined as a whole, and what is read from it.
+
+    Several aggregates in one pass are parts over the same columns. One aggregate over several stretches of a column at
+    once (lanes) is as many parts over as many columns: the processor works on one while another waits for its last
+    combine.
+    """
+
+    parts: tuple[Part, ...]
+    outputs: tuple[Output, ...]
+    inputs: tuple[str, ...]
+    """The types of the input columns."""
+
+    @property
+    def functions(self) -> dict[str, Callable[..., Any]]:
+        """The aggregates' own functions by the names that the text of a kernel has for them."""
+        functions = {}
+        for number, part in enumerate(self.parts):
+            for name in ("lift", "combine", "inverse"):
+                if getattr(part.aggregate, name) is not None:
+                    functions[f"{name}_{number}"] = getattr(part.aggregate, name)
+        first = self.parts[0].aggregate
+        functions |= {name: getattr(first, name) for name in ("rank", "between") if getattr(first, name) is not None}
+        return functions | {f"lower_{number}": output.lower for number, output in enumerate(self.outputs)}
+
+    def in_lanes(self, lanes: int) -> Parts:
+        """Return the same over as many stretches of the columns at once."""
+        width, parts = len(self.inputs), len(self.parts)
+        return Parts(
+            tuple(
+                replace(part, columns=tuple(column + lane * width for column in part.columns))
+                for lane in range(lanes)
+                for part in self.parts
+            ),
+            tuple(replace(output, part=output.part + lane * parts) for lane in range(lanes) for output in self.outputs),
+            self.inputs * lanes,
+        )
+
+
+def as_values(aggregate: Aggregate[Any]) -> Aggregate[Any]:
+    """Return the form of an aggregate read by rank for an algorithm that keeps its values: a partial is one of them."""
+    return replace(
+        aggregate,
+        lift=unchanged,
+        combine=lambda older, _: older,  # values are ranked, never combined
+        lower=unchanged,
+        inverse=None,
+        interpreted_only="",
+    )
+
+
+def share_parts(aggregates: Sequence[Aggregate[Any]], inputs: tuple[str, ...]) -> Parts:
+    """Return the pass that computes several aggregates of the same columns, each partial only once.
+
+    >>> from sash import agg
+    >>> shared = share_parts([agg.count("x"), agg.stddev("x"), agg.mean("x")], ("float64",))
+    >>> [part.aggregate.name for part in shared.parts], [output.part for output in shared.outputs]
+    (['stddev'], [0, 0, 0])
+    """
+    parts: list[Aggregate[Any]] = []
+    for aggregate in aggregates:
+        read_elsewhere = any(_reading(aggregate, other) for other in aggregates if other is not aggregate)
+        if not read_elsewhere and not any(_same_partial(aggregate, part) for part in parts):
+            parts.append(aggregate)
+    outputs = []
+    for aggregate in aggregates:
+        number = next(
+            number for number, part in enumerate(parts) if _same_partial(aggregate, part) or _reading(aggregate, part)
+        )
+        lower = aggregate.lower if _same_partial(aggregate, parts[number]) else _reading(aggregate, parts[number])
+        assert lower is not None
+        outputs.append(Output(number, lower, aggregate.at_least))
+    columns = tuple(range(len(inputs)))
+    return Parts(tuple(Part(part, columns) for part in parts), tuple(outputs), inputs)
+
+
+def whole_shape(shapes: list[Shape]) -> Shape:
+    """Return the shape of the partial that has parts of these shapes."""
+    return shapes[0] if len(shapes) == 1 else tuple(shapes)
+
+
+def _same_partial(one: Aggregate[Any], other: Aggregate[Any]) -> bool:
+    return one.lift is other.lift and one.combine is other.combine
+
+
+def _reading(aggregate: Aggregate[Any], other: Aggregate[Any]) -> Callable[[Any], Any] | None:
+    """Return how to read the aggregate from another one's partials, if that can be done."""
+    return dict(aggregate.readings).get(other.combine)
