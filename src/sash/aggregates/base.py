@@ -69,9 +69,6 @@ class Aggregate(Generic[P]):
     empty: Any = None
     """The result for a window with fewer than `at_least` values: null, but 0 for a count."""
     at_least: int = 1
-    readings: tuple[tuple[Callable[[Any, Any], Any], Callable[[Any], Any]], ...] = ()
-    """Partials of other aggregates that it can be read from, by their combine, each with a lower: a count is also in a
-    mean, and both are in a variance."""
     gives: str = "arithmetic"
     """What a result is: a "value" of its (last) column, in that column's type; the "difference" of two; a "number"
     whatever the values are, as a count is; or the outcome of "arithmetic" with them, which points in time have none of."""

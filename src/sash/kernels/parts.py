@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from sash.aggregates.base import Aggregate, unchanged
+from sash.aggregates.readings import reading
 from sash.kernels.layout import Shape
 
 
@@ -88,17 +89,13 @@ def share_parts(aggregates: Sequence[Aggregate[Any]], inputs: tuple[str, ...]) -
     (['stddev'], [0, 0, 0])
     """
     parts: list[Aggregate[Any]] = []
-    for aggregate in aggregates:
-        read_elsewhere = any(_reading(aggregate, other) for other in aggregates if other is not aggregate)
-        if not read_elsewhere and not any(_same_partial(aggregate, part) for part in parts):
+    for aggregate in sorted(aggregates, key=lambda one: sum(reading(one, other) is not None for other in aggregates)):
+        if not any(_lower_from(aggregate, part) for part in parts):  # those that others can be read from came first
             parts.append(aggregate)
     outputs = []
     for aggregate in aggregates:
-        number = next(
-            number for number, part in enumerate(parts) if _same_partial(aggregate, part) or _reading(aggregate, part)
-        )
-        lower = aggregate.lower if _same_partial(aggregate, parts[number]) else _reading(aggregate, parts[number])
-        assert lower is not None
+        lowers = [_lower_from(aggregate, part) for part in parts]
+        number, lower = next((number, lower) for number, lower in enumerate(lowers) if lower is not None)
         outputs.append(Output(number, lower, aggregate.at_least))
     columns = tuple(range(len(inputs)))
     return Parts(tuple(Part(part, columns) for part in parts), tuple(outputs), inputs)
@@ -109,10 +106,7 @@ def whole_shape(shapes: list[Shape]) -> Shape:
     return shapes[0] if len(shapes) == 1 else tuple(shapes)
 
 
-def _same_partial(one: Aggregate[Any], other: Aggregate[Any]) -> bool:
-    return one.lift is other.lift and one.combine is other.combine
-
-
-def _reading(aggregate: Aggregate[Any], other: Aggregate[Any]) -> Callable[[Any], Any] | None:
-    """Return how to read the aggregate from another one's partials, if that can be done."""
-    return dict(aggregate.readings).get(other.combine)
+def _lower_from(aggregate: Aggregate[Any], part: Aggregate[Any]) -> Callable[[Any], Any] | None:
+    """Return how the aggregate is read from a part, if it can be."""
+    same = aggregate.lift is part.lift and aggregate.combine is part.combine
+    return aggregate.lower if same else reading(aggregate, part)
