@@ -49,10 +49,18 @@ def spread(column: str | None = None) -> Aggregate[tuple[Any, Any]]:
     >>> width.lower(width.combine(width.lift(3), width.lift(9)))
     6
     """
-    whole = Aggregate(name="spread", lift=twice, combine=widen, lower=integer_width, commutative=True, gives="difference")
+    whole = Aggregate(
+        name="spread", lift=twice, combine=widen, lower=integer_width, commutative=True, gives="difference"
+    )
     variants = {"int": whole, "bool": whole}
     generic = Aggregate(
-        name="spread", lift=twice, combine=widen, lower=width_between, commutative=True, variants=variants, gives="difference"
+        name="spread",
+        lift=twice,
+        combine=widen,
+        lower=width_between,
+        commutative=True,
+        variants=variants,
+        gives="difference",
     )
     return over(generic, column)
 
@@ -64,7 +72,9 @@ def max_count(column: str | None = None) -> Aggregate[tuple[Any, int]]:
     >>> peaks.lower(peaks.combine(peaks.lift(9), peaks.lift(9)))
     2
     """
-    aggregate = Aggregate(name="max_count", lift=counted, combine=count_larger, lower=second, commutative=True, gives="number")
+    aggregate = Aggregate(
+        name="max_count", lift=counted, combine=count_larger, lower=second, commutative=True, gives="number"
+    )
     return over(aggregate, column)
 
 
@@ -75,7 +85,9 @@ def min_count(column: str | None = None) -> Aggregate[tuple[Any, int]]:
     >>> lows.lower(lows.combine(lows.lift(3), lows.lift(9)))
     1
     """
-    aggregate = Aggregate(name="min_count", lift=counted, combine=count_smaller, lower=second, commutative=True, gives="number")
+    aggregate = Aggregate(
+        name="min_count", lift=counted, combine=count_smaller, lower=second, commutative=True, gives="number"
+    )
     return over(aggregate, column)
 
 
@@ -86,7 +98,9 @@ def arg_max(x: str | None = None, a: str | None = None) -> Aggregate[tuple[Any, 
     >>> who.lower(who.combine(who.lift(9, "Ann"), who.lift(9, "Bob")))
     'Ann'
     """
-    aggregate = Aggregate(name="arg_max", lift=pair, combine=larger_first, lower=second, inputs=2, selective=True, gives="value")
+    aggregate = Aggregate(
+        name="arg_max", lift=pair, combine=larger_first, lower=second, inputs=2, selective=True, gives="value"
+    )
     return over(aggregate, x, a)
 
 
@@ -97,7 +111,9 @@ def arg_min(x: str | None = None, a: str | None = None) -> Aggregate[tuple[Any, 
     >>> who.lower(who.combine(who.lift(9, "Ann"), who.lift(3, "Bob")))
     'Bob'
     """
-    aggregate = Aggregate(name="arg_min", lift=pair, combine=smaller_first, lower=second, inputs=2, selective=True, gives="value")
+    aggregate = Aggregate(
+        name="arg_min", lift=pair, combine=smaller_first, lower=second, inputs=2, selective=True, gives="value"
+    )
     return over(aggregate, x, a)
 
 
@@ -133,13 +149,13 @@ def smaller(older: P, newer: P) -> P:
 
 def larger_number(older: Any, newer: Any) -> Any:
     """Return what `larger` does of two numbers; compiled, two selections: a branch that is guessed wrong costs more."""
-    winner = newer if newer > older else older
+    winner = newer if newer > older else older  # noqa: FURB136 — that of CPython and that of Numba differ for NaN
     return newer if newer != newer else winner
 
 
 def smaller_number(older: Any, newer: Any) -> Any:
     """Return what `smaller` does of two numbers, by two selections."""
-    winner = newer if newer < older else older
+    winner = newer if newer < older else older  # noqa: FURB136 — as above
     return newer if older != older else winner
 
 

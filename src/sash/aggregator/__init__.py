@@ -1,15 +1,17 @@
 """Aggregator: one algorithm for one aggregate, for people who move the window themselves (the papers' SWAG).
 
-    columns.py      columns as they are given and as a kernel takes them     interpreted.py  a window of Python objects
-    compiled.py     a window of numbers in machine code's own form
+columns.py      columns as they are given and as a kernel takes them     interpreted.py  a window of Python objects
+compiled.py     a window of numbers in machine code's own form
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from sash.aggregates.base import Aggregate
+from sash.aggregator.checks import check_ranges, refuse_what_is_no_aggregate
 from sash.aggregator.interpreted import Interpreted
 from sash.algorithms import Algorithm, SharedAlgorithm, find_algorithm
 from sash.algorithms.fiba import FiBA
@@ -58,9 +60,9 @@ class Aggregator:
 
     def __init__(self, aggregate: Aggregate[Any], algorithm: str = "auto", ranges: Sequence[int] | None = None) -> None:
         """Choose the algorithm, or take the named one, and refuse a pair that can't work."""
-        _refuse_what_is_no_aggregate(aggregate)
+        refuse_what_is_no_aggregate(aggregate)
         self.aggregate = aggregate
-        self.ranges = _check_ranges(ranges)
+        self.ranges = check_ranges(ranges)
         self._asked_for = algorithm
         self.algorithm = self._find(aggregate, self.ranges)
         if self.ranges and issubclass(self.algorithm, FiBA):
@@ -104,16 +106,18 @@ class Aggregator:
         columns = self._numbers_of(given)
         form = self._form_for(columns, self.ranges)
         if isinstance(form, Interpreted):
-            from sash.aggregator.columns import rows_of
-
             self._refuse_without_times()
-            for row in rows_of(given, self.aggregate.inputs):
+            for row in machine().rows_of(given, self.aggregate.inputs):
                 form.insert(row)
         else:
             form.insert_many(columns)
 
     def slide(
-        self, values: Any, range: int | Sequence[int] | None = None, *, bounds: tuple[Any, Any] | None = None
+        self,
+        values: Any,
+        range: int | Sequence[int] | None = None,  # noqa: A002 — the papers' word for the length of a window
+        *,
+        bounds: tuple[Any, Any] | None = None,
     ) -> Any:
         """Add a whole column row by row and return, as Arrow, what the newest `range` rows give after each of them.
 
@@ -134,7 +138,7 @@ class Aggregator:
         if bounds is not None:
             return self._slide_between(given, *bounds)
         several = not isinstance(range, int)
-        lengths = _check_ranges([range] if isinstance(range, int) else range) or self.ranges
+        lengths = check_ranges([range] if isinstance(range, int) else range) or self.ranges
         self._check_lengths(lengths)
         columns = self._numbers_of(given)
         answers = None
@@ -192,18 +196,13 @@ class Aggregator:
     @classmethod
     def thaw(cls, aggregate: Aggregate[Any], data: bytes) -> Aggregator:
         """Return the window that was frozen, of the same aggregate."""
-        from sash.aggregator.columns import empty_column
-        from sash.aggregator.compiled import Compiled, types_from_text  # imports Numba
-        from sash.kernels.frozen import read_header
-
-        described = read_header(data)
+        described = machine().read_header(data)
         if described["aggregate"] != aggregate.name:
             message = f"This window is one of {described['aggregate']}, not of {aggregate.name}: thaw it as such."
             raise ValueError(message)
         window = cls(aggregate, described["asked_for"], described["ranges"])
-        types = types_from_text(described["types"])
-        form = window._new_form([empty_column(kind) for kind in types], window.ranges)
-        assert isinstance(form, Compiled)
+        form = window._new_form(machine().columns_from_text(described["types"]), window.ranges)
+        assert not isinstance(form, Interpreted)
         form.thaw(data, described)
         window._form, window._reason = form, ""
         return window
@@ -258,22 +257,17 @@ class Aggregator:
 
     def _numbers_of(self, given: tuple[Any, ...]) -> list[Column]:
         """Return the columns as a kernel takes them, or none and keep the reason why they are interpreted."""
-        from sash.aggregator.columns import read_columns
-        from sash.kernels import CannotCompileError
-
         try:
-            columns = read_columns(given, self.aggregate)
-        except CannotCompileError as error:
+            columns: list[Column] = machine().read_columns(given, self.aggregate)
+        except machine().CannotCompileError as error:
             self._reason = str(error)
             return []
         return columns
 
     def _kind_of(self, columns: list[Column]) -> Aggregate[Any]:
         """Return the form of the aggregate for these columns."""
-        from sash.kernels.kernel import KINDS
-
         one = self.aggregate.inputs == 1 and columns
-        return self.aggregate.of_kind(KINDS[columns[0].values.dtype.name]) if one else self.aggregate
+        return self.aggregate.of_kind(columns[0].kind) if one else self.aggregate
 
     # -- forms -----------------------------------------------------------------------------------------------------
 
@@ -296,20 +290,19 @@ class Aggregator:
         elif [column.type for column in columns] != list(form.types):
             held = ", ".join(map(str, form.types))
             now = ", ".join(str(column.type) for column in columns) or "objects"
-            message = f"This window holds rows of {held}, and {now} were given: cast the column, or make a new Aggregator."
+            message = (
+                f"This window holds rows of {held}, and {now} were given: cast the column, or make a new Aggregator."
+            )
             raise TypeError(message)
         return form
 
     def _new_form(self, columns: list[Column], ranges: tuple[int, ...]) -> Interpreted | Compiled:
         if columns:
-            from sash.aggregator.compiled import Compiled  # imports Numba
-            from sash.kernels import CannotCompileError
-
             self.algorithm = self._find(self._kind_of(columns), ranges)
             types = tuple(column.type for column in columns)
             try:
-                form = Compiled(self.aggregate, self.algorithm, ranges, types, self._asked_for)
-            except CannotCompileError as error:
+                form: Compiled = machine().Compiled(self.aggregate, self.algorithm, ranges, types, self._asked_for)
+            except machine().CannotCompileError as error:
                 self._reason = str(error)
             else:
                 self._reason = ""
@@ -321,13 +314,10 @@ class Aggregator:
 
     def _slide_once(self, columns: list[Column], length: int) -> list[Any] | None:
         """Slide over a column that is there as a whole: the fastest, since the window needs not be kept on the way."""
-        from sash.aggregator.compiled import slide_once
-        from sash.kernels import CannotCompileError
-
         algorithm = self._find(self._kind_of(columns), (length,))
         try:
-            result = slide_once(self.aggregate, algorithm, columns, length)
-        except CannotCompileError as error:
+            result = machine().slide_once(self.aggregate, algorithm, columns, length)
+        except machine().CannotCompileError as error:
             self._reason = str(error)
             return None
         self.algorithm, self._reason = algorithm, ""
@@ -337,35 +327,30 @@ class Aggregator:
 
     def _slide_on(self, given: tuple[Any, ...], columns: list[Column], lengths: tuple[int, ...]) -> list[Any]:
         """Slide on from what the window holds."""
-        from sash.aggregator.columns import objects_to_arrow, rows_of
-
         form = self._form_for(columns, self.ranges or lengths)
         if not isinstance(form, Interpreted):
             return form.slide(columns, lengths)
         self._refuse_without_times()
         results: list[list[Any]] = [[] for _ in lengths]
         widest = max(self.ranges or lengths)
-        for row in rows_of(given, self.aggregate.inputs):
+        for row in machine().rows_of(given, self.aggregate.inputs):
             while len(form) >= widest:
                 form.evict()
             form.insert(row)
             for answers, length in zip(results, lengths, strict=True):
                 answers.append(form.query(None if length == widest else length))
-        return [objects_to_arrow(answers) for answers in results]
+        return [machine().objects_to_arrow(answers) for answers in results]
 
     def _slide_between(self, given: tuple[Any, ...], begins: Any, ends: Any) -> Any:
-        from sash.aggregator.compiled import interpret_between, slide_between
-        from sash.kernels import CannotCompileError
-
         self._refuse_without_times()
         columns = self._numbers_of(given)
         algorithm = self._find(self._kind_of(columns), ())
         if columns:
             try:
-                return slide_between(self.aggregate, algorithm, columns, begins, ends)
-            except CannotCompileError as error:
+                return machine().slide_between(self.aggregate, algorithm, columns, begins, ends)
+            except machine().CannotCompileError as error:
                 self._reason = str(error)
-        return interpret_between(self.aggregate, self._find(self.aggregate, ()), given, begins, ends)
+        return machine().interpret_between(self.aggregate, self._find(self.aggregate, ()), given, begins, ends)
 
     # -- refusals --------------------------------------------------------------------------------------------------
 
@@ -394,18 +379,6 @@ class Aggregator:
             raise ValueError(message)
 
 
-def _refuse_what_is_no_aggregate(aggregate: Any) -> None:
-    if not isinstance(aggregate, Aggregate):
-        message = f'{aggregate!r} is not an aggregate: give one, as in sash.Aggregator(agg.max("load")).'
-        raise TypeError(message)
-
-
-def _check_ranges(ranges: Sequence[int] | None) -> tuple[int, ...]:
-    if ranges is not None and not isinstance(ranges, Sequence):
-        message = f"ranges={ranges!r}: give a list of numbers of rows, as in ranges=[{ranges!r}]."
-        raise TypeError(message)
-    for length in ranges or ():
-        if isinstance(length, bool) or not isinstance(length, int) or length < 1:
-            message = f"ranges: {length!r} is not a number of rows; each range must be an integer of at least 1."
-            raise ValueError(message)
-    return tuple(sorted(set(ranges or ())))
+def machine() -> Any:
+    """Return the module for whole columns; it imports Numba and pyarrow, which `import sash` does not."""
+    return import_module("sash.aggregator.compiled")

@@ -38,6 +38,11 @@ class Column:
         """Return the number of rows."""
         return len(self.values)
 
+    @property
+    def kind(self) -> str:
+        """The kind of numbers that `Aggregate.of_kind` knows."""
+        return KINDS[self.values.dtype.name]
+
     def tail(self, rows: int) -> Column:
         """Return a copy of the last rows, which holds on to nothing else."""
         first = max(0, len(self) - rows)

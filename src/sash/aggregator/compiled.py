@@ -9,10 +9,19 @@ import numpy as np
 import pyarrow as pa
 
 from sash.aggregates.base import Aggregate
-from sash.aggregator.columns import Column, empty_column, objects_to_arrow, present_in_all, read_numbers, results_to_arrow, rows_of
+from sash.aggregator.columns import (
+    Column,
+    empty_column,
+    objects_to_arrow,
+    present_in_all,
+    read_columns,
+    read_numbers,
+    results_to_arrow,
+    rows_of,
+)
 from sash.algorithms import Algorithm
-from sash.kernels import Kernel, loops
-from sash.kernels.frozen import freeze_state, thaw_state
+from sash.kernels import CannotCompileError, Kernel, loops
+from sash.kernels.frozen import freeze_state, read_header, thaw_state
 from sash.kernels.kernel import Answer, Positions, check_bounds
 from sash.kernels.lanes import count_lanes
 from sash.kernels.read import read_algorithm
@@ -129,16 +138,16 @@ def _names(aggregate: Aggregate[Any], columns: list[Column]) -> tuple[str, ...]:
 def types_to_text(types: tuple[pa.DataType, ...]) -> str:
     """Return Arrow types in Arrow's own form, as text.
 
-    >>> types_from_text(types_to_text((pa.timestamp("us", "UTC"), pa.int64())))
-    (TimestampType(timestamp[us, tz=UTC]), DataType(int64))
+    >>> [str(column.type) for column in columns_from_text(types_to_text((pa.timestamp("us", "UTC"), pa.int64())))]
+    ['timestamp[us, tz=UTC]', 'int64']
     """
     schema = pa.schema([(str(number), kind) for number, kind in enumerate(types)])
     return base64.b64encode(schema.serialize()).decode()
 
 
-def types_from_text(text: str) -> tuple[pa.DataType, ...]:
-    """Return the Arrow types that `types_to_text` was given."""
-    return tuple(pa.ipc.read_schema(pa.py_buffer(base64.b64decode(text))).types)
+def columns_from_text(text: str) -> list[Column]:
+    """Return empty columns of the Arrow types that `types_to_text` was given."""
+    return [empty_column(kind) for kind in pa.ipc.read_schema(pa.py_buffer(base64.b64decode(text))).types]
 
 
 def slide_once(
@@ -159,7 +168,9 @@ def slide_between(
     """Return the result of the rows begins[i] … ends[i] - 1 for each i."""
     bits = present_in_all(columns)
     kernel = Kernel(algorithm, aggregate, _names(aggregate, columns), loops.slide_between, nullable=len(bits) > 0)
-    [answer] = kernel.slide_between(tuple(column.values for column in columns), as_positions(begins), as_positions(ends), bits)
+    [answer] = kernel.slide_between(
+        tuple(column.values for column in columns), as_positions(begins), as_positions(ends), bits
+    )
     return results_to_arrow(answer, aggregate, columns)
 
 
@@ -195,3 +206,17 @@ def as_positions(bounds: Any) -> Positions:
         message = f"bounds: each is a column of row numbers, not of {array.dtype}."
         raise TypeError(message)
     return np.ascontiguousarray(array, np.int64)
+
+
+__all__ = [
+    "CannotCompileError",
+    "Compiled",
+    "columns_from_text",
+    "interpret_between",
+    "objects_to_arrow",
+    "read_columns",
+    "read_header",
+    "rows_of",
+    "slide_between",
+    "slide_once",
+]

@@ -55,6 +55,8 @@ def find_module(name: str) -> str | None:
 def load_module(name: str, text: str, names: dict[str, Any]) -> ModuleType:
     """Write the module if it isn't there, and import it with the given names already defined in it."""
     module_name = PREFIX + name
+    if module_name in sys.modules:
+        return sys.modules[module_name]
     folder = cache_folder()
     if folder is None:
         module = ModuleType(module_name)

@@ -1,6 +1,6 @@
 """The state of a window as bytes: NumPy's own, with a header that says what they are, and a checksum. No pickle.
 
-    SASH · version · length of the header · header (JSON) · the arrays one behind the other · CRC-32 of all before
+SASH · version · length of the header · header (JSON) · the arrays one behind the other · CRC-32 of all before
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 import numba
@@ -11,90 +12,102 @@ from numba import from_dtype
 from numba.core.errors import NumbaError
 from numba.np.numpy_support import as_dtype
 
-from sash.aggregates.base import Aggregate
-from sash.kernels.functions import CannotCompileError, compile_function
+from sash.kernels.functions import CannotCompileError
 from sash.kernels.layout import Shape
 from sash.kernels.parts import Parts
 
 types: Any = numba.types
 
 
-def infer_parts(parts: Parts) -> tuple[list[Shape], list[str]]:
-    """Return the shape of each part and the NumPy type of each result, or say why they can't be compiled."""
-    shapes = []
-    for part in parts.parts:
-        shapes.append(_infer_shape(part.aggregate, tuple(parts.inputs[column] for column in part.columns)))
-    results = []
-    for output in parts.outputs:
-        aggregate = replace(parts.parts[output.part].aggregate, lower=output.lower)
-        results.append(_infer_result(aggregate, shapes[output.part]))
-    return shapes, results
+@dataclass(frozen=True)
+class Types:
+    """The types of what a pass computes."""
+
+    shapes: list[Shape]
+    """The shape of each part."""
+    results: list[str]
+    """The NumPy type of each result."""
+    exact: set[str]
+    """The functions that return just the shape of their part, so that nothing needs to be cast."""
 
 
-def _infer_shape(aggregate: Aggregate[Any], inputs: tuple[str, ...]) -> Shape:
-    shape = _returned(aggregate, "lift", tuple(from_dtype(np.dtype(name)) for name in inputs))
-    wider = _once_more(aggregate, shape)
-    while wider != shape:  # lift may give an int where combine gives a float; NumPy's types only ever widen, so it ends
-        shape, wider = wider, _once_more(aggregate, wider)
-    return shape
-
-
-def _infer_result(aggregate: Aggregate[Any], shape: Shape) -> str:
-    if aggregate.ranked:
-        value = _numba_type(shape)
-        result = _returned(aggregate, "between", (value, value, types.float64))
-    else:
-        result = _returned(aggregate, "lower", (_numba_type(shape),))
-    if not isinstance(result, str):
-        message = f"{aggregate.name} gives {result} for a row, which is not one number."
-        raise CannotCompileError(message)
-    return result
-
-
-def _once_more(aggregate: Aggregate[Any], shape: Shape) -> Shape:
-    """Return the shape that holds a partial and what combine and inverse make of two of them."""
-    partials = (_numba_type(shape), _numba_type(shape))
-    wider = _widen(aggregate, shape, _returned(aggregate, "combine", partials))
-    if aggregate.inverse is not None:
-        wider = _widen(aggregate, wider, _returned(aggregate, "inverse", partials))
-    return wider
-
-
-def _returned(aggregate: Aggregate[Any], function: str, arguments: tuple[Any, ...]) -> Shape:
-    """Return what one of the aggregate's functions returns for arguments of these types."""
-    compiled = compile_function(getattr(aggregate, function))
-    try:
-        compiled.compile(arguments)
-    except NumbaError as error:
-        lines = [line.strip() for line in str(error).splitlines()]
-        reason = next(
-            (line for line in lines if line and not line.startswith("Failed in nopython mode")), "no reason given"
+def infer_types(parts: Parts, compiled: dict[str, Any]) -> Types:
+    """Return the types of partials and results, or say why they can't be compiled."""
+    shapes, results, exact = [], [], set()
+    for number, part in enumerate(parts.parts):
+        functions = _Functions(part.aggregate.name, compiled, number)
+        lifted = functions.returned(
+            "lift", tuple(from_dtype(np.dtype(parts.inputs[column])) for column in part.columns)
         )
-        message = f"{function} of {aggregate.name} can't be compiled: {reason}"
-        raise CannotCompileError(message) from error
-    return _shape(aggregate, compiled.overloads[arguments].signature.return_type)
+        shape, wider = None, lifted
+        while wider != shape:  # lift may give an int where combine gives a float; types only widen, so it ends
+            shape = wider
+            made = functions.once_more(shape)
+            wider = reduce(functions.widen, made.values(), shape)
+        exact |= {f"{name}_{number}" for name, returned in {"lift": lifted, **made}.items() if returned == shape}
+        shapes.append(shape)
+    for number, output in enumerate(parts.outputs):
+        functions = _Functions(parts.parts[output.part].aggregate.name, compiled, number)
+        value = _numba_type(shapes[output.part])
+        if parts.parts[output.part].aggregate.ranked:
+            result = functions.returned("between", (value, value, types.float64))
+        else:
+            result = functions.returned("lower", (value,))
+        if not isinstance(result, str):
+            message = f"{functions.aggregate} gives {result} for a row, which is not one number."
+            raise CannotCompileError(message)
+        results.append(result)
+    return Types(shapes, results, exact)
 
 
-def _shape(aggregate: Aggregate[Any], numba_type: Any) -> Shape:
-    plain = types.unliteral(numba_type)
-    if isinstance(plain, types.BaseTuple) and len(plain):
-        return tuple(_shape(aggregate, part) for part in plain)
-    if isinstance(plain, types.Number | types.Boolean):
-        return str(as_dtype(plain))
-    message = f"{aggregate.name} holds {plain}, which is not a number or a tuple of numbers."
-    raise CannotCompileError(message)
+class _Functions:
+    """The compiled functions of one part, asked for what they return."""
+
+    def __init__(self, aggregate: str, compiled: dict[str, Any], number: int) -> None:
+        self.aggregate = aggregate
+        self.compiled = compiled
+        self.number = number
+
+    def once_more(self, shape: Shape) -> dict[str, Shape]:
+        """Return what combine and inverse make of two partials of a shape."""
+        partials = (_numba_type(shape), _numba_type(shape))
+        known = [name for name in ("combine", "inverse") if f"{name}_{self.number}" in self.compiled]
+        return {name: self.returned(name, partials) for name in known}
+
+    def returned(self, function: str, arguments: tuple[Any, ...]) -> Shape:
+        """Return what a function returns for arguments of these types."""
+        compiled = self.compiled[function if function == "between" else f"{function}_{self.number}"]
+        try:
+            compiled.compile(arguments)
+        except NumbaError as error:
+            lines = [line.strip() for line in str(error).splitlines()]
+            reason = next(
+                (line for line in lines if line and not line.startswith("Failed in nopython mode")), "no reason given"
+            )
+            message = f"{function} of {self.aggregate} can't be compiled: {reason}"
+            raise CannotCompileError(message) from error
+        return self._shape(compiled.overloads[arguments].signature.return_type)
+
+    def _shape(self, numba_type: Any) -> Shape:
+        plain = types.unliteral(numba_type)
+        if isinstance(plain, types.BaseTuple) and len(plain):
+            return tuple(self._shape(part) for part in plain)
+        if isinstance(plain, types.Number | types.Boolean):
+            return str(as_dtype(plain))
+        message = f"{self.aggregate} holds {plain}, which is not a number or a tuple of numbers."
+        raise CannotCompileError(message)
+
+    def widen(self, one: Shape, other: Shape) -> Shape:
+        """Return the shape that holds partials of both."""
+        if isinstance(one, str) and isinstance(other, str):
+            return str(np.promote_types(one, other))
+        if isinstance(one, tuple) and isinstance(other, tuple) and len(one) == len(other):
+            return tuple(self.widen(mine, yours) for mine, yours in zip(one, other, strict=True))
+        message = f"lift of {self.aggregate} gives {one} and combine gives {other}: they must have the same form."
+        raise CannotCompileError(message)
 
 
 def _numba_type(shape: Shape) -> Any:
     if isinstance(shape, str):
         return from_dtype(np.dtype(shape))
     return types.BaseTuple.from_types([_numba_type(part) for part in shape])
-
-
-def _widen(aggregate: Aggregate[Any], one: Shape, other: Shape) -> Shape:
-    if isinstance(one, str) and isinstance(other, str):
-        return str(np.promote_types(one, other))
-    if isinstance(one, tuple) and isinstance(other, tuple) and len(one) == len(other):
-        return tuple(_widen(aggregate, mine, yours) for mine, yours in zip(one, other, strict=True))
-    message = f"lift of {aggregate.name} gives {one} and combine gives {other}: they must have the same form."
-    raise CannotCompileError(message)

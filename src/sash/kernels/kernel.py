@@ -20,7 +20,7 @@ from sash.kernels import loops
 from sash.kernels.cache import find_module, load_module
 from sash.kernels.functions import CannotCompileError, compile_function, fingerprint
 from sash.kernels.fuse import Fused
-from sash.kernels.infer import infer_parts
+from sash.kernels.infer import infer_types
 from sash.kernels.lanes import cut_into_lanes
 from sash.kernels.layout import Layout, Shape, shape_from
 from sash.kernels.parts import as_values, share_parts, whole_shape
@@ -106,13 +106,13 @@ class Kernel:
         except CannotCompileError as error:
             message = f"{self.label} is not compiled: {error}"
             raise CannotCompileError(message) from error
+        compiled = {name: compile_function(function) for name, function in functions.items()}
         text = find_module(name)
         if text is None:
-            shapes, results = infer_parts(self.parts)
-            text = write_kernel(self._fused(source, whole_shape(shapes), given), self.parts, shapes, results, loop)
-        raw = {f"raw_{name}": compile_function(function) for name, function in functions.items()}
-        raw["is_above"] = compile_function(is_above)
-        module = load_module(name, text, raw)
+            types = infer_types(self.parts, compiled)
+            text = write_kernel(self._fused(source, whole_shape(types.shapes), given), self.parts, types, loop)
+        raw = {f"raw_{name}": function for name, function in compiled.items()}
+        module = load_module(name, text, {**raw, "is_above": compile_function(is_above)})
         described = json.loads(module.LAYOUT)
         self.fused = self._fused(source, shape_from(described["partial"]), given)
         self.results = [np.dtype(result) for result in described["results"]]

@@ -8,7 +8,8 @@ from functools import partial
 from typing import Any
 
 from sash.kernels.fuse import OF_THE_LOOP, Fused, Fuser
-from sash.kernels.layout import Layout, Shape
+from sash.kernels.infer import Types
+from sash.kernels.layout import Layout
 from sash.kernels.parts import Parts
 from sash.kernels.read import Source, read_function
 
@@ -25,28 +26,27 @@ def mark_valid_of(valid, number, row):
 """
 
 
-def write_kernel(fused: Fused, parts: Parts, shapes: list[Shape], results: list[str], loop: Any) -> str:
+def write_kernel(fused: Fused, parts: Parts, types: Types, loop: Any) -> str:
     """Return the text of the module that holds the fused loop."""
     algorithm, layout = fused.algorithm, fused.layout
     source = read_function(loop)
     body = Fuser(fused).fuse(source)
     opening, closing = _load_and_keep_state(fused)
     lines = [*opening, *"\n".join(map(_text, body)).splitlines(), *closing]
-    described = json.dumps({"partial": layout.shape, "results": results})
+    described = json.dumps({"partial": layout.shape, "results": types.results})
     functions = [("lift", ""), ("combine", "older, newer")]
     if "inverse" in algorithm.text and all(part.aggregate.inverse is not None for part in parts.parts):
         functions.append(("inverse", "whole, older"))
-    ranked = algorithm.query != "query"
+    own = [name for name in parts.functions if not name.startswith(("lift", "combine", "inverse"))]
     return "\n".join(
         [
             f'"""{loop.__name__} of {algorithm.name}: made by sash.kernels, not to be edited."""',
             "import numpy as np",
             "from numba import njit",
             f"LAYOUT = {described!r}",
-            *(line for name, parameters in functions for line in _of_parts(name, parameters, parts, shapes)),
-            *(_hand_on("rank", "count") + _hand_on("between", "below, above, part") if ranked else []),
-            *(line for output in range(len(parts.outputs)) for line in _hand_on(f"lower_{output}", "partial")),
-            *_hand_on("only_value", "partial", "partial"),
+            *(line for name, parameters in functions for line in _of_parts(name, parameters, parts, types)),
+            *(f"{name} = raw_{name}" for name in own),
+            *_function("only_value", "partial", "partial"),
             *_function("same", "one, other", _same(layout)),
             *_function("is_newer", "winner, older, newer", "same(winner, newer)"),
             *VALIDITY.strip().splitlines(),
@@ -90,17 +90,19 @@ def _load_and_keep_state(fused: Fused) -> tuple[list[str], list[str]]:
     return opening, closing
 
 
-def _of_parts(function: str, parameters: str, parts: Parts, shapes: list[Shape]) -> list[str]:
+def _of_parts(function: str, parameters: str, parts: Parts, types: Types) -> list[str]:
     """Write lift, combine or inverse of every part, each field cast to its column's type, and of the whole partial."""
     lines: list[str] = []
     calls = []
-    for number, (part, shape) in enumerate(zip(parts.parts, shapes, strict=True)):
+    for number, (part, shape) in enumerate(zip(parts.parts, types.shapes, strict=True)):
+        name = f"{function}_{number}"
         own = parameters or ", ".join(f"x{column}" for column in part.columns)
-        lines += _cast(f"{function}_{number}", own, Layout(shape))
-        calls.append(f"{function}_{number}({_each(own, number) if parameters and len(shapes) > 1 else own})")
+        lines += [f"{name} = raw_{name}"] if name in types.exact else _cast(name, own, Layout(shape))
+        calls.append(f"{name}({_each(own, number) if parameters else own})")
+    if len(calls) == 1:
+        return [*lines, f"{function} = {function}_0"]
     everything = parameters or ", ".join(f"x{column}" for column in range(len(parts.inputs)))
-    whole = calls[0] if len(calls) == 1 else f"({', '.join(calls)})"
-    return lines + _function(function, everything, whole)
+    return lines + _function(function, everything, f"({', '.join(calls)})")
 
 
 def _each(parameters: str, number: int) -> str:
@@ -118,10 +120,6 @@ def _cast(function: str, parameters: str, layout: Layout) -> list[str]:
         f"    partial = raw_{function}({parameters})",
         f"    return {_text(cast)}",
     ]
-
-
-def _hand_on(function: str, parameters: str, result: str = "") -> list[str]:
-    return _function(function, parameters, result or f"raw_{function}({parameters})")
 
 
 def _function(name: str, parameters: str, result: str) -> list[str]:
