@@ -9,17 +9,21 @@ Growing copies and combines nothing. Space: 2n.
 
     Six elements b…g at the positions begin = 1 to end - 1 = 6, with capacity n = 8:
 
-    level 2                   ·              ·       places 2 and 3: 0-3 begins too early, 4-7 is not complete
-    level 1          [ c ⊕ d ] [ e ⊕ f ]     ·       places 4 to 7
-    level 0     [b]  [c]  [d]  [e]  [f]  [g]         places 8 to 15
+    length 4                  ·              ·       0-3 begins too early, 4-7 is not complete
+    length 2         [ c ⊕ d ] [ e ⊕ f ]     ·       places 5 and 9
+    length 1    [b]  [c]  [d]  [e]  [f]  [g]         places 2, 4, 6, 8, 10 and 12
     position     1    2    3    4    5    6
 
-    Interval k of level l holds the positions from k 2^l to (k + 1) 2^l - 1; its place is n/2^l + (k mod n/2^l).
-    query() = b ⊕ (c ⊕ d) ⊕ (e ⊕ f) ⊕ g: always the longest interval that begins here and does not reach too far.
+    A base interval of length 2^l holds the positions from k 2^l to (k + 1) 2^l - 1. Its place is in the middle of theirs,
+    at 2(first mod n) + 2^l - 1: no division by the length finds it.
+    query() = b ⊕ (c ⊕ d) ⊕ (e ⊕ f) ⊕ g: always the longest interval that begins here and does not reach too far. Up to
+    the position that is a multiple of the highest power of two (4), those are as long as the lowest bit of where they
+    begin; after it, read backwards, as the lowest bit of where they end.
 
 Invariants:
   1. end - begin ≤ capacity, a power of two
   2. the place of every base interval within begin to end - 1 holds the combination of its positions
+  3. places is the stack of one query, scratch between two
 """
 
 from __future__ import annotations
@@ -32,7 +36,7 @@ from sash.algorithms.base import About, Array, SharedAlgorithm, alike
 
 
 class BInt(SharedAlgorithm[P]):
-    """One circular array per level, all of them in one flat array with the longest interval at place 1.
+    """One circular array per length, all of them interleaved in one flat array, as a tree is read from left to right.
 
     >>> from sash import agg
     >>> window = BInt(agg.concat())
@@ -55,23 +59,26 @@ class BInt(SharedAlgorithm[P]):
         paper="Arasu and Widom (VLDB 2004), Tutorial (DEBS 2017)",
     )
     tree: Array[P]
+    places: Array[int]
     capacity: int
 
     def __init__(self, aggregate: Aggregate[P], ranges: tuple[int, ...] = ()) -> None:
         super().__init__(aggregate, ranges)
+        self.places = [0] * 64
         self._allocate(1 << (max(ranges, default=8) - 1).bit_length())
 
     def insert(self, partial: P) -> None:
         """Complete the base intervals that end with the new position: 1 combine, amortised."""
         if self.end - self.begin == self.capacity:
             self._resize(2 * self.capacity)
-        place = self.capacity + (self.end & (self.capacity - 1))
+        position = self.end & (self.capacity - 1)
+        place = 2 * position
         self.tree[place] = partial
         self.end += 1
-        length = 2
-        while place & 1 == 1 and place > 1 and self.end - length >= self.begin:  # it lies within the shared window
-            place >>= 1
-            self.tree[place] = self.combine(self.tree[2 * place], self.tree[2 * place + 1])
+        length = 1
+        while position & length > 0 and self.end - 2 * length >= self.begin:  # it lies within the shared window
+            self.tree[place - length] = self.combine(self.tree[place - 2 * length], self.tree[place])
+            place -= length
             length <<= 1
 
     def evict(self) -> None:
@@ -84,33 +91,41 @@ class BInt(SharedAlgorithm[P]):
 
     def query_between(self, start: int, stop: int) -> P:
         """Combine the base intervals that make up the stream positions from `start` to `stop - 1`, oldest first."""
-        level = self._longest(start, stop, 0)
-        total = self._interval(start, level)
-        position = start + (1 << level)
-        while position < stop:
-            level = self._longest(position, stop, level)
-            newer = self._interval(position, level)
-            total = self.combine(total, newer)
-            position += 1 << level
+        split = stop
+        count = 0
+        length = split & -split
+        while split > start and split - length >= start:
+            split -= length
+            place = self._place(split, length)
+            self.places[count] = place
+            count += 1
+            length = split & -split
+        if split == start:
+            count -= 1
+            total = self.tree[self.places[count]]
+        else:
+            length = self._longest(start)
+            place = self._place(start, length)
+            total = self.tree[place]
+            position = start + length
+            while position < split:
+                length = self._longest(position)
+                place = self._place(position, length)
+                total = self.combine(total, self.tree[place])
+                position += length
+        while count > 0:
+            count -= 1
+            total = self.combine(total, self.tree[self.places[count]])
         return total
 
-    def _longest(self, position: int, stop: int, known: int) -> int:
-        """Return the level of the longest base interval that begins at the position and ends before `stop`.
+    def _longest(self, position: int) -> int:
+        """Return the length of the longest base interval that begins at the position."""
+        bits = position | self.capacity
+        return bits & -bits
 
-        A base interval of the `known` level begins there; since one after the other gets longer and then shorter
-        again, all the calls of a query together take O(log n) steps.
-        """
-        level = known
-        while (position >> level) & 1 == 0 and position + (2 << level) <= stop:
-            level += 1
-        while position + (1 << level) > stop:
-            level -= 1
-        return level
-
-    def _interval(self, position: int, level: int) -> P:
-        """Return the partial of the base interval of the level that the position is in."""
-        width = self.capacity >> level
-        return self.tree[width + ((position >> level) & (width - 1))]
+    def _place(self, position: int, length: int) -> int:
+        """Return the place of the base interval of the length that begins at the position."""
+        return 2 * (position & (self.capacity - 1)) + length - 1
 
     def _allocate(self, capacity: int) -> None:
         nothing: Any = None
@@ -119,21 +134,19 @@ class BInt(SharedAlgorithm[P]):
 
     def _resize(self, capacity: int) -> None:
         """Copy the base intervals within the window to wider levels: no combine."""
-        kept = {(level, k): self._interval(k << level, level) for level, k in self._complete()}
+        kept = {(first, length): self.tree[self._place(first, length)] for first, length in self._complete()}
         self._allocate(capacity)
-        for (level, k), partial in kept.items():
-            width = capacity >> level
-            self.tree[width + (k & (width - 1))] = partial
+        for (first, length), partial in kept.items():
+            self.tree[self._place(first, length)] = partial
 
     def _complete(self) -> list[tuple[int, int]]:
-        """Return level and number of every base interval within the window."""
-        levels = range(self.capacity.bit_length())
-        return [(level, k) for level in levels for k in range(-(-self.begin >> level), self.end >> level)]
+        """Return first position and length of every base interval within the window."""
+        lengths = [1 << level for level in range(self.capacity.bit_length())]
+        return [(k * n, n) for n in lengths for k in range(-(-self.begin // n), self.end // n)]
 
     def _check(self) -> None:
         assert 0 <= self.end - self.begin <= self.capacity
         assert self.capacity & (self.capacity - 1) == 0
-        for level, k in self._complete():
-            positions = range(k << level, (k + 1) << level)
-            elements = [self._interval(position, 0) for position in positions]
-            assert alike(self._interval(k << level, level), reduce(self.combine, elements))
+        for first, length in self._complete():
+            elements = [self.tree[self._place(position, 1)] for position in range(first, first + length)]
+            assert alike(self.tree[self._place(first, length)], reduce(self.combine, elements))

@@ -4,7 +4,8 @@ Shein, Chrysanthis, Labrinidis. FlatFIT: Accelerated Incremental Sliding-Window 
 
 Order: first in, first out. Laws: associative.
 One range: query 3 combines amortised, n - 1 worst (wReset). All ranges 1 … n: n - 1 a slide, the widest asked first.
-Space: 2n, and the Positions stack: 3 places for one range asked at each slide (section 3.3), about n/2 for two ranges.
+Space: 2n, and the Positions stack: 1 place for one range asked at each slide, about n/2 for two ranges. (Section 3.3 has 2
+for one range: there the first place is on the stack too.)
 
 Each place of the window keeps a partial and a pointer: the partial covers the rows from here up to the pointer. A query
 jumps along the pointers to the end, and makes each place that it came through point to the end for the next query:
@@ -80,32 +81,37 @@ class FlatFIT(SharedAlgorithm[P]):
         return self._jump(start)
 
     def _jump(self, start: int) -> P:
+        # The first place is left as it is (in a single query it is the next to be evicted), and the last one already
+        # points to the end: only those between go on the stack.
+        first = self.partials[start]
+        place = self.pointers[start]
+        if place == self.end:
+            return first
         height = 0
-        while start != self.end:
-            self.positions[height] = start
+        pointer = self.pointers[place]
+        while pointer != self.end:
+            self.positions[height] = place
             height += 1
-            start = self.pointers[start]
-        height -= 1
-        answer = self.partials[self.positions[height]]
-        while height > 1:
+            place = pointer
+            pointer = self.pointers[place]
+        answer = self.partials[place]
+        while height > 0:
             height -= 1
             place = self.positions[height]
             answer = self.combine(self.partials[place], answer)  # the paper's order, older part on the left
             self._point_to_end(place, answer)
-        if height == 1:
-            # The first place is left as it is: in a single query it is the next to be evicted.
-            answer = self.combine(self.partials[self.positions[0]], answer)
-        return answer
+        return self.combine(first, answer)
 
     def _window_reset(self, start: int) -> P:
         place = self.end - 1
         answer = self.partials[place]
-        while place > start:
+        while place > start + 1:
             place -= 1
             answer = self.combine(self.partials[place], answer)
-            if place > start:
-                self._point_to_end(place, answer)
-        return answer
+            self._point_to_end(place, answer)
+        if place == start:
+            return answer
+        return self.combine(self.partials[start], answer)
 
     def _point_to_end(self, place: int, answer: P) -> None:
         self.partials[place] = answer

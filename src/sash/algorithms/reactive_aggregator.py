@@ -92,7 +92,7 @@ class FifoReactiveAggregator(FlatTree[P]):
         front = self.begin & (self.capacity - 1)
         back = newest & (self.capacity - 1)
         if back < front:
-            return self._inverted(front, back)
+            return self._around(front, self.capacity, back + 1)
         return self.tree[1]
 
     def _schedule(self, leaf: int) -> None:
@@ -243,6 +243,9 @@ class ReactiveAggregator(FifoReactiveAggregator[P]):
 
     def _filled(self, node: int, leaves: int) -> bool:  # noqa: ARG002 — stored, so the leaves need not be counted
         return self.filled[node]
+
+    def _is_hole(self, node: int) -> bool:
+        return not self.filled[node]
 
     def _mark(self, node: int, filled: bool) -> None:
         self.filled[node] = filled
