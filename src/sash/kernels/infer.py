@@ -27,6 +27,8 @@ def infer_layout(aggregate: Aggregate[Any], inputs: tuple[str, ...]) -> tuple[La
     if aggregate.ranked:
         value = _numba_type(shape)
         result = _returned(aggregate, "between", (value, value, types.float64))
+    elif aggregate.distinct:
+        result = "int64"
     else:
         result = _returned(aggregate, "lower", (_numba_type(shape),))
     if not isinstance(result, str):

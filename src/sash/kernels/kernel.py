@@ -15,6 +15,7 @@ import numpy.typing as npt
 from sash.aggregates.base import Aggregate, unchanged
 from sash.aggregates.order import is_above
 from sash.algorithms.base import Algorithm
+from sash.algorithms.occurrence_table import mix
 from sash.kernels.cache import find_module, load_module
 from sash.kernels.functions import CannotCompileError, compile_function, fingerprint
 from sash.kernels.infer import infer_layout
@@ -60,7 +61,7 @@ class Kernel:
             aggregate = aggregate.of_kind(KINDS[inputs[0]])
         if reason := algorithm.interpreted_only:
             raise CannotCompileError(reason)
-        if algorithm.about.needs == "ranked":
+        if algorithm.compiled_query != "query":
             aggregate = as_values(aggregate)
         if reason := aggregate.interpreted_only:
             message = f"{aggregate.name} is not compiled: {reason}"
@@ -85,6 +86,7 @@ class Kernel:
             text = write_kernel(self.source, layout, result, len(inputs), loop)
         raw = {f"raw_{name}": compile_function(function) for name, function in functions.items()}
         raw["is_above"] = compile_function(is_above)
+        raw["mix"] = compile_function(mix)
         module = load_module(name, text, raw)
         described = json.loads(module.LAYOUT)
         self.layout = Layout(shape_from(described["partial"]))
@@ -154,20 +156,27 @@ class Kernel:
             elif kind == "Array[P]":
                 state += [np.zeros(len(getattr(window, attribute)), field) for field in fields]
             else:
-                state.append(np.array(getattr(window, attribute), fields[0]))
+                state.append(as_array(getattr(window, attribute), fields[0]))
         return [*columns[: len(self.inputs)], results, room - 1, *state]
 
 
 def as_values(aggregate: Aggregate[Any]) -> Aggregate[Any]:
-    """Return the form of an aggregate read by rank for an algorithm that keeps its values: a partial is one of them."""
+    """Return the form of an aggregate for an algorithm that keeps the values and answers itself: a partial is one value."""
     return replace(
         aggregate,
         lift=unchanged,
-        combine=lambda older, _: older,  # values are ranked, never combined
+        combine=lambda older, _: older,  # values are ranked or counted, never combined
         lower=unchanged,
         inverse=None,
         interpreted_only="",
     )
+
+
+def as_array(items: list[Any], field: str) -> npt.NDArray[Any]:
+    """Return a list as an array; most are filled with one item, and filling takes a tenth of the time of converting."""
+    if items and items.count(items[0]) == len(items):
+        return np.full(len(items), items[0], field)
+    return np.array(items, field)
 
 
 def read_text(loop: FunctionType) -> str:

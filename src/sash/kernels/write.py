@@ -45,11 +45,14 @@ def write_kernel(algorithm: AlgorithmSource, layout: Layout, result: str, inputs
             *(_cast("inverse", ["whole", "older"], layout) if "inverse" in algorithm.text else []),
             *(
                 _hand_on("rank", "count") + _hand_on("between", "below, above, part")
-                if algorithm.query != "query"
+                if "self.rank" in algorithm.text
                 else []
             ),
             *_hand_on("lower", "partial"),
             *_hand_on("only_value", "partial", "partial"),
+            *_hand_on("only_key", "partial", "partial"),
+            *_hand_on("same_key", "one, other", "same(one, other)"),
+            *_hand_on("hash_of", "key", _hash(layout)),
             "@njit",
             "def same(one, other):",
             f"    return {_same(layout)}",
@@ -88,6 +91,13 @@ def _same(layout: Layout) -> str:
         f"({a} == {b} or ({a} != {a} and {b} != {b}))"
         for a, b in zip(map(_text, ones), map(_text, others), strict=True)
     )
+
+
+def _hash(layout: Layout) -> str:
+    """Mix the bits of a value: all NaNs have the same hash, and -0.0 that of 0.0, which adding 0.0 makes of it."""
+    if layout.shape in ("float32", "float64"):
+        return "np.int64(mix(np.uint64(0) if key != key else np.float64(key + 0.0).view(np.uint64)))"
+    return "np.int64(mix(np.uint64(np.int64(key))))"
 
 
 def _first(name: str, field: int) -> ast.expr:
