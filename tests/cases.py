@@ -11,7 +11,7 @@ import pytest
 from sash import agg
 from sash.aggregates import BUILT_IN
 from sash.aggregates.base import Aggregate, aggregate
-from sash.algorithms import ALGORITHMS, Algorithm, SharedAlgorithm
+from sash.algorithms import ALGORITHMS, Algorithm, SharedAlgorithm, TwoStacks
 from sash.algorithms.base import fits
 from sash.kernels.read import read_algorithm
 
@@ -58,6 +58,12 @@ def pairs(algorithms: Iterable[type[Algorithm[Any]]]) -> list[Any]:
 
 PAIRS = pairs(ALGORITHMS)
 SHARED_PAIRS = pairs(algorithm for algorithm in ALGORITHMS if issubclass(algorithm, SharedAlgorithm))
+
+
+def compiled_by(chosen: Aggregate[Any]) -> type[Algorithm[Any]]:
+    """The algorithm that keeps an aggregate's values and answers itself, where there is one: then no other compiles it."""
+    keepers = [algorithm for algorithm in ALGORITHMS if algorithm.compiled_query != "query"]
+    return next((algorithm for algorithm in keepers if algorithm.about.needs in chosen.laws), TwoStacks)
 
 
 class Counter:

@@ -11,12 +11,12 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 import unfusable
-from cases import AGGREGATES, SKETCHES, affine
+from cases import AGGREGATES, SKETCHES, affine, compiled_by
 
 from sash import agg, aggregate
 from sash.aggregates import BUILT_IN
 from sash.aggregates.base import Aggregate, P
-from sash.algorithms import ALGORITHMS, DABA, Algorithm, OrderStatisticsTree, TwoStacks, find_algorithm
+from sash.algorithms import ALGORITHMS, DABA, Algorithm, TwoStacks, find_algorithm
 from sash.algorithms.base import alike, fits
 from sash.kernels import CannotCompileError, CannotFuseError, Kernel, loops
 from sash.kernels.functions import fingerprint
@@ -55,8 +55,18 @@ def test_only_those_whose_state_is_not_flat_are_interpreted_only() -> None:
     [
         (algorithm, name)
         for algorithm in FUSED
-        for name in ("max", "affine", "variance", "sum_of_integers", "last", "median", "nth_smallest")
-        if not AGGREGATES[name].ranked or algorithm.about.needs == "ranked"
+        for name in (
+            "max",
+            "affine",
+            "variance",
+            "sum_of_integers",
+            "last",
+            "median",
+            "nth_smallest",
+            "count_distinct",
+            "mode",
+        )
+        if not AGGREGATES[name].interpreted_only or algorithm is compiled_by(AGGREGATES[name])
         if fits(algorithm.about, AGGREGATES[name])
     ],
 )
@@ -72,7 +82,10 @@ def test_fused_loop_agrees_with_the_oracle(algorithm: type[Algorithm[Any]], name
 
 @pytest.mark.parametrize("algorithm", FUSED, ids=lambda algorithm: algorithm.__name__)
 def test_moving_bounds_agree_with_the_oracle(algorithm: type[Algorithm[Any]]) -> None:
-    candidates = (affine, AGGREGATES["sum_of_integers"], AGGREGATES["max"], AGGREGATES["median"])
+    candidates = (
+        affine,
+        *(AGGREGATES[name] for name in ("sum_of_integers", "max", "median", "count_distinct", "mode")),
+    )
     chosen = next(candidate for candidate in candidates if fits(algorithm.about, candidate))
     column = integers(90)
     generator = np.random.default_rng(5)
@@ -161,7 +174,7 @@ def test_the_interpreted_loop_is_the_compiled_one() -> None:
 COMPILED = [
     name
     for name, chosen in AGGREGATES.items()
-    if name in BUILT_IN and chosen.inputs and (chosen.ranked or not chosen.interpreted_only)
+    if name in BUILT_IN and chosen.inputs and (not chosen.interpreted_only or compiled_by(chosen) is not TwoStacks)
 ]
 EDGES = {
     "int64": [-(2**63), 2**63 - 1, 0, -1, 1, -(2**63), -(2**63), 2**63 - 1, 2**63 - 1],
@@ -172,7 +185,7 @@ EDGES = {
 @pytest.mark.parametrize("kind", EDGES)
 @pytest.mark.parametrize("name", COMPILED)
 def test_the_ends_of_the_number_line(kind: str, name: str) -> None:
-    algorithm: type[Algorithm[Any]] = OrderStatisticsTree if AGGREGATES[name].ranked else TwoStacks
+    algorithm = compiled_by(AGGREGATES[name])
     inputs = AGGREGATES[name].inputs
     chosen = AGGREGATES[name].of_kind(kind.rstrip("64")) if inputs == 1 else AGGREGATES[name]
     kernel = Kernel(algorithm, chosen, (kind,) * inputs, loops.slide_rows)

@@ -19,7 +19,17 @@ P = TypeVar("P")
 ABSENT: Any = object()
 """Stands for an identity that an aggregate doesn't have."""
 
-LAWS = ("associative", "commutative", "invertible", "selective", "ranked", "holistic", "fixed_size")
+LAWS = (
+    "associative",
+    "commutative",
+    "invertible",
+    "selective",
+    "ranked",
+    "distinct",
+    "modal",
+    "holistic",
+    "fixed_size",
+)
 
 
 def unchanged(partial: P) -> P:
@@ -62,6 +72,11 @@ class Aggregate(Generic[P]):
     has a fraction. `lower` then reads its partial only through `len()` and `select(rank)`."""
     between: Callable[[Any, Any, float], Any] | None = None
     """For the same: the values below and above that rank and its fraction, to the result."""
+    distinct: bool = False
+    """The result is how many different values there are. `lower` then reads its partial only through `len()`."""
+    modal: bool = False
+    """The result is the most frequent value, of several the first. `lower` then reads nothing else of its partial, which
+    maps each value to how often it occurs, in the order of their first occurrences."""
     holistic: bool = False
     """No bound on the size of a partial: it grows with the values (Gray et al. 1996)."""
     fixed_size: bool = True
@@ -119,7 +134,7 @@ class Aggregate(Generic[P]):
         ['associative', 'commutative', 'fixed_size', 'selective']
         """
         holds = {"associative"}
-        holds |= {law for law in ("commutative", "selective", "ranked", "holistic", "fixed_size") if getattr(self, law)}
+        holds |= {law for law in LAWS if getattr(self, law, False)}
         if self.inverse is not None and self.inverse_is_exact:
             holds.add("invertible")
         return frozenset(holds)

@@ -23,6 +23,7 @@ Counts: TypeAlias = Mapping[Any, int]
 """How often each value occurs, in the order of their first occurrences."""
 
 GROWS = "its partials grow with the window, so they have no place in flat columns."
+KEPT_BY_ONE = "its partials grow with the window, so only {algorithm}, which keeps none, is compiled."
 
 
 def collect(column: str | None = None) -> Aggregate[tuple[Any, ...]]:
@@ -108,10 +109,12 @@ def count_distinct(column: str | None = None) -> Aggregate[Counts]:
         inverse=subtract_counts,
         identity={},
         commutative=True,
+        distinct=True,
         holistic=True,
         fixed_size=False,
-        interpreted_only=GROWS,
+        interpreted_only=KEPT_BY_ONE.format(algorithm="occurrence_table"),
         empty=0,
+        gives="number",
     )
     return over(aggregate, column)
 
@@ -129,9 +132,11 @@ def mode(column: str | None = None) -> Aggregate[Counts]:
         combine=add_counts,
         lower=most_frequent,
         identity={},
+        modal=True,
+        gives="value",
         holistic=True,
         fixed_size=False,
-        interpreted_only=GROWS,
+        interpreted_only=KEPT_BY_ONE.format(algorithm="occurrence_tournament"),
     )
     return over(aggregate, column)
 

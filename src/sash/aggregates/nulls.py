@@ -51,6 +51,8 @@ def counting_values(aggregate: Aggregate[Any]) -> Aggregate[Counted]:
         selective=False,
         rank=None,
         between=None,
+        distinct=False,
+        modal=False,
         at_least=0,
         variants={},
     )

@@ -14,6 +14,8 @@ from sash.algorithms.daba import DABA
 from sash.algorithms.fiba import FiBA
 from sash.algorithms.flatfat import FlatFAT
 from sash.algorithms.flatfit import FlatFIT
+from sash.algorithms.occurrence_table import OccurrenceTable
+from sash.algorithms.occurrence_tournament import OccurrenceTournament
 from sash.algorithms.order_statistics_tree import OrderStatisticsTree
 from sash.algorithms.reactive_aggregator import FifoReactiveAggregator, ReactiveAggregator
 from sash.algorithms.recalculate import Recalculate
@@ -26,6 +28,8 @@ ALGORITHMS: tuple[type[Algorithm[Any]], ...] = (
     Recalculate,
     SubtractOnEvict,
     OrderStatisticsTree,
+    OccurrenceTable,
+    OccurrenceTournament,
     FlatFAT,
     ReactiveAggregator,
     FifoReactiveAggregator,
@@ -71,6 +75,8 @@ __all__ = [
     "FifoReactiveAggregator",
     "FlatFAT",
     "FlatFIT",
+    "OccurrenceTable",
+    "OccurrenceTournament",
     "OrderStatisticsTree",
     "ReactiveAggregator",
     "Recalculate",

@@ -127,6 +127,11 @@ class BInt(SharedAlgorithm[P]):
         """Return the place of the base interval of the length that begins at the position."""
         return 2 * (position & (self.capacity - 1)) + length - 1
 
+    def make_room(self, rows: int) -> None:
+        """Enlarge the levels for a window of so many partials."""
+        if rows > self.capacity:
+            self._resize(1 << (rows - 1).bit_length())
+
     def _allocate(self, capacity: int) -> None:
         nothing: Any = None
         self.capacity = capacity

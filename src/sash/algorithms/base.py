@@ -34,6 +34,8 @@ REASONS = {
     "invertible": "{aggregate} has no inverse, so {algorithm} can't evict it",
     "selective": "combine of {aggregate} doesn't return one of its arguments, so {algorithm} can't drop the other",
     "ranked": "{aggregate} is not read by rank (as median and quantile are), so {algorithm} can't answer it",
+    "distinct": "{aggregate} is not the number of different values (as count_distinct is), so {algorithm} can't answer it",
+    "modal": "{aggregate} is not the most frequent value (as mode is), so {algorithm} can't answer it",
 }
 
 

@@ -52,6 +52,15 @@ class FlatTree(Algorithm[P]):
         self.heights = sorted(range(64), key=lambda height: (DE_BRUIJN << height >> 58) & 63)
         self._allocate(1 << (max(ranges, default=8) - 1).bit_length())
 
+    def make_room(self, rows: int) -> None:
+        """Enlarge the tree for a window of so many partials."""
+        if rows > self.capacity:
+            self._resize(1 << (rows - 1).bit_length())
+
+    def _resize(self, capacity: int) -> None:
+        """Move to a tree of another capacity."""
+        raise NotImplementedError
+
     def _leaf(self, position: int) -> int:
         return self.capacity + (position & (self.capacity - 1))
 

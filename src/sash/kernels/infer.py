@@ -49,7 +49,9 @@ def infer_types(parts: Parts, compiled: dict[str, Any]) -> Types:
     for number, output in enumerate(parts.outputs):
         functions = _Functions(parts.parts[output.part].aggregate.name, compiled, number)
         value = _numba_type(shapes[output.part])
-        if parts.parts[output.part].aggregate.ranked:
+        if parts.parts[output.part].aggregate.distinct:
+            result = "int64"
+        elif parts.parts[output.part].aggregate.ranked:
             result = functions.returned("between", (value, value, types.float64))
         else:
             result = functions.returned("lower", (value,))

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from sash.aggregates.base import Aggregate
 from sash.aggregates.order import is_above
 from sash.algorithms.base import Algorithm
+from sash.algorithms.occurrence_table import mix
 from sash.kernels import loops
 from sash.kernels.cache import find_module, load_module
 from sash.kernels.functions import CannotCompileError, compile_function, fingerprint
@@ -112,7 +113,8 @@ class Kernel:
             types = infer_types(self.parts, compiled)
             text = write_kernel(self._fused(source, whole_shape(types.shapes), given), self.parts, types, loop)
         raw = {f"raw_{name}": function for name, function in compiled.items()}
-        module = load_module(name, text, {**raw, "is_above": compile_function(is_above)})
+        raw |= {"is_above": compile_function(is_above), "mix": compile_function(mix)}
+        module = load_module(name, text, raw)
         described = json.loads(module.LAYOUT)
         self.fused = self._fused(source, shape_from(described["partial"]), given)
         self.results = [np.dtype(result) for result in described["results"]]
@@ -219,7 +221,22 @@ class Kernel:
 
     def grow(self, state: State, rows: int) -> State:
         """Return the same window with room for so many rows."""
+        if self.algorithm.compiled_query != "query":  # it keeps the values themselves: they can be inserted again
+            return self._insert_again(state, rows)
         return grown_state(self.algorithm, self.parts.parts[0].aggregate, self.fused, state, rows)
+
+    def _insert_again(self, state: State, rows: int) -> State:
+        """Return a window with the values of another one, in their order, that has room for so many rows."""
+        window = dict(zip(self.fused.algorithm.attributes("int"), state.arrays["cursors"], strict=True))
+        positions = np.arange(window["begin"], window["end"])
+        values = state.arrays["self_values_0"][positions & (state.room - 1)]
+        larger = self.new_state((rows,))
+        self.advance(larger, (values,), NO_BITS, limit=len(larger.before))
+        first, after = state.span
+        before = state.before[np.arange(first, after + 1) & (len(state.before) - 1)]
+        larger.span[:] = 0, after - first
+        larger.before[: len(before)] = before - before[0]
+        return larger
 
     def _new_answers(self, shape: tuple[int, ...], length: int = 0) -> list[Answer]:
         """Allocate the results: where a window may hold too few values, with what stands for that in their place."""
@@ -256,7 +273,7 @@ def form_for(algorithm: type[Algorithm[Any]], aggregate: Aggregate[Any], inputs:
         aggregate = aggregate.of_kind(KINDS[inputs[0]])
     if reason := algorithm.interpreted_only:
         raise CannotCompileError(reason)
-    if algorithm.about.needs == "ranked":
+    if algorithm.compiled_query != "query":
         aggregate = as_values(aggregate)
     if reason := aggregate.interpreted_only:
         message = f"{aggregate.name} is not compiled: {reason}"

@@ -8,7 +8,7 @@ LANES = 2
 """Measured for max and sum: one lane waits for its last combine, two take half the time, four gain nothing more."""
 SMALL = 1 << 13
 """Windows of so many rows have room for a second lane in the processor's cache, whatever they take."""
-DEPENDS_ON_DATA = ("same(", "is_newer(", "is_above(")
+DEPENDS_ON_DATA = ("same(", "is_newer(", "is_above(", "same_key(")
 
 
 def count_lanes(source: AlgorithmSource, length: int) -> int:

@@ -69,11 +69,11 @@ class Parts:
 
 
 def as_values(aggregate: Aggregate[Any]) -> Aggregate[Any]:
-    """Return the form of an aggregate read by rank for an algorithm that keeps its values: a partial is one of them."""
+    """Return the form of an aggregate for an algorithm that keeps the values and answers itself: a partial is one value."""
     return replace(
         aggregate,
         lift=unchanged,
-        combine=lambda older, _: older,  # values are ranked, never combined
+        combine=lambda older, _: older,  # values are ranked or counted, never combined
         lower=unchanged,
         inverse=None,
         interpreted_only="",

@@ -64,7 +64,7 @@ class AlgorithmSource:
         """The columns that hold just what `insert` was given, by stream position: the input column has it too."""
         insert = self.methods["insert"]
         argument = insert.parameters[1]
-        unchanged = {argument, f"only_value({argument})"}
+        unchanged = {argument, f"only_value({argument})", f"only_key({argument})"}
         given = set(self.attributes("Column[P]"))
         for name, method in self.methods.items():
             for node in ast.walk(method.node) if name not in ("__init__", "_check") else ():

@@ -47,7 +47,10 @@ def write_kernel(fused: Fused, parts: Parts, types: Types, loop: Any) -> str:
             *(line for name, parameters in functions for line in _of_parts(name, parameters, parts, types)),
             *(f"{name} = raw_{name}" for name in own),
             *_function("only_value", "partial", "partial"),
+            *_function("only_key", "partial", "partial"),
             *_function("same", "one, other", _same(layout)),
+            *_function("same_key", "one, other", "same(one, other)"),
+            *_function("hash_of", "key", _hash(layout)),
             *_function("is_newer", "winner, older, newer", "same(winner, newer)"),
             *VALIDITY.strip().splitlines(),
             "@njit(cache=True, nogil=True)",
@@ -133,6 +136,13 @@ def _same(layout: Layout) -> str:
         f"({a} == {b} or ({a} != {a} and {b} != {b}))"
         for a, b in zip(map(_text, ones), map(_text, others), strict=True)
     )
+
+
+def _hash(layout: Layout) -> str:
+    """Mix the bits of a value: all NaNs have the same hash, and -0.0 that of 0.0, which adding 0.0 makes of it."""
+    if layout.shape in ("float32", "float64"):
+        return "np.int64(mix(np.uint64(0) if key != key else np.float64(key + 0.0).view(np.uint64)))"
+    return "np.int64(mix(np.uint64(np.int64(key))))"
 
 
 def _first(name: str, field: int) -> ast.expr:

@@ -28,6 +28,10 @@ def choose_algorithm(aggregate: Aggregate[Any], ranges: int = 1) -> Choice:  # n
     laws = aggregate.laws
     if "ranked" in laws and ranges == 1:  # tutorial, section 4.3
         return Choice("order_statistics_tree", "read by rank: O(log n) an operation")
+    if "distinct" in laws and ranges == 1:
+        return Choice("occurrence_table", "counts different values: O(1) an operation, expected")
+    if "modal" in laws and ranges == 1:
+        return Choice("occurrence_tournament", "takes the most frequent value: O(log n) an operation, expected")
     if ranges > 1 and "holistic" in laws:  # every other structure would keep n partials of up to n values each
         return Choice("recalculate", "its partials grow with the window, several ranges: only the rows are kept")
     if ranges > 1 and "selective" in laws:  # SlickDeque, SlideSide's table 1

@@ -23,7 +23,8 @@ class LawError(AssertionError):
 def check_laws(aggregate: Aggregate[Any], values: Iterable[Any]) -> None:
     """Check associativity, and what the aggregate claims of the other laws of combine, on partials of these values.
 
-    Floats may differ by rounding. (`ranked`, `holistic` and `fixed_size` say how partials look, and are not checked.)
+    Floats may differ by rounding. (`ranked`, `distinct`, `modal`, `holistic` and `fixed_size` say how partials look and are
+    read, and are not checked.)
 
     >>> import sash
     >>> midpoint = sash.aggregate("midpoint", lift=float, combine=lambda older, newer: (older + newer) / 2)
