@@ -19,6 +19,7 @@ from sash.kernels.layout import Layout
 from sash.kernels.read import AlgorithmSource, Source
 
 KNOWN_FUNCTIONS = {"min", "max", "abs", "int", "range", "same", "is_newer", "is_above", "only_value"}
+KNOWN_FUNCTIONS |= {"count_ones", "lowest_one", "highest_one", "select_one"}
 AGGREGATE_FUNCTIONS = {"combine", "inverse", "rank", "between"}
 KNOWN_EXPRESSIONS = (
     ast.BinOp, ast.UnaryOp, ast.Compare, ast.BoolOp, ast.IfExp, ast.Constant, ast.Name,

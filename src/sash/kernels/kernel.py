@@ -15,6 +15,7 @@ import numpy.typing as npt
 from sash.aggregates.base import Aggregate, unchanged
 from sash.aggregates.order import is_above
 from sash.algorithms.base import Algorithm
+from sash.algorithms.words import count_ones, highest_one, lowest_one, select_one
 from sash.kernels.cache import find_module, load_module
 from sash.kernels.functions import CannotCompileError, compile_function, fingerprint
 from sash.kernels.infer import infer_layout
@@ -27,6 +28,9 @@ Loop = Any
 
 KINDS = {"bool": "bool", "int32": "int", "int64": "int", "float32": "float", "float64": "float"}
 """The columns that kernels take, and the kind that `Aggregate.of_kind` knows them by."""
+
+CALLED = (is_above, count_ones, lowest_one, highest_one, select_one)
+"""Functions that algorithms call by name, compiled as they stand."""
 
 
 def read_own_source() -> str:
@@ -75,7 +79,7 @@ class Kernel:
             if getattr(aggregate, name) is not None
         }
         try:
-            name = fingerprint(OWN_SOURCE, self.source.text, read_text(loop), inputs, *functions.items())
+            name = fingerprint(OWN_SOURCE, self.source.text, CALLED, read_text(loop), inputs, *functions.items())
         except CannotCompileError as error:
             message = f"{aggregate.name} is not compiled: {error}"
             raise CannotCompileError(message) from error
@@ -84,7 +88,7 @@ class Kernel:
             layout, result = infer_layout(aggregate, inputs)
             text = write_kernel(self.source, layout, result, len(inputs), loop)
         raw = {f"raw_{name}": compile_function(function) for name, function in functions.items()}
-        raw["is_above"] = compile_function(is_above)
+        raw |= {function.__name__: compile_function(function) for function in CALLED}
         module = load_module(name, text, raw)
         described = json.loads(module.LAYOUT)
         self.layout = Layout(shape_from(described["partial"]))
@@ -114,12 +118,7 @@ class Kernel:
     ) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
         """Return the aggregate of the rows begins[row] … ends[row] - 1 for each row, and which rows have one."""
         rows = self._check_columns(columns)
-        if np.any(begins > ends) or np.any(np.diff(begins) < 0) or np.any(np.diff(ends) < 0):
-            message = "Moving bounds may not move back, and no window may end before it begins."
-            raise ValueError(message)
-        if len(begins) and not 0 <= begins[0] <= ends[-1] <= rows:
-            message = f"Moving bounds reach from {begins[0]} to {ends[-1]}, but there are {rows} rows."
-            raise ValueError(message)
+        check_bounds(begins, ends, rows)
         at_least = max(1, self.aggregate.at_least)
         results = np.zeros(len(begins), self.result)
         lengths = ends - begins
@@ -156,6 +155,16 @@ class Kernel:
             else:
                 state.append(np.array(getattr(window, attribute), fields[0]))
         return [*columns[: len(self.inputs)], results, room - 1, *state]
+
+
+def check_bounds(begins: npt.NDArray[np.int64], ends: npt.NDArray[np.int64], rows: int) -> None:
+    """Say what is wrong with moving bounds: machine code would read rows that are not there."""
+    if np.any(begins > ends) or np.any(begins[1:] < begins[:-1]) or np.any(ends[1:] < ends[:-1]):
+        message = "Moving bounds may not move back, and no window may end before it begins."
+        raise ValueError(message)
+    if len(begins) and not 0 <= begins[0] <= ends[-1] <= rows:
+        message = f"Moving bounds reach from {begins[0]} to {ends[-1]}, but there are {rows} rows."
+        raise ValueError(message)
 
 
 def as_values(aggregate: Aggregate[Any]) -> Aggregate[Any]:

@@ -1,0 +1,139 @@
+"""Sorts a stretch of a column, so that every row has its rank: equal values in any order, NaN last, -0.0 equal to 0.0.
+
+NumPy sorts whole numbers two to five times faster than it finds the order of rows (`argsort`), so that a row is sorted as
+one number of 63 bits:
+
+    │ what the value is above the smallest one, without its lowest bits │ row │
+
+Values that differ only in the bits left out are then in the order of their rows, and are put right one by one or, where
+that would take long, by `argsort` after all. The steps are compiled as they stand; interpreted, they give the same.
+"""
+
+from __future__ import annotations
+
+import inspect
+from functools import cache
+from types import FunctionType, ModuleType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sash.kernels.cache import load_module
+from sash.kernels.functions import fingerprint
+
+Numbers = npt.NDArray[Any]
+
+KEY_BITS = 63
+"""One less than a word has, so that no key is negative."""
+SAME_BITS = {"bool": "int8", "int32": "int32", "int64": "int64", "float32": "int32", "float64": "int64"}
+FLOATS = {"float32": (-(2**31), 0x7F800000), "float64": (-(2**63), 0x7FF0000000000000)}
+"""The bits of -0.0 and of infinity, as signed numbers."""
+WHOLE_NUMBERS = (0, 2**63 - 1)
+"""In place of those two, for columns whose bits are numbers already."""
+
+
+def sort_rows(values: Numbers, keys: npt.NDArray[np.int64], ranks: npt.NDArray[np.int32], steps: Any = None) -> None:
+    """Write the rows in the order of their values into `keys`, and the rank of each row into `ranks`.
+
+    >>> import numpy as np
+    >>> keys, ranks = np.empty(4, np.int64), np.empty(4, np.int32)
+    >>> sort_rows(np.array([2.5, np.nan, -1.0, 2.0]), keys, ranks)
+    >>> keys.tolist(), ranks.tolist()
+    ([2, 3, 0, 1], [2, 3, 0, 1])
+    """
+    steps = steps or compile_plain(*STEPS)
+    numbers = values.view(SAME_BITS[values.dtype.name])
+    zero, infinity = FLOATS.get(values.dtype.name, WHOLE_NUMBERS)
+    low, high = steps.find_extremes(numbers, zero, infinity)
+    nan = high + 1 if zero else high  # there may be no number above an integer
+    row_bits = max(1, (len(values) - 1).bit_length())
+    left_out = max(0, (nan - low).bit_length() - (KEY_BITS - row_bits))
+    steps.write_keys(numbers, zero, infinity, low, nan, left_out, row_bits, keys)
+    keys.sort()
+    if left_out and not steps.settle(numbers, zero, infinity, row_bits, keys):
+        keys[:] = np.argsort(values)
+    steps.number_rows(row_bits, keys, ranks)
+
+
+def ordinal(bits: int, zero: int, infinity: int) -> int:
+    """Return a number that grows with the value that has these bits; all NaN have the same one, beyond infinity.
+
+    >>> import numpy as np
+    >>> [ordinal(int(np.float32(x).view(np.int32)), *FLOATS["float32"]) for x in (-1e-45, -0.0, 0.0, 1e-45)]
+    [-1, 0, 0, 1]
+    """
+    if zero == 0:
+        return bits
+    value = bits if bits >= 0 else zero - bits
+    return value if -infinity <= value <= infinity else infinity + 1
+
+
+def find_extremes(numbers: Numbers, zero: int, infinity: int) -> tuple[int, int]:
+    """Return the smallest and the largest ordinal of all but NaN; if there is nothing else, any two."""
+    low = infinity
+    high = -infinity
+    for row in range(len(numbers)):
+        value = ordinal(int(numbers[row]), zero, infinity)
+        low = min(low, value)
+        high = max(high, value if value <= infinity else -infinity)
+    return low, max(low, high)
+
+
+def write_keys(
+    numbers: Numbers,
+    zero: int,
+    infinity: int,
+    low: int,
+    nan: int,
+    left_out: int,
+    row_bits: int,
+    keys: npt.NDArray[np.int64],
+) -> None:
+    """Write the key of each row."""
+    bits = KEY_BITS - row_bits
+    for row in range(len(numbers)):
+        above = min(ordinal(int(numbers[row]), zero, infinity), nan) - low
+        # Compiled, a difference of 2**63 or more is negative and draws ones in from the left, which are not wanted.
+        keys[row] = (((above >> left_out) & ((1 << bits) - 1)) << row_bits) | row
+
+
+def settle(numbers: Numbers, zero: int, infinity: int, row_bits: int, keys: npt.NDArray[np.int64]) -> bool:
+    """Put rows right whose keys differ in nothing but the row, unless it takes more than a step for each; tell whether."""
+    rows = len(keys)
+    row_mask = (1 << row_bits) - 1
+    steps = 0
+    for place in range(1, rows):
+        key = int(keys[place])
+        if key >> row_bits == int(keys[place - 1]) >> row_bits:
+            value = ordinal(int(numbers[key & row_mask]), zero, infinity)
+            hole = place
+            while hole > 0 and key >> row_bits == int(keys[hole - 1]) >> row_bits:
+                if ordinal(int(numbers[int(keys[hole - 1]) & row_mask]), zero, infinity) <= value or steps > rows:
+                    break
+                keys[hole] = keys[hole - 1]
+                hole -= 1
+                steps += 1
+            keys[hole] = key
+    return steps <= rows
+
+
+def number_rows(row_bits: int, keys: npt.NDArray[np.int64], ranks: npt.NDArray[np.int32]) -> None:
+    """Leave of each key only the row, and give that row the place of its key as rank."""
+    for place in range(len(keys)):
+        row = int(keys[place]) & ((1 << row_bits) - 1)
+        keys[place] = row
+        ranks[row] = place
+
+
+STEPS = (ordinal, find_extremes, write_keys, settle, number_rows)
+
+
+@cache
+def compile_plain(*functions: FunctionType) -> ModuleType:
+    """Return a module with these functions, which call only each other, compiled and cached on disk as kernels are."""
+    lines = ["from __future__ import annotations", "from numba import njit", f"KEY_BITS = {KEY_BITS}"]
+    for function in functions:
+        lines += ["@njit(cache=True, nogil=True)", inspect.getsource(function)]
+    text = "\n".join(lines)
+    return load_module(fingerprint(text), text, {})
