@@ -21,6 +21,7 @@ from sash.kernels.functions import CannotCompileError, compile_function, fingerp
 from sash.kernels.infer import infer_layout
 from sash.kernels.layout import Layout, shape_from
 from sash.kernels.read import read_algorithm, read_function
+from sash.kernels.words import compile_select_one
 from sash.kernels.write import write_kernel
 
 Columns = tuple[npt.NDArray[Any], ...]
@@ -89,6 +90,7 @@ class Kernel:
             text = write_kernel(self.source, layout, result, len(inputs), loop)
         raw = {f"raw_{name}": compile_function(function) for name, function in functions.items()}
         raw |= {function.__name__: compile_function(function) for function in CALLED}
+        raw["select_one"] = compile_select_one()
         module = load_module(name, text, raw)
         described = json.loads(module.LAYOUT)
         self.layout = Layout(shape_from(described["partial"]))

@@ -17,9 +17,6 @@ from sash.kernels.stretches import Between, Bounds, LastRows, Windows
 
 Results = tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]
 
-AT_ONCE = 1 << 13
-"""For so many windows the bounds are made at once: few enough to stay in the nearest cache."""
-
 
 class RankKernel(Kernel):
     """Sorts and slides: the interface and the results of a `Kernel` of OrderStatisticsTree, for columns known as a whole.
@@ -50,20 +47,16 @@ class RankKernel(Kernel):
     def _slide(self, column: npt.NDArray[Any], windows: Windows) -> Results:
         at_least = max(1, self.aggregate.at_least)
         results = np.zeros(len(windows), self.result)
-        valid = np.zeros(len(windows), np.bool_)
         state = _State(0)
         for first, last, begin, end in windows.stretches():
             if len(state.ranks) < end - begin:
                 del state  # before there is another one
                 state = _State(end - begin)
             values = column[begin:end]
-            arguments = state.start(values, self.source.state)
-            for some in range(first, last, AT_ONCE):
-                part = slice(some, min(last, some + AT_ONCE))
-                begins, ends = windows.bounds(part.start, part.stop)
-                valid[part] = ends - begins >= at_least
-                self.run(len(begins), begins - begin, ends - begin, at_least, values, results[part], 0, *arguments)
-        return results, valid
+            window = state.start(values, self.source.state)
+            for part, begins, ends, along in windows.parts(first, last):
+                self.run(len(begins), begins, ends, along - begin, at_least, values, results[part], 0, *window)
+        return results, windows.which_hold(at_least)
 
 
 class _State:
@@ -93,17 +86,20 @@ def slide_on(
     rows: int,
     begins: Sequence[int],
     ends: Sequence[int],
+    along: int,
     at_least: int,
     lifted: Callable[[int], Any],
     emit: Callable[[int, Any], None],
 ) -> None:
-    """Give each row the aggregate of the positions begins[row] … ends[row] - 1, going on where the window stands."""
+    """Give each row the aggregate of the rows begins[row] + along … ends[row] + along - 1, from where the window stands."""
     for row in range(rows):
-        while window.begin < begins[row] and window.begin < window.end:
+        begin = begins[row] + along
+        end = ends[row] + along
+        while window.begin < begin and window.begin < window.end:
             window.evict()
-        while window.end < ends[row]:
+        while window.end < end:
             window.insert(lifted(window.end))
-            if window.begin < begins[row]:  # a row between two windows: no window sees it
+            if window.begin < begin:  # a row between two windows: no window sees it
                 window.evict()
         if window.end - window.begin >= at_least:
             emit(row, window.query())

@@ -27,6 +27,8 @@ WINDOWS_LONG = 4
 """A stretch is so many times as long as its longest window: longer takes more memory, shorter has more rows twice."""
 AT_LEAST_LONG = 1 << 14
 """But not shorter than this, so that what a stretch costs beside its rows doesn't count."""
+AT_ONCE = 1 << 14
+"""How many bounds are made at once: few enough to stay in a near cache."""
 
 
 class Stretch(NamedTuple):
@@ -47,17 +49,19 @@ class Windows(Protocol):
     def stretches(self) -> Iterator[Stretch]:
         """Yield stretches that hold all windows, in order."""
 
-    def bounds(self, first: int, last: int) -> tuple[Bounds, Bounds]:
-        """Return the first row of each of these windows, and the one behind its last."""
+    def parts(self, first: int, last: int) -> Iterator[tuple[slice, Bounds, Bounds, int]]:
+        """Yield these windows part by part, with the first row of each, the one behind its last, and what both lack."""
+
+    def which_hold(self, at_least: int) -> npt.NDArray[np.bool_]:
+        """Tell of each window whether it has so many rows."""
 
 
 @dataclass(frozen=True)
 class LastRows:
     """Each row's window is the newest `length` rows.
 
-    >>> begins, ends = LastRows(5, length=3).bounds(0, 5)
-    >>> begins.tolist(), ends.tolist()
-    ([0, 0, 0, 1, 2], [1, 2, 3, 4, 5])
+    >>> [(part, begins.tolist(), ends.tolist()) for part, begins, ends, _ in LastRows(4, length=3).parts(0, 4)]
+    [(slice(0, 4, None), [-2, -1, 0, 1], [1, 2, 3, 4])]
     """
 
     rows: int
@@ -76,10 +80,19 @@ class LastRows:
             last = min(self.rows, begin + most)
             yield Stretch(first, last, begin, last)
 
-    def bounds(self, first: int, last: int) -> tuple[Bounds, Bounds]:
-        """Return the first row of each of these windows, and the one behind its last."""
-        ends = np.arange(first + 1, last + 1)
-        return np.maximum(ends - self.length, 0), ends
+    def parts(self, first: int, last: int) -> Iterator[tuple[slice, Bounds, Bounds, int]]:
+        """Yield these windows part by part: all with the same bounds, but for how far along they are."""
+        ends = np.arange(1, min(last - first, AT_ONCE) + 1)
+        begins = ends - self.length
+        for start in range(first, last, AT_ONCE):
+            many = min(last - start, AT_ONCE)
+            yield slice(start, start + many), begins[:many], ends[:many], start
+
+    def which_hold(self, at_least: int) -> npt.NDArray[np.bool_]:
+        """Tell of each window whether it has so many rows."""
+        enough = np.full(self.rows, self.length >= at_least)
+        enough[: at_least - 1] = False
+        return enough
 
 
 @dataclass(frozen=True)
@@ -107,9 +120,17 @@ class Between:
             last = find_last(self.begins, self.ends, first, AT_LEAST_LONG, WINDOWS_LONG)
             yield Stretch(first, last, int(self.begins[first]), int(self.ends[last - 1]))
 
-    def bounds(self, first: int, last: int) -> tuple[Bounds, Bounds]:
-        """Return the first row of each of these windows, and the one behind its last."""
-        return self.begins[first:last], self.ends[first:last]
+    def parts(self, first: int, last: int) -> Iterator[tuple[slice, Bounds, Bounds, int]]:
+        """Yield all these windows as one part, with their bounds as given."""
+        yield slice(first, last), self.begins[first:last], self.ends[first:last], 0
+
+    def which_hold(self, at_least: int) -> npt.NDArray[np.bool_]:
+        """Tell of each window whether it has so many rows."""
+        enough = np.empty(len(self), np.bool_)
+        for start in range(0, len(self), AT_ONCE):
+            part = slice(start, start + AT_ONCE)
+            enough[part] = self.ends[part] - self.begins[part] >= at_least
+        return enough
 
 
 def find_last_window(begins: Bounds, ends: Bounds, first: int, at_least: int, windows_long: int) -> int:
