@@ -216,12 +216,12 @@ class SortedStretch(Algorithm[P]):
 
 
 def lay_out(rows: int) -> tuple[int, int]:
-    """Return the first leaf and the number of nodes of the bitmaps for so many ranks, an empty last leaf included.
+    """Return the first leaf and the number of nodes of the bitmaps for so many ranks.
 
     >>> lay_out(64), lay_out(65), lay_out(4096), lay_out(4097)
-    ((0, 2), (1, 4), (1, 66), (65, 131))
+    ((0, 1), (1, 3), (1, 65), (65, 130))
     """
     leaves, room = 0, WIDTH
     while room < rows:
         leaves, room = leaves * WIDTH + 1, room * WIDTH
-    return leaves, leaves + -(-rows // WIDTH) + 1
+    return leaves, leaves + max(1, -(-rows // WIDTH))

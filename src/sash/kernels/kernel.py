@@ -21,7 +21,7 @@ from sash.kernels.functions import CannotCompileError, compile_function, fingerp
 from sash.kernels.infer import infer_layout
 from sash.kernels.layout import Layout, shape_from
 from sash.kernels.read import read_algorithm, read_function
-from sash.kernels.words import compile_select_one
+from sash.kernels.words import compile_words
 from sash.kernels.write import write_kernel
 
 Columns = tuple[npt.NDArray[Any], ...]
@@ -31,7 +31,7 @@ KINDS = {"bool": "bool", "int32": "int", "int64": "int", "float32": "float", "fl
 """The columns that kernels take, and the kind that `Aggregate.of_kind` knows them by."""
 
 CALLED = (is_above, count_ones, lowest_one, highest_one, select_one)
-"""Functions that algorithms call by name, compiled as they stand."""
+"""Functions that algorithms call by name: if one changes, another kernel is made."""
 
 
 def read_own_source() -> str:
@@ -89,8 +89,7 @@ class Kernel:
             layout, result = infer_layout(aggregate, inputs)
             text = write_kernel(self.source, layout, result, len(inputs), loop)
         raw = {f"raw_{name}": compile_function(function) for name, function in functions.items()}
-        raw |= {function.__name__: compile_function(function) for function in CALLED}
-        raw["select_one"] = compile_select_one()
+        raw |= {"is_above": compile_function(is_above), **compile_words()}
         module = load_module(name, text, raw)
         described = json.loads(module.LAYOUT)
         self.layout = Layout(shape_from(described["partial"]))

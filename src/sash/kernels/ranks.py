@@ -12,8 +12,8 @@ from sash.aggregates.base import Aggregate
 from sash.algorithms.base import Algorithm
 from sash.algorithms.sorted_stretch import SortedStretch, lay_out
 from sash.kernels.kernel import Columns, Kernel, check_bounds
-from sash.kernels.sort import sort_rows
-from sash.kernels.stretches import Between, Bounds, LastRows, Windows
+from sash.kernels.sort import RowSorter
+from sash.kernels.stretches import Between, Bounds, LastRows, Stretch, Windows
 
 Results = tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]
 
@@ -29,6 +29,7 @@ class RankKernel(Kernel):
     """
 
     def __init__(self, aggregate: Aggregate[Any], inputs: tuple[str]) -> None:
+        self.at_least = max(1, aggregate.at_least)
         super().__init__(SortedStretch, aggregate, inputs, slide_on)
 
     def _compile_now(self, loop: str) -> None:  # noqa: ARG002 — there is only one
@@ -45,40 +46,28 @@ class RankKernel(Kernel):
         return self._slide(columns[0], Between(begins, ends))
 
     def _slide(self, column: npt.NDArray[Any], windows: Windows) -> Results:
-        at_least = max(1, self.aggregate.at_least)
         results = np.zeros(len(windows), self.result)
-        state = _State(0)
-        for first, last, begin, end in windows.stretches():
-            if len(state.ranks) < end - begin:
-                del state  # before there is another one
-                state = _State(end - begin)
-            values = column[begin:end]
-            window = state.start(values, self.source.state)
-            for part, begins, ends, along in windows.parts(first, last):
-                self.run(len(begins), begins, ends, along - begin, at_least, values, results[part], 0, *window)
-        return results, windows.which_hold(at_least)
+        sorter = RowSorter()
+        for stretch in windows.stretches():
+            self._slide_stretch(column, windows, stretch, sorter, results)
+        return results, windows.which_hold(self.at_least)
 
+    def _slide_stretch(
+        self, column: npt.NDArray[Any], windows: Windows, stretch: Stretch, sorter: RowSorter, results: npt.NDArray[Any]
+    ) -> None:
+        values = column[stretch.begin : stretch.end]
+        window = self._start(values, *sorter.sort(values))
+        for part, begins, ends, along in windows.parts(stretch.first, stretch.last):
+            ahead = along - stretch.begin
+            self.run(len(begins), begins, ends, ahead, self.at_least, values, results[part], 0, *window)
 
-class _State:
-    """What SortedStretch keeps, in arrays with room for so many rows, to be used for one stretch after the other."""
-
-    def __init__(self, rows: int) -> None:
-        self.leaves, nodes = lay_out(rows)
-        self.keys = np.empty(rows, np.int64)
-        self.ranks = np.empty(rows, np.int32)
-        self.words = np.empty(nodes, np.int64)
-
-    def start(self, values: npt.NDArray[Any], state: dict[str, str]) -> list[Any]:
-        """Sort the values and return an empty window over them, as a kernel takes it."""
-        order, ranks = self.keys[: len(values)], self.ranks[: len(values)]
-        sort_rows(values, order, ranks)
-        self.words[:] = 0
-        cursors = {"begin": 0, "end": 0, "leaves": self.leaves, "word": self.leaves, "below": 0}
-        arrays = {"values": values, "order": order, "ranks": ranks, "words": self.words}
-        return [
-            np.array([cursors[name] for name, kind in state.items() if kind == "int"]),
-            *(arrays[name] for name, kind in state.items() if kind != "int"),
-        ]
+    def _start(self, values: npt.NDArray[Any], order: npt.NDArray[Any], ranks: npt.NDArray[Any]) -> list[Any]:
+        """Return the state of an empty window in a sorted stretch, as the loop takes it."""
+        leaves, nodes = lay_out(len(values))
+        cursors = {"begin": 0, "end": 0, "leaves": leaves, "word": leaves, "below": 0}
+        arrays = {"values": values, "order": order, "ranks": ranks, "words": np.zeros(nodes, np.int64)}
+        numbers = np.array([cursors[name] for name in self.source.attributes("int")])
+        return [numbers, *(arrays[name] for name in self.source.state if name in arrays)]
 
 
 def slide_on(

@@ -25,7 +25,7 @@ Bounds = npt.NDArray[np.int64]
 
 WINDOWS_LONG = 4
 """A stretch is so many times as long as its longest window: longer takes more memory, shorter has more rows twice."""
-AT_LEAST_LONG = 1 << 14
+AT_LEAST_LONG = 1 << 13
 """But not shorter than this, so that what a stretch costs beside its rows doesn't count."""
 AT_ONCE = 1 << 14
 """How many bounds are made at once: few enough to stay in a near cache."""
@@ -136,8 +136,8 @@ class Between:
 def find_last_window(begins: Bounds, ends: Bounds, first: int, at_least: int, windows_long: int) -> int:
     """Return the window behind the last that fits into the stretch which begins with the first.
 
-    >>> find_last_window(np.array([0, 1, 2, 3]), np.array([2, 3, 4, 9]), 0, 3, 2)
-    2
+    >>> find_last_window(np.array([0, 1, 2, 3]), np.array([2, 3, 4, 5]), first=0, at_least=3, windows_long=2)
+    3
     """
     most = at_least
     last = first
