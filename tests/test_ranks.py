@@ -129,12 +129,14 @@ COLUMNS = {
 }
 
 
-def expect_sorted(column: Column, steps: Any = None) -> None:
-    order, ranks = sort.RowSorter(steps).sort(column)
-    assert sorted(order.tolist()) == list(range(len(column)))
+def expect_sorted(column: Column, steps: Any = None, cut: int = 0) -> None:
+    cuts = [0, cut, len(column)] if cut else [0, len(column)]
+    order, ranks = sort.RowSorter(steps).sort(column, np.array(cuts))
     assert ranks[order].tolist() == list(range(len(column)))
-    ascending = column[order].tolist()
-    assert not any(is_above(one, other) for one, other in pairwise(ascending))
+    for begin, end in pairwise(cuts):
+        assert sorted(order[begin:end].tolist()) == list(range(begin, end))
+        ascending = column[order[begin:end]].tolist()
+        assert not any(is_above(one, other) for one, other in pairwise(ascending))
 
 
 @pytest.mark.parametrize("kind", COLUMNS)
@@ -142,8 +144,9 @@ def expect_sorted(column: Column, steps: Any = None) -> None:
 @given(data=st.data())
 def test_rows_are_sorted(kind: str, data: st.DataObject) -> None:
     column = np.array(data.draw(st.lists(COLUMNS[kind], max_size=60)), kind)
-    expect_sorted(column)
-    expect_sorted(column, sort)  # the steps as they stand, interpreted
+    for cut in (0, data.draw(st.integers(0, len(column)))):
+        expect_sorted(column, cut=cut)
+        expect_sorted(column, sort, cut)  # the steps as they stand, interpreted
 
 
 @pytest.mark.parametrize("steps", [None, sort], ids=["compiled", "interpreted"])
@@ -155,6 +158,7 @@ def test_values_that_agree_in_all_bits_of_the_key_are_put_right(steps: Any) -> N
         expect_sorted(np.append(column, [2**63 - 1, -(2**63)]), steps)
     expect_sorted(np.append(1 + close * 2.0**-52, [1e300, -1e300, np.nan]), steps)
     expect_sorted(np.append(np.sort(close)[::-1], [2**63 - 1, -(2**63)]), steps)
+    expect_sorted(np.append(np.sort(close)[::-1], [2**63 - 1, -(2**63)]), steps, cut=100)
 
 
 # -- whole columns ---------------------------------------------------------------------------------------------------
@@ -194,13 +198,16 @@ def expect_same(answer: Any, expected: Any) -> None:
     assert np.array_equal(results, expected[0], equal_nan=results.dtype.kind == "f")
 
 
-@pytest.fixture(params=[64, 8192], ids=["short stretches", "one stretch"])
-def at_least_long(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stretches, "AT_LEAST_LONG", request.param)
-    monkeypatch.setattr(stretches, "AT_ONCE", 48)
+@pytest.fixture(
+    params=[(0, 0, 48), (64, 0, 48), (64, 250, 1000), (1024, 16384, 16384)],
+    ids=["shortest stretches", "alone", "in sheets", "as it is"],
+)
+def cut(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in zip(("LEAST", "SHEET", "AT_ONCE"), request.param, strict=True):
+        monkeypatch.setattr(stretches, name, value)
 
 
-@pytest.mark.usefixtures("at_least_long")
+@pytest.mark.usefixtures("cut")
 @pytest.mark.parametrize(
     ("name", "kind"), [("median", kind) for kind in COLUMNS] + [("quantile", "float64"), ("nth_smallest", "int32")]
 )
@@ -211,7 +218,7 @@ def test_fixed_ranges_give_what_the_tree_gives(name: str, kind: str) -> None:
             expect_same(rank_kernel(name, kind).slide_rows((column,), length), expected)
 
 
-@pytest.mark.usefixtures("at_least_long")
+@pytest.mark.usefixtures("cut")
 @pytest.mark.parametrize(("name", "kind"), [("median", "float64"), ("nth_smallest", "int32")])
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
@@ -288,7 +295,7 @@ def test_at_most_a_third_of_the_rows_is_sorted_twice(moves: list[int], data: st.
         assert begin <= begins[first:last].min()
         assert end >= ends[first:last].max()
         longest = int((ends - begins)[first:last].max())
-        assert end - begin <= max(stretches.AT_LEAST_LONG, stretches.WINDOWS_LONG * longest)
+        assert end - begin <= max(stretches.WINDOWS_LONG * longest, stretches.LITTLE)
 
 
 @pytest.mark.parametrize("moving", [False, True])

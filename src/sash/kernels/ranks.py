@@ -13,7 +13,7 @@ from sash.algorithms.base import Algorithm
 from sash.algorithms.sorted_stretch import SortedStretch, lay_out
 from sash.kernels.kernel import Columns, Kernel, check_bounds
 from sash.kernels.sort import RowSorter
-from sash.kernels.stretches import Between, Bounds, LastRows, Stretch, Windows
+from sash.kernels.stretches import Between, Bounds, LastRows, Stretch, Windows, in_sheets
 
 Results = tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]
 
@@ -48,18 +48,27 @@ class RankKernel(Kernel):
     def _slide(self, column: npt.NDArray[Any], windows: Windows) -> Results:
         results = np.zeros(len(windows), self.result)
         sorter = RowSorter()
-        for stretch in windows.stretches():
-            self._slide_stretch(column, windows, stretch, sorter, results)
+        for sheet in in_sheets(windows.stretches()):
+            self._slide_sheet(column, windows, sheet, sorter, results)
         return results, windows.which_hold(self.at_least)
 
-    def _slide_stretch(
-        self, column: npt.NDArray[Any], windows: Windows, stretch: Stretch, sorter: RowSorter, results: npt.NDArray[Any]
+    def _slide_sheet(
+        self,
+        column: npt.NDArray[Any],
+        windows: Windows,
+        sheet: list[Stretch],
+        sorter: RowSorter,
+        results: npt.NDArray[Any],
     ) -> None:
-        values = column[stretch.begin : stretch.end]
-        window = self._start(values, *sorter.sort(values))
-        for part, begins, ends, along in windows.parts(stretch.first, stretch.last):
-            ahead = along - stretch.begin
-            self.run(len(begins), begins, ends, ahead, self.at_least, values, results[part], 0, *window)
+        """Lay the stretches one behind the other, as if they were one: windows go on from the last row of each to the next."""
+        pieces = [column[stretch.begin : stretch.end] for stretch in sheet]
+        values = pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
+        cuts = np.cumsum([0, *map(len, pieces)])
+        window = self._start(values, *sorter.sort(values, cuts))
+        for stretch, cut in zip(sheet, cuts.tolist(), strict=False):
+            for part, begins, ends, along in windows.parts(stretch.first, stretch.last):
+                ahead = along - stretch.begin + cut
+                self.run(len(begins), begins, ends, ahead, self.at_least, values, results[part], 0, *window)
 
     def _start(self, values: npt.NDArray[Any], order: npt.NDArray[Any], ranks: npt.NDArray[Any]) -> list[Any]:
         """Return the state of an empty window in a sorted stretch, as the loop takes it."""

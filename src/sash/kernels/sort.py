@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import inspect
 from functools import cache
+from itertools import pairwise
 from types import FunctionType, ModuleType
 from typing import Any
 
@@ -37,7 +38,7 @@ class RowSorter:
     """Sorts one stretch after the other, in the same memory: 12 bytes for each row of the longest.
 
     >>> import numpy as np
-    >>> order, ranks = RowSorter().sort(np.array([2.5, np.nan, -1.0, 2.0]))
+    >>> order, ranks = RowSorter().sort(np.array([2.5, np.nan, -1.0, 2.0]), cuts=np.array([0, 4]))
     >>> order.tolist(), ranks.tolist()
     ([2, 3, 0, 1], [2, 3, 0, 1])
     """
@@ -47,21 +48,24 @@ class RowSorter:
         self._keys = np.empty(0, np.int64)
         self._ranks = np.empty(0, np.int32)
 
-    def sort(self, values: Numbers) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
-        """Return the rows in the order of their values, and the rank of each row; the next call overwrites both."""
+    def sort(self, values: Numbers, cuts: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
+        """Return the rows in the order of their values, and the rank of each row; the next call overwrites both.
+
+        Each piece from one cut to the next is sorted by itself: its ranks begin with its first row.
+        """
         rows = len(values)
         row_bits = max(1, (rows - 1).bit_length())
         if len(self._ranks) < rows:
             self._ranks = np.empty(0, np.int32)  # let go of the old ones first
             self._ranks = np.empty(rows, np.int32)
-        if not self._sort_keys(values, row_bits):
+        if not self._sort_keys(values, cuts, row_bits):
             self._keys = np.empty(0, np.int64)
-            self._keys = np.argsort(values)
+            self._keys = sort_arguments(values, cuts)
         order, ranks = self._keys[:rows], self._ranks[:rows]
         self.steps.number_rows(row_bits, order, ranks)
         return order, ranks
 
-    def _sort_keys(self, values: Numbers, row_bits: int) -> bool:
+    def _sort_keys(self, values: Numbers, cuts: npt.NDArray[np.int64], row_bits: int) -> bool:
         """Sort the values with their rows as keys; tell whether the order is right."""
         rows = len(values)
         if len(self._keys) < rows:
@@ -74,8 +78,20 @@ class RowSorter:
         nan = high + 1 if zero else high  # there may be no number above an integer
         left_out = max(0, (nan - low).bit_length() - (KEY_BITS - row_bits))
         self.steps.write_keys(numbers, zero, infinity, low, nan, left_out, row_bits, keys)
-        keys.sort()
-        return left_out == 0 or bool(self.steps.settle(numbers, zero, infinity, row_bits, keys))
+        for begin, end in pairwise(cuts.tolist()):
+            keys[begin:end].sort()
+        return left_out == 0 or bool(self.steps.settle(numbers, zero, infinity, row_bits, cuts, keys))
+
+
+def sort_arguments(values: Numbers, cuts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Return the rows in the order of their values, piece by piece.
+
+    >>> sort_arguments(np.array([5, 4, 1, 3, 2]), np.array([0, 2, 5])).tolist()
+    [1, 0, 2, 4, 3]
+    """
+    if len(cuts) == 2:  # noqa: PLR2004 — one piece, which may be long: it isn't copied
+        return np.argsort(values)
+    return np.concatenate([begin + np.argsort(values[begin:end]) for begin, end in pairwise(cuts.tolist())])
 
 
 def ordinal(bits: int, zero: int, infinity: int) -> int:
@@ -120,23 +136,31 @@ def write_keys(
         keys[row] = (((above >> left_out) & ((1 << bits) - 1)) << row_bits) | row
 
 
-def settle(numbers: Numbers, zero: int, infinity: int, row_bits: int, keys: npt.NDArray[np.int64]) -> bool:
+def settle(
+    numbers: Numbers,
+    zero: int,
+    infinity: int,
+    row_bits: int,
+    cuts: npt.NDArray[np.int64],
+    keys: npt.NDArray[np.int64],
+) -> bool:
     """Put rows right whose keys differ in nothing but the row, unless it takes more than a step for each; tell whether."""
     rows = len(keys)
     row_mask = (1 << row_bits) - 1
     steps = 0
-    for place in range(1, rows):
-        key = int(keys[place])
-        if key >> row_bits == int(keys[place - 1]) >> row_bits:
-            value = ordinal(int(numbers[key & row_mask]), zero, infinity)
-            hole = place
-            while hole > 0 and steps <= rows and key >> row_bits == int(keys[hole - 1]) >> row_bits:
-                if ordinal(int(numbers[int(keys[hole - 1]) & row_mask]), zero, infinity) <= value:
-                    break
-                keys[hole] = keys[hole - 1]
-                hole -= 1
-                steps += 1
-            keys[hole] = key
+    for piece in range(len(cuts) - 1):
+        for place in range(int(cuts[piece]) + 1, int(cuts[piece + 1])):
+            key = int(keys[place])
+            if key >> row_bits == int(keys[place - 1]) >> row_bits:
+                value = ordinal(int(numbers[key & row_mask]), zero, infinity)
+                hole = place
+                while hole > cuts[piece] and steps <= rows and key >> row_bits == int(keys[hole - 1]) >> row_bits:
+                    if ordinal(int(numbers[int(keys[hole - 1]) & row_mask]), zero, infinity) <= value:
+                        break
+                    keys[hole] = keys[hole - 1]
+                    hole -= 1
+                    steps += 1
+                keys[hole] = key
         if steps > rows:
             return False
     return True

@@ -12,8 +12,9 @@ lengths vary.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -25,8 +26,12 @@ Bounds = npt.NDArray[np.int64]
 
 WINDOWS_LONG = 4
 """A stretch is so many times as long as its longest window: longer takes more memory, shorter has more rows twice."""
-AT_LEAST_LONG = 1 << 13
-"""But not shorter than this, so that what a stretch costs beside its rows doesn't count."""
+LITTLE = 1 << 13
+"""Up to so many rows memory doesn't count, and it is twice as long."""
+LEAST = 1 << 10
+"""It isn't shorter than this, so that what a stretch costs beside its rows doesn't count."""
+SHEET = 1 << 14
+"""So many rows of short stretches are sorted at once."""
 AT_ONCE = 1 << 14
 """How many bounds are made at once: few enough to stay in a near cache."""
 
@@ -38,6 +43,24 @@ class Stretch(NamedTuple):
     last: int
     begin: int
     end: int
+
+
+def in_sheets(stretches: Iterable[Stretch]) -> Iterator[list[Stretch]]:
+    """Yield short stretches some at once, so that what is done for all of them costs little for each.
+
+    >>> [len(sheet) for sheet in in_sheets([Stretch(0, 9, 0, 9), Stretch(9, 12, 9, 12), Stretch(12, 13, 12, 99_999)])]
+    [2, 1]
+    """
+    sheet: list[Stretch] = []
+    rows = 0
+    for stretch in stretches:
+        rows += stretch.end - stretch.begin
+        if sheet and rows > SHEET:
+            yield sheet
+            sheet, rows = [], stretch.end - stretch.begin
+        sheet.append(stretch)
+    if sheet:
+        yield sheet
 
 
 class Windows(Protocol):
@@ -73,7 +96,7 @@ class LastRows:
 
     def stretches(self) -> Iterator[Stretch]:
         """Yield stretches that hold all windows, in order."""
-        most = max(AT_LEAST_LONG, WINDOWS_LONG * self.length)
+        most = find_room(self.length, WINDOWS_LONG, LITTLE, LEAST)
         last = 0
         while last < self.rows:
             first, begin = last, max(0, last + 1 - self.length)
@@ -82,11 +105,15 @@ class LastRows:
 
     def parts(self, first: int, last: int) -> Iterator[tuple[slice, Bounds, Bounds, int]]:
         """Yield these windows part by part: all with the same bounds, but for how far along they are."""
-        ends = np.arange(1, min(last - first, AT_ONCE) + 1)
-        begins = ends - self.length
+        begins, ends = self._first_bounds
         for start in range(first, last, AT_ONCE):
             many = min(last - start, AT_ONCE)
             yield slice(start, start + many), begins[:many], ends[:many], start
+
+    @cached_property
+    def _first_bounds(self) -> tuple[Bounds, Bounds]:
+        ends = np.arange(1, min(self.rows, AT_ONCE) + 1)
+        return ends - self.length, ends
 
     def which_hold(self, at_least: int) -> npt.NDArray[np.bool_]:
         """Tell of each window whether it has so many rows."""
@@ -113,11 +140,11 @@ class Between:
 
     def stretches(self) -> Iterator[Stretch]:
         """Yield stretches that hold all windows, in order."""
-        find_last = compile_plain(find_last_window).find_last_window
+        find_last = compile_plain(find_room, find_last_window).find_last_window
         last = 0
         while last < len(self):
             first = last
-            last = find_last(self.begins, self.ends, first, AT_LEAST_LONG, WINDOWS_LONG)
+            last = find_last(self.begins, self.ends, first, WINDOWS_LONG, LITTLE, LEAST)
             yield Stretch(first, last, int(self.begins[first]), int(self.ends[last - 1]))
 
     def parts(self, first: int, last: int) -> Iterator[tuple[slice, Bounds, Bounds, int]]:
@@ -133,17 +160,26 @@ class Between:
         return enough
 
 
-def find_last_window(begins: Bounds, ends: Bounds, first: int, at_least: int, windows_long: int) -> int:
+def find_room(longest: int, windows_long: int, little: int, least: int) -> int:
+    """Return how long a stretch may be for its longest window.
+
+    >>> [find_room(longest, WINDOWS_LONG, LITTLE, LEAST) for longest in (16, 256, 1024, 4096)]
+    [1024, 2048, 8192, 16384]
+    """
+    return max(windows_long * longest, min(2 * windows_long * longest, little), least)
+
+
+def find_last_window(begins: Bounds, ends: Bounds, first: int, windows_long: int, little: int, least: int) -> int:
     """Return the window behind the last that fits into the stretch which begins with the first.
 
-    >>> find_last_window(np.array([0, 1, 2, 3]), np.array([2, 3, 4, 5]), first=0, at_least=3, windows_long=2)
+    >>> find_last_window(np.array([0, 1, 2, 3]), np.array([2, 3, 4, 5]), first=0, windows_long=1, little=4, least=0)
     3
     """
-    most = at_least
+    longest = 0
     last = first
     while last < len(begins):
-        most = max(most, windows_long * (ends[last] - begins[last]))
-        if ends[last] - begins[first] > most:
+        longest = max(longest, ends[last] - begins[last])
+        if ends[last] - begins[first] > find_room(longest, windows_long, little, least):
             break
         last += 1
     return last
