@@ -167,7 +167,7 @@ def value_below(below: Any, above: Any, part: float) -> Any:  # noqa: ARG001 —
 
 def number_between(below: float, above: float, part: float) -> float:
     """Weigh instead of adding `(above - below) * part`: a difference could overflow, and is NaN for infinities."""
-    low, high = float(below), float(above)
+    low, high = 1.0 * below, 1.0 * above  # not float(…), which does not compile for a bool
     return low if low == high or part == 0 else low * (1 - part) + high * part
 
 

@@ -20,7 +20,7 @@ from sash.kernels.layout import Layout
 from sash.kernels.read import AlgorithmSource, Source
 
 KNOWN_FUNCTIONS = {"min", "max", "abs", "int", "range", "same", "is_newer", "is_above", "only_value"}
-KNOWN_FUNCTIONS |= {"only_key", "same_key", "hash_of"}
+KNOWN_FUNCTIONS |= {"only_key", "same_key", "hash_of", "count_ones", "lowest_one", "highest_one", "select_one"}
 OF_THE_LOOP = {"window", "present", "lifted", "emit"}
 """Parameters of a loop that the fuser replaces."""
 AGGREGATE_FUNCTIONS = {"combine", "inverse", "rank", "between"}

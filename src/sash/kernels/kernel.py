@@ -17,6 +17,7 @@ from sash.aggregates.base import Aggregate
 from sash.aggregates.order import is_above
 from sash.algorithms.base import Algorithm
 from sash.algorithms.occurrence_table import mix
+from sash.algorithms.words import count_ones, highest_one, lowest_one, select_one
 from sash.kernels import loops
 from sash.kernels.cache import find_module, load_module
 from sash.kernels.functions import CannotCompileError, compile_function, fingerprint
@@ -27,6 +28,7 @@ from sash.kernels.layout import Layout, Shape, shape_from
 from sash.kernels.parts import as_values, share_parts, whole_shape
 from sash.kernels.read import AlgorithmSource, read_algorithm, read_function
 from sash.kernels.state import State, empty_state, grown_state
+from sash.kernels.words import compile_words
 from sash.kernels.write import write_kernel
 
 Columns = tuple[npt.NDArray[Any], ...]
@@ -38,6 +40,8 @@ KINDS = {"bool": "bool", "int32": "int", "int64": "int", "float32": "float", "fl
 """The columns that kernels take, and the kind that `Aggregate.of_kind` knows them by."""
 NO_BITS: Bits = np.empty(0, np.uint8)
 """For columns without nulls."""
+CALLED = (is_above, mix, count_ones, lowest_one, highest_one, select_one)
+"""Functions that algorithms call by name: if one changes, another kernel is made."""
 NOTHING: Positions = np.empty(0, np.int64)
 
 
@@ -103,7 +107,7 @@ class Kernel:
         functions = self.parts.functions
         try:
             options = f"{self.nullable} {[(output.part, output.at_least) for output in self.parts.outputs]}"
-            name = fingerprint(OWN_SOURCE, source.text, read_text(loop), options, inputs, *functions.items())
+            name = fingerprint(OWN_SOURCE, source.text, CALLED, read_text(loop), options, inputs, *functions.items())
         except CannotCompileError as error:
             message = f"{self.label} is not compiled: {error}"
             raise CannotCompileError(message) from error
@@ -113,11 +117,13 @@ class Kernel:
             types = infer_types(self.parts, compiled)
             text = write_kernel(self._fused(source, whole_shape(types.shapes), given), self.parts, types, loop)
         raw = {f"raw_{name}": function for name, function in compiled.items()}
-        raw |= {"is_above": compile_function(is_above), "mix": compile_function(mix)}
+        raw |= {"is_above": compile_function(is_above), "mix": compile_function(mix), **compile_words()}
         module = load_module(name, text, raw)
         described = json.loads(module.LAYOUT)
         self.fused = self._fused(source, shape_from(described["partial"]), given)
         self.results = [np.dtype(result) for result in described["results"]]
+        self.progress = np.zeros(1, np.int64)
+        """The row that the loop answers, for errors."""
         self.run = vars(module)[loop.__name__]
         self._compile_now()
 
@@ -134,7 +140,7 @@ class Kernel:
     def _fused(self, source: AlgorithmSource, shape: Shape, given: frozenset[str]) -> Fused:
         alone = len(self.parts.parts) == 1
         outputs = tuple((None if alone else output.part, output.at_least) for output in self.parts.outputs)
-        marks = self.nullable or self.loop is not loops.slide_rows
+        marks = self.nullable or self.loop is loops.slide_between
         return Fused(source, Layout(shape), len(self.parts.inputs), outputs, self.nullable, marks, given)
 
     def _compile_now(self) -> None:
@@ -202,13 +208,12 @@ class Kernel:
     def _run(
         self, own: tuple[Any, ...], columns: Columns, validity: Bits, results: list[Any], bits: list[Any], state: State
     ) -> None:
-        progress = np.zeros(1, np.int64)
         columns = columns[: len(self.parts.inputs)]
         masks = [validity] if self.nullable else []
         try:
-            self.run(*own, *columns, *masks, *results, *bits, progress, *state.arguments)
+            self.run(*own, *columns, *masks, *results, *bits, self.progress, *state.arguments)
         except (ArithmeticError, ValueError) as error:
-            message = f"{self.label}, row {progress[0]}: {error}"
+            message = f"{self.label}, row {self.progress[0]}: {error}"
             raise type(error)(message) from error
 
     def _bits(self, answers: list[Answer]) -> list[Any]:

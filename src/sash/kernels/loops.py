@@ -14,6 +14,7 @@ from sash.algorithms.base import Algorithm
 
 Present = Callable[[int], bool]
 Lifted = Callable[[int], Any]
+Emit = Callable[[int, int, Any], None]
 
 
 def slide_rows(
@@ -23,7 +24,7 @@ def slide_rows(
     at_least: int,
     present: Present,
     lifted: Lifted,
-    emit: Callable[[int, int, Any], None],
+    emit: Emit,
 ) -> None:
     """Give each row the aggregate of the newest `length` rows."""
     for row in range(rows):
@@ -44,7 +45,7 @@ def slide_between(
     at_least: int,
     present: Present,
     lifted: Lifted,
-    emit: Callable[[int, int, Any], None],
+    emit: Emit,
 ) -> None:
     """Give each row the aggregate of the rows begins[row] … ends[row] - 1; neither bound ever moves back."""
     inserted = 0

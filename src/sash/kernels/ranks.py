@@ -1,0 +1,115 @@
+"""Kernel for aggregates that are read by rank, for whole columns: sorted in stretches, where windows are sets of ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sash.aggregates.base import Aggregate
+from sash.algorithms.base import Algorithm
+from sash.algorithms.sorted_stretch import SortedStretch, lay_out
+from sash.kernels import loops
+from sash.kernels.kernel import NO_BITS, Answer, Bits, Columns, Kernel, check_bounds
+from sash.kernels.sort import RowSorter
+from sash.kernels.stretches import Between, Bounds, LastRows, Stretch, Windows, in_sheets
+
+
+class RankKernel(Kernel):
+    """Sorts and slides: the interface and the results of a `Kernel` of OrderStatisticsTree, for columns known as a whole.
+
+    >>> from sash import agg
+    >>> import numpy as np
+    >>> kernel = RankKernel(agg.median(), ("float64",))
+    >>> [answer] = kernel.slide_rows((np.array([3.0, 1.0, 2.0, 0.0]),), length=3)
+    >>> answer.values.tolist()
+    [3.0, 2.0, 2.0, 1.0]
+    """
+
+    def __init__(self, aggregate: Aggregate[Any], inputs: tuple[str]) -> None:
+        super().__init__(SortedStretch, aggregate, inputs, slide_on)
+
+    def _compile_now(self) -> None:
+        self.slide_rows((np.zeros(1, self.inputs[0]),), 1)
+
+    def slide_rows(self, columns: Columns, length: int, validity: Bits = NO_BITS) -> list[Answer]:
+        """Return each row's aggregate over the newest `length` rows."""
+        rows = self._check_columns(columns)
+        if len(validity) == 0:
+            return self._slide(columns[0], LastRows(rows, min(length, rows)))
+        ends = np.arange(1, rows + 1)
+        return self.slide_between(columns, np.maximum(ends - length, 0), ends, validity)
+
+    def slide_between(self, columns: Columns, begins: Bounds, ends: Bounds, validity: Bits = NO_BITS) -> list[Answer]:
+        """Return the aggregate of the rows begins[row] … ends[row] - 1 for each row."""
+        rows = self._check_columns(columns)
+        check_bounds(begins, ends, rows)
+        if len(validity) == 0:
+            return self._slide(columns[0], Between(begins, ends))
+        present = np.unpackbits(validity, count=rows, bitorder="little").view(np.bool_)
+        before = np.zeros(rows + 1, np.int64)
+        np.cumsum(present, out=before[1:])
+        return self._slide(columns[0][present], Between(before[begins], before[ends]))
+
+    def _slide(self, column: npt.NDArray[Any], windows: Windows) -> list[Answer]:
+        results = np.zeros(len(windows), self.results[0])
+        sorter = RowSorter()
+        for sheet in in_sheets(windows.stretches()):
+            self._slide_sheet(column, windows, sheet, sorter, results)
+        valid = windows.which_hold(self.at_least)
+        return [Answer(results, None if valid.all() else np.packbits(valid, bitorder="little"))]
+
+    def _slide_sheet(
+        self,
+        column: npt.NDArray[Any],
+        windows: Windows,
+        sheet: list[Stretch],
+        sorter: RowSorter,
+        results: npt.NDArray[Any],
+    ) -> None:
+        """Lay the stretches one behind the other, as if they were one: windows go on from the last row of each to the next."""
+        pieces = [column[stretch.begin : stretch.end] for stretch in sheet]
+        values = pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
+        cuts = np.cumsum([0, *map(len, pieces)])
+        window = self._start(values, *sorter.sort(values, cuts))
+        for stretch, cut in zip(sheet, cuts.tolist(), strict=False):
+            for part, begins, ends, along in windows.parts(stretch.first, stretch.last):
+                ahead = along - stretch.begin + cut
+                state = (self.progress, 0, *window)
+                self.run(len(begins), begins, ends, ahead, self.at_least, values, results[part], *state)
+
+    def _start(self, values: npt.NDArray[Any], order: npt.NDArray[Any], ranks: npt.NDArray[Any]) -> list[Any]:
+        """Return the state of an empty window in a sorted stretch, as the loop takes it."""
+        leaves, nodes = lay_out(len(values))
+        cursors = {"begin": 0, "end": 0, "leaves": leaves, "word": leaves, "below": 0}
+        arrays = {"values": values, "order": order, "ranks": ranks, "words": np.zeros(nodes, np.int64)}
+        source = self.fused.algorithm
+        numbers = np.array([cursors[name] for name in source.attributes("int")])
+        return [numbers, *(arrays[name] for name in source.state if name in arrays)]
+
+
+def slide_on(
+    window: Algorithm[Any],
+    rows: int,
+    begins: Sequence[int],
+    ends: Sequence[int],
+    along: int,
+    at_least: int,
+    lifted: loops.Lifted,
+    emit: loops.Emit,
+) -> None:
+    """Give each row the aggregate of the rows begins[row] + along … ends[row] + along - 1, from where the window stands."""
+    for row in range(rows):
+        begin = begins[row] + along
+        end = ends[row] + along
+        while window.begin < begin and window.begin < window.end:
+            window.evict()
+        while window.end < end:
+            window.insert(lifted(window.end))
+            if window.begin < begin:  # a row between two windows: no window sees it
+                window.evict()
+        held = window.end - window.begin
+        if held >= at_least:
+            emit(row, held, window.query())
