@@ -116,5 +116,5 @@ def without_nulls(answers: Any) -> npt.NDArray[np.float64] | npt.NDArray[np.int6
             answers = answers.column(0)
         if answers.null_count or str(answers.type) not in ("int64", "double"):  # DuckDB adds integers to decimals
             answers = answers.cast("float64")
-        return np.asarray(answers.to_numpy())
+        return np.asarray(answers.to_numpy(zero_copy_only=False))
     return np.asarray(answers.to_numpy() if hasattr(answers, "to_numpy") else answers)
