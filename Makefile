@@ -1,12 +1,13 @@
 # make demo   an example, from nothing
 # make test   everything that must hold before a change lands, from nothing
-# Both make the virtual environment in .venv and see to Java first. Python: make test PYTHON=python3.12
+# make bench  Sash beside pandas, Polars, DuckDB, bottleneck and numbagg: checked, timed, drawn (make bench-quick: only to see that it runs)
+# All make the virtual environment in .venv and see to Java first. Python: make test PYTHON=python3.12
 
 PYTHON ?= python3
 BIN := .venv/bin
 CORES ?= 2
 
-.PHONY: help demo test check format clean
+.PHONY: help demo test bench bench-quick check format clean
 
 help:
 	@sed -n 's/^# //p' Makefile
@@ -16,6 +17,13 @@ demo: .venv/ready
 
 test: .venv/ready check
 	$(BIN)/python -m pytest -q -n $(CORES) --cov --cov-report=term --cov-fail-under=95
+
+bench: .venv/ready
+	$(BIN)/python -m benchmarks.compiled
+	$(BIN)/python -m benchmarks.plot
+
+bench-quick: .venv/ready
+	$(BIN)/python -m benchmarks.compiled --quick
 
 check: .venv/ready
 	$(BIN)/ruff check

@@ -1,0 +1,206 @@
+"""The table of cases: every line of the targets, for every type and range that it names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from benchmarks.case import ERROR, FASTEST_PEER, WORST_STEP, Call, Case, Contestant, Ranges, Target, Values, say
+from benchmarks.peers import apply_in_pandas, peers_of
+from benchmarks.references import TwoPasses
+from benchmarks.sash_calls import slide, slide_many
+from benchmarks.steps import time_steps
+
+RANGES = (16, 1 << 10, 1 << 16, 1 << 20)
+DTYPES = ("float64", "int64")
+EXACT = 0.0
+ROUNDING = 1e-12
+
+TIMES_FASTER = {"max": 4, "min": 4, "sum": 1.5, "mean": 1.5, "stddev": 3, "median": 2, "quantile": 2}
+"""Than the fastest peer."""
+NANOSECONDS = {  # of max, at 1 K and at 1 M
+    "two_stacks": (5, 5),
+    "daba": (12, 12),
+    "flatfit": (12, 12),
+    "flatfat": (20, 45),
+    "b_int": (20, 45),
+}
+
+
+def by_sash(aggregate: str, algorithm: str = "auto", name: str = "Sash") -> Contestant:
+    """Return Sash's one call for one range."""
+    return _sash(name, aggregate, algorithm, lambda values, ranges: slide(aggregate, algorithm, values, ranges[0]))
+
+
+def by_sash_in_one_pass(aggregate: str, algorithm: str) -> Contestant:
+    """Return Sash's one call for several ranges, under the algorithm's name."""
+    return _sash(
+        algorithm, aggregate, algorithm, lambda values, ranges: slide_many(aggregate, algorithm, values, ranges)
+    )
+
+
+def _sash(name: str, aggregate: str, algorithm: str, call: Callable[[Values, Ranges], Any]) -> Contestant:
+    def prepare(values: Values, ranges: Ranges) -> Call:
+        return lambda: call(values, ranges)
+
+    return Contestant(name=name, prepare=prepare, answers=aggregate, role="sash", algorithm=algorithm)
+
+
+COPY = Contestant(
+    name="copy of the column",
+    prepare=lambda values, _: values.copy,
+    answers="copy",
+    role="beside",
+    package="numpy",
+)
+"""The memory roofline: reads every row and writes as many into a fresh array, as any window must."""
+
+
+def single_ranges() -> Iterator[Case]:
+    """Yield built-in aggregates of one range, beside all peers that have them."""
+    for aggregate, times in TIMES_FASTER.items():
+        for dtype in DTYPES:
+            for length in RANGES:
+                yield Case(
+                    name=f"{aggregate} {dtype} {say(length)}",
+                    aggregate=aggregate,
+                    column=dtype,
+                    ranges=(length,),
+                    contestants=(by_sash(aggregate), *peers_of(aggregate), *([COPY] if aggregate == "sum" else [])),
+                    tolerance=EXACT
+                    if aggregate in ("max", "min") or (aggregate, dtype) == ("sum", "int64")
+                    else ROUNDING,
+                    targets=_targets_of(aggregate, dtype, length, times),
+                )
+
+
+def _targets_of(aggregate: str, dtype: str, length: int, times: float) -> tuple[Target, ...]:
+    if aggregate in ("sum", "mean") and dtype == "int64":  # the choice for integers is subtract_on_evict
+        return (Target(at_most=1.5),) if aggregate == "sum" else ()
+    if aggregate in ("median", "quantile") and length < 1 << 10:
+        return ()
+    return (Target(against=FASTEST_PEER, at_least=times),)
+
+
+def user_written() -> Iterator[Case]:
+    """Yield an aggregate of three fields that no peer has, beside their built-in stddev and pandas' way to write one."""
+    for length in RANGES:
+        yield Case(
+            name=f"user-written float64 {say(length)}",
+            aggregate="variation",
+            column="float64",
+            ranges=(length,),
+            contestants=(
+                by_sash("variation"),
+                *peers_of("stddev"),
+                apply_in_pandas(lambda window: float(window.std(ddof=1) / window.mean()), "variation", length),
+            ),
+            tolerance=1e-9,  # it subtracts squares, as users do
+            targets=(
+                Target(against=FASTEST_PEER, at_least=1.5),
+                Target(against="pandas rolling.apply", at_least=500),
+            ),
+        )
+
+
+TWO_PASS = Contestant(
+    name="two passes",
+    prepare=lambda values, ranges: lambda: TwoPasses(values, ranges[0]),
+    answers="stddev",
+    role="beside",
+    package="numpy",
+)
+
+
+def accuracy() -> Iterator[Case]:
+    """Yield how far from the truth the answers are where a formula can go wrong."""
+    for length in RANGES:
+        yield Case(
+            name=f"error of stddev at 1e9 ± 1, {say(length)}",
+            aggregate="stddev",
+            column="far_away",
+            ranges=(length,),
+            rows=4_000_000,
+            contestants=(by_sash("stddev"), *peers_of("stddev"), TWO_PASS),
+            tolerance=1e-9,
+            targets=(Target(against="two passes", at_least=1),),
+            measure=ERROR,
+        )
+        yield Case(
+            name=f"error of sum after one 1e90, {say(length)}",
+            aggregate="sum",
+            column="spike",
+            ranges=(length,),
+            rows=4_000_000,
+            contestants=(by_sash("sum"), *peers_of("sum")),
+            tolerance=ROUNDING,
+            targets=(Target(at_most=ROUNDING),),
+            measure=ERROR,
+        )
+
+
+def algorithms() -> Iterator[Case]:
+    """Yield the papers' algorithms on max, and the worst single step of two of them."""
+    for number, length in enumerate((1 << 10, 1 << 20)):
+        yield Case(
+            name=f"algorithms on max {say(length)}",
+            aggregate="max",
+            column="float64",
+            ranges=(length,),
+            contestants=tuple(by_sash("max", name, name) for name in NANOSECONDS),
+            tolerance=EXACT,
+            targets=tuple(Target(contestant=name, at_most=most[number]) for name, most in NANOSECONDS.items()),
+        )
+    yield Case(
+        name="worst step 1 M",
+        aggregate="max",
+        column="float64",
+        ranges=(1 << 20,),
+        rows=3_500_000,  # the window fills, then two_stacks flips twice
+        contestants=tuple(
+            _sash(name, "max", name, lambda values, ranges, name=name: time_steps("max", name, values, ranges[0]))  # type: ignore[misc]
+            for name in ("daba", "two_stacks")
+        ),
+        tolerance=EXACT,
+        targets=(Target(contestant="daba", against="two_stacks", at_least=1000),),
+        measure=WORST_STEP,
+    )
+
+
+def many_ranges() -> Iterator[Case]:
+    """Yield several ranges in one pass: each row answers all of them."""
+    separate = _sash(
+        "64 × two_stacks",
+        "max",
+        "two_stacks",
+        lambda values, ranges: {length: slide("max", "two_stacks", values, length) for length in ranges},
+    )
+    random = np.random.default_rng(64).choice(np.arange(1, (32 << 10) + 1), 64, replace=False)
+    yield Case(
+        name="64 ranges at once",
+        aggregate="max",
+        column="float64",
+        ranges=tuple(sorted(random.tolist())),
+        rows=1_000_000,  # 64 M answers
+        contestants=(by_sash_in_one_pass("max", "slideside"), by_sash_in_one_pass("max", "slickdeque"), separate),
+        tolerance=EXACT,
+        targets=(
+            Target(contestant="slideside", against="slickdeque", at_least=1.5),
+            Target(contestant="slickdeque", against="64 × two_stacks", at_least=1),
+        ),
+    )
+    yield Case(
+        name="all ranges 1 … 1 K",
+        aggregate="max",
+        column="float64",
+        ranges=tuple(range(1, (1 << 10) + 1)),
+        rows=20_000,  # 20 M answers
+        contestants=(by_sash_in_one_pass("max", "flatfit"), by_sash_in_one_pass("max", "flatfat")),
+        tolerance=EXACT,
+        targets=(Target(contestant="flatfit", against="flatfat", at_least=10),),
+    )
+
+
+CASES: tuple[Case, ...] = (*single_ranges(), *user_written(), *accuracy(), *algorithms(), *many_ranges())

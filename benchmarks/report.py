@@ -1,0 +1,135 @@
+"""The table of targets with what was measured beside each, from the CSV."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from benchmarks.case import ERROR, FASTEST_PEER, Case, Target, say
+from benchmarks.cases import RANGES
+from benchmarks.results import Reading
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One target of one case, judged."""
+
+    case: Case
+    target: Target
+    own: Reading
+    other: Reading | None
+
+    @property
+    def ratio(self) -> float:
+        """How many times better the contestant is than the one it is compared with."""
+        if self.other is None:
+            return 1.0
+        return self.other.value / self.own.value if self.own.value else float("inf")
+
+    @property
+    def is_met(self) -> bool:
+        """Whether the target is reached."""
+        if self.target.at_least is not None:
+            return self.ratio >= self.target.at_least
+        return self.target.at_most is not None and self.own.value <= self.target.at_most
+
+    @property
+    def cell(self) -> Text:
+        """The measured number in green or red, and below it what it was made from."""
+        is_ratio = self.other is not None and self.own.measure != ERROR
+        mark, style = ("✓", "green") if self.is_met else ("✗", "red")
+        text = Text(f"{round_off(self.ratio)} × {mark}" if is_ratio else f"{quantity(self.own)} {mark}", style)
+        if self.other is not None:
+            beside = f"{self.other.contestant} {quantity(self.other)}"
+            text.append(f"\n{quantity(self.own)}, {beside}" if is_ratio else f"\n{beside}", "dim default")
+        return text
+
+
+def round_off(ratio: float) -> str:
+    """Write a ratio with two or three digits.
+
+    >>> round_off(0.0523), round_off(4.26), round_off(12345)
+    ('0.052', '4.3', '12,300')
+    """
+    return f"{float(f'{ratio:.3g}'):,.0f}" if ratio >= 100 else f"{ratio:.2g}"  # noqa: PLR2004
+
+
+def quantity(one: Reading) -> str:
+    """Write what was measured with its unit.
+
+    >>> from unittest.mock import Mock
+    >>> quantity(Mock(measure="ns a row", value=2.456)), quantity(Mock(measure="ns a row", value=45600.0))
+    ('2.5 ns', '46 µs')
+    """
+    if one.measure == ERROR:
+        return f"{one.value:.1e}"
+    for unit, size in (("ms", 1e6), ("µs", 1e3)):
+        if one.value >= size:
+            return f"{one.value / size:.2g} {unit}" if one.value < 100 * size else f"{one.value / size:.0f} {unit}"
+    return f"{one.value:.1f} ns" if one.value < 10 else f"{one.value:.0f} ns"  # noqa: PLR2004
+
+
+def judge(cases: Iterable[Case], readings: Iterable[Reading]) -> list[Verdict]:
+    """Return a verdict for each target of each case that was measured."""
+    found: dict[str, dict[str, Reading]] = {}
+    for one in readings:
+        found.setdefault(one.case, {})[one.contestant] = one
+    verdicts = []
+    for case in cases:
+        measured = found.get(case.name, {})
+        for target in case.targets if measured else ():
+            other = measured.get(target.against)
+            if target.against == FASTEST_PEER:
+                other = min((one for one in measured.values() if one.role == "peer"), key=lambda one: one.value)
+            verdicts.append(Verdict(case, target, measured[target.contestant], other))
+    return verdicts
+
+
+def show(cases: Iterable[Case], readings: list[Reading], console: Console) -> None:
+    """Print the targets with the measured ratios: first by range, then those that have ranges of their own."""
+    verdicts = judge(cases, readings)
+    columns = [say(length) for length in RANGES]
+    lines: dict[tuple[str, str], list[Verdict]] = {}
+    for one in verdicts:
+        lines.setdefault((label(one), one.target.against), []).append(one)
+    by_range = _table("Targets by range", "case", "to reach", *columns)
+    others = _table("Other targets", "case", "to reach", "measured")
+    for (name, _), line in lines.items():
+        reach = ", ".join(dict.fromkeys(say_target(one) for one in line))
+        cells = {one.case.range: one.cell for one in line}
+        if cells.keys() <= set(columns):
+            by_range.add_row(name, reach, *(cells.get(heading, Text("")) for heading in columns))
+        else:
+            others.add_row(name, reach, *cells.values())
+    for table in (by_range, others):
+        if table.row_count:
+            console.print(table)
+    copies = [one for one in readings if one.contestant == "copy of the column"]
+    if copies:
+        best = min(copies, key=lambda one: one.value)
+        console.print(f"Memory roofline: a copy of the column into a fresh array takes {quantity(best)} a row.")
+    met = sum(one.is_met for one in verdicts)
+    console.print(f"{met} of {len(verdicts)} targets met, ✗ marks the others.")
+
+
+def label(one: Verdict) -> str:
+    """Return the name of a case without its range, with the contestant if that is not simply Sash."""
+    name = one.case.name.removesuffix(one.case.range).rstrip(" ,")
+    return name if one.target.contestant == "Sash" else f"{name}, {one.target.contestant}"
+
+
+def say_target(one: Verdict) -> str:
+    """Write a target with its unit."""
+    is_time = one.target.at_most is not None and one.own.measure != ERROR
+    return f"{one.target} ns" if is_time else str(one.target)
+
+
+def _table(title: str, *headings: str) -> Table:
+    table = Table(title=title, show_lines=True)
+    for heading in headings:
+        table.add_column(heading)
+    return table

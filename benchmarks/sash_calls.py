@@ -1,0 +1,85 @@
+"""How Sash is called: the one place to change when its interface does."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+import sash
+from benchmarks.case import Ranges, Values
+from benchmarks.references import QUANTILE
+from sash import agg
+from sash.aggregates.base import Aggregate
+from sash.algorithms import find_algorithm
+from sash.kernels import Kernel, loops
+
+Run = tuple[Any, tuple[Any, ...], tuple[Any, ...]]
+"""A compiled loop, its arguments before the column and those after it."""
+
+
+def variation(moments: tuple[int, float, float]) -> float:
+    """Return the sample deviation as a part of the mean; NaN for one value."""
+    count, total, squares = moments
+    if count == 1:
+        return np.nan
+    return float(np.sqrt((squares - total * total / count) / (count - 1)) / (total / count))
+
+
+AGGREGATES: dict[str, Aggregate[Any]] = {
+    "max": agg.max(),
+    "min": agg.min(),
+    "sum": agg.sum(),
+    "mean": agg.mean(),
+    "stddev": agg.stddev(),
+    "median": agg.median(),
+    "quantile": agg.quantile(q=QUANTILE),
+    "variation": sash.aggregate(
+        "variation",
+        lift=lambda x: (1, x, x * x),
+        combine=lambda older, newer: (older[0] + newer[0], older[1] + newer[1], older[2] + newer[2]),
+        lower=variation,
+        commutative=True,
+    ),
+}
+"""By name; `variation` is the user-written one, of three fields."""
+
+
+def slide(aggregate: str, algorithm: str, values: Values, length: int) -> Any:
+    """Return each row's aggregate of the newest `length` rows."""
+    return _compiled(aggregate, algorithm, values, length)
+
+
+def slide_many(aggregate: str, algorithm: str, values: Values, ranges: Ranges) -> Any:
+    """Return each row's aggregate of every range, in one pass."""
+    return _compiled(aggregate, algorithm, values, list(ranges))
+
+
+def _compiled(aggregate: str, algorithm: str, values: Values, length: int | list[int]) -> Any:
+    window = sash.Aggregator(AGGREGATES[aggregate], algorithm=algorithm)
+    answers = window.slide(values, length)
+    if not window.explain().endswith("compiled"):
+        message = f"Only what is compiled is timed here: {window.explain()}."
+        raise AssertionError(message)
+    return answers
+
+
+def kept_window(aggregate: str, algorithm: str, dtype: str, length: int) -> tuple[Run, Values]:
+    """Return an empty compiled window of at most `length` rows, to be stepped row by row, and where its answer will be.
+
+    The fused loop itself: a call of it from compiled code takes a few nanoseconds, one of `Aggregator` some microseconds.
+    """
+    kernel = _advancing(aggregate, algorithm, dtype)
+    state = kernel.new_state((length,))
+    lengths, numbers = np.array([length]), np.zeros(1, np.int64)
+    own = (1, 1, length, 1, lengths, numbers, state.span, state.before, len(state.before) - 1, kernel.at_least)
+    answer, is_valid = np.zeros((1, 1), kernel.results[0]), np.zeros((1, 1), np.uint8)
+    nulls, progress = np.empty(0, np.uint8), np.zeros(1, np.int64)
+    return (kernel.run, own, (nulls, answer, is_valid, progress, *state.arguments)), answer[0]
+
+
+@cache  # the loop that calls it is compiled for this very kernel
+def _advancing(aggregate: str, algorithm: str, dtype: str) -> Kernel:
+    chosen = AGGREGATES[aggregate]
+    return Kernel(find_algorithm(algorithm, chosen), chosen, (dtype,), loops.advance)

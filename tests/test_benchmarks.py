@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from benchmarks import plot, report, results
+from benchmarks.case import FASTEST_PEER, Case, Contestant, Target
+from benchmarks.cases import CASES
+from benchmarks.measure import measure
+
+ROWS = 400
+GROUPS: dict[str, list[Case]] = {}
+for known in CASES:
+    GROUPS.setdefault(f"{known.aggregate} of {known.column}, {known.measure}", []).append(known)
+"""Cases that differ in their ranges only share what is compiled."""
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_every_case_runs_and_its_answers_are_checked(group: str) -> None:
+    for case in GROUPS[group]:
+        readings = measure(case.at_most(ROWS), repeats=1)
+        assert [one.contestant for one in readings] == [contestant.name for contestant in case.contestants]
+        assert all(one.repeats >= 1 and 0 < one.rows <= ROWS for one in readings)
+        assert len(report.judge([case], readings)) == len(case.targets)
+
+
+def test_no_case_is_left_out() -> None:
+    assert sum(map(len, GROUPS.values())) == len(CASES) == len({case.name for case in CASES})
+
+
+def _case(answers: object, role: str = "sash") -> Case:
+    contestant = Contestant(name="Sash", prepare=lambda *_: lambda: answers, answers="max", role=role)  # type: ignore[arg-type]
+    return Case(
+        name="max 2", aggregate="max", column="int64", ranges=(2,), contestants=(contestant,), tolerance=0.0, rows=5
+    )
+
+
+@pytest.mark.parametrize("role", ["sash", "peer"])
+def test_a_wrong_answer_is_never_timed(role: str) -> None:
+    with pytest.raises(AssertionError, match=r"max 2: Sash answers 0 for the 2 rows up to row 0, which is \d+"):
+        measure(_case(np.zeros(5, np.int64), role))
+
+
+def test_an_answer_that_is_not_there_is_never_timed() -> None:
+    with pytest.raises(AssertionError, match="gave 4 answers for 5 rows"):
+        measure(_case(np.zeros(4)))
+    with pytest.raises(AssertionError, match=r"answered the ranges \[3\], not \(2,\)"):
+        measure(_case({3: np.zeros(5)}))
+
+
+def reading(case: str, contestant: str, value: float, **others: object) -> results.Reading:
+    facts = {
+        "aggregate": "max",
+        "dtype": "float64",
+        "range": "16",
+        "role": "peer",
+        "algorithm": "",
+        "measure": "ns a row",
+    }
+    facts |= {"version": "", "date": "", "commit": "abc", "machine": "a processor", "python": "3"}
+    numbers = {"value": value, "least": value, "repeats": 5, "rows": 10, "compile_seconds": None, "cores": 2}
+    return results.Reading(case=case, contestant=contestant, **{**facts, **numbers, **others})  # type: ignore[arg-type]
+
+
+def test_the_csv_keeps_the_cases_that_were_not_run_again(tmp_path: Path) -> None:
+    path = tmp_path / "results.csv"
+    first, second = reading("one", "Sash", 2.5, compile_seconds=0.5), reading("two", "Sash", 3.0)
+    results.replace([first, second], path)
+    assert results.read(path) == [first, second]
+    again = replace(second, value=4.0)
+    results.replace([again], path)
+    assert results.read(path) == [first, again]
+
+
+def test_targets_are_judged_against_the_fastest_peer() -> None:
+    targets = Target(against=FASTEST_PEER, at_least=4), Target(at_most=2), Target(against="apply", at_least=50)
+    case = replace(_case(None), name="max float64 16", ranges=(16,), targets=targets)
+    readings = [reading(case.name, "Sash", 3.0, role="sash"), reading(case.name, "slow", 90.0)]
+    readings += [reading(case.name, "fast", 12.0), reading(case.name, "apply", 1.0, role="beside")]
+    verdicts = report.judge([case], readings)
+    assert [(one.ratio, one.is_met) for one in verdicts] == [(4.0, True), (1.0, False), (1 / 3, False)]
+    console = Console(record=True, width=160, quiet=True)
+    report.show([case], readings, console)
+    assert report.judge([case], []) == []
+
+
+def test_the_table_shows_target_ratio_and_verdict(capsys: pytest.CaptureFixture[str]) -> None:
+    case = replace(
+        _case(None), name="max float64 16", ranges=(16,), targets=(Target(against=FASTEST_PEER, at_least=4),)
+    )
+    readings = [reading(case.name, "Sash", 2.0, role="sash"), reading(case.name, "fast", 12.0)]
+    report.show([case], readings, Console(width=160))
+    printed = capsys.readouterr().out
+    for text in ("max float64", "≥ 4 × fastest peer", "6 × ✓", "2.0 ns, fast 12 ns", "1 of 1 targets met"):
+        assert text in printed
+
+
+def test_the_picture_is_drawn_from_the_csv_alone(tmp_path: Path) -> None:
+    readings = [
+        reading(f"max float64 {length}", name, value, range=length, role="sash" if name == "Sash" else "peer")
+        for name, value in (("Sash", 3.0), ("Polars", 30.0), ("pandas", 31.0))
+        for length in ("16", "1 K", "64 K", "1 M")
+    ]
+    assert plot.lines_of(readings, "max")["Sash"] == [(16, 3.0), (1024, 3.0), (65536, 3.0), (1 << 20, 3.0)]
+    path = tmp_path / "images" / "picture.svg"
+    plot.draw(readings, path)
+    drawn = path.read_text(encoding="utf-8")
+    plot.draw(readings, path)
+    assert path.read_text(encoding="utf-8") == drawn
+    with pytest.raises(SystemExit, match="none of the cases"):
+        plot.draw([], path)
