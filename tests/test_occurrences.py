@@ -20,6 +20,7 @@ from sash.aggregates.base import Aggregate
 from sash.algorithms import OccurrenceTable, OccurrenceTournament
 from sash.algorithms.occurrence_table import PositionTable, mix
 from sash.kernels import Kernel, loops
+from sash.kernels.kernel import Answer
 from sash.plan.choose import choose_algorithm
 from sash.testing import recompute
 from sash.testing.strategies import scripts, steps
@@ -99,7 +100,7 @@ def columns(kind: str, generator: np.random.Generator) -> Iterator[npt.NDArray[A
 @pytest.mark.parametrize(("algorithm", "aggregate"), BOTH)
 def test_compiled_interpreted_and_oracle_are_the_same(algorithm: Any, aggregate: Aggregate[Any], kind: str) -> None:
     kernel = Kernel(algorithm, aggregate, (kind,), loops.slide_rows)
-    assert kernel.result == (kind if aggregate.modal else "int64")
+    assert kernel.results[0] == (kind if aggregate.modal else "int64")
     ends = np.arange(1, ROWS + 1)
     for column in columns(kind, np.random.default_rng(2)):
         for length in (1, 2, 7, 16, 33):
@@ -125,26 +126,27 @@ def test_moving_bounds_make_no_difference(algorithm: Any, aggregate: Aggregate[A
 def expected(aggregate: Aggregate[Any], column: Any, begins: Any, ends: Any) -> list[str]:
     rows = column.tolist()
     held = (rows[begin:end] for begin, end in zip(begins, ends, strict=True))
-    return [shown(recompute(aggregate, window) if window else None) for window in held]
+    return [shown(recompute(aggregate, window)) for window in held]
 
 
 def interpreted(algorithm: Any, aggregate: Aggregate[Any], column: Any, begins: Any, ends: Any) -> list[str]:
     rows = column.tolist()
-    results: list[Any] = [None] * len(ends)
+    results: list[Any] = [aggregate.empty] * len(ends)
     loops.slide_between(
         algorithm(aggregate),
         len(ends),
         begins.tolist(),
         ends.tolist(),
         1,
+        lambda _: True,
         lambda row: aggregate.lift(rows[row]),
-        lambda row, partial: results.__setitem__(row, aggregate.lower(partial)),
+        lambda row, _, partial: results.__setitem__(row, aggregate.lower(partial)),
     )
     return [shown(result) for result in results]
 
 
-def compiled(answer: tuple[Any, Any]) -> list[str]:
-    results, valid = (column.tolist() for column in answer)
+def compiled(answers: list[Answer]) -> list[str]:
+    results, valid = answers[0].values.tolist(), answers[0].valid.tolist()
     return [shown(result if is_valid else None) for result, is_valid in zip(results, valid, strict=True)]
 
 

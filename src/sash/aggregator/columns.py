@@ -220,5 +220,6 @@ def objects_of(values: Any) -> list[Any]:
         return list(values)
     array = to_arrow(values)
     if pa.types.is_timestamp(array.type) and array.type.unit == "ns":  # Python's datetime ends at microseconds
-        return pc.cast(array, pa.int64()).to_pylist()
-    return array.to_pylist()
+        array = pc.cast(array, pa.int64())
+    listed: list[Any] = array.to_pylist()
+    return listed

@@ -49,6 +49,7 @@ def infer_types(parts: Parts, compiled: dict[str, Any]) -> Types:
     for number, output in enumerate(parts.outputs):
         functions = _Functions(parts.parts[output.part].aggregate.name, compiled, number)
         value = _numba_type(shapes[output.part])
+        result: Shape
         if parts.parts[output.part].aggregate.distinct:
             result = "int64"
         elif parts.parts[output.part].aggregate.ranked:

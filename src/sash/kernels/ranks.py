@@ -28,7 +28,7 @@ class RankKernel(Kernel):
     [3.0, 2.0, 2.0, 1.0]
     """
 
-    def __init__(self, aggregate: Aggregate[Any], inputs: tuple[str]) -> None:
+    def __init__(self, aggregate: Aggregate[Any], inputs: tuple[str, ...]) -> None:
         super().__init__(SortedStretch, aggregate, inputs, slide_on)
 
     def _compile_now(self) -> None:
