@@ -1,4 +1,4 @@
-"""From a factory's arguments to an aggregate over columns."""
+"""What the factories of aggregates share: from their arguments to an aggregate over columns, and sentences."""
 
 from __future__ import annotations
 
@@ -14,6 +14,15 @@ def over(aggregate: Aggregate[P], *columns: str | None) -> Aggregate[P]:
     """
     named = [column for column in columns if column is not None]
     return aggregate(*named) if named else aggregate
+
+
+def compiled_only_by(algorithm: str) -> str:
+    """Return why an aggregate whose partials grow is compiled by one algorithm alone: the one that keeps values instead.
+
+    >>> compiled_only_by("order_statistics_tree")
+    'its partials grow with the window, so only order_statistics_tree, which keeps none, is compiled.'
+    """
+    return f"its partials grow with the window, so only {algorithm}, which keeps none, is compiled."
 
 
 def refuse_less_than_one(name: str, parameter: str, given: int) -> None:

@@ -3,7 +3,8 @@
 They keep what they have seen, so their partials grow with the window (holistic) and a combine takes time with it.
 Where partials can be told apart again they have an exact inverse: collect and concat cut the older part off the front,
 count_distinct takes the older occurrences off the counts. mode and collect_distinct can't, since with an older
-occurrence the place of the next one is lost.
+occurrence the place of the next one is lost. Over one range count_distinct and mode need no combine: occurrence_table and
+occurrence_tournament keep the values instead.
 
 Partials are immutable by convention: no function here changes a mapping it was given. Nulls never reach an aggregate, so
 None is free to stand for NaN as a key. NaN itself would not do: two of them are two keys.
@@ -16,14 +17,13 @@ from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 from sash.aggregates.base import ABSENT, Aggregate
-from sash.aggregates.binding import over
+from sash.aggregates.binding import compiled_only_by, over
 from sash.aggregates.ends import alone
 
 Counts: TypeAlias = Mapping[Any, int]
 """How often each value occurs, in the order of their first occurrences."""
 
 GROWS = "its partials grow with the window, so they have no place in flat columns."
-KEPT_BY_ONE = "its partials grow with the window, so only {algorithm}, which keeps none, is compiled."
 
 
 def collect(column: str | None = None) -> Aggregate[tuple[Any, ...]]:
@@ -112,7 +112,7 @@ def count_distinct(column: str | None = None) -> Aggregate[Counts]:
         distinct=True,
         holistic=True,
         fixed_size=False,
-        interpreted_only=KEPT_BY_ONE.format(algorithm="occurrence_table"),
+        interpreted_only=compiled_only_by("occurrence_table"),
         empty=0,
         gives="number",
     )
@@ -136,7 +136,7 @@ def mode(column: str | None = None) -> Aggregate[Counts]:
         gives="value",
         holistic=True,
         fixed_size=False,
-        interpreted_only=KEPT_BY_ONE.format(algorithm="occurrence_tournament"),
+        interpreted_only=compiled_only_by("occurrence_tournament"),
     )
     return over(aggregate, column)
 

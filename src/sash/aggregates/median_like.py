@@ -17,7 +17,7 @@ from numbers import Real
 from typing import Any, Protocol
 
 from sash.aggregates.base import Aggregate
-from sash.aggregates.binding import over, refuse_less_than_one
+from sash.aggregates.binding import compiled_only_by, over, refuse_less_than_one
 from sash.aggregates.order import ascending, is_above
 
 
@@ -151,7 +151,7 @@ def _read_by_rank(
         between=between,
         holistic=True,
         fixed_size=False,
-        interpreted_only="its partials grow with the window, so only order_statistics_tree, which keeps none, is compiled.",
+        interpreted_only=compiled_only_by("order_statistics_tree"),
     )
 
 
