@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterator
 
 import numpy as np
 
-from benchmarks.case import ERROR, FASTEST_PEER, WORST_STEP, Call, Case, Contestant, Ranges, Target, Values, say
+from benchmarks.case import ERROR, FASTEST_PEER, WORST_STEP, Case, Contestant, Target, say
 from benchmarks.peers import apply_in_pandas, peers_of
 from benchmarks.references import TwoPasses
-from benchmarks.sash_calls import slide, slide_many
+from benchmarks.sash_calls import by_sash, by_sash_in_one_pass, sash_contestant, slide
 from benchmarks.steps import time_steps
 
 RANGES = (16, 1 << 10, 1 << 16, 1 << 20)
@@ -27,25 +26,6 @@ NANOSECONDS = {  # of max, at 1 K and at 1 M
     "flatfat": (20, 45),
     "b_int": (20, 45),
 }
-
-
-def by_sash(aggregate: str, algorithm: str = "auto", name: str = "Sash") -> Contestant:
-    """Return Sash's one call for one range."""
-    return _sash(name, aggregate, algorithm, lambda values, ranges: slide(aggregate, algorithm, values, ranges[0]))
-
-
-def by_sash_in_one_pass(aggregate: str, algorithm: str) -> Contestant:
-    """Return Sash's one call for several ranges, under the algorithm's name."""
-    return _sash(
-        algorithm, aggregate, algorithm, lambda values, ranges: slide_many(aggregate, algorithm, values, ranges)
-    )
-
-
-def _sash(name: str, aggregate: str, algorithm: str, call: Callable[[Values, Ranges], Any]) -> Contestant:
-    def prepare(values: Values, ranges: Ranges) -> Call:
-        return lambda: call(values, ranges)
-
-    return Contestant(name=name, prepare=prepare, answers=aggregate, role="sash", algorithm=algorithm)
 
 
 COPY = Contestant(
@@ -68,7 +48,11 @@ def single_ranges() -> Iterator[Case]:
                     aggregate=aggregate,
                     column=dtype,
                     ranges=(length,),
-                    contestants=(by_sash(aggregate), *peers_of(aggregate), *([COPY] if aggregate == "sum" else [])),
+                    contestants=(
+                        by_sash(aggregate),
+                        *peers_of(aggregate, length),
+                        *([COPY] if aggregate == "sum" else []),
+                    ),
                     tolerance=EXACT
                     if aggregate in ("max", "min") or (aggregate, dtype) == ("sum", "int64")
                     else ROUNDING,
@@ -94,7 +78,7 @@ def user_written() -> Iterator[Case]:
             ranges=(length,),
             contestants=(
                 by_sash("variation"),
-                *peers_of("stddev"),
+                *peers_of("stddev", length),
                 apply_in_pandas(lambda window: float(window.std(ddof=1) / window.mean()), "variation", length),
             ),
             tolerance=1e-9,  # it subtracts squares, as users do
@@ -123,7 +107,7 @@ def accuracy() -> Iterator[Case]:
             column="far_away",
             ranges=(length,),
             rows=4_000_000,
-            contestants=(by_sash("stddev"), *peers_of("stddev"), TWO_PASS),
+            contestants=(by_sash("stddev"), *peers_of("stddev", length), TWO_PASS),
             tolerance=1e-9,
             targets=(Target(against="two passes", at_least=1),),
             measure=ERROR,
@@ -134,11 +118,18 @@ def accuracy() -> Iterator[Case]:
             column="spike",
             ranges=(length,),
             rows=4_000_000,
-            contestants=(by_sash("sum"), *peers_of("sum")),
+            contestants=(by_sash("sum"), *peers_of("sum", length)),
             tolerance=ROUNDING,
             targets=(Target(at_most=ROUNDING),),
             measure=ERROR,
         )
+
+
+def by_steps(aggregate: str, algorithm: str) -> Contestant:
+    """Return Sash's window moved on row by row, each row timed."""
+    return sash_contestant(
+        algorithm, aggregate, algorithm, lambda values, ranges: time_steps(aggregate, algorithm, values, ranges[0])
+    )
 
 
 def algorithms() -> Iterator[Case]:
@@ -159,10 +150,7 @@ def algorithms() -> Iterator[Case]:
         column="float64",
         ranges=(1 << 20,),
         rows=3_500_000,  # the window fills, then two_stacks flips twice
-        contestants=tuple(
-            _sash(name, "max", name, lambda values, ranges, name=name: time_steps("max", name, values, ranges[0]))  # type: ignore[misc]
-            for name in ("daba", "two_stacks")
-        ),
+        contestants=(by_steps("max", "daba"), by_steps("max", "two_stacks")),
         tolerance=EXACT,
         targets=(Target(contestant="daba", against="two_stacks", at_least=1000),),
         measure=WORST_STEP,
@@ -171,7 +159,7 @@ def algorithms() -> Iterator[Case]:
 
 def many_ranges() -> Iterator[Case]:
     """Yield several ranges in one pass: each row answers all of them."""
-    separate = _sash(
+    separate = sash_contestant(
         "64 × two_stacks",
         "max",
         "two_stacks",

@@ -14,6 +14,8 @@ from benchmarks.references import Reference, TwoPasses, sample
 from benchmarks.results import Reading, reading
 
 REPEATS = 5
+BRIEF = 0.3
+"""Seconds."""
 RUNS_OF_STEPS = 7
 """The same steps are run again and again: what the operating system adds to a step in one run, another doesn't have."""
 
@@ -47,6 +49,7 @@ class _Field:
         self.reference = Reference(self.values)
         self.compiled = {one.name: self._compile(one) for one in case.contestants if one.role == "sash"}
         self.calls = {one.name: self._prepare(one) for one in case.contestants}
+        self.seconds: dict[str, float] = {}
 
     def counted(self, contestant: Contestant) -> int:
         """Return how many rows a contestant answers."""
@@ -69,7 +72,9 @@ class _Field:
 
     def check(self, contestant: Contestant) -> None:
         """Compare the answers with those recomputed from raw rows; this warms the contestant up too."""
+        start = time.perf_counter()
         given: Any = self.calls[contestant.name]()
+        self.seconds[contestant.name] = time.perf_counter() - start
         answers = given if self.case.measure == TIME else given[0]
         self.reference.check(self.case, contestant, answers, contestant.lead + self.counted(contestant))
 
@@ -83,9 +88,10 @@ class _Field:
         return self.reference.error(contestant.answers, answers, length, sample(rows, length, first))
 
     def times(self, repeats: int) -> dict[str, list[float]]:
-        """Return nanoseconds a row: the first contestant runs again before each other, since the machine's speed drifts."""
-        first, *others = self.case.contestants
-        order = [one for other in others for one in (first, other)] or [first]
+        """Return nanoseconds a row: the first contestant, if brief, again before each other: the machine's speed drifts."""
+        order = list(self.case.contestants)
+        if self.seconds[order[0].name] < BRIEF:
+            order = [one for other in order[1:] for one in (order[0], other)] or order
         times: dict[str, list[float]] = {one.name: [] for one in self.case.contestants}
         gc.collect()
         gc.disable()

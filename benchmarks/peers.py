@@ -17,8 +17,7 @@ from benchmarks.references import QUANTILE
 
 Prepare = Callable[[str, Values, int], Call]
 
-SLOW = 1_200_000
-"""The rows of a peer that would take most of the run: more than the longest range, so that its window slides too."""
+FEWER_ROWS = 300_000
 NAMES = {"stddev": "std"}
 SQL = {"mean": "avg(x)", "stddev": "stddev_samp(x)", "quantile": f"quantile_cont(x, {QUANTILE})"}
 NUMBAGG = ("sum", "mean", "stddev")
@@ -79,15 +78,21 @@ LACKS = {
 }
 
 
-def is_slow(peer: str, aggregate: str) -> bool:
-    """Tell whether a peer gets fewer rows: measured, 0.1 to 5 µs a row."""
-    return peer == "DuckDB" or (peer == "pandas" and aggregate in ("median", "quantile"))
+def rows_for(peer: str, aggregate: str, length: int) -> int | None:
+    """Return how many rows a peer gets that would take most of the run, at 0.1 to 5 µs a row: its window slides too.
+
+    >>> rows_for("DuckDB", "max", 16), rows_for("DuckDB", "max", 1 << 20), rows_for("pandas", "max", 16)
+    (300000, 1179648, None)
+    """
+    if peer == "DuckDB" or (peer == "pandas" and aggregate in ("median", "quantile")):
+        return max(FEWER_ROWS, length + length // 8)
+    return None
 
 
-def peers_of(aggregate: str) -> tuple[Contestant, ...]:
+def peers_of(aggregate: str, length: int) -> tuple[Contestant, ...]:
     """Return every peer that has the aggregate built in.
 
-    >>> [peer.name for peer in peers_of("max")]
+    >>> [peer.name for peer in peers_of("max", 16)]
     ['pandas', 'Polars', 'DuckDB', 'bottleneck']
     """
     return tuple(
@@ -96,7 +101,7 @@ def peers_of(aggregate: str) -> tuple[Contestant, ...]:
             prepare=_prepared(prepare, aggregate),
             answers=aggregate,
             package=package,
-            rows=SLOW if is_slow(name, aggregate) else None,
+            rows=rows_for(name, aggregate, length),
         )
         for name, (package, prepare) in PEERS.items()
         if name not in LACKS or not LACKS[name](aggregate)

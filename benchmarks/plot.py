@@ -116,8 +116,11 @@ def draw(readings: Sequence[Reading], path: Path) -> None:
         f"Time per row against the range of the window, {facts.rows / 1e6:g} M rows of float64: lower is better",
         x=0.012, ha="left", fontsize=13.5, color=INK,
     )  # fmt: skip
+    drawn = [one for one in readings if one.aggregate in PANELS and one.role == "peer" and one.measure == TIME]
+    slow = sorted({f"{one.contestant}'s {one.aggregate}" for one in drawn if one.rows < facts.rows})
     figure.supxlabel(
-        f"rows in the window   ·   {facts.machine}, {facts.cores} cores   ·   {facts.date}, commit {facts.commit}",
+        f"rows in the window   ·   {facts.machine}, {facts.cores} cores   ·   {facts.date}, commit {facts.commit}"
+        + (f"\non fewer rows: {', '.join(slow)}" if slow else ""),
         fontsize=9.5, color="#57606a",
     )  # fmt: skip
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -123,7 +123,9 @@ def label(one: Verdict) -> str:
 
 
 def say_target(one: Verdict) -> str:
-    """Write a target with its unit."""
+    """Write a target with its unit, that of an error as the error it may have."""
+    if one.own.measure == ERROR and one.target.against:
+        return f"≤ {one.target.against}"
     is_time = one.target.at_most is not None and one.own.measure != ERROR
     return f"{one.target} ns" if is_time else str(one.target)
 
