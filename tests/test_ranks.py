@@ -1,8 +1,12 @@
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import tracemalloc
 from functools import cache
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -279,6 +283,28 @@ def test_bounds_that_move_back_or_out_are_refused() -> None:
         kernel.slide_between((np.ones(4),), np.array([1, 0]), np.array([2, 2]))
     with pytest.raises(ValueError, match="reach from 0 to 5, but there are 4 rows"):
         kernel.slide_between((np.ones(4),), np.array([0]), np.array([5]))
+
+
+START = """
+import numpy as np
+from sash import agg
+from sash.kernels.ranks import RankKernel
+from sash.kernels.sort import STEPS, compile_plain
+kernel = RankKernel(agg.quantile(q={q}), ("int32",))
+print(kernel.slide_rows((np.arange(5, dtype="int32"),), 2)[0].tolist(), end=" ")
+print(*(sum(run.stats.cache_hits.values()) for run in (kernel.run, compile_plain(*STEPS).write_keys)))
+"""
+
+
+def test_a_second_process_takes_the_machine_code_from_the_disk(tmp_path: Path) -> None:
+    def start(q: float) -> str:
+        environment = {**os.environ, "SASH_CACHE_DIR": str(tmp_path)}
+        command = [sys.executable, "-c", START.format(q=q)]
+        return subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stdout.strip()
+
+    assert start(0.5) == "[0.0, 0.5, 1.5, 2.5, 3.5] 0 0"
+    assert start(0.5) == "[0.0, 0.5, 1.5, 2.5, 3.5] 1 1"
+    assert start(0.25) == "[0.0, 0.25, 1.25, 2.25, 3.25] 0 1"
 
 
 # -- what it costs ---------------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ time. 1975, but 64-ary; Suomela's linked lists need blocks as long as the window
 
 Order: first in, first out. Laws: ranked. It knows every value before the first insert, so it is no online algorithm and
 not in `ALGORITHMS`: `kernels/ranks.py` cuts columns into stretches for it. insert and evict O(1), query O(1) amortised
-for ranks that move by at most one with each row, as quantiles do; all times log_64 s where the window is sparse in the
+for ranks that move by at most one with each row, as quantiles do; all times log_64 s where the window is sparse in its
 stretch of s rows. Space: the stretch.
 
     Values 5 3 8 3 9 7, of which the first has left and the last is not there yet; words of 4 bits instead of 64:
