@@ -17,12 +17,12 @@ from typing import Any, TypeAlias
 
 from sash.aggregates.base import Aggregate
 from sash.aggregates.binding import over
-from sash.aggregates.moments import merge_spread, no_distance
+from sash.aggregates.moments import Mean, distance, merge_spread, moved, no_distance
 from sash.aggregates.sum_like import as_float
 
-Joint: TypeAlias = tuple[int, float, float, float]
+Joint: TypeAlias = tuple[float, Mean, Mean, float]
 """n, x̄, ȳ, Σ(x - x̄)(y - ȳ)."""
-Linear: TypeAlias = tuple[int, float, float, float, float, float]
+Linear: TypeAlias = tuple[float, Mean, Mean, float, float, float]
 """A Joint, then Σ(x - x̄)² and Σ(y - ȳ)²."""
 
 
@@ -67,19 +67,19 @@ def correlation(x: str | None = None, y: str | None = None) -> Aggregate[Linear]
 def lift_joint(x_value: Any, y_value: Any) -> Joint:
     """Return the joint moments of one row."""
     x, y = as_float(x_value), as_float(y_value)
-    return 1, x, y, no_distance(x) + no_distance(y)
+    return 1.0, (x, 0.0), (y, 0.0), no_distance(x) + no_distance(y)
 
 
 def merge_joint(older: Joint, newer: Joint) -> Joint:
     """Merge the mixed second moment (Pébay)."""
     n = older[0] + newer[0]
     share = newer[0] / n
-    x_distance, y_distance = newer[1] - older[1], newer[2] - older[2]
+    x_apart, y_apart = distance(older[1], newer[1]), distance(older[2], newer[2])
     return (
         n,
-        older[1] + x_distance * share,
-        older[2] + y_distance * share,
-        older[3] + newer[3] + x_distance * y_distance * older[0] * share,
+        moved(older[1], x_apart * share),
+        moved(older[2], y_apart * share),
+        older[3] + newer[3] + x_apart * y_apart * (older[0] * share),
     )
 
 
@@ -91,7 +91,7 @@ def lower_joint(moments: Joint) -> float:
 def lift_linear(x_value: Any, y_value: Any) -> Linear:
     """Return the joint moments of one row, and both second moments."""
     x, y = as_float(x_value), as_float(y_value)
-    return 1, x, y, no_distance(x) + no_distance(y), no_distance(x), no_distance(y)
+    return 1.0, (x, 0.0), (y, 0.0), no_distance(x) + no_distance(y), no_distance(x), no_distance(y)
 
 
 def merge_linear(older: Linear, newer: Linear) -> Linear:

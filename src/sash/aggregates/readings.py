@@ -37,6 +37,17 @@ def third_field(partial: Any) -> Any:
     return partial[2]
 
 
+def whole_count(partial: Any) -> int:
+    """Return the count in the partial of moments."""
+    return int(partial[0])
+
+
+def whole_mean(partial: Any) -> float:
+    """Return the mean in the partial of moments."""
+    mean: float = partial[1][0] + partial[1][1]
+    return mean
+
+
 def integer_total(partial: integers.CountedTotal) -> int:
     """Return the sum in the partial of a mean of integers."""
     return integers.join((partial[0], partial[1]))
@@ -57,13 +68,13 @@ READINGS: dict[Kind, dict[Kind, Lower | None]] = {
         ANY_MEAN: second_field,
         MEAN: second_field,
         INTEGER_MEAN: third_field,
-        SPREAD: first_field,
-        SKEW: first_field,
-        TAILS: first_field,
+        SPREAD: whole_count,
+        SKEW: whole_count,
+        TAILS: whole_count,
     },
     SUM: {MEAN: first_field},
     INTEGER_SUM: {INTEGER_MEAN: integer_total},
-    MEAN: {SPREAD: second_field, SKEW: second_field, TAILS: second_field},
+    MEAN: {SPREAD: whole_mean, SKEW: whole_mean, TAILS: whole_mean},
     SPREAD: {SKEW: None, TAILS: None},
     SKEW: {TAILS: None},
 }
@@ -75,7 +86,7 @@ def reading(aggregate: Aggregate[Any], other: Aggregate[Any]) -> Lower | None:
 
     >>> from sash import agg
     >>> read = reading(agg.count("load"), agg.stddev("load"))
-    >>> read is not None and read((5, 2.0, 0.4))
+    >>> read is not None and read((5.0, (2.0, 0.1), 0.4))
     5
     """
     found = READINGS.get((aggregate.lift, aggregate.combine), {})

@@ -68,9 +68,11 @@ class Aggregator:
         if self.ranges and issubclass(self.algorithm, FiBA):
             message = "fiba answers times, not numbers of rows: leave ranges out and ask with query(start=…, end=…)."
             raise ValueError(message)
-        self._form: Interpreted | Compiled = Interpreted(aggregate, self.algorithm, self.ranges)
+        self._limit = max(self.ranges, default=0)
+        self._form: Interpreted | Compiled = Interpreted(aggregate, self.algorithm, self.ranges, self._limit)
         self._pending: list[Column] = []
         """The newest rows of a column that was slid over, until something asks for the window that they make."""
+        self._pending_ranges: tuple[int, ...] = ()
         self._reason = "no column was given yet: rows one by one are interpreted"
 
     def insert(self, *values: Any, time: Any = None) -> None:
@@ -142,8 +144,8 @@ class Aggregator:
         self._check_lengths(lengths)
         columns = self._numbers_of(given)
         answers = None
-        if columns and len(lengths) == 1 and len(self) == 0 and self.ranges in ((), lengths):
-            answers = self._slide_once(columns, lengths[0])
+        if columns and len(self) == 0 and self.ranges in ((), lengths):
+            answers = self._slide_once(columns, lengths)
         if answers is None:
             answers = self._slide_on(given, columns, lengths)
         return dict(zip(lengths, answers, strict=True)) if several else answers[0]
@@ -191,7 +193,8 @@ class Aggregator:
         if isinstance(form, Interpreted):
             message = f"Only a compiled window can be frozen, and this one is interpreted: {self._reason}."
             raise TypeError(message)
-        return form.freeze()
+        made_with = {"aggregate": self.aggregate.name, "algorithm": self._asked_for, "limits": list(self.ranges)}
+        return form.freeze(made_with)
 
     @classmethod
     def thaw(cls, aggregate: Aggregate[Any], data: bytes) -> Aggregator:
@@ -200,8 +203,8 @@ class Aggregator:
         if described["aggregate"] != aggregate.name:
             message = f"This window is one of {described['aggregate']}, not of {aggregate.name}: thaw it as such."
             raise ValueError(message)
-        window = cls(aggregate, described["asked_for"], described["ranges"])
-        form = window._new_form(machine().columns_from_text(described["types"]), window.ranges)
+        window = cls(aggregate, described["algorithm"], described["limits"])
+        form = window._new_form(machine().columns_from_text(described["types"]), tuple(described["ranges"]))
         assert not isinstance(form, Interpreted)
         form.thaw(data, described)
         window._form, window._reason = form, ""
@@ -213,7 +216,7 @@ class Aggregator:
         >>> import sash
         >>> from sash import agg
         >>> print(sash.Aggregator(agg.concat("word")).explain())
-        concat(word) by two_stacks, interpreted: no column was given yet: rows one by one are interpreted
+        concat(word) by subtract_on_evict, interpreted: no column was given yet: rows one by one are interpreted
         """
         how = f"interpreted: {self._reason}" if self._reason else "compiled"
         return f"{self._label} by {self._name}, {how}"
@@ -275,7 +278,7 @@ class Aggregator:
         """Return the window in the form that it has, made of the rows that wait for it if there are any."""
         if self._pending:
             columns, self._pending = self._pending, []
-            form = self._form_for(columns, self.ranges)
+            form = self._form_for(columns, self.ranges or self._pending_ranges)
             assert not isinstance(form, Interpreted)
             form.insert_many(columns)
         return self._form
@@ -301,29 +304,35 @@ class Aggregator:
             self.algorithm = self._find(self._kind_of(columns), ranges)
             types = tuple(column.type for column in columns)
             try:
-                form: Compiled = machine().Compiled(self.aggregate, self.algorithm, ranges, types, self._asked_for)
+                form: Compiled = machine().Compiled(self.aggregate, self.algorithm, ranges, types, self._limit)
             except machine().CannotCompileError as error:
                 self._reason = str(error)
             else:
                 self._reason = ""
                 return form
         self.algorithm = self._find(self.aggregate, ranges)
-        return Interpreted(self.aggregate, self.algorithm, ranges)
+        return Interpreted(self.aggregate, self.algorithm, ranges, self._limit)
 
     # -- sliding ---------------------------------------------------------------------------------------------------
 
-    def _slide_once(self, columns: list[Column], length: int) -> list[Any] | None:
+    def _slide_once(self, columns: list[Column], lengths: tuple[int, ...]) -> list[Any] | None:
         """Slide over a column that is there as a whole: the fastest, since the window needs not be kept on the way."""
-        algorithm = self._find(self._kind_of(columns), (length,))
+        algorithm = self._find(self._kind_of(columns), lengths)
         try:
-            result = machine().slide_once(self.aggregate, algorithm, columns, length)
+            if len(lengths) == 1:
+                results = [machine().slide_once(self.aggregate, algorithm, columns, lengths[0])]
+            elif any(len(column.bits) for column in columns):
+                return None
+            else:
+                results = machine().slide_ranges_once(self.aggregate, algorithm, columns, lengths)
         except machine().CannotCompileError as error:
             self._reason = str(error)
             return None
         self.algorithm, self._reason = algorithm, ""
         if len(columns[0]):
-            self._pending = [column.tail(length) for column in columns]
-        return [result]
+            self._pending = [column.tail(max(lengths)) for column in columns]
+            self._pending_ranges = lengths if len(lengths) > 1 else ()
+        return results
 
     def _slide_on(self, given: tuple[Any, ...], columns: list[Column], lengths: tuple[int, ...]) -> list[Any]:
         """Slide on from what the window holds."""
@@ -332,7 +341,7 @@ class Aggregator:
             return form.slide(columns, lengths)
         self._refuse_without_times()
         results: list[list[Any]] = [[] for _ in lengths]
-        widest = max(self.ranges or lengths)
+        widest = self._limit or max(lengths)
         for row in machine().rows_of(given, self.aggregate.inputs):
             while len(form) >= widest:
                 form.evict()

@@ -39,14 +39,14 @@ class Compiled:
         algorithm: type[Algorithm[Any]],
         ranges: tuple[int, ...],
         types: tuple[pa.DataType, ...],
-        asked_for: str,
+        limit: int = 0,
     ) -> None:
         """Compile; `ranges` are the lengths that will be asked for, where they are known, and `types` the columns'."""
         self.aggregate = aggregate
         self.algorithm = algorithm
         self.ranges = ranges
         self.types = types
-        self.asked_for = asked_for
+        self.limit = limit
         self._nothing = [empty_column(kind) for kind in types]
         self.kernel = Kernel(algorithm, aggregate, _names(aggregate, self._nothing), loops.advance)
         self.capacity = max(ranges, default=8)
@@ -56,15 +56,17 @@ class Compiled:
         """Add the newest row."""
         self.insert_many([self._as_column(value, kind) for value, kind in zip(values, self.types, strict=True)])
 
-    def insert_many(self, columns: list[Column], limit: int = 0) -> None:
-        """Add rows, letting go of the oldest where there would be more than the limit."""
-        self._advance(columns, limit or max(self.ranges, default=NO_LIMIT))
+    def insert_many(self, columns: list[Column]) -> None:
+        """Add rows, letting go of the oldest where there would be more than the limit, if there is one."""
+        self._advance(columns, self.limit or NO_LIMIT)
 
     def slide(self, columns: list[Column], lengths: tuple[int, ...]) -> list[pa.Array]:
         """Add rows and return what each length answers after each of them."""
-        answer = self._advance(columns, max(self.ranges or lengths), lengths)
+        answer = self._advance(columns, self.limit or max(lengths), lengths)
         order = sorted(lengths, reverse=True)
-        results = {length: self._to_arrow(answer, number, columns) for number, length in enumerate(order)}
+        results = {
+            length: result_of_range(answer, number, self.aggregate, columns) for number, length in enumerate(order)
+        }
         return [results[length] for length in lengths]
 
     def evict(self) -> None:
@@ -74,28 +76,22 @@ class Compiled:
     def query(self, last: int | None = None) -> Any:
         """Return the result for the whole window or its `last` rows."""
         answer = self._advance(self._nothing, NO_LIMIT, (last or max(len(self), 1),), answer_now=True)
-        result = self._to_arrow(answer, 0, self._nothing)[0].as_py()
+        result = result_of_range(answer, 0, self.aggregate, self._nothing)[0].as_py()
         return self.aggregate.empty if result is None else result
 
     def __len__(self) -> int:
         """Return how many rows are in the window, nulls included."""
         return int(self.state.span[1] - self.state.span[0])
 
-    def freeze(self) -> bytes:
+    def freeze(self, described: dict[str, Any]) -> bytes:
         """Return the window as bytes that `thaw` makes the same window of."""
-        described = {
-            "aggregate": self.aggregate.name,
-            "asked_for": self.asked_for,
-            "types": types_to_text(self.types),
-            "ranges": list(self.ranges),
-            "capacity": self.capacity,
-        }
-        return freeze_state(self.state, described)
+        types, ranges = types_to_text(self.types), list(self.ranges)
+        return freeze_state(self.state, {**described, "types": types, "ranges": ranges, "capacity": self.capacity})
 
     def thaw(self, data: bytes, described: dict[str, Any]) -> None:
         """Take over a window that was frozen."""
-        self.state = thaw_state(data, self.kernel.new_state(tuple(described["ranges"]) or (described["capacity"],)))
         self.capacity = described["capacity"]
+        self.state = thaw_state(data, self.state)
 
     def _advance(
         self, columns: list[Column], limit: int, lengths: tuple[int, ...] = (), *, answer_now: bool = False
@@ -119,10 +115,6 @@ class Compiled:
         if rows > self.capacity:
             self.capacity = max(rows, 2 * self.capacity)
             self.state = self.kernel.grow(self.state, self.capacity)
-
-    def _to_arrow(self, answer: Answer, number: int, columns: list[Column]) -> pa.Array:
-        bits = None if answer.bits is None else answer.bits[number]
-        return results_to_arrow(Answer(answer.values[number], bits), self.aggregate, columns)
 
     def _as_column(self, value: Any, kind: pa.DataType) -> Column:
         try:
@@ -159,6 +151,21 @@ def slide_once(
     kernel = _kernel_for(aggregate, algorithm, columns, loops.slide_rows, nullable=len(bits) > 0, length=length)
     [answer] = kernel.slide_rows(tuple(column.values for column in columns), length, bits)
     return results_to_arrow(answer, aggregate, columns)
+
+
+def slide_ranges_once(
+    aggregate: Aggregate[Any], algorithm: type[Algorithm[Any]], columns: list[Column], lengths: tuple[int, ...]
+) -> list[pa.Array]:
+    """Return each row's results over several ranges, from a window that begins empty and is not kept; no nulls."""
+    kernel = Kernel(algorithm, aggregate, _names(aggregate, columns), loops.slide_ranges)
+    [answer] = kernel.slide_ranges(tuple(column.values for column in columns), lengths)
+    return [result_of_range(answer, len(lengths) - 1 - number, aggregate, columns) for number in range(len(lengths))]
+
+
+def result_of_range(answer: Answer, number: int, aggregate: Aggregate[Any], columns: list[Column]) -> pa.Array:
+    """Return the line of one range as Arrow."""
+    bits = None if answer.bits is None else answer.bits[number]
+    return results_to_arrow(Answer(answer.values[number], bits), aggregate, columns)
 
 
 def slide_between(
@@ -236,4 +243,5 @@ __all__ = [
     "rows_of",
     "slide_between",
     "slide_once",
+    "slide_ranges_once",
 ]

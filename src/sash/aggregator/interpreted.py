@@ -14,13 +14,15 @@ from sash.algorithms.fiba import FiBA
 class Interpreted:
     """Keeps track of rows and of which of them have a value, since most algorithms never see a null."""
 
-    def __init__(self, aggregate: Aggregate[Any], algorithm: type[Algorithm[Any]], ranges: tuple[int, ...]) -> None:
+    def __init__(
+        self, aggregate: Aggregate[Any], algorithm: type[Algorithm[Any]], ranges: tuple[int, ...], limit: int = 0
+    ) -> None:
         self.aggregate = aggregate
         self.algorithm = algorithm
         self._sees_nulls = algorithm.takes_nulls
         self._used = counting_values(aggregate) if self._sees_nulls else aggregate
         self._window = algorithm(self._used, ranges)
-        self._limit = max(ranges, default=0)
+        self._limit = limit
         self._failure: Exception | None = None
         self._begin = 0
         self._end = 0
@@ -29,7 +31,7 @@ class Interpreted:
         """By row: how many partials the algorithm was given before it."""
 
     def insert(self, values: tuple[Any, ...], time: Any = None) -> None:
-        """Add the newest row, or the row of a time; where the window is as long as its widest range, the oldest goes."""
+        """Add the newest row, or the row of a time; where the window is as long as its limit, if it has one, the oldest goes."""
         skipped = not self._sees_nulls and any(value is None for value in values)
         partial = None if skipped else self._used.lift(*map(_without_limits, values))  # may raise: nothing changed yet
         if isinstance(self._window, FiBA):

@@ -41,6 +41,11 @@ def _user() -> int:
     return os.getuid() if hasattr(os, "getuid") else 0  # on Windows st_uid is 0
 
 
+def loaded_module(name: str) -> ModuleType | None:
+    """Return a module that this process has, if it does."""
+    return sys.modules.get(PREFIX + name)
+
+
 def find_module(name: str) -> str | None:
     """Return the text of a module that was written before, if there is one."""
     folder = cache_folder()
@@ -55,8 +60,6 @@ def find_module(name: str) -> str | None:
 def load_module(name: str, text: str, names: dict[str, Any]) -> ModuleType:
     """Write the module if it isn't there, and import it with the given names already defined in it."""
     module_name = PREFIX + name
-    if module_name in sys.modules:
-        return sys.modules[module_name]
     folder = cache_folder()
     if folder is None:
         module = ModuleType(module_name)

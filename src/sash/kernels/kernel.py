@@ -7,7 +7,8 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import FunctionType
+from functools import cache
+from types import FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from sash.algorithms.base import Algorithm
 from sash.algorithms.occurrence_table import mix
 from sash.algorithms.words import count_ones, highest_one, lowest_one, select_one
 from sash.kernels import loops
-from sash.kernels.cache import find_module, load_module
+from sash.kernels.cache import find_module, load_module, loaded_module
 from sash.kernels.functions import CannotCompileError, compile_function, fingerprint
 from sash.kernels.fuse import Fused
 from sash.kernels.infer import infer_types
@@ -66,7 +67,7 @@ def read_own_source() -> str:
     return "".join(path.read_text(encoding="utf-8") for path in sorted(Path(__file__).parent.glob("*.py")))
 
 
-OWN_SOURCE = read_own_source()
+OWN_SOURCE = fingerprint(read_own_source())
 
 
 class Kernel:
@@ -104,28 +105,37 @@ class Kernel:
         source = read_algorithm(algorithm)
         # A position of the stream is a row of the input only if every row is inserted, from the first one on.
         given = frozenset() if self.nullable else source.given
-        functions = self.parts.functions
         try:
             options = f"{self.nullable} {[(output.part, output.at_least) for output in self.parts.outputs]}"
-            name = fingerprint(OWN_SOURCE, source.text, CALLED, read_text(loop), options, inputs, *functions.items())
+            name = fingerprint(
+                OWN_SOURCE, source.text, CALLED, read_text(loop), options, inputs, *self.parts.functions.items()
+            )
         except CannotCompileError as error:
             message = f"{self.label} is not compiled: {error}"
             raise CannotCompileError(message) from error
-        compiled = {name: compile_function(function) for name, function in functions.items()}
-        text = find_module(name)
-        if text is None:
-            types = infer_types(self.parts, compiled)
-            text = write_kernel(self._fused(source, whole_shape(types.shapes), given), self.parts, types, loop)
-        raw = {f"raw_{name}": function for name, function in compiled.items()}
-        raw |= {"is_above": compile_function(is_above), "mix": compile_function(mix), **compile_words()}
-        module = load_module(name, text, raw)
+        module = loaded_module(name)
+        is_new = module is None
+        if module is None:
+            module = self._make_module(name, source, given)
         described = json.loads(module.LAYOUT)
         self.fused = self._fused(source, shape_from(described["partial"]), given)
         self.results = [np.dtype(result) for result in described["results"]]
         self.progress = np.zeros(1, np.int64)
         """The row that the loop answers, for errors."""
         self.run = vars(module)[loop.__name__]
-        self._compile_now()
+        if is_new:
+            self._compile_now()
+
+    def _make_module(self, name: str, source: AlgorithmSource, given: frozenset[str]) -> ModuleType:
+        """Return the module that holds the fused loop, from the disk or written now."""
+        compiled = {name: compile_function(function) for name, function in self.parts.functions.items()}
+        text = find_module(name)
+        if text is None:
+            types = infer_types(self.parts, compiled)
+            text = write_kernel(self._fused(source, whole_shape(types.shapes), given), self.parts, types, self.loop)
+        raw = {f"raw_{name}": function for name, function in compiled.items()}
+        raw |= {"is_above": compile_function(is_above), "mix": compile_function(mix), **compile_words()}
+        return load_module(name, text, raw)
 
     @property
     def layout(self) -> Layout:
@@ -151,13 +161,15 @@ class Kernel:
             self.slide_rows(columns, 1)
         elif self.loop is loops.slide_between:
             self.slide_between(columns, nothing, nothing)
+        elif self.loop is loops.slide_ranges:
+            self.slide_ranges(columns, (1,))
         else:
             self.advance(self.new_state((1,)), columns, NO_BITS, limit=1)
 
     def slide_rows(self, columns: Columns, length: int, validity: Bits = NO_BITS) -> list[Answer]:
         """Return each row's aggregates over the newest `length` rows."""
         rows = self._check_columns(columns)
-        answers = self._new_answers((rows,), length)
+        answers = self._new_answers((rows,), (length,))
         steps, starts = cut_into_lanes(rows, length, self.lanes)
         lanes = tuple(column[start:] for start in starts for column in columns[: len(self.inputs)])
         results = [answer.values[start:] for start in starts for answer in answers]
@@ -182,6 +194,15 @@ class Kernel:
         state = self.new_state((max(1, longest),))
         results = [answer.values for answer in answers]
         self._run((len(begins), begins, ends, self.at_least), columns, validity, results, self._bits(answers), state)
+        return answers
+
+    def slide_ranges(self, columns: Columns, ranges: tuple[int, ...]) -> list[Answer]:
+        """Return each row's aggregates over several ranges, given in ascending order: a line for each, the widest first."""
+        rows = self._check_columns(columns)
+        lengths = np.array(ranges[::-1], np.int64)
+        answers = self._new_answers((len(ranges), rows), ranges)
+        results = [answer.values for answer in answers]
+        self._run((rows, len(ranges), lengths, self.at_least), columns, NO_BITS, results, [], self.new_state(ranges))
         return answers
 
     def advance(
@@ -243,7 +264,7 @@ class Kernel:
         larger.before[: len(before)] = before - before[0]
         return larger
 
-    def _new_answers(self, shape: tuple[int, ...], length: int = 0) -> list[Answer]:
+    def _new_answers(self, shape: tuple[int, ...], ranges: tuple[int, ...] = ()) -> list[Answer]:
         """Allocate the results: where a window may hold too few values, with what stands for that in their place."""
         answers = []
         for result, one in zip(self.results, self.aggregates, strict=False):
@@ -252,11 +273,16 @@ class Kernel:
                 unmarked = 0 if one.empty is None else 255
                 bits = np.full((*shape[:-1], (shape[-1] + 7) // 8), unmarked, np.uint8)
                 answers.append(Answer(values, bits))
+            elif one.at_least <= 1:
+                answers.append(Answer(empty_array(shape, result), None))
             else:
-                values = np.empty(shape, result)
-                missing = min(shape[0], one.at_least - 1 if one.at_least <= length else shape[0])
-                values[: max(0, missing)] = 0
-                answers.append(Answer(values, first_missing(shape[0], missing) if missing > 0 else None))
+                rows = shape[-1]
+                missing = [min(rows, one.at_least - 1 if one.at_least <= length else rows) for length in ranges[::-1]]
+                values = empty_array(shape, result)
+                for line, few in zip(values.reshape(len(ranges), rows), missing, strict=True):
+                    line[:few] = 0
+                bits = np.array([first_missing(rows, few) for few in missing])
+                answers.append(Answer(values, bits.reshape(*shape[:-1], -1)))
         return answers
 
     def _check_columns(self, columns: Columns) -> int:
@@ -300,6 +326,13 @@ def check_bounds(begins: Positions, ends: Positions, rows: int) -> int:
     return int((ends - begins).max(initial=0))
 
 
+def empty_array(shape: tuple[int, ...], kind: np.dtype[Any]) -> npt.NDArray[Any]:
+    """Return an array; lines of a power of two in bytes would all fall on the same places of a cache, so none are."""
+    *lines, rows = shape
+    padded = np.empty((*lines, rows + 8 + -rows % 8) if lines else shape, kind)
+    return padded[..., :rows]
+
+
 def first_missing(rows: int, missing: int) -> Bits:
     """Return the validity of rows of which only the first ones have no result."""
     bits = np.full((rows + 7) // 8, 255, np.uint8)
@@ -309,6 +342,7 @@ def first_missing(rows: int, missing: int) -> Bits:
     return bits
 
 
+@cache
 def read_text(loop: FunctionType) -> str:
     """Return the source of a loop, for the fingerprint."""
     return ast.unparse(read_function(loop).node)

@@ -15,6 +15,7 @@ from sash.algorithms.base import Algorithm
 Present = Callable[[int], bool]
 Lifted = Callable[[int], Any]
 Emit = Callable[[int, int, Any], None]
+EmitRange = Callable[[int, int, int, Any], None]
 
 
 def slide_rows(
@@ -68,6 +69,26 @@ def slide_between(
             emit(row, held, window.query())
 
 
+def slide_ranges(
+    window: Algorithm[Any],
+    rows: int,
+    ranges: int,
+    lengths: Sequence[int],
+    at_least: int,
+    lifted: Lifted,
+    emit: EmitRange,
+) -> None:
+    """Give each row the aggregates of several ranges, the widest first."""
+    for row in range(rows):
+        if row >= lengths[0]:
+            window.evict()
+        window.insert(lifted(row))
+        for number in range(ranges):
+            held = min(lengths[number], row + 1)
+            if held >= at_least:
+                emit(number, row, held, window.query_range(ranges - 1 - number, held))
+
+
 def advance(
     window: Algorithm[Any],
     rows: int,
@@ -82,7 +103,7 @@ def advance(
     at_least: int,
     present: Present,
     lifted: Lifted,
-    emit: Callable[[int, int, int, Any], None],
+    emit: EmitRange,
 ) -> None:
     """Go on with a window that is kept: let go of rows until `limit` are left, then add rows and answer after each.
 

@@ -76,6 +76,7 @@ class AlgorithmSource:
         return frozenset(given)
 
 
+@cache
 def read_algorithm(algorithm: Any) -> AlgorithmSource:
     """Read the class and the classes it derives from, the most derived definition winning."""
     state: dict[str, str] = {}
