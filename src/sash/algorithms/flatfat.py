@@ -231,17 +231,10 @@ class FlatFAT(FlatTree[P], SharedAlgorithm[P]):
 
     def _between(self, start: int, stop: int) -> P:
         """Combine the slots from `start` to `stop - 1`: a suffix and a prefix, of all or of neighbouring subtrees."""
-        split = self._split(start, stop)
-        return self._around(start, split, stop)
-
-    def _split(self, start: int, stop: int) -> int:
-        """Return the slot from `start + 1` to `stop` that is a multiple of the highest power of two, or the last's end."""
-        if stop <= start:  # inverted
-            return self.capacity
-        split = stop
+        split = self.capacity if stop <= start else stop  # inverted, or a multiple of ever higher powers of two
         while split & (split - 1) > start:
             split &= split - 1
-        return split
+        return self._around(start, split, stop)
 
     def _settle(self) -> None:
         """Compute the ancestors of the newest leaf that inserts have put off."""
