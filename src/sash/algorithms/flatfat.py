@@ -46,12 +46,11 @@ class FlatTree(Algorithm[P]):
 
     tree: Array[P]
     capacity: int
-    heights: Array[int]
-    """k by the top six bits of DE_BRUIJN shifted by k."""
+    heights: Array[int] = sorted(range(64), key=lambda height: (DE_BRUIJN << height >> 58) & 63)
+    """log2 of a power of two, by the top six bits of its product with DE_BRUIJN; the same for all trees."""
 
     def __init__(self, aggregate: Aggregate[P], ranges: tuple[int, ...] = ()) -> None:
         super().__init__(aggregate, ranges)
-        self.heights = sorted(range(64), key=lambda height: (DE_BRUIJN << height >> 58) & 63)
         self._allocate(1 << (max(ranges, default=8) - 1).bit_length())
 
     def _leaf(self, position: int) -> int:
