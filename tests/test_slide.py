@@ -241,7 +241,8 @@ def test_what_cannot_be_compiled_is_interpreted_and_says_why() -> None:
     words = Aggregator(agg.concat("word"))
     assert words.slide(["a", None, "b"], 2).to_pylist() == ["a", "a", "b"]
     assert (
-        words.explain() == "concat(word) by subtract_on_evict, interpreted: columns of string are not compiled: only numbers, "
+        words.explain()
+        == "concat(word) by subtract_on_evict, interpreted: columns of string are not compiled: only numbers, "
         "booleans and times are."
     )
     lists = sash.aggregate("lists", lift=lambda x: [x], combine=lambda a, b: a + b)

@@ -141,6 +141,28 @@ def test_a_tree_that_is_not_full_skips_the_empty_leaves(filled: int, concat: Con
             assert fat.suffix(place) == LETTERS[place:filled]
 
 
+@pytest.mark.parametrize("asked_after", [1, 2, 3, 5, 8, 11])
+def test_the_array_is_up_to_date_when_it_is_asked_after_any_number_of_inserts(
+    asked_after: int, concat: Concatenation
+) -> None:
+    fat: FlatFAT[str] = FlatFAT(concat.aggregate, (8,))
+    slots = [""] * 8
+    for position in range(30):
+        if position >= 8:
+            fat.evict()
+        fat.insert(LETTERS[position])
+        slots[position % 8] = LETTERS[position]
+        if position % asked_after == 0:
+            concat.count()
+            assert fat.aggregate() == "".join(slots)
+            assert concat.count() <= log2(8)
+            assert fat.aggregate() == "".join(slots)
+            assert concat.count() == 0
+            for place in range(min(position + 1, 8)):
+                assert fat.prefix(place) == "".join(slots[: place + 1])
+                assert fat.suffix(place) == "".join(slots[place:])
+
+
 # -- several ranges: FlatFAT and B-Int ---------------------------------------------------------------------------------
 
 

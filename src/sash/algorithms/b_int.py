@@ -64,7 +64,6 @@ class BInt(SharedAlgorithm[P]):
 
     def __init__(self, aggregate: Aggregate[P], ranges: tuple[int, ...] = ()) -> None:
         super().__init__(aggregate, ranges)
-        self.places = [0] * 64
         self._allocate(1 << (max(ranges, default=8) - 1).bit_length())
 
     def insert(self, partial: P) -> None:
@@ -136,6 +135,7 @@ class BInt(SharedAlgorithm[P]):
         nothing: Any = None
         self.capacity = capacity
         self.tree = [nothing] * (2 * capacity)
+        self.places = [0] * capacity.bit_length()
 
     def _resize(self, capacity: int) -> None:
         """Copy the base intervals within the window to wider levels: no combine."""

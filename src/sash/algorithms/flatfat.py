@@ -4,8 +4,10 @@ Tangwongsan, Hirzel, Schneider, Wu. General Incremental Sliding-Window Aggregati
 Shein, Chrysanthis, Labrinidis. FlatFIT. SSDBM 2017, section 2.2, for several ranges from one tree.
 
 Order: first in, first out. Laws: associative.
-insert log2 n combines; evict none; query of any range at most 2 log2 n - 1. Growing copies and combines nothing.
+insert amortised 1 combine, worst log2 n; evict none; query of any range at most 2 log2 n - 1. Growing combines nothing.
 new n - 1; update of m places m(1 + ⌈log2(n/m)⌉); prefix and suffix log2 n; aggregate none. Space: 2n.
+The paper updates all ancestors of a new leaf at once: log2 n. A query reads none that later leaves will change, so an insert
+computes those that it completes, and aggregate, prefix or suffix the others, once after any number of inserts: log2 n.
 (The papers' tables say log2 n a slide: they read the root, which is in order only while the buffer is not inverted.)
 n is the capacity, a power of two, and stays at that of the largest window so far: the Reactive Aggregator shrinks again.
 
@@ -22,7 +24,7 @@ n is the capacity, a power of two, and stays at that of the largest window so fa
 Invariants:
   1. end - begin ≤ capacity, a power of two
   2. T(v) = T(left(v)) ⊕ T(right(v)), the paper's (4.1), for every node v whose leaves are all in the window;
-     a query reads no others
+     a query reads no others, and until `_settle` the ancestors of the newest leaf that are not complete are out of date
   3. a node with nothing ever written below it is read by nobody: x ⊕ ⊥ = x while the first lap fills the leaves
 """
 
@@ -34,9 +36,7 @@ from typing import Any
 
 from sash.aggregates.base import Aggregate, P
 from sash.algorithms.base import About, Algorithm, Array, SharedAlgorithm, alike
-
-DE_BRUIJN = 0x022F_DD63_CC95_386D
-"""Its 64 windows of six bits differ, so that multiplied by 2^k its top six bits tell k (Leiserson, Prokop, Randall 1998)."""
+from sash.algorithms.words import lowest_one
 
 
 class FlatTree(Algorithm[P]):
@@ -44,12 +44,9 @@ class FlatTree(Algorithm[P]):
 
     tree: Array[P]
     capacity: int
-    heights: Array[int]
-    """k by the top six bits of DE_BRUIJN shifted by k."""
 
     def __init__(self, aggregate: Aggregate[P], ranges: tuple[int, ...] = ()) -> None:
         super().__init__(aggregate, ranges)
-        self.heights = sorted(range(64), key=lambda height: (DE_BRUIJN << height >> 58) & 63)
         self._allocate(1 << (max(ranges, default=8) - 1).bit_length())
 
     def make_room(self, rows: int) -> None:
@@ -92,7 +89,7 @@ class FlatTree(Algorithm[P]):
 
         A division by what the compiler doesn't know to be a power of two took half of the time of a query.
         """
-        return (self.capacity + start) >> self.heights[(leaves * DE_BRUIJN >> 58) & 63]
+        return (self.capacity + start) >> lowest_one(leaves)
 
     def _prefix(self, start: int, stop: int) -> P:
         """Combine the slots from `start`, a multiple of a power of two ≥ stop - start, to `stop - 1` (algorithm 3).
@@ -145,7 +142,7 @@ class FlatTree(Algorithm[P]):
 
 
 class FlatFAT(FlatTree[P], SharedAlgorithm[P]):
-    """A tree over the slots of a circular buffer, brought up to date with every insert.
+    """A tree over the slots of a circular buffer, brought up to date with every insert as far as a query reads it.
 
     >>> from sash import agg
     >>> window = FlatFAT(agg.concat())
@@ -161,12 +158,18 @@ class FlatFAT(FlatTree[P], SharedAlgorithm[P]):
         title="FlatFAT",
         order="FIFO",
         ranges="many",
-        amortised="3 log2 n",
+        amortised="2 log2 n",
         worst="3 log2 n",
-        amortised_many="(1 + 2q) log2 n",
+        amortised_many="1 + 2q log2 n",
         space="2n",
         paper="FlatFAT (PVLDB 2015)",
     )
+    settled: int
+    """The `end` at which all ancestors of the newest leaf were last up to date."""
+
+    def __init__(self, aggregate: Aggregate[P], ranges: tuple[int, ...] = ()) -> None:
+        super().__init__(aggregate, ranges)
+        self.settled = 0
 
     @classmethod
     def new(cls, aggregate: Aggregate[P], values: Sequence[P]) -> FlatFAT[P]:
@@ -178,6 +181,7 @@ class FlatFAT(FlatTree[P], SharedAlgorithm[P]):
         """
         made = cls(aggregate, (len(values),))
         made.end = len(values)
+        made.settled = made.end
         made.update(range(len(values)), values)
         return made
 
@@ -195,39 +199,29 @@ class FlatFAT(FlatTree[P], SharedAlgorithm[P]):
 
     def aggregate(self) -> P:
         """Return a[0] ⊕ … ⊕ a[n - 1]: no combine."""
+        self._settle()
         return self.tree[1]
 
     def prefix(self, place: int) -> P:
         """Return a[0] ⊕ … ⊕ a[place]: at most log2 n combines (algorithm 3)."""
+        self._settle()
         return self._prefix(0, min(place + 1, self.end))
 
     def suffix(self, place: int) -> P:
         """Return a[place] ⊕ … ⊕ a[n - 1]: at most log2 n combines."""
+        self._settle()
         return self._between(place, min(self.capacity, self.end))
 
     def insert(self, partial: P) -> None:
-        """Write the leaf and compute its ancestors: at most log2 n combines (algorithm 2 for m = 1)."""
+        """Write the leaf and compute the ancestors that it completes: 1 combine, amortised (algorithm 2 for m = 1)."""
         if self.end - self.begin == self.capacity:
             self._resize(2 * self.capacity)
         node = self._leaf(self.end)
         self.tree[node] = partial
-        if self.end < self.capacity:
-            self._fill_first_lap(node)
-        else:
-            while node > 1:
-                self.tree[node >> 1] = self.combine(self.tree[node & -2], self.tree[node | 1])
-                node >>= 1
         self.end += 1
-
-    def _fill_first_lap(self, newest: int) -> None:
-        """Compute the ancestors of the newest leaf while nothing is right of it."""
-        node = newest
-        while node > 1:
-            if node & 1 == 0:
-                self.tree[node >> 1] = self.tree[node]
-            else:
-                self.tree[node >> 1] = self.combine(self.tree[node - 1], self.tree[node])
+        while node & 1 == 1 and node > 1:
             node >>= 1
+            self.tree[node] = self.combine(self.tree[2 * node], self.tree[2 * node + 1])
 
     def evict(self) -> None:
         """Step over the oldest leaf: no combine, since no query reads a node that is not wholly in the window."""
@@ -237,23 +231,24 @@ class FlatFAT(FlatTree[P], SharedAlgorithm[P]):
         """Combine the fewest nodes that cover the newest `last` leaves: at most 2 log2 n - 1 combines."""
         oldest = (self.end - last) & (self.capacity - 1)
         newest = (self.end - 1) & (self.capacity - 1)
-        if newest < oldest:
-            split = self.capacity
-        else:
-            split = self._split(oldest, newest + 1)
-        return self._around(oldest, split, newest + 1)
+        return self._between(oldest, newest + 1)
 
     def _between(self, start: int, stop: int) -> P:
-        """Combine the slots from `start` to `stop - 1`: a suffix and a prefix of neighbouring subtrees."""
-        split = self._split(start, stop)
-        return self._around(start, split, stop)
-
-    def _split(self, start: int, stop: int) -> int:
-        """Return the slot from `start + 1` to `stop` that is a multiple of the highest power of two."""
-        split = stop
+        """Combine the slots from `start` to `stop - 1`: a suffix and a prefix, of all or of neighbouring subtrees."""
+        split = self.capacity if stop <= start else stop  # inverted, or a multiple of ever higher powers of two
         while split & (split - 1) > start:
             split &= split - 1
-        return split
+        return self._around(start, split, stop)
+
+    def _settle(self) -> None:
+        """Compute the ancestors of the newest leaf that inserts have put off."""
+        node = self._leaf(self.end - 1)
+        leaves = 1
+        while node > 1 and self.settled < self.end:
+            node >>= 1
+            self._refresh(node, leaves)
+            leaves <<= 1
+        self.settled = self.end
 
     def _filled(self, node: int, leaves: int) -> bool:
         return self.end >= self.capacity or node * leaves < self.capacity + self.end

@@ -6,8 +6,8 @@ import ast
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from functools import cache
+from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
 
