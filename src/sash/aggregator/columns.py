@@ -98,8 +98,9 @@ def read_numbers(values: Any) -> Column:
     >>> read_numbers([True, False]).values.dtype.name
     'bool'
     """
-    if isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype.name in KINDS and values.dtype.isnative:
-        return Column(np.ascontiguousarray(values), NO_BITS, pa.from_numpy_dtype(values.dtype))
+    if isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype.name in KINDS:
+        plain = np.ascontiguousarray(values, values.dtype.newbyteorder("="))
+        return Column(plain, NO_BITS, pa.from_numpy_dtype(plain.dtype))
     array = to_arrow(values)
     given = array.type
     if pa.types.is_dictionary(given):

@@ -50,7 +50,7 @@ class Compiled:
         self._nothing = [empty_column(kind) for kind in types]
         self.kernel = Kernel(algorithm, aggregate, _names(aggregate, self._nothing), loops.advance)
         self.capacity = max(ranges, default=8)
-        self.state = self.kernel.new_state(ranges or (self.capacity,))
+        self.state = self.kernel.new_state(ranges, self.capacity)
 
     def insert(self, values: tuple[Any, ...]) -> None:
         """Add the newest row."""
@@ -93,10 +93,17 @@ class Compiled:
         self.capacity = described["capacity"]
         self.state = thaw_state(data, self.state)
 
+    def refuse_nulls(self, columns: list[Column]) -> None:
+        """Say so if the algorithm counts inserts and there are nulls, which it would not count."""
+        if counts_inserts(self.algorithm, self.ranges) and len(present_in_all(columns)):
+            message = f"{self.algorithm.about.name} counts inserts, not nulls, in several ranges: use slideside."
+            raise ValueError(message)
+
     def _advance(
         self, columns: list[Column], limit: int, lengths: tuple[int, ...] = (), *, answer_now: bool = False
     ) -> Answer:
         rows = len(columns[0]) if columns else 0
+        self.refuse_nulls(columns)
         self._make_room(max(1, min(limit, len(self) + rows)))
         ordered = sorted(lengths, reverse=True)
         numbers = [self.ranges.index(length) if length in self.ranges else 0 for length in ordered]
@@ -117,11 +124,19 @@ class Compiled:
             self.state = self.kernel.grow(self.state, self.capacity)
 
     def _as_column(self, value: Any, kind: pa.DataType) -> Column:
+        message = f"{value!r} doesn't fit a window of {kind}: insert values of that type, or make a new Aggregator."
         try:
-            return read_numbers(pa.array([value], kind))
-        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
-            message = f"{value!r} doesn't fit a window of {kind}: insert values of that type, or make a new Aggregator."
+            given = pa.array([value])
+            if pa.types.is_string(given.type) or (pa.types.is_boolean(kind) and pa.types.is_integer(given.type)):
+                raise TypeError(message)
+            return read_numbers(given.cast(kind))  # unlike pa.array(…, kind), it doesn't round
+        except (pa.ArrowException, OverflowError) as error:
             raise TypeError(message) from error
+
+
+def counts_inserts(algorithm: type[Algorithm[Any]], ranges: tuple[int, ...]) -> bool:
+    """Tell whether an algorithm would have to be given the nulls too, which a kernel doesn't."""
+    return algorithm.takes_nulls and len(ranges) > 1
 
 
 def _names(aggregate: Aggregate[Any], columns: list[Column]) -> tuple[str, ...]:
@@ -236,6 +251,7 @@ __all__ = [
     "CannotCompileError",
     "Compiled",
     "columns_from_text",
+    "counts_inserts",
     "interpret_between",
     "objects_to_arrow",
     "read_columns",

@@ -48,6 +48,11 @@ class PositionTable(Algorithm[P]):
         self.table = []
         self._resize(ROOM << (max(ranges, default=8) - 1).bit_length())
 
+    def make_room(self, rows: int) -> None:
+        """Enlarge the table for a window of so many values."""
+        if ROOM * rows > self.capacity:
+            self._resize(1 << (ROOM * rows - 1).bit_length())
+
     def _place_of(self, key: P) -> int:
         """Return the place of the value or, if it has none, the free one that it would take."""
         place = hash_of(key) & (self.capacity - 1)

@@ -126,6 +126,10 @@ class OrderStatisticsTree(Algorithm[P]):
             raise IndexError(message)
         return self._at(rank)
 
+    def make_room(self, rows: int) -> None:
+        """Add nodes for a window of so many values."""
+        self._resize(1 + rows)
+
     def _at(self, rank: int) -> P:
         node = self.root
         smaller = self.size[self.left[node]]

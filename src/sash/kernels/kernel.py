@@ -179,10 +179,11 @@ class Kernel:
         except Exception:
             if self.lanes == 1:
                 raise
-            # Another lane than the first begins with windows that are shorter than any that was asked for.
-            alone = Kernel(self.algorithm, self.aggregates, self.inputs, self.loop)
-            return alone.slide_rows(columns, length)
-        return answers
+        else:
+            return answers
+        # Another lane than the first begins with windows that are shorter than any that was asked for: it may have been
+        # one of these. And the first row with an error is the one to name.
+        return Kernel(self.algorithm, self.aggregates, self.inputs, self.loop).slide_rows(columns, length)
 
     def slide_between(
         self, columns: Columns, begins: Positions, ends: Positions, validity: Bits = NO_BITS
@@ -240,10 +241,12 @@ class Kernel:
     def _bits(self, answers: list[Answer]) -> list[Any]:
         return [answer.bits for answer in answers] if self.fused.marks else []
 
-    def new_state(self, ranges: tuple[int, ...]) -> State:
-        """Return the state of an empty window."""
-        kept = self.loop is loops.advance
-        return empty_state(self.algorithm, self.parts.parts[0].aggregate, self.fused, ranges, kept=kept)
+    def new_state(self, ranges: tuple[int, ...], longest: int = 0) -> State:
+        """Return the state of an empty window that will be asked for these ranges, with room for so many rows."""
+        window = self.algorithm(self.parts.parts[0].aggregate, ranges)
+        longest = max(1, longest, *ranges)
+        window.make_room(longest)
+        return empty_state(window, self.fused, longest, kept=self.loop is loops.advance)
 
     def grow(self, state: State, rows: int) -> State:
         """Return the same window with room for so many rows."""
@@ -256,7 +259,7 @@ class Kernel:
         window = dict(zip(self.fused.algorithm.attributes("int"), state.arrays["cursors"], strict=True))
         positions = np.arange(window["begin"], window["end"])
         values = state.arrays["self_values_0"][positions & (state.room - 1)]
-        larger = self.new_state((rows,))
+        larger = self.new_state((), rows)
         self.advance(larger, (values,), NO_BITS, limit=len(larger.before))
         first, after = state.span
         before = state.before[np.arange(first, after + 1) & (len(state.before) - 1)]

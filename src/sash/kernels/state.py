@@ -33,12 +33,9 @@ class State:
         return [self.room - 1, *self.arrays.values()]
 
 
-def empty_state(
-    algorithm: type[Algorithm[Any]], aggregate: Aggregate[Any], fused: Fused, ranges: tuple[int, ...], *, kept: bool
-) -> State:
-    """Return the state of an empty window with room for the widest of the ranges, to be `kept` between calls or not."""
-    longest = max(ranges)
-    window: Any = algorithm(aggregate, ranges)
+def empty_state(window: Any, fused: Fused, longest: int, *, kept: bool) -> State:
+    """Return the state of an empty window with room for so many rows, to be `kept` between calls or not."""
+    algorithm = type(window)
     room = 1 << (longest - 1 + algorithm.rows_behind).bit_length()
     source = fused.algorithm
     arrays: Arrays = {"cursors": np.array([getattr(window, name) for name in source.attributes("int")], np.int64)}
