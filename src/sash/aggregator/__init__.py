@@ -302,13 +302,8 @@ class Aggregator:
     def _new_form(self, columns: list[Column], ranges: tuple[int, ...]) -> Interpreted | Compiled:
         if columns:
             self.algorithm = self._find(self._kind_of(columns), ranges)
-            types = tuple(column.type for column in columns)
-            has_nulls = any(len(column.bits) for column in columns)
             try:
-                if has_nulls and machine().counts_inserts(self.algorithm, ranges):
-                    message = f"{self._name} counts inserts, so for several ranges it must be given the nulls too"
-                    raise machine().CannotCompileError(message)
-                form: Compiled = machine().Compiled(self.aggregate, self.algorithm, ranges, types, self._limit)
+                form: Compiled = machine().Compiled(self.aggregate, self.algorithm, ranges, columns, self._limit)
             except machine().CannotCompileError as error:
                 self._reason = str(error)
             else:

@@ -38,16 +38,19 @@ class Compiled:
         aggregate: Aggregate[Any],
         algorithm: type[Algorithm[Any]],
         ranges: tuple[int, ...],
-        types: tuple[pa.DataType, ...],
+        columns: list[Column],
         limit: int = 0,
     ) -> None:
-        """Compile; `ranges` are the lengths that will be asked for, where they are known, and `types` the columns'."""
+        """Compile for columns like these; `ranges` are the lengths that will be asked for, where they are known."""
+        if counts_inserts(algorithm, ranges) and len(present_in_all(columns)):
+            message = f"{algorithm.about.name} counts inserts, so for several ranges it must be given the nulls too."
+            raise CannotCompileError(message)
         self.aggregate = aggregate
         self.algorithm = algorithm
         self.ranges = ranges
-        self.types = types
+        self.types = tuple(column.type for column in columns)
         self.limit = limit
-        self._nothing = [empty_column(kind) for kind in types]
+        self._nothing = [empty_column(kind) for kind in self.types]
         self.kernel = Kernel(algorithm, aggregate, _names(aggregate, self._nothing), loops.advance)
         self.capacity = max(ranges, default=8)
         self.state = self.kernel.new_state(ranges, self.capacity)
@@ -93,7 +96,7 @@ class Compiled:
         self.capacity = described["capacity"]
         self.state = thaw_state(data, self.state)
 
-    def refuse_nulls(self, columns: list[Column]) -> None:
+    def _refuse_nulls(self, columns: list[Column]) -> None:
         """Say so if the algorithm counts inserts and there are nulls, which it would not count."""
         if counts_inserts(self.algorithm, self.ranges) and len(present_in_all(columns)):
             message = f"{self.algorithm.about.name} counts inserts, not nulls, in several ranges: use slideside."
@@ -103,7 +106,7 @@ class Compiled:
         self, columns: list[Column], limit: int, lengths: tuple[int, ...] = (), *, answer_now: bool = False
     ) -> Answer:
         rows = len(columns[0]) if columns else 0
-        self.refuse_nulls(columns)
+        self._refuse_nulls(columns)
         self._make_room(max(1, min(limit, len(self) + rows)))
         ordered = sorted(lengths, reverse=True)
         numbers = [self.ranges.index(length) if length in self.ranges else 0 for length in ordered]
@@ -251,7 +254,6 @@ __all__ = [
     "CannotCompileError",
     "Compiled",
     "columns_from_text",
-    "counts_inserts",
     "interpret_between",
     "objects_to_arrow",
     "read_columns",

@@ -4,8 +4,8 @@ Shein, Chrysanthis, Labrinidis. FlatFIT: Accelerated Incremental Sliding-Window 
 
 Order: first in, first out. Laws: associative.
 One range: query 3 combines amortised, n - 1 worst (wReset). All ranges 1 … n: n - 1 a slide, the widest asked first.
-Space: 2n, and the Positions stack: 1 place for one range asked at each slide, about n/2 for two ranges. (Section 3.3 has 2
-for one range: there the first place is on the stack too.)
+Space: 2n. (Section 3.3 has up to n/2 more for the Positions stack. The places that a query comes through all have their
+pointers changed on its way back, so on its way forth they can hold the stack.)
 
 Each place of the window keeps a partial and a pointer: the partial covers the rows from here up to the pointer. A query
 jumps along the pointers to the end, and makes each place that it came through point to the end for the next query:
@@ -19,7 +19,7 @@ Invariants:
   1. partials[i] = the rows i ≤ j < pointers[i];  i < pointers[i] ≤ end     (Partials, Pointers)
   2. pointers[i] = i + 1 for every i > touched: those rows were not combined yet, so a query that starts there resets
      the whole window from its end backwards and needs no stack (wReset)
-  3. positions is the stack of one query, scratch between two (Positions)
+  3. while a query is on its way, pointers[i] of a place between the first and the last is the place before (Positions)
 """
 
 from __future__ import annotations
@@ -47,19 +47,17 @@ class FlatFIT(SharedAlgorithm[P]):
         amortised="3",
         worst="n",
         amortised_many="n - 1 for all n ranges",
-        space="2n to 2.5n",
+        space="2n",
         paper="FlatFIT (SSDBM 2017)",
     )
     partials: Column[P]
     pointers: Column[int]
-    positions: Column[int]
     touched: int
 
     def __init__(self, aggregate: Aggregate[P], ranges: tuple[int, ...] = ()) -> None:
         super().__init__(aggregate, ranges)
         self.partials = {}
         self.pointers = {}
-        self.positions = {}
         self.touched = -1
 
     def insert(self, partial: P) -> None:
@@ -82,22 +80,22 @@ class FlatFIT(SharedAlgorithm[P]):
 
     def _jump(self, start: int) -> P:
         # The first place is left as it is (in a single query it is the next to be evicted), and the last one already
-        # points to the end: only those between go on the stack.
+        # points to the end: only those between are turned around.
         first = self.partials[start]
         place = self.pointers[start]
         if place == self.end:
             return first
-        height = 0
+        before = start
         pointer = self.pointers[place]
         while pointer != self.end:
-            self.positions[height] = place
-            height += 1
+            self.pointers[place] = before
+            before = place
             place = pointer
             pointer = self.pointers[place]
         answer = self.partials[place]
-        while height > 0:
-            height -= 1
-            place = self.positions[height]
+        while before != start:
+            place = before
+            before = self.pointers[place]
             answer = self.combine(self.partials[place], answer)  # the paper's order, older part on the left
             self._point_to_end(place, answer)
         return self.combine(first, answer)
