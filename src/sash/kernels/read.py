@@ -76,9 +76,13 @@ class AlgorithmSource:
         return frozenset(given)
 
 
-@cache
 def read_algorithm(algorithm: Any) -> AlgorithmSource:
     """Read the class and the classes it derives from, the most derived definition winning."""
+    return _read_class(algorithm)
+
+
+@cache
+def _read_class(algorithm: Any) -> AlgorithmSource:
     state: dict[str, str] = {}
     methods: dict[str, Source] = {}
     texts = []
