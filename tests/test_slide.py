@@ -371,7 +371,7 @@ def test_bytes_that_are_not_a_window_are_refused() -> None:
 
 # -- memory ------------------------------------------------------------------------------------------------------------
 
-SPACE = {"recalculate": 1, "subtract_on_evict": 1, "two_stacks": 2, "daba": 1, "flatfat": 2, "b_int": 2, "flatfit": 2.5}
+SPACE = {"recalculate": 1, "subtract_on_evict": 1, "two_stacks": 2, "daba": 1, "flatfat": 2, "b_int": 2, "flatfit": 2}
 """The papers' numbers of partials for a window of n rows (a few more are allowed), n being a power of two here."""
 
 
@@ -390,7 +390,7 @@ def test_a_slide_takes_no_more_memory_than_the_papers_partials(name: str) -> Non
     finally:
         tracemalloc.stop()
     fields = 2 if name == "subtract_on_evict" else 1
-    partials = (peak - rows * 8) / (8 * fields)
+    partials = peak / (8 * fields)  # the results are in Arrow's memory, which is not traced
     assert partials <= SPACE[name] * length * 1.02 + 4096, partials / length
     assert len(result) == rows
 

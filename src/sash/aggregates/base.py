@@ -84,6 +84,8 @@ class Aggregate(Generic[P]):
     empty: Any = None
     """The result for a window with fewer than `at_least` values: null, but 0 for a count."""
     at_least: int = 1
+    counts: tuple[int, ...] = ()
+    """The fields of a partial, by place, that tell nothing but how many values are in it: computed once for all lanes."""
     gives: str = "arithmetic"
     """What a result is: a "value" of its (last) column, in that column's type; the "difference" of two; a "number"
     whatever the values are, as a count is; or the outcome of "arithmetic" with them, which points in time have none of."""

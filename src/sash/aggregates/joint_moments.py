@@ -41,6 +41,7 @@ def covariance(x: str | None = None, y: str | None = None) -> Aggregate[Joint]:
         inputs=2,
         commutative=True,
         at_least=2,
+        counts=(0,),
     )
     return over(aggregate, x, y)
 
@@ -60,6 +61,7 @@ def correlation(x: str | None = None, y: str | None = None) -> Aggregate[Linear]
         inputs=2,
         commutative=True,
         at_least=2,
+        counts=(0,),
     )
     return over(aggregate, x, y)
 

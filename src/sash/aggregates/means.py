@@ -34,6 +34,7 @@ def mean(column: str | None = None) -> Aggregate[Any]:
         inverse=integers.subtract_counted,
         identity=integers.ZERO_COUNTED,
         commutative=True,
+        counts=(2,),
     )
     generic = Aggregate(
         name="mean",
@@ -43,6 +44,7 @@ def mean(column: str | None = None) -> Aggregate[Any]:
         inverse=subtract_both,
         inverse_is_exact=False,
         commutative=True,
+        counts=(1,),
     )
     real = replace(generic, lift=count_float, identity=(0.0, 0))
     return over(in_three_forms(generic, real, whole), column)
@@ -62,6 +64,7 @@ def geometric_mean(column: str | None = None) -> Aggregate[tuple[float, int]]:
         lower=root,
         identity=(0.0, 0),
         commutative=True,
+        counts=(1,),
     )
     return over(logarithms, column)
 

@@ -80,7 +80,13 @@ def stddev_pop(column: str | None = None) -> Aggregate[Spread]:
 
 def _of_spread(name: str, lower: Callable[[Spread], float], at_least: int = 1) -> Aggregate[Spread]:
     return Aggregate(
-        name=name, lift=lift_spread, combine=merge_spread, lower=lower, commutative=True, at_least=at_least
+        name=name,
+        lift=lift_spread,
+        combine=merge_spread,
+        lower=lower,
+        commutative=True,
+        at_least=at_least,
+        counts=(0,),
     )
 
 
@@ -91,7 +97,9 @@ def skewness(column: str | None = None) -> Aggregate[Skew]:
     >>> skew.lower(skew.combine(skew.lift(1), skew.lift(3)))
     0.0
     """
-    aggregate = Aggregate(name="skewness", lift=lift_skew, combine=merge_skew, lower=lower_skew, commutative=True)
+    aggregate = Aggregate(
+        name="skewness", lift=lift_skew, combine=merge_skew, lower=lower_skew, commutative=True, counts=(0,)
+    )
     return over(aggregate, column)
 
 
@@ -102,7 +110,9 @@ def kurtosis(column: str | None = None) -> Aggregate[Tails]:
     >>> tails.lower(tails.combine(tails.lift(1), tails.lift(3)))
     -2.0
     """
-    aggregate = Aggregate(name="kurtosis", lift=lift_tails, combine=merge_tails, lower=lower_tails, commutative=True)
+    aggregate = Aggregate(
+        name="kurtosis", lift=lift_tails, combine=merge_tails, lower=lower_tails, commutative=True, counts=(0,)
+    )
     return over(aggregate, column)
 
 
@@ -136,23 +146,23 @@ def merge_spread(older: Spread, newer: Spread) -> Spread:
 
 
 def sample_variance(moments: Spread) -> float:
-    """Return m2 / (n - 1)."""
-    return moments[2] / (moments[0] - 1)
+    """Return m2 / (n - 1), multiplied, since 1 / (n - 1) is computed once for all lanes."""
+    return moments[2] * (1.0 / (moments[0] - 1))
 
 
 def population_variance(moments: Spread) -> float:
     """Return m2 / n."""
-    return moments[2] / moments[0]
+    return moments[2] * (1.0 / moments[0])
 
 
 def sample_deviation(moments: Spread) -> float:
     """Return √(m2 / (n - 1))."""
-    return math.sqrt(moments[2] / (moments[0] - 1))
+    return math.sqrt(sample_variance(moments))
 
 
 def population_deviation(moments: Spread) -> float:
     """Return √(m2 / n)."""
-    return math.sqrt(moments[2] / moments[0])
+    return math.sqrt(population_variance(moments))
 
 
 def lift_skew(value: Any) -> Skew:

@@ -39,14 +39,16 @@ class Fused:
     algorithm: AlgorithmSource
     layout: Layout
     inputs: int
-    outputs: tuple[tuple[int | None, int], ...]
-    """For each result: the part of the partial that it is read from (None for all of it), and from how many values on."""
+    at_least: tuple[int, ...]
+    """For each result: from how many values on there is one."""
     nullable: bool
     """Whether rows may have no value."""
     marks: bool
     """Whether the loop marks the rows that have a result."""
     given: frozenset[str]
     """The columns that are read from the input, because they hold nothing else."""
+    tells_row: bool
+    """Whether the loop writes down which row it answers, so that an error in lower can be told with it."""
 
 
 class Fuser:
@@ -226,16 +228,11 @@ class _Frame(ast.NodeTransformer):
         """Write the results of one window at a row, or at a range and a row."""
         *number, row = place
         where = ast.Tuple([*map(_unsigned, number), _unsigned(row)], ast.Load()) if number else _unsigned(row)
-        statements: list[ast.stmt] = [
-            ast.Assign([ast.Name("answer", ast.Store())], partial),
-            # So that an error in one of the aggregate's functions can be told with its row.
-            ast.Assign([_item("progress", ast.Constant(0), ast.Store())], row),
-        ]
-        for output, (part, at_least) in enumerate(self.fuser.fused.outputs):
-            read: ast.expr = ast.Name("answer", ast.Load())
-            if part is not None:
-                read = ast.Subscript(read, ast.Constant(part), ast.Load())
-            lowered = ast.Call(ast.Name(f"lower_{output}", ast.Load()), [read], [])
+        statements: list[ast.stmt] = [ast.Assign([ast.Name("answer", ast.Store())], partial)]
+        if self.fuser.fused.tells_row:
+            statements.append(ast.Assign([_item("progress", ast.Constant(0), ast.Store())], row))
+        for output, at_least in enumerate(self.fuser.fused.at_least):
+            lowered = ast.Call(ast.Name(f"lower_{output}", ast.Load()), [ast.Name("answer", ast.Load())], [])
             written: list[ast.stmt] = [ast.Assign([_item(f"results_{output}", where, ast.Store())], lowered)]
             if self.fuser.fused.marks:
                 mark = "mark_valid_of" if number else "mark_valid"

@@ -17,6 +17,8 @@ class Part:
 
     aggregate: Aggregate[Any]
     columns: tuple[int, ...]
+    in_first_lane: int
+    """The number of the same part in the first lane: its own, if it is there."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +100,7 @@ def share_parts(aggregates: Sequence[Aggregate[Any]], inputs: tuple[str, ...]) -
         number, lower = next((number, lower) for number, lower in enumerate(lowers) if lower is not None)
         outputs.append(Output(number, lower, aggregate.at_least))
     columns = tuple(range(len(inputs)))
-    return Parts(tuple(Part(part, columns) for part in parts), tuple(outputs), inputs)
+    return Parts(tuple(Part(part, columns, number) for number, part in enumerate(parts)), tuple(outputs), inputs)
 
 
 def whole_shape(shapes: list[Shape]) -> Shape:

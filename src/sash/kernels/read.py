@@ -6,7 +6,7 @@ import ast
 import inspect
 import sys
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from types import FunctionType
 from typing import Any
 
@@ -59,7 +59,7 @@ class AlgorithmSource:
         """The attributes of these kinds, in the order of declaration."""
         return [attribute for attribute, kind in self.state.items() if kind in kinds]
 
-    @property
+    @cached_property
     def given(self) -> frozenset[str]:
         """The columns that hold just what `insert` was given, by stream position: the input column has it too."""
         insert = self.methods["insert"]

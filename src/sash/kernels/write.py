@@ -37,7 +37,6 @@ def write_kernel(fused: Fused, parts: Parts, types: Types, loop: Any) -> str:
     functions = [("lift", ""), ("combine", "older, newer")]
     if "inverse" in algorithm.text and all(part.aggregate.inverse is not None for part in parts.parts):
         functions.append(("inverse", "whole, older"))
-    own = [name for name in parts.functions if not name.startswith(("lift", "combine", "inverse"))]
     return "\n".join(
         [
             f'"""{loop.__name__} of {algorithm.name}: made by sash.kernels, not to be edited."""',
@@ -45,7 +44,8 @@ def write_kernel(fused: Fused, parts: Parts, types: Types, loop: Any) -> str:
             "from numba import njit",
             f"LAYOUT = {described!r}",
             *(line for name, parameters in functions for line in _of_parts(name, parameters, parts, types)),
-            *(f"{name} = raw_{name}" for name in own),
+            *(f"{name} = raw_{name}" for name in parts.functions if name in ("rank", "between")),
+            *_lowers(parts, types),
             *_function("only_value", "partial", "partial"),
             *_function("only_key", "partial", "partial"),
             *_function("same", "one, other", _same(layout)),
@@ -66,8 +66,8 @@ def _parameters(fused: Fused, loop: Source) -> list[str]:
     names = [name for name in loop.parameters if name not in OF_THE_LOOP]
     names += [f"column_{number}" for number in range(fused.inputs)]
     names += ["validity"] if fused.nullable else []
-    names += [f"results_{number}" for number in range(len(fused.outputs))]
-    names += [f"valid_{number}" for number in range(len(fused.outputs)) if fused.marks]
+    names += [f"results_{number}" for number in range(len(fused.at_least))]
+    names += [f"valid_{number}" for number in range(len(fused.at_least)) if fused.marks]
     names += ["progress", "mask", "cursors"]
     for attribute, kind in fused.algorithm.state.items():
         prefix = "start" if kind == "P" else "self"
@@ -101,15 +101,39 @@ def _of_parts(function: str, parameters: str, parts: Parts, types: Types) -> lis
         name = f"{function}_{number}"
         own = parameters or ", ".join(f"x{column}" for column in part.columns)
         lines += [f"{name} = raw_{name}"] if name in types.exact else _cast(name, own, Layout(shape))
-        calls.append(f"{name}({_each(own, number) if parameters else own})")
+        arguments = (
+            ", ".join(_part(partial, number, parts, types) for partial in own.split(", ")) if parameters else own
+        )
+        calls.append(f"{name}({arguments})")
     if len(calls) == 1:
         return [*lines, f"{function} = {function}_0"]
     everything = parameters or ", ".join(f"x{column}" for column in range(len(parts.inputs)))
     return lines + _function(function, everything, f"({', '.join(calls)})")
 
 
-def _each(parameters: str, number: int) -> str:
-    return ", ".join(f"{name}[{number}]" for name in parameters.split(", "))
+def _lowers(parts: Parts, types: Types) -> list[str]:
+    """Write the functions that read each result from the whole partial."""
+    lines = []
+    for number, output in enumerate(parts.outputs):
+        if len(parts.parts) == 1:
+            lines.append(f"lower_{number} = raw_lower_{number}")
+        else:
+            result = f"raw_lower_{number}({_part('partial', output.part, parts, types)})"
+            lines += _function(f"lower_{number}", "partial", result)
+    return lines
+
+
+def _part(partial: str, number: int, parts: Parts, types: Types) -> str:
+    """Return one part of a partial, with the counts of the first lane.
+
+    They are the same in all lanes, which LLVM sees if they have one name, and then divides by them only once.
+    """
+    part = parts.parts[number]
+    shape = types.shapes[number]
+    if part.in_first_lane == number or isinstance(shape, str):
+        return f"{partial}[{number}]"
+    lanes = [part.in_first_lane if field in part.aggregate.counts else number for field in range(len(shape))]
+    return f"({''.join(f'{partial}[{lane}][{field}], ' for field, lane in enumerate(lanes))})"
 
 
 def _cast(function: str, parameters: str, layout: Layout) -> list[str]:
