@@ -21,6 +21,7 @@ test: .venv/ready check
 bench: .venv/ready
 	$(BIN)/python -m benchmarks.compiled
 	$(BIN)/python -m benchmarks.plot
+	$(BIN)/python -m benchmarks.page
 
 bench-quick: .venv/ready
 	$(BIN)/python -m benchmarks.compiled --quick

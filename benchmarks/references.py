@@ -39,7 +39,7 @@ REFERENCES: dict[str, Callable[[Values], Any]] = {
     "sum": exact_sum,
     "mean": lambda window: exact_sum(window) / len(window),
     "stddev": exact_stddev,
-    "variation": lambda window: exact_stddev(window) / (exact_sum(window) / len(window)),
+    "variance by sums": lambda window: exact_stddev(window) ** 2 * (1 - 1 / len(window)) if len(window) > 1 else 0.0,
     "median": np.median,
     "quantile": lambda window: np.quantile(window, QUANTILE),
     "copy": lambda window: window[-1],

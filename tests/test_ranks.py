@@ -291,7 +291,7 @@ from sash import agg
 from sash.kernels.ranks import RankKernel
 from sash.kernels.sort import STEPS, compile_plain
 kernel = RankKernel(agg.quantile(q={q}), ("int32",))
-print(kernel.slide_rows((np.arange(5, dtype="int32"),), 2)[0].tolist(), end=" ")
+print(kernel.slide_rows((np.arange(5, dtype="int32"),), 2)[0].values.tolist(), end=" ")
 print(*(sum(run.stats.cache_hits.values()) for run in (kernel.run, compile_plain(*STEPS).write_keys)))
 """
 

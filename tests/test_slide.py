@@ -362,10 +362,10 @@ def test_bytes_that_are_not_a_window_are_refused() -> None:
             Aggregator.thaw(agg.max("x"), broken)
     with pytest.raises(ValueError, match=r"frozen in version 9 of the format; this Sash reads version 1"):
         Aggregator.thaw(agg.max("x"), frozen[:4] + b"\x09\0" + frozen[6:])
-    with pytest.raises(ValueError, match=r"This window is one of max, not of min: thaw it as such"):
+    with pytest.raises(ValueError, match=r"This window is one of max\(x\), not of min\(x\): thaw it as such"):
         Aggregator.thaw(agg.min("x"), frozen)
     pair = sash.aggregate("max", lift=lambda x: (x, x), combine=lambda a, _: a, lower=lambda p: p[0])
-    with pytest.raises(ValueError, match=r"thaw it with the aggregate that it was frozen with"):
+    with pytest.raises(ValueError, match=r"lift or combine of max is another"):
         Aggregator.thaw(pair("x"), frozen)
 
 
@@ -421,3 +421,117 @@ def test_forms_of_algorithms_are_known_by_their_class() -> None:
     window.slide([1, 2], 1)
     assert issubclass(window.algorithm, Algorithm)
     assert window.algorithm.__name__ == "SlideSideInvertible"
+
+
+# -- what a window that holds rows must refuse, and what it must not -----------------------------------------------------
+
+
+def test_a_window_made_for_one_range_refuses_several() -> None:
+    window = Aggregator(agg.max("x"))
+    window.slide([9, 1, 1], 3)
+    with pytest.raises(ValueError, match=r"holds rows that two_stacks keeps for other ranges: give ranges=\[1, 3\]"):
+        window.slide([0, 0, 0], [1, 3])
+    assert window.slide([0], 3).to_pylist() == [1]
+    by_rows = Aggregator(agg.max("x"))
+    by_rows.insert(9)
+    with pytest.raises(ValueError, match="keeps for other ranges"):
+        by_rows.slide([0, 0], [1, 3])
+
+
+def test_slickdeque_answers_only_what_it_keeps() -> None:
+    window = Aggregator(agg.sum("x"), "slickdeque", ranges=[2, 7])
+    window.insert_many([1, 2, 3])
+    assert (window.query(), window.query(last=7), window.query(last=2)) == (6, 6, 5)
+    window.evict()
+    assert (window.query(), window.query(last=7), window.query(last=2)) == (5, 5, 5)
+    several = Aggregator(agg.sum("x"), "slickdeque")
+    several.slide([1, 2, 3, 4], [2, 3])
+    with pytest.raises(ValueError, match=r"keeps for other ranges: give ranges=\[4\]"):
+        several.slide([10, 20], 4)
+    assert several.slide([10, 20], [2, 3])[2].to_pylist() == [14, 30]
+    with pytest.raises(ValueError, match="counts inserts, not nulls"):
+        several.slide([None, 20], [2, 3])
+    several.insert_many([5, 6])
+    with pytest.raises(ValueError, match="keeps the newest 3 rows at most, not 5"):
+        several.query()
+
+
+@pytest.mark.parametrize("algorithm", ["auto", "daba", "flatfit"])
+def test_a_kept_window_is_lost_with_an_error(algorithm: str) -> None:
+    window = Aggregator(agg.sum("x"), algorithm)
+    window.slide([1, 2, 3, 4], 4)
+    with pytest.raises(OverflowError, match=r"^sum\(x\), row 3: "):
+        window.slide([1, 1, 1, 2**63 - 1, 5, 5], 4)
+    for call in (window.query, window.evict, window.freeze, lambda: window.insert(1), lambda: window.slide([1], 4)):
+        with pytest.raises(RuntimeError, match="sum raised an error before, so this window is lost"):
+            call()
+
+
+def test_an_error_of_any_type_is_told_with_its_row_and_only_if_a_window_has_it() -> None:
+    def refuse_zero(total: float) -> float:
+        if total == 0.0:
+            raise KeyError("zero")
+        return 1.0
+
+    odd = sash.aggregate("odd", lift=lambda x: x, combine=lambda a, b: a + b, lower=refuse_zero)
+    column = np.ones(100)
+    column[28:40] = 0
+    assert set(Aggregator(odd("x")).slide(column, 40).to_pylist()) == {1.0}
+    with pytest.raises(KeyError, match=r"odd\(x\), row 31: 'zero'"):
+        Aggregator(odd("x")).slide(column, 4)
+
+
+def test_pieces_without_a_type_take_that_of_the_others() -> None:
+    window = Aggregator(agg.sum("x"))
+    pieces = [window.slide(piece, 2).to_pylist() for piece in ([None], [None], [1, 2], [], [None], [4])]
+    assert pieces == [[None], [None], [1, 3], [], [2], [4]]
+
+
+def test_masks_categories_and_numbers_too_large_for_arrow() -> None:
+    masked = np.ma.array([1, 2, 3], mask=[0, 1, 0])
+    assert Aggregator(agg.sum("x")).slide(masked, 1).to_pylist() == [1, None, 3]
+    window = Aggregator(agg.sum("x"))
+    window.insert_many(pd.Series([1, 2, 1], dtype="category"))
+    window.insert(7)
+    assert window.query() == 11
+    assert Aggregator(agg.sum("x")).slide(pd.Index([1.0, nan]), 1).to_pylist() == [1.0, None]
+    with pytest.raises(OverflowError, match="Some results need more than 64 bits"):
+        Aggregator(agg.sum("x")).slide([2**70, 1], 2)
+
+
+def test_a_lift_with_a_default_is_interpreted() -> None:
+    scaled = sash.aggregate("scaled", lift=lambda x, factor=2.0: x * factor, combine=lambda a, b: a + b)
+    window = Aggregator(scaled("x"))
+    assert window.slide([1.0, 2.0], 2).to_pylist() == [2.0, 6.0]
+    assert "interpreted: lift of scaled can't be compiled" in window.explain()
+
+
+def test_moments_of_integers_beyond_floats() -> None:
+    column = [2**60, 2**60 + 2, 2**60 + 4]
+    assert Aggregator(agg.stddev("x")).slide(column, 3).to_pylist() == pytest.approx([None, 2**0.5, 2.0])
+    assert Aggregator(agg.stddev("x")).slide([-(2**63), 2**63 - 1], 2).to_pylist()[1] == pytest.approx(2**63.5)
+
+
+def test_float32_is_added_as_float64_by_ones_own_aggregate_too() -> None:
+    total = sash.aggregate("total", lift=lambda x: x, combine=lambda a, b: a + b)
+    column = np.array([16777216, 1, 1], np.float32)
+    assert Aggregator(total("x")).slide(column, 3).to_pylist() == [16777216, 16777217, 16777218]
+
+
+def test_a_window_thaws_only_as_what_it_was() -> None:
+    made = {
+        name: sash.aggregate("u", lift=lift, combine=lambda a, b: a + b)
+        for name, lift in (("plain", lambda x: x), ("square", lambda x: x * x))
+    }
+    window = Aggregator(made["plain"]("x"))
+    window.insert_many([1.0, 2.0])
+    assert Aggregator.thaw(made["plain"]("x"), window.freeze()).query() == 3.0
+    with pytest.raises(ValueError, match="lift or combine of u is another than when this window was frozen"):
+        Aggregator.thaw(made["square"]("x"), window.freeze())
+    with pytest.raises(ValueError, match=r"This window is one of u\(x\), not of u\(y\)"):
+        Aggregator.thaw(made["plain"]("y"), window.freeze())
+
+
+def test_differences_of_dates_are_durations() -> None:
+    days = pa.array([dt.date(2024, 1, 1), dt.date(2024, 1, 9)])
+    assert Aggregator(agg.spread("day")).slide(days, 2).to_pylist() == [dt.timedelta(0), dt.timedelta(days=8)]

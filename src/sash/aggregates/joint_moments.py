@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 
 from sash.aggregates.base import Aggregate
 from sash.aggregates.binding import over
-from sash.aggregates.moments import Mean, distance, merge_spread, moved, no_distance
+from sash.aggregates.moments import Mean, distance, mean_of_float, merge_spread, moved, no_distance
 from sash.aggregates.sum_like import as_float
 
 Joint: TypeAlias = tuple[float, Mean, Mean, float]
@@ -69,7 +69,7 @@ def correlation(x: str | None = None, y: str | None = None) -> Aggregate[Linear]
 def lift_joint(x_value: Any, y_value: Any) -> Joint:
     """Return the joint moments of one row."""
     x, y = as_float(x_value), as_float(y_value)
-    return 1.0, (x, 0.0), (y, 0.0), no_distance(x) + no_distance(y)
+    return 1.0, mean_of_float(x), mean_of_float(y), no_distance(x) + no_distance(y)
 
 
 def merge_joint(older: Joint, newer: Joint) -> Joint:
@@ -93,7 +93,7 @@ def lower_joint(moments: Joint) -> float:
 def lift_linear(x_value: Any, y_value: Any) -> Linear:
     """Return the joint moments of one row, and both second moments."""
     x, y = as_float(x_value), as_float(y_value)
-    return 1.0, (x, 0.0), (y, 0.0), no_distance(x) + no_distance(y), no_distance(x), no_distance(y)
+    return 1.0, mean_of_float(x), mean_of_float(y), no_distance(x) + no_distance(y), no_distance(x), no_distance(y)
 
 
 def merge_linear(older: Linear, newer: Linear) -> Linear:

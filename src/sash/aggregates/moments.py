@@ -10,9 +10,10 @@ distance between their means, so that the spread is never the small difference o
     older: n, mean, m2 = Σ(x - mean)²         newer: n, mean, m2
     both:  m2 = older.m2 + newer.m2 + distance² · older.n · newer.n / n          (m3 and m4 likewise)
 
-A mean is kept as (one of the values, how far the mean is from it). The mean of values around 1e9 as one float64 is off by
-1e-7, and so would be their deviation; two values of a window are subtracted exactly, or nearly so. With that it is as
-accurate as two passes over the window: 1e-15 where the plain formula has 1e-7. n is a float, which saves conversions.
+A mean is kept as (half of one of the values, how far the mean is from that value). The mean of values around 1e9 as one
+float64 is off by 1e-7, and so would be their deviation; two values of a window are subtracted exactly, or nearly so. With
+that it is as accurate as two passes over the window: 1e-15 where the plain formula has 1e-7. It is half of the value so
+that two integers of 64 bits can be subtracted too, as integers. n is a float, which saves conversions.
 
 All are commutative but for rounding. None has an inverse: undoing a float is not exact. An infinity makes all of them
 NaN, whatever its place, because the distances to an infinite mean are not numbers.
@@ -22,6 +23,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 from sash.aggregates.base import Aggregate
@@ -29,7 +31,7 @@ from sash.aggregates.binding import over
 from sash.aggregates.sum_like import as_float
 
 Mean: TypeAlias = tuple[float, float]
-"""The oldest value, and how far the mean is from it."""
+"""Half of the oldest value (of an integer, rounded down), and how far the mean is from twice that."""
 Spread: TypeAlias = tuple[float, Mean, float]
 """n, mean, m2."""
 Skew: TypeAlias = tuple[float, Mean, float, float]
@@ -79,15 +81,17 @@ def stddev_pop(column: str | None = None) -> Aggregate[Spread]:
 
 
 def _of_spread(name: str, lower: Callable[[Spread], float], at_least: int = 1) -> Aggregate[Spread]:
-    return Aggregate(
-        name=name,
-        lift=lift_spread,
-        combine=merge_spread,
-        lower=lower,
-        commutative=True,
-        at_least=at_least,
-        counts=(0,),
+    return _of_moments(name, (lift_spread, lift_integer_spread), merge_spread, lower, at_least)
+
+
+def _of_moments(
+    name: str, lifts: tuple[Callable[[Any], Any], Callable[[Any], Any]], combine: Any, lower: Any, at_least: int = 1
+) -> Aggregate[Any]:
+    generic = Aggregate(
+        name=name, lift=lifts[0], combine=combine, lower=lower, commutative=True, at_least=at_least, counts=(0,)
     )
+    of_integers = replace(generic, lift=lifts[1])
+    return replace(generic, variants={"int": of_integers, "bool": of_integers})
 
 
 def skewness(column: str | None = None) -> Aggregate[Skew]:
@@ -97,10 +101,7 @@ def skewness(column: str | None = None) -> Aggregate[Skew]:
     >>> skew.lower(skew.combine(skew.lift(1), skew.lift(3)))
     0.0
     """
-    aggregate = Aggregate(
-        name="skewness", lift=lift_skew, combine=merge_skew, lower=lower_skew, commutative=True, counts=(0,)
-    )
-    return over(aggregate, column)
+    return over(_of_moments("skewness", (lift_skew, lift_integer_skew), merge_skew, lower_skew), column)
 
 
 def kurtosis(column: str | None = None) -> Aggregate[Tails]:
@@ -110,10 +111,7 @@ def kurtosis(column: str | None = None) -> Aggregate[Tails]:
     >>> tails.lower(tails.combine(tails.lift(1), tails.lift(3)))
     -2.0
     """
-    aggregate = Aggregate(
-        name="kurtosis", lift=lift_tails, combine=merge_tails, lower=lower_tails, commutative=True, counts=(0,)
-    )
-    return over(aggregate, column)
+    return over(_of_moments("kurtosis", (lift_tails, lift_integer_tails), merge_tails, lower_tails), column)
 
 
 def no_distance(value: float) -> float:
@@ -123,7 +121,7 @@ def no_distance(value: float) -> float:
 
 def distance(older: Mean, newer: Mean) -> float:
     """Return how far apart two means are."""
-    return (newer[0] - older[0]) + (newer[1] - older[1])
+    return 2.0 * (newer[0] - older[0]) + (newer[1] - older[1])
 
 
 def moved(mean: Mean, step: float) -> Mean:
@@ -131,10 +129,35 @@ def moved(mean: Mean, step: float) -> Mean:
     return mean[0], mean[1] + step
 
 
+def mean_of_float(value: float) -> Mean:
+    """Return the mean of one value."""
+    return 0.5 * value, 0.0
+
+
+def mean_of_integer(value: int) -> Mean:
+    """Return the mean of one integer, which as a float might not be the same."""
+    return int(value) >> 1, float(int(value) & 1)
+
+
 def lift_spread(value: Any) -> Spread:
     """Return the moments of one value."""
     x = as_float(value)
-    return 1.0, (x, 0.0), no_distance(x)
+    return 1.0, mean_of_float(x), no_distance(x)
+
+
+def lift_integer_spread(value: int) -> Spread:
+    """Return the moments of one integer."""
+    return 1.0, mean_of_integer(value), 0.0
+
+
+def lift_integer_skew(value: int) -> Skew:
+    """Return the moments of one integer."""
+    return 1.0, mean_of_integer(value), 0.0, 0.0
+
+
+def lift_integer_tails(value: int) -> Tails:
+    """Return the moments of one integer."""
+    return 1.0, mean_of_integer(value), 0.0, 0.0, 0.0
 
 
 def merge_spread(older: Spread, newer: Spread) -> Spread:
@@ -168,7 +191,7 @@ def population_deviation(moments: Spread) -> float:
 def lift_skew(value: Any) -> Skew:
     """Return the moments of one value."""
     x = as_float(value)
-    return 1.0, (x, 0.0), no_distance(x), 0.0
+    return 1.0, mean_of_float(x), no_distance(x), 0.0
 
 
 def merge_skew(older: Skew, newer: Skew) -> Skew:
@@ -195,7 +218,7 @@ def lower_skew(moments: Skew) -> float:
 def lift_tails(value: Any) -> Tails:
     """Return the moments of one value."""
     x = as_float(value)
-    return 1.0, (x, 0.0), no_distance(x), 0.0, 0.0
+    return 1.0, mean_of_float(x), no_distance(x), 0.0, 0.0
 
 
 def merge_tails(older: Tails, newer: Tails) -> Tails:

@@ -14,7 +14,17 @@ from typing import Any
 from sash.aggregates import integers
 from sash.aggregates.base import Aggregate
 from sash.aggregates.means import add_both, count_float, count_one
-from sash.aggregates.moments import lift_skew, lift_spread, lift_tails, merge_skew, merge_spread, merge_tails
+from sash.aggregates.moments import (
+    lift_integer_skew,
+    lift_integer_spread,
+    lift_integer_tails,
+    lift_skew,
+    lift_spread,
+    lift_tails,
+    merge_skew,
+    merge_spread,
+    merge_tails,
+)
 from sash.aggregates.sum_like import add, as_float, one_value
 
 Kind = tuple[Callable[..., Any], Callable[..., Any]]
@@ -44,7 +54,7 @@ def whole_count(partial: Any) -> int:
 
 def whole_mean(partial: Any) -> float:
     """Return the mean in the partial of moments."""
-    mean: float = partial[1][0] + partial[1][1]
+    mean: float = 2.0 * partial[1][0] + partial[1][1]
     return mean
 
 
@@ -62,6 +72,9 @@ INTEGER_MEAN: Kind = (integers.split_and_count, integers.add_counted)
 SPREAD: Kind = (lift_spread, merge_spread)
 SKEW: Kind = (lift_skew, merge_skew)
 TAILS: Kind = (lift_tails, merge_tails)
+INTEGER_SPREAD: Kind = (lift_integer_spread, merge_spread)
+INTEGER_SKEW: Kind = (lift_integer_skew, merge_skew)
+INTEGER_TAILS: Kind = (lift_integer_tails, merge_tails)
 
 READINGS: dict[Kind, dict[Kind, Lower | None]] = {
     COUNT: {
@@ -71,12 +84,17 @@ READINGS: dict[Kind, dict[Kind, Lower | None]] = {
         SPREAD: whole_count,
         SKEW: whole_count,
         TAILS: whole_count,
+        INTEGER_SPREAD: whole_count,
+        INTEGER_SKEW: whole_count,
+        INTEGER_TAILS: whole_count,
     },
     SUM: {MEAN: first_field},
     INTEGER_SUM: {INTEGER_MEAN: integer_total},
     MEAN: {SPREAD: whole_mean, SKEW: whole_mean, TAILS: whole_mean},
     SPREAD: {SKEW: None, TAILS: None},
     SKEW: {TAILS: None},
+    INTEGER_SPREAD: {INTEGER_SKEW: None, INTEGER_TAILS: None},
+    INTEGER_SKEW: {INTEGER_TAILS: None},
 }
 """What can be read, from what, and how: None where the fields it needs come first, so that its own lower will do."""
 
@@ -86,7 +104,7 @@ def reading(aggregate: Aggregate[Any], other: Aggregate[Any]) -> Lower | None:
 
     >>> from sash import agg
     >>> read = reading(agg.count("load"), agg.stddev("load"))
-    >>> read is not None and read((5.0, (2.0, 0.1), 0.4))
+    >>> read is not None and read((5.0, (1.0, 0.1), 0.4))
     5
     """
     found = READINGS.get((aggregate.lift, aggregate.combine), {})

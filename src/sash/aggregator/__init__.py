@@ -193,15 +193,18 @@ class Aggregator:
         if isinstance(form, Interpreted):
             message = f"Only a compiled window can be frozen, and this one is interpreted: {self._reason}."
             raise TypeError(message)
-        made_with = {"aggregate": self.aggregate.name, "algorithm": self._asked_for, "limits": list(self.ranges)}
+        named = [self.aggregate.name, *self.aggregate.columns]
+        made_with = {"aggregate": named, "algorithm": self._asked_for, "limits": list(self.ranges)}
         return form.freeze(made_with)
 
     @classmethod
     def thaw(cls, aggregate: Aggregate[Any], data: bytes) -> Aggregator:
         """Return the window that was frozen, of the same aggregate."""
         described = machine().read_header(data)
-        if described["aggregate"] != aggregate.name:
-            message = f"This window is one of {described['aggregate']}, not of {aggregate.name}: thaw it as such."
+        if described["aggregate"] != [aggregate.name, *aggregate.columns]:
+            frozen, *columns = described["aggregate"]
+            label = f"{aggregate.name}({', '.join(aggregate.columns)})"
+            message = f"This window is one of {frozen}({', '.join(columns)}), not of {label}: thaw it as such."
             raise ValueError(message)
         window = cls(aggregate, described["algorithm"], described["limits"])
         form = window._new_form(machine().columns_from_text(described["types"]), tuple(described["ranges"]))
@@ -218,7 +221,8 @@ class Aggregator:
         >>> print(sash.Aggregator(agg.concat("word")).explain())
         concat(word) by subtract_on_evict, interpreted: no column was given yet: rows one by one are interpreted
         """
-        how = f"interpreted: {self._reason}" if self._reason else "compiled"
+        interpreted = isinstance(self._form, Interpreted) and not self._pending and self._reason
+        how = f"interpreted: {self._reason}" if interpreted else "compiled"
         return f"{self._label} by {self._name}, {how}"
 
     def __len__(self) -> int:
@@ -290,7 +294,9 @@ class Aggregator:
             self._form = form = self._new_form(columns, ranges)
         elif isinstance(form, Interpreted):
             self._reason = "the window already held rows that were inserted one by one"
-        elif [column.type for column in columns] != list(form.types):
+        elif columns and form.retyped(columns).takes(columns):
+            self._form = form = form.retyped(columns)
+        else:
             held = ", ".join(map(str, form.types))
             now = ", ".join(str(column.type) for column in columns) or "objects"
             message = (
@@ -335,6 +341,8 @@ class Aggregator:
 
     def _slide_on(self, given: tuple[Any, ...], columns: list[Column], lengths: tuple[int, ...]) -> list[Any]:
         """Slide on from what the window holds."""
+        if len(self):
+            self._refuse_other_ranges(self._settled().ranges, lengths)
         form = self._form_for(columns, self.ranges or lengths)
         if not isinstance(form, Interpreted):
             return form.slide(columns, lengths)
@@ -373,6 +381,18 @@ class Aggregator:
             raise ValueError(message)
         for length in lengths if self.ranges else ():
             self._refuse_length(length)
+
+    def _refuse_other_ranges(self, made_for: tuple[int, ...], lengths: tuple[int, ...]) -> None:
+        """Say so if a window that holds rows can't answer these lengths, because its algorithm was made for others."""
+        shares = issubclass(self.algorithm, SharedAlgorithm)
+        widest = self._limit or max(lengths)
+        known = set(made_for) if made_for and self.algorithm.takes_nulls else set(lengths) if shares else {widest}
+        if not set(lengths) <= known:
+            message = (
+                f"This window holds rows that {self._name} keeps for other ranges: "
+                f"give ranges={list(lengths)} to the Aggregator."
+            )
+            raise ValueError(message)
 
     def _refuse_length(self, last: int) -> None:
         if isinstance(last, bool) or not isinstance(last, int) or last < 1:

@@ -56,6 +56,7 @@ class Column:
 def read_columns(given: tuple[Any, ...], aggregate: Aggregate[Any]) -> list[Column]:
     """Return the columns of an aggregate as a kernel takes them; `count()` reads nothing of its one but the length."""
     if aggregate.inputs == 0:
+        _refuse_what_is_no_column(given[0])
         return [Column(np.ones(len(given[0]), np.bool_), NO_BITS, pa.bool_())]
     columns = [read_numbers(values) for values in given]
     if len({len(column) for column in columns}) > 1:
@@ -67,7 +68,12 @@ def read_columns(given: tuple[Any, ...], aggregate: Aggregate[Any]) -> list[Colu
 
 def empty_column(kind: pa.DataType) -> Column:
     """Return a column of a type without rows."""
-    return read_numbers(pa.array([], kind))
+    return nulls(0, kind)
+
+
+def nulls(rows: int, kind: pa.DataType) -> Column:
+    """Return a column of a type with nulls only."""
+    return read_numbers(pa.nulls(rows, kind))
 
 
 def to_arrow(values: Any) -> pa.Array:
@@ -82,14 +88,24 @@ def to_arrow(values: Any) -> pa.Array:
         return values
     if hasattr(values, "to_arrow"):  # Polars
         return to_arrow(values.to_arrow())
+    _refuse_what_is_no_column(values)
+    if isinstance(values, np.ma.MaskedArray):
+        return pa.array(values.data, mask=np.ma.getmaskarray(values))
+    try:
+        made = pa.array(values, from_pandas=type(values).__module__.startswith("pandas."))
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
+        message = f"the column has no Arrow type ({error})."
+        raise CannotCompileError(message) from error
+    return to_arrow(made)
+
+
+def _refuse_what_is_no_column(values: Any) -> None:
     if getattr(values, "ndim", 1) != 1:
         message = f"A column has one dimension, but {values.ndim} were given: pass one column at a time."
         raise ValueError(message)
     if isinstance(values, str | bytes) or not (hasattr(values, "__len__") and hasattr(values, "__getitem__")):
         message = f"{values!r} is not a column: give an Arrow, NumPy, pandas or Polars column, or a list."
         raise TypeError(message)
-    made = pa.array(values, from_pandas=hasattr(values, "iloc"))
-    return to_arrow(made)
 
 
 def read_numbers(values: Any) -> Column:
@@ -98,13 +114,14 @@ def read_numbers(values: Any) -> Column:
     >>> read_numbers([True, False]).values.dtype.name
     'bool'
     """
-    if isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype.name in KINDS:
+    is_plain = isinstance(values, np.ndarray) and not isinstance(values, np.ma.MaskedArray)
+    if is_plain and values.ndim == 1 and values.dtype.name in KINDS:
         plain = np.ascontiguousarray(values, values.dtype.newbyteorder("="))
         return Column(plain, NO_BITS, pa.from_numpy_dtype(plain.dtype))
     array = to_arrow(values)
-    given = array.type
-    if pa.types.is_dictionary(given):
+    if pa.types.is_dictionary(array.type):
         array = array.dictionary_decode()
+    given = array.type
     array = _as_numbers(array)
     return Column(_values_of(array), _bits_of(array), given)
 
@@ -188,17 +205,25 @@ def results_to_arrow(answer: Answer, aggregate: Aggregate[Any], columns: list[Co
         return plain.view(given)
     if aggregate.gives == "value" and given in WIDENED:
         return plain.cast(given)
-    if aggregate.gives == "difference" and pa.types.is_timestamp(given):
-        return plain.view(pa.duration(given.unit))
-    if aggregate.gives == "difference" and pa.types.is_duration(given):
-        return plain.view(given)
+    if aggregate.gives == "difference" and pa.types.is_temporal(given):
+        return _as_durations(plain.cast(pa.int64()), given)
     return plain
+
+
+def _as_durations(ticks: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Return differences between times of a type; those of dates in seconds, since Arrow has no duration in days."""
+    if kind == pa.date32():
+        return pc.multiply(ticks, 24 * 60 * 60).view(pa.duration("s"))
+    return ticks.view(pa.duration("ms" if kind == pa.date64() else kind.unit))
 
 
 def objects_to_arrow(results: list[Any]) -> pa.Array:
     """Return what the interpreter computed as Arrow, or say that it has no type there."""
     try:
         return pa.array(results)
+    except OverflowError as error:
+        message = "Some results need more than 64 bits, which Arrow has no integers for: cast the column to float64."
+        raise OverflowError(message) from error
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
         kinds = ", ".join(sorted({type(result).__name__ for result in results}))
         message = f"Results of the types {kinds} have no common Arrow type: let lower return one kind of value."

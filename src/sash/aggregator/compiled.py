@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import base64
+import sys
+from bisect import bisect_left
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,7 @@ from sash.aggregates.base import Aggregate
 from sash.aggregator.columns import (
     Column,
     empty_column,
+    nulls,
     objects_to_arrow,
     present_in_all,
     read_columns,
@@ -22,6 +25,7 @@ from sash.aggregator.columns import (
 from sash.algorithms import Algorithm, OrderStatisticsTree
 from sash.kernels import CannotCompileError, Kernel, loops
 from sash.kernels.frozen import freeze_state, read_header, thaw_state
+from sash.kernels.functions import fingerprint
 from sash.kernels.kernel import Answer, Positions, check_bounds
 from sash.kernels.lanes import count_lanes
 from sash.kernels.ranks import RankKernel
@@ -54,6 +58,19 @@ class Compiled:
         self.kernel = Kernel(algorithm, aggregate, _names(aggregate, self._nothing), loops.advance)
         self.capacity = max(ranges, default=8)
         self.state = self.kernel.new_state(ranges, self.capacity)
+        self._failure: Exception | None = None
+
+    def retyped(self, columns: list[Column]) -> Compiled:
+        """Return the window for columns like these, another one if it holds nothing but nulls that had no type yet."""
+        if any(kind != pa.null() for kind in self.types) or all(column.type == pa.null() for column in columns):
+            return self
+        typed = Compiled(self.aggregate, self.algorithm, self.ranges, columns, self.limit)
+        typed.insert_many([nulls(len(self), kind) for kind in typed.types])
+        return typed
+
+    def takes(self, columns: list[Column]) -> bool:
+        """Tell whether columns fit what the window holds; those of nulls only fit any."""
+        return all(column.type in (kind, pa.null()) for column, kind in zip(columns, self.types, strict=True))
 
     def insert(self, values: tuple[Any, ...]) -> None:
         """Add the newest row."""
@@ -88,13 +105,32 @@ class Compiled:
 
     def freeze(self, described: dict[str, Any]) -> bytes:
         """Return the window as bytes that `thaw` makes the same window of."""
-        types, ranges = types_to_text(self.types), list(self.ranges)
-        return freeze_state(self.state, {**described, "types": types, "ranges": ranges, "capacity": self.capacity})
+        self._refuse_if_lost()
+        described |= {"types": types_to_text(self.types), "ranges": list(self.ranges), "capacity": self.capacity}
+        described |= {"functions": self._functions(), "python": sys.implementation.cache_tag}
+        return freeze_state(self.state, described)
 
     def thaw(self, data: bytes, described: dict[str, Any]) -> None:
         """Take over a window that was frozen."""
+        # Another Python compiles the same function to other bytecode, so that one can't tell.
+        if described["python"] == sys.implementation.cache_tag and described["functions"] != self._functions():
+            message = f"lift or combine of {self.aggregate.name} is another than when this window was frozen."
+            raise ValueError(message)
         self.capacity = described["capacity"]
         self.state = thaw_state(data, self.state)
+
+    def _functions(self) -> str:
+        """Return what tells apart the functions that made the partials; lower may be another one."""
+        aggregate = self.kernel.aggregates[0]
+        known = [
+            function for function in (aggregate.lift, aggregate.combine, aggregate.inverse) if function is not None
+        ]
+        return fingerprint(*known)
+
+    def _refuse_if_lost(self) -> None:
+        if self._failure is not None:
+            message = f"{self.aggregate.name} raised an error before, so this window is lost: make a new Aggregator."
+            raise RuntimeError(message) from self._failure
 
     def _refuse_nulls(self, columns: list[Column]) -> None:
         """Say so if the algorithm counts inserts and there are nulls, which it would not count."""
@@ -105,21 +141,36 @@ class Compiled:
     def _advance(
         self, columns: list[Column], limit: int, lengths: tuple[int, ...] = (), *, answer_now: bool = False
     ) -> Answer:
-        rows = len(columns[0]) if columns else 0
+        columns = [
+            nulls(len(column), kind) if column.type != kind else column
+            for column, kind in zip(columns, self.types, strict=True)
+        ]
+        self._refuse_if_lost()
         self._refuse_nulls(columns)
-        self._make_room(max(1, min(limit, len(self) + rows)))
+        self._make_room(max(1, min(limit, len(self) + len(columns[0]))))
         ordered = sorted(lengths, reverse=True)
-        numbers = [self.ranges.index(length) if length in self.ranges else 0 for length in ordered]
-        [answer] = self.kernel.advance(
-            self.state,
-            tuple(column.values for column in columns),
-            present_in_all(columns),
-            limit=limit,
-            lengths=np.array(ordered, np.int64),
-            numbers=np.array(numbers, np.int64),
-            answer_now=answer_now,
-        )
+        try:
+            [answer] = self.kernel.advance(
+                self.state,
+                tuple(column.values for column in columns),
+                present_in_all(columns),
+                limit=limit,
+                lengths=np.array(ordered, np.int64),
+                numbers=np.array([self._number_of(length) for length in ordered], np.int64),
+                answer_now=answer_now,
+            )
+        except Exception as error:
+            self._failure = error
+            raise
         return answer
+
+    def _number_of(self, length: int) -> int:
+        """Return the number of the narrowest range that a length fits into: it gives the same if there are no more rows."""
+        number = bisect_left(self.ranges, length)
+        if number == len(self.ranges) and counts_inserts(self.algorithm, self.ranges):
+            message = f"{self.algorithm.about.name} keeps the newest {max(self.ranges)} rows at most, not {length}."
+            raise ValueError(message)
+        return min(number, max(0, len(self.ranges) - 1))
 
     def _make_room(self, rows: int) -> None:
         if rows > self.capacity:
@@ -244,6 +295,8 @@ def interpret_between(
 def as_positions(bounds: Any) -> Positions:
     """Return bounds as row numbers, or say that they are none."""
     array = np.asarray(bounds)
+    if array.size == 0:
+        return np.empty(0, np.int64)
     if array.ndim != 1 or array.dtype.kind not in "iu":
         message = f"bounds: each is a column of row numbers, not of {array.dtype}."
         raise TypeError(message)

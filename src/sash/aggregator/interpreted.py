@@ -22,6 +22,7 @@ class Interpreted:
         self._sees_nulls = algorithm.takes_nulls
         self._used = counting_values(aggregate) if self._sees_nulls else aggregate
         self._window = algorithm(self._used, ranges)
+        self.ranges = ranges
         self._limit = limit
         self._failure: Exception | None = None
         self._begin = 0

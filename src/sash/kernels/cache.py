@@ -72,9 +72,10 @@ def load_module(name: str, text: str, names: dict[str, Any]) -> ModuleType:
         assert spec is not None
         module = importlib.util.module_from_spec(spec)
         code = compile(text, str(path), "exec")
-    sys.modules[module_name] = module  # Numba finds a cached function's globals through its module's name
     vars(module).update(names)
     exec(code, vars(module))  # noqa: S102 — the text is what fuse.py made of Sash's own classes
+    # Numba finds a cached function's globals through its module's name. Not before, since other threads look here too.
+    sys.modules[module_name] = module
     return module
 
 

@@ -36,9 +36,7 @@ def infer_types(parts: Parts, compiled: dict[str, Any]) -> Types:
     shapes, results, exact = [], [], set()
     for number, part in enumerate(parts.parts):
         functions = _Functions(part.aggregate.name, compiled, number)
-        lifted = functions.returned(
-            "lift", tuple(from_dtype(np.dtype(parts.inputs[column])) for column in part.columns)
-        )
+        lifted = functions.returned("lift", tuple(from_dtype(np.dtype(kind)) for kind in parts.read_as(part)))
         shape, wider = None, lifted
         while wider != shape:  # lift may give an int where combine gives a float; types only widen, so it ends
             shape = wider
@@ -82,7 +80,7 @@ class _Functions:
         compiled = self.compiled[function if function == "between" else f"{function}_{self.number}"]
         try:
             compiled.compile(arguments)
-        except NumbaError as error:
+        except (NumbaError, TypeError) as error:  # the latter for a function with other parameters
             lines = [line.strip() for line in str(error).splitlines()]
             reason = next(
                 (line for line in lines if line and not line.startswith("Failed in nopython mode")), "no reason given"

@@ -93,6 +93,15 @@ def _again_if_it_fails(slide: Callable[..., list[Answer]]) -> Callable[..., list
     return run
 
 
+def _with_message(error: Exception, message: str) -> Exception:
+    """Return an error of the same type with another message, or the same with a note if its type takes none."""
+    try:
+        return type(error)(message)
+    except TypeError:
+        error.add_note(message)
+        return error
+
+
 class Kernel:
     """A compiled loop and what is needed to start it.
 
@@ -257,11 +266,11 @@ class Kernel:
         masks = [validity] if self.nullable else []
         try:
             self.run(*own, *columns, *masks, *results, *bits, self.progress, *state.arguments)
-        except (ArithmeticError, ValueError) as error:
+        except Exception as error:
             if not self.tells_row:
                 raise FailedWithoutRowError from error
             message = f"{self.label}, row {self.progress[0]}: {error}"
-            raise type(error)(message) from error
+            raise _with_message(error, message) from error
 
     def telling_row(self) -> Kernel:
         """Return the same, in one lane, with each row written down before it is answered."""

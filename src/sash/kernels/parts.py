@@ -44,6 +44,11 @@ class Parts:
     inputs: tuple[str, ...]
     """The types of the input columns."""
 
+    def read_as(self, part: Part) -> tuple[str, ...]:
+        """The types in which a part reads its columns: float32 as float64, as interpreted, unless it only hands values on."""
+        kinds = (self.inputs[column] for column in part.columns)
+        return tuple("float64" if kind == "float32" and part.aggregate.gives != "value" else kind for kind in kinds)
+
     @property
     def functions(self) -> dict[str, Callable[..., Any]]:
         """The aggregates' own functions by the names that the text of a kernel has for them."""
@@ -86,7 +91,8 @@ def share_parts(aggregates: Sequence[Aggregate[Any]], inputs: tuple[str, ...]) -
     """Return the pass that computes several aggregates of the same columns, each partial only once.
 
     >>> from sash import agg
-    >>> shared = share_parts([agg.count("x"), agg.stddev("x"), agg.mean("x")], ("float64",))
+    >>> together = [aggregate.of_kind("float") for aggregate in (agg.count("x"), agg.stddev("x"), agg.mean("x"))]
+    >>> shared = share_parts(together, ("float64",))
     >>> [part.aggregate.name for part in shared.parts], [output.part for output in shared.outputs]
     (['stddev'], [0, 0, 0])
     """

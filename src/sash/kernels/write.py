@@ -101,14 +101,16 @@ def _of_parts(function: str, parameters: str, parts: Parts, types: Types) -> lis
         name = f"{function}_{number}"
         own = parameters or ", ".join(f"x{column}" for column in part.columns)
         lines += [f"{name} = raw_{name}"] if name in types.exact else _cast(name, own, Layout(shape))
-        arguments = (
-            ", ".join(_part(partial, number, parts, types) for partial in own.split(", ")) if parameters else own
-        )
-        calls.append(f"{name}({arguments})")
-    if len(calls) == 1:
+        if parameters:
+            arguments = [_part(partial, number, parts, types) for partial in own.split(", ")]
+        else:
+            kinds = zip(part.columns, parts.read_as(part), strict=True)
+            arguments = [f"np.{_scalar(kind)}(x{column})" for column, kind in kinds]
+        calls.append(f"{name}({', '.join(arguments)})")
+    if len(calls) == 1 and (parameters or parts.read_as(parts.parts[0]) == parts.inputs):
         return [*lines, f"{function} = {function}_0"]
     everything = parameters or ", ".join(f"x{column}" for column in range(len(parts.inputs)))
-    return lines + _function(function, everything, f"({', '.join(calls)})")
+    return lines + _function(function, everything, calls[0] if len(calls) == 1 else f"({', '.join(calls)})")
 
 
 def _lowers(parts: Parts, types: Types) -> list[str]:
