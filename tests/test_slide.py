@@ -488,7 +488,7 @@ def test_pieces_without_a_type_take_that_of_the_others() -> None:
 
 
 def test_masks_categories_and_numbers_too_large_for_arrow() -> None:
-    masked = np.ma.array([1, 2, 3], mask=[0, 1, 0])
+    masked = np.ma.array([1, 2, 3], mask=[False, True, False])
     assert Aggregator(agg.sum("x")).slide(masked, 1).to_pylist() == [1, None, 3]
     window = Aggregator(agg.sum("x"))
     window.insert_many(pd.Series([1, 2, 1], dtype="category"))
