@@ -5,9 +5,10 @@ from __future__ import annotations
 from sash.kernels.read import AlgorithmSource
 
 LANES = 2
-"""Measured for max and sum: one lane waits for its last combine, two take half the time, four gain nothing more."""
+"""Measured for max: one lane waits for its last combine (5.2 ns a row), two take 2.9 ns, four 2.3 ns if they fit the cache."""
+LANES_OF_SMALL = 4
 SMALL = 1 << 13
-"""Windows of so many rows have room for a second lane in the processor's cache, whatever they take."""
+"""Windows of so many rows have room for more lanes in the processor's cache, whatever they take."""
 DEPENDS_ON_DATA = ("same(", "is_newer(", "is_above(", "same_key(")
 
 
@@ -20,7 +21,9 @@ def count_lanes(source: AlgorithmSource, length: int) -> int:
         return 1
     declared = source.attributes("Column[P]", "Array[P]")
     stored = [attribute for attribute in declared if attribute not in source.given]
-    return LANES if length <= SMALL or LANES * len(stored) <= len(declared) else 1
+    if length <= SMALL:
+        return LANES_OF_SMALL
+    return LANES if LANES * len(stored) <= len(declared) else 1
 
 
 def cut_into_lanes(rows: int, length: int, lanes: int) -> tuple[int, list[int]]:
