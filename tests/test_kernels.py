@@ -16,7 +16,7 @@ from cases import AGGREGATES, SKETCHES, affine, compiled_by
 from sash import agg, aggregate
 from sash.aggregates import BUILT_IN
 from sash.aggregates.base import Aggregate, P
-from sash.algorithms import ALGORITHMS, DABA, Algorithm, TwoStacks, find_algorithm
+from sash.algorithms import ALGORITHMS, DABA, Algorithm, FlatFIT, TwoStacks, find_algorithm
 from sash.algorithms.base import alike, fits
 from sash.kernels import CannotCompileError, CannotFuseError, Kernel, loops
 from sash.kernels.functions import fingerprint
@@ -407,3 +407,56 @@ def test_a_folder_that_cannot_be_written_to_is_no_error(tmp_path: Path) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("a file is in the way", encoding="utf-8")
     assert start(blocked) == "[0.0, 1.0, 2.0, 3.0, 4.0] 0"
+
+
+def test_the_interpreted_loop_of_several_ranges_is_the_compiled_one() -> None:
+    column = integers(60)
+    ranges = (2, 5, 30)
+    results: dict[tuple[int, int], Any] = {}
+    loops.slide_ranges(
+        FlatFIT(affine, ranges),
+        60,
+        3,
+        ranges[::-1],
+        1,
+        lambda row: affine.lift(int(column[row])),
+        lambda number, row, _, partial: results.__setitem__((number, row), affine.lower(partial)),
+    )
+    [compiled] = Kernel(FlatFIT, affine, ("int64",), loops.slide_ranges).slide_ranges((column,), ranges)
+    assert [[results[number, row] for row in range(60)] for number in range(3)] == compiled.values.tolist()
+
+
+def test_the_interpreted_loop_of_a_kept_window_is_the_compiled_one() -> None:
+    column = integers(40)
+    present = [row % 3 > 0 for row in range(40)]
+    bits = np.packbits(np.array(present), bitorder="little")
+    kernel = Kernel(DABA, affine, ("int64",), loops.advance)
+    state = kernel.new_state((), 8)
+    window, span, before = DABA(affine), [0, 0], [0] * 16
+    for limit, lengths, rows in ((8, (8,), 25), (3, (), 0), (6, (6,), 40)):
+        results = [[0] * rows for _ in lengths]
+
+        def emit(number: int, row: int, _: int, partial: Any, results: list[list[int]] = results) -> None:
+            results[number][row] = affine.lower(partial)
+
+        loops.advance(
+            window,
+            rows,
+            rows,
+            limit,
+            len(lengths),
+            lengths,
+            [0],
+            span,
+            before,
+            15,
+            1,
+            lambda row: present[row],
+            lambda row: affine.lift(int(column[row])),
+            emit,
+        )
+        order = np.array(lengths, np.int64)
+        numbers = np.zeros(len(lengths), np.int64)
+        [compiled] = kernel.advance(state, (column[:rows],), bits, limit=limit, lengths=order, numbers=numbers)
+        assert compiled.values.tolist() == results
+        assert state.span.tolist() == span
