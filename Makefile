@@ -1,5 +1,6 @@
 # make demo   an example, from nothing
 # make test   everything that must hold before a change lands, from nothing
+# make soak   every algorithm compiled for every aggregate that fits it, against the oracle
 # make bench  Sash beside pandas, Polars, DuckDB, bottleneck and numbagg: checked, timed, drawn (make bench-quick: only to see that it runs)
 # All make the virtual environment in .venv and see to Java first. Python: make test PYTHON=python3.12
 
@@ -7,7 +8,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 CORES ?= 2
 
-.PHONY: help demo test bench bench-quick check format clean
+.PHONY: help demo test soak bench bench-quick check format clean
 
 help:
 	@sed -n 's/^# //p' Makefile
@@ -17,6 +18,9 @@ demo: .venv/ready
 
 test: .venv/ready check
 	$(BIN)/python -m pytest -q -n $(CORES) --cov --cov-report=term --cov-fail-under=95
+
+soak: .venv/ready
+	SASH_SOAK=1 $(BIN)/python -m pytest -q -n $(CORES) tests/test_kernels.py -k test_fused_loop
 
 bench: .venv/ready
 	$(BIN)/python -m benchmarks.compiled

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import types
@@ -25,6 +26,19 @@ from sash.testing import recompute
 
 FUSED = [algorithm for algorithm in ALGORITHMS if not algorithm.interpreted_only]
 INTERPRETED_ONLY = {"FiBA"}
+SOAK = bool(os.environ.get("SASH_SOAK"))
+"""Whether to compile every pair of algorithm and aggregate: minutes more (make soak)."""
+OF_EVERY_KIND = [
+    "max",
+    "affine",
+    "variance",
+    "sum_of_integers",
+    "last",
+    "median",
+    "nth_smallest",
+    "count_distinct",
+    "mode",
+]
 
 
 def integers(rows: int, seed: int = 3) -> npt.NDArray[np.int64]:
@@ -55,29 +69,19 @@ def test_only_those_whose_state_is_not_flat_are_interpreted_only() -> None:
     [
         (algorithm, name)
         for algorithm in FUSED
-        for name in (
-            "max",
-            "affine",
-            "variance",
-            "sum_of_integers",
-            "last",
-            "median",
-            "nth_smallest",
-            "count_distinct",
-            "mode",
-        )
-        if not AGGREGATES[name].interpreted_only or algorithm is compiled_by(AGGREGATES[name])
+        for name in (AGGREGATES if SOAK else OF_EVERY_KIND)
+        if not AGGREGATES[name].interpreted_only or algorithm.compiled_query != "query"
         if fits(algorithm.about, AGGREGATES[name])
     ],
 )
 def test_fused_loop_agrees_with_the_oracle(algorithm: type[Algorithm[Any]], name: str) -> None:
     chosen = AGGREGATES[name]
-    column = integers(130)
-    kernel = Kernel(algorithm, chosen, ("int64",), loops.slide_rows)
+    columns = (integers(130), integers(130, seed=4))[: max(1, chosen.inputs)]
+    kernel = Kernel(algorithm, chosen, ("int64",) * chosen.inputs, loops.slide_rows)
     for length in (1, 2, 7, 16, 200):
-        ends = np.arange(1, len(column) + 1)
+        ends = np.arange(1, 131)
         begins = np.maximum(ends - length, 0)
-        expect_equal(chosen, kernel.slide_rows((column,), length), windows((column,), begins, ends))
+        expect_equal(chosen, kernel.slide_rows(columns, length), windows(columns, begins, ends))
 
 
 @pytest.mark.parametrize("algorithm", FUSED, ids=lambda algorithm: algorithm.__name__)
@@ -460,3 +464,30 @@ def test_the_interpreted_loop_of_a_kept_window_is_the_compiled_one() -> None:
         [compiled] = kernel.advance(state, (column[:rows],), bits, limit=limit, lengths=order, numbers=numbers)
         assert compiled.values.tolist() == results
         assert state.span.tolist() == span
+
+
+TOGETHER: dict[str, list[Aggregate[Any]]] = {
+    "count, sum, mean, stddev": [agg.count("x"), agg.sum("x"), agg.mean("x"), agg.stddev("x")],
+    "moments and max": [agg.kurtosis("x"), agg.skewness("x"), agg.variance("x"), agg.max("x"), agg.mean("x")],
+    "the same twice": [agg.stddev("x"), agg.variance("x"), agg.stddev("x")],
+}
+
+
+@pytest.mark.parametrize("kind", ["int64", "float64"])
+@pytest.mark.parametrize(("algorithm", "lanes", "nullable"), [(TwoStacks, 2, False), (DABA, 1, True)])
+@pytest.mark.parametrize("name", TOGETHER)
+def test_several_aggregates_in_one_pass_give_what_each_gives_alone(
+    name: str, algorithm: Any, lanes: int, nullable: bool, kind: str
+) -> None:
+    column = integers(120).astype(kind)
+    bits = np.packbits(integers(120) > 0, bitorder="little") if nullable else np.empty(0, np.uint8)
+    together = Kernel(algorithm, TOGETHER[name], (kind,), loops.slide_rows, nullable=nullable, lanes=lanes)
+    assert len(together.parts.parts) < len(TOGETHER[name]) * lanes
+    for length in (1, 3, 20):
+        answers = together.slide_rows((column,), length, bits)
+        for chosen, answer in zip(TOGETHER[name], answers, strict=True):
+            alone = Kernel(algorithm, chosen, (kind,), loops.slide_rows, nullable=nullable)
+            [expected] = alone.slide_rows((column,), length, bits)
+            assert answer.values.dtype == expected.values.dtype
+            assert np.array_equal(answer.valid, expected.valid)
+            assert np.allclose(answer.values[answer.valid], expected.values[answer.valid], 1e-9, 1e-9, equal_nan=True)

@@ -13,6 +13,7 @@ from typing import Any
 
 from sash.aggregates import integers
 from sash.aggregates.base import Aggregate
+from sash.aggregates.integers import join
 from sash.aggregates.means import add_both, count_float, count_one
 from sash.aggregates.moments import (
     lift_integer_skew,
@@ -60,7 +61,7 @@ def whole_mean(partial: Any) -> float:
 
 def integer_total(partial: integers.CountedTotal) -> int:
     """Return the sum in the partial of a mean of integers."""
-    return integers.join((partial[0], partial[1]))
+    return join((partial[0], partial[1]))  # by its own name: Numba knows no functions of modules
 
 
 COUNT: Kind = (one_value, add)
