@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from sash.aggregator.columns import empty_column, to_arrow
@@ -44,12 +45,26 @@ class Found:
     """As stretches of records of slices."""
     reads: Reads | None
 
+    def select(self, chosen: npt.NDArray[np.bool_]) -> None:
+        """Leave out all windows but the chosen ones."""
+        self.rows = self.rows and self.rows.select(chosen)
+        self.records = self.records and self.records.select(chosen)
+        self.reads = self.reads and self.reads.select(chosen)
+
     @property
     def bounds(self) -> Bounds:
         """The windows as stretches of something."""
         found = self.rows if self.rows is not None else self.records
         assert found is not None
         return found
+
+
+@dataclass(frozen=True)
+class Heads:
+    """The keys, a row for each, and where what belongs to them begins."""
+
+    keys: pa.Table
+    firsts: Ints
 
 
 class Local:
@@ -94,7 +109,7 @@ class Local:
         answers = self.answer(block, records, found)
         if self.plan.per_row:
             return self.of_rows(answers, block.order.restore)
-        return self.of_windows(block, records, found, answers)
+        return self.of_windows(heads_of(block), block.times, found, answers, records)
 
     def rows_of(self, block: Block, **piece: Ints) -> Rows:
         """Return what windows see of a block."""
@@ -120,11 +135,14 @@ class Local:
     @property
     def edges(self) -> Edges | None:
         """The edges of the windows, if they are periodic, so that slices are cut without looking at windows."""
-        windows = list(self.plan.windows.values())
-        if not self.plan.technique or self.time is None or not all(isinstance(one, Periodic) for one in windows):
-            return None
-        cycles = [one.cycle(self.time.tick, self.time.name) for one in windows if isinstance(one, Periodic)]
-        return cut_edges(cycles, self.plan.technique)
+        periodic = all(isinstance(window, Periodic) for window in self.plan.windows.values())
+        return self.edges_by(self.plan.technique) if self.plan.technique and periodic else None
+
+    def edges_by(self, technique: str) -> Edges:
+        """Return the edges of periodic windows."""
+        assert self.time is not None
+        windows = [window for window in self.plan.windows.values() if isinstance(window, Periodic)]
+        return cut_edges([window.cycle(self.time.tick, self.time.name) for window in windows], technique)
 
     def find(self, rows: Rows, memory: Mapping[str, Memory]) -> tuple[Records | None, dict[str, Found]]:
         """Return where the windows of a block are, and the records of their slices."""
@@ -202,22 +220,28 @@ class Local:
         )
 
     def of_windows(
-        self, block: Block, records: Records | None, found: Mapping[str, Found], answers: Mapping[str, Results]
+        self,
+        heads: Heads,
+        times: Ints,
+        found: Mapping[str, Found],
+        answers: Mapping[str, Results],
+        records: Records | None = None,
     ) -> pa.Table:
         """Return a row for each window: by window, key and time."""
-        parts = [self._of_window(name, one, block, records, answers[name]) for name, one in found.items()]
+        parts = []
+        for name, one in found.items():
+            firsts = heads.firsts if one.rows is not None or records is None else records.firsts
+            columns = self._name_windows(name, one.bounds, replace(heads, firsts=firsts), times)
+            parts.append(pa.table({**columns, **{key: answers[name][key] for key in self.declared.aggregates}}))
         return parts[0] if len(parts) == 1 else pa.concat_tables(parts)
 
-    def _of_window(self, name: str, one: Found, block: Block, records: Records | None, results: Results) -> pa.Table:
-        bounds = one.bounds
-        firsts = block.firsts if one.rows is not None or records is None else records.firsts
+    def _name_windows(self, name: str, bounds: Bounds, heads: Heads, times: Ints) -> dict[str, pa.Array]:
+        """Return the columns that say which window a result is of."""
         columns: dict[str, pa.Array] = {}
         if self.declared.by:
-            counts = np.diff(np.searchsorted(bounds.begins, firsts))
-            keys = np.repeat(np.arange(block.keys), counts)
-            heads = block.firsts[:-1] if block.order.rows is None else block.order.rows[block.firsts[:-1]]
-            of_keys = block.table.select(list(self.declared.by)).take(pa.array(heads))
-            columns |= {key: to_arrow(of_keys[key]).take(pa.array(keys)) for key in self.declared.by}
+            counts = np.diff(np.searchsorted(bounds.begins, heads.firsts))
+            keys = pa.array(np.repeat(np.arange(len(counts)), counts))
+            columns |= {key: to_arrow(heads.keys[key]).take(keys) for key in self.declared.by}
         if self.declared.several:
             names = pa.array(list(self.plan.windows))
             number = np.full(len(bounds), list(self.plan.windows).index(name), np.int32)
@@ -225,9 +249,15 @@ class Local:
         if self.time is not None:
             starts, stops = bounds.starts, bounds.stops
             if starts is None or stops is None:
-                starts, stops = block.times[bounds.begins], block.times[bounds.ends - 1]
+                starts, stops = times[bounds.begins], times[bounds.ends - 1]
             columns |= {"window_start": self.time.write(starts), "window_end": self.time.write(stops)}
-        return pa.table({**columns, **{aggregate: results[aggregate] for aggregate in self.declared.aggregates}})
+        return columns
+
+
+def heads_of(block: Block) -> Heads:
+    """Return the keys of a block."""
+    first = block.firsts[:-1] if block.order.rows is None else block.order.rows[block.firsts[:-1]]
+    return Heads(block.table.select(list(block.layout.by)).take(pa.array(first)), block.firsts)
 
 
 def run_pass(over: PassOver, records: Records | None, found: Mapping[str, Found]) -> dict[str, Results]:

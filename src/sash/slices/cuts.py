@@ -48,6 +48,10 @@ class Reads:
     opens: Ints
     """The record of the open slice, or -1."""
 
+    def select(self, chosen: Flags) -> Reads:
+        """Return the chosen windows."""
+        return Reads(self.begins[chosen], self.ends[chosen], self.opens[chosen])
+
 
 def cut_by_edges(rows: Rows, edges: Edges, run: Run) -> Records:
     """Cut rows at the edges of periodic windows of time."""

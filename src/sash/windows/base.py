@@ -92,6 +92,16 @@ class Bounds:
         """Return the number of windows."""
         return len(self.begins)
 
+    def __bool__(self) -> bool:
+        """Windows are there even if they are none."""
+        return True
+
+    def select(self, chosen: npt.NDArray[np.bool_]) -> Bounds:
+        """Return the chosen windows."""
+        starts = None if self.starts is None else self.starts[chosen]
+        stops = None if self.stops is None else self.stops[chosen]
+        return Bounds(self.begins[chosen], self.ends[chosen], starts, stops, self.keep)
+
 
 @dataclass(frozen=True)
 class Window:

@@ -30,7 +30,7 @@ class Session(Window):
         gap = self.gap.in_ticks(rows.tick, rows.time)
         room = [np.empty(len(rows.times), np.int64) for _ in range(4)]
         keep = np.empty(rows.keys, np.int64)
-        count = run(find_sessions)(rows.times, rows.firsts, rows.now, gap, *room, keep)
+        count = run(find_sessions)(rows.times, rows.firsts, rows.after, rows.now, gap, *room, keep)
         begins, ends, starts, stops = (column[:count].copy() for column in room)
         return Bounds(begins, ends, starts, stops, keep)
 
@@ -55,6 +55,7 @@ def session(gap: Given) -> Window:
 def find_sessions(
     times: Ints,
     firsts: Ints,
+    after: Ints,
     now: Ints,
     gap: int,
     begins: Ints,
@@ -71,12 +72,13 @@ def find_sessions(
         for row in range(firsts[key], last):
             if row + 1 == last or times[row + 1] - times[row] > gap:
                 stop = times[row] + gap
-                if stop < now[key]:
+                if after[key] <= stop < now[key]:
                     begins[count] = begin
                     ends[count] = row + 1
                     starts[count] = times[begin]
                     stops[count] = stop
                     count += 1
+                if stop < now[key]:
                     begin = row + 1
         keep[key] = begin
     return count
