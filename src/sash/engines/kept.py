@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from sash.engines.block import Block
-from sash.engines.local import Found, Local, heads_of
+from sash.engines.block import Block, make_block
+from sash.engines.local import Found, Local, heads_of, join_windows
 from sash.engines.pace import Piece
+from sash.engines.passes import Results
 from sash.slices.cuts import Records
 from sash.windows.base import FOREVER, Ints, Memory, Rows
 
@@ -38,7 +39,7 @@ class KeptRows:
         """Take a piece, and return the results that are complete with it."""
         local = self.local
         table = pa.concat_tables([self.rows, piece.table.cast(self.rows.schema)])
-        block = Block(table, local.layout, local.run_loop)
+        block = make_block(table, local.layout, local.run_loop)
         rows = self._rows(block, piece)
         self._remember(block.keys)
         if self.update:
@@ -74,22 +75,25 @@ class KeptRows:
     def _answer(self, block: Block, rows: Rows, records: Records | None, found: dict[str, Found]) -> pa.Table:
         answers = self.local.answer(block, records, found)
         if not self.local.plan.per_row:
-            return in_order_of_time(self.local.of_windows(heads_of(block), block.times, found, answers, records))
+            return self._of_windows(block, records, found, answers)
         fresh = pieces_of(rows.firsts[:-1] + rows.done, rows.firsts[:-1] + rows.final)
         places = np.argsort(rows.times[fresh], kind="stable") if len(rows.times) else given_order(block, fresh)
-        given = fresh[places] if block.order.rows is None else block.order.rows[fresh[places]]
-        results = self.local.of_rows(answers, lambda column: column.take(pa.array(places)))
-        table = block.table.take(pa.array(given))
-        for name in results.column_names:
-            table = table.append_column(name, results[name])
+        table = block.table.take(pa.array(block.given(fresh[places])))
+        for name, column in self.local.of_rows(answers).items():
+            table = table.append_column(name, column.take(pa.array(places)))
         return table
+
+    def _of_windows(
+        self, block: Block, records: Records | None, found: dict[str, Found], answers: dict[str, Results]
+    ) -> pa.Table:
+        parts = self.local.of_windows(heads_of(block), block.times, found, answers, records)
+        return in_order_of_time(join_windows([parts], self.local.declared))
 
     def _results(self, block: Block, rows: Rows, piece: Piece) -> pa.Table:
         """Return the windows that ended since the last piece, and those before that a row of this one is in."""
         records, found = self.local.find(rows, self.memory)
         is_new = np.zeros(len(block) + 1, np.int64)
-        given = np.arange(len(block)) if block.order.rows is None else block.order.rows
-        np.cumsum(given >= len(self.rows), out=is_new[1:])
+        np.cumsum(block.given(np.arange(len(block))) >= len(self.rows), out=is_new[1:])
         for one in found.values():
             begins, ends = one.bounds.begins, one.bounds.ends
             if one.rows is None and records is not None:
@@ -98,9 +102,10 @@ class KeptRows:
             changed = is_new[ends] > is_new[begins]
             stops = one.bounds.stops
             assert stops is not None
-            one.select(changed | (stops > piece.seen_before))
+            not_yet = stops >= piece.seen_before if one.window.grows_at_end else stops > piece.seen_before
+            one.select(changed | not_yet)
         answers = self.local.answer(block, records, found)
-        return in_order_of_time(self.local.of_windows(heads_of(block), block.times, found, answers, records))
+        return self._of_windows(block, records, found, answers)
 
     def _keep(self, rows: Rows, records: Records | None, found: dict[str, Found]) -> Ints:
         """Return the first row of each key that is still needed; where windows remember something, one stays in any case."""
@@ -119,8 +124,7 @@ class KeptRows:
         """Forget the rows, and the keys, that nothing needs any more."""
         stays = keep < rows.firsts[1:]
         places = pieces_of(keep, rows.firsts[1:])
-        given = places if block.order.rows is None else block.order.rows[places]
-        self.rows = block.table.take(pa.array(given)).combine_chunks()
+        self.rows = block.table.take(pa.array(block.given(places))).combine_chunks()
         self.done = np.maximum(rows.firsts[:-1] + rows.final - keep, 0)[stays]
         self.memory = {
             name: {part: values[stays] for part, values in memory.items()} for name, memory in self.memory.items()
@@ -141,7 +145,7 @@ def pieces_of(begins: Ints, ends: Ints) -> Ints:
 
 def given_order(block: Block, places: Ints) -> Ints:
     """Return the places of rows in the order that they were given in."""
-    order: Ints = np.argsort(places if block.order.rows is None else block.order.rows[places], kind="stable")
+    order: Ints = np.argsort(block.given(places), kind="stable")
     return order
 
 

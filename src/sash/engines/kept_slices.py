@@ -12,15 +12,15 @@ import numpy as np
 import pyarrow as pa
 
 from sash.aggregates.base import Aggregate
-from sash.engines.block import Block
+from sash.engines.block import Block, make_block
 from sash.engines.kept import in_order_of_time
 from sash.engines.keys import Order, number_keys, order_rows
-from sash.engines.local import Found, Heads, Local, heads_of
+from sash.engines.local import Found, Heads, Local, heads_of, join_windows, slide_all
 from sash.engines.pace import Piece
-from sash.engines.passes import PassOver, Slices, is_number
+from sash.engines.passes import PassOver, Results, Slices, is_number
 from sash.kernels import Kernel, loops
 from sash.kernels.kernel import NO_BITS
-from sash.slices.cuts import Reads, cut_by_edges
+from sash.slices.cuts import all_closed, cut_by_edges
 from sash.slices.edges import Edges
 from sash.slices.open_slice import OpenSlice
 from sash.windows.base import Ints, Rows
@@ -56,24 +56,21 @@ class KeptSlices:
     def take(self, piece: Piece) -> pa.Table:
         """Take a piece, and return the results that are complete with it."""
         local = self.local
-        block = Block(piece.table, local.layout, local.run_loop)
+        block = make_block(piece.table, local.layout, local.run_loop)
         passes = [PassOver(one, block) for one in local.plan.passes]
         self._add(block, passes)
         heads, rows = self._rows(piece)
-        found, answers = {}, {}
+        found = {}
         keep = rows.firsts[1:]
         for name, window in local.plan.windows.items():
             bounds = window.bounds(rows, {}, local.run_loop)
-            nothing_open = np.full(len(bounds), -1, np.int64)
-            reads = Reads(bounds.begins, bounds.ends, nothing_open)
-            found[name] = Found(window, bounds, None, reads)
-            answers[name] = {
-                key: column
-                for over, slices in zip(passes, self.slices, strict=True)
-                for key, column in over.slide_slices(window, slices, reads).items()
-            }
+            found[name] = Found(window, bounds, None, all_closed(bounds))
             keep = np.minimum(keep, bounds.keep)
-        results = local.of_windows(heads, rows.times, found, answers)
+        answers: dict[str, Results] = {name: {} for name in found}
+        for over, slices in zip(passes, self.slices, strict=True):
+            for name, own in slide_all(over, slices, found).items():
+                answers[name] |= own
+        results = join_windows([local.of_windows(heads, rows.times, found, answers)], local.declared)
         self._let_go(rows, keep)
         return in_order_of_time(results)
 
@@ -93,7 +90,7 @@ class KeptSlices:
             times = np.concatenate([self.times, times])
             new = [join(old, fresh) for old, fresh in zip(self.slices, new, strict=True)]
         by = local.declared.by or (KEYLESS,)
-        codes, count = number_keys(keys, by)
+        codes, count = number_keys(keys, by, local.run_loop)
         order, times = order_rows(codes, count, times, local.run_loop)
         codes = order.arrange(codes)
         differs = np.ones(len(times), np.bool_)

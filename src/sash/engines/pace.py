@@ -11,7 +11,7 @@ import pyarrow as pa
 from sash.engines.block import Block
 from sash.engines.keys import number_keys
 from sash.engines.times import TimeType
-from sash.windows.base import FOREVER, NEVER, Ints
+from sash.windows.base import FOREVER, NEVER, Ints, Run
 
 
 @dataclass(frozen=True)
@@ -111,8 +111,9 @@ class PaceOfRows(Pace):
 class PaceOfKeys(Pace):
     """By key: the rows of one key come together, in order of time; all keys but the newest are complete."""
 
-    def __init__(self, by: tuple[str, ...], time: TimeType | None) -> None:
+    def __init__(self, by: tuple[str, ...], time: TimeType | None, run: Run) -> None:
         self.by = by
+        self.run = run
         self.time = time
         self.known: set[tuple[Any, ...]] = set()
         self.newest: tuple[Any, ...] | None = None
@@ -143,7 +144,7 @@ class PaceOfKeys(Pace):
 
     def _runs(self, table: pa.Table) -> tuple[Ints, list[tuple[Any, ...]]]:
         """Return where the rows of each key begin, and the keys, one behind the other."""
-        codes, _ = number_keys(table, self.by)
+        codes, _ = number_keys(table, self.by, self.run)
         starts = np.flatnonzero(np.diff(codes, prepend=-1))
         heads = table.select(list(self.by)).take(pa.array(starts))
         return starts, list(zip(*(heads[name].to_pylist() for name in self.by), strict=True))

@@ -90,7 +90,7 @@ def make_pace(local: Local, mode: str, order: str) -> Pace:
         message = 'lateness is for rows that come in order of time: leave it or order="keys" out.'
         raise ValueError(message)
     if order == "keys" and declared.by:
-        return PaceOfKeys(declared.by, local.time)
+        return PaceOfKeys(declared.by, local.time, local.run_loop)
     if local.time is None and declared.order_by:
         message = (
             "A stream has no end to be sorted at: name the column that orders its rows in time=, or leave order_by out."

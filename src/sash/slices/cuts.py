@@ -106,6 +106,11 @@ def reads_of(records: Records, begins: Ints, ends: Ints) -> Reads:
     return Reads(begins, ends, opens)
 
 
+def all_closed(bounds: Bounds) -> Reads:
+    """Return windows that need no slice while it is open."""
+    return Reads(bounds.begins, bounds.ends, np.full(len(bounds), -1, np.int64))
+
+
 def as_rows(rows: Rows, records: Records) -> Rows:
     """Return records of slices of time in the place of rows, for windows to find their bounds among them."""
     nothing = np.zeros(rows.keys, np.int64)

@@ -113,6 +113,8 @@ class Window:
     needs_time: ClassVar[bool] = False
     is_time: ClassVar[bool] = False
     """Whether its windows are intervals of time, so that nothing but time ends them."""
+    grows_at_end: ClassVar[bool] = False
+    """Whether a row at the very end of a window of time still belongs to it."""
     sliced: ClassVar[bool] = True
     """Whether it is deterministic: rows tell where windows begin when they come (Cutty), so that they can be sliced."""
     memory: ClassVar[Mapping[str, str]] = {}

@@ -19,6 +19,7 @@ class Session(Window):
     kind: ClassVar[str] = "session"
     needs_time: ClassVar[bool] = True
     is_time: ClassVar[bool] = True
+    grows_at_end: ClassVar[bool] = True
     gap: Duration
 
     def check(self, tick: int | None, time: str) -> None:
