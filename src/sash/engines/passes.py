@@ -58,6 +58,7 @@ class PassOver:
         self.columns: list[Column] = []
         self.decode: pa.Array | None = None
         self.objects: list[tuple[Any, ...]] = []
+        self.ends_of_records: Ints | None = None
         if one.interpreted:
             columns = [block.objects(name) for name in first.columns]
             self.objects = list(zip(*columns, strict=True)) if columns else [()] * len(block)
@@ -86,6 +87,7 @@ class PassOver:
             kernel = make_kernel(
                 Kernel, self.one.algorithm, aggregates, self.inputs, loops.slide_between, nullable=nullable
             )
+        kernel.where = lambda number: self._name_row(int(bounds.ends[number]) - 1)
         return self._as_results(kernel.slide_between(self._values, bounds.begins, bounds.ends, self.bits))
 
     def as_slices(self) -> Slices:
@@ -123,6 +125,7 @@ class PassOver:
                 keep,
             )
             return Slices([partials], None, values, records.closes)
+        self.ends_of_records = records.positions
         kernel = make_kernel(
             Kernel, OpenSlice, self.aggregates, self.inputs, loops.cut_slices, nullable=len(self.bits) > 0
         )
@@ -146,6 +149,7 @@ class PassOver:
                 nullable=True,
                 over=slices.shape,
             )
+            kernel.where = lambda number: self._name_record(int(together.turns.ends[number]) - 1)
             validity = NO_BITS if present.all() else np.packbits(present, bitorder="little")
             results = self._as_results(kernel.slide_slices(tuple(slices.fields), together.turns, validity))
         return [
@@ -164,6 +168,20 @@ class PassOver:
         if window.min_rows == 1:
             return self.aggregates
         return [with_least(aggregate, window.min_rows) for aggregate in self.aggregates]
+
+    def _name_row(self, place: int) -> str:
+        """Return how an error calls a window: by the key and the time of its last row."""
+        layout = self.block.layout
+        row = int(self.block.given(np.array([place]))[0])
+        names = [*layout.by, *([layout.time.name] if layout.time else [])]
+        if not names:
+            return f"row {row}"
+        return "window up to " + ", ".join(f"{name}={self.block.table[name][row].as_py()}" for name in names)
+
+    def _name_record(self, record: int) -> str:
+        if self.ends_of_records is None or record >= len(self.ends_of_records):
+            return "a window"
+        return self._name_row(int(self.ends_of_records[record]) - 1)
 
     def _count_values(self, records: Records) -> Ints:
         """Return how many rows with a value each record holds: those since its slice began."""

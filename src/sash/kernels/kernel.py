@@ -185,6 +185,8 @@ class Kernel:
         self.results = [np.dtype(result) for result in described["results"]]
         self.progress = np.zeros(1, np.int64)
         """The row that the loop answers, for errors."""
+        self.where: Callable[[int], str] = "row {}".format
+        """What an error calls that row."""
         self.run = vars(module)[loop.__name__]
         if is_new:
             self._compile_now()
@@ -334,12 +336,12 @@ class Kernel:
         except Exception as error:
             if not self.tells_row:
                 raise FailedWithoutRowError from error
-            message = f"{self.label}, row {self.progress[0]}: {error}"
+            message = f"{self.label}, {self.where(int(self.progress[0]))}: {error}"
             raise _with_message(error, message) from error
 
     def telling_row(self) -> Kernel:
         """Return the same, in one lane, with each row written down before it is answered."""
-        return Kernel(
+        telling = Kernel(
             self.algorithm,
             self.aggregates,
             self.columns_of,
@@ -348,6 +350,8 @@ class Kernel:
             tells_row=True,
             over=self.over,
         )
+        telling.where = self.where
+        return telling
 
     def _as_told(self, error: FailedWithoutRowError) -> Exception:
         """Return an error of the aggregate's functions with the aggregate's name."""
