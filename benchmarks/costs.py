@@ -192,7 +192,7 @@ def summarise(found: list[tuple[Key, float]]) -> list[Cost]:
 
 
 def short(cost: float) -> float:
-    """Return a cost in the three digits that another run would confirm, or almost.
+    """Return a cost in three digits: what comes after them is noise.
 
     >>> short(12.3456)
     12.3

@@ -11,8 +11,8 @@ from sash.algorithms.base import About
 from sash.plan.costs import Use, cost_of
 
 OBJECTIVES = ("throughput", "latency")
-CLEARLY_CHEAPER = 0.9
-"""A later name of a line is taken if it costs less than so much of the one before: two runs of `make costs` differ by less."""
+CLEARLY_CHEAPER = 0.8
+"""A later name of a line is taken if it costs less than so much of those before: two runs of `make costs` seldom differ by more."""
 
 
 @dataclass(frozen=True)
