@@ -53,8 +53,8 @@ class Block:
         codes, self.keys = number_keys(table, layout.by)
         times = np.empty(0, np.int64) if layout.time is None else layout.time.read(table[layout.time.name])
         ties = table.select(list(layout.order_by)) if layout.order_by else None
-        self.order: Order = order_rows(codes, self.keys, times, run, ties)
-        self.times: Ints = self.order.arrange(times) if len(times) else times
+        self.order: Order
+        self.order, self.times = order_rows(codes, self.keys, times, run, ties)
         self._numbers: dict[tuple[str, str], Coded] = {}
         self._objects: dict[str, list[Any]] = {}
 

@@ -8,6 +8,7 @@ are then not in order of time are they sorted before.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -31,8 +32,8 @@ class Order:
     """Where the rows of each key begin, and where those of the last key end."""
 
     def arrange(self, column: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Return a column in this order."""
-        return column if self.rows is None else column[self.rows]
+        """Return a column in this order; one that isn't there has no rows."""
+        return column if self.rows is None or len(column) == 0 else column[self.rows]
 
     def arrange_arrow(self, column: pa.ChunkedArray | pa.Array) -> pa.Array:
         """Return an Arrow column in this order."""
@@ -43,9 +44,15 @@ class Order:
         """Return results in this order in the order that rows were given in."""
         if self.rows is None:
             return column
+        return column.take(pa.array(self._places))
+
+    @cached_property
+    def _places(self) -> Ints:
+        """The place of each row."""
+        assert self.rows is not None
         places = np.empty(len(self.rows), np.int64)
         places[self.rows] = np.arange(len(self.rows))
-        return column.take(pa.array(places))
+        return places
 
 
 def number_keys(table: pa.Table, by: tuple[str, ...]) -> tuple[Codes, int]:
@@ -79,32 +86,31 @@ def _as_pairs(codes: Codes, own: Codes) -> pa.Array:
     return pa.FixedSizeBinaryArray.from_buffers(pa.binary(16), len(codes), [None, both])
 
 
-def order_rows(codes: Codes, keys: int, times: Ints, run: Run, ties: pa.Table | None = None) -> Order:
-    """Return rows by key, then time, then the columns of `ties`, then as they were given."""
+def order_rows(codes: Codes, keys: int, times: Ints, run: Run, ties: pa.Table | None = None) -> tuple[Order, Ints]:
+    """Return rows by key, then time, then the columns of `ties`, then as they were given; and the times in that order."""
     if ties is None and run(is_in_order)(codes, times):
-        return Order(None, np.searchsorted(codes, np.arange(keys + 1)))
-    rows, firsts = _deal(codes, keys, run, np.empty(0, np.int64))
-    if ties is None and (len(times) == 0 or run(is_in_time)(times, rows, firsts)):
-        return Order(rows, firsts)
+        return Order(None, np.searchsorted(codes, np.arange(keys + 1))), times
     if ties is None:
-        sorted_rows = np.argsort(times, kind="stable")
+        order = _deal(codes, keys, run, np.empty(0, np.int64))
+        arranged = order.arrange(times)
+        if run(is_in_time)(arranged, order.firsts):
+            return order, arranged
+        order = _deal(codes, keys, run, np.argsort(times, kind="stable"))
     else:
         columns = {f"{place}": column for place, column in enumerate(ties.columns)}
         if len(times):
             columns = {"time": pa.array(times), **columns}
-        sorted_rows = (
-            pc.sort_indices(pa.table(columns), sort_keys=[(name, "ascending") for name in columns])
-            .to_numpy()
-            .astype(np.int64)
-        )
-    return Order(*_deal(codes, keys, run, sorted_rows))
+        names = [(name, "ascending") for name in columns]
+        sorted_rows = pc.sort_indices(pa.table(columns), sort_keys=names).to_numpy().astype(np.int64)
+        order = _deal(codes, keys, run, sorted_rows)
+    return order, order.arrange(times)
 
 
-def _deal(codes: Codes, keys: int, run: Run, given: Ints) -> tuple[Ints, Ints]:
+def _deal(codes: Codes, keys: int, run: Run, given: Ints) -> Order:
     rows = np.empty(len(codes), np.int64)
     firsts = np.zeros(keys + 1, np.int64)
     run(deal_rows)(codes, given, rows, firsts)
-    return rows, firsts
+    return Order(rows, firsts)
 
 
 def is_in_order(codes: Codes, times: Ints) -> bool:
@@ -117,11 +123,11 @@ def is_in_order(codes: Codes, times: Ints) -> bool:
     return True
 
 
-def is_in_time(times: Ints, rows: Ints, firsts: Ints) -> bool:
+def is_in_time(times: Ints, firsts: Ints) -> bool:
     """Tell whether the rows of each key lie in order of time."""
     for key in range(len(firsts) - 1):
-        for place in range(firsts[key] + 1, firsts[key + 1]):
-            if times[rows[place]] < times[rows[place - 1]]:
+        for place in range(firsts[key] + 1, firsts[key + 1] if len(times) > 0 else 0):
+            if times[place] < times[place - 1]:
                 return False
     return True
 

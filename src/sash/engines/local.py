@@ -6,7 +6,7 @@ table ──► block ──► windows ──► slices ──► aggregators �
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -86,14 +86,14 @@ class Local:
         )
 
     def run(self, table: pa.Table) -> pa.Table:
-        """Return the results for rows that are all there is."""
+        """Return the results for rows that are all there is: for rows, only the columns of results, in the order given."""
         block = Block(table, self.layout, self.run_loop)
         rows = self.rows_of(block)
         memory = {name: window.new_memory(block.keys) for name, window in self.plan.windows.items()}
         records, found = self.find(rows, memory)
         answers = self.answer(block, records, found)
         if self.plan.per_row:
-            return self.beside_rows(table, answers, block.order.restore)
+            return self.of_rows(answers, block.order.restore)
         return self.of_windows(block, records, found, answers)
 
     def rows_of(self, block: Block, **piece: Ints) -> Rows:
@@ -191,13 +191,15 @@ class Local:
 
     # -- results ---------------------------------------------------------------------------------------------------
 
-    def beside_rows(self, table: pa.Table, answers: Mapping[str, Results], place: Any) -> pa.Table:
-        """Return rows with their results beside them; `place` puts a column in the order of the rows."""
-        for aggregate in self.declared.aggregates:
-            for window, results in answers.items():
-                name = self.declared.result_name(aggregate, window)
-                table = table.append_column(name, place(results[aggregate]))
-        return table
+    def of_rows(self, answers: Mapping[str, Results], place: Callable[[pa.Array], pa.Array]) -> pa.Table:
+        """Return a column for each aggregate and window; `place` puts it in the order of the rows that were given."""
+        return pa.table(
+            {
+                self.declared.result_name(aggregate, window): place(results[aggregate])
+                for aggregate in self.declared.aggregates
+                for window, results in answers.items()
+            }
+        )
 
     def of_windows(
         self, block: Block, records: Records | None, found: Mapping[str, Found], answers: Mapping[str, Results]

@@ -16,8 +16,7 @@ from sash.windows import Window
 
 
 def refuse_wrong_types(declared: Declared, schema: pa.Schema) -> None:
-    """Say so if a column is missing, or of a type that the query can't read."""
-    _refuse_missing(declared, schema.names)
+    """Say so if a column is of a type that the query can't read."""
     for name in declared.by:
         kind = schema.field(name).type
         if pa.types.is_nested(kind):
@@ -34,7 +33,8 @@ def refuse_wrong_types(declared: Declared, schema: pa.Schema) -> None:
             _refuse_for_aggregate(name, aggregate, place, schema.field(column))
 
 
-def _refuse_missing(declared: Declared, names: list[str]) -> None:
+def refuse_missing(declared: Declared, names: list[str]) -> None:
+    """Say so if a column is missing, or a result has no place among them."""
     for name in declared.columns:
         if name not in names:
             message = f"There is no column {name!r}: the data has {', '.join(map(repr, names))}."
