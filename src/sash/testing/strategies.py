@@ -49,7 +49,7 @@ def steps(script: Script, held: int = 0) -> list[str]:
 
 
 @st.composite
-def streams(draw: st.DrawFn, *, keys: int = 3, most_rows: int = 24) -> list[dict[str, Any]]:
+def streams(draw: st.DrawFn, *, keys: int = 3, least_rows: int = 0, most_rows: int = 24) -> list[dict[str, Any]]:
     """Return rows of a stream, in order or not: key, time `t`, columns `x` and `y` with nulls, `v` and `mark` for windows.
 
     Times have ties and gaps and may lie before the epoch; keys are few, one, or null.
@@ -62,7 +62,7 @@ def streams(draw: st.DrawFn, *, keys: int = 3, most_rows: int = 24) -> list[dict
         "v": st.integers(-6, 6),
         "mark": st.sampled_from([None, False, False, True]),
     }
-    steps_between = draw(st.lists(st.sampled_from(GAPS), max_size=most_rows))
+    steps_between = draw(st.lists(st.sampled_from(GAPS), min_size=least_rows, max_size=most_rows))
     times = list(accumulate(steps_between, initial=draw(st.integers(-40, 20))))[1:]
     if draw(st.booleans()):
         times = draw(st.permutations(times))

@@ -46,7 +46,7 @@ def recompute_query(
     >>> [row["total"] for row in recompute_query(rows, {"total": agg.sum("x")}, window.rows(2))]
     [4, 4, 3]
     """
-    rows = [in_utc(row) for row in rows]
+    rows = [dict(row) if time is None else {**row, time: in_utc(row[time])} for row in rows]
     named = {"": windows} if isinstance(windows, Window) else windows
     keys: dict[tuple[Any, ...], list[int]] = {}
     for number, row in enumerate(rows):
@@ -229,12 +229,9 @@ def zero_of(time: Any) -> Any:
     return date(1970, 1, 1) if isinstance(time, date) else 0
 
 
-def in_utc(row: Row) -> dict[str, Any]:
-    """Return a row with times of any zone as those of UTC: in others, Python counts the hours of the clock."""
-    return {
-        name: value.astimezone(UTC) if isinstance(value, datetime) and value.tzinfo else value
-        for name, value in row.items()
-    }
+def in_utc(time: Any) -> Any:
+    """Return a time of any zone as that of UTC: in others, Python counts the hours of the clock."""
+    return time.astimezone(UTC) if isinstance(time, datetime) and time.tzinfo else time
 
 
 def comparable(value: Any) -> tuple[bool, bool, Any]:
