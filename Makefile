@@ -1,4 +1,4 @@
-# make demo   an example, from nothing
+# make demo   the examples, from nothing
 # make test   everything that must hold before a change lands, from nothing
 # make soak   every algorithm compiled for every aggregate that fits it, against the oracle
 # make bench  Sash beside pandas, Polars, DuckDB, bottleneck and numbagg: checked, timed, drawn (make bench-quick: only to see that it runs)
@@ -15,6 +15,7 @@ help:
 
 demo: .venv/ready
 	@$(BIN)/python examples/01_first_window.py
+	@$(BIN)/python examples/02_query.py
 
 test: .venv/ready check
 	$(BIN)/python -m pytest -q -n $(CORES) --cov --cov-report=term --cov-fail-under=95
