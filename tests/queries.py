@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Mapping
 from typing import Any
 
@@ -29,6 +30,24 @@ LEAST = st.integers(1, 3)
 
 def table_of(rows: list[Row], schema: pa.Schema = SCHEMA) -> pa.Table:
     return pa.Table.from_pylist(rows, schema)
+
+
+def long_stream(seed: int, keys: int) -> list[Row]:
+    """Rows for kernels: some hundred, in no order, with nulls and ties."""
+    chooser = random.Random(seed)
+    times = sorted(chooser.choices(range(-150, 150), k=240))
+    chooser.shuffle(times)
+    return [
+        {
+            "t": time,
+            "key": chooser.choice(["a", "b", None][:keys]),
+            "x": chooser.choice([None, chooser.randint(-9, 9)]),
+            "y": None,
+            "v": chooser.randint(-9, 9),
+            "mark": chooser.random() < 0.2,
+        }
+        for time in times
+    ]
 
 
 def assert_equal(found: pa.Table, expected: list[Row]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Mapping
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
@@ -11,7 +10,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from queries import PER_ROW, PER_WINDOW, SCHEMA, Alternating, Named, Row, assert_agrees, table_of
+from queries import PER_ROW, PER_WINDOW, SCHEMA, Alternating, Named, assert_agrees, long_stream, table_of
 
 import sash
 from sash import agg, window
@@ -56,23 +55,6 @@ def test_a_window_agrees_with_the_oracle_whatever_orders_the_rows(
 
 SHARED: Named = {"top": agg.max("x"), "last": agg.last("x")}
 """Answered by the same kernels for all windows."""
-
-
-def long_stream(seed: int, keys: int) -> list[Row]:
-    chooser = random.Random(seed)
-    times = sorted(chooser.choices(range(-150, 150), k=240))
-    chooser.shuffle(times)
-    return [
-        {
-            "t": time,
-            "key": chooser.choice(["a", "b", None][:keys]),
-            "x": chooser.choice([None, chooser.randint(-9, 9)]),
-            "y": None,
-            "v": chooser.randint(-9, 9),
-            "mark": chooser.random() < 0.2,
-        }
-        for time in times
-    ]
 
 
 COMPILED = [

@@ -71,7 +71,10 @@ def recompute_query(
                 label = {"window": name} if len(named) > 1 else {}
                 bounds = {} if time is None else {"window_start": start, "window_end": stop}
                 of_windows.append({**head, **label, **bounds, **results(aggregates, window, held)})
-    return beside if next(iter(named.values())).per_row else of_windows
+    if not next(iter(named.values())).per_row:
+        return of_windows
+    added = [f"{name}_{label}" if len(named) > 1 else name for name in aggregates for label in named]
+    return [{**row, **{name: found[name] for name in added}} for row, found in zip(rows, beside, strict=True)]
 
 
 def results(aggregates: Mapping[str, Aggregate[Any]], window: Window, held: list[Row]) -> dict[str, Any]:
