@@ -245,7 +245,7 @@ def objects_of(values: Any) -> list[Any]:
     if isinstance(values, list | tuple):
         return list(values)
     array = to_arrow(values)
-    if pa.types.is_timestamp(array.type) and array.type.unit == "ns":  # Python's datetime ends at microseconds
+    if getattr(array.type, "unit", "") == "ns":  # Python's own times end at microseconds
         array = pc.cast(array, pa.int64())
     listed: list[Any] = array.to_pylist()
     return listed

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sash.aggregator.columns import Column, read_numbers, to_arrow
+from sash.aggregator.columns import Column, objects_of, read_numbers, to_arrow
 from sash.engines.keys import Order, number_keys, order_rows
 from sash.engines.times import TimeType
 from sash.kernels.kernel import NO_BITS
@@ -118,10 +118,7 @@ class Block:
     def objects(self, name: str) -> list[Any]:
         """Return a column as Python's own objects."""
         if name not in self._objects:
-            array = self.order.arrange_arrow(self.table[name])
-            if pa.types.is_timestamp(array.type) and array.type.unit == "ns":  # Python's datetime ends at microseconds
-                array = pc.cast(array, pa.int64())
-            self._objects[name] = array.to_pylist()
+            self._objects[name] = objects_of(self.order.arrange_arrow(self.table[name]))
         return self._objects[name]
 
     def given(self, places: Ints) -> Ints:

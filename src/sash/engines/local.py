@@ -10,12 +10,13 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from sash.aggregates.base import Aggregate
 from sash.aggregator.columns import empty_column, to_arrow
 from sash.engines.block import Block, Layout, make_block
 from sash.engines.passes import PassOver, Results, Slices, coding_of, is_number
@@ -102,13 +103,22 @@ class Local:
         declared = self.declared
         return make_plan(
             declared.windows,
-            declared.aggregates,
+            {name: self._form(name, aggregate) for name, aggregate in declared.aggregates.items()},
             algorithm=declared.algorithm,
             objective=declared.objective,
             slicing=declared.slicing,
             kinds=self.kinds,
             interpreted=self.interpreted,
         )
+
+    def _form(self, name: str, aggregate: Aggregate[Any]) -> Aggregate[Any]:
+        """Return an aggregate in the form for numbers where they are interpreted; kernels find theirs themselves."""
+        if name not in self.interpreted or aggregate.inputs != 1:
+            return aggregate
+        [column] = aggregate.columns
+        kind = self.schema.field(column).type
+        times = pa.types.is_temporal(kind) or pa.types.is_null(kind)  # Python's own, or none
+        return aggregate if times else aggregate.of_kind(self.kinds.get(column, "object"))
 
     def run(self, table: pa.Table) -> pa.Table:
         """Return the results for rows that are all there is: for rows, only the columns of results, in the order given."""

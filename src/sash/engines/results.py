@@ -66,7 +66,7 @@ def sample_type(aggregate: Aggregate[Any], columns: list[pa.DataType]) -> pa.Dat
         return None
 
 
-def sample_of(kind: pa.DataType) -> Any:
+def sample_of(kind: pa.DataType) -> Any:  # noqa: PLR0911 — a chain is read line by line
     """Return a value such as a column of this type has."""
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
@@ -74,4 +74,12 @@ def sample_of(kind: pa.DataType) -> Any:
         return Decimal(1)
     if pa.types.is_date(kind):
         return date(1970, 1, 2)
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return [sample_of(kind.value_type)]
+    if pa.types.is_struct(kind):
+        return {field.name: sample_of(field.type) for field in kind}
+    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+        return b"1"
+    if pa.types.is_null(kind):
+        return 1.0  # as a kernel takes it
     return pa.array([1]).cast(kind)[0].as_py()

@@ -68,14 +68,31 @@ def _refuse_for_aggregate(name: str, aggregate: Aggregate[Any], place: int, fiel
                 f"{label} computes with its values, and column {field.name!r} is of {field.type}: cast it to numbers."
             )
             raise TypeError(message)
-        if aggregate.gives == "arithmetic" and pa.types.is_temporal(kind) and not aggregate.interpreted_only:
+        if (
+            aggregate.gives == "arithmetic"
+            and pa.types.is_temporal(kind)
+            and not (aggregate.ranked and has_middle(kind))
+        ):
             message = (
                 f"{label} does arithmetic, which {kind} has none of: cast column {field.name!r} to int64 to compute "
                 "with its ticks."
             )
             raise TypeError(message)
-    if aggregate.codes and aggregate.codes[place] == "ordered":
+    compares = aggregate.codes[place] == "ordered" if aggregate.codes else aggregate.name in ("top_k", "bottom_k")
+    if compares:
         _refuse_unordered(kind, f"{label} of column {field.name!r}")
+    if (aggregate.distinct or aggregate.modal or aggregate.name == "collect_distinct") and pa.types.is_nested(kind):
+        message = f"{label} of column {field.name!r}: values of {kind} can't be told apart: take one of their parts."
+        raise TypeError(message)
+
+
+def has_middle(kind: pa.DataType) -> bool:
+    """Tell whether there is something between two times of a type: Python's end at microseconds, and hours go round.
+
+    >>> has_middle(pa.timestamp("us")), has_middle(pa.timestamp("ns")), has_middle(pa.time32("s"))
+    (True, False, False)
+    """
+    return not pa.types.is_time(kind) and getattr(kind, "unit", "") != "ns"
 
 
 def _refuse_unordered(kind: pa.DataType, label: str) -> None:

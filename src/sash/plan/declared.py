@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sash.aggregates.base import Aggregate
-from sash.algorithms import find_algorithm
+from sash.algorithms import ALGORITHMS, find_algorithm
 from sash.slices.edges import TECHNIQUES
 from sash.windows import Window
 from sash.windows.by_rows import EveryRows
@@ -192,6 +192,7 @@ def _check_how(declared: Declared) -> None:
             problems = [problem for form in forms if (problem := _problem(declared.algorithm, form)) is not None]
             if len(problems) == len(forms):
                 raise problems[0]
+        _refuse_slices_without_values(declared)
     for window in declared.windows.values():
         unsliced = declared.slicing in TECHNIQUES and not window.sliced
         if unsliced:
@@ -204,6 +205,17 @@ def _check_how(declared: Declared) -> None:
         if declared.slicing == "panes" and not isinstance(window, Periodic | EveryRows):
             message = f'{window} has no fixed slide, which panes need: use slicing="pairs" or "cutty".'
             raise ValueError(message)
+
+
+def _refuse_slices_without_values(declared: Declared) -> None:
+    """Say so if an algorithm that keeps values instead of partials was asked for, and slices, which have only partials."""
+    needs = {form.about.needs for form in ALGORITHMS if form.about.name == declared.algorithm}
+    if declared.slicing in TECHNIQUES and needs & {"ranked", "distinct", "modal"}:
+        message = (
+            f"{declared.algorithm} keeps values, and slices have none, only partials: leave slicing out, "
+            'or use algorithm="two_stacks".'
+        )
+        raise ValueError(message)
 
 
 def _problem(algorithm: str, aggregate: Aggregate[Any]) -> ValueError | None:

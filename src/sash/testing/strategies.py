@@ -1,7 +1,8 @@
-"""Hypothesis strategies: rows that fit an aggregate, and scripts that fill, drain and slide a window."""
+"""Hypothesis strategies: rows that fit an aggregate, scripts that fill, drain and slide a window, streams of rows."""
 
 from __future__ import annotations
 
+from itertools import accumulate
 from typing import Any
 
 from hypothesis import strategies as st
@@ -10,6 +11,9 @@ from sash.aggregates.base import Aggregate
 
 Script = list[tuple[str, int]]
 """Phases: fill, drain or slide by so many rows."""
+
+GAPS = (0, 0, 0, 1, 1, 2, 3, 5, 23)
+"""Between the times of neighbours: ties are many, and some gaps are longer than most windows."""
 
 
 def rows(aggregate: Aggregate[Any], *, nulls: bool = False) -> st.SearchStrategy[Any]:
@@ -42,3 +46,24 @@ def steps(script: Script, held: int = 0) -> list[str]:
             singles += ["evict"] * leaving
             held -= leaving
     return singles
+
+
+@st.composite
+def streams(draw: st.DrawFn, *, keys: int = 3, least_rows: int = 0, most_rows: int = 24) -> list[dict[str, Any]]:
+    """Return rows of a stream, in order or not: key, time `t`, columns `x` and `y` with nulls, `v` and `mark` for windows.
+
+    Times have ties and gaps and may lie before the epoch; keys are few, one, or null.
+    """
+    values = st.none() | st.integers(-4, 9)
+    columns = {
+        "key": st.sampled_from([None, "b", "c", "d"][:keys] if keys > 1 else ["a"]),
+        "x": values,
+        "y": values,
+        "v": st.integers(-6, 6),
+        "mark": st.sampled_from([None, False, False, True]),
+    }
+    steps_between = draw(st.lists(st.sampled_from(GAPS), min_size=least_rows, max_size=most_rows))
+    times = list(accumulate(steps_between, initial=draw(st.integers(-40, 20))))[1:]
+    if draw(st.booleans()):
+        times = draw(st.permutations(times))
+    return [{"t": time, **draw(st.fixed_dictionaries(columns))} for time in times]

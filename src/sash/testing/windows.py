@@ -1,0 +1,244 @@
+"""The oracle for whole queries: every window's rows found by looking at all of them. It shares nothing with the engine.
+
+Only what a window was declared with is read of it: its range, slide, gap and so on. Rows are dictionaries.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
+from typing import Any, TypeAlias
+
+from sash.aggregates.base import Aggregate
+from sash.testing.oracle import recompute
+from sash.windows import Window
+from sash.windows.by_change import Delta, DeltaEvery
+from sash.windows.by_function import Custom
+from sash.windows.by_gap import Session
+from sash.windows.by_mark import Punctuated
+from sash.windows.by_rows import EveryRows, LastRows
+from sash.windows.by_time import Periodic, TimeOfRow
+from sash.windows.durations import Duration
+
+Row: TypeAlias = Mapping[str, Any]
+Span: TypeAlias = tuple[Any, Any, list[Row]]
+"""Where a window begins and ends, and its rows."""
+
+
+def recompute_query(
+    rows: Iterable[Row],
+    aggregates: Mapping[str, Aggregate[Any]],
+    windows: Window | Mapping[str, Window],
+    by: Sequence[str] = (),
+    time: str | None = None,
+    order_by: Sequence[str] = (),
+) -> list[dict[str, Any]]:
+    """Return the results of a query over rows: beside each row in the order given, or by window, key and time.
+
+    >>> from sash import agg, window
+    >>> rows = [{"t": 1, "x": 4}, {"t": 2, "x": None}, {"t": 5, "x": 3}]
+    >>> for row in recompute_query(rows, {"total": agg.sum("x")}, window.tumbling(4), time="t"):
+    ...     print(row)
+    {'window_start': 0, 'window_end': 4, 'total': 4}
+    {'window_start': 4, 'window_end': 8, 'total': 3}
+    >>> [row["total"] for row in recompute_query(rows, {"total": agg.sum("x")}, window.rows(2))]
+    [4, 4, 3]
+    """
+    rows = [dict(row) if time is None else {**row, time: in_utc(row[time])} for row in rows]
+    named = {"": windows} if isinstance(windows, Window) else windows
+    keys: dict[tuple[Any, ...], list[int]] = {}
+    for number, row in enumerate(rows):
+        keys.setdefault(tuple(map(comparable, (row[column] for column in by))), []).append(number)
+    ordered = ([] if time is None else [time]) + list(order_by)
+    for numbers in keys.values():
+        numbers.sort(key=lambda number: [comparable(rows[number][column]) for column in ordered])
+    beside: list[dict[str, Any]] = [dict(row) for row in rows]
+    of_windows: list[dict[str, Any]] = []
+    for name, window in named.items():
+        for numbers in keys.values():
+            own = [rows[number] for number in numbers]
+            if window.per_row:
+                for number, held in zip(numbers, rows_of_each(window, own, time or ""), strict=True):
+                    suffix = f"_{name}" if len(named) > 1 else ""
+                    beside[number] |= {
+                        f"{key}{suffix}": each for key, each in results(aggregates, window, held).items()
+                    }
+                continue
+            for start, stop, held in spans_of(window, own, time or ""):
+                head = {column: own[0][column] for column in by}
+                label = {"window": name} if len(named) > 1 else {}
+                bounds = {} if time is None else {"window_start": start, "window_end": stop}
+                of_windows.append({**head, **label, **bounds, **results(aggregates, window, held)})
+    if not next(iter(named.values())).per_row:
+        return of_windows
+    added = [f"{name}_{label}" if len(named) > 1 else name for name in aggregates for label in named]
+    return [{**row, **{name: found[name] for name in added}} for row, found in zip(rows, beside, strict=True)]
+
+
+def results(aggregates: Mapping[str, Aggregate[Any]], window: Window, held: list[Row]) -> dict[str, Any]:
+    """Return the aggregates of a window's rows: null where fewer than `min_rows` of them have a value."""
+    found = {}
+    for name, aggregate in aggregates.items():
+        values = [tuple(row[column] for column in aggregate.columns) for row in held]
+        least = window.min_rows
+        if least > 1:
+            aggregate = replace(aggregate, at_least=max(least, aggregate.at_least), empty=None)  # noqa: PLW2901
+        found[name] = recompute(aggregate, [value[0] if len(value) == 1 else value for value in values])
+    return found
+
+
+def rows_of_each(window: Window, rows: list[Row], time: str) -> list[list[Row]]:
+    """Return the rows in the window of each row of one key.
+
+    >>> from sash import window
+    >>> [[row["t"] for row in held] for held in rows_of_each(window.time(3), [{"t": 1}, {"t": 3}, {"t": 4}], "t")]
+    [[1], [1, 3], [3, 4]]
+    """
+    match window:
+        case LastRows():
+            return [rows[max(0, number + 1 - window.range) : number + 1] for number in range(len(rows))]
+        case TimeOfRow():
+            return [[other for other in rows if _is_within(row[time], other[time], window)] for row in rows]
+        case Delta():
+            return _near(window, rows)
+    message = f"{window} has no result for each row."
+    raise ValueError(message)
+
+
+def _is_within(now: Any, then: Any, window: TimeOfRow) -> bool:
+    age, length = now - then, length_of(window.range)
+    nothing = length - length
+    within: dict[str, bool] = {
+        "right": nothing <= age < length,
+        "both": nothing <= age <= length,
+        "left": nothing < age <= length,
+        "neither": nothing < age < length,
+    }
+    return within[window.closed]
+
+
+def _near(window: Delta, rows: list[Row]) -> list[list[Row]]:
+    held: list[Row] = []
+    found = []
+    for row in rows:
+        held.append(row)
+        while abs(row[window.column] - held[0][window.column]) > window.threshold:
+            held.pop(0)
+        found.append(list(held))
+    return found
+
+
+def spans_of(window: Window, rows: list[Row], time: str) -> list[Span]:
+    """Return the windows that rows of one key have: where each begins and ends, and its rows.
+
+    >>> from sash import window
+    >>> spans_of(window.session(2), [{"t": 1}, {"t": 3}, {"t": 6}], "t")
+    [(1, 5, [{'t': 1}, {'t': 3}]), (6, 8, [{'t': 6}])]
+    """
+    match window:
+        case Periodic():
+            return _periodic(window, rows, time)
+        case Session():
+            return _sessions(window, rows, time)
+        case EveryRows():
+            ends = range(window.slide, len(rows) + 1, window.slide)
+            found = [rows[max(0, end - window.range) : end] for end in ends]
+        case DeltaEvery():
+            found = _turns(window, rows)
+        case Punctuated():
+            found = _marked(window, rows)
+        case Custom():
+            found = _discretized(window, rows)
+        case _:
+            message = f"{window} has a result for each row."
+            raise ValueError(message)
+    return [(held[0].get(time), held[-1].get(time), held) for held in found]
+
+
+def _periodic(window: Periodic, rows: list[Row], time: str) -> list[Span]:
+    length, period, step = map(length_of, (window.range, window.period, window.step))
+    starts = set()
+    for row in rows:
+        first = zero_of(row[time]) + length_of(window.offset)
+        start = first + (row[time] - first) // period * period  # the last window that begins by then
+        while start + length > row[time]:
+            starts.add(start)
+            start -= period
+    found = []
+    for start in sorted(starts):
+        stop = start
+        while stop < start + length:
+            stop += step
+            if held := [row for row in rows if start <= row[time] < stop]:
+                found.append((start, stop, held))
+    return found
+
+
+def _sessions(window: Session, rows: list[Row], time: str) -> list[Span]:
+    sessions: list[list[Row]] = []
+    for row in rows:
+        if sessions and row[time] - sessions[-1][-1][time] <= length_of(window.gap):
+            sessions[-1].append(row)
+        else:
+            sessions.append([row])
+    return [(held[0][time], held[-1][time] + length_of(window.gap), held) for held in sessions]
+
+
+def _turns(window: DeltaEvery, rows: list[Row]) -> list[list[Row]]:
+    found = []
+    last = rows[0][window.column]
+    for row, held in zip(rows, _near(window, rows), strict=True):
+        if abs(row[window.column] - last) >= window.slide:
+            last = row[window.column]
+            found.append(held)
+    return found
+
+
+def _marked(window: Punctuated, rows: list[Row]) -> list[list[Row]]:
+    found: list[list[Row]] = []
+    held: list[Row] = []
+    for row in rows:
+        held.append(row)
+        if row[window.column]:
+            found.append(held)
+            held = []
+    return found
+
+
+def _discretized(window: Custom, rows: list[Row]) -> list[list[Row]]:
+    discretize = window.discretize() if window.has_state else window.discretize
+    found: list[list[Row]] = []
+    opened: deque[list[Row]] = deque()
+    for row in rows:
+        begin, end = discretize(row)
+        opened.extend([] for _ in range(begin))
+        for held in opened:
+            held.append(row)
+        found.extend(opened.popleft() for _ in range(end))
+    return found
+
+
+def length_of(duration: Duration) -> Any:
+    """Return a duration as what is added to a time: a timedelta, or a number where times are integers."""
+    return timedelta(microseconds=duration.amount // 1_000) if duration.is_time else duration.amount
+
+
+def zero_of(time: Any) -> Any:
+    """Return the epoch as a time of the same kind."""
+    if isinstance(time, datetime):
+        return datetime(1970, 1, 1, tzinfo=time.tzinfo)
+    return date(1970, 1, 1) if isinstance(time, date) else 0
+
+
+def in_utc(time: Any) -> Any:
+    """Return a time of any zone as that of UTC: in others, Python counts the hours of the clock."""
+    return time.astimezone(UTC) if isinstance(time, datetime) and time.tzinfo else time
+
+
+def comparable(value: Any) -> tuple[bool, bool, Any]:
+    """Return what values of a column are sorted and told apart by: nulls last, NaN before them, each one of its kind."""
+    if value is None or value != value:  # noqa: PLR0124 — only NaN differs from itself
+        return value is None, True, 0
+    return False, False, value

@@ -1,0 +1,78 @@
+"""Windows and aggregates that share one pass ≡ each in a query of its own."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from queries import PER_ROW, PER_WINDOW, Named, assert_agrees, assert_equal, long_stream, table_of
+
+import sash
+from sash import agg, window
+from sash.testing.strategies import streams
+from sash.windows import Window
+
+AGGREGATES: Named = {
+    "rows": agg.count(), "values": agg.count("x"), "total": agg.sum("x"), "mean": agg.mean("x"), "top": agg.max("x"),
+    "sd": agg.stddev("x"), "who": agg.arg_max("x", "y"), "fit": agg.correlation("x", "y"), "middle": agg.median("y"),
+    "kinds": agg.count_distinct("x"), "usual": agg.mode("y"), "all": agg.collect("x"), "text": agg.concat("y", sep=" "),
+}  # fmt: skip
+
+
+def alone(table: pa.Table, name: str, windows: Window) -> pa.Table:
+    query = sash.Query({name: AGGREGATES[name]}, windows, by="key", time="t")
+    return query.run(table, compiled=False)
+
+
+@settings(max_examples=40)
+@given(data=st.data())
+def test_windows_with_results_of_their_own_that_share_equal_each_alone(data: st.DataObject) -> None:
+    table = table_of(data.draw(streams()))
+    windows = named(data.draw(st.lists(st.one_of(list(PER_WINDOW.values())), min_size=2, max_size=4)))
+    chosen = data.draw(st.sets(st.sampled_from(sorted(AGGREGATES)), min_size=2, max_size=5))
+    shared = sash.Query({name: AGGREGATES[name] for name in sorted(chosen)}, windows, by="key", time="t")
+    found = shared.run(table, compiled=False)
+    for label, one in windows.items():
+        part = found.filter(pc.equal(found["window"].cast(pa.string()), label))
+        for name in chosen:
+            expected = alone(table, name, one)
+            same = part.select(expected.column_names)
+            assert same.schema == expected.schema
+            assert_equal(same, expected.to_pylist())
+
+
+@settings(max_examples=40)
+@given(data=st.data())
+def test_windows_of_rows_that_share_equal_each_alone(data: st.DataObject) -> None:
+    table = table_of(data.draw(streams()))
+    windows = named(data.draw(st.lists(st.one_of(list(PER_ROW.values())), min_size=2, max_size=4)))
+    chosen = sorted(data.draw(st.sets(st.sampled_from(sorted(AGGREGATES)), min_size=2, max_size=5)))
+    shared = sash.Query({name: AGGREGATES[name] for name in chosen}, windows, by="key", time="t")
+    found = shared.run(table, compiled=False)
+    assert found.column_names == [*table.column_names, *(f"{name}_{label}" for name in chosen for label in windows)]
+    for label, one in windows.items():
+        for name in chosen:
+            expected = alone(table, name, one)
+            same = found.select([*table.column_names, f"{name}_{label}"]).rename_columns(expected.column_names)
+            assert same.schema == expected.schema
+            assert_equal(same, expected.to_pylist())
+
+
+def named(windows: list[Window]) -> dict[str, Window]:
+    return {f"w{number}": one for number, one in enumerate(windows)}
+
+
+FEW: Named = {"top": agg.max("x"), "total": agg.sum("x"), "last": agg.last("x"), "kinds": agg.count_distinct("x")}
+TOGETHER = [
+    {"long": window.time(24, slide=6), "short": window.time(9, slide=6), "cumulative": window.cumulative(12, 4)},
+    {"long": window.time(24, slide=6), "session": window.session(2), "rows": window.rows(7, slide=3)},
+    {"long": window.rows(9), "short": window.rows(2), "time": window.time(20), "left": window.time(9, closed="left")},
+]
+
+
+@pytest.mark.parametrize("windows", TOGETHER, ids=", ".join)
+@pytest.mark.parametrize("keys", [1, 3])
+def test_windows_that_share_agree_with_the_oracle_compiled(windows: dict[str, Window], keys: int) -> None:
+    assert_agrees(long_stream(3, keys), FEW, windows, compiled=True)
