@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from random import Random
 
 import pyarrow as pa
@@ -16,7 +16,7 @@ PLUGS = ("fridge", "kettle", "oven", "lamp")
 def make_meters(households: int = 3, rows: int = 400) -> pa.Table:
     """Make up readings: some seconds apart, for households in turn."""
     chance = Random(7)  # noqa: S311 — readings, not secrets
-    time = datetime(2026, 1, 1, 6, tzinfo=timezone.utc)
+    time = datetime(2026, 1, 1, 6, tzinfo=UTC)
     readings = []
     for _ in range(rows):
         time += timedelta(seconds=chance.randint(1, 40))
