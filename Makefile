@@ -2,13 +2,14 @@
 # make test   everything that must hold before a change lands, from nothing
 # make soak   every algorithm compiled for every aggregate that fits it, against the oracle
 # make bench  Sash beside pandas, Polars, DuckDB, bottleneck and numbagg: checked, timed, drawn (make bench-quick: only to see that it runs)
+# make costs  what each algorithm costs beside two_stacks: checked, timed, written where plan/choose.py reads it
 # All make the virtual environment in .venv and see to Java first. Python: make test PYTHON=python3.12
 
 PYTHON ?= python3
 BIN := .venv/bin
 CORES ?= 2
 
-.PHONY: help demo test soak bench bench-quick check format clean
+.PHONY: help demo test soak bench bench-quick costs check format clean
 
 help:
 	@sed -n 's/^# //p' Makefile
@@ -30,6 +31,9 @@ bench: .venv/ready
 
 bench-quick: .venv/ready
 	$(BIN)/python -m benchmarks.compiled --quick
+
+costs: .venv/ready
+	$(BIN)/python -m benchmarks.costs
 
 check: .venv/ready
 	$(BIN)/ruff check

@@ -83,17 +83,13 @@ def make_plan(
         reason = interpreted.get(name, "")
         if over_slices:
             form = without_values(form)
-        choice = (
-            choose_algorithm(form, objective=objective)
-            if algorithm == "auto"
-            else Choice(algorithm, "asked for by name")
-        )
+        choice = choose_algorithm(form, objective=objective, algorithm=algorithm)
         found = find_algorithm(choice.algorithm, form)
         alone = bool(reason) or found.compiled_query != "query"
         key = (aggregate.columns, found, over_slices, name if alone else "")
         known = passes.get(key)
         if known is None:
-            together = can_share(found, windows)
+            together = algorithm != "auto" and can_share(found, windows)
             made = Pass({}, aggregate.columns, found, choice, over_slices, reason, together, commutes=True)
             known = passes[key] = made
         commutes = known.commutes and form.commutative
@@ -113,7 +109,12 @@ def without_values(aggregate: Aggregate[Any]) -> Aggregate[Any]:
 
 
 def can_share(algorithm: type[Algorithm[Any]], windows: Mapping[str, Window]) -> bool:
-    """Tell whether one structure of an algorithm can answer all windows: ranges that change with the rows in them."""
+    """Tell whether one structure of an algorithm can answer all windows: ranges that change with the rows in them.
+
+    It is asked only of algorithms that were named. Left to itself a plan has a structure for each window, over the slices
+    that all share: 20 windows over 4 M rows took 2.0 s so, and 3.3 s with one slickdeque for all, 4.0 s with one flatfit,
+    since windows then take turns, and results must be put in order again.
+    """
     equal = len({window.min_rows for window in windows.values()}) == 1
     shares = issubclass(algorithm, SharedAlgorithm) and not algorithm.takes_nulls
     return len(windows) > 1 and equal and shares
