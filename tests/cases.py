@@ -76,7 +76,7 @@ class Counter:
             counted,
             combine=lambda older, newer: self._count(counted.combine(older, newer)),
             inverse=None if inverse is None else lambda whole, older: self._count(inverse(whole, older)),
-            variants={},  # whose calls nobody would count
+            variants={},  # they would go uncounted
         )
 
     def _count(self, partial: Any) -> Any:

@@ -50,8 +50,8 @@ def fitting(algorithm: str) -> Named:
 
 @pytest.mark.parametrize(("windows", "slicing"), CASES, ids=str)
 @pytest.mark.parametrize("algorithm", NAMES)
-@settings(max_examples=3)
-@given(rows=streams(least_rows=6))
+@settings(max_examples=2)
+@given(rows=streams(least_rows=12))
 def test_every_aggregate_by_every_algorithm_agrees_with_the_oracle(
     algorithm: str, windows: Window, slicing: str, rows: list[Row]
 ) -> None:
