@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sash.aggregates.base import Aggregate
 from sash.plan.declared import declare
 from sash.windows import Window
 from sash.windows.durations import Given
+
+if TYPE_CHECKING:
+    from sash.plan.explain import Explanation
 
 
 class Query:
@@ -61,3 +64,36 @@ class Query:
         soon as they end, and again when a row within `lateness` changes them; `order="keys"` says that rows come by key.
         """
         return import_module("sash.engines.tables").run(self._declared, data, **options)
+
+    def explain(self, data: Any = None, *, compiled: bool = True) -> Explanation:
+        """Return how the query is answered, and why so: printed it is a tree, and in a notebook also a picture.
+
+        With data of any kind, or its Arrow schema, it is the plan for these types, and what can't be compiled is found out.
+
+        >>> import sash
+        >>> from sash import agg, window
+        >>> query = sash.Query(
+        ...     by="household", time="ts",
+        ...     windows={"day": window.time("24h", slide="1m"), "hour": window.time("1h", slide="1m")},
+        ...     aggregates={"sd": agg.stddev("load"), "mean": agg.mean("load"), "notes": agg.collect("note")},
+        ... )
+        >>> query.explain()  # doctest: +ELLIPSIS
+        Query by household, in order of ts
+        ├─ types    assumed, as no data was given: ts timestamp[ns], load double, note double
+        ├─ windows  day: time("24h", slide="1m")
+        │           hour: time("1h", slide="1m")
+        ├─ slices   cutty: cut where windows begin, each 1m; 1,440 a window of day, 60 of hour; shared by day and hour
+        ├─ sd: stddev(load), mean: mean(load)  in one pass
+        │    algorithm  two_stacks: associative...
+        │    partials   mean is read from the partial of sd
+        │    cost       1 combine for each row, into its slice; for each slice and window: 3 combines, amortised
+        │    memory     2n partials of 4 numbers, n = 1,440 + 60 slices: up to 96 KB a key
+        │    runs       compiled
+        └─ notes: collect(note)
+        ...
+             runs       interpreted: its partials grow with the window, so they have no place in flat columns
+        """
+        explanation: Explanation = import_module("sash.engines.explain").explain(
+            self._declared, data, compiled=compiled
+        )
+        return explanation

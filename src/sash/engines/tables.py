@@ -51,6 +51,20 @@ def _reader_of(data: Any) -> Callable[[Declared, Any, dict[str, Any]], Any]:
     raise TypeError(message)
 
 
+def schema_of(declared: Declared, data: Any) -> pa.Schema:
+    """Return the types of the columns that a query reads of data of any kind; a schema stands for data that has it."""
+    schema = data
+    if not isinstance(data, pa.Schema):
+        reader = _reader_of(data)
+        if reader is run_pandas:
+            return read_pandas(declared, data)[1].schema
+        if reader in (run_polars, run_lazy):  # whose types don't depend on rows
+            return read_polars(declared, data.head(0).lazy().collect()).schema
+        schema = pa.RecordBatchReader.from_stream(data).schema if reader is run_stream else data.schema
+    refuse_missing(declared, schema.names)
+    return schema if _reads_all(declared) else pa.schema([schema.field(name) for name in declared.columns])
+
+
 def run_table(declared: Declared, table: pa.Table, options: dict[str, Any]) -> pa.Table:
     """Run on an Arrow table."""
     refuse_missing(declared, table.column_names)
@@ -84,18 +98,7 @@ def run_stream(declared: Declared, data: Any, options: dict[str, Any]) -> pa.Rec
 
 def run_pandas(declared: Declared, frame: Any, options: dict[str, Any]) -> Any:
     """Run on a pandas DataFrame; NaN is a missing value there."""
-    rows = frame
-    if declared.time is not None and declared.time not in frame.columns and declared.time in frame.index.names:
-        rows = frame.reset_index()
-    refuse_missing(declared, [str(name) for name in rows.columns])
-    needed = rows if _reads_all(declared) else rows[declared.columns]
-    try:
-        table = pa.Table.from_pandas(needed, preserve_index=False)
-    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-        message = f"A column holds values of several types ({error}): cast it to one."
-        raise TypeError(message) from error
-    if declared.columns == []:
-        table = pa.table({"": pa.nulls(len(rows))})
+    rows, table = read_pandas(declared, frame)
     results = Local(declared, table.schema, **options).run(table)
     columns = {name: to_pandas(results[name]) for name in results.column_names}
     if declared.per_row:
@@ -109,6 +112,23 @@ def run_pandas(declared: Declared, frame: Any, options: dict[str, Any]) -> Any:
     return made
 
 
+def read_pandas(declared: Declared, frame: Any) -> tuple[Any, pa.Table]:
+    """Return the rows of a pandas DataFrame, with the time of its index as a column if it is there, and what is read."""
+    rows = frame
+    if declared.time is not None and declared.time not in frame.columns and declared.time in frame.index.names:
+        rows = frame.reset_index()
+    refuse_missing(declared, [str(name) for name in rows.columns])
+    needed = rows if _reads_all(declared) else rows[declared.columns]
+    try:
+        table = pa.Table.from_pandas(needed, preserve_index=False)
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        message = f"A column holds values of several types ({error}): cast it to one."
+        raise TypeError(message) from error
+    if declared.columns == []:
+        table = pa.table({"": pa.nulls(len(rows))})
+    return rows, table
+
+
 def to_pandas(column: pa.ChunkedArray) -> Any:
     """Return a column as a pandas Series: integers and booleans with nulls as the types that have them."""
     if column.null_count and column.type in NULLABLE:
@@ -119,14 +139,17 @@ def to_pandas(column: pa.ChunkedArray) -> Any:
 
 def run_polars(declared: Declared, frame: Any, options: dict[str, Any]) -> Any:
     """Run on a Polars DataFrame."""
-    polars = import_module("polars")
+    table = read_polars(declared, frame)
+    results = import_module("polars").from_arrow(Local(declared, table.schema, **options).run(table))
+    return frame.hstack(results) if declared.per_row else results
+
+
+def read_polars(declared: Declared, frame: Any) -> pa.Table:
+    """Return what is read of a Polars DataFrame."""
     refuse_missing(declared, frame.columns)
     needed = frame if _reads_all(declared) else frame.select(declared.columns)
-    table = needed.to_arrow(compat_level=polars.CompatLevel.oldest())
-    if declared.columns == []:
-        table = pa.table({"": pa.nulls(frame.height)})
-    results = polars.from_arrow(Local(declared, table.schema, **options).run(table))
-    return frame.hstack(results) if declared.per_row else results
+    table = needed.to_arrow(compat_level=import_module("polars").CompatLevel.oldest())
+    return table if declared.columns else pa.table({"": pa.nulls(frame.height)})
 
 
 def run_lazy(declared: Declared, frame: Any, options: dict[str, Any]) -> Any:

@@ -14,8 +14,9 @@ A stream comes in pieces. What a window must know of the rows before a piece is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any, ClassVar
 
 import numpy as np
@@ -136,6 +137,27 @@ class Window:
     def bounds(self, rows: Rows, memory: Memory, run: Run) -> Bounds:
         """Return the windows that are complete now."""
         raise NotImplementedError
+
+    def draw(
+        self, rows: Sequence[Mapping[str, Any]] | None = None, *, time: str = "time", slicing: str = "auto"
+    ) -> str:
+        """Return a picture, as SVG, of rows, slices and windows: a notebook shows it, and a file holds its text.
+
+        The rows are made up, in the window's own proportions, or those that are given, as dictionaries; `time` is the name of
+        the time in them. `slicing` shows where else slices might be cut: "pairs", "panes".
+
+        >>> from sash import window
+        >>> picture = window.time("9m", slide="6m").draw()
+        >>> picture  # doctest: +ELLIPSIS
+        <Picture: ... characters of SVG; a notebook shows it, print() and files have its text>
+        """
+        picture: str = import_module("sash.plan.pictures.window").draw_own(self, rows, time=time, slicing=slicing)
+        return picture
+
+    def _repr_svg_(self) -> str | None:
+        """Return the picture over rows that are made up, if they can be."""
+        picture: str | None = import_module("sash.plan.pictures.window").draw_window(self)
+        return picture
 
     def new_memory(self, keys: int) -> Memory:
         """Return the memory of keys that had no rows yet."""

@@ -282,7 +282,9 @@ def find_periodic(  # noqa: C901, PLR0912 — a loop is read line by line
                 start = (times[begin] - length - offset) // period * period + period + offset
             else:
                 stop = start
-                while stop - start < length:
+                if after[key] > start:  # the ends up to there were given before
+                    stop += (after[key] - start) // step * step
+                while stop - start < length and stop <= now[key] - step:
                     stop += step
                     while end < last and times[end] < stop:
                         end += 1
