@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import time as clock
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
 
@@ -201,3 +202,8 @@ def test_periodic_windows_of_any_proportion_are_drawn(length: int, slides: int, 
     slide = max(1, length // slides)
     assert bars(window.time(length, slide=slide, offset=offset).draw())
     assert bars(window.rows(length, slide=slide).draw())
+
+
+def test_the_picture_in_the_docs_is_the_one_that_is_drawn() -> None:
+    picture = Path(__file__).parent.parent / "docs" / "images" / "window_time.svg"
+    assert picture.read_text(encoding="utf-8").rstrip("\n") == window.time("10m", slide="3m")._repr_svg_().rstrip("\n")

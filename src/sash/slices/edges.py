@@ -50,7 +50,7 @@ class Edges:
 
     @property
     def cycle(self) -> int:
-        """After how long the edges repeat: the composite slide."""
+        """After how long the edges repeat: the composite slide, or less where some windows bring no edges of their own."""
         return lcm(*(family.period for family in self.closing + self.reading))
 
     def per_cycle(self) -> int:
