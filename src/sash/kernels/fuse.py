@@ -47,8 +47,6 @@ class Fused:
     """Whether the loop marks the rows that have a result."""
     given: frozenset[str]
     """The columns that are read from the input, because they hold nothing else."""
-    keeps: bool
-    """Whether the loop writes partials, a column for each field, instead of results."""
     tells_row: bool
     """Whether the loop writes down which row it answers, so that an error in lower can be told with it."""
 

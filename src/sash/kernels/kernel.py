@@ -29,6 +29,7 @@ from sash.kernels.infer import infer_types
 from sash.kernels.lanes import cut_into_lanes
 from sash.kernels.layout import Layout, Shape, shape_from
 from sash.kernels.parts import as_values, share_parts, whole_shape
+from sash.kernels.plain import compile_loop
 from sash.kernels.read import AlgorithmSource, read_algorithm, read_function
 from sash.kernels.state import State, empty_state, grown_state
 from sash.kernels.words import compile_words
@@ -214,8 +215,8 @@ class Kernel:
 
     def _fused(self, source: AlgorithmSource, shape: Shape, given: frozenset[str]) -> Fused:
         at_least = tuple(output.at_least for output in self.parts.outputs)
-        keeps = self.loop is loops.cut_slices
-        marks = not keeps and (self.nullable or self.loop is loops.slide_between)
+        emits = "emit" in read_function(self.loop).parameters
+        marks = emits and (self.nullable or self.loop is loops.slide_between)
         return Fused(
             source,
             Layout(shape),
@@ -240,6 +241,8 @@ class Kernel:
             self.slide_ranges(columns, (1,))
         elif self.loop is loops.cut_slices:
             self.cut_slices(columns, nothing, np.empty(0, np.bool_))
+        elif self.loop is loops.pour_rows:
+            self.pour_rows(columns, np.empty(0, np.int32), 1)
         elif self.loop is loops.slide_slices:
             self.slide_slices(columns, Turns(nothing, nothing, nothing, nothing, nothing, nothing))
         else:
@@ -292,6 +295,22 @@ class Kernel:
         except FailedWithoutRowError as error:
             raise self._as_told(error) from error.__cause__
         return fields
+
+    def pour_rows(
+        self, columns: Columns, places: npt.NDArray[np.int32], slices: int, validity: Bits = NO_BITS
+    ) -> tuple[list[npt.NDArray[Any]], Positions]:
+        """Return the fields of the partials of so many slices, and how many values each has; row i goes to places[i]."""
+        rows = self._check_columns(columns)
+        if len(places) != rows or (rows and not 0 <= places.min() <= places.max() < slices):
+            message = f"There are {len(places)} places for {rows} rows, and they must be below {slices}."
+            raise ValueError(message)
+        state = self.new_state((max(1, slices),))
+        try:
+            self._run((rows, places), columns, validity, [], [], state)
+        except FailedWithoutRowError as error:
+            raise self._as_told(error) from error.__cause__
+        fields = [state.arrays[f"self_wholes_{field}"][:slices] for field in range(len(self.layout.fields))]
+        return fields, state.arrays["self_held"][:slices]
 
     @_again_if_it_fails
     def slide_slices(self, columns: Columns, turns: Turns, validity: Bits = NO_BITS) -> list[Answer]:
@@ -442,13 +461,26 @@ def check_bounds(begins: Positions, ends: Positions, rows: int) -> int:
     if len(begins) != len(ends):
         message = f"There are {len(begins)} beginnings of windows but {len(ends)} ends."
         raise ValueError(message)
-    if np.any(begins > ends) or np.any(begins[1:] < begins[:-1]) or np.any(ends[1:] < ends[:-1]):
+    longest: int = compile_loop(find_longest)(begins, ends)
+    if longest < 0:
         message = "Moving bounds may not move back, and no window may end before it begins."
         raise ValueError(message)
     if len(begins) and not 0 <= begins[0] <= ends[-1] <= rows:
         message = f"Moving bounds reach from {begins[0]} to {ends[-1]}, but there are {rows} rows."
         raise ValueError(message)
-    return int((ends - begins).max(initial=0))
+    return longest
+
+
+def find_longest(begins: Positions, ends: Positions) -> int:
+    """Return the length of the longest window, or -1 if a bound moves back or lies before the other."""
+    longest = 0
+    for window in range(len(begins)):
+        if ends[window] < begins[window]:
+            return -1
+        if window > 0 and (begins[window] < begins[window - 1] or ends[window] < ends[window - 1]):
+            return -1
+        longest = max(longest, ends[window] - begins[window])
+    return longest
 
 
 def empty_array(shape: tuple[int, ...], kind: np.dtype[Any]) -> npt.NDArray[Any]:

@@ -66,7 +66,7 @@ def _parameters(fused: Fused, loop: Source) -> list[str]:
     names = [name for name in loop.parameters if name not in OF_THE_LOOP]
     names += [f"column_{number}" for number in range(fused.inputs)]
     names += ["validity"] if fused.nullable else []
-    names += [f"results_{number}" for number in range(len(fused.layout.fields if fused.keeps else fused.at_least))]
+    names += [f"results_{number}" for number in range(_count_results(fused, loop))]
     names += [f"valid_{number}" for number in range(len(fused.at_least)) if fused.marks]
     names += ["progress", "mask", "cursors"]
     for attribute, kind in fused.algorithm.state.items():
@@ -78,6 +78,13 @@ def _parameters(fused: Fused, loop: Source) -> list[str]:
         else:
             names.append(f"self_{attribute}")
     return names
+
+
+def _count_results(fused: Fused, loop: Source) -> int:
+    """How many columns the loop writes: results, or the fields of partials, or none."""
+    if "keep" in loop.parameters:
+        return len(fused.layout.fields)
+    return len(fused.at_least) if "emit" in loop.parameters else 0
 
 
 def _load_and_keep_state(fused: Fused) -> tuple[list[str], list[str]]:

@@ -233,20 +233,17 @@ def find_time_of_rows(
         last = firsts[key + 1]
         for row in range(firsts[key] + done[key], firsts[key] + final[key]):
             time = times[row]
-            while begin < last and (
-                time - times[begin] > length or (time - times[begin] == length and not with_oldest)
-            ):
+            oldest = time - length if with_oldest else time - length + 1
+            while times[begin] < oldest:  # the row itself is not older
                 begin += 1
             while end < last and (times[end] < time or (with_own and times[end] == time)):
                 end += 1
             begins[count] = min(begin, end)
             ends[count] = end
             count += 1
-        oldest = firsts[key]
+        oldest = last if now[key] == FOREVER else firsts[key]
         while oldest < last and (
-            now[key] == FOREVER
-            or now[key] - times[oldest] > length
-            or (now[key] - times[oldest] == length and not with_oldest)
+            now[key] - times[oldest] > length or (now[key] - times[oldest] == length and not with_oldest)
         ):
             oldest += 1
         keep[key] = min(oldest, firsts[key] + final[key])
