@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sash.aggregator.columns import Column, objects_of, read_numbers, to_arrow
-from sash.engines.keys import Order, number_keys, order_rows
+from sash.engines.keys import Codes, Order, cut_evenly, number_keys, order_rows
 from sash.engines.times import TimeType
 from sash.kernels.kernel import NO_BITS
 from sash.windows import Window
@@ -94,9 +93,7 @@ class Block:
 
     def parts(self, count: int) -> list[Block]:
         """Return blocks of about equally many rows, that together have all keys, in order."""
-        targets = np.linspace(0, len(self), count + 1)[1:-1]
-        cuts = np.unique([0, *np.searchsorted(self.firsts, targets).tolist(), self.keys])
-        return [self._part(int(first), int(last)) for first, last in pairwise(cuts)]
+        return [self._part(first, last) for first, last in cut_evenly(self.firsts, count)]
 
     def _part(self, first: int, last: int) -> Block:
         begin, end = int(self.firsts[first]), int(self.firsts[last])
@@ -153,13 +150,34 @@ class Block:
         return read_numbers(array).values
 
 
-def make_block(table: pa.Table, layout: Layout, run: Run) -> Block:
-    """Return the rows of a table in order."""
+@dataclass(frozen=True)
+class Given:
+    """Rows as they were given, with the numbers of their keys and their times in ticks."""
+
+    source: Source
+    layout: Layout
+    codes: Codes
+    keys: int
+    times: Ints
+
+    def in_order(self, run: Run) -> Block:
+        """Return the rows in order."""
+        names = list(self.layout.order_by)
+        ties = self.source.table.select(names) if names else None
+        order, times = order_rows(self.codes, self.keys, self.times, run, ties)
+        return Block(self.source, self.layout, order, times)
+
+
+def read_given(table: pa.Table, layout: Layout, run: Run) -> Given:
+    """Return the rows of a table with their keys and times."""
     codes, keys = number_keys(table, layout.by, run)
     times = np.empty(0, np.int64) if layout.time is None else layout.time.read(table[layout.time.name])
-    ties = table.select(list(layout.order_by)) if layout.order_by else None
-    order, times = order_rows(codes, keys, times, run, ties)
-    return Block(Source(table), layout, order, times)
+    return Given(Source(table), layout, codes, keys, times)
+
+
+def make_block(table: pa.Table, layout: Layout, run: Run) -> Block:
+    """Return the rows of a table in order."""
+    return read_given(table, layout, run).in_order(run)
 
 
 def _encode(array: pa.Array, how: str) -> tuple[pa.Array, pa.Array]:

@@ -15,16 +15,17 @@ from sash.aggregates.base import Aggregate
 from sash.engines.block import Block, make_block
 from sash.engines.kept import in_order_of_time
 from sash.engines.keys import Order, number_keys, order_rows
-from sash.engines.local import Found, Heads, Local, heads_of, join_windows, slide_all
+from sash.engines.local import Heads, Local, heads_of, join_windows
 from sash.engines.pace import Piece
-from sash.engines.passes import PassOver, Results, Slices, is_number
+from sash.engines.passes import PassOver, Slices, is_number
+from sash.engines.slice_block import SliceBlock
 from sash.engines.turns import Counts
 from sash.kernels import Kernel, loops
 from sash.kernels.kernel import NO_BITS
-from sash.slices.cuts import all_closed, cut_by_edges
+from sash.slices.cuts import Records, cut_by_edges
 from sash.slices.edges import Edges
 from sash.slices.open_slice import OpenSlice
-from sash.windows.base import Ints, Rows
+from sash.windows.base import Ints
 
 KEYLESS = ""
 """A column that stands for the rows of a table of keys that has none."""
@@ -59,23 +60,12 @@ class KeptSlices:
         local = self.local
         block = make_block(piece.table, local.layout, local.run_loop)
         passes = [PassOver(one, block) for one in local.plan.passes]
-        self._add(block, passes)
-        heads, rows = self._rows(piece)
-        found = {}
-        keep = rows.firsts[1:]
-        for name, window in local.plan.windows.items():
-            bounds = window.bounds(rows, {}, local.run_loop)
-            found[name] = Found(window, bounds, None, all_closed(bounds))
-            keep = np.minimum(keep, bounds.keep)
-        answers: dict[str, Results] = {name: {} for name in found}
-        for over, slices in zip(passes, self.slices, strict=True):
-            for name, own in slide_all(over, slices, found).items():
-                answers[name] |= own
-        results = join_windows([local.of_windows(heads, rows.times, found, answers)], local.declared)
-        self._let_go(rows, keep)
-        return in_order_of_time(results)
+        held = self._add(block, passes)
+        results, keep = held.answer(local, passes, piece.after, piece.watermark)
+        self._let_go(held, keep)
+        return in_order_of_time(join_windows([results], local.declared))
 
-    def _add(self, block: Block, passes: list[PassOver]) -> None:
+    def _add(self, block: Block, passes: list[PassOver]) -> SliceBlock:
         """Cut the rows of a block into slices, and combine them with those that are kept."""
         local = self.local
         records = cut_by_edges(local.rows_of(block), self.edges, local.run_loop)
@@ -100,24 +90,16 @@ class KeptSlices:
         self.slices = [merge(over, slices, order, firsts) for over, slices in zip(passes, new, strict=True)]
         self.times = times[firsts]
         self.keys = keys.take(pa.array(firsts if order.rows is None else order.rows[firsts])).combine_chunks()
-        self._owners = codes[firsts]
+        owners = codes[firsts]
+        by_key = np.searchsorted(owners, np.arange(count + 1))
+        closes = np.ones(len(firsts), np.bool_)
+        records = Records(np.arange(1, len(firsts) + 1), closes, self.times, by_key)
+        return SliceBlock(Heads(self.keys.take(pa.array(by_key[:-1])), by_key), records, self.slices)
 
-    def _rows(self, piece: Piece) -> tuple[Heads, Rows]:
-        """Return the slices in the place of rows."""
-        assert self.keys is not None
-        count = int(self._owners[-1]) + 1 if len(self._owners) else 0
-        firsts = np.searchsorted(self._owners, np.arange(count + 1))
-        after, now = np.full(count, piece.after, np.int64), np.full(count, piece.watermark, np.int64)
-        time = self.local.time
-        assert time is not None
-        nothing, final = np.zeros(count, np.int64), np.diff(firsts)
-        rows = Rows(self.times, firsts, {}, nothing, final, after, now, time.tick, time.name)
-        return Heads(self.keys.take(pa.array(firsts[:-1])), firsts), rows
-
-    def _let_go(self, rows: Rows, keep: Ints) -> None:
+    def _let_go(self, held: SliceBlock, keep: Ints) -> None:
         """Forget the slices that no window reaches back to any more."""
         assert self.keys is not None
-        stays = np.arange(len(self.times)) >= np.repeat(keep, np.diff(rows.firsts))
+        stays = np.arange(len(self.times)) >= np.repeat(keep, np.diff(held.heads.firsts))
         self.keys = self.keys.filter(pa.array(stays))
         self.times = self.times[stays]
         self.slices = [

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from sash.aggregates.base import Aggregate
 from sash.aggregator.columns import empty_column, to_arrow
-from sash.engines.block import Block, Layout, make_block
+from sash.engines.block import Block, Layout, Source, make_block
 from sash.engines.passes import PassOver, Results, Slices, coding_of, is_number
 from sash.engines.times import TimeType, read_time_type, refuse_far_times
 from sash.engines.types import refuse_wrong_types, why_interpreted
@@ -122,26 +122,32 @@ class Local:
 
     def run(self, table: pa.Table) -> pa.Table:
         """Return the results for rows that are all there is: for rows, only the columns of results, in the order given."""
-        block = make_block(table, self.layout, self.run_loop)
-        parts = self._parts(block)
-        if self.plan.per_row:
-            answered = self._in_threads(self._answer_rows, parts)
-            columns = [pa.concat_arrays([part[name] for part in answered]) for name in answered[0]]
-            return pa.table(dict(zip(answered[0], self._in_threads(block.order.restore, columns), strict=True)))
-        return join_windows(self._in_threads(self._answer_windows, parts), self.declared)
+        return self.run_block(make_block(table, self.layout, self.run_loop))
 
-    def _parts(self, block: Block) -> list[Block]:
-        """Return blocks that threads work on, so many that each has enough to do."""
-        count = min(self.threads, len(block) // ROWS_OF_THREAD)
-        if count < MANY:
-            return [block]
-        self.run(self.schema.empty_table())  # settles what is compiled, before several ask
+    def run_block(self, block: Block) -> pa.Table:
+        """Return the results for rows in order that are all there is."""
+        parts = block.parts(self.parts_for(len(block)))
+        self.prepare(block.source, len(parts))
+        if self.plan.per_row:
+            answered = self.in_threads(self._answer_rows, parts)
+            columns = [pa.concat_arrays([part[name] for part in answered]) for name in answered[0]]
+            return pa.table(dict(zip(answered[0], self.in_threads(block.order.restore, columns), strict=True)))
+        return join_windows(self.in_threads(self._answer_windows, parts), self.declared)
+
+    def parts_for(self, rows: int) -> int:
+        """Return for how many threads so many rows are enough."""
+        return max(1, min(self.threads, rows // ROWS_OF_THREAD))
+
+    def prepare(self, source: Source, parts: int) -> None:
+        """Do beforehand what threads would do several times."""
+        if parts < MANY:
+            return
+        self.run(self.schema.empty_table())  # settles what is compiled
         for one in self.plan.passes:
             for name, how in [] if one.interpreted else coding_of(one, self.schema):
-                block.source.number(name, how)  # read once for all
-        return block.parts(count)
+                source.number(name, how)
 
-    def _in_threads(self, work: Callable[[S], T], items: Sequence[S]) -> list[T]:
+    def in_threads(self, work: Callable[[S], T], items: Sequence[S]) -> list[T]:
         """Return what work makes of items, with a thread for each."""
         if len(items) < MANY or self.threads < MANY:
             return [work(item) for item in items]

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from sash.engines.local import Local
 from sash.engines.types import refuse_missing
+from sash.engines.whole import run_whole
 from sash.plan.declared import Declared
 
 KINDS = "a pyarrow Table, RecordBatch or RecordBatchReader, a pandas DataFrame, or a Polars DataFrame or LazyFrame"
@@ -69,7 +70,7 @@ def run_table(declared: Declared, table: pa.Table, options: dict[str, Any]) -> p
     """Run on an Arrow table."""
     refuse_missing(declared, table.column_names)
     needed = table if _reads_all(declared) else table.select(declared.columns)
-    results = Local(declared, needed.schema, **options).run(needed)
+    results = run_whole(Local(declared, needed.schema, **options), needed)
     if not declared.per_row:
         return results
     for name in results.column_names:
@@ -99,7 +100,7 @@ def run_stream(declared: Declared, data: Any, options: dict[str, Any]) -> pa.Rec
 def run_pandas(declared: Declared, frame: Any, options: dict[str, Any]) -> Any:
     """Run on a pandas DataFrame; NaN is a missing value there."""
     rows, table = read_pandas(declared, frame)
-    results = Local(declared, table.schema, **options).run(table)
+    results = run_whole(Local(declared, table.schema, **options), table)
     columns = {name: to_pandas(results[name]) for name in results.column_names}
     if declared.per_row:
         for column in columns.values():
@@ -140,7 +141,7 @@ def to_pandas(column: pa.ChunkedArray) -> Any:
 def run_polars(declared: Declared, frame: Any, options: dict[str, Any]) -> Any:
     """Run on a Polars DataFrame."""
     table = read_polars(declared, frame)
-    results = import_module("polars").from_arrow(Local(declared, table.schema, **options).run(table))
+    results = import_module("polars").from_arrow(run_whole(Local(declared, table.schema, **options), table))
     return frame.hstack(results) if declared.per_row else results
 
 

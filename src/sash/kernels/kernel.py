@@ -225,7 +225,6 @@ class Kernel:
             self.nullable,
             marks,
             given,
-            self.loop is loops.cut_slices,
             self.tells_row,
         )
 
@@ -241,8 +240,6 @@ class Kernel:
             self.slide_ranges(columns, (1,))
         elif self.loop is loops.cut_slices:
             self.cut_slices(columns, nothing, np.empty(0, np.bool_))
-        elif self.loop is loops.pour_rows:
-            self.pour_rows(columns, np.empty(0, np.int32), 1)
         elif self.loop is loops.slide_slices:
             self.slide_slices(columns, Turns(nothing, nothing, nothing, nothing, nothing, nothing))
         else:
@@ -295,22 +292,6 @@ class Kernel:
         except FailedWithoutRowError as error:
             raise self._as_told(error) from error.__cause__
         return fields
-
-    def pour_rows(
-        self, columns: Columns, places: npt.NDArray[np.int32], slices: int, validity: Bits = NO_BITS
-    ) -> tuple[list[npt.NDArray[Any]], Positions]:
-        """Return the fields of the partials of so many slices, and how many values each has; row i goes to places[i]."""
-        rows = self._check_columns(columns)
-        if len(places) != rows or (rows and not 0 <= places.min() <= places.max() < slices):
-            message = f"There are {len(places)} places for {rows} rows, and they must be below {slices}."
-            raise ValueError(message)
-        state = self.new_state((max(1, slices),))
-        try:
-            self._run((rows, places), columns, validity, [], [], state)
-        except FailedWithoutRowError as error:
-            raise self._as_told(error) from error.__cause__
-        fields = [state.arrays[f"self_wholes_{field}"][:slices] for field in range(len(self.layout.fields))]
-        return fields, state.arrays["self_held"][:slices]
 
     @_again_if_it_fails
     def slide_slices(self, columns: Columns, turns: Turns, validity: Bits = NO_BITS) -> list[Answer]:

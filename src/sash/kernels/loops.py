@@ -160,15 +160,6 @@ def cut_slices(
             window.evict()
 
 
-def pour_rows(
-    window: Any, rows: int, places: Sequence[int], present: Present, lifted: Lifted
-) -> None:
-    """Add each row to the slice at its place, of many that are open at once."""
-    for row in range(rows):
-        if present(row):
-            window.insert_into(places[row], lifted(row))
-
-
 def slide_slices(
     window: Algorithm[Any],
     rows: int,

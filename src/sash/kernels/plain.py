@@ -21,7 +21,7 @@ def compile_plain(*functions: FunctionType) -> ModuleType:
     return load_module(fingerprint(text), text, {})
 
 
-def compile_loop(function: FunctionType) -> Any:
+def compile_loop(function: Any) -> Any:
     """Return one function compiled.
 
     >>> import numpy as np

@@ -81,10 +81,8 @@ def _parameters(fused: Fused, loop: Source) -> list[str]:
 
 
 def _count_results(fused: Fused, loop: Source) -> int:
-    """How many columns the loop writes: results, or the fields of partials, or none."""
-    if "keep" in loop.parameters:
-        return len(fused.layout.fields)
-    return len(fused.at_least) if "emit" in loop.parameters else 0
+    """How many columns the loop writes: results, or the fields of partials."""
+    return len(fused.layout.fields if "keep" in loop.parameters else fused.at_least)
 
 
 def _load_and_keep_state(fused: Fused) -> tuple[list[str], list[str]]:

@@ -1,9 +1,9 @@
-"""Slices that rows go into, written as algorithms are, so that they are compiled as those are."""
+"""The slice that rows go into, written as an algorithm is, so that it is compiled as one."""
 
 from __future__ import annotations
 
-from sash.aggregates.base import Aggregate, P
-from sash.algorithms.base import About, Algorithm, Column
+from sash.aggregates.base import P
+from sash.algorithms.base import About, Algorithm
 
 
 class OpenSlice(Algorithm[P]):
@@ -38,35 +38,3 @@ class OpenSlice(Algorithm[P]):
 
     def _check(self) -> None:
         assert self.begin <= self.end
-
-
-class OpenSlices(Algorithm[P]):
-    """The slices of many keys at once: a partial for each, by its place."""
-
-    about = About(
-        name="open_slices",
-        title="Partials of open slices",
-        order="FIFO",
-        amortised="1",
-        worst="1",
-        space="n",
-        paper="Cutty (CIKM 2016)",
-    )
-    wholes: Column[P]
-    held: Column[int]
-
-    def __init__(self, aggregate: Aggregate[P], ranges: tuple[int, ...] = ()) -> None:
-        super().__init__(aggregate, ranges)
-        self.wholes = {}
-        self.held = {place: 0 for place in range(max(ranges, default=0))}
-
-    def insert_into(self, place: int, partial: P) -> None:
-        """Add a row's partial to the slice at a place."""
-        if self.held[place] == 0:
-            self.wholes[place] = partial
-        else:
-            self.wholes[place] = self.combine(self.wholes[place], partial)
-        self.held[place] += 1
-
-    def _check(self) -> None:
-        assert set(self.wholes) == {place for place, held in self.held.items() if held}

@@ -116,7 +116,10 @@ class Periodic(Window):
         if len(rows.times) == 0 or not held.all():
             return 2 * len(rows.times) + LITTLE + 1
         spans = rows.times[rows.firsts[1:] - 1] - rows.times[rows.firsts[:-1]]
-        return int((((spans + length) // period + 1) * (length // step)).sum())
+        each = (spans / period + length / period + 1) * (
+            length // step
+        )  # floats, since it may be more than 64 bits hold
+        return int(np.ceil(each).sum())
 
     def __repr__(self) -> str:
         """Show it as it is written."""

@@ -1,0 +1,79 @@
+"""Slices in the place of rows: by key and edge, with the partials of each pass."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from sash.engines.keys import Order, cut_evenly
+from sash.engines.local import Found, Heads, Local, slide_all
+from sash.engines.passes import PassOver, Results, Slices
+from sash.engines.turns import Counts
+from sash.slices.cuts import Records, reads_of
+from sash.windows.base import Ints, Rows
+
+
+@dataclass(frozen=True)
+class SliceBlock:
+    """Slices of some keys, in order."""
+
+    heads: Heads
+    """The keys, and where the slices of each begin."""
+    records: Records
+    slices: list[Slices]
+    """For each pass."""
+
+    def answer(
+        self, local: Local, passes: Sequence[PassOver], after: int, now: int
+    ) -> tuple[dict[str, pa.Table], Ints]:
+        """Return the results of windows that end after one time and by another, and the first slice to keep, by key."""
+        rows = self._as_rows(local, after, now)
+        found: dict[str, Found] = {}
+        keep = rows.firsts[1:]
+        for name, window in local.plan.windows.items():
+            bounds = window.bounds(rows, {}, local.run_loop)
+            found[name] = Found(window, bounds, None, reads_of(self.records, bounds.begins, bounds.ends))
+            keep = np.minimum(keep, bounds.keep)
+        answers: dict[str, Results] = {name: {} for name in found}
+        for over, slices in zip(passes, self.slices, strict=True):
+            for name, own in slide_all(over, slices, found).items():
+                answers[name] |= own
+        return local.of_windows(self.heads, rows.times, found, answers), keep
+
+    def _as_rows(self, local: Local, after: int, now: int) -> Rows:
+        assert local.time is not None
+        keys = len(self.heads.firsts) - 1
+        nothing, final = np.zeros(keys, np.int64), np.diff(self.heads.firsts)
+        span = (np.full(keys, after, np.int64), np.full(keys, now, np.int64))
+        return Rows(self.records.times, self.heads.firsts, {}, nothing, final, *span, local.time.tick, local.time.name)
+
+    def parts(self, count: int) -> list[SliceBlock]:
+        """Return blocks of about equally many slices, that together have all keys, in order."""
+        return [self._part(first, last) for first, last in cut_evenly(self.heads.firsts, count)]
+
+    def _part(self, first: int, last: int) -> SliceBlock:
+        firsts = self.heads.firsts
+        begin, end = int(firsts[first]), int(firsts[last])
+        heads = Heads(self.heads.keys.slice(first, last - first), firsts[first : last + 1] - begin)
+        here = slice(begin, end)
+        records = Records(
+            self.records.positions[here], self.records.closes[here], self.records.times[here], heads.firsts
+        )
+        slices = [
+            Slices(
+                [field[here] for field in one.fields],
+                one.shape,
+                Counts(one.counts.values[here], one.counts.closes[here]),
+            )
+            for one in self.slices
+        ]
+        return SliceBlock(heads, records, slices)
+
+
+def arrange_slices(slices: Slices, order: Order) -> Slices:
+    """Return slices in another order."""
+    counts = Counts(order.arrange(slices.counts.values), order.arrange(slices.counts.closes))
+    return Slices([order.arrange(field) for field in slices.fields], slices.shape, counts)
