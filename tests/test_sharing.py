@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
@@ -11,6 +13,7 @@ from queries import PER_ROW, PER_WINDOW, Named, assert_agrees, assert_equal, lon
 
 import sash
 from sash import agg, window
+from sash.engines import local, whole
 from sash.testing.strategies import streams
 from sash.windows import Window
 
@@ -76,3 +79,26 @@ TOGETHER = [
 @pytest.mark.parametrize("keys", [1, 3])
 def test_windows_that_share_agree_with_the_oracle_compiled(windows: dict[str, Window], keys: int) -> None:
     assert_agrees(long_stream(3, keys), FEW, windows, compiled=True)
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_rows_that_come_in_order_of_time_are_cut_in_chunks(monkeypatch: pytest.MonkeyPatch, several: bool) -> None:
+    monkeypatch.setattr(whole, "CHUNK", 50)
+    monkeypatch.setattr(local, "ROWS_OF_THREAD", 300)
+    chance = Random(3)
+    times = sorted(chance.randrange(5_000) for _ in range(1_000))
+    rows = pa.table(
+        {
+            "key": [chance.choice(["b", None, "a", "c"]) for _ in times],
+            "t": times,
+            "x": [chance.choice([None, *range(9)]) for _ in times],
+        }
+    )
+    windows = {"a": window.time(70, slide=20), "b": window.cumulative(60, 15), "c": window.tumbling(33, offset=4)}
+    aggregates = {"sum": agg.sum("x"), "first": agg.first("x"), "rows": agg.count()}
+    query = sash.Query(aggregates, windows if several else windows["a"], by="key", time="t")
+    chunked = query.run(rows, threads=3)
+    monkeypatch.setattr(whole, "comes_in_time", lambda *_: False)
+    assert chunked.equals(query.run(rows, threads=1))
+    assert chunked.equals(query.run(rows, threads=2))
+    assert chunked.to_pylist() == query.run(rows, compiled=False).to_pylist()

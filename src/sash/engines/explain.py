@@ -19,7 +19,7 @@ def explain(declared: Declared, data: Any, *, compiled: bool = True) -> Explanat
     schema = schema_of(declared, data) if tried else assume_types(declared)
     local = Local(declared, schema, compiled=compiled)
     if tried:
-        local.run(schema.empty_table())
+        local.settle()
     return Explanation(
         Settled(declared, local.plan, local.kinds, _types_in_words(declared, schema, tried), tried, keeps_slices(local))
     )

@@ -18,10 +18,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sash.aggregator.columns import Column, to_arrow
+from sash.kernels.plain import compile_loop
 from sash.windows.base import Ints, Run
 
 Codes = npt.NDArray[np.int64]
 
+COMPILED = 1 << 16
+"""From so many rows on they are taken by a compiled loop: NumPy looks at each whether it counts from the end."""
 SMALL = 1 << 16
 """Integers this close together are numbered by a table of all between them, however few rows there are."""
 
@@ -41,7 +44,11 @@ class Order:
         """Return a column in this order; one that isn't there has no rows."""
         if self.rows is None or len(column) == 0:
             return column[self.begin : self.begin + int(self.firsts[-1])]
-        return column[self.rows]
+        if len(column) < COMPILED or column.dtype.kind == "O":
+            return column[self.rows]
+        arranged = np.empty(len(self.rows), column.dtype)
+        compile_loop(take_rows)(column, self.rows, arranged)
+        return arranged
 
     def arrange_column(self, column: Column) -> Column:
         """Return a column as a kernel takes it in this order."""
@@ -189,9 +196,17 @@ def cut_evenly(firsts: Ints, count: int) -> list[tuple[int, int]]:
     >>> cut_evenly(np.array([0, 2, 3, 9, 10]), 2)
     [(0, 3), (3, 4)]
     """
+    if count == 1 or len(firsts) == 1:
+        return [(0, len(firsts) - 1)]
     targets = np.linspace(0, int(firsts[-1]), count + 1)[1:-1]
     cuts = np.unique([0, *np.searchsorted(firsts, targets).tolist(), len(firsts) - 1])
     return [(int(first), int(last)) for first, last in pairwise(cuts)]
+
+
+def take_rows(column: npt.NDArray[Any], rows: Ints, arranged: npt.NDArray[Any]) -> None:
+    """Write a column in the order of rows."""
+    for place in range(len(rows)):
+        arranged[place] = column[np.uint64(rows[place])]
 
 
 def is_sorted(numbers: Ints) -> bool:

@@ -98,6 +98,7 @@ class Local:
             field.name: KINDS[empty_column(field.type).values.dtype.name] for field in schema if is_number(field.type)
         }
         self.plan = self._make_plan()
+        self._settled = False
 
     def _make_plan(self) -> Plan:
         declared = self.declared
@@ -142,10 +143,16 @@ class Local:
         """Do beforehand what threads would do several times."""
         if parts < MANY:
             return
-        self.run(self.schema.empty_table())  # settles what is compiled
+        self.settle()
         for one in self.plan.passes:
             for name, how in [] if one.interpreted else coding_of(one, self.schema):
                 source.number(name, how)
+
+    def settle(self) -> None:
+        """Find out what is compiled, by running over no rows."""
+        if not self._settled:
+            self._settled = True
+            self.run(self.schema.empty_table())
 
     def in_threads(self, work: Callable[[S], T], items: Sequence[S]) -> list[T]:
         """Return what work makes of items, with a thread for each."""

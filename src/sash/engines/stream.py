@@ -47,7 +47,7 @@ class Stream:
     def __init__(self, local: Local, *, mode: str = "append", order: str = "time") -> None:
         self.local = local
         self.empty = local.schema.empty_table()
-        local.run(self.empty)  # settles what is compiled
+        local.settle()
         self.pace = make_pace(local, mode, order)
         slices = mode == "append" and order == "time" and keeps_slices(local)
         self.kept: KeptRows | KeptSlices = KeptSlices(local) if slices else KeptRows(local, update=mode == "update")

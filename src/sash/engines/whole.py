@@ -39,10 +39,11 @@ def comes_in_time(local: Local, given: Given) -> bool:
     """Tell whether rows came in order of time, with keys in turns, and only slices are asked for."""
     if given.layout.order_by or len(given.codes) < 2 * max(CHUNK, given.keys) or not given.layout.by:
         return False
-    if not all(one.over_slices and not one.interpreted for one in local.plan.passes):
-        return False
     run = local.run_loop
-    return bool(run(is_sorted)(given.times)) and not run(is_sorted)(given.codes)
+    if not run(is_sorted)(given.times) or run(is_sorted)(given.codes):
+        return False
+    local.settle()
+    return all(one.over_slices and not one.interpreted for one in local.plan.passes)
 
 
 @dataclass(frozen=True)

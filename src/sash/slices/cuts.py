@@ -66,11 +66,10 @@ def cut_by_edges(rows: Rows, edges: Edges, run: Run) -> Records:
     phases = np.array([family.phase for family in families], np.int64)
     given = (rows.times, rows.firsts, periods, phases, len(edges.closing))
     firsts = np.zeros(rows.keys + 1, np.int64)
-    loop = run(find_edges)
-    count = loop(*given, np.empty(0, np.int64), np.empty(0, np.bool_), np.empty(0, np.int64), firsts)
-    positions, closes, times = np.empty(count, np.int64), np.empty(count, np.bool_), np.empty(count, np.int64)
-    loop(*given, positions, closes, times, firsts)
-    return Records(positions, closes, times, firsts)
+    most = len(rows.times)  # room that is not written to costs nothing
+    positions, closes, times = np.empty(most, np.int64), np.empty(most, np.bool_), np.empty(most, np.int64)
+    count = run(find_edges)(*given, positions, closes, times, firsts)
+    return Records(positions[:count].copy(), closes[:count].copy(), times[:count].copy(), firsts)
 
 
 def cut_by_bounds(
@@ -125,7 +124,7 @@ def as_rows(rows: Rows, records: Records) -> Rows:
     return Rows(records.times, records.firsts, {}, nothing, final, rows.after, rows.now, rows.tick, rows.time)
 
 
-def find_edges(  # noqa: C901 — a loop is read line by line
+def find_edges(
     times: Ints,
     firsts: Ints,
     periods: Ints,
@@ -136,7 +135,7 @@ def find_edges(  # noqa: C901 — a loop is read line by line
     edges: Ints,
     record_firsts: Ints,
 ) -> int:
-    """Write a record wherever an edge lies between two rows of a key; with no room, only count them."""
+    """Write a record wherever an edge lies between two rows of a key, and return how many there are."""
     count = 0
     for key in range(len(firsts) - 1):
         record_firsts[key] = count
@@ -145,10 +144,9 @@ def find_edges(  # noqa: C901 — a loop is read line by line
         for row in range(firsts[key], last):
             time = times[row]
             if row > firsts[key] and time >= next_edge:
-                if len(positions) > 0:
-                    positions[count] = row
-                    closes[count] = time >= next_closing
-                    edges[count] = edge
+                positions[count] = row
+                closes[count] = time >= next_closing
+                edges[count] = edge
                 count += 1
             if row == firsts[key] or time >= next_edge:
                 for family in range(len(periods)):
@@ -160,10 +158,9 @@ def find_edges(  # noqa: C901 — a loop is read line by line
                     if family < closing and (family == 0 or before + periods[family] < next_closing):
                         next_closing = before + periods[family]
         if last > firsts[key]:
-            if len(positions) > 0:
-                positions[count] = last
-                closes[count] = True
-                edges[count] = edge
+            positions[count] = last
+            closes[count] = True
+            edges[count] = edge
             count += 1
     record_firsts[len(firsts) - 1] = count
     return count
