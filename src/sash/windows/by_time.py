@@ -229,25 +229,30 @@ def find_time_of_rows(
     ends: Ints,
     keep: Ints,
 ) -> None:
-    """Write the window of each row: the rows of its key that are at most, or less than, `length` older."""
+    """Write the window of each row: the rows of its key that are at most, or less than, `length` older.
+
+    Rows of one time are all new or none, so that a row's peers are found from the first new row on.
+    """
     count = 0
+    reach = length if with_oldest else length - 1
     for key in range(len(firsts) - 1):
-        begin = end = firsts[key]
+        begin = firsts[key]
         last = firsts[key + 1]
-        for row in range(firsts[key] + done[key], firsts[key] + final[key]):
+        fresh = end = firsts[key] + done[key]
+        for row in range(fresh, firsts[key] + final[key]):
             time = times[row]
-            oldest = time - length if with_oldest else time - length + 1
-            while times[begin] < oldest:  # the row itself is not older
+            begin += 1 if times[begin] < time - reach else 0  # most often one row leaves, or none: no branch to guess
+            while times[begin] < time - reach:  # the row itself is not older
                 begin += 1
-            while end < last and (times[end] < time or (with_own and times[end] == time)):
-                end += 1
+            if row == fresh or time != times[row - 1]:
+                end = row
+                while with_own and end < last and times[end] == time:
+                    end += 1
             begins[count] = min(begin, end)
             ends[count] = end
             count += 1
         oldest = last if now[key] == FOREVER else firsts[key]
-        while oldest < last and (
-            now[key] - times[oldest] > length or (now[key] - times[oldest] == length and not with_oldest)
-        ):
+        while oldest < last and times[oldest] < now[key] - reach:
             oldest += 1
         keep[key] = min(oldest, firsts[key] + final[key])
 
