@@ -25,17 +25,20 @@ class Verdict:
 
     @property
     def ratio(self) -> float:
-        """How many times better the contestant is than the one it is compared with."""
+        """How many times better the contestant is than the other; for a limit, how many times the other's it takes."""
         if self.other is None:
             return 1.0
-        return self.other.value / self.own.value if self.own.value else float("inf")
+        better, worse = self.own.value, self.other.value
+        if self.target.at_most is not None:
+            better, worse = worse, better
+        return worse / better if better else float("inf")
 
     @property
     def is_met(self) -> bool:
         """Whether the target is reached."""
         if self.target.at_least is not None:
             return self.ratio >= self.target.at_least
-        return self.target.at_most is not None and self.own.value <= self.target.at_most
+        return self.target.at_most is not None and (self.ratio if self.other else self.own.value) <= self.target.at_most
 
     @property
     def cell(self) -> Text:
@@ -126,7 +129,7 @@ def say_target(one: Verdict) -> str:
     """Write a target with its unit, that of an error as the error it may have."""
     if one.own.measure == ERROR and one.target.against:
         return f"≤ {one.target.against}"
-    is_time = one.target.at_most is not None and one.own.measure != ERROR
+    is_time = one.target.at_most is not None and not one.target.against and one.own.measure != ERROR
     return f"{one.target} ns" if is_time else str(one.target)
 
 
