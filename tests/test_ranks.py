@@ -289,7 +289,8 @@ START = """
 import numpy as np
 from sash import agg
 from sash.kernels.ranks import RankKernel
-from sash.kernels.sort import STEPS, compile_plain
+from sash.kernels.plain import compile_plain
+from sash.kernels.sort import STEPS
 kernel = RankKernel(agg.quantile(q={q}), ("int32",))
 print(kernel.slide_rows((np.arange(5, dtype="int32"),), 2)[0].values.tolist(), end=" ")
 print(*(sum(run.stats.cache_hits.values()) for run in (kernel.run, compile_plain(*STEPS).write_keys)))

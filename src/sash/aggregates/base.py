@@ -87,8 +87,12 @@ class Aggregate(Generic[P]):
     counts: tuple[int, ...] = ()
     """The fields of a partial, by place, that tell nothing but how many values are in it: computed once for all lanes."""
     gives: str = "arithmetic"
-    """What a result is: a "value" of its (last) column, in that column's type; the "difference" of two; a "number"
-    whatever the values are, as a count is; or the outcome of "arithmetic" with them, which points in time have none of."""
+    """What a result is: a "value" of its (last) column, in that column's type, or a list of "values"; the "difference" of
+    two; a "number" whatever the values are, as a count is; "text"; or the outcome of "arithmetic" with them, which points
+    in time have none of."""
+    codes: tuple[str, ...] = ()
+    """What its columns may be replaced by, so that values of any kind are compiled: "any" numbers, a different one for
+    each value, where it only tells values apart; "ordered" ones, where it compares them."""
     interpreted_only: str = ""
     """Why it can't be compiled, where that is known: a sentence."""
     variants: Mapping[str, Aggregate[Any]] = field(default_factory=dict, repr=False, compare=False)

@@ -37,6 +37,7 @@ def collect(column: str | None = None) -> Aggregate[tuple[Any, ...]]:
         name="collect",
         lift=alone,
         combine=append,
+        gives="values",
         lower=list,
         inverse=cut_front,
         identity=(),
@@ -58,6 +59,7 @@ def collect_distinct(column: str | None = None) -> Aggregate[Mapping[Any, None]]
         name="collect_distinct",
         lift=mark,
         combine=unite,
+        gives="values",
         lower=list_values,
         identity={},
         holistic=True,
@@ -85,6 +87,7 @@ def concat(x: str | None = None, sep: str = "") -> Aggregate[str]:
         name="concat",
         lift=str,
         combine=join,
+        gives="text",
         inverse=cut,
         identity=ABSENT if sep else "",  # "" would leave a separator behind
         holistic=True,
@@ -115,6 +118,7 @@ def count_distinct(column: str | None = None) -> Aggregate[Counts]:
         interpreted_only=compiled_only_by("occurrence_table"),
         empty=0,
         gives="number",
+        codes=("any",),
     )
     return over(aggregate, column)
 
@@ -134,6 +138,7 @@ def mode(column: str | None = None) -> Aggregate[Counts]:
         identity={},
         modal=True,
         gives="value",
+        codes=("any",),
         holistic=True,
         fixed_size=False,
         interpreted_only=compiled_only_by("occurrence_tournament"),

@@ -24,7 +24,10 @@ def first(column: str | None = None) -> Aggregate[Any]:
     >>> first().combine("older", "newer")
     'older'
     """
-    return over(Aggregate(name="first", lift=unchanged, combine=the_older, selective=True, gives="value"), column)
+    return over(
+        Aggregate(name="first", lift=unchanged, combine=the_older, selective=True, gives="value", codes=("any",)),
+        column,
+    )
 
 
 def last(column: str | None = None) -> Aggregate[Any]:
@@ -33,7 +36,9 @@ def last(column: str | None = None) -> Aggregate[Any]:
     >>> last().combine("older", "newer")
     'newer'
     """
-    return over(Aggregate(name="last", lift=unchanged, combine=the_newer, selective=True, gives="value"), column)
+    return over(
+        Aggregate(name="last", lift=unchanged, combine=the_newer, selective=True, gives="value", codes=("any",)), column
+    )
 
 
 def first_n(x: str | None = None, n: int = 1) -> Aggregate[Few]:
@@ -50,7 +55,13 @@ def first_n(x: str | None = None, n: int = 1) -> Aggregate[Few]:
 
     return over(
         Aggregate(
-            name="first_n", lift=alone, combine=keep_oldest, lower=list, fixed_size=False, interpreted_only=LISTS
+            name="first_n",
+            lift=alone,
+            combine=keep_oldest,
+            lower=list,
+            fixed_size=False,
+            interpreted_only=LISTS,
+            gives="values",
         ),
         x,
     )
@@ -69,7 +80,15 @@ def last_n(x: str | None = None, n: int = 1) -> Aggregate[Few]:
         return newer if len(newer) == n else (older + newer)[-n:]
 
     return over(
-        Aggregate(name="last_n", lift=alone, combine=keep_newest, lower=list, fixed_size=False, interpreted_only=LISTS),
+        Aggregate(
+            name="last_n",
+            lift=alone,
+            combine=keep_newest,
+            lower=list,
+            fixed_size=False,
+            interpreted_only=LISTS,
+            gives="values",
+        ),
         x,
     )
 
@@ -94,6 +113,7 @@ def top_k(x: str | None = None, k: int = 1) -> Aggregate[Few]:
         commutative=True,
         fixed_size=False,
         interpreted_only=LISTS,
+        gives="values",
     )
     return over(aggregate, x)
 
@@ -118,6 +138,7 @@ def bottom_k(x: str | None = None, k: int = 1) -> Aggregate[Few]:
         commutative=True,
         fixed_size=False,
         interpreted_only=LISTS,
+        gives="values",
     )
     return over(aggregate, x)
 

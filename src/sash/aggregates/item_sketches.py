@@ -45,6 +45,7 @@ def frequency(x: str | None = None, item: float | str | None = None) -> Aggregat
         commutative=True,
         empty=0,
         interpreted_only=SKETCHES,
+        gives="number",
     )
     return over(aggregate, x)
 
@@ -74,6 +75,7 @@ def may_contain(x: str | None = None, item: float | str | None = None) -> Aggreg
         commutative=True,
         fixed_size=False,
         interpreted_only=SKETCHES,
+        gives="number",
     )
     return over(aggregate, x)
 

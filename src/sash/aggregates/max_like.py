@@ -37,7 +37,9 @@ def min(column: str | None = None) -> Aggregate[Any]:
 
 
 def _extreme(name: str, combine: Callable[[Any, Any], Any], of_numbers: Callable[[Any, Any], Any]) -> Aggregate[Any]:
-    generic = Aggregate(name=name, lift=unchanged, combine=combine, commutative=True, selective=True, gives="value")
+    generic = Aggregate(
+        name=name, lift=unchanged, combine=combine, commutative=True, selective=True, gives="value", codes=("ordered",)
+    )
     numbers = replace(generic, combine=of_numbers)
     return replace(generic, variants={"int": numbers, "float": numbers, "bool": numbers})
 
@@ -73,7 +75,13 @@ def max_count(column: str | None = None) -> Aggregate[tuple[Any, int]]:
     2
     """
     aggregate = Aggregate(
-        name="max_count", lift=counted, combine=count_larger, lower=second, commutative=True, gives="number"
+        name="max_count",
+        lift=counted,
+        combine=count_larger,
+        lower=second,
+        commutative=True,
+        gives="number",
+        codes=("ordered",),
     )
     return over(aggregate, column)
 
@@ -86,7 +94,13 @@ def min_count(column: str | None = None) -> Aggregate[tuple[Any, int]]:
     1
     """
     aggregate = Aggregate(
-        name="min_count", lift=counted, combine=count_smaller, lower=second, commutative=True, gives="number"
+        name="min_count",
+        lift=counted,
+        combine=count_smaller,
+        lower=second,
+        commutative=True,
+        gives="number",
+        codes=("ordered",),
     )
     return over(aggregate, column)
 
@@ -99,7 +113,14 @@ def arg_max(x: str | None = None, a: str | None = None) -> Aggregate[tuple[Any, 
     'Ann'
     """
     aggregate = Aggregate(
-        name="arg_max", lift=pair, combine=larger_first, lower=second, inputs=2, selective=True, gives="value"
+        name="arg_max",
+        lift=pair,
+        combine=larger_first,
+        lower=second,
+        inputs=2,
+        selective=True,
+        gives="value",
+        codes=("ordered", "any"),
     )
     return over(aggregate, x, a)
 
@@ -112,7 +133,14 @@ def arg_min(x: str | None = None, a: str | None = None) -> Aggregate[tuple[Any, 
     'Bob'
     """
     aggregate = Aggregate(
-        name="arg_min", lift=pair, combine=smaller_first, lower=second, inputs=2, selective=True, gives="value"
+        name="arg_min",
+        lift=pair,
+        combine=smaller_first,
+        lower=second,
+        inputs=2,
+        selective=True,
+        gives="value",
+        codes=("ordered", "any"),
     )
     return over(aggregate, x, a)
 

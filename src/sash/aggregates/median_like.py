@@ -115,7 +115,7 @@ def nth_smallest(x: str | None = None, i: int = 1) -> Aggregate[SortedValues]:
     refuse_less_than_one("nth_smallest", "i", i)
     rank = float(i - 1)
     smallest = _read_by_rank("nth_smallest", lambda _: rank, value_below)
-    return over(replace(smallest, at_least=i, gives="value"), x)
+    return over(replace(smallest, at_least=i, gives="value", codes=("ordered",)), x)
 
 
 def _at_fraction(fraction: float) -> Callable[[int], float]:

@@ -64,6 +64,7 @@ def approx_count_distinct(column: str | None = None) -> Aggregate[Registers]:
         fixed_size=False,
         empty=0,
         interpreted_only=SKETCHES,
+        gives="number",
     )
     return over(aggregate, column)
 
@@ -95,6 +96,7 @@ def approx_quantile(x: str | None = None, q: float = 0.5) -> Aggregate[Quantiles
         lower=at_fraction,
         fixed_size=False,
         interpreted_only=SKETCHES,
+        gives="arithmetic",
     )
     return over(aggregate, x)
 

@@ -21,7 +21,7 @@ from sash.kernels.read import AlgorithmSource, Source
 
 KNOWN_FUNCTIONS = {"min", "max", "abs", "int", "range", "same", "is_newer", "is_above", "only_value"}
 KNOWN_FUNCTIONS |= {"only_key", "same_key", "hash_of", "count_ones", "lowest_one", "highest_one", "select_one"}
-OF_THE_LOOP = {"window", "present", "lifted", "emit"}
+OF_THE_LOOP = {"window", "present", "lifted", "emit", "keep"}
 """Parameters of a loop that the fuser replaces."""
 AGGREGATE_FUNCTIONS = {"combine", "inverse", "rank", "between"}
 KNOWN_EXPRESSIONS = (
@@ -47,6 +47,8 @@ class Fused:
     """Whether the loop marks the rows that have a result."""
     given: frozenset[str]
     """The columns that are read from the input, because they hold nothing else."""
+    keeps: bool
+    """Whether the loop writes partials, a column for each field, instead of results."""
     tells_row: bool
     """Whether the loop writes down which row it answers, so that an error in lower can be told with it."""
 
@@ -177,10 +179,14 @@ class _Frame(ast.NodeTransformer):
             return []
         if not kind.endswith("[P]"):
             return [ast.Assign([_item(f"self_{attribute}", index, ast.Store())], value)]
+        return self._fields_to(f"self_{attribute}", index, value)
+
+    def _fields_to(self, columns: str, index: ast.expr, partial: ast.expr) -> list[ast.stmt]:
+        """Write each field of a partial into its column."""
         held = f"held_{self.fuser.next_instance()}"
-        stores: list[ast.stmt] = [ast.Assign([ast.Name(held, ast.Store())], value)]
+        stores: list[ast.stmt] = [ast.Assign([ast.Name(held, ast.Store())], partial)]
         for field, part in enumerate(self.fuser.layout.take_apart(ast.Name(held, ast.Load()))):
-            stores.append(ast.Assign([_item(f"self_{attribute}_{field}", index, ast.Store())], part))
+            stores.append(ast.Assign([_item(f"{columns}_{field}", index, ast.Store())], part))
         return stores
 
     def _if(self, statement: ast.If) -> list[ast.stmt]:
@@ -219,6 +225,9 @@ class _Frame(ast.NodeTransformer):
         if isinstance(call.func, ast.Name) and call.func.id == "emit":
             *place, held, partial = (self._expression(argument) for argument in call.args)
             return self._take_before() + self._emit(place, held, partial)
+        if isinstance(call.func, ast.Name) and call.func.id == "keep":
+            record, partial = (self._expression(argument) for argument in call.args)
+            return self._take_before() + self._fields_to("results", _unsigned(record), partial)
         if self._attribute_of(call.func) in STORAGE_METHODS:
             return []
         self._expression(call)  # inlining moves its statements into self.before

@@ -125,15 +125,23 @@ class Kernel:
         nullable: bool = False,
         lanes: int = 1,
         tells_row: bool = False,
+        over: Shape | None = None,
     ) -> None:
+        """Compile, or load what was compiled before; `over` is the shape of partials that come in place of rows."""
         several = [aggregate] if isinstance(aggregate, Aggregate) else list(aggregate)
         self.aggregates = [form_for(algorithm, one, inputs) for one in several]
         self.algorithm = algorithm
-        self.inputs = inputs
+        self.columns_of = inputs
+        """The types of the columns that the aggregates read."""
+        self.over = over
         self.loop = loop
         self.lanes = lanes
         self.tells_row = tells_row or loop is loops.advance  # which can't be run again to find the row
-        self.parts = share_parts(self.aggregates, inputs).in_lanes(lanes)
+        parts = share_parts(self.aggregates, inputs)
+        if over is not None:
+            parts = parts.of_partials(over)
+        self.inputs = inputs = parts.inputs
+        self.parts = parts.in_lanes(lanes)
         self.at_least = max(1, min(one.at_least for one in self.aggregates))
         self.nullable = nullable or loop is loops.advance
         source = read_algorithm(algorithm)
@@ -185,9 +193,18 @@ class Kernel:
 
     def _fused(self, source: AlgorithmSource, shape: Shape, given: frozenset[str]) -> Fused:
         at_least = tuple(output.at_least for output in self.parts.outputs)
-        marks = self.nullable or self.loop is loops.slide_between
+        keeps = self.loop is loops.cut_slices
+        marks = not keeps and (self.nullable or self.loop is loops.slide_between)
         return Fused(
-            source, Layout(shape), len(self.parts.inputs), at_least, self.nullable, marks, given, self.tells_row
+            source,
+            Layout(shape),
+            len(self.parts.inputs),
+            at_least,
+            self.nullable,
+            marks,
+            given,
+            self.loop is loops.cut_slices,
+            self.tells_row,
         )
 
     def _compile_now(self) -> None:
@@ -200,6 +217,10 @@ class Kernel:
             self.slide_between(columns, nothing, nothing)
         elif self.loop is loops.slide_ranges:
             self.slide_ranges(columns, (1,))
+        elif self.loop is loops.cut_slices:
+            self.cut_slices(columns, nothing, np.empty(0, np.bool_))
+        elif self.loop is loops.slide_slices:
+            self.slide_slices(columns, nothing, nothing, nothing, nothing)
         else:
             self.advance(self.new_state((1,)), columns, NO_BITS, limit=1)
 
@@ -238,6 +259,39 @@ class Kernel:
         self._run((rows, len(ranges), lengths, self.at_least), columns, NO_BITS, results, [], self.new_state(ranges))
         return answers
 
+    def cut_slices(
+        self, columns: Columns, positions: Positions, closes: npt.NDArray[np.bool_], validity: Bits = NO_BITS
+    ) -> list[npt.NDArray[Any]]:
+        """Return the fields of the open slice's partial at each position; one that holds no value has any."""
+        self._check_columns(columns)
+        fields = [empty_array((len(positions),), np.dtype(field)) for field in self.layout.fields]
+        own = (len(positions), positions, closes)
+        try:
+            self._run(own, columns, validity, fields, [], self.new_state((1,)))
+        except FailedWithoutRowError as error:
+            raise self._as_told(error) from error.__cause__
+        return fields
+
+    @_again_if_it_fails
+    def slide_slices(
+        self,
+        columns: Columns,
+        begins: Positions,
+        ends: Positions,
+        opens: Positions,
+        values: Positions,
+        validity: Bits = NO_BITS,
+    ) -> list[Answer]:
+        """Return the aggregates of the slices begins[row] … ends[row] - 1 and opens[row] for each window."""
+        slices = self._check_columns(columns)
+        longest = check_bounds(begins, ends, slices)
+        answers = self._new_answers((len(begins),))
+        state = self.new_state((max(1, longest),))
+        results = [answer.values for answer in answers]
+        own = (len(begins), begins, ends, opens, values, self.at_least)
+        self._run(own, columns, validity, results, self._bits(answers), state)
+        return answers
+
     def advance(
         self,
         state: State,
@@ -274,7 +328,21 @@ class Kernel:
 
     def telling_row(self) -> Kernel:
         """Return the same, in one lane, with each row written down before it is answered."""
-        return Kernel(self.algorithm, self.aggregates, self.inputs, self.loop, nullable=self.nullable, tells_row=True)
+        return Kernel(
+            self.algorithm,
+            self.aggregates,
+            self.columns_of,
+            self.loop,
+            nullable=self.nullable,
+            tells_row=True,
+            over=self.over,
+        )
+
+    def _as_told(self, error: FailedWithoutRowError) -> Exception:
+        """Return an error of the aggregate's functions with the aggregate's name."""
+        cause = error.__cause__
+        assert isinstance(cause, Exception)
+        return _with_message(cause, f"{self.label}: {cause}")
 
     def _bits(self, answers: list[Answer]) -> list[Any]:
         return [answer.bits for answer in answers] if self.fused.marks else []

@@ -2,7 +2,7 @@
 
 `window` is the algorithm. `present(row)` tells whether the row has a value, `lifted(row)` is its partial, and
 `emit(row, held, partial)` writes the results of a window that holds so many values. A window with fewer than `at_least`
-(1 or more) emits nothing: what is in its place was there before.
+(1 or more) emits nothing: what is in its place was there before. `keep(record, partial)` writes the partial itself.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ Present = Callable[[int], bool]
 Lifted = Callable[[int], Any]
 Emit = Callable[[int, int, Any], None]
 EmitRange = Callable[[int, int, int, Any], None]
+Keep = Callable[[int, Any], None]
 
 
 def slide_rows(
@@ -135,3 +136,63 @@ def advance(
                 emit(number, row, held, window.query_range(numbers[number], held))
     span[0] = first
     span[1] = after
+
+
+def cut_slices(
+    window: Algorithm[Any],
+    records: int,
+    positions: Sequence[int],
+    closes: Sequence[bool],
+    present: Present,
+    lifted: Lifted,
+    keep: Keep,
+) -> None:
+    """Keep the partial of the open slice at each of some positions, and begin a new slice where one closes."""
+    row = 0
+    for record in range(records):
+        while row < positions[record]:
+            if present(row):
+                window.insert(lifted(row))
+            row += 1
+        if window.end > window.begin:
+            keep(record, window.query())
+        if closes[record]:
+            window.evict()
+
+
+def slide_slices(
+    window: Algorithm[Any],
+    rows: int,
+    begins: Sequence[int],
+    ends: Sequence[int],
+    opens: Sequence[int],
+    values: Sequence[int],
+    at_least: int,
+    present: Present,
+    lifted: Lifted,
+    emit: Emit,
+) -> None:
+    """Give each window the aggregate of the slices begins[row] … ends[row] - 1 and of opens[row], one read while open.
+
+    `present` are the records of closed slices with a value; `values` says how many rows with a value a window holds.
+    """
+    inserted = 0
+    evicted = 0
+    for row in range(rows):
+        while evicted < begins[row] and evicted < inserted:
+            if present(evicted):
+                window.evict()
+            evicted += 1
+        while inserted < ends[row]:
+            if inserted >= begins[row] and present(inserted):
+                window.insert(lifted(inserted))
+            inserted += 1
+        evicted = max(evicted, begins[row])
+        if values[row] >= at_least:
+            if window.end > window.begin:
+                partial = window.query()
+                if opens[row] >= 0:
+                    partial = window.combine(partial, lifted(opens[row]))
+            else:
+                partial = lifted(opens[row])
+            emit(row, values[row], partial)

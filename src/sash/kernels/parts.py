@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 from sash.aggregates.base import Aggregate, unchanged
 from sash.aggregates.readings import reading
-from sash.kernels.layout import Shape
+from sash.kernels.layout import Layout, Shape
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,17 @@ class Parts:
         functions |= {name: getattr(first, name) for name in ("rank", "between") if getattr(first, name) is not None}
         return functions | {f"lower_{number}": output.lower for number, output in enumerate(self.outputs)}
 
+    def of_partials(self, shape: Shape) -> Parts:
+        """Return the same over partials of a shape in place of rows: a column for each field."""
+        shapes = [shape] if len(self.parts) == 1 else list(shape)
+        parts, inputs = [], list[str]()
+        for part, own in zip(self.parts, shapes, strict=True):
+            fields = Layout(own).fields
+            columns = tuple(range(len(inputs), len(inputs) + len(fields)))
+            parts.append(replace(part, aggregate=replace(part.aggregate, lift=as_partial(own)), columns=columns))
+            inputs += fields
+        return Parts(tuple(parts), self.outputs, tuple(inputs))
+
     def in_lanes(self, lanes: int) -> Parts:
         """Return the same over as many stretches of the columns at once."""
         width, parts = len(self.inputs), len(self.parts)
@@ -73,6 +86,20 @@ class Parts:
             tuple(replace(output, part=output.part + lane * parts) for lane in range(lanes) for output in self.outputs),
             self.inputs * lanes,
         )
+
+
+@cache
+def as_partial(shape: Shape) -> Callable[..., Any]:
+    """Return the function that makes a partial of its fields.
+
+    >>> as_partial(("int64", ("float64", "float64")))(3, 1.5, 2.5)
+    (3, (1.5, 2.5))
+    """
+    names = [f"x{field}" for field in range(len(Layout(shape).fields))]
+    made = Layout(shape).build(lambda field: ast.Name(names[field], ast.Load()))
+    text = f"lambda {', '.join(names)}: {ast.unparse(ast.fix_missing_locations(made))}"
+    function: Callable[..., Any] = eval(text)  # noqa: S307 — made of nothing but x0, x1, …
+    return function
 
 
 def as_values(aggregate: Aggregate[Any]) -> Aggregate[Any]:

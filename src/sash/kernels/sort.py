@@ -11,17 +11,13 @@ that would take long, by `argsort` after all. The steps are compiled as they sta
 
 from __future__ import annotations
 
-import inspect
-from functools import cache
 from itertools import pairwise
-from types import FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from sash.kernels.cache import load_module
-from sash.kernels.functions import fingerprint
+from sash.kernels.plain import compile_plain
 
 Numbers = npt.NDArray[Any]
 
@@ -175,13 +171,3 @@ def number_rows(row_bits: int, keys: npt.NDArray[np.int64], ranks: npt.NDArray[n
 
 
 STEPS = (ordinal, find_extremes, write_keys, settle, number_rows)
-
-
-@cache
-def compile_plain(*functions: FunctionType) -> ModuleType:
-    """Return a module with these functions, which call only each other, compiled and cached on disk as kernels are."""
-    lines = ["from __future__ import annotations", "from numba import njit", f"KEY_BITS = {KEY_BITS}"]
-    for function in functions:
-        lines += ["@njit(cache=True, nogil=True)", inspect.getsource(function)]
-    text = "\n".join(lines)
-    return load_module(fingerprint(text), text, {})

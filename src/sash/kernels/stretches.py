@@ -20,7 +20,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from sash.kernels.sort import compile_plain
+from sash.kernels.plain import compile_plain
 
 Bounds = npt.NDArray[np.int64]
 

@@ -66,7 +66,7 @@ def _parameters(fused: Fused, loop: Source) -> list[str]:
     names = [name for name in loop.parameters if name not in OF_THE_LOOP]
     names += [f"column_{number}" for number in range(fused.inputs)]
     names += ["validity"] if fused.nullable else []
-    names += [f"results_{number}" for number in range(len(fused.at_least))]
+    names += [f"results_{number}" for number in range(len(fused.layout.fields if fused.keeps else fused.at_least))]
     names += [f"valid_{number}" for number in range(len(fused.at_least)) if fused.marks]
     names += ["progress", "mask", "cursors"]
     for attribute, kind in fused.algorithm.state.items():

@@ -16,7 +16,7 @@ class Choice:
     reason: str
 
 
-def choose_algorithm(aggregate: Aggregate[Any], ranges: int = 1) -> Choice:  # noqa: PLR0911 — a chain is read line by line
+def choose_algorithm(aggregate: Aggregate[Any], ranges: int = 1, *, objective: str = "throughput") -> Choice:  # noqa: ARG001  # noqa: PLR0911 — a chain is read line by line
     """Return the algorithm for an aggregate over windows of that many lengths, rows in order.
 
     >>> from sash import agg

@@ -1,0 +1,138 @@
+"""The kinds of data that a query runs on, and results of the same kind.
+
+Each kind is read as an Arrow table of the columns that the query needs. Results for rows go back beside the rows that were
+given, which keep their types, their order and, in pandas, their index; results for windows become a frame of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+import pyarrow as pa
+
+from sash.engines.local import Local
+from sash.engines.types import refuse_missing
+from sash.plan.declared import Declared
+
+KINDS = "a pyarrow Table, RecordBatch or RecordBatchReader, a pandas DataFrame, or a Polars DataFrame or LazyFrame"
+NULLABLE = {
+    pa.int8(): "Int8", pa.int16(): "Int16", pa.int32(): "Int32", pa.int64(): "Int64",
+    pa.uint8(): "UInt8", pa.uint16(): "UInt16", pa.uint32(): "UInt32", pa.uint64(): "UInt64", pa.bool_(): "boolean",
+}  # fmt: skip
+"""The types of pandas that have nulls: integers would become floats without them."""
+
+
+def run(declared: Declared, data: Any, **options: Any) -> Any:
+    """Return the results of a query for data of any kind."""
+    return _reader_of(data)(declared, data, options)
+
+
+def _reader_of(data: Any) -> Callable[[Declared, Any, dict[str, Any]], Any]:
+    """Return the function that runs a query on this kind of data, or say that there is none."""
+    if isinstance(data, pa.Table):
+        return run_table
+    if isinstance(data, pa.RecordBatch):
+        return run_batch
+    if isinstance(data, pa.RecordBatchReader):
+        return run_reader
+    package, name = type(data).__module__.partition(".")[0], type(data).__name__
+    known = {
+        ("pandas", "DataFrame"): run_pandas,
+        ("polars", "DataFrame"): run_polars,
+        ("polars", "LazyFrame"): run_lazy,
+    }
+    if (package, name) in known:
+        return known[package, name]
+    if hasattr(data, "__arrow_c_stream__"):
+        return run_stream
+    message = f"A query runs on {KINDS}, not on {type(data).__module__}.{name}."
+    raise TypeError(message)
+
+
+def run_table(declared: Declared, table: pa.Table, options: dict[str, Any]) -> pa.Table:
+    """Run on an Arrow table."""
+    refuse_missing(declared, table.column_names)
+    needed = table if _reads_all(declared) else table.select(declared.columns)
+    results = Local(declared, needed.schema, **options).run(needed)
+    if not declared.per_row:
+        return results
+    for name in results.column_names:
+        table = table.append_column(name, results[name])
+    return table
+
+
+def run_batch(declared: Declared, batch: pa.RecordBatch, options: dict[str, Any]) -> pa.RecordBatch:
+    """Run on one batch of Arrow's."""
+    result = run_table(declared, pa.Table.from_batches([batch]), options).combine_chunks()
+    empty = [pa.array([], field.type) for field in result.schema]
+    return next(iter(result.to_batches()), pa.RecordBatch.from_arrays(empty, schema=result.schema))
+
+
+def run_reader(declared: Declared, reader: pa.RecordBatchReader, options: dict[str, Any]) -> pa.RecordBatchReader:
+    """Run on a stream of Arrow's, batch by batch."""
+    refuse_missing(declared, reader.schema.names)
+    reading: pa.RecordBatchReader = import_module("sash.engines.stream").read(declared, reader, **options)
+    return reading
+
+
+def run_stream(declared: Declared, data: Any, options: dict[str, Any]) -> pa.RecordBatchReader:
+    """Run on anything that streams Arrow."""
+    return run_reader(declared, pa.RecordBatchReader.from_stream(data), options)
+
+
+def run_pandas(declared: Declared, frame: Any, options: dict[str, Any]) -> Any:
+    """Run on a pandas DataFrame; NaN is a missing value there."""
+    rows = frame
+    if declared.time is not None and declared.time not in frame.columns and declared.time in frame.index.names:
+        rows = frame.reset_index()
+    refuse_missing(declared, [str(name) for name in rows.columns])
+    needed = rows if _reads_all(declared) else rows[declared.columns]
+    try:
+        table = pa.Table.from_pandas(needed, preserve_index=False)
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        message = f"A column holds values of several types ({error}): cast it to one."
+        raise TypeError(message) from error
+    if declared.columns == []:
+        table = pa.table({"": pa.nulls(len(rows))})
+    results = Local(declared, table.schema, **options).run(table)
+    columns = {name: to_pandas(results[name]) for name in results.column_names}
+    if declared.per_row:
+        for column in columns.values():
+            column.index = frame.index
+        return frame.assign(**columns)
+    made = import_module("pandas").DataFrame(columns)
+    for name in declared.by:
+        if made[name].dtype != rows[name].dtype:
+            made[name] = made[name].astype(rows[name].dtype)
+    return made
+
+
+def to_pandas(column: pa.ChunkedArray) -> Any:
+    """Return a column as a pandas Series: integers and booleans with nulls as the types that have them."""
+    if column.null_count and column.type in NULLABLE:
+        nullable = getattr(import_module("pandas"), f"{NULLABLE[column.type].replace('b', 'B', 1)}Dtype")()
+        return column.to_pandas(types_mapper={column.type: nullable}.get)
+    return column.to_pandas()
+
+
+def run_polars(declared: Declared, frame: Any, options: dict[str, Any]) -> Any:
+    """Run on a Polars DataFrame."""
+    polars = import_module("polars")
+    refuse_missing(declared, frame.columns)
+    needed = frame if _reads_all(declared) else frame.select(declared.columns)
+    table = needed.to_arrow(compat_level=polars.CompatLevel.oldest())
+    if declared.columns == []:
+        table = pa.table({"": pa.nulls(frame.height)})
+    results = polars.from_arrow(Local(declared, table.schema, **options).run(table))
+    return frame.hstack(results) if declared.per_row else results
+
+
+def run_lazy(declared: Declared, frame: Any, options: dict[str, Any]) -> Any:
+    """Run on a Polars LazyFrame, which is collected."""
+    return run_polars(declared, frame.collect(), options).lazy()
+
+
+def _reads_all(declared: Declared) -> bool:
+    return any("*" in window.columns for window in declared.windows.values()) or not declared.columns

@@ -1,0 +1,43 @@
+"""Functions of a module compiled as they stand, with what they call, and cached on disk as kernels are."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from functools import cache
+from types import FunctionType, ModuleType
+from typing import Any
+
+from sash.kernels.cache import load_module
+from sash.kernels.functions import fingerprint
+
+
+@cache
+def compile_plain(*functions: FunctionType) -> ModuleType:
+    """Return a module with these functions, and those of Python's that they call, compiled."""
+    lines = ["from __future__ import annotations", "import numpy as np", "from numba import njit"]
+    lines += list(dict.fromkeys(line for function in functions for line in _needed(function)))
+    text = "\n".join(lines)
+    return load_module(fingerprint(text), text, {})
+
+
+def compile_loop(function: FunctionType) -> Any:
+    """Return one function compiled.
+
+    >>> import numpy as np
+    >>> from sash.windows.by_mark import find_marked
+    >>> compile_loop(find_marked).__name__
+    'find_marked'
+    """
+    return getattr(compile_plain(function), function.__name__)
+
+
+def _needed(function: FunctionType) -> Iterator[str]:
+    """Yield the text of what a function uses, each before what uses it: numbers, other functions, and itself."""
+    for name in function.__code__.co_names:
+        value = function.__globals__.get(name)
+        if isinstance(value, FunctionType):
+            yield from _needed(value)
+        elif isinstance(value, int | float):
+            yield f"{name} = {value!r}"
+    yield "@njit(cache=True, nogil=True)\n" + inspect.getsource(function)

@@ -1,0 +1,107 @@
+"""Plan: which slices and which aggregators answer a set of windows and aggregates together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sash.aggregates.base import Aggregate
+from sash.algorithms import Algorithm, find_algorithm
+from sash.plan.choose import Choice, choose_algorithm
+from sash.windows import Window
+
+FOR_ROWS = ("ranked", "distinct", "modal", "holistic")
+"""Laws of aggregates whose slices would be as large as their rows."""
+
+
+@dataclass(frozen=True)
+class Pass:
+    """Aggregates of the same columns that go through the rows, and the slices, together."""
+
+    aggregates: Mapping[str, Aggregate[Any]]
+    """By the names of their results."""
+    columns: tuple[str, ...]
+    algorithm: type[Algorithm[Any]]
+    choice: Choice
+    over_slices: bool
+    interpreted: str = ""
+    """Why it is interpreted, where it is."""
+
+    @property
+    def keeps_slices(self) -> bool:
+        """Whether slices can be kept as partials while rows still come out of order."""
+        ordered = any(not one.commutative for one in self.aggregates.values())
+        return self.over_slices and not self.interpreted and not ordered
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How a set of windows and aggregates is answered."""
+
+    windows: Mapping[str, Window]
+    passes: tuple[Pass, ...]
+    technique: str
+    """How slices are cut: "cutty", "pairs", "panes", or "" for none."""
+
+    @property
+    def per_row(self) -> bool:
+        """Whether there is a result for each row."""
+        return next(iter(self.windows.values())).per_row
+
+    @property
+    def names(self) -> list[str]:
+        """The aggregates in the order that they were declared in is the caller's; these are all of them."""
+        return [name for one in self.passes for name in one.aggregates]
+
+
+def make_plan(
+    windows: Mapping[str, Window],
+    aggregates: Mapping[str, Aggregate[Any]],
+    *,
+    algorithm: str = "auto",
+    objective: str = "throughput",
+    slicing: str = "auto",
+    kinds: Mapping[str, str] | None = None,
+    interpreted: Mapping[str, str] | None = None,
+) -> Plan:
+    """Return how windows and aggregates are answered together.
+
+    `kinds` says what the columns hold ("bool", "int", "float", "object"), `interpreted` why aggregates are not compiled,
+    by the names of their results.
+    """
+    sliced = slicing != "none" and all(window.sliced for window in windows.values())
+    technique = ("cutty" if slicing == "auto" else slicing) if sliced else ""
+    kinds, interpreted = kinds or {}, interpreted or {}
+    passes: dict[Any, Pass] = {}
+    for name, aggregate in aggregates.items():
+        form = form_for(aggregate, kinds) if name not in interpreted else aggregate
+        over_slices = sliced and (slicing != "auto" or not set(FOR_ROWS) & form.laws)
+        reason = interpreted.get(name, "")
+        if over_slices:
+            form = without_values(form)
+        choice = (
+            choose_algorithm(form, objective=objective)
+            if algorithm == "auto"
+            else Choice(algorithm, "asked for by name")
+        )
+        found = find_algorithm(choice.algorithm, form)
+        alone = bool(reason) or found.compiled_query != "query"
+        key = (aggregate.columns, found, over_slices, name if alone else "")
+        known = passes.get(key)
+        if known is None:
+            passes[key] = Pass({name: aggregate}, aggregate.columns, found, choice, over_slices, reason)
+        else:
+            passes[key] = replace(known, aggregates={**known.aggregates, name: aggregate})
+    return Plan(dict(windows), tuple(passes.values()), technique)
+
+
+def form_for(aggregate: Aggregate[Any], kinds: Mapping[str, str]) -> Aggregate[Any]:
+    """Return the form of an aggregate for the kind of its column, where it is known."""
+    known = [kinds[column] for column in aggregate.columns if column in kinds]
+    return aggregate.of_kind(known[0]) if aggregate.inputs == 1 and known else aggregate
+
+
+def without_values(aggregate: Aggregate[Any]) -> Aggregate[Any]:
+    """Return an aggregate without the laws that ask for values one by one, which slices don't have."""
+    return replace(aggregate, rank=None, between=None, distinct=False, modal=False)

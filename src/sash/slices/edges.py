@@ -1,0 +1,132 @@
+"""Where periodic windows cut the stream: panes, pairs and Cutty, for one window or many that share slices.
+
+An edge is a place where slices end. Edges come in families, `phase + period · n`; a window brings some, and windows that
+are answered together share the slices between all of them:
+
+    time("9m", slide="6m")                                 each window combines
+    panes   │  │  │  │  │  │  │   gcd(range, slide)         range / gcd
+    pairs   │  │     │  │     │   begins and ends           2 a slide
+    cutty   │        │        │   begins only               ⌊range / slide⌋ + 1: the last slice is read while it is open
+
+The edges of many windows repeat after the least common multiple of the periods (FlatFIT, section 2.3), which may be longer
+than any stream. So no table of them is ever made: the next edge of a few families is found by arithmetic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from math import gcd, lcm
+from typing import NamedTuple
+
+from sash.windows.by_time import Cycle
+
+TECHNIQUES = ("cutty", "pairs", "panes")
+
+
+class Family(NamedTuple):
+    """Edges at `phase + period · n`."""
+
+    period: int
+    phase: int
+
+    def contains(self, other: Family) -> bool:
+        """Tell whether all edges of another family are among these."""
+        return other.period % self.period == 0 and (other.phase - self.phase) % self.period == 0
+
+    def count_between(self, begin: int, end: int) -> int:
+        """Return how many edges there are with begin < edge ≤ end."""
+        return (end - self.phase) // self.period - (begin - self.phase) // self.period
+
+
+@dataclass(frozen=True)
+class Edges:
+    """The edges of windows that share slices."""
+
+    closing: tuple[Family, ...]
+    """Where slices end."""
+    reading: tuple[Family, ...]
+    """Where a slice is read that goes on: Cutty's ends of windows."""
+
+    @property
+    def cycle(self) -> int:
+        """After how long the edges repeat: the composite slide."""
+        return lcm(*(family.period for family in self.closing + self.reading))
+
+    def per_cycle(self) -> int:
+        """Return how many slices a composite slide has, without making them: inclusion and exclusion over families."""
+        return count_together(self.closing, 0, self.cycle)
+
+    def slices_of(self, start: int, length: int) -> int:
+        """Return how many partials the window `[start, start + length)` is combined of.
+
+        >>> cut_edges([Cycle(9, 6, 9, 0)], "pairs").slices_of(0, 9)
+        3
+        """
+        inner = count_together(self.closing, start, start + length - 1)
+        return inner + 1
+
+
+def cut_edges(cycles: Iterable[Cycle], technique: str = "cutty") -> Edges:
+    """Return the edges of windows that are answered together.
+
+    >>> cut_edges([Cycle(9, 6, 9, 0)])
+    Edges(closing=(Family(period=6, phase=0),), reading=(Family(period=6, phase=3),))
+    >>> cut_edges([Cycle(9, 6, 9, 0)], "pairs").closing
+    (Family(period=6, phase=0), Family(period=6, phase=3))
+    >>> cut_edges([Cycle(9, 6, 9, 0)], "panes").closing
+    (Family(period=3, phase=0),)
+    """
+    closing: list[Family] = []
+    reading: list[Family] = []
+    for length, period, step, offset in cycles:
+        begins = Family(period, offset % period)
+        every = min(period, step)  # a sliding window ends once a period, a cumulative one each step
+        ends = Family(every, (offset + length) % every)
+        if technique == "panes":
+            pane = gcd(period, length, step)
+            closing.append(Family(pane, offset % pane))
+        else:
+            closing.append(begins)
+            (closing if technique == "pairs" else reading).append(ends)
+    closing = reduce_families(closing)
+    return Edges(tuple(closing), tuple(reduce_families(reading, closing)))
+
+
+def reduce_families(families: list[Family], known: Iterable[Family] = ()) -> list[Family]:
+    """Return families that have all the edges, less those whose edges others have too."""
+    kept: list[Family] = []
+    for family in sorted(set(families)):  # of two, the one with the shorter period has more
+        if not any(other.contains(family) for other in (*known, *kept)):
+            kept.append(family)
+    return kept
+
+
+def count_together(families: tuple[Family, ...], begin: int, end: int) -> int:
+    """Return how many different edges there are with begin < edge ≤ end.
+
+    >>> count_together((Family(2, 0), Family(3, 0)), 0, 12)
+    8
+    """
+    if not families:
+        return 0
+    first, *others = families
+    common = [both for other in others if (both := meet(first, other)) is not None]
+    rest = tuple(others)
+    return (
+        first.count_between(begin, end) + count_together(rest, begin, end) - count_together(tuple(common), begin, end)
+    )
+
+
+def meet(one: Family, other: Family) -> Family | None:
+    """Return the edges that two families have in common, if any (the Chinese remainder theorem).
+
+    >>> meet(Family(4, 1), Family(6, 3))
+    Family(period=12, phase=9)
+    """
+    common = gcd(one.period, other.period)
+    if (other.phase - one.phase) % common:
+        return None
+    period = one.period // common * other.period
+    step = (other.phase - one.phase) // common * pow(one.period // common, -1, other.period // common)
+    return Family(period, (one.phase + step * one.period) % period)

@@ -1,0 +1,40 @@
+"""The slice that rows go into: one partial, read at any time, begun anew when it is closed."""
+
+from __future__ import annotations
+
+from sash.aggregates.base import P
+from sash.algorithms.base import About, Algorithm
+
+
+class OpenSlice(Algorithm[P]):
+    """The rows since the last edge, combined. Written as an algorithm is, so that it is compiled as one."""
+
+    about = About(
+        name="open_slice",
+        title="Partial of the open slice",
+        order="FIFO",
+        amortised="1",
+        worst="1",
+        space="1",
+        paper="Cutty (CIKM 2016)",
+    )
+    whole: P
+
+    def insert(self, partial: P) -> None:
+        """Add a row's partial."""
+        if self.end == self.begin:
+            self.whole = partial
+        else:
+            self.whole = self.combine(self.whole, partial)
+        self.end += 1
+
+    def evict(self) -> None:
+        """Close the slice: the next row begins a new one."""
+        self.begin = self.end
+
+    def query(self) -> P:
+        """Return the slice's partial, whether it is complete or not."""
+        return self.whole
+
+    def _check(self) -> None:
+        assert self.begin <= self.end

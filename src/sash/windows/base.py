@@ -1,0 +1,140 @@
+"""Window: WHERE windows begin and end, told as rows, for every key at once.
+
+Rows lie sorted: the rows of one key together, in order of time. A window is then a stretch of rows `begin … end - 1`, and
+neither bound ever moves back from one window to the next, so that one pass over all rows answers the windows of all keys.
+
+    key        a a a a a b b b c c c c
+    window 1   ├───┤
+    window 2     ├─────┤
+    window 3             ├───┤
+    window 4                 ├─────┤
+
+A stream comes in pieces. What a window must know of the rows before a piece is a few numbers for each key: its memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+Ints = npt.NDArray[np.int64]
+Memory = dict[str, npt.NDArray[Any]]
+Run = Callable[[Any], Any]
+"""Returns a loop compiled, or as it stands."""
+
+FOREVER = 2**63 - 1
+"""The time after which nothing more comes."""
+NEVER = -(2**63)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows as they lie for windows; the columns of numbers by key have an item for each."""
+
+    times: Ints
+    """In ticks; empty if there is no time column."""
+    firsts: Ints
+    """Where the rows of each key begin, and where those of the last key end."""
+    columns: Mapping[str, npt.NDArray[Any]]
+    """Other columns that windows read."""
+    done: Ints
+    """By key: how many of its rows earlier pieces have dealt with; they are here because windows reach back to them."""
+    final: Ints
+    """By key: how many of its rows nothing can come between any more."""
+    after: Ints
+    """By key: windows of time that ended by then were given before."""
+    now: Ints
+    """By key: windows of time that end by then are given."""
+    tick: int | None = None
+    """Nanoseconds of a tick; None if times are integers."""
+    time: str = "time"
+    """The name of the time column."""
+
+    @property
+    def keys(self) -> int:
+        """How many keys there are."""
+        return len(self.firsts) - 1
+
+
+def whole_rows(
+    times: Any, firsts: Any = None, columns: Mapping[str, npt.NDArray[Any]] | None = None, **named: Any
+) -> Rows:
+    """Return rows that are all there is, of one key unless `firsts` says otherwise.
+
+    >>> whole_rows([3, 5, 5]).final.tolist()
+    [3]
+    """
+    times = np.asarray(times, np.int64)
+    firsts = np.array([0, len(times)] if firsts is None else firsts, np.int64)
+    keys = len(firsts) - 1
+    nothing = np.zeros(keys, np.int64)
+    after, now = np.full(keys, NEVER, np.int64), np.full(keys, FOREVER, np.int64)
+    return Rows(times, firsts, columns or {}, nothing, np.diff(firsts), after, now, **named)
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """The windows, in order, as stretches of rows."""
+
+    begins: Ints
+    ends: Ints
+    starts: Ints | None
+    """Where windows that are intervals of time begin and end, as times."""
+    stops: Ints | None
+    keep: Ints
+    """By key: the first row that windows may still reach back to."""
+
+    def __len__(self) -> int:
+        """Return the number of windows."""
+        return len(self.begins)
+
+
+@dataclass(frozen=True)
+class Window:
+    """Where windows begin and end."""
+
+    kind: ClassVar[str]
+    per_row: ClassVar[bool] = False
+    """Whether every row has a result, rather than every window."""
+    needs_time: ClassVar[bool] = False
+    is_time: ClassVar[bool] = False
+    """Whether its windows are intervals of time, so that nothing but time ends them."""
+    sliced: ClassVar[bool] = True
+    """Whether it is deterministic: rows tell where windows begin when they come (Cutty), so that they can be sliced."""
+    memory: ClassVar[Mapping[str, str]] = {}
+    """What it remembers of each key from one piece of a stream to the next, by name: NumPy types."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that it reads, besides time."""
+        return ()
+
+    @property
+    def min_rows(self) -> int:
+        """How many values a window must hold to have a result."""
+        return 1
+
+    def check(self, tick: int | None, time: str) -> None:
+        """Say so if the window doesn't fit a time column of such ticks."""
+
+    def bounds(self, rows: Rows, memory: Memory, run: Run) -> Bounds:
+        """Return the windows that are complete now."""
+        raise NotImplementedError
+
+    def new_memory(self, keys: int) -> Memory:
+        """Return the memory of keys that had no rows yet."""
+        return {name: np.zeros(keys, kind) for name, kind in self.memory.items()}
+
+
+def as_it_stands(loop: Any) -> Any:
+    """Return a loop to be interpreted."""
+    return loop
+
+
+def new_bounds(count: int) -> tuple[Ints, Ints]:
+    """Return room for so many windows."""
+    return np.empty(count, np.int64), np.empty(count, np.int64)

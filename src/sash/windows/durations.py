@@ -1,0 +1,124 @@
+"""Durations: strings, timedeltas, or numbers in the unit of an integer time column."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import timedelta
+from fractions import Fraction
+
+UNITS = {
+    "ns": 1,
+    "us": 1_000,
+    "µs": 1_000,
+    "ms": 1_000_000,
+    "s": 1_000_000_000,
+    "m": 60 * 1_000_000_000,
+    "min": 60 * 1_000_000_000,
+    "h": 3_600 * 1_000_000_000,
+    "d": 86_400 * 1_000_000_000,
+    "w": 7 * 86_400 * 1_000_000_000,
+}
+"""Nanoseconds."""
+PART = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-zµ]+)\s*")
+EXAMPLES = '"24h", "1m", "500ms" or "1h30m"'
+
+Given = str | timedelta | int
+
+
+@dataclass(frozen=True)
+class Duration:
+    """A length of time, of nanoseconds or of an integer column's own unit, whichever was given."""
+
+    amount: int
+    is_time: bool
+    text: str
+
+    def in_ticks(self, tick: int | None, column: str) -> int:
+        """Return how many ticks of a time column that is, a tick being so many nanoseconds (None: the column has integers).
+
+        >>> read_duration("1m", "slide").in_ticks(1_000_000_000, "ts")
+        60
+        """
+        if self.is_time and tick is None:
+            message = (
+                f"{self.text} is a length of time, but {column} holds integers: give a number, in the unit of {column}."
+            )
+            raise ValueError(message)
+        if not self.is_time and tick is not None:
+            message = f"{self.text} is a number without a unit, but {column} holds times: give one, as in {EXAMPLES}."
+            raise ValueError(message)
+        if tick is None:
+            return self.amount
+        if self.amount % tick:
+            message = (
+                f"{self.text} is no whole number of ticks of {column}, which are {tick:,} ns each: "
+                "cast the column to a finer unit."
+            )
+            raise ValueError(message)
+        return self.amount // tick
+
+    def __str__(self) -> str:
+        """Show it as it was given."""
+        return self.text
+
+
+def read_duration(given: Given, name: str, *, at_least: int = 1) -> Duration:
+    """Return a duration, or say what is wrong with it; `name` is the parameter that it was given for.
+
+    >>> read_duration("1h30m", "range").amount
+    5400000000000
+    """
+    if isinstance(given, Duration):
+        return given
+    if isinstance(given, bool) or not isinstance(given, str | timedelta | int):
+        message = f"{name}={given!r} is not a duration: give {EXAMPLES}, a timedelta, or a whole number."
+        raise TypeError(message)
+    if isinstance(given, int):
+        read = Duration(given, is_time=False, text=str(given))
+    elif isinstance(given, timedelta):
+        microseconds = (given.days * 86_400 + given.seconds) * 1_000_000 + given.microseconds
+        read = Duration(microseconds * 1_000, is_time=True, text=to_text(microseconds * 1_000))
+    else:
+        read = Duration(_parse(given, name), is_time=True, text=given.strip())
+    if read.amount < at_least:
+        needed = "be longer than nothing" if at_least == 1 else "not be negative"
+        message = f"{name}={given!r}: it must {needed}."
+        raise ValueError(message)
+    return read
+
+
+def _parse(text: str, name: str) -> int:
+    total = Fraction(0)
+    rest = text.strip()
+    sign = 1
+    if rest.startswith("-"):
+        sign, rest = -1, rest[1:]
+    position = 0
+    while position < len(rest):
+        part = PART.match(rest, position)
+        if part is None or part[2] not in UNITS:
+            message = f"{name}={text!r} is not a duration: give one in {', '.join(UNITS)}, as in {EXAMPLES}."
+            raise ValueError(message)
+        total += Fraction(part[1]) * UNITS[part[2]]
+        position = part.end()
+    if not rest or total.denominator != 1:
+        message = f"{name}={text!r} is not a whole number of nanoseconds: give one as in {EXAMPLES}."
+        raise ValueError(message)
+    return sign * int(total)
+
+
+def to_text(nanoseconds: int) -> str:
+    """Return a duration as a person writes it.
+
+    >>> to_text(5_400_000_000_000), to_text(0)
+    ('1h30m', '0s')
+    """
+    if nanoseconds < 0:
+        return f"-{to_text(-nanoseconds)}"
+    parts = []
+    for unit in ("d", "h", "m", "s", "ms", "us", "ns"):
+        count, nanoseconds = divmod(nanoseconds, UNITS[unit])
+        if count:
+            parts.append(f"{count}{unit}")
+    return "".join(parts) or "0s"
