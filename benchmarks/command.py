@@ -14,7 +14,11 @@ from benchmarks.results import of_suite
 
 
 def main(
-    suite: str, description: str, load: Callable[[], Sequence[Case]], quick_rows: int, arguments: list[str] | None = None
+    suite: str,
+    description: str,
+    load: Callable[[], Sequence[Case]],
+    quick_rows: int,
+    arguments: list[str] | None = None,
 ) -> None:
     """Run what was asked for of the suite, which is the name of its module and of its CSV."""
     options = parse(suite, description, arguments)

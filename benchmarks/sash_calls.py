@@ -93,7 +93,9 @@ def by_sash_in_one_pass(aggregate: str, algorithm: str) -> ColumnContestant:
     )
 
 
-def sash_contestant(name: str, aggregate: str, algorithm: str, call: Callable[[Values, Ranges], Any]) -> ColumnContestant:
+def sash_contestant(
+    name: str, aggregate: str, algorithm: str, call: Callable[[Values, Ranges], Any]
+) -> ColumnContestant:
     """Return a contestant that makes a call of Sash."""
 
     def prepare(values: Values, ranges: Ranges) -> Call:

@@ -79,7 +79,11 @@ def rolling_by(events: pl.DataFrame, window: TimeWindow) -> pl.DataFrame:
 
 
 def in_polars(
-    name: str, call: Callable[[pl.DataFrame, TimeWindow], pl.DataFrame], windows: Windows, events: str, rows: int | None = None
+    name: str,
+    call: Callable[[pl.DataFrame, TimeWindow], pl.DataFrame],
+    windows: Windows,
+    events: str,
+    rows: int | None = None,
 ) -> TableContestant:
     """Return a way to call Polars."""
 

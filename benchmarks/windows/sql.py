@@ -38,7 +38,7 @@ windows AS (
   SELECT household, slice, max(peak) OVER w AS peak, sum(n) OVER w AS n, sum(total) OVER w AS total, sum(squares) OVER w AS squares
   FROM grid
   WINDOW w AS (PARTITION BY household ORDER BY slice ROWS BETWEEN CURRENT ROW AND {width - 1} FOLLOWING))
-{_answers(window, "windows")}"""
+{_answers(window, "windows")}"""  # noqa: S608
 
 
 def by_doubling(window: TimeWindow) -> str:
@@ -62,7 +62,9 @@ def _joined(size: int, more: int, which: str) -> str:
     """Return spans joined with those that follow: of the same size, or of one slice."""
     sums = ", ".join(f"{name} + lead({name}{which}, {size}, 0) OVER () AS {name}" for name in ("n", "total", "squares"))
     peak = f"greatest(peak, lead(peak{which}, {size}) OVER ()) AS peak"
-    return f"span{size + more} AS (FROM span{size} SELECT household, slice, {peak}, {sums}, peak1, n1, total1, squares1)"
+    return (
+        f"span{size + more} AS (FROM span{size} SELECT household, slice, {peak}, {sums}, peak1, n1, total1, squares1)"
+    )
 
 
 def _slices(window: TimeWindow) -> tuple[str, int]:
