@@ -100,14 +100,15 @@ def show(cases: Iterable[Case], readings: list[Reading], console: Console) -> No
     for one in verdicts:
         lines.setdefault((label(one), one.target.against), []).append(one)
     by_range = _table("Targets by range", "case", "to reach", *columns)
-    others = _table("Other targets", "case", "to reach", "measured")
+    others = _table("Other targets", "case", "range", "to reach", "measured")
     for (name, _), line in lines.items():
-        reach = ", ".join(dict.fromkeys(say_target(one) for one in line))
         cells = {one.case.range: one.cell for one in line}
         if cells.keys() <= set(columns):
+            reach = ", ".join(dict.fromkeys(say_target(one) for one in line))
             by_range.add_row(name, reach, *(cells.get(heading, Text("")) for heading in columns))
         else:
-            others.add_row(name, reach, *cells.values())
+            for one in line:
+                others.add_row(name, one.case.range, say_target(one), one.cell)
     for table in (by_range, others):
         if table.row_count:
             console.print(table)
