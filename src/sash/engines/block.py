@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -36,43 +37,79 @@ class Coded:
     values: pa.Array | None
 
 
+class Source:
+    """The columns of a table as they were given, each read once."""
+
+    def __init__(self, table: pa.Table) -> None:
+        self.table = table
+        self._numbers: dict[tuple[str, str], Coded] = {}
+
+    def number(self, name: str, how: str) -> Coded:
+        """Return a column as a kernel takes it."""
+        known = self._numbers.get((name, how))
+        if known is None:
+            array, values = to_arrow(self.table[name]), None
+            if how:
+                array, values = _encode(array, how)
+            known = self._numbers[name, how] = Coded(read_numbers(array), values)
+        return known
+
+
 class Block:
     """Rows of some keys, in order.
 
     >>> from sash.engines.times import read_time_type
     >>> from sash.windows.base import as_it_stands
     >>> table = pa.table({"who": ["a", "b", "a"], "at": [7, 2, 3], "x": [1.0, 2.0, 3.0]})
-    >>> block = Block(table, Layout(("who",), read_time_type("at", pa.int64()), ()), as_it_stands)
+    >>> block = make_block(table, Layout(("who",), read_time_type("at", pa.int64()), ()), as_it_stands)
     >>> block.number("x").column.values.tolist(), block.firsts.tolist()
     ([3.0, 1.0, 2.0], [0, 2, 3])
     """
 
-    def __init__(self, table: pa.Table, layout: Layout, run: Run) -> None:
-        self.table = table
+    def __init__(self, source: Source, layout: Layout, order: Order, times: Ints) -> None:
+        self.source = source
         self.layout = layout
-        codes, self.keys = number_keys(table, layout.by)
-        times = np.empty(0, np.int64) if layout.time is None else layout.time.read(table[layout.time.name])
-        ties = table.select(list(layout.order_by)) if layout.order_by else None
-        self.order: Order
-        self.order, self.times = order_rows(codes, self.keys, times, run, ties)
-        self._numbers: dict[tuple[str, str], Coded] = {}
+        self.order = order
+        self.times = times
         self._objects: dict[str, list[Any]] = {}
+
+    @property
+    def table(self) -> pa.Table:
+        """The rows as they were given, those of other blocks of the same table too."""
+        return self.source.table
 
     def __len__(self) -> int:
         """Return the number of rows."""
-        return len(self.table)
+        return int(self.firsts[-1])
+
+    @property
+    def keys(self) -> int:
+        """How many keys there are."""
+        return len(self.firsts) - 1
 
     @property
     def firsts(self) -> Ints:
         """Where the rows of each key begin, and where those of the last key end."""
         return self.order.firsts
 
+    def parts(self, count: int) -> list[Block]:
+        """Return blocks of about equally many rows, that together have all keys, in order."""
+        targets = np.linspace(0, len(self), count + 1)[1:-1]
+        cuts = np.unique([0, *np.searchsorted(self.firsts, targets).tolist(), self.keys])
+        return [self._part(int(first), int(last)) for first, last in pairwise(cuts)]
+
+    def _part(self, first: int, last: int) -> Block:
+        begin, end = int(self.firsts[first]), int(self.firsts[last])
+        rows = np.arange(begin, end) if self.order.rows is None else self.order.rows[begin:end]
+        order = Order(rows, self.firsts[first : last + 1] - begin)
+        if self.order.rows is None:
+            order = Order(None, order.firsts, begin)
+        return Block(self.source, self.layout, order, self.times[begin:end])
+
     def number(self, name: str, how: str = "") -> Coded:
         """Return a column as a kernel takes it; `how` values that are no numbers may be replaced, see `Aggregate.codes`."""
-        known = self._numbers.get((name, how))
-        if known is None:
-            known = self._numbers[name, how] = self._read(self.table[name], how)
-        return known
+        given = self.source.number(name, how)
+        return Coded(self.order.arrange_column(given.column), given.values)
 
     def ones(self) -> Column:
         """Return a column for an aggregate that reads none."""
@@ -86,6 +123,10 @@ class Block:
                 array = pc.cast(array, pa.int64())
             self._objects[name] = array.to_pylist()
         return self._objects[name]
+
+    def given(self, places: Ints) -> Ints:
+        """Return the rows at some places, as numbers of the rows that were given."""
+        return places + self.order.begin if self.order.rows is None else self.order.rows[places]
 
     def rows(self, windows: Iterable[Window], **piece: Any) -> Rows:
         """Return what windows see; `piece` says which part of a stream this is, if it isn't all of it."""
@@ -101,11 +142,10 @@ class Block:
 
     def _for_window(self, name: str, window: Window) -> npt.NDArray[Any]:
         if name == "*":
-            table = self.table if self.order.rows is None else self.table.take(pa.array(self.order.rows))
-            listed = np.empty(len(table), object)
-            listed[:] = table.to_pylist()
+            listed = np.empty(len(self), object)
+            listed[:] = self.table.take(pa.array(self.given(np.arange(len(self))))).to_pylist()
             return listed
-        array = to_arrow(self.table[name])
+        array = self.order.arrange_arrow(self.table[name])
         if window.kind == "punctuated":
             array = pc.fill_null(array, False)
         elif array.null_count or (pa.types.is_floating(array.type) and pc.any(pc.is_nan(array)).as_py()):
@@ -113,19 +153,16 @@ class Block:
                 f"{window}: column {name} has rows without a number (null or NaN), which are near nothing: drop them."
             )
             raise ValueError(message)
-        return self.order.arrange(read_numbers(array).values)
+        return read_numbers(array).values
 
-    def _read(self, column: pa.ChunkedArray, how: str) -> Coded:
-        array = to_arrow(column)
-        values = None
-        if how:
-            array, values = _encode(array, how)
-        read = read_numbers(array)
-        bits = read.bits
-        if len(bits) and self.order.rows is not None:
-            valid = np.unpackbits(bits, count=len(read), bitorder="little")[self.order.rows]
-            bits = np.packbits(valid, bitorder="little")
-        return Coded(Column(self.order.arrange(read.values), bits, read.type), values)
+
+def make_block(table: pa.Table, layout: Layout, run: Run) -> Block:
+    """Return the rows of a table in order."""
+    codes, keys = number_keys(table, layout.by, run)
+    times = np.empty(0, np.int64) if layout.time is None else layout.time.read(table[layout.time.name])
+    ties = table.select(list(layout.order_by)) if layout.order_by else None
+    order, times = order_rows(codes, keys, times, run, ties)
+    return Block(Source(table), layout, order, times)
 
 
 def _encode(array: pa.Array, how: str) -> tuple[pa.Array, pa.Array]:

@@ -16,10 +16,13 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sash.aggregator.columns import to_arrow
+from sash.aggregator.columns import Column, to_arrow
 from sash.windows.base import Ints, Run
 
 Codes = npt.NDArray[np.int64]
+
+SMALL = 1 << 16
+"""Integers this close together are numbered by a table of all between them, however few rows there are."""
 
 
 @dataclass(frozen=True)
@@ -30,21 +33,33 @@ class Order:
     """The row at each place; None if all are in place."""
     firsts: Ints
     """Where the rows of each key begin, and where those of the last key end."""
+    begin: int = 0
+    """Where rows that are in place begin."""
 
     def arrange(self, column: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Return a column in this order; one that isn't there has no rows."""
-        return column if self.rows is None or len(column) == 0 else column[self.rows]
+        if self.rows is None or len(column) == 0:
+            return column[self.begin : self.begin + int(self.firsts[-1])]
+        return column[self.rows]
+
+    def arrange_column(self, column: Column) -> Column:
+        """Return a column as a kernel takes it in this order."""
+        bits = column.bits
+        if len(bits):
+            valid = np.unpackbits(bits, count=len(column), bitorder="little")
+            bits = np.packbits(self.arrange(valid), bitorder="little")
+        return Column(self.arrange(column.values), bits, column.type)
 
     def arrange_arrow(self, column: pa.ChunkedArray | pa.Array) -> pa.Array:
         """Return an Arrow column in this order."""
         array = to_arrow(column)
-        return array if self.rows is None else array.take(pa.array(self.rows))
+        if self.rows is None:
+            return array.slice(self.begin, int(self.firsts[-1]))
+        return array.take(pa.array(self.rows))
 
     def restore(self, column: pa.Array) -> pa.Array:
         """Return results in this order in the order that rows were given in."""
-        if self.rows is None:
-            return column
-        return column.take(pa.array(self._places))
+        return column if self.rows is None else column.take(pa.array(self._places))
 
     @cached_property
     def _places(self) -> Ints:
@@ -55,30 +70,49 @@ class Order:
         return places
 
 
-def number_keys(table: pa.Table, by: tuple[str, ...]) -> tuple[Codes, int]:
+def number_keys(table: pa.Table, by: tuple[str, ...], run: Run) -> tuple[Codes, int]:
     """Return a number for each row's key, in the order of their first rows, and how many keys there are.
 
-    >>> number_keys(pa.table({"a": ["x", "y", None, "x"], "b": [1, 1, 1, 1]}), ("a", "b"))[0].tolist()
+    >>> from sash.windows.base import as_it_stands
+    >>> number_keys(pa.table({"a": ["x", "y", None, "x"], "b": [1, 1, 1, 1]}), ("a", "b"), as_it_stands)[0].tolist()
     [0, 1, 2, 0]
     """
     codes, keys = np.zeros(len(table), np.int64), min(1, len(table))
     for number, name in enumerate(by):
-        own, different = _number_column(to_arrow(table[name]))
+        own, different = _number_column(to_arrow(table[name]), run)
         if number == 0:
             codes, keys = own, different
         else:
             pairs = pa.array(codes * different + own) if keys * different < 2**62 else _as_pairs(codes, own)
-            codes, keys = _number_column(pairs)
+            codes, keys = _number_column(pairs, run)
     return codes, keys
 
 
-def _number_column(column: pa.Array) -> tuple[Codes, int]:
+def _number_column(column: pa.Array, run: Run) -> tuple[Codes, int]:
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()  # its values may not be different, and a key is a value
+    if pa.types.is_integer(column.type) and column.null_count == 0 and len(column):
+        least, most = (bound.as_py() for bound in pc.min_max(column).values())
+        if most - least < max(len(column), SMALL) and most < 2**63:
+            values = column.to_numpy(zero_copy_only=False)
+            codes, numbers = np.empty(len(column), np.int64), np.full(most - least + 1, -1, np.int64)
+            return codes, int(run(number_integers)(values, least, numbers, codes))
     if pa.types.is_floating(column.type):
         column = pc.add(column, pa.scalar(0.0, column.type))  # -0.0 is the key 0.0
     encoded = column.dictionary_encode(null_encoding="encode")
     return encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64), len(encoded.dictionary)
+
+
+def number_integers(values: npt.NDArray[Any], least: int, numbers: Codes, codes: Codes) -> int:
+    """Number integers that lie close together in the order of their first rows, and return how many there are."""
+    count = 0
+    for row in range(len(values)):
+        place = values[row] - least
+        if numbers[place] < 0:
+            numbers[place] = count
+            count += 1
+        codes[row] = numbers[place]
+    return count
 
 
 def _as_pairs(codes: Codes, own: Codes) -> pa.Array:

@@ -6,16 +6,19 @@ table ──► block ──► windows ──► slices ──► aggregators �
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import os
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from sash.aggregator.columns import empty_column, to_arrow
-from sash.engines.block import Block, Layout
-from sash.engines.passes import PassOver, Results, is_number
+from sash.engines.block import Block, Layout, make_block
+from sash.engines.passes import PassOver, Results, Slices, coding_of, is_number
 from sash.engines.times import TimeType, read_time_type, refuse_far_times
 from sash.engines.types import refuse_wrong_types, why_interpreted
 from sash.kernels import CannotCompileError
@@ -23,14 +26,19 @@ from sash.kernels.kernel import KINDS
 from sash.kernels.plain import compile_loop
 from sash.plan.declared import Declared
 from sash.plan.sharing import Pass, Plan, make_plan
-from sash.slices.cuts import Reads, Records, as_rows, cut_by_bounds, cut_by_edges, reads_of
+from sash.slices.cuts import Reads, Records, all_closed, as_rows, cut_by_bounds, cut_by_edges, reads_of
 from sash.slices.edges import Edges, cut_edges
 from sash.windows import Window
 from sash.windows.base import Bounds, Ints, Memory, Rows, as_it_stands
 from sash.windows.by_rows import EveryRows
 from sash.windows.by_time import Periodic
 
+S = TypeVar("S")
 T = TypeVar("T")
+
+ROWS_OF_THREAD = 1 << 18
+"""A thread has at least so many rows to do: below, starting it takes longer than it saves."""
+MANY = 2
 
 
 @dataclass
@@ -44,6 +52,12 @@ class Found:
     """As stretches of records of slices."""
     reads: Reads | None
 
+    def select(self, chosen: npt.NDArray[np.bool_]) -> None:
+        """Leave out all windows but the chosen ones."""
+        self.rows = self.rows and self.rows.select(chosen)
+        self.records = self.records and self.records.select(chosen)
+        self.reads = self.reads and self.reads.select(chosen)
+
     @property
     def bounds(self) -> Bounds:
         """The windows as stretches of something."""
@@ -52,13 +66,24 @@ class Found:
         return found
 
 
+@dataclass(frozen=True)
+class Heads:
+    """The keys, a row for each, and where what belongs to them begins."""
+
+    keys: pa.Table
+    firsts: Ints
+
+
 class Local:
     """A query made ready for tables of one schema."""
 
-    def __init__(self, declared: Declared, schema: pa.Schema, *, compiled: bool = True) -> None:
+    def __init__(
+        self, declared: Declared, schema: pa.Schema, *, compiled: bool = True, threads: int | None = None
+    ) -> None:
         """Check all that can be known before rows are, and plan."""
         self.declared = declared
         self.schema = schema
+        self.threads = threads or os.cpu_count() or 1
         refuse_wrong_types(declared, schema)
         self.time: TimeType | None = None
         if declared.time is not None:
@@ -87,14 +112,44 @@ class Local:
 
     def run(self, table: pa.Table) -> pa.Table:
         """Return the results for rows that are all there is: for rows, only the columns of results, in the order given."""
-        block = Block(table, self.layout, self.run_loop)
-        rows = self.rows_of(block)
-        memory = {name: window.new_memory(block.keys) for name, window in self.plan.windows.items()}
-        records, found = self.find(rows, memory)
-        answers = self.answer(block, records, found)
+        block = make_block(table, self.layout, self.run_loop)
+        parts = self._parts(block)
         if self.plan.per_row:
-            return self.of_rows(answers, block.order.restore)
-        return self.of_windows(block, records, found, answers)
+            answered = self._in_threads(self._answer_rows, parts)
+            columns = [pa.concat_arrays([part[name] for part in answered]) for name in answered[0]]
+            return pa.table(dict(zip(answered[0], self._in_threads(block.order.restore, columns), strict=True)))
+        return join_windows(self._in_threads(self._answer_windows, parts), self.declared)
+
+    def _parts(self, block: Block) -> list[Block]:
+        """Return blocks that threads work on, so many that each has enough to do."""
+        count = min(self.threads, len(block) // ROWS_OF_THREAD)
+        if count < MANY:
+            return [block]
+        self.run(self.schema.empty_table())  # settles what is compiled, before several ask
+        for one in self.plan.passes:
+            for name, how in [] if one.interpreted else coding_of(one, self.schema):
+                block.source.number(name, how)  # read once for all
+        return block.parts(count)
+
+    def _in_threads(self, work: Callable[[S], T], items: Sequence[S]) -> list[T]:
+        """Return what work makes of items, with a thread for each."""
+        if len(items) < MANY or self.threads < MANY:
+            return [work(item) for item in items]
+        with ThreadPoolExecutor(self.threads) as pool:
+            return list(pool.map(work, items))
+
+    def _find_all(self, block: Block) -> tuple[Records | None, dict[str, Found]]:
+        memory = {name: window.new_memory(block.keys) for name, window in self.plan.windows.items()}
+        return self.find(self.rows_of(block), memory)
+
+    def _answer_rows(self, block: Block) -> Results:
+        """Return a column for each aggregate and window, for rows in order."""
+        return self.of_rows(self.answer(block, *self._find_all(block)))
+
+    def _answer_windows(self, block: Block) -> dict[str, pa.Table]:
+        records, found = self._find_all(block)
+        answers = self.answer(block, records, found)
+        return self.of_windows(heads_of(block), block.times, found, answers, records)
 
     def rows_of(self, block: Block, **piece: Ints) -> Rows:
         """Return what windows see of a block."""
@@ -120,11 +175,14 @@ class Local:
     @property
     def edges(self) -> Edges | None:
         """The edges of the windows, if they are periodic, so that slices are cut without looking at windows."""
-        windows = list(self.plan.windows.values())
-        if not self.plan.technique or self.time is None or not all(isinstance(one, Periodic) for one in windows):
-            return None
-        cycles = [one.cycle(self.time.tick, self.time.name) for one in windows if isinstance(one, Periodic)]
-        return cut_edges(cycles, self.plan.technique)
+        periodic = all(isinstance(window, Periodic) for window in self.plan.windows.values())
+        return self.edges_by(self.plan.technique) if self.plan.technique and periodic else None
+
+    def edges_by(self, technique: str) -> Edges:
+        """Return the edges of periodic windows."""
+        assert self.time is not None
+        windows = [window for window in self.plan.windows.values() if isinstance(window, Periodic)]
+        return cut_edges([window.cycle(self.time.tick, self.time.name) for window in windows], technique)
 
     def find(self, rows: Rows, memory: Mapping[str, Memory]) -> tuple[Records | None, dict[str, Found]]:
         """Return where the windows of a block are, and the records of their slices."""
@@ -191,33 +249,37 @@ class Local:
 
     # -- results ---------------------------------------------------------------------------------------------------
 
-    def of_rows(self, answers: Mapping[str, Results], place: Callable[[pa.Array], pa.Array]) -> pa.Table:
-        """Return a column for each aggregate and window; `place` puts it in the order of the rows that were given."""
-        return pa.table(
-            {
-                self.declared.result_name(aggregate, window): place(results[aggregate])
-                for aggregate in self.declared.aggregates
-                for window, results in answers.items()
-            }
-        )
+    def of_rows(self, answers: Mapping[str, Results]) -> Results:
+        """Return a column for each aggregate and window."""
+        return {
+            self.declared.result_name(aggregate, window): results[aggregate]
+            for aggregate in self.declared.aggregates
+            for window, results in answers.items()
+        }
 
     def of_windows(
-        self, block: Block, records: Records | None, found: Mapping[str, Found], answers: Mapping[str, Results]
-    ) -> pa.Table:
-        """Return a row for each window: by window, key and time."""
-        parts = [self._of_window(name, one, block, records, answers[name]) for name, one in found.items()]
-        return parts[0] if len(parts) == 1 else pa.concat_tables(parts)
+        self,
+        heads: Heads,
+        times: Ints,
+        found: Mapping[str, Found],
+        answers: Mapping[str, Results],
+        records: Records | None = None,
+    ) -> dict[str, pa.Table]:
+        """Return a row for each window, by the names of windows, in order of key and time."""
+        parts = {}
+        for name, one in found.items():
+            firsts = heads.firsts if one.rows is not None or records is None else records.firsts
+            columns = self._name_windows(name, one.bounds, replace(heads, firsts=firsts), times)
+            parts[name] = pa.table({**columns, **{key: answers[name][key] for key in self.declared.aggregates}})
+        return parts
 
-    def _of_window(self, name: str, one: Found, block: Block, records: Records | None, results: Results) -> pa.Table:
-        bounds = one.bounds
-        firsts = block.firsts if one.rows is not None or records is None else records.firsts
+    def _name_windows(self, name: str, bounds: Bounds, heads: Heads, times: Ints) -> dict[str, pa.Array]:
+        """Return the columns that say which window a result is of."""
         columns: dict[str, pa.Array] = {}
         if self.declared.by:
-            counts = np.diff(np.searchsorted(bounds.begins, firsts))
-            keys = np.repeat(np.arange(block.keys), counts)
-            heads = block.firsts[:-1] if block.order.rows is None else block.order.rows[block.firsts[:-1]]
-            of_keys = block.table.select(list(self.declared.by)).take(pa.array(heads))
-            columns |= {key: to_arrow(of_keys[key]).take(pa.array(keys)) for key in self.declared.by}
+            counts = np.diff(np.searchsorted(bounds.begins, heads.firsts))
+            keys = pa.array(np.repeat(np.arange(len(counts)), counts))
+            columns |= {key: to_arrow(heads.keys[key]).take(keys) for key in self.declared.by}
         if self.declared.several:
             names = pa.array(list(self.plan.windows))
             number = np.full(len(bounds), list(self.plan.windows).index(name), np.int32)
@@ -225,17 +287,41 @@ class Local:
         if self.time is not None:
             starts, stops = bounds.starts, bounds.stops
             if starts is None or stops is None:
-                starts, stops = block.times[bounds.begins], block.times[bounds.ends - 1]
+                starts, stops = times[bounds.begins], times[bounds.ends - 1]
             columns |= {"window_start": self.time.write(starts), "window_end": self.time.write(stops)}
-        return pa.table({**columns, **{aggregate: results[aggregate] for aggregate in self.declared.aggregates}})
+        return columns
+
+
+def heads_of(block: Block) -> Heads:
+    """Return the keys of a block."""
+    first = pa.array(block.given(block.firsts[:-1]))
+    return Heads(block.table.select(list(block.layout.by)).take(first), block.firsts)
+
+
+def join_windows(parts: Sequence[Mapping[str, pa.Table]], declared: Declared) -> pa.Table:
+    """Return the results of blocks as one table: by window, then key, then time."""
+    return pa.concat_tables([part[name] for name in declared.windows for part in parts])
 
 
 def run_pass(over: PassOver, records: Records | None, found: Mapping[str, Found]) -> dict[str, Results]:
     """Return the results of each window's aggregates of one pass."""
-    if not over.one.over_slices:
+    if not over.one.over_slices and not over.one.together:
         return {name: over.slide_rows(one.window, _given(one.rows)) for name, one in found.items()}
-    slices = over.cut(_given(records))
-    return {name: over.slide_slices(one.window, slices, _given(one.reads)) for name, one in found.items()}
+    if over.one.over_slices:
+        return slide_all(over, over.cut(_given(records)), found)
+    for one in found.values():
+        one.reads = all_closed(_given(one.rows))
+    return slide_all(over, over.as_slices(), found)
+
+
+def slide_all(over: PassOver, slices: Slices, found: Mapping[str, Found]) -> dict[str, Results]:
+    """Return the results of windows over slices: of all kinds by one structure, or of each by its own."""
+    answers: dict[str, Results] = {}
+    for names in [list(found)] if over.one.together else [[name] for name in found]:
+        windows = [found[name].window for name in names]
+        results = over.slide_slices(windows, slices, [_given(found[name].reads) for name in names])
+        answers |= dict(zip(names, results, strict=True))
+    return answers
 
 
 def _given(value: T | None) -> T:

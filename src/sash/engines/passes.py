@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -15,8 +16,9 @@ from sash.aggregator.columns import Column, present_in_all, results_to_arrow
 from sash.algorithms import OrderStatisticsTree
 from sash.engines.block import Block
 from sash.engines.results import interpreted_to_arrow
+from sash.engines.turns import take_turns
 from sash.kernels import Kernel, loops
-from sash.kernels.kernel import NO_BITS, Answer, Bits
+from sash.kernels.kernel import NO_BITS, Answer, Bits, Turns
 from sash.kernels.layout import Shape
 from sash.kernels.ranks import RankKernel
 from sash.plan.sharing import Pass
@@ -29,14 +31,17 @@ Results = dict[str, pa.Array]
 """By the names of aggregates."""
 
 
+MAKING = Lock()
+
+
 @dataclass(frozen=True)
 class Slices:
     """The partials of records, as one pass keeps them."""
 
     fields: list[npt.NDArray[Any]]
     """A column for each field; interpreted, one column of partials."""
-    shape: Shape
-    """How the fields make a partial; "object" if interpreted."""
+    shape: Shape | None
+    """How the fields make a partial; None if they are Python's own, or values of rows."""
     values: Ints
     """How many rows with a value are in each record."""
     closes: npt.NDArray[np.bool_]
@@ -53,13 +58,14 @@ class PassOver:
         self.columns: list[Column] = []
         self.decode: pa.Array | None = None
         self.objects: list[tuple[Any, ...]] = []
+        self.ends_of_records: Ints | None = None
         if one.interpreted:
             columns = [block.objects(name) for name in first.columns]
             self.objects = list(zip(*columns, strict=True)) if columns else [()] * len(block)
             self.present = np.array([None not in row for row in self.objects], np.bool_)
             return
-        for place, name in enumerate(first.columns):
-            coded = block.number(name, self._code(place, name))
+        for name, how in coding_of(one, block.table.schema):
+            coded = block.number(name, how)
             self.columns.append(coded.column)
             self.decode = coded.values
         if not first.columns:
@@ -67,28 +73,35 @@ class PassOver:
         self.bits: Bits = present_in_all(self.columns)
         self.inputs = tuple(column.values.dtype.name for column in self.columns[: first.inputs])
 
-    def _code(self, place: int, name: str) -> str:
-        """Return how the values of a column are replaced by numbers: not at all, if they are numbers."""
-        return "" if is_number(self.block.table.schema.field(name).type) else self.aggregates[0].codes[place]
-
     # -- over rows -------------------------------------------------------------------------------------------------
 
     def slide_rows(self, window: Window, bounds: Bounds) -> Results:
-        """Return the results of windows that are stretches of rows."""
+        """Return the results of windows that are stretches of rows, each kind by itself."""
         aggregates = self._for_window(window)
         if self.one.interpreted:
-            return self._interpret(
-                aggregates,
-                bounds,
-                [aggregates[0].lift(*row) if ok else None for row, ok in zip(self.objects, self.present, strict=True)],
-            )
+            return self._interpret(aggregates[0], bounds)
         if self.one.algorithm is OrderStatisticsTree:  # what is known as a whole can be sorted beforehand
-            kernel: Kernel = RankKernel(aggregates[0], self.inputs)
+            kernel = make_kernel(RankKernel, aggregates[0], self.inputs)
         else:
-            kernel = Kernel(
-                self.one.algorithm, aggregates, self.inputs, loops.slide_between, nullable=len(self.bits) > 0
+            nullable = len(self.bits) > 0
+            kernel = make_kernel(
+                Kernel, self.one.algorithm, aggregates, self.inputs, loops.slide_between, nullable=nullable
             )
+        kernel.where = lambda number: self._name_row(int(bounds.ends[number]) - 1)
         return self._as_results(kernel.slide_between(self._values, bounds.begins, bounds.ends, self.bits))
+
+    def as_slices(self) -> Slices:
+        """Return rows in the place of slices, for windows of several kinds that share one structure."""
+        present = np.ones(len(self.block), np.int64)
+        if self.one.interpreted:
+            lift = self.aggregates[0].lift
+            partials = np.empty(len(self.block), object)
+            for row in np.flatnonzero(self.present):
+                partials[row] = lift(*self.objects[row])
+            return Slices([partials], None, self.present.astype(np.int64), present > 0)
+        if len(self.bits):
+            present = np.unpackbits(self.bits, count=len(self.block), bitorder="little").astype(np.int64)
+        return Slices(list(self._values), None, present, np.ones(len(self.block), np.bool_))
 
     # -- over slices -----------------------------------------------------------------------------------------------
 
@@ -111,32 +124,38 @@ class PassOver:
                 lambda row: lift(*self.objects[row]),
                 keep,
             )
-            return Slices([partials], "object", values, records.closes)
-        kernel = Kernel(OpenSlice, self.aggregates, self.inputs, loops.cut_slices, nullable=len(self.bits) > 0)
+            return Slices([partials], None, values, records.closes)
+        self.ends_of_records = records.positions
+        kernel = make_kernel(
+            Kernel, OpenSlice, self.aggregates, self.inputs, loops.cut_slices, nullable=len(self.bits) > 0
+        )
         fields = kernel.cut_slices(self._values, records.positions, records.closes, self.bits)
         return Slices(fields, kernel.layout.shape, values, records.closes)
 
-    def slide_slices(self, window: Window, slices: Slices, reads: Reads) -> Results:
-        """Return the results of windows that are combined of slices."""
-        aggregates = self._for_window(window)
+    def slide_slices(self, windows: Sequence[Window], slices: Slices, reads: Sequence[Reads]) -> list[Results]:
+        """Return the results of windows that are combined of slices: several kinds by one structure, in turns."""
+        aggregates = self._for_window(windows[0])
+        together = take_turns(reads, slices.closes, slices.values)
         present = slices.closes & (slices.values > 0)
-        before = np.zeros(len(present) + 1, np.int64)
-        np.cumsum(np.where(slices.closes, slices.values, 0), out=before[1:])
-        held = before[reads.ends] - before[reads.begins]
-        opens = reads.opens
-        if len(slices.values):
-            read_open = np.where(opens >= 0, slices.values[opens], 0)
-            held += read_open
-            opens = np.where(read_open > 0, opens, -1)
         if self.one.interpreted:
-            return self._interpret_slices(aggregates[0], slices.fields[0], present, reads, opens, held)
-        kernel = Kernel(
-            self.one.algorithm, aggregates, self.inputs, loops.slide_slices, nullable=True, over=slices.shape
-        )
-        validity = NO_BITS if present.all() else np.packbits(present, bitorder="little")
-        return self._as_results(
-            kernel.slide_slices(tuple(slices.fields), reads.begins, reads.ends, opens, held, validity)
-        )
+            results = self._interpret_slices(aggregates[0], slices.fields[0], present, together.turns)
+        else:
+            kernel = make_kernel(
+                Kernel,
+                self.one.algorithm,
+                aggregates,
+                self.inputs,
+                loops.slide_slices,
+                nullable=True,
+                over=slices.shape,
+            )
+            kernel.where = lambda number: self._name_record(int(together.turns.ends[number]) - 1)
+            validity = NO_BITS if present.all() else np.packbits(present, bitorder="little")
+            results = self._as_results(kernel.slide_slices(tuple(slices.fields), together.turns, validity))
+        return [
+            {name: together.of_kind(number, column) for name, column in results.items()}
+            for number in range(len(windows))
+        ]
 
     # -- details ---------------------------------------------------------------------------------------------------
 
@@ -149,6 +168,20 @@ class PassOver:
         if window.min_rows == 1:
             return self.aggregates
         return [with_least(aggregate, window.min_rows) for aggregate in self.aggregates]
+
+    def _name_row(self, place: int) -> str:
+        """Return how an error calls a window: by the key and the time of its last row."""
+        layout = self.block.layout
+        row = int(self.block.given(np.array([place]))[0])
+        names = [*layout.by, *([layout.time.name] if layout.time else [])]
+        if not names:
+            return f"row {row}"
+        return "window up to " + ", ".join(f"{name}={self.block.table[name][row].as_py()}" for name in names)
+
+    def _name_record(self, record: int) -> str:
+        if self.ends_of_records is None or record >= len(self.ends_of_records):
+            return "a window"
+        return self._name_row(int(self.ends_of_records[record]) - 1)
 
     def _count_values(self, records: Records) -> Ints:
         """Return how many rows with a value each record holds: those since its slice began."""
@@ -180,9 +213,8 @@ class PassOver:
             results[name] = array
         return results
 
-    def _interpret(self, aggregates: list[Aggregate[Any]], bounds: Bounds, partials: list[Any]) -> Results:
-        """Slide over partials of rows, by the same loop as compiled."""
-        aggregate = aggregates[0]
+    def _interpret(self, aggregate: Aggregate[Any], bounds: Bounds) -> Results:
+        """Slide over rows, by the same loop as compiled."""
         results = [aggregate.empty] * len(bounds)
 
         def emit(row: int, _: int, partial: Any) -> None:
@@ -195,26 +227,29 @@ class PassOver:
             bounds.ends.tolist(),
             max(1, aggregate.at_least),
             lambda row: bool(self.present[row]),
-            lambda row: partials[row],
+            lambda row: aggregate.lift(*self.objects[row]),
             emit,
         )
         return self._as_objects(aggregate, results)
 
     def _interpret_slices(
-        self, aggregate: Aggregate[Any], partials: npt.NDArray[Any], present: Any, reads: Reads, opens: Ints, held: Ints
+        self, aggregate: Aggregate[Any], partials: npt.NDArray[Any], present: npt.NDArray[np.bool_], turns: Turns
     ) -> Results:
-        results = [aggregate.empty] * len(held)
+        """Slide over slices, by the same loop as compiled."""
+        results = [aggregate.empty] * len(turns.begins)
 
         def emit(row: int, _: int, partial: Any) -> None:
             results[row] = aggregate.lower(partial)
 
         loops.slide_slices(
-            self.one.algorithm(aggregate),
-            len(held),
-            reads.begins.tolist(),
-            reads.ends.tolist(),
-            opens.tolist(),
-            held.tolist(),
+            self.one.algorithm(aggregate, turns.ranges),
+            len(turns.begins),
+            turns.begins.tolist(),
+            turns.ends.tolist(),
+            turns.lasts.tolist(),
+            turns.numbers.tolist(),
+            turns.opens.tolist(),
+            turns.values.tolist(),
             max(1, aggregate.at_least),
             lambda record: bool(present[record]),
             lambda record: partials[record],
@@ -226,6 +261,21 @@ class PassOver:
         [name] = self.one.aggregates
         types = [self.block.table.schema.field(column).type for column in aggregate.columns]
         return {name: interpreted_to_arrow(aggregate, results, types)}
+
+
+def coding_of(one: Pass, schema: pa.Schema) -> list[tuple[str, str]]:
+    """Return the columns of a pass and how their values are replaced by numbers: not at all, if they are numbers."""
+    first = next(iter(one.aggregates.values()))
+    return [
+        (name, "" if is_number(schema.field(name).type) else first.codes[place])
+        for place, name in enumerate(first.columns)
+    ]
+
+
+def make_kernel(kind: type[Kernel], *given: Any, **named: Any) -> Kernel:
+    """Return a kernel; one thread makes it, so that others find it made."""
+    with MAKING:
+        return kind(*given, **named)
 
 
 def with_least(aggregate: Aggregate[Any], least: int) -> Aggregate[Any]:

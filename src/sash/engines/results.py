@@ -32,7 +32,7 @@ def interpreted_to_arrow(aggregate: Aggregate[Any], results: list[Any], columns:
         ]
     try:
         return pa.array(results, kind)
-    except (pa.ArrowInvalid, pa.ArrowTypeError):
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
         return objects_to_arrow(results)
 
 

@@ -64,6 +64,25 @@ class Answer:
         return np.unpackbits(self.bits, axis=-1, count=rows, bitorder="little").astype(np.bool_)
 
 
+@dataclass(frozen=True)
+class Turns:
+    """Windows in the order of their ends, as `loops.slide_slices` takes them."""
+
+    begins: Positions
+    ends: Positions
+    lasts: Positions
+    numbers: Positions
+    opens: Positions
+    values: Positions
+    ranges: tuple[int, ...] = ()
+    """How many slices the windows of each number have at most, ascending; empty if there is one kind."""
+
+    @property
+    def columns(self) -> tuple[Positions, ...]:
+        """The columns, in the order of the loop's parameters."""
+        return self.begins, self.ends, self.lasts, self.numbers, self.opens, self.values
+
+
 def read_own_source() -> str:
     """Return the source of this package, so that no kernel of another version of it is taken from the cache."""
     return "".join(path.read_text(encoding="utf-8") for path in sorted(Path(__file__).parent.glob("*.py")))
@@ -166,6 +185,8 @@ class Kernel:
         self.results = [np.dtype(result) for result in described["results"]]
         self.progress = np.zeros(1, np.int64)
         """The row that the loop answers, for errors."""
+        self.where: Callable[[int], str] = "row {}".format
+        """What an error calls that row."""
         self.run = vars(module)[loop.__name__]
         if is_new:
             self._compile_now()
@@ -220,7 +241,7 @@ class Kernel:
         elif self.loop is loops.cut_slices:
             self.cut_slices(columns, nothing, np.empty(0, np.bool_))
         elif self.loop is loops.slide_slices:
-            self.slide_slices(columns, nothing, nothing, nothing, nothing)
+            self.slide_slices(columns, Turns(nothing, nothing, nothing, nothing, nothing, nothing))
         else:
             self.advance(self.new_state((1,)), columns, NO_BITS, limit=1)
 
@@ -273,22 +294,14 @@ class Kernel:
         return fields
 
     @_again_if_it_fails
-    def slide_slices(
-        self,
-        columns: Columns,
-        begins: Positions,
-        ends: Positions,
-        opens: Positions,
-        values: Positions,
-        validity: Bits = NO_BITS,
-    ) -> list[Answer]:
-        """Return the aggregates of the slices begins[row] … ends[row] - 1 and opens[row] for each window."""
+    def slide_slices(self, columns: Columns, turns: Turns, validity: Bits = NO_BITS) -> list[Answer]:
+        """Return the aggregates of windows that are combined of slices; see `loops.slide_slices`."""
         slices = self._check_columns(columns)
-        longest = check_bounds(begins, ends, slices)
-        answers = self._new_answers((len(begins),))
-        state = self.new_state((max(1, longest),))
+        longest = check_bounds(turns.begins, turns.ends, slices)
+        answers = self._new_answers((len(turns.begins),))
+        state = self.new_state(turns.ranges or (max(1, longest),), longest)
         results = [answer.values for answer in answers]
-        own = (len(begins), begins, ends, opens, values, self.at_least)
+        own = (len(turns.begins), *turns.columns, self.at_least)
         self._run(own, columns, validity, results, self._bits(answers), state)
         return answers
 
@@ -323,12 +336,12 @@ class Kernel:
         except Exception as error:
             if not self.tells_row:
                 raise FailedWithoutRowError from error
-            message = f"{self.label}, row {self.progress[0]}: {error}"
+            message = f"{self.label}, {self.where(int(self.progress[0]))}: {error}"
             raise _with_message(error, message) from error
 
     def telling_row(self) -> Kernel:
         """Return the same, in one lane, with each row written down before it is answered."""
-        return Kernel(
+        telling = Kernel(
             self.algorithm,
             self.aggregates,
             self.columns_of,
@@ -337,6 +350,8 @@ class Kernel:
             tells_row=True,
             over=self.over,
         )
+        telling.where = self.where
+        return telling
 
     def _as_told(self, error: FailedWithoutRowError) -> Exception:
         """Return an error of the aggregate's functions with the aggregate's name."""

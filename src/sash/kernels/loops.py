@@ -165,6 +165,8 @@ def slide_slices(
     rows: int,
     begins: Sequence[int],
     ends: Sequence[int],
+    lasts: Sequence[int],
+    numbers: Sequence[int],
     opens: Sequence[int],
     values: Sequence[int],
     at_least: int,
@@ -172,8 +174,10 @@ def slide_slices(
     lifted: Lifted,
     emit: Emit,
 ) -> None:
-    """Give each window the aggregate of the slices begins[row] … ends[row] - 1 and of opens[row], one read while open.
+    """Give each window the aggregate of the newest lasts[row] slices up to ends[row] - 1, and of opens[row].
 
+    The latter is the record of a slice that is read while open, or -1. Windows of several kinds may take turns, in the
+    order of their ends, with the numbers of their kinds: slices are kept from begins[row] on, where the widest begins.
     `present` are the records of closed slices with a value; `values` says how many rows with a value a window holds.
     """
     inserted = 0
@@ -189,8 +193,8 @@ def slide_slices(
             inserted += 1
         evicted = max(evicted, begins[row])
         if values[row] >= at_least:
-            if window.end > window.begin:
-                partial = window.query()
+            if lasts[row] > 0:
+                partial = window.query_range(numbers[row], lasts[row])
                 if opens[row] >= 0:
                     partial = window.combine(partial, lifted(opens[row]))
             else:

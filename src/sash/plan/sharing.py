@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from sash.aggregates.base import Aggregate
-from sash.algorithms import Algorithm, find_algorithm
+from sash.algorithms import Algorithm, SharedAlgorithm, find_algorithm
 from sash.plan.choose import Choice, choose_algorithm
 from sash.windows import Window
 
@@ -27,6 +27,8 @@ class Pass:
     over_slices: bool
     interpreted: str = ""
     """Why it is interpreted, where it is."""
+    together: bool = False
+    """Whether one structure answers all windows, rather than one for each."""
 
     @property
     def keeps_slices(self) -> bool:
@@ -90,7 +92,8 @@ def make_plan(
         key = (aggregate.columns, found, over_slices, name if alone else "")
         known = passes.get(key)
         if known is None:
-            passes[key] = Pass({name: aggregate}, aggregate.columns, found, choice, over_slices, reason)
+            together = can_share(found, windows)
+            passes[key] = Pass({name: aggregate}, aggregate.columns, found, choice, over_slices, reason, together)
         else:
             passes[key] = replace(known, aggregates={**known.aggregates, name: aggregate})
     return Plan(dict(windows), tuple(passes.values()), technique)
@@ -105,3 +108,10 @@ def form_for(aggregate: Aggregate[Any], kinds: Mapping[str, str]) -> Aggregate[A
 def without_values(aggregate: Aggregate[Any]) -> Aggregate[Any]:
     """Return an aggregate without the laws that ask for values one by one, which slices don't have."""
     return replace(aggregate, rank=None, between=None, distinct=False, modal=False)
+
+
+def can_share(algorithm: type[Algorithm[Any]], windows: Mapping[str, Window]) -> bool:
+    """Tell whether one structure of an algorithm can answer all windows: ranges that change with the rows in them."""
+    equal = len({window.min_rows for window in windows.values()}) == 1
+    shares = issubclass(algorithm, SharedAlgorithm) and not algorithm.takes_nulls
+    return len(windows) > 1 and equal and shares

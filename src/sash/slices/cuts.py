@@ -48,6 +48,10 @@ class Reads:
     opens: Ints
     """The record of the open slice, or -1."""
 
+    def select(self, chosen: Flags) -> Reads:
+        """Return the chosen windows."""
+        return Reads(self.begins[chosen], self.ends[chosen], self.opens[chosen])
+
 
 def cut_by_edges(rows: Rows, edges: Edges, run: Run) -> Records:
     """Cut rows at the edges of periodic windows of time."""
@@ -100,6 +104,11 @@ def reads_of(records: Records, begins: Ints, ends: Ints) -> Reads:
     last = ends - 1
     opens = np.where(records.closes[last], -1, last) if len(records) else last
     return Reads(begins, ends, opens)
+
+
+def all_closed(bounds: Bounds) -> Reads:
+    """Return windows that need no slice while it is open."""
+    return Reads(bounds.begins, bounds.ends, np.full(len(bounds), -1, np.int64))
 
 
 def as_rows(rows: Rows, records: Records) -> Rows:

@@ -92,6 +92,16 @@ class Bounds:
         """Return the number of windows."""
         return len(self.begins)
 
+    def __bool__(self) -> bool:
+        """Windows are there even if they are none."""
+        return True
+
+    def select(self, chosen: npt.NDArray[np.bool_]) -> Bounds:
+        """Return the chosen windows."""
+        starts = None if self.starts is None else self.starts[chosen]
+        stops = None if self.stops is None else self.stops[chosen]
+        return Bounds(self.begins[chosen], self.ends[chosen], starts, stops, self.keep)
+
 
 @dataclass(frozen=True)
 class Window:
@@ -103,6 +113,8 @@ class Window:
     needs_time: ClassVar[bool] = False
     is_time: ClassVar[bool] = False
     """Whether its windows are intervals of time, so that nothing but time ends them."""
+    grows_at_end: ClassVar[bool] = False
+    """Whether a row at the very end of a window of time still belongs to it."""
     sliced: ClassVar[bool] = True
     """Whether it is deterministic: rows tell where windows begin when they come (Cutty), so that they can be sliced."""
     memory: ClassVar[Mapping[str, str]] = {}

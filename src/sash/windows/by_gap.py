@@ -19,6 +19,7 @@ class Session(Window):
     kind: ClassVar[str] = "session"
     needs_time: ClassVar[bool] = True
     is_time: ClassVar[bool] = True
+    grows_at_end: ClassVar[bool] = True
     gap: Duration
 
     def check(self, tick: int | None, time: str) -> None:
@@ -30,7 +31,7 @@ class Session(Window):
         gap = self.gap.in_ticks(rows.tick, rows.time)
         room = [np.empty(len(rows.times), np.int64) for _ in range(4)]
         keep = np.empty(rows.keys, np.int64)
-        count = run(find_sessions)(rows.times, rows.firsts, rows.now, gap, *room, keep)
+        count = run(find_sessions)(rows.times, rows.firsts, rows.after, rows.now, gap, *room, keep)
         begins, ends, starts, stops = (column[:count].copy() for column in room)
         return Bounds(begins, ends, starts, stops, keep)
 
@@ -55,6 +56,7 @@ def session(gap: Given) -> Window:
 def find_sessions(
     times: Ints,
     firsts: Ints,
+    after: Ints,
     now: Ints,
     gap: int,
     begins: Ints,
@@ -71,12 +73,13 @@ def find_sessions(
         for row in range(firsts[key], last):
             if row + 1 == last or times[row + 1] - times[row] > gap:
                 stop = times[row] + gap
-                if stop < now[key]:
+                if after[key] <= stop < now[key]:
                     begins[count] = begin
                     ends[count] = row + 1
                     starts[count] = times[begin]
                     stops[count] = stop
                     count += 1
+                if stop < now[key]:
                     begin = row + 1
         keep[key] = begin
     return count

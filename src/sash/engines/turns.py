@@ -1,0 +1,78 @@
+"""Windows of one kind or several, in the order in which one structure answers them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from sash.kernels.kernel import Turns
+from sash.slices.cuts import Reads
+from sash.windows.base import Ints
+
+
+@dataclass(frozen=True)
+class Together:
+    """The turns of several kinds of windows, and which turns are whose."""
+
+    turns: Turns
+    places: list[Ints | None]
+    """For each kind, the turns of its windows; None if all are."""
+
+    def of_kind(self, number: int, results: pa.Array) -> pa.Array:
+        """Return the results of the windows of one kind."""
+        places = self.places[number]
+        return results if places is None else results.take(pa.array(places))
+
+
+def take_turns(kinds: Sequence[Reads], closes: npt.NDArray[np.bool_], values: Ints) -> Together:
+    """Return windows in the order of their ends, the widest first.
+
+    `values` says how many rows with a value are in each record of a slice, `closes` whether the slice closes with it.
+    """
+    present = closes & (values > 0)
+    slices_before, values_before = _before(present), _before(np.where(closes, values, 0))
+    every = [_turns(reads, slices_before, values_before, values) for reads in kinds]
+    if len(every) == 1:
+        return Together(every[0], [None])
+    longest = [int(turns.lasts.max(initial=1)) for turns in every]
+    ascending = sorted(range(len(kinds)), key=lambda kind: (longest[kind], kind))
+    number_of = {kind: number for number, kind in enumerate(ascending)}
+    widest_first = ascending[::-1]
+    joined = [np.concatenate([every[kind].columns[column] for kind in widest_first]) for column in range(6)]
+    joined[3] = np.repeat(
+        [number_of[kind] for kind in widest_first], [len(every[kind].begins) for kind in widest_first]
+    )
+    order = np.argsort(joined[1], kind="stable")
+    begins, ends, lasts, numbers, opens, held = (column[order] for column in joined)
+    begins = np.minimum.accumulate(begins[::-1])[::-1]  # nothing is let go of that a later window needs
+    place = np.empty(len(order), np.int64)
+    place[order] = np.arange(len(order))
+    places: list[Ints | None] = [None] * len(kinds)
+    first = 0
+    for kind in widest_first:
+        count = len(every[kind].begins)
+        places[kind] = place[first : first + count]
+        first += count
+    ranges = tuple(longest[kind] for kind in ascending)
+    return Together(Turns(begins, ends, lasts, numbers.astype(np.int64), opens, held, ranges), places)
+
+
+def _turns(reads: Reads, slices_before: Ints, values_before: Ints, values: Ints) -> Turns:
+    lasts = slices_before[reads.ends] - slices_before[reads.begins]
+    held = values_before[reads.ends] - values_before[reads.begins]
+    opens = reads.opens
+    if len(opens) and int(opens.max()) >= 0:
+        of_open = np.where(opens >= 0, values[opens], 0)
+        held += of_open
+        opens = np.where(of_open > 0, opens, -1)
+    return Turns(reads.begins, reads.ends, lasts, np.zeros(len(lasts), np.int64), opens, held)
+
+
+def _before(counts: npt.NDArray[np.generic]) -> Ints:
+    before = np.zeros(len(counts) + 1, np.int64)
+    np.cumsum(counts, out=before[1:])
+    return before
