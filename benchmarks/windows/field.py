@@ -41,11 +41,11 @@ class TableField(Field[TableContestant]):
         answers = _answers(contestant.events, self.counted(contestant))
         tolerance = self.case.tolerance if contestant.role == "sash" else PEER_TOLERANCE
         table: pa.Table = given.to_arrow() if hasattr(given, "to_arrow") else given
+        shares = len(contestant.windows)
         for name, window in contestant.windows.items():
-            several = len(contestant.windows) > 1
-            own = table.filter(pc.equal(table["window"], name)) if several else table
+            own = table.filter(pc.equal(table["window"], name)) if shares > 1 else table
             try:
-                answers.check(window, own, tolerance)
+                answers.check(window, own, tolerance, shares)
             except AssertionError as error:
                 message = f"{self.case.name}, {window}: {contestant.name} is wrong. {error}"
                 raise AssertionError(message) from None

@@ -131,7 +131,7 @@ def per_window(windows: Windows, events: str) -> tuple[TableContestant, ...]:
 def per_row(windows: Windows, events: str) -> tuple[TableContestant, ...]:
     """Return every way to answer windows per row."""
     return (
-        in_polars("rolling", rolling, windows, events),
+        in_polars("rolling", rolling, windows, events, A_TENTH if events == "by time" else None),
         in_polars("rolling_by", rolling_by, windows, events),
         in_duckdb("frames", sql.per_row, windows, events, A_TENTH),
     )

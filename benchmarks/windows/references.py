@@ -53,8 +53,8 @@ class Answers:
         starts = (np.repeat(first, several) + number) * window.step
         return np.asarray(np.repeat(keys, several) * DAYS + (starts - self.origin))
 
-    def check(self, window: TimeWindow, given: pa.Table, tolerance: float) -> None:
-        """Raise if the answers are not those of all windows, or a sampled one is wrong."""
+    def check(self, window: TimeWindow, given: pa.Table, tolerance: float, shares: int = 1) -> None:
+        """Raise if the answers are not those of all windows, or one of a sample, which several share, is wrong."""
         expected = self.places(window)
         found = self._codes(given["household"], _instants(given["window_start" if window.slide else "ts"]))
         order = np.argsort(found, kind="stable")
@@ -63,7 +63,7 @@ class Answers:
             message = f"{len(found)} answers for {len(expected)} windows: {missing} missing, {other} of no window."
             raise AssertionError(message)
         columns = {name: without_nulls(given[name]) for name in AGGREGATES}
-        for place in self._sample(window):
+        for place in self._sample(window, shares):
             right = self._recomputed(window, place)
             for (name, reference), value in zip(AGGREGATES.items(), right, strict=True):
                 answer = columns[name][order[place]]
@@ -75,11 +75,11 @@ class Answers:
                     )
                     raise AssertionError(message)
 
-    def _sample(self, window: TimeWindow) -> list[int]:
+    def _sample(self, window: TimeWindow, shares: int) -> list[int]:
         """Return which answers are recomputed: all if that is cheap, else the first, the last and some in between."""
         places = len(self.places(window))
         begin, end = self._rows(window, places // 2)
-        affordable = max(10, min(ELEMENTS // max(1, end - begin), SAMPLES))
+        affordable = max(10, min(ELEMENTS // max(1, end - begin), SAMPLES) // shares)
         if places <= affordable:
             return list(range(places))
         between = np.random.default_rng(places).integers(0, places, affordable)
