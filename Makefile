@@ -1,20 +1,22 @@
-# make demo   an example, from nothing
+# make demo   the examples, from nothing
 # make test   everything that must hold before a change lands, from nothing
 # make soak   every algorithm compiled for every aggregate that fits it, against the oracle
 # make bench  Sash beside pandas, Polars, DuckDB, bottleneck and numbagg: checked, timed, drawn (make bench-quick: only to see that it runs)
+# make costs  what each algorithm costs beside two_stacks: checked, timed, written where plan/choose.py reads it
 # All make the virtual environment in .venv and see to Java first. Python: make test PYTHON=python3.12
 
 PYTHON ?= python3
 BIN := .venv/bin
 CORES ?= 2
 
-.PHONY: help demo test soak bench bench-quick check format clean
+.PHONY: help demo test soak bench bench-quick costs check format clean
 
 help:
 	@sed -n 's/^# //p' Makefile
 
 demo: .venv/ready
 	@$(BIN)/python examples/01_first_window.py
+	@$(BIN)/python examples/02_query.py
 
 test: .venv/ready check
 	$(BIN)/python -m pytest -q -n $(CORES) --cov --cov-report=term --cov-fail-under=95
@@ -31,6 +33,9 @@ bench: .venv/ready
 bench-quick: .venv/ready
 	$(BIN)/python -m benchmarks.compiled --quick
 	$(BIN)/python -m benchmarks.windows --quick
+
+costs: .venv/ready
+	$(BIN)/python -m benchmarks.costs
 
 check: .venv/ready
 	$(BIN)/ruff check

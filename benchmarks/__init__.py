@@ -5,6 +5,7 @@ python -m benchmarks.windows             windows of time over a table: the same,
 python -m benchmarks.compiled --quick    on few rows, to see that everything runs; writes nothing
 python -m benchmarks.plot                draws docs/images/ns_per_row.svg from the CSV
 python -m benchmarks.page                writes docs/benchmarks.md from both
+python -m benchmarks.costs               what algorithms cost beside each other, for the choice among them (costs.py)
 
 case.py        what a case is                      field.py      the contestants, checked and timed in turns
 command.py     the options                         measure.py    from a case to its readings

@@ -16,7 +16,7 @@ SPIKE = 1e90
 
 @cache
 def column(name: str, rows: int) -> Values:
-    """Return a column by its name: float64, int64, far_away (1e9 and noise), spike (one 1e90 in the first quarter).
+    """Return a column by its name: float64, int64, far_away (1e9 and noise), spike (one 1e90 in the first quarter), rising, falling.
 
     >>> column("int64", 3).dtype, len(column("spike", 100))
     (dtype('int64'), 100)
@@ -27,6 +27,8 @@ def column(name: str, rows: int) -> Values:
     if name == "far_away":
         return FAR_AWAY + random.normal(0.0, 1.0, rows)
     values = random.normal(100.0, 15.0, rows)
+    if name in ("rising", "falling"):
+        return np.sort(values) if name == "rising" else np.sort(values)[::-1].copy()
     if name == "spike":
         values[spike_row(rows)] = SPIKE
     return values

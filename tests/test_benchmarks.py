@@ -7,11 +7,15 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from benchmarks import page, plot, report, results
+from benchmarks import costs, page, plot, report, results
 from benchmarks.case import FASTEST_PEER, Target
 from benchmarks.cases import CASES
 from benchmarks.column_case import ColumnCase, ColumnContestant
+from benchmarks.columns import column
 from benchmarks.measure import measure
+from sash import agg
+from sash.algorithms import FlatFIT, TwoStacks
+from sash.plan.costs import USES, Use
 
 ROWS = 400
 GROUPS: dict[str, list[ColumnCase]] = {}
@@ -131,3 +135,26 @@ def test_the_page_shows_every_target_met_or_missed(tmp_path: Path) -> None:
     written = path.read_text(encoding="utf-8")
     assert "0 of 1 targets are met." in written
     assert "| max float64 | 16 | ≥ 4 × fastest peer | 3.5 × ✗ | 2.0 ns | fast 7.0 ns |" in written
+
+
+@pytest.mark.parametrize("use", USES)
+def test_costs_are_checked_and_measured(use: Use, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(costs, "ALGORITHMS", (TwoStacks, FlatFIT))
+    situation = costs.Situation(agg.max().of_kind("float"), column("float64", 200), (2, 5), use)
+    assert list(costs.measure(situation, repeats=1)) == ["flatfit"]
+    alone = replace(situation, ranges=(5,))
+    assert costs.measure(alone, repeats=1)["two_stacks"] == 1
+    with pytest.raises(AssertionError, match="flatfit and two_stacks differ"):
+        costs.check("flatfit", np.zeros((1, 3), np.int64), np.ones((1, 3), np.int64))
+
+
+def test_the_table_of_costs_has_the_mean_and_the_bounds_of_all_situations(tmp_path: Path) -> None:
+    key = "selective", "max", "kept", 2, "slickdeque"
+    path = tmp_path / "costs.csv"
+    costs.write(costs.summarise([(key, 1.0), (key, 4.0)]), path)
+    heading, names, *lines = path.read_text(encoding="utf-8").splitlines()
+    assert heading.startswith("# Written by benchmarks/costs.py")
+    assert names == "laws,aggregate,use,ranges,algorithm,cost,least,most"
+    assert lines == ["selective,max,kept,2,slickdeque,2.5,1.0,4.0"]
+    wanted = {(name, len(situation.ranges), situation.use) for name, situation in costs.situations(rows=10)}
+    assert len(wanted) == len({name for name, _ in costs.MEASURED}) * len(costs.NUMBERS_OF_RANGES) * len(USES)

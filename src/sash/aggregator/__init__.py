@@ -243,14 +243,8 @@ class Aggregator:
 
     def _find(self, aggregate: Aggregate[Any], ranges: tuple[int, ...]) -> type[Algorithm[Any]]:
         """Return the algorithm for a form of the aggregate and windows of these lengths."""
-        name = self._asked_for
-        if name == "auto":
-            name = choose_algorithm(aggregate, len(ranges) or 1).algorithm
-        algorithm = find_algorithm(name, aggregate)
-        if len(ranges) > 1 and not issubclass(algorithm, SharedAlgorithm):
-            message = f"{name} answers one range: leave ranges out, or use flatfat, flatfit, b_int or slideside."
-            raise ValueError(message)
-        return algorithm
+        choice = choose_algorithm(aggregate, len(ranges) or 1, algorithm=self._asked_for)
+        return find_algorithm(choice.algorithm, aggregate)
 
     # -- columns ---------------------------------------------------------------------------------------------------
 

@@ -49,6 +49,8 @@ class KeptRows:
             records, found = local.find(rows, self.memory)
             results = self._answer(block, rows, records, found)
             keep = self._keep(rows, records, found)
+        if piece.by_keys:
+            keep[:-1] = rows.firsts[1:-1]  # nothing more comes of these keys
         self._let_go(block, rows, keep)
         return results
 

@@ -18,6 +18,7 @@ from sash.engines.keys import Order, number_keys, order_rows
 from sash.engines.local import Found, Heads, Local, heads_of, join_windows, slide_all
 from sash.engines.pace import Piece
 from sash.engines.passes import PassOver, Results, Slices, is_number
+from sash.engines.turns import Counts
 from sash.kernels import Kernel, loops
 from sash.kernels.kernel import NO_BITS
 from sash.slices.cuts import all_closed, cut_by_edges
@@ -120,7 +121,7 @@ class KeptSlices:
         self.keys = self.keys.filter(pa.array(stays))
         self.times = self.times[stays]
         self.slices = [
-            Slices([field[stays] for field in one.fields], one.shape, one.values[stays], one.closes[stays])
+            Slices([field[stays] for field in one.fields], one.shape, all_closing(one.counts.values[stays]))
             for one in self.slices
         ]
 
@@ -128,20 +129,24 @@ class KeptSlices:
 def join(old: Slices, new: Slices) -> Slices:
     """Return slices one behind the other."""
     fields = [np.concatenate([mine, yours]) for mine, yours in zip(old.fields, new.fields, strict=True)]
-    values, closes = np.concatenate([old.values, new.values]), np.concatenate([old.closes, new.closes])
-    return Slices(fields, old.shape, values, closes)
+    return Slices(fields, old.shape, all_closing(np.concatenate([old.counts.values, new.counts.values])))
+
+
+def all_closing(values: Ints) -> Counts:
+    """Return the counts of slices that have closed."""
+    return Counts(values, np.ones(len(values), np.bool_))
 
 
 def merge(over: PassOver, slices: Slices, order: Order, firsts: Ints) -> Slices:
     """Return slices in order, those of the same key and edge combined to one; each begins at one of the `firsts`."""
-    values = order.arrange(slices.values)
+    values = order.arrange(slices.counts.values)
     fields = tuple(order.arrange(field) for field in slices.fields)
     closes = np.ones(len(firsts), np.bool_)
     if len(firsts) == len(values):
-        return Slices(list(fields), slices.shape, values, closes)
+        return Slices(list(fields), slices.shape, all_closing(values))
     aggregates: list[Aggregate[object]] = over.aggregates
     kernel = Kernel(OpenSlice, aggregates, over.inputs, loops.cut_slices, nullable=True, over=slices.shape)
     validity = NO_BITS if (values > 0).all() else np.packbits(values > 0, bitorder="little")
     ends = np.append(firsts[1:], len(values))
     merged = kernel.cut_slices(fields, ends, closes, validity)
-    return Slices(merged, slices.shape, np.add.reduceat(values, firsts), closes)
+    return Slices(merged, slices.shape, all_closing(np.add.reduceat(values, firsts)))

@@ -16,7 +16,7 @@ from sash.aggregator.columns import Column, present_in_all, results_to_arrow
 from sash.algorithms import OrderStatisticsTree
 from sash.engines.block import Block
 from sash.engines.results import interpreted_to_arrow
-from sash.engines.turns import take_turns
+from sash.engines.turns import Counts, take_turns
 from sash.kernels import Kernel, loops
 from sash.kernels.kernel import NO_BITS, Answer, Bits, Turns
 from sash.kernels.layout import Shape
@@ -42,9 +42,7 @@ class Slices:
     """A column for each field; interpreted, one column of partials."""
     shape: Shape | None
     """How the fields make a partial; None if they are Python's own, or values of rows."""
-    values: Ints
-    """How many rows with a value are in each record."""
-    closes: npt.NDArray[np.bool_]
+    counts: Counts
 
 
 class PassOver:
@@ -98,16 +96,16 @@ class PassOver:
             partials = np.empty(len(self.block), object)
             for row in np.flatnonzero(self.present):
                 partials[row] = lift(*self.objects[row])
-            return Slices([partials], None, self.present.astype(np.int64), present > 0)
+            return Slices([partials], None, Counts(self.present.astype(np.int64), present > 0))
         if len(self.bits):
             present = np.unpackbits(self.bits, count=len(self.block), bitorder="little").astype(np.int64)
-        return Slices(list(self._values), None, present, np.ones(len(self.block), np.bool_))
+        return Slices(list(self._values), None, Counts(present, np.ones(len(self.block), np.bool_)))
 
     # -- over slices -----------------------------------------------------------------------------------------------
 
     def cut(self, records: Records) -> Slices:
         """Return the partials of slices."""
-        values = self._count_values(records)
+        values = Counts(self._count_values(records), records.closes)
         if self.one.interpreted:
             partials = np.empty(len(records), object)
             lift = self.aggregates[0].lift
@@ -124,21 +122,21 @@ class PassOver:
                 lambda row: lift(*self.objects[row]),
                 keep,
             )
-            return Slices([partials], None, values, records.closes)
+            return Slices([partials], None, values)
         self.ends_of_records = records.positions
         kernel = make_kernel(
             Kernel, OpenSlice, self.aggregates, self.inputs, loops.cut_slices, nullable=len(self.bits) > 0
         )
         fields = kernel.cut_slices(self._values, records.positions, records.closes, self.bits)
-        return Slices(fields, kernel.layout.shape, values, records.closes)
+        return Slices(fields, kernel.layout.shape, values)
 
     def slide_slices(self, windows: Sequence[Window], slices: Slices, reads: Sequence[Reads]) -> list[Results]:
         """Return the results of windows that are combined of slices: several kinds by one structure, in turns."""
         aggregates = self._for_window(windows[0])
-        together = take_turns(reads, slices.closes, slices.values)
-        present = slices.closes & (slices.values > 0)
+        counts = slices.counts
+        together = take_turns(reads, counts)
         if self.one.interpreted:
-            results = self._interpret_slices(aggregates[0], slices.fields[0], present, together.turns)
+            results = self._interpret_slices(aggregates[0], slices.fields[0], counts.present, together.turns)
         else:
             kernel = make_kernel(
                 Kernel,
@@ -150,7 +148,7 @@ class PassOver:
                 over=slices.shape,
             )
             kernel.where = lambda number: self._name_record(int(together.turns.ends[number]) - 1)
-            validity = NO_BITS if present.all() else np.packbits(present, bitorder="little")
+            validity = NO_BITS if counts.all_present else np.packbits(counts.present, bitorder="little")
             results = self._as_results(kernel.slide_slices(tuple(slices.fields), together.turns, validity))
         return [
             {name: together.of_kind(number, column) for name, column in results.items()}

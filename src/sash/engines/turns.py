@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -28,14 +29,38 @@ class Together:
         return results if places is None else results.take(pa.array(places))
 
 
-def take_turns(kinds: Sequence[Reads], closes: npt.NDArray[np.bool_], values: Ints) -> Together:
-    """Return windows in the order of their ends, the widest first.
+@dataclass(frozen=True)
+class Counts:
+    """How many rows with a value are in each record of a slice, and before it in slices that closed."""
 
-    `values` says how many rows with a value are in each record of a slice, `closes` whether the slice closes with it.
-    """
-    present = closes & (values > 0)
-    slices_before, values_before = _before(present), _before(np.where(closes, values, 0))
-    every = [_turns(reads, slices_before, values_before, values) for reads in kinds]
+    values: Ints
+    closes: npt.NDArray[np.bool_]
+    """Whether the slice closes with the record."""
+
+    @cached_property
+    def present(self) -> npt.NDArray[np.bool_]:
+        """Which records are of closed slices with a value."""
+        return self.closes & (self.values > 0)
+
+    @cached_property
+    def all_present(self) -> bool:
+        """Whether all are."""
+        return bool(self.present.all())
+
+    @cached_property
+    def slices_before(self) -> Ints:
+        """How many slices with a value closed before each record."""
+        return _before(self.present)
+
+    @cached_property
+    def values_before(self) -> Ints:
+        """How many rows with a value slices had that closed before each record."""
+        return _before(self.values if self.all_present else np.where(self.closes, self.values, 0))
+
+
+def take_turns(kinds: Sequence[Reads], counts: Counts) -> Together:
+    """Return windows in the order of their ends, the widest first."""
+    every = [_turns(reads, counts) for reads in kinds]
     if len(every) == 1:
         return Together(every[0], [None])
     longest = [int(turns.lasts.max(initial=1)) for turns in every]
@@ -43,9 +68,8 @@ def take_turns(kinds: Sequence[Reads], closes: npt.NDArray[np.bool_], values: In
     number_of = {kind: number for number, kind in enumerate(ascending)}
     widest_first = ascending[::-1]
     joined = [np.concatenate([every[kind].columns[column] for kind in widest_first]) for column in range(6)]
-    joined[3] = np.repeat(
-        [number_of[kind] for kind in widest_first], [len(every[kind].begins) for kind in widest_first]
-    )
+    lengths = [len(every[kind].begins) for kind in widest_first]
+    joined[3] = np.repeat([number_of[kind] for kind in widest_first], lengths).astype(np.int64)
     order = np.argsort(joined[1], kind="stable")
     begins, ends, lasts, numbers, opens, held = (column[order] for column in joined)
     begins = np.minimum.accumulate(begins[::-1])[::-1]  # nothing is let go of that a later window needs
@@ -53,20 +77,22 @@ def take_turns(kinds: Sequence[Reads], closes: npt.NDArray[np.bool_], values: In
     place[order] = np.arange(len(order))
     places: list[Ints | None] = [None] * len(kinds)
     first = 0
-    for kind in widest_first:
-        count = len(every[kind].begins)
+    for kind, count in zip(widest_first, lengths, strict=True):
         places[kind] = place[first : first + count]
         first += count
     ranges = tuple(longest[kind] for kind in ascending)
-    return Together(Turns(begins, ends, lasts, numbers.astype(np.int64), opens, held, ranges), places)
+    return Together(Turns(np.ascontiguousarray(begins), ends, lasts, numbers, opens, held, ranges), places)
 
 
-def _turns(reads: Reads, slices_before: Ints, values_before: Ints, values: Ints) -> Turns:
-    lasts = slices_before[reads.ends] - slices_before[reads.begins]
-    held = values_before[reads.ends] - values_before[reads.begins]
+def _turns(reads: Reads, counts: Counts) -> Turns:
+    if counts.all_present:
+        lasts = reads.ends - reads.begins
+    else:
+        lasts = counts.slices_before[reads.ends] - counts.slices_before[reads.begins]
+    held = counts.values_before[reads.ends] - counts.values_before[reads.begins]
     opens = reads.opens
     if len(opens) and int(opens.max()) >= 0:
-        of_open = np.where(opens >= 0, values[opens], 0)
+        of_open = np.where(opens >= 0, counts.values[opens], 0)
         held += of_open
         opens = np.where(of_open > 0, opens, -1)
     return Turns(reads.begins, reads.ends, lasts, np.zeros(len(lasts), np.int64), opens, held)

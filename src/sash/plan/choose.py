@@ -1,4 +1,4 @@
-"""One chain from the properties of an aggregate and its windows to the algorithm."""
+"""One chain from the properties of an aggregate and its windows to the algorithm; measured costs decide where several fit."""
 
 from __future__ import annotations
 
@@ -6,40 +6,149 @@ from dataclasses import dataclass
 from typing import Any
 
 from sash.aggregates.base import Aggregate
+from sash.algorithms import find_algorithm
+from sash.algorithms.base import About
+from sash.plan.costs import Use, cost_of
+
+OBJECTIVES = ("throughput", "latency")
+CLEARLY_CHEAPER = 0.8
+"""A later name of a line is taken if it costs less than so much of those before: two runs of `make costs` seldom differ by more."""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """An algorithm's name and the reason for it."""
+    """An algorithm, the reason for it, and what the catalogue says it costs."""
 
     algorithm: str
     reason: str
+    combines: str
+    """A slide, as `sash.catalogue()` counts them: amortised, or in the worst case if latency was asked for."""
+    space: str
+    """In partials."""
 
 
-def choose_algorithm(aggregate: Aggregate[Any], ranges: int = 1, *, objective: str = "throughput") -> Choice:  # noqa: ARG001  # noqa: PLR0911 — a chain is read line by line
-    """Return the algorithm for an aggregate over windows of that many lengths, rows in order.
+def choose_algorithm(
+    aggregate: Aggregate[Any],
+    ranges: int = 1,
+    *,
+    objective: str = "throughput",
+    in_order: bool = True,
+    algorithm: str = "auto",
+) -> Choice:
+    """Return the algorithm for an aggregate over windows of that many lengths, or the one that was asked for if it can.
 
     >>> from sash import agg
-    >>> choose_algorithm(agg.max())
-    Choice(algorithm='two_stacks', reason='associative: at most 3 combines a slide, amortised')
-    >>> choose_algorithm(agg.max(), ranges=5).algorithm
-    'slickdeque'
+    >>> choice = choose_algorithm(agg.max())
+    >>> choice.algorithm, choice.combines, choice.space
+    ('two_stacks', '3', '2n')
+    >>> choose_algorithm(agg.max(), ranges=5).algorithm, choose_algorithm(agg.max(), objective="latency").algorithm
+    ('slickdeque', 'daba')
+    >>> choose_algorithm(agg.max(), algorithm="daba", in_order=False)
+    Traceback (most recent call last):
+    ValueError: daba takes rows in order: use fiba, or leave algorithm="auto".
+    """
+    if objective not in OBJECTIVES:
+        message = f'There is no objective "{objective}": ask for "throughput" or, for the best worst case, "latency".'
+        raise ValueError(message)
+    if algorithm == "auto":
+        names, reason = candidates(aggregate, ranges, objective=objective, in_order=in_order)
+        name = cheapest(names, aggregate, ranges)
+        if others := [other for other in names if other != name]:
+            reason += f"; measured against {', '.join(others)}"
+    else:
+        name, reason = algorithm, "asked for by name"
+    about = find_algorithm(name, aggregate).about
+    refuse_other_windows(about, ranges, in_order=in_order)
+    return Choice(name, reason, _combines(about, ranges, objective), about.space)
+
+
+def candidates(  # noqa: C901, PLR0911, PLR0912 — a chain is read line by line
+    aggregate: Aggregate[Any], ranges: int, *, objective: str, in_order: bool
+) -> tuple[tuple[str, ...], str]:
+    """Return the algorithms that suit, the one to prefer first, and the properties that they suit.
+
+    >>> from sash import agg
+    >>> candidates(agg.median(), 1, objective="throughput", in_order=True)
+    (('order_statistics_tree',), 'read by rank')
     """
     laws = aggregate.laws
-    if "ranked" in laws and ranges == 1:  # tutorial, section 4.3
-        return Choice("order_statistics_tree", "read by rank: O(log n) an operation")
-    if "distinct" in laws and ranges == 1:
-        return Choice("occurrence_table", "counts different values: O(1) an operation, expected")
-    if "modal" in laws and ranges == 1:
-        return Choice("occurrence_tournament", "takes the most frequent value: O(log n) an operation, expected")
-    if ranges > 1 and "holistic" in laws:  # every other structure would keep n partials of up to n values each
-        return Choice("recalculate", "its partials grow with the window, several ranges: only the rows are kept")
-    if ranges > 1 and "selective" in laws:  # SlickDeque, SlideSide's table 1
-        return Choice("slickdeque", "selective, several ranges: fewer than 2 combines a slide for all of them")
-    if ranges > 1 and "invertible" in laws:  # SlideSide, table 1
-        return Choice("slideside", "exactly invertible, several ranges: 1 operation for each")
-    if ranges > 1:  # FlatFIT, table 1
-        return Choice("flatfit", "associative, several ranges: each query shortens the next")
-    if "invertible" in laws:  # tutorial, section 4.2
-        return Choice("subtract_on_evict", "exactly invertible: 2 operations a slide")
-    return Choice("two_stacks", "associative: at most 3 combines a slide, amortised")  # tutorial, section 4.5
+    latency = objective == "latency"
+    one = ranges == 1
+    several = ranges > 1 and "holistic" not in laws
+    if not in_order:  # FiBA, VLDB 2019
+        return ("fiba",), "rows come out of order"
+
+    if one and "ranked" in laws:  # tutorial, section 4.3
+        return ("order_statistics_tree",), "read by rank"
+    if one and "distinct" in laws:  # Knuth 3, section 6.4
+        return ("occurrence_table",), "counts different values"
+    if one and "modal" in laws:  # Knuth 3, sections 5.2.3 and 6.4
+        return ("occurrence_tournament",), "takes the most frequent value"
+
+    if one and latency and "invertible" in laws:  # tutorial, figure 2; SlickDeque, EDBT 2018
+        return ("subtract_on_evict", "slickdeque"), "exactly invertible, one range: 2 operations in the worst case"
+    if one and latency:  # DABA, DEBS 2017
+        return ("daba",), "associative, one range: constant in the worst case"
+    if one and "invertible" in laws:  # tutorial, figure 2
+        return ("subtract_on_evict", "two_stacks", "slickdeque", "slideside"), "exactly invertible, one range"
+    if one and "selective" in laws:  # tutorial, figure 4, and HammerSlide, ADMS 2018; SlickDeque, EDBT 2018
+        return ("two_stacks", "slickdeque", "slideside", "daba", "flatfit"), "selective, one range"
+    if one:  # tutorial, figure 4, and HammerSlide, ADMS 2018; SlideSide, EDBT 2020; FlatFIT, SSDBM 2017
+        return ("two_stacks", "slideside", "daba", "flatfit"), "associative, one range"
+
+    if several and latency and "invertible" in laws:  # SlickDeque, EDBT 2018; over columns with nulls it is interpreted
+        return ("slickdeque",), "exactly invertible, several ranges: 2 operations for each in the worst case"
+    if several and latency:  # FlatFAT, PVLDB 2015; B-Int, VLDB 2004
+        return ("flatfat", "b_int"), "associative, several ranges: O(log n) for each in the worst case"
+    if several and "selective" in laws:  # SlickDeque, EDBT 2018; SlideSide, EDBT 2020
+        return ("slickdeque", "slideside", "flatfit", "flatfat", "b_int"), "selective, several ranges"
+    if several and "invertible" in laws:  # SlideSide, EDBT 2020, its first form; SlickDeque, EDBT 2018
+        return ("slideside", "slickdeque", "flatfit", "flatfat", "b_int"), "exactly invertible, several ranges"
+    if several:  # FlatFIT, SSDBM 2017; FlatFAT, PVLDB 2015; B-Int, VLDB 2004. SlideSide would scan n rows every r rows.
+        return ("flatfit", "flatfat", "b_int"), "associative, several ranges"
+
+    # Tutorial, figure 1. Every other structure would keep n partials of up to n values each.
+    return ("recalculate",), "its partials grow with the window, several ranges: only the rows are kept"
+
+
+def cheapest(names: tuple[str, ...], aggregate: Aggregate[Any], ranges: int) -> str:
+    """Return the name of the algorithm that was measured to cost least, the first of those that cost about the same."""
+    best, *others = names
+    least = cost_of(best, aggregate, ranges) if others else 0.0
+    for name in others:
+        cost = cost_of(name, aggregate, ranges)
+        if cost < CLEARLY_CHEAPER * least:
+            best, least = name, cost
+    return best
+
+
+def shared_is_cheaper(aggregate: Aggregate[Any], ranges: int, *, use: Use = "whole") -> bool:
+    """Tell whether one structure that answers so many ranges costs less than a window of its own for each of them.
+
+    A column that is there as a whole is slid over in several lanes by algorithms of one range, and a window that is `kept`
+    while rows come is not: there sharing pays sooner.
+
+    >>> from sash import agg
+    >>> shared_is_cheaper(agg.max(), 5), shared_is_cheaper(agg.max(), 5, use="kept")
+    (False, True)
+    """
+    if ranges == 1 or "holistic" in aggregate.laws:  # these have their own algorithms for one range, and only there
+        return False
+    shared, single = choose_algorithm(aggregate, ranges).algorithm, choose_algorithm(aggregate).algorithm
+    return cost_of(shared, aggregate, ranges, use) < ranges * cost_of(single, aggregate, 1, use)
+
+
+def refuse_other_windows(about: About, ranges: int, *, in_order: bool) -> None:
+    """Raise a sentence if an algorithm can't answer so many ranges, or rows that come out of order."""
+    if not in_order and about.order != "any":
+        message = f'{about.name} takes rows in order: use fiba, or leave algorithm="auto".'
+        raise ValueError(message)
+    if ranges > 1 and about.ranges == "one":
+        message = f"{about.name} answers one range: leave ranges out, or use flatfat, flatfit, b_int or slideside."
+        raise ValueError(message)
+
+
+def _combines(about: About, ranges: int, objective: str) -> str:
+    if objective == "latency":
+        return about.worst if ranges == 1 else f"{about.worst} for each range"
+    return about.amortised if ranges == 1 else about.amortised_many or about.amortised

@@ -29,12 +29,13 @@ class Pass:
     """Why it is interpreted, where it is."""
     together: bool = False
     """Whether one structure answers all windows, rather than one for each."""
+    commutes: bool = False
+    """Whether rows may come into a slice in any order, since all its aggregates commute."""
 
     @property
     def keeps_slices(self) -> bool:
         """Whether slices can be kept as partials while rows still come out of order."""
-        ordered = any(not one.commutative for one in self.aggregates.values())
-        return self.over_slices and not self.interpreted and not ordered
+        return self.over_slices and not self.interpreted and self.commutes
 
 
 @dataclass(frozen=True)
@@ -93,9 +94,10 @@ def make_plan(
         known = passes.get(key)
         if known is None:
             together = can_share(found, windows)
-            passes[key] = Pass({name: aggregate}, aggregate.columns, found, choice, over_slices, reason, together)
-        else:
-            passes[key] = replace(known, aggregates={**known.aggregates, name: aggregate})
+            made = Pass({}, aggregate.columns, found, choice, over_slices, reason, together, commutes=True)
+            known = passes[key] = made
+        commutes = known.commutes and form.commutative
+        passes[key] = replace(known, aggregates={**known.aggregates, name: aggregate}, commutes=commutes)
     return Plan(dict(windows), tuple(passes.values()), technique)
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -37,6 +38,11 @@ class Records:
     def __len__(self) -> int:
         """Return the number of records."""
         return len(self.positions)
+
+    @cached_property
+    def all_close(self) -> bool:
+        """Whether no slice is read while it is open."""
+        return bool(self.closes.all())
 
 
 @dataclass(frozen=True)
@@ -101,9 +107,10 @@ def cut_by_bounds(
 
 def reads_of(records: Records, begins: Ints, ends: Ints) -> Reads:
     """Return windows that are stretches of records as what they are combined of."""
+    if records.all_close:
+        return Reads(begins, ends, np.full(len(begins), -1, np.int64))
     last = ends - 1
-    opens = np.where(records.closes[last], -1, last) if len(records) else last
-    return Reads(begins, ends, opens)
+    return Reads(begins, ends, np.where(records.closes[last], -1, last))
 
 
 def all_closed(bounds: Bounds) -> Reads:

@@ -12,6 +12,8 @@ from sash.windows.by_rows import least_to_text
 from sash.windows.checks import check_count, refuse_wide_slide
 from sash.windows.durations import Duration, Given, read_duration
 
+LITTLE = 1 << 16
+
 CLOSED = {"right": (False, True), "both": (True, True), "left": (True, False), "neither": (False, False)}
 """Whether a window holds the rows exactly `range` older, and those of the row's own time."""
 
@@ -96,14 +98,25 @@ class Periodic(Window):
 
     def bounds(self, rows: Rows, memory: Memory, run: Run) -> Bounds:  # noqa: ARG002 — nothing to remember
         """Return the windows that ended by now and hold at least one row."""
-        keep = np.empty(rows.keys, np.int64)
+        keep = np.zeros(rows.keys, np.int64)
         given = (rows.times, rows.firsts, rows.after, rows.now, *self.cycle(rows.tick, rows.time))
         loop = run(find_periodic)
-        count = loop(*given, *new_bounds(0), *new_bounds(0), keep)
+        count = self._at_most(rows)
+        if count > 2 * len(rows.times) + LITTLE:  # gaps, in which no windows are: count them
+            count = loop(*given, *new_bounds(0), *new_bounds(0), keep)
         begins, ends = new_bounds(count)
         starts, stops = new_bounds(count)
-        loop(*given, begins, ends, starts, stops, keep)
-        return Bounds(begins, ends, starts, stops, keep)
+        count = loop(*given, begins, ends, starts, stops, keep) if count else 0
+        return Bounds(begins[:count], ends[:count], starts[:count], stops[:count], keep)
+
+    def _at_most(self, rows: Rows) -> int:
+        """Return how many windows there are if none is without a row."""
+        length, period, step, _ = self.cycle(rows.tick, rows.time)
+        held = rows.firsts[1:] > rows.firsts[:-1]
+        if len(rows.times) == 0 or not held.all():
+            return 2 * len(rows.times) + LITTLE + 1
+        spans = rows.times[rows.firsts[1:] - 1] - rows.times[rows.firsts[:-1]]
+        return int((((spans + length) // period + 1) * (length // step)).sum())
 
     def __repr__(self) -> str:
         """Show it as it is written."""

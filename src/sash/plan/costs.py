@@ -1,0 +1,103 @@
+"""What algorithms were measured to cost, from costs.csv, which `make costs` writes."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from functools import cache
+from typing import Any, Literal, NamedTuple
+
+from sash.aggregates.base import Aggregate
+
+Use = Literal["whole", "kept"]
+USES: tuple[Use, ...] = ("whole", "kept")
+"""A column that is there as a whole, and a window that is kept while rows come: the first runs several stretches at once."""
+
+
+class Cost(NamedTuple):
+    """One line of the table: in passes of two_stacks, the mean, the least and the most of what was measured."""
+
+    laws: str
+    aggregate: str
+    use: str
+    ranges: int
+    algorithm: str
+    cost: float
+    least: float
+    most: float
+
+
+def law_class(aggregate: Aggregate[Any]) -> str:
+    """Return the law that decides which algorithms an aggregate has, and so whose costs it shares.
+
+    >>> from sash import agg
+    >>> law_class(agg.arg_max()), law_class(agg.count()), law_class(agg.stddev())
+    ('selective', 'invertible', 'associative')
+    """
+    return next((law for law in ("selective", "invertible") if law in aggregate.laws), "associative")
+
+
+@cache
+def read_costs() -> tuple[Cost, ...]:
+    """Return the table."""
+    import csv  # noqa: PLC0415 — read when something is chosen for the first time, so that `import sash` stays light
+    from importlib.resources import files  # noqa: PLC0415
+
+    text = (files("sash.plan") / "costs.csv").read_text(encoding="utf-8")
+    lines = csv.DictReader(line for line in text.splitlines() if not line.startswith("#"))
+    return tuple(
+        Cost(
+            line["laws"],
+            line["aggregate"],
+            line["use"],
+            int(line["ranges"]),
+            line["algorithm"],
+            *(float(line[measured]) for measured in ("cost", "least", "most")),
+        )
+        for line in lines
+    )
+
+
+def cost_of(algorithm: str, aggregate: Aggregate[Any], ranges: int = 1, use: Use | None = None) -> float:
+    """Return the cost of an algorithm that answers so many ranges, in passes of two_stacks over one of them.
+
+    An aggregate that was not measured costs what those with the same laws do. Without a use it is the mean of both.
+
+    >>> from sash import agg
+    >>> cost_of("two_stacks", agg.max())
+    1.0
+    >>> cost_of("subtract_on_evict", agg.count()) < 1
+    True
+    """
+    laws = law_class(aggregate)
+    uses = USES if use is None else (use,)
+    costs = [_interpolated(_points(algorithm, aggregate.name, laws, one), ranges) for one in uses]
+    return sum(costs) / len(costs)
+
+
+@cache
+def _points(algorithm: str, name: str, laws: str, use: Use) -> tuple[tuple[int, float], ...]:
+    """Return the numbers of ranges that were measured, ascending, and the cost of each."""
+    lines = [line for line in read_costs() if (line.algorithm, line.laws, line.use) == (algorithm, laws, use)]
+    lines = [line for line in lines if line.aggregate == name] or lines
+    if not lines:
+        message = f"{algorithm} was not measured for {laws} aggregates: run make costs."
+        raise LookupError(message)
+    costs: dict[int, list[float]] = {}
+    for line in lines:
+        costs.setdefault(line.ranges, []).append(line.cost)
+    return tuple((ranges, sum(found) / len(found)) for ranges, found in sorted(costs.items()))
+
+
+def _interpolated(points: tuple[tuple[int, float], ...], ranges: int) -> float:
+    """Return the cost between two measured numbers of ranges, or beyond the last, on the line through the nearest two.
+
+    What answers one range only answers several in as many passes.
+
+    >>> _interpolated(((2, 3.0), (5, 6.0)), 4), _interpolated(((2, 3.0), (5, 6.0)), 7), _interpolated(((1, 0.5),), 4)
+    (5.0, 8.0, 2.0)
+    """
+    if len(points) == 1:
+        return points[0][1] * ranges
+    place = min(max(1, bisect_left(points, ranges, key=lambda point: point[0])), len(points) - 1)
+    (fewer, low), (more, high) = points[place - 1 : place + 1]
+    return low + (high - low) * (ranges - fewer) / (more - fewer)
