@@ -46,6 +46,7 @@ def over_tables(readings: Sequence[Reading]) -> Iterator[str]:
     yield "## Windows of time over a table"
     yield ""
     yield _facts(readings)
+    yield ""
     yield _text("windows/about.md")
     yield from _targets(windows.CASES, readings)
     yield "All that was measured:"
@@ -98,7 +99,7 @@ def _cells(one: Verdict) -> list[str]:
 
 def _line(one: Reading) -> list[str]:
     most = next(case.rows for case in windows.CASES if case.name == one.case)
-    seconds = f"{one.value * most / 1e9:.2g} s" + (" if it goes on like this" if one.rows < most else "")
+    seconds = f"{round_off(one.value * most / 1e9)} s" + (", scaled" if one.rows < most else "")
     return [one.case, one.contestant, quantity(one), f"{one.rows:,}", seconds]
 
 
