@@ -26,11 +26,13 @@ soak: .venv/ready
 
 bench: .venv/ready
 	$(BIN)/python -m benchmarks.compiled
+	$(BIN)/python -m benchmarks.windows
 	$(BIN)/python -m benchmarks.plot
 	$(BIN)/python -m benchmarks.page
 
 bench-quick: .venv/ready
 	$(BIN)/python -m benchmarks.compiled --quick
+	$(BIN)/python -m benchmarks.windows --quick
 
 costs: .venv/ready
 	$(BIN)/python -m benchmarks.costs

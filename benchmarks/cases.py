@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from benchmarks.case import ERROR, FASTEST_PEER, WORST_STEP, Case, Contestant, Target, say
+from benchmarks.case import ERROR, FASTEST_PEER, WORST_STEP, Target, say
+from benchmarks.column_case import ColumnCase, ColumnContestant
 from benchmarks.peers import apply_in_pandas, peers_of
 from benchmarks.references import TwoPasses
 from benchmarks.sash_calls import by_sash, by_sash_in_one_pass, sash_contestant, slide
@@ -28,7 +29,7 @@ NANOSECONDS = {  # of max, at 1 K and at 1 M
 }
 
 
-COPY = Contestant(
+COPY = ColumnContestant(
     name="copy of the column",
     prepare=lambda values, _: values.copy,
     answers="copy",
@@ -38,12 +39,12 @@ COPY = Contestant(
 """The memory roofline: reads every row and writes as many into a fresh array, as any window must."""
 
 
-def single_ranges() -> Iterator[Case]:
+def single_ranges() -> Iterator[ColumnCase]:
     """Yield built-in aggregates of one range, beside all peers that have them."""
     for aggregate, times in TIMES_FASTER.items():
         for dtype in DTYPES:
             for length in RANGES:
-                yield Case(
+                yield ColumnCase(
                     name=f"{aggregate} {dtype} {say(length)}",
                     aggregate=aggregate,
                     column=dtype,
@@ -68,10 +69,10 @@ def _targets_of(aggregate: str, dtype: str, length: int, times: float) -> tuple[
     return (Target(against=FASTEST_PEER, at_least=times),)
 
 
-def user_written() -> Iterator[Case]:
+def user_written() -> Iterator[ColumnCase]:
     """Yield an aggregate of three fields that no peer has, beside their built-in stddev and pandas' way to write one."""
     for length in RANGES:
-        yield Case(
+        yield ColumnCase(
             name=f"user-written float64 {say(length)}",
             aggregate="variance by sums",
             column="float64",
@@ -89,7 +90,7 @@ def user_written() -> Iterator[Case]:
         )
 
 
-TWO_PASS = Contestant(
+TWO_PASS = ColumnContestant(
     name="two passes",
     prepare=lambda values, ranges: lambda: TwoPasses(values, ranges[0]),
     answers="stddev",
@@ -98,10 +99,10 @@ TWO_PASS = Contestant(
 )
 
 
-def accuracy() -> Iterator[Case]:
+def accuracy() -> Iterator[ColumnCase]:
     """Yield how far from the truth the answers are where a formula can go wrong."""
     for length in RANGES:
-        yield Case(
+        yield ColumnCase(
             name=f"error of stddev at 1e9 ± 1, {say(length)}",
             aggregate="stddev",
             column="far_away",
@@ -112,7 +113,7 @@ def accuracy() -> Iterator[Case]:
             targets=(Target(against="two passes", at_least=1),),
             measure=ERROR,
         )
-        yield Case(
+        yield ColumnCase(
             name=f"error of sum after one 1e90, {say(length)}",
             aggregate="sum",
             column="spike",
@@ -125,17 +126,17 @@ def accuracy() -> Iterator[Case]:
         )
 
 
-def by_steps(aggregate: str, algorithm: str) -> Contestant:
+def by_steps(aggregate: str, algorithm: str) -> ColumnContestant:
     """Return Sash's window moved on row by row, each row timed."""
     return sash_contestant(
         algorithm, aggregate, algorithm, lambda values, ranges: time_steps(aggregate, algorithm, values, ranges[0])
     )
 
 
-def algorithms() -> Iterator[Case]:
+def algorithms() -> Iterator[ColumnCase]:
     """Yield the papers' algorithms on max, and the worst single step of two of them."""
     for number, length in enumerate((1 << 10, 1 << 20)):
-        yield Case(
+        yield ColumnCase(
             name=f"algorithms on max {say(length)}",
             aggregate="max",
             column="float64",
@@ -144,7 +145,7 @@ def algorithms() -> Iterator[Case]:
             tolerance=EXACT,
             targets=tuple(Target(contestant=name, at_most=most[number]) for name, most in NANOSECONDS.items()),
         )
-    yield Case(
+    yield ColumnCase(
         name="worst step 1 M",
         aggregate="max",
         column="float64",
@@ -157,7 +158,7 @@ def algorithms() -> Iterator[Case]:
     )
 
 
-def many_ranges() -> Iterator[Case]:
+def many_ranges() -> Iterator[ColumnCase]:
     """Yield several ranges in one pass: each row answers all of them."""
     separate = sash_contestant(
         "64 × two_stacks",
@@ -166,7 +167,7 @@ def many_ranges() -> Iterator[Case]:
         lambda values, ranges: {length: slide("max", "two_stacks", values, length) for length in ranges},
     )
     random = np.random.default_rng(64).choice(np.arange(1, (32 << 10) + 1), 64, replace=False)
-    yield Case(
+    yield ColumnCase(
         name="64 ranges at once",
         aggregate="max",
         column="float64",
@@ -179,7 +180,7 @@ def many_ranges() -> Iterator[Case]:
             Target(contestant="slickdeque", against="64 × two_stacks", at_least=1),
         ),
     )
-    yield Case(
+    yield ColumnCase(
         name="all ranges 1 … 1 K",
         aggregate="max",
         column="float64",
@@ -191,4 +192,4 @@ def many_ranges() -> Iterator[Case]:
     )
 
 
-CASES: tuple[Case, ...] = (*single_ranges(), *user_written(), *accuracy(), *algorithms(), *many_ranges())
+CASES: tuple[ColumnCase, ...] = (*single_ranges(), *user_written(), *accuracy(), *algorithms(), *many_ranges())

@@ -6,7 +6,7 @@ from functools import cache
 
 import numpy as np
 
-from benchmarks.case import Values
+from benchmarks.column_case import Values
 
 SEED = 20
 FAR_AWAY = 1e9

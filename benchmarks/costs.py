@@ -24,7 +24,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from benchmarks.case import Ranges, Values
+from benchmarks.column_case import Ranges, Values
 from benchmarks.columns import column
 from benchmarks.results import ROOT
 from benchmarks.sash_calls import AGGREGATES

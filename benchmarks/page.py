@@ -1,43 +1,92 @@
-"""Write docs/benchmarks.md: every target with what was measured, from the CSV, and what stands in the way of those missed."""
+"""Write docs/benchmarks.md: every target with what was measured, from the CSVs, and what stands in the way of those missed."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from benchmarks.case import ERROR, TIME
+from benchmarks.case import ERROR, TIME, Case
 from benchmarks.cases import CASES
 from benchmarks.report import Verdict, judge, label, quantity, round_off, say_target
-from benchmarks.results import COMPILED, ROOT, Reading, read
+from benchmarks.results import COMPILED, ROOT, WINDOWS, Reading, read
+from benchmarks.windows import cases as windows
+from benchmarks.windows import sql
 
 PAGE = ROOT / "docs" / "benchmarks.md"
-REASONS = Path(__file__).parent / "reasons.md"
+HERE = Path(__file__).parent
 
 
-def write(readings: Sequence[Reading], path: Path) -> None:
-    """Write the page."""
-    facts = next(one for one in readings if one.contestant == "Sash" and one.measure == TIME)
-    verdicts = judge(CASES, readings)
-    met = sum(one.is_met for one in verdicts)
-    copy = min((one.value for one in readings if one.contestant == "copy of the column"), default=float("nan"))
+def write(columns: Sequence[Reading], tables: Sequence[Reading], path: Path) -> None:
+    """Write the page from what was measured over columns and over tables; what was not measured is left out."""
     lines = [
         "# Benchmarks",
         "",
-        f"`make bench` on {facts.machine}, {facts.cores} cores, Python {facts.python}, {facts.date}, commit {facts.commit}:",
-        "medians, all contestants in turns in one run, each answer checked before it is timed. Everything measured is in",
-        "[compiled.csv](../benchmarks/results/compiled.csv).",
-        f"A copy of the column into a fresh array, which reads and writes as much, takes {copy:.1f} ns a row.",
+        "Medians, all contestants in turns in one run, each answer checked before it is timed. `make bench` makes this page.",
         "",
-        f"{met} of {len(verdicts)} targets are met.",
-        "",
-        "| case | range | to reach | measured | Sash | beside |",
-        "| --- | --- | --- | --- | --- | --- |",
-        *(f"| {' | '.join(_cells(one))} |" for one in verdicts),
-        "",
-        REASONS.read_text(encoding="utf-8").strip(),
-        "",
+        *(over_columns(columns) if columns else ()),
+        *(over_tables(tables) if tables else ()),
     ]
     path.write_text("\n".join(lines), encoding="utf-8")
+
+
+def over_columns(readings: Sequence[Reading]) -> Iterator[str]:
+    """Yield the lines about windows of rows over one column."""
+    copy = min((one.value for one in readings if one.contestant == "copy of the column"), default=float("nan"))
+    yield "## Windows of rows over a column"
+    yield ""
+    yield _facts(readings)
+    yield f"A copy of the column into a fresh array, which reads and writes as much, takes {copy:.1f} ns a row."
+    yield ""
+    yield from _targets(CASES, readings)
+    yield _text("reasons.md")
+
+
+def over_tables(readings: Sequence[Reading]) -> Iterator[str]:
+    """Yield the lines about windows of time over a table, with the SQL of the peer."""
+    yield "## Windows of time over a table"
+    yield ""
+    yield _facts(readings)
+    yield ""
+    yield _text("windows/about.md")
+    yield from _targets(windows.CASES, readings)
+    yield "All that was measured:"
+    yield ""
+    yield from _table(("case", "contestant", "time a row", "rows", "time for all"), map(_line, readings))
+    yield _text("windows/reasons.md")
+    yield "### The SQL"
+    yield ""
+    (day,), (hour,) = windows.DAY.values(), windows.HOUR_PER_ROW.values()
+    for name, text in {
+        "slices doubled": sql.by_doubling(day),
+        "frames of slices": sql.by_frames(day),
+        "copies": sql.by_copies(day),
+        "frames": sql.per_row(hour),
+    }.items():
+        yield f"DuckDB *{name}*:\n\n```sql\n{text}\n```\n"
+
+
+def _facts(readings: Sequence[Reading]) -> str:
+    facts = next(one for one in readings if one.role == "sash" and one.measure == TIME)
+    where = f"{facts.machine}, {facts.cores} cores, Python {facts.python}, {facts.date}, commit {facts.commit}"
+    file = COMPILED if facts.case in {case.name for case in CASES} else WINDOWS
+    return f"On {where}. Everything measured is in [{file.name}](../{file.relative_to(ROOT)})."
+
+
+def _text(name: str) -> str:
+    return (HERE / name).read_text(encoding="utf-8").strip() + "\n"
+
+
+def _targets(cases: Sequence[Case], readings: Sequence[Reading]) -> Iterator[str]:
+    verdicts = judge(cases, readings)
+    yield f"{sum(one.is_met for one in verdicts)} of {len(verdicts)} targets are met."
+    yield ""
+    yield from _table(("case", "range", "to reach", "measured", "Sash", "beside"), map(_cells, verdicts))
+
+
+def _table(headings: Sequence[str], rows: Iterator[list[str]]) -> Iterator[str]:
+    for row in (headings, ["---"] * len(headings), *rows):
+        yield f"| {' | '.join(row)} |"
+    yield ""
 
 
 def _cells(one: Verdict) -> list[str]:
@@ -48,5 +97,11 @@ def _cells(one: Verdict) -> list[str]:
     return [label(one), one.case.range, say_target(one), f"{measured} {mark}", quantity(one.own), beside]
 
 
+def _line(one: Reading) -> list[str]:
+    most = next(case.rows for case in windows.CASES if case.name == one.case)
+    seconds = f"{round_off(one.value * most / 1e9)} s" + (", scaled" if one.rows < most else "")
+    return [one.case, one.contestant, quantity(one), f"{one.rows:,}", seconds]
+
+
 if __name__ == "__main__":
-    write(read(COMPILED), PAGE)
+    write(read(COMPILED), read(WINDOWS), PAGE)

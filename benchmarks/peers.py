@@ -12,7 +12,8 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 
-from benchmarks.case import Call, Contestant, Ranges, Values
+from benchmarks.case import Call
+from benchmarks.column_case import ColumnContestant, Ranges, Values
 from benchmarks.references import QUANTILE
 
 Prepare = Callable[[str, Values, int], Call]
@@ -89,14 +90,14 @@ def rows_for(peer: str, aggregate: str, length: int) -> int | None:
     return None
 
 
-def peers_of(aggregate: str, length: int) -> tuple[Contestant, ...]:
+def peers_of(aggregate: str, length: int) -> tuple[ColumnContestant, ...]:
     """Return every peer that has the aggregate built in.
 
     >>> [peer.name for peer in peers_of("max", 16)]
     ['pandas', 'Polars', 'DuckDB', 'bottleneck']
     """
     return tuple(
-        Contestant(
+        ColumnContestant(
             name=name,
             prepare=_prepared(prepare, aggregate),
             answers=aggregate,
@@ -112,7 +113,7 @@ def _prepared(prepare: Prepare, aggregate: str) -> Callable[[Values, Ranges], Ca
     return lambda values, ranges: prepare(aggregate, values, ranges[0])
 
 
-def apply_in_pandas(function: Callable[[Values], float], answers: str, length: int) -> Contestant:
+def apply_in_pandas(function: Callable[[Values], float], answers: str, length: int) -> ColumnContestant:
     """Return pandas' rolling.apply of a Python function over full windows, the one way to a user's own aggregate there."""
     rows = {16: 20_000, 1 << 10: 20_000, 1 << 16: 2_000}.get(length, 200)
 
@@ -120,7 +121,7 @@ def apply_in_pandas(function: Callable[[Values], float], answers: str, length: i
         series = pd.Series(values)
         return lambda: series.rolling(ranges[0]).apply(function, raw=True)
 
-    return Contestant(
+    return ColumnContestant(
         name="pandas rolling.apply",
         prepare=prepare,
         answers=answers,

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.case import Case, Contestant, Values, without_nulls
+from benchmarks.column_case import ColumnCase, ColumnContestant, Values, without_nulls
 
 PEER_TOLERANCE = 1e-6
 """Peers are checked to have done the same work, not to be as accurate."""
@@ -64,7 +64,7 @@ class Reference:
         """Return the largest relative error of the answers at these rows."""
         return max(relative_error(answers[row], self.expected(aggregate, row, length)) for row in rows)
 
-    def check(self, case: Case, contestant: Contestant, given: Any, rows: int) -> None:
+    def check(self, case: ColumnCase, contestant: ColumnContestant, given: Any, rows: int) -> None:
         """Raise if the contestant has not answered every row, or has answered a sampled one wrongly."""
         tolerance = case.tolerance if contestant.role == "sash" else PEER_TOLERANCE
         by_range = given if isinstance(given, dict) else {case.ranges[0]: given}

@@ -25,17 +25,20 @@ class Verdict:
 
     @property
     def ratio(self) -> float:
-        """How many times better the contestant is than the one it is compared with."""
+        """How many times better the contestant is than the other; for a limit, how many times the other's it takes."""
         if self.other is None:
             return 1.0
-        return self.other.value / self.own.value if self.own.value else float("inf")
+        better, worse = self.own.value, self.other.value
+        if self.target.at_most is not None:
+            better, worse = worse, better
+        return worse / better if better else float("inf")
 
     @property
     def is_met(self) -> bool:
         """Whether the target is reached."""
         if self.target.at_least is not None:
             return self.ratio >= self.target.at_least
-        return self.target.at_most is not None and self.own.value <= self.target.at_most
+        return self.target.at_most is not None and (self.ratio if self.other else self.own.value) <= self.target.at_most
 
     @property
     def cell(self) -> Text:
@@ -97,14 +100,15 @@ def show(cases: Iterable[Case], readings: list[Reading], console: Console) -> No
     for one in verdicts:
         lines.setdefault((label(one), one.target.against), []).append(one)
     by_range = _table("Targets by range", "case", "to reach", *columns)
-    others = _table("Other targets", "case", "to reach", "measured")
+    others = _table("Other targets", "case", "range", "to reach", "measured")
     for (name, _), line in lines.items():
-        reach = ", ".join(dict.fromkeys(say_target(one) for one in line))
         cells = {one.case.range: one.cell for one in line}
         if cells.keys() <= set(columns):
+            reach = ", ".join(dict.fromkeys(say_target(one) for one in line))
             by_range.add_row(name, reach, *(cells.get(heading, Text("")) for heading in columns))
         else:
-            others.add_row(name, reach, *cells.values())
+            for one in line:
+                others.add_row(name, one.case.range, say_target(one), one.cell)
     for table in (by_range, others):
         if table.row_count:
             console.print(table)
@@ -126,7 +130,7 @@ def say_target(one: Verdict) -> str:
     """Write a target with its unit, that of an error as the error it may have."""
     if one.own.measure == ERROR and one.target.against:
         return f"≤ {one.target.against}"
-    is_time = one.target.at_most is not None and one.own.measure != ERROR
+    is_time = one.target.at_most is not None and not one.target.against and one.own.measure != ERROR
     return f"{one.target} ns" if is_time else str(one.target)
 
 

@@ -16,7 +16,15 @@ from pathlib import Path
 from benchmarks.case import Case, Contestant
 
 ROOT = Path(__file__).parent.parent
-COMPILED = Path(__file__).parent / "results" / "compiled.csv"
+
+
+def of_suite(name: str) -> Path:
+    """Return where the results of a suite of cases are kept."""
+    return Path(__file__).parent / "results" / f"{name}.csv"
+
+
+COMPILED = of_suite("compiled")
+WINDOWS = of_suite("windows")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,7 +110,7 @@ def machine() -> str:
     return models[0] if models else platform.processor() or platform.machine()
 
 
-def read(path: Path = COMPILED) -> list[Reading]:
+def read(path: Path) -> list[Reading]:
     """Return all lines of the CSV; none if there is no CSV."""
     if not path.exists():
         return []
@@ -123,7 +131,7 @@ def _parse(line: dict[str, str]) -> Reading:
     return Reading(**{**line, **numbers})  # type: ignore[arg-type]
 
 
-def replace(new: Iterable[Reading], path: Path = COMPILED) -> None:
+def replace(new: Iterable[Reading], path: Path) -> None:
     """Write the lines of the cases that were run in the place of their old ones, and leave the others as they are."""
     new = list(new)
     measured = {one.case for one in new}

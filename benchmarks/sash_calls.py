@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 import sash
-from benchmarks.case import Call, Contestant, Ranges, Values
+from benchmarks.case import Call
+from benchmarks.column_case import ColumnContestant, Ranges, Values
 from benchmarks.references import QUANTILE
 from sash import agg
 from sash.aggregates.base import Aggregate
@@ -78,24 +79,26 @@ def _advancing(aggregate: str, algorithm: str, dtype: str) -> Kernel:
     return Kernel(find_algorithm(algorithm, chosen), chosen, (dtype,), loops.advance)
 
 
-def by_sash(aggregate: str, algorithm: str = "auto", name: str = "Sash") -> Contestant:
+def by_sash(aggregate: str, algorithm: str = "auto", name: str = "Sash") -> ColumnContestant:
     """Return Sash's one call for one range."""
     return sash_contestant(
         name, aggregate, algorithm, lambda values, ranges: slide(aggregate, algorithm, values, ranges[0])
     )
 
 
-def by_sash_in_one_pass(aggregate: str, algorithm: str) -> Contestant:
+def by_sash_in_one_pass(aggregate: str, algorithm: str) -> ColumnContestant:
     """Return Sash's one call for several ranges, under the algorithm's name."""
     return sash_contestant(
         algorithm, aggregate, algorithm, lambda values, ranges: slide_many(aggregate, algorithm, values, ranges)
     )
 
 
-def sash_contestant(name: str, aggregate: str, algorithm: str, call: Callable[[Values, Ranges], Any]) -> Contestant:
+def sash_contestant(
+    name: str, aggregate: str, algorithm: str, call: Callable[[Values, Ranges], Any]
+) -> ColumnContestant:
     """Return a contestant that makes a call of Sash."""
 
     def prepare(values: Values, ranges: Ranges) -> Call:
         return lambda: call(values, ranges)
 
-    return Contestant(name=name, prepare=prepare, answers=aggregate, role="sash", algorithm=algorithm)
+    return ColumnContestant(name=name, prepare=prepare, answers=aggregate, role="sash", algorithm=algorithm)

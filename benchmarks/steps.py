@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from benchmarks.case import Values
+from benchmarks.column_case import Values
 from benchmarks.sash_calls import kept_window
 
 clock_gettime: Any = ctypes.CDLL(None).clock_gettime

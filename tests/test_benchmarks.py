@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from benchmarks import costs, plot, report, results
-from benchmarks.case import FASTEST_PEER, Case, Contestant, Target
+from benchmarks import costs, page, plot, report, results
+from benchmarks.case import FASTEST_PEER, Target
 from benchmarks.cases import CASES
+from benchmarks.column_case import ColumnCase, ColumnContestant
 from benchmarks.columns import column
 from benchmarks.measure import measure
 from sash import agg
@@ -17,7 +18,7 @@ from sash.algorithms import FlatFIT, TwoStacks
 from sash.plan.costs import USES, Use
 
 ROWS = 400
-GROUPS: dict[str, list[Case]] = {}
+GROUPS: dict[str, list[ColumnCase]] = {}
 for known in CASES:
     GROUPS.setdefault(f"{known.aggregate} of {known.column}, {known.measure}", []).append(known)
 """Cases that differ in their ranges only share what is compiled."""
@@ -36,9 +37,9 @@ def test_no_case_is_left_out() -> None:
     assert sum(map(len, GROUPS.values())) == len(CASES) == len({case.name for case in CASES})
 
 
-def _case(answers: object, role: str = "sash") -> Case:
-    contestant = Contestant(name="Sash", prepare=lambda *_: lambda: answers, answers="max", role=role)  # type: ignore[arg-type]
-    return Case(
+def _case(answers: object, role: str = "sash") -> ColumnCase:
+    contestant = ColumnContestant(name="Sash", prepare=lambda *_: lambda: answers, answers="max", role=role)  # type: ignore[arg-type]
+    return ColumnCase(
         name="max 2", aggregate="max", column="int64", ranges=(2,), contestants=(contestant,), tolerance=0.0, rows=5
     )
 
@@ -92,6 +93,13 @@ def test_targets_are_judged_against_the_fastest_peer() -> None:
     assert report.judge([case], []) == []
 
 
+def test_a_limit_is_judged_by_how_many_times_the_other_it_takes() -> None:
+    case = replace(_case(None), targets=(Target(contestant="many", against="one", at_most=3),))
+    for many, is_met in ((30.0, True), (31.0, False)):
+        (verdict,) = report.judge([case], [reading(case.name, "many", many), reading(case.name, "one", 10.0)])
+        assert (verdict.ratio, verdict.is_met, report.say_target(verdict)) == (many / 10, is_met, "≤ 3 × one")
+
+
 def test_the_table_shows_target_ratio_and_verdict(capsys: pytest.CaptureFixture[str]) -> None:
     case = replace(
         _case(None), name="max float64 16", ranges=(16,), targets=(Target(against=FASTEST_PEER, at_least=4),)
@@ -117,6 +125,16 @@ def test_the_picture_is_drawn_from_the_csv_alone(tmp_path: Path) -> None:
     assert path.read_text(encoding="utf-8") == drawn
     with pytest.raises(SystemExit, match="none of the cases"):
         plot.draw([], path)
+
+
+def test_the_page_shows_every_target_met_or_missed(tmp_path: Path) -> None:
+    path = tmp_path / "page.md"
+    case = CASES[0]
+    readings = [reading(case.name, "Sash", 2.0, role="sash"), reading(case.name, "fast", 7.0)]
+    page.write(readings, [], path)
+    written = path.read_text(encoding="utf-8")
+    assert "0 of 1 targets are met." in written
+    assert "| max float64 | 16 | ≥ 4 × fastest peer | 3.5 × ✗ | 2.0 ns | fast 7.0 ns |" in written
 
 
 @pytest.mark.parametrize("use", USES)

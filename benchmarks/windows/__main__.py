@@ -1,0 +1,26 @@
+"""Windows of time over tables. `python -m benchmarks.windows --help` has the options."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from benchmarks import command
+from benchmarks.case import Case
+
+QUICK_ROWS = 60_000
+
+
+def load() -> Sequence[Case]:
+    """Import the cases, and all peers with them."""
+    from benchmarks.windows.cases import CASES  # noqa: PLC0415 — the names of the options should not wait for all peers
+
+    return CASES
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run what was asked for."""
+    command.main("windows", "Time Sash's windows of time beside Polars and DuckDB.", load, QUICK_ROWS, arguments)
+
+
+if __name__ == "__main__":
+    main()
