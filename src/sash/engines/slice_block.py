@@ -31,17 +31,24 @@ class SliceBlock:
     ) -> tuple[dict[str, pa.Table], Ints]:
         """Return the results of windows that end after one time and by another, and the first slice to keep, by key."""
         rows = self._as_rows(local, after, now)
-        found: dict[str, Found] = {}
         keep = rows.firsts[1:]
-        for name, window in local.plan.windows.items():
-            bounds = window.bounds(rows, {}, local.run_loop)
-            found[name] = Found(window, bounds, None, reads_of(self.records, bounds.begins, bounds.ends))
-            keep = np.minimum(keep, bounds.keep)
-        answers: dict[str, Results] = {name: {} for name in found}
-        for over, slices in zip(passes, self.slices, strict=True):
-            for name, own in slide_all(over, slices, found).items():
-                answers[name] |= own
-        return local.of_windows(self.heads, rows.times, found, answers), keep
+        results: dict[str, pa.Table] = {}
+        names = list(local.plan.windows)
+        together = any(over.one.together for over in passes)
+        for some in [names] if together else [[name] for name in names]:  # one by one they use the same memory again
+            found = {name: self._find(local, name, rows) for name in some}
+            answers: dict[str, Results] = {name: {} for name in some}
+            for over, slices in zip(passes, self.slices, strict=True):
+                for name, own in slide_all(over, slices, found).items():
+                    answers[name] |= own
+            results |= local.of_windows(self.heads, rows.times, found, answers)
+            keep = np.minimum.reduce([keep, *(one.bounds.keep for one in found.values())])
+        return results, keep
+
+    def _find(self, local: Local, name: str, rows: Rows) -> Found:
+        window = local.plan.windows[name]
+        bounds = window.bounds(rows, {}, local.run_loop)
+        return Found(window, bounds, None, reads_of(self.records, bounds.begins, bounds.ends))
 
     def _as_rows(self, local: Local, after: int, now: int) -> Rows:
         assert local.time is not None
