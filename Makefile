@@ -1,6 +1,6 @@
 # make demo   the examples, from nothing
 # make test   everything that must hold before a change lands, from nothing
-# make soak   every algorithm compiled for every aggregate that fits it, against the oracle
+# make soak   every algorithm compiled for every aggregate that fits it, over columns of every form, against the oracle
 # make bench  Sash beside pandas, Polars, DuckDB, bottleneck and numbagg: checked, timed, drawn (make bench-quick: only to see that it runs)
 # make costs  what each algorithm costs beside two_stacks: checked, timed, written where plan/choose.py reads it
 # All make the virtual environment in .venv and see to Java first. Python: make test PYTHON=python3.12
@@ -22,7 +22,7 @@ test: .venv/ready check
 	$(BIN)/python -m pytest -q -n $(CORES) --cov --cov-report=term --cov-fail-under=95
 
 soak: .venv/ready
-	SASH_SOAK=1 $(BIN)/python -m pytest -q -n $(CORES) tests/test_kernels.py -k test_fused_loop
+	SASH_SOAK=1 $(BIN)/python -m pytest -q -n $(CORES) tests/test_kernels.py tests/test_slide.py tests/test_ranks.py
 
 bench: .venv/ready
 	$(BIN)/python -m benchmarks.compiled

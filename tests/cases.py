@@ -1,19 +1,20 @@
-"""What the tests share: the registries as pytest parameters, aggregates with sharp edges, counters."""
+"""What the tests share: the registries, aggregates with sharp edges, counters."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import os
 from dataclasses import replace
 from typing import Any
-
-import pytest
 
 from sash import agg
 from sash.aggregates import BUILT_IN
 from sash.aggregates.base import Aggregate, aggregate
-from sash.algorithms import ALGORITHMS, Algorithm, SharedAlgorithm, TwoStacks
+from sash.algorithms import ALGORITHMS, Algorithm, TwoStacks
 from sash.algorithms.base import fits
 from sash.kernels.read import read_algorithm
+
+SOAK = bool(os.environ.get("SASH_SOAK"))
+"""Whether to compile every pair of algorithm and aggregate, and not only a sample: minutes more (make soak)."""
 
 affine = aggregate(
     "affine",
@@ -46,18 +47,9 @@ AGGREGATES: dict[str, Aggregate[Any]] = {
 SKETCHES = ("approx_count_distinct", "approx_quantile", "frequency", "may_contain")
 
 
-def pairs(algorithms: Iterable[type[Algorithm[Any]]]) -> list[Any]:
-    """Every algorithm with every aggregate that fits it, as pytest parameters."""
-    return [
-        pytest.param(algorithm, chosen, id=f"{algorithm.__name__}-{name}")
-        for algorithm in algorithms
-        for name, chosen in AGGREGATES.items()
-        if fits(algorithm.about, chosen)
-    ]
-
-
-PAIRS = pairs(ALGORITHMS)
-SHARED_PAIRS = pairs(algorithm for algorithm in ALGORITHMS if issubclass(algorithm, SharedAlgorithm))
+def fitting(algorithm: type[Algorithm[Any]]) -> dict[str, Aggregate[Any]]:
+    """Every aggregate that fits an algorithm, by name."""
+    return {name: chosen for name, chosen in AGGREGATES.items() if fits(algorithm.about, chosen)}
 
 
 def compiled_by(chosen: Aggregate[Any]) -> type[Algorithm[Any]]:

@@ -217,7 +217,7 @@ def test_claims_only_laws_that_hold(name: str, data: st.DataObject) -> None:
     aggregate = build(name)
     # No NaN in sums: the inverse that they have for those who name subtract_on_evict can't take it out again.
     row = quarters if name in SUMS else REFERENCES[name].row
-    check_laws(aggregate, data.draw(st.lists(row, min_size=1, max_size=4)))
+    check_laws(aggregate, data.draw(st.lists(row, min_size=1, max_size=3)))  # and what their neighbours make together
 
 
 @pytest.mark.parametrize("name", SUMS)

@@ -37,7 +37,7 @@ def test_examples_run(example: Path) -> None:
 @pytest.mark.parametrize("name", AGGREGATES)
 def test_the_laws_that_aggregates_claim_hold(name: str) -> None:
     chosen = AGGREGATES[name]
-    values = [3, -1, 3, 0, 7, 2, 2, 9]
+    values = [3, -1, 3, 0, 7]
     check_laws(chosen, list(zip(values, reversed(values), strict=True)) if chosen.inputs > 1 else values)
 
 

@@ -56,19 +56,26 @@ def _as_function(function: Callable[..., Any]) -> FunctionType:
     raise CannotCompileError(message)
 
 
+_compiled: dict[str, Any] = {}
+"""By fingerprint: kernels share what they call, and so does every algorithm that an aggregate is compiled for."""
+
+
 def _compile(function: FunctionType, done: dict[FunctionType, Any]) -> Any:
     if function in done:
         if done[function] is None:
             message = f"{function.__name__} calls itself, which the compiler can't inline."
             raise CannotCompileError(message)
         return done[function]
+    known_as = fingerprint(function)
+    if known_as in _compiled:
+        return _compiled[known_as]
     done[function] = None  # until it is compiled, so that a function that calls itself is noticed
     names = {name: _frozen(value, done) for name, value in _globals_of(function).items()}
     cells = tuple(CellType(_frozen(cell.cell_contents, done)) for cell in function.__closure__ or ())
     copy = FunctionType(
         function.__code__, {**function.__globals__, **names}, function.__name__, function.__defaults__, cells
     )
-    done[function] = njit(copy)
+    done[function] = _compiled[known_as] = njit(copy)
     return done[function]
 
 
