@@ -181,8 +181,10 @@ def make_block(table: pa.Table, layout: Layout, run: Run) -> Block:
 
 
 def _encode(array: pa.Array, how: str) -> tuple[pa.Array, pa.Array]:
-    """Return numbers that stand for the values of a column, and the values."""
+    """Return numbers that stand for the values of a column, and the values; a dictionary may have an order of its own."""
     if pa.types.is_dictionary(array.type):
+        if array.type.ordered:
+            return array.indices.cast(pa.int32()), array.dictionary
         array = array.dictionary_decode()
     encoded = array.dictionary_encode()
     codes, values = encoded.indices, encoded.dictionary

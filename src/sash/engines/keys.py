@@ -7,6 +7,7 @@ are then not in order of time are they sorted before.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -102,11 +103,12 @@ def _number_column(column: pa.Array, run: Run) -> tuple[Codes, int]:
     if pa.types.is_integer(column.type) and column.null_count == 0 and len(column):
         least, most = (bound.as_py() for bound in pc.min_max(column).values())
         if most - least < max(len(column), SMALL) and most < 2**63:
-            values = column.to_numpy(zero_copy_only=False)
+            values = column.to_numpy(zero_copy_only=False).astype(np.int64, copy=False)  # differences must fit
             codes, numbers = np.empty(len(column), np.int64), np.full(most - least + 1, -1, np.int64)
             return codes, int(run(number_integers)(values, least, numbers, codes))
     if pa.types.is_floating(column.type):
-        column = pc.add(column, pa.scalar(0.0, column.type))  # -0.0 is the key 0.0
+        column = column.cast(pa.float64())
+        column = pc.if_else(pc.is_nan(column), math.nan, pc.add(column, 0.0))  # one NaN, and -0.0 is the key 0.0
     encoded = column.dictionary_encode(null_encoding="encode")
     return encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64), len(encoded.dictionary)
 
@@ -139,13 +141,21 @@ def order_rows(codes: Codes, keys: int, times: Ints, run: Run, ties: pa.Table | 
             return order, arranged
         order = _deal(codes, keys, run, np.argsort(times, kind="stable"))
     else:
-        columns = {f"{place}": column for place, column in enumerate(ties.columns)}
+        columns = {f"{place}": sortable(column) for place, column in enumerate(ties.columns)}
         if len(times):
             columns = {"time": pa.array(times), **columns}
         names = [(name, "ascending") for name in columns]
         sorted_rows = pc.sort_indices(pa.table(columns), sort_keys=names).to_numpy().astype(np.int64)
         order = _deal(codes, keys, run, sorted_rows)
     return order, order.arrange(times)
+
+
+def sortable(column: pa.ChunkedArray) -> pa.Array:
+    """Return a column that Arrow sorts: of a dictionary the values, or their places if they are ordered."""
+    array = to_arrow(column)
+    if not pa.types.is_dictionary(array.type):
+        return array
+    return array.indices if array.type.ordered else array.dictionary_decode()
 
 
 def _deal(codes: Codes, keys: int, run: Run, given: Ints) -> Order:

@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from decimal import Context, localcontext
 from typing import Any, TypeVar
 
 import numpy as np
@@ -40,6 +41,8 @@ T = TypeVar("T")
 ROWS_OF_THREAD = 1 << 18
 """A thread has at least so many rows to do: below, starting it takes longer than it saves."""
 MANY = 2
+DIGITS = 76
+"""Of decimals while they are computed: as many as Arrow's largest have."""
 
 
 @dataclass
@@ -91,6 +94,8 @@ class Local:
             self.time = read_time_type(declared.time, schema.field(declared.time).type)
             for window in declared.windows.values():
                 window.check(self.time.tick, self.time.name)
+            if declared.lateness is not None:
+                declared.lateness.in_ticks(self.time.tick, self.time.name)
         self.layout = Layout(declared.by, self.time, declared.order_by)
         self.run_loop = compile_loop if compiled else as_it_stands
         self.interpreted = why_interpreted(declared, schema, compiled=compiled)
@@ -131,7 +136,7 @@ class Local:
         self.prepare(block.source, len(parts))
         if self.plan.per_row:
             answered = self.in_threads(self._answer_rows, parts)
-            columns = [pa.concat_arrays([part[name] for part in answered]) for name in answered[0]]
+            columns = [join_columns([part[name] for part in answered]) for name in answered[0]]
             return pa.table(dict(zip(answered[0], self.in_threads(block.order.restore, columns), strict=True)))
         return join_windows(self.in_threads(self._answer_windows, parts), self.declared)
 
@@ -177,7 +182,7 @@ class Local:
     def rows_of(self, block: Block, **piece: Ints) -> Rows:
         """Return what windows see of a block."""
         rows = block.rows(self.plan.windows.values(), **piece)
-        if self.time is not None:
+        if self.time is not None and any(window.needs_time for window in self.plan.windows.values()):
             refuse_far_times(rows.times, self.reach, self.time.name)
         return rows
 
@@ -252,7 +257,8 @@ class Local:
     ) -> dict[str, Results]:
         """Return the results of one pass; what turns out not to compile is interpreted from then on."""
         try:
-            return run_pass(PassOver(one, block), records, found)
+            with localcontext(Context(prec=DIGITS)):  # of decimals, which have 28 in Python otherwise
+                return run_pass(PassOver(one, block), records, found)
         except CannotCompileError as error:
             if len(one.aggregates) == 1:
                 self.interpreted[next(iter(one.aggregates))] = str(error)
@@ -323,7 +329,14 @@ def heads_of(block: Block) -> Heads:
 
 def join_windows(parts: Sequence[Mapping[str, pa.Table]], declared: Declared) -> pa.Table:
     """Return the results of blocks as one table: by window, then key, then time."""
-    return pa.concat_tables([part[name] for name in declared.windows for part in parts])
+    tables = [part[name] for name in declared.windows for part in parts]
+    return pa.concat_tables(tables, promote_options="default")  # a part may have nulls only, which have no type
+
+
+def join_columns(parts: Sequence[pa.Array]) -> pa.Array:
+    """Return parts of a column as one; a part may have nulls only, which have no type."""
+    kinds = [part.type for part in parts if not pa.types.is_null(part.type)]
+    return pa.concat_arrays([part.cast(kinds[0]) if kinds and part.type != kinds[0] else part for part in parts])
 
 
 def run_pass(over: PassOver, records: Records | None, found: Mapping[str, Found]) -> dict[str, Results]:
@@ -332,9 +345,8 @@ def run_pass(over: PassOver, records: Records | None, found: Mapping[str, Found]
         return {name: over.slide_rows(one.window, _given(one.rows)) for name, one in found.items()}
     if over.one.over_slices:
         return slide_all(over, over.cut(_given(records)), found)
-    for one in found.values():
-        one.reads = all_closed(_given(one.rows))
-    return slide_all(over, over.as_slices(), found)
+    of_rows = {name: replace(one, reads=all_closed(_given(one.rows))) for name, one in found.items()}
+    return slide_all(over, over.as_slices(), of_rows)
 
 
 def slide_all(over: PassOver, slices: Slices, found: Mapping[str, Found]) -> dict[str, Results]:

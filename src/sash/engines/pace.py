@@ -40,6 +40,10 @@ class Piece:
         return after, now
 
 
+NAN = "NaN"
+"""In place of NaN, which is not equal to itself; keys of strings have no NaN."""
+
+
 class Pace:
     """What all paces have: how many rows came too late."""
 
@@ -72,7 +76,7 @@ class PaceOfTime(Pace):
             self._refuse_or_count(table, times, in_time)
             table = table.filter(pa.array(in_time))
         seen = max(self.seen, int(times.max(initial=NEVER)))
-        watermark = self.watermark if seen == NEVER else max(self.watermark, seen - self.lateness)
+        watermark = self.watermark if seen == NEVER else max(self.watermark, seen - self.lateness, NEVER)
         piece = Piece(table, self.watermark, watermark, self.seen, seen)
         self.seen, self.watermark = seen, watermark
         return piece
@@ -147,7 +151,8 @@ class PaceOfKeys(Pace):
         codes, _ = number_keys(table, self.by, self.run)
         starts = np.flatnonzero(np.diff(codes, prepend=-1))
         heads = table.select(list(self.by)).take(pa.array(starts))
-        return starts, list(zip(*(heads[name].to_pylist() for name in self.by), strict=True))
+        keys = zip(*(heads[name].to_pylist() for name in self.by), strict=True)
+        return starts, [tuple(NAN if part != part else part for part in key) for key in keys]  # noqa: PLR0124
 
     def _check(self, table: pa.Table, starts: Ints, after: int) -> Ints:
         """Return the times, or say where a key's rows are not in order."""

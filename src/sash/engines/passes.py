@@ -58,7 +58,7 @@ class PassOver:
         self.objects: list[tuple[Any, ...]] = []
         self.ends_of_records: Ints | None = None
         if one.interpreted:
-            columns = [block.objects(name) for name in first.columns]
+            columns = [self._read_objects(name) for name in first.columns]
             self.objects = list(zip(*columns, strict=True)) if columns else [()] * len(block)
             self.present = np.array([None not in row for row in self.objects], np.bool_)
             return
@@ -70,6 +70,18 @@ class PassOver:
             self.columns = [block.ones()]
         self.bits: Bits = present_in_all(self.columns)
         self.inputs = tuple(column.values.dtype.name for column in self.columns[: first.inputs])
+
+    def _read_objects(self, name: str) -> list[Any]:
+        """Return a column as Python's own objects; in place of those that have an order of their own, their places in it."""
+        kind = self.block.table.schema.field(name).type
+        if not (pa.types.is_dictionary(kind) and kind.ordered and self.aggregates[0].codes):
+            return self.block.objects(name)
+        coded = self.block.number(name, "ordered")
+        self.decode = coded.values
+        valid = np.ones(len(coded.column), np.bool_)
+        if len(coded.column.bits):
+            valid = np.unpackbits(coded.column.bits, count=len(valid), bitorder="little").view(np.bool_)
+        return [code if ok else None for code, ok in zip(coded.column.values.tolist(), valid, strict=True)]
 
     # -- over rows -------------------------------------------------------------------------------------------------
 
@@ -205,9 +217,7 @@ class PassOver:
                 answer = replace(answer, bits=None)  # noqa: PLW2901 — as Arrow has it
             array = results_to_arrow(answer, aggregate, self.columns)
             if aggregate.gives == "value" and self.decode is not None:
-                array = self.decode.take(array)
-                given = self.block.table.schema.field(aggregate.columns[-1]).type
-                array = array.cast(given) if array.type != given else array
+                array = decoded(array, self.decode, self.block.table.schema.field(aggregate.columns[-1]).type)
             results[name] = array
         return results
 
@@ -258,6 +268,8 @@ class PassOver:
     def _as_objects(self, aggregate: Aggregate[Any], results: list[Any]) -> Results:
         [name] = self.one.aggregates
         types = [self.block.table.schema.field(column).type for column in aggregate.columns]
+        if aggregate.gives == "value" and self.decode is not None:
+            return {name: decoded(pa.array(results, pa.int32()), self.decode, types[-1])}
         return {name: interpreted_to_arrow(aggregate, results, types)}
 
 
@@ -268,6 +280,15 @@ def coding_of(one: Pass, schema: pa.Schema) -> list[tuple[str, str]]:
         (name, "" if is_number(schema.field(name).type) else first.codes[place])
         for place, name in enumerate(first.columns)
     ]
+
+
+def decoded(codes: pa.Array, values: pa.Array, given: pa.DataType) -> pa.Array:
+    """Return the values that numbers stand for, in the type of the column."""
+    if not pa.types.is_dictionary(given):
+        return values.take(codes)
+    if len(values) <= np.iinfo(given.index_type.to_pandas_dtype()).max:
+        codes = codes.cast(given.index_type)
+    return pa.DictionaryArray.from_arrays(codes, values, ordered=given.ordered)
 
 
 def make_kernel(kind: type[Kernel], *given: Any, **named: Any) -> Kernel:

@@ -32,7 +32,10 @@ def interpreted_to_arrow(aggregate: Aggregate[Any], results: list[Any], columns:
         ]
     try:
         return pa.array(results, kind)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
+        if pa.types.is_decimal(kind):
+            message = f"{aggregate.name}({', '.join(aggregate.columns)}): some results need more than the 38 digits of {kind}."
+            raise OverflowError(message) from error
         return objects_to_arrow(results)
 
 

@@ -21,6 +21,7 @@ from sash.engines.kept import KeptRows
 from sash.engines.kept_slices import KeptSlices, keeps_slices
 from sash.engines.local import Local
 from sash.engines.pace import Pace, PaceOfKeys, PaceOfRows, PaceOfTime
+from sash.engines.types import readable
 from sash.plan.declared import Declared
 
 LEAST_ROWS = 1 << 16
@@ -106,13 +107,17 @@ def read(
     declared: Declared, reader: pa.RecordBatchReader, *, mode: str = "append", order: str = "time", **options: Any
 ) -> pa.RecordBatchReader:
     """Return the results of a stream as a stream: each batch is computed when it is asked for."""
-    stream = Stream(Local(declared, reader.schema, **options), mode=mode, order=order)
+    schema = readable(reader.schema.empty_table()).schema
+    stream = Stream(Local(declared, schema, **options), mode=mode, order=order)
     tables = _results(stream, reader)
-    first = next(tables, None)
-    schema = stream.finish().schema if first is None else first.schema
-    rest = chain([] if first is None else [first], tables)
-    batches = (batch for table in rest for batch in table.cast(schema).to_batches())
-    return pa.RecordBatchReader.from_batches(schema, batches)
+    first: list[pa.Table] = []
+    for table in tables:
+        first.append(table)
+        if not any(pa.types.is_null(kind) for kind in table.schema.types):  # nulls only, so far, have no type
+            break
+    whole = pa.unify_schemas([table.schema for table in first] or [stream.finish().schema])
+    batches = (batch for table in chain(first, tables) for batch in table.cast(whole).to_batches())
+    return pa.RecordBatchReader.from_batches(whole, batches)
 
 
 def _results(stream: Stream, reader: pa.RecordBatchReader) -> Iterator[pa.Table]:
@@ -123,11 +128,11 @@ def _results(stream: Stream, reader: pa.RecordBatchReader) -> Iterator[pa.Table]
         waiting.append(batch)
         rows += len(batch)
         if rows >= max(LEAST_ROWS, len(stream.kept)):
-            results = stream.add(pa.Table.from_batches(waiting, reader.schema))
+            results = stream.add(readable(pa.Table.from_batches(waiting, reader.schema)))
             waiting, rows = [], 0
             if len(results):
                 yield results
-    for results in (stream.add(pa.Table.from_batches(waiting, reader.schema)), stream.finish()):
+    for results in (stream.add(readable(pa.Table.from_batches(waiting, reader.schema))), stream.finish()):
         if len(results):
             yield results
     if stream.late:

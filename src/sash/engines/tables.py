@@ -13,11 +13,12 @@ from typing import Any
 import pyarrow as pa
 
 from sash.engines.local import Local
-from sash.engines.types import refuse_missing
+from sash.engines.types import readable, refuse_missing
 from sash.engines.whole import run_whole
 from sash.plan.declared import Declared
 
 KINDS = "a pyarrow Table, RecordBatch or RecordBatchReader, a pandas DataFrame, or a Polars DataFrame or LazyFrame"
+OPTIONS = ("compiled", "threads", "mode", "order")
 NULLABLE = {
     pa.int8(): "Int8", pa.int16(): "Int16", pa.int32(): "Int32", pa.int64(): "Int64",
     pa.uint8(): "UInt8", pa.uint16(): "UInt16", pa.uint32(): "UInt32", pa.uint64(): "UInt64", pa.bool_(): "boolean",
@@ -27,7 +28,23 @@ NULLABLE = {
 
 def run(declared: Declared, data: Any, **options: Any) -> Any:
     """Return the results of a query for data of any kind."""
-    return _reader_of(data)(declared, data, options)
+    reader = _reader_of(data)
+    _check_options(options, streams=reader in (run_reader, run_stream))
+    return reader(declared, data, options)
+
+
+def _check_options(options: dict[str, Any], *, streams: bool) -> None:
+    for name in options:
+        if name in ("mode", "order") and not streams:
+            message = f"run: {name}= is for a stream (a RecordBatchReader); this data is there as a whole."
+            raise TypeError(message)
+        if name not in OPTIONS:
+            message = f"run: there is no option {name!r}, only {', '.join(OPTIONS)}."
+            raise TypeError(message)
+    threads = options.get("threads")
+    if threads is not None and (isinstance(threads, bool) or not isinstance(threads, int) or threads < 1):
+        message = f"run: threads={threads!r} is not a number of threads: give a whole number, at least 1."
+        raise ValueError(message)
 
 
 def _reader_of(data: Any) -> Callable[[Declared, Any, dict[str, Any]], Any]:
@@ -38,17 +55,18 @@ def _reader_of(data: Any) -> Callable[[Declared, Any, dict[str, Any]], Any]:
         return run_batch
     if isinstance(data, pa.RecordBatchReader):
         return run_reader
-    package, name = type(data).__module__.partition(".")[0], type(data).__name__
     known = {
         ("pandas", "DataFrame"): run_pandas,
         ("polars", "DataFrame"): run_polars,
         ("polars", "LazyFrame"): run_lazy,
     }
-    if (package, name) in known:
-        return known[package, name]
+    for base in type(data).__mro__:
+        kind = (base.__module__.partition(".")[0], base.__name__)
+        if kind in known:
+            return known[kind]
     if hasattr(data, "__arrow_c_stream__"):
         return run_stream
-    message = f"A query runs on {KINDS}, not on {type(data).__module__}.{name}."
+    message = f"A query runs on {KINDS}, not on {type(data).__module__}.{type(data).__name__}."
     raise TypeError(message)
 
 
@@ -69,7 +87,7 @@ def schema_of(declared: Declared, data: Any) -> pa.Schema:
 def run_table(declared: Declared, table: pa.Table, options: dict[str, Any]) -> pa.Table:
     """Run on an Arrow table."""
     refuse_missing(declared, table.column_names)
-    needed = table if _reads_all(declared) else table.select(declared.columns)
+    needed = readable(table if _reads_all(declared) else table.select(declared.columns))
     results = run_whole(Local(declared, needed.schema, **options), needed)
     if not declared.per_row:
         return results
@@ -118,7 +136,9 @@ def read_pandas(declared: Declared, frame: Any) -> tuple[Any, pa.Table]:
     rows = frame
     if declared.time is not None and declared.time not in frame.columns and declared.time in frame.index.names:
         rows = frame.reset_index()
-    refuse_missing(declared, [str(name) for name in rows.columns])
+    if not all(isinstance(name, str) for name in rows.columns):
+        rows = rows.set_axis([str(name) for name in rows.columns], axis=1)
+    refuse_missing(declared, list(rows.columns))
     needed = rows if _reads_all(declared) else rows[declared.columns]
     try:
         table = pa.Table.from_pandas(needed, preserve_index=False)
@@ -142,6 +162,12 @@ def run_polars(declared: Declared, frame: Any, options: dict[str, Any]) -> Any:
     """Run on a Polars DataFrame."""
     table = read_polars(declared, frame)
     results = import_module("polars").from_arrow(run_whole(Local(declared, table.schema, **options), table))
+    kept = {} if declared.per_row else {name: frame.schema[name] for name in declared.by}
+    for name, aggregate in declared.aggregates.items():
+        if aggregate.gives == "value":
+            names = [declared.result_name(name, window) for window in declared.windows] if declared.per_row else [name]
+            kept |= dict.fromkeys(names, frame.schema[aggregate.columns[-1]])
+    results = results.cast({name: kind for name, kind in kept.items() if results.schema[name] != kind})
     return frame.hstack(results) if declared.per_row else results
 
 
@@ -149,7 +175,13 @@ def read_polars(declared: Declared, frame: Any) -> pa.Table:
     """Return what is read of a Polars DataFrame."""
     refuse_missing(declared, frame.columns)
     needed = frame if _reads_all(declared) else frame.select(declared.columns)
-    table = needed.to_arrow(compat_level=import_module("polars").CompatLevel.oldest())
+    polars = import_module("polars")
+    table = needed.to_arrow(compat_level=polars.CompatLevel.oldest())
+    for place, (name, kind) in enumerate(needed.schema.items()):
+        if isinstance(kind, polars.Enum):  # whose order Arrow isn't told
+            codes = needed[name].to_physical().cast(polars.Int32).to_arrow()
+            values = pa.array(kind.categories.to_list(), pa.string())
+            table = table.set_column(place, name, pa.DictionaryArray.from_arrays(codes, values, ordered=True))
     return table if declared.columns else pa.table({"": pa.nulls(frame.height)})
 
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from sash.aggregator.columns import to_arrow
 from sash.windows.base import Ints
@@ -35,24 +33,25 @@ class TimeType:
             raise ValueError(message)
         if self.type == pa.uint64():
             array = self._signed(array)
+        if self.type == pa.date64():
+            array = array.cast(pa.date32(), safe=False)
         if pa.types.is_temporal(self.type):
-            array = array.view(pa.int32() if self.type.bit_width == 32 else pa.int64())  # noqa: PLR2004
+            array = array.view(pa.int32() if array.type.bit_width == 32 else pa.int64())  # noqa: PLR2004
         ticks: Ints = array.cast(pa.int64()).to_numpy(zero_copy_only=False)
         return ticks
 
     def write(self, ticks: Ints) -> pa.Array:
-        """Return ticks as a column of this type."""
+        """Return ticks as a column of this type; integers are of 64 bits, since a window may begin before the first."""
         array = pa.array(ticks)
-        if pa.types.is_temporal(self.type):
-            if self.type.bit_width == 32:  # noqa: PLR2004
-                array = array.cast(pa.int32())
-            return array.view(self.type)
-        return pc.cast(array, self.type) if self._holds(ticks) else array
-
-    def _holds(self, ticks: Ints) -> bool:
-        """Tell whether integers of this type can hold these: a window may begin before the first of them."""
-        limits = np.iinfo(self.type.to_pandas_dtype())
-        return len(ticks) == 0 or (int(ticks.min()) >= limits.min and int(ticks.max()) <= limits.max)
+        if not pa.types.is_temporal(self.type):
+            return array
+        try:
+            if self.type == pa.date64():
+                return array.cast(pa.int32()).view(pa.date32()).cast(self.type)
+            return (array.cast(pa.int32()) if self.type.bit_width == 32 else array).view(self.type)  # noqa: PLR2004
+        except pa.ArrowInvalid as error:
+            message = f"Windows over {self.name} begin or end at times that {self.type} can't hold: cast it."
+            raise OverflowError(message) from error
 
     def _signed(self, array: pa.Array) -> pa.Array:
         try:
@@ -73,15 +72,19 @@ def read_time_type(name: str, kind: pa.DataType) -> TimeType:
     if kind == pa.date32():
         return TimeType(name, kind, DAY)
     if kind == pa.date64():
-        return TimeType(name, kind, TICKS["ms"])
-    if pa.types.is_temporal(kind) and hasattr(kind, "unit") and kind.bit_width in (32, 64):
+        return TimeType(name, kind, DAY)
+    if pa.types.is_time(kind):
+        message = f"The time column {name} holds times of day ({kind}), which begin anew at midnight: add the date."
+        raise TypeError(message)
+    if pa.types.is_temporal(kind) and hasattr(kind, "unit") and kind.bit_width == 64:  # noqa: PLR2004
         return TimeType(name, kind, TICKS[kind.unit])
     message = f"The time column {name} is of {kind}: it must hold timestamps, dates or integers; cast it."
     raise TypeError(message)
 
 
 def refuse_far_times(times: Ints, reach: int, name: str) -> None:
-    """Say so if windows would reach beyond what 64 bits can hold."""
-    if len(times) and max(abs(int(times.min())), abs(int(times.max()))) + 2 * reach >= 2**63:
+    """Say so if windows would reach beyond what 64 bits can hold, or times lie further apart than that."""
+    least, most = (int(times.min()), int(times.max())) if len(times) else (0, 0)
+    if max(most - least, abs(most), abs(least)) + 2 * reach >= 2**63:
         message = f"Windows over {name} reach beyond times of 64 bits: use a coarser unit, or shorter windows."
         raise OverflowError(message)

@@ -78,12 +78,23 @@ def _refuse_for_aggregate(name: str, aggregate: Aggregate[Any], place: int, fiel
                 "with its ticks."
             )
             raise TypeError(message)
-    compares = aggregate.codes[place] == "ordered" if aggregate.codes else aggregate.name in ("top_k", "bottom_k")
+    compares = aggregate.codes[place] == "ordered" if aggregate.codes else _sorts(aggregate)
+    if _sorts(aggregate) and pa.types.is_dictionary(field.type) and field.type.ordered:
+        message = (
+            f"{label} of column {field.name!r}: it has an order of its own, which only max, min and the like know."
+        )
+        raise TypeError(message)
     if compares:
         _refuse_unordered(kind, f"{label} of column {field.name!r}")
-    if (aggregate.distinct or aggregate.modal or aggregate.name == "collect_distinct") and pa.types.is_nested(kind):
+    if (
+        aggregate.distinct or aggregate.modal or (aggregate.name == "collect_distinct" and aggregate.gives == "values")
+    ) and pa.types.is_nested(kind):
         message = f"{label} of column {field.name!r}: values of {kind} can't be told apart: take one of their parts."
         raise TypeError(message)
+
+
+def _sorts(aggregate: Aggregate[Any]) -> bool:
+    return aggregate.gives == "values" and aggregate.name in ("top_k", "bottom_k")
 
 
 def has_middle(kind: pa.DataType) -> bool:
@@ -96,7 +107,7 @@ def has_middle(kind: pa.DataType) -> bool:
 
 
 def _refuse_unordered(kind: pa.DataType, label: str) -> None:
-    if pa.types.is_nested(kind):
+    if pa.types.is_nested(kind) or pa.types.is_interval(kind):
         message = f"{label}: values of {kind} have no order: take one of their parts as a column."
         raise TypeError(message)
 
@@ -141,3 +152,24 @@ def can_be_coded(kind: pa.DataType) -> bool:
     """Tell whether Arrow can number the different values of a type."""
     plain = kind.value_type if pa.types.is_dictionary(kind) else kind
     return not pa.types.is_nested(plain)
+
+
+def readable(table: pa.Table) -> pa.Table:
+    """Return a table whose types all of Arrow's functions know: views of strings as strings, small decimals as others.
+
+    >>> readable(pa.table({"x": pa.array(["a"], pa.string_view())})).schema.field("x").type
+    DataType(string)
+    """
+    for place, field in enumerate(table.schema):
+        kind = _known_type(field.type)
+        if kind != field.type:
+            table = table.set_column(place, field.name, table[place].cast(kind))
+    return table
+
+
+def _known_type(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_run_end_encoded(kind):
+        return _known_type(kind.value_type)
+    if pa.types.is_decimal32(kind) or pa.types.is_decimal64(kind):
+        return pa.decimal128(kind.precision, kind.scale)
+    return {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}.get(kind, kind)

@@ -212,7 +212,11 @@ class _Frame(ast.NodeTransformer):
         target = ast.Name(self.renamed.get(statement.target.id, statement.target.id), ast.Store())
         counted = self._expression(call)
         before = self._take_before()
-        return [*before, ast.For(target, counted, self.block(statement.body) or [ast.Pass()], [])]
+        body = self.block(statement.body) or [ast.Pass()]
+        if self.is_loop and self.fuser.fused.tells_row and target.id == "row":
+            row = ast.Name(target.id, ast.Load())
+            body = [ast.Assign([_item("progress", ast.Constant(0), ast.Store())], row), *body]
+        return [*before, ast.For(target, counted, body, [])]
 
     def _expr(self, statement: ast.Expr) -> list[ast.stmt]:
         call = statement.value
@@ -236,8 +240,6 @@ class _Frame(ast.NodeTransformer):
         *number, row = place
         where = ast.Tuple([*map(_unsigned, number), _unsigned(row)], ast.Load()) if number else _unsigned(row)
         statements: list[ast.stmt] = [ast.Assign([ast.Name("answer", ast.Store())], partial)]
-        if self.fuser.fused.tells_row:
-            statements.append(ast.Assign([_item("progress", ast.Constant(0), ast.Store())], row))
         for output, at_least in enumerate(self.fuser.fused.at_least):
             lowered = ast.Call(ast.Name(f"lower_{output}", ast.Load()), [ast.Name("answer", ast.Load())], [])
             written: list[ast.stmt] = [ast.Assign([_item(f"results_{output}", where, ast.Store())], lowered)]

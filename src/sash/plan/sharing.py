@@ -86,7 +86,8 @@ def make_plan(
         choice = choose_algorithm(form, objective=objective, algorithm=algorithm)
         found = find_algorithm(choice.algorithm, form)
         alone = bool(reason) or found.compiled_query != "query"
-        key = (aggregate.columns, found, over_slices, name if alone else "")
+        coded = aggregate.codes if any(column not in kinds for column in aggregate.columns) else ()
+        key = (aggregate.columns, found, over_slices, name if alone else "", coded)
         known = passes.get(key)
         if known is None:
             together = algorithm != "auto" and can_share(found, windows)

@@ -39,7 +39,8 @@ class Delta(Window):
         values = rows.columns[self.column]
         given = (rows.firsts, rows.done, rows.final, memory["behind"])
         refuse_wide_integers(self.column, values)
-        run(find_near)(values, *given, limit_for(values, self.threshold, reached=False), begins, ends, keep)
+        with np.errstate(invalid="ignore"):  # infinities are not further apart than any threshold
+            run(find_near)(values, *given, limit_for(values, self.threshold, reached=False), begins, ends, keep)
         return Bounds(begins, ends, None, None, keep)
 
     def __repr__(self) -> str:

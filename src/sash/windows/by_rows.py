@@ -84,13 +84,13 @@ def rows(range: int, *, slide: int | None = None, min_rows: int = 1) -> Window: 
     >>> window.rows(100, slide=10)
     rows(100, slide=10)
     """
-    check_count(range, "range", "rows")
-    check_count(min_rows, "min_rows", "rows")
+    length = check_count(range, "range", "rows")
+    least = check_count(min_rows, "min_rows", "rows")
     if slide is None:
-        return LastRows(range, min_rows)
-    check_count(slide, "slide", "rows")
-    refuse_wide_slide(slide, range, slide, range)
-    return EveryRows(range, slide, min_rows)
+        return LastRows(length, least)
+    every = check_count(slide, "slide", "rows")
+    refuse_wide_slide(every, length, slide, range)
+    return EveryRows(length, every, least)
 
 
 def least_to_text(least: int) -> str:

@@ -146,7 +146,7 @@ def time(
     time("24h", slide="1m")
     """
     length = read_duration(range, "range")
-    check_count(min_rows, "min_rows", "time")
+    min_rows = check_count(min_rows, "min_rows", "time")
     if slide is None:
         if offset is not None:
             message = "window.time: offset moves the starts of windows, and without slide= every row has its own."

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any
 
 
-def check_count(given: Any, name: str, window: str) -> None:
-    """Say so if something else than a positive whole number was given."""
-    if isinstance(given, bool) or not isinstance(given, int):
+def check_count(given: Any, name: str, window: str) -> int:
+    """Return a positive whole number, or say that none was given."""
+    if isinstance(given, bool) or not isinstance(given, Integral):
         hint = ": for a window of time use window.time" if isinstance(given, str) else ""
         message = f"window.{window}: {name}={given!r} is not a whole number of rows{hint}."
         raise TypeError(message)
-    if given < 1:
-        message = f"window.{window}: {name}={given} must be at least 1."
+    count = int(given)
+    if not 1 <= count < 2**62:
+        message = f"window.{window}: {name}={given} must be at least 1, and less than 2**62."
         raise ValueError(message)
+    return count
 
 
 def refuse_wide_slide(slide: Any, length: Any, slide_given: Any, length_given: Any) -> None:

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from datetime import timedelta
 from fractions import Fraction
+from typing import Any
 
 UNITS = {
     "ns": 1,
@@ -71,21 +72,38 @@ def read_duration(given: Given, name: str, *, at_least: int = 1) -> Duration:
     """
     if isinstance(given, Duration):
         return given
-    if isinstance(given, bool) or not isinstance(given, str | timedelta | int):
+    plain = _plain(given)
+    if isinstance(plain, bool) or not isinstance(plain, str | timedelta | int | Duration):
         message = f"{name}={given!r} is not a duration: give {EXAMPLES}, a timedelta, or a whole number."
         raise TypeError(message)
-    if isinstance(given, int):
-        read = Duration(given, is_time=False, text=str(given))
-    elif isinstance(given, timedelta):
-        microseconds = (given.days * 86_400 + given.seconds) * 1_000_000 + given.microseconds
-        read = Duration(microseconds * 1_000, is_time=True, text=to_text(microseconds * 1_000))
+    if isinstance(plain, Duration):
+        read = plain
+    elif isinstance(plain, int):
+        read = Duration(plain, is_time=False, text=str(plain))
+    elif isinstance(plain, timedelta):
+        read = _of_nanoseconds(((plain.days * 86_400 + plain.seconds) * 1_000_000 + plain.microseconds) * 1_000)
     else:
-        read = Duration(_parse(given, name), is_time=True, text=given.strip())
-    if read.amount < at_least:
+        read = Duration(_parse(plain, name), is_time=True, text=plain.strip())
+    if not at_least <= read.amount < 2**62:
         needed = "be longer than nothing" if at_least == 1 else "not be negative"
-        message = f"{name}={given!r}: it must {needed}."
+        message = f"{name}={given!r}: it must {needed if abs(read.amount) < 2**62 else 'be shorter'}."
         raise ValueError(message)
     return read
+
+
+def _plain(given: Any) -> Any:
+    """Return what pandas and NumPy have of their own as Python's, without losing their nanoseconds."""
+    if hasattr(given, "as_unit"):
+        return _of_nanoseconds(int(given.as_unit("ns").value))
+    if type(given).__module__ != "numpy":
+        return given
+    if given.dtype.kind == "m":
+        return _of_nanoseconds(int(given.astype("timedelta64[ns]").astype(int)))
+    return given.item()
+
+
+def _of_nanoseconds(nanoseconds: int) -> Duration:
+    return Duration(nanoseconds, is_time=True, text=to_text(nanoseconds))
 
 
 def _parse(text: str, name: str) -> int:
