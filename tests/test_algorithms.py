@@ -23,9 +23,10 @@ SHARED = [algorithm for algorithm in ALGORITHMS if issubclass(algorithm, SharedA
 
 
 def in_bytes(numbers: int, most_rows: int, least_rows: int = 0) -> st.SearchStrategy[list[tuple[int, ...]]]:
-    """So many numbers from 0 to 255 for each row."""
-    drawn = st.binary(min_size=numbers * least_rows, max_size=numbers * most_rows)
-    return drawn.map(lambda drawn: list(zip(*[iter(drawn)] * numbers, strict=False)))
+    """So many numbers from 0 to 255 for each row, and any number of rows equally likely."""
+    sizes = st.integers(least_rows, most_rows).map(lambda rows: numbers * rows)
+    drawn = sizes.flatmap(lambda size: st.binary(min_size=size, max_size=size))
+    return drawn.map(lambda drawn: list(zip(*[iter(drawn)] * numbers, strict=True)))
 
 
 def row_for(aggregate: Aggregate[Any], *numbers: int) -> Any:
@@ -50,7 +51,7 @@ def lifted(aggregate: Aggregate[Any], row: Any) -> Any:
 
 
 def telling(chosen: dict[str, Aggregate[Any]]) -> str:
-    """The aggregate whose windows are checked after every step, the others' after every query: checks take the longest."""
+    """The aggregate whose windows are checked after every step, the others' more rarely: checks take the longest."""
     return "concat" if "concat" in chosen else next(iter(chosen))
 
 
@@ -86,7 +87,7 @@ def test_every_step_agrees_with_the_oracle(
 
 @pytest.mark.parametrize("algorithm", SHARED, ids=lambda algorithm: algorithm.__name__)
 @settings(max_examples=20)
-@given(st.sets(st.integers(1, 9), min_size=1, max_size=4), in_bytes(3, least_rows=1, most_rows=30))
+@given(st.sets(st.integers(1, 9), min_size=1, max_size=4), in_bytes(3, least_rows=1, most_rows=20))
 def test_every_range_agrees_with_the_oracle(
     algorithm: type[SharedAlgorithm[Any]], lengths: set[int], stream: list[tuple[int, ...]]
 ) -> None:
@@ -111,9 +112,10 @@ def test_every_range_agrees_with_the_oracle(
 
 
 @settings(max_examples=20)
-@given(in_bytes(5, most_rows=40))
+@given(in_bytes(5, most_rows=24))
 def test_any_element_can_be_evicted(stream: list[tuple[int, ...]]) -> None:
-    for name, aggregate in fitting(ReactiveAggregator).items():
+    chosen = fitting(ReactiveAggregator)
+    for name, aggregate in chosen.items():
         window = ReactiveAggregator(aggregate)
         held: dict[int, Any] = {}
         for number, (one, other, leaves, which, asked) in enumerate(stream):
@@ -123,7 +125,8 @@ def test_any_element_can_be_evicted(stream: list[tuple[int, ...]]) -> None:
                 leaving = list(held)[which % len(held)]
                 del held[leaving]
                 window.evict_at(leaving)
-            window._check()
+            if name == telling(chosen):
+                window._check()
             assert len(window) == len(held)
             if held and asked % 2 == 0:
                 expect(name, aggregate, list(held.values()), window.query())
@@ -131,9 +134,10 @@ def test_any_element_can_be_evicted(stream: list[tuple[int, ...]]) -> None:
 
 
 @settings(max_examples=20)
-@given(in_bytes(7, most_rows=30))
+@given(in_bytes(7, most_rows=20))
 def test_rows_may_come_in_any_order(stream: list[tuple[int, ...]]) -> None:
-    for name, aggregate in fitting(FiBA).items():
+    chosen = fitting(FiBA)
+    for name, aggregate in chosen.items():
         window = FiBA(aggregate)
         held: list[tuple[int, Any]] = []
         for one, other, *others in stream:
@@ -145,7 +149,8 @@ def test_rows_may_come_in_any_order(stream: list[tuple[int, ...]]) -> None:
             if leaves < 2:
                 held = [element for element in held if element[0] >= before]
                 window.evict(before)
-            window._check()
+            if name == telling(chosen):
+                window._check()
             assert len(window) == len(held)
             if held:
                 expect(name, aggregate, [row for _, row in held], window.query())
@@ -153,6 +158,7 @@ def test_rows_may_come_in_any_order(stream: list[tuple[int, ...]]) -> None:
             inside = [row for time, row in held if start <= time < end]
             if inside:
                 expect(name, aggregate, inside, window.query_between(start, end))
+        window._check()
 
 
 class Token:

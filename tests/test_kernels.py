@@ -17,7 +17,7 @@ from cases import AGGREGATES, SKETCHES, SOAK, affine, compiled_by
 from sash import agg, aggregate
 from sash.aggregates import BUILT_IN
 from sash.aggregates.base import Aggregate, P
-from sash.algorithms import ALGORITHMS, DABA, Algorithm, FlatFIT, TwoStacks, find_algorithm
+from sash.algorithms import ALGORITHMS, DABA, Algorithm, FlatFIT, OrderStatisticsTree, TwoStacks, find_algorithm
 from sash.algorithms.base import alike, fits
 from sash.kernels import CannotCompileError, CannotFuseError, Kernel, loops
 from sash.kernels.functions import compile_function, fingerprint
@@ -76,7 +76,12 @@ def test_fused_loop_agrees_with_the_oracle(algorithm: type[Algorithm[Any]], name
         expect_equal(chosen, kernel.slide_rows(columns, length), windows(columns, begins, ends))
 
 
-@pytest.mark.parametrize("algorithm", FUSED, ids=lambda algorithm: algorithm.__name__)
+@pytest.mark.parametrize(
+    "algorithm",
+    # Moving bounds over ranks are what RankKernel is for, and test_ranks.py compares it; the tree takes long to compile.
+    [algorithm for algorithm in FUSED if SOAK or algorithm is not OrderStatisticsTree],
+    ids=lambda algorithm: algorithm.__name__,
+)
 def test_moving_bounds_agree_with_the_oracle(algorithm: type[Algorithm[Any]]) -> None:
     candidates = (
         affine,

@@ -90,6 +90,16 @@ def test_a_column_may_come_in_pieces(name: str, chosen: Aggregate[Any]) -> None:
 
 
 @pytest.mark.parametrize(("name", "chosen"), PAIRS)
+def test_a_thawed_window_goes_on_as_if_it_had_never_been_frozen(name: str, chosen: Aggregate[Any]) -> None:
+    window = Aggregator(chosen, name)
+    column = pa.array(VALUES, pa.int64())
+    window.slide(column[:17], 6)
+    thawed = Aggregator.thaw(chosen, window.freeze())
+    assert len(thawed) == 6
+    expect(thawed.slide(column[17:], 6), expected_of(chosen, VALUES, 6)[17:])
+
+
+@pytest.mark.parametrize(("name", "chosen"), PAIRS)
 def test_a_window_grows_with_insert_many_and_goes_on_row_by_row(name: str, chosen: Aggregate[Any]) -> None:
     window = Aggregator(chosen, name)
     held: list[Any] = []
@@ -349,16 +359,6 @@ def test_a_window_thaws_in_another_process(tmp_path: Path) -> None:
     thawed = subprocess.run([sys.executable, "-c", THAW, path], capture_output=True, text=True, check=True)
     expected = window.slide([1.5, None, 8.0], 5).to_pylist()
     assert thawed.stdout.strip() == f"{expected} 5"
-
-
-@pytest.mark.parametrize(("name", "chosen"), PAIRS)
-def test_a_thawed_window_goes_on_as_if_it_had_never_been_frozen(name: str, chosen: Aggregate[Any]) -> None:
-    window = Aggregator(chosen, name)
-    column = pa.array(VALUES, pa.int64())
-    window.slide(column[:17], 6)
-    thawed = Aggregator.thaw(chosen, window.freeze())
-    assert len(thawed) == 6
-    expect(thawed.slide(column[17:], 6), expected_of(chosen, VALUES, 6)[17:])
 
 
 def test_times_thaw_with_their_zone() -> None:

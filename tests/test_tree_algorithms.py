@@ -422,7 +422,7 @@ RUNS = st.lists(st.tuples(st.integers(0, 21), st.integers(0, 21), st.booleans())
 
 @pytest.mark.parametrize("algorithm", [FlatFAT, BInt, FifoReactiveAggregator, ReactiveAggregator])
 @given(runs=RUNS, room=st.sampled_from([(), (1,), (3,), (4,), (20,)]))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_first_in_first_out_scripts(
     algorithm: type[Algorithm[str]], runs: list[tuple[int, int, bool]], room: tuple[int, ...]
 ) -> None:
@@ -520,7 +520,7 @@ def by_rank(value: Any) -> tuple[bool, Any]:
     values=st.lists(st.sampled_from([*range(12), -math.inf, math.inf, math.nan, -0.0]), min_size=63, max_size=63),
     room=st.sampled_from([(), (1,), (20,)]),
 )
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_order_statistics_scripts(
     runs: list[tuple[int, int, bool]], values: list[float], room: tuple[int, ...]
 ) -> None:
