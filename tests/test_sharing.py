@@ -84,7 +84,7 @@ def test_windows_that_share_agree_with_the_oracle_compiled(windows: dict[str, Wi
 @pytest.mark.parametrize("several", [False, True])
 def test_rows_that_come_in_order_of_time_are_cut_in_chunks(monkeypatch: pytest.MonkeyPatch, several: bool) -> None:
     monkeypatch.setattr(whole, "CHUNK", 50)
-    monkeypatch.setattr(local, "ROWS_OF_THREAD", 300)
+    monkeypatch.setattr(local, "ROWS_OF_PART", 300)
     chance = Random(3)
     times = sorted(chance.randrange(5_000) for _ in range(1_000))
     rows = pa.table(

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sash.aggregator.columns import Column, objects_of, read_numbers, to_arrow
+from sash.engines.kernels import Kernels
 from sash.engines.keys import Codes, Order, cut_evenly, number_keys, order_rows
 from sash.engines.times import TimeType
 from sash.kernels.kernel import NO_BITS
@@ -41,6 +42,7 @@ class Source:
 
     def __init__(self, table: pa.Table) -> None:
         self.table = table
+        self.kernels = Kernels()
         self._numbers: dict[tuple[str, str], Coded] = {}
 
     def number(self, name: str, how: str) -> Coded:
@@ -97,10 +99,8 @@ class Block:
 
     def _part(self, first: int, last: int) -> Block:
         begin, end = int(self.firsts[first]), int(self.firsts[last])
-        rows = np.arange(begin, end) if self.order.rows is None else self.order.rows[begin:end]
-        order = Order(rows, self.firsts[first : last + 1] - begin)
-        if self.order.rows is None:
-            order = Order(None, order.firsts, begin)
+        rows = None if self.order.rows is None else self.order.rows[begin:end]
+        order = Order(rows, self.firsts[first : last + 1] - begin, self.order.begin + begin)
         return Block(self.source, self.layout, order, self.times[begin:end])
 
     def number(self, name: str, how: str = "") -> Coded:

@@ -38,8 +38,9 @@ from sash.windows.by_time import Periodic
 S = TypeVar("S")
 T = TypeVar("T")
 
-ROWS_OF_THREAD = 1 << 18
-"""A thread has at least so many rows to do: below, starting it takes longer than it saves."""
+ROWS_OF_PART = 1 << 18
+"""Rows are answered in parts of at least so many: below, starting a thread takes longer than it saves; above, memory that is
+fetched anew for each part costs more than the work on it."""
 MANY = 2
 DIGITS = 76
 """Of decimals while they are computed: as many as Arrow's largest have."""
@@ -137,12 +138,14 @@ class Local:
         if self.plan.per_row:
             answered = self.in_threads(self._answer_rows, parts)
             columns = [join_columns([part[name] for part in answered]) for name in answered[0]]
-            return pa.table(dict(zip(answered[0], self.in_threads(block.order.restore, columns), strict=True)))
+            if block.order.rows is not None:
+                columns = self.in_threads(lambda column: block.order.restore(to_arrow(column)), columns)
+            return pa.table(dict(zip(answered[0], columns, strict=True)))
         return join_windows(self.in_threads(self._answer_windows, parts), self.declared)
 
     def parts_for(self, rows: int) -> int:
-        """Return for how many threads so many rows are enough."""
-        return max(1, min(self.threads, rows // ROWS_OF_THREAD))
+        """Return into how many parts so many rows are cut: for threads, and so that one uses another's memory again."""
+        return max(1, rows // ROWS_OF_PART)
 
     def prepare(self, source: Source, parts: int) -> None:
         """Do beforehand what threads would do several times."""
@@ -333,10 +336,10 @@ def join_windows(parts: Sequence[Mapping[str, pa.Table]], declared: Declared) ->
     return pa.concat_tables(tables, promote_options="default")  # a part may have nulls only, which have no type
 
 
-def join_columns(parts: Sequence[pa.Array]) -> pa.Array:
+def join_columns(parts: Sequence[pa.Array]) -> pa.ChunkedArray:
     """Return parts of a column as one; a part may have nulls only, which have no type."""
     kinds = [part.type for part in parts if not pa.types.is_null(part.type)]
-    return pa.concat_arrays([part.cast(kinds[0]) if kinds and part.type != kinds[0] else part for part in parts])
+    return pa.chunked_array([part.cast(kinds[0]) if kinds and part.type != kinds[0] else part for part in parts])
 
 
 def run_pass(over: PassOver, records: Records | None, found: Mapping[str, Found]) -> dict[str, Results]:

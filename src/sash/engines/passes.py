@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ import pyarrow as pa
 
 from sash.aggregates.base import Aggregate
 from sash.aggregator.columns import Column, present_in_all, results_to_arrow
-from sash.algorithms import OrderStatisticsTree
+from sash.algorithms import Algorithm, OrderStatisticsTree
 from sash.engines.block import Block
 from sash.engines.results import interpreted_to_arrow
 from sash.engines.turns import Counts, take_turns
@@ -29,9 +28,6 @@ from sash.windows.base import Bounds, Ints
 
 Results = dict[str, pa.Array]
 """By the names of aggregates."""
-
-
-MAKING = Lock()
 
 
 @dataclass(frozen=True)
@@ -90,13 +86,8 @@ class PassOver:
         aggregates = self._for_window(window)
         if self.one.interpreted:
             return self._interpret(aggregates[0], bounds)
-        if self.one.algorithm is OrderStatisticsTree:  # what is known as a whole can be sorted beforehand
-            kernel = make_kernel(RankKernel, aggregates[0], self.inputs)
-        else:
-            nullable = len(self.bits) > 0
-            kernel = make_kernel(
-                Kernel, self.one.algorithm, aggregates, self.inputs, loops.slide_between, nullable=nullable
-            )
+        nullable = len(self.bits) > 0
+        kernel = self._kernel(self.one.algorithm, aggregates, loops.slide_between, window.min_rows, nullable=nullable)
         kernel.where = lambda number: self._name_row(int(bounds.ends[number]) - 1)
         return self._as_results(kernel.slide_between(self._values, bounds.begins, bounds.ends, self.bits))
 
@@ -136,9 +127,7 @@ class PassOver:
             )
             return Slices([partials], None, values)
         self.ends_of_records = records.positions
-        kernel = make_kernel(
-            Kernel, OpenSlice, self.aggregates, self.inputs, loops.cut_slices, nullable=len(self.bits) > 0
-        )
+        kernel = self._kernel(OpenSlice, self.aggregates, loops.cut_slices, nullable=len(self.bits) > 0)
         fields = kernel.cut_slices(self._values, records.positions, records.closes, self.bits)
         return Slices(fields, kernel.layout.shape, values)
 
@@ -150,12 +139,11 @@ class PassOver:
         if self.one.interpreted:
             results = self._interpret_slices(aggregates[0], slices.fields[0], counts.present, together.turns)
         else:
-            kernel = make_kernel(
-                Kernel,
+            kernel = self._kernel(
                 self.one.algorithm,
                 aggregates,
-                self.inputs,
                 loops.slide_slices,
+                windows[0].min_rows,
                 nullable=True,
                 over=slices.shape,
             )
@@ -166,6 +154,26 @@ class PassOver:
             {name: together.of_kind(number, column) for name, column in results.items()}
             for number in range(len(windows))
         ]
+
+    def _kernel(
+        self,
+        algorithm: type[Algorithm[Any]],
+        aggregates: list[Aggregate[Any]],
+        loop: Any,
+        least: int = 1,
+        *,
+        nullable: bool,
+        over: Shape | None = None,
+    ) -> Kernel:
+        """Return a kernel for this pass."""
+
+        def make() -> Kernel:
+            if algorithm is OrderStatisticsTree:  # what is known as a whole can be sorted beforehand
+                return RankKernel(aggregates[0], self.inputs)
+            return Kernel(algorithm, aggregates, self.inputs, loop, nullable=nullable, over=over)
+
+        key = (*self.one.aggregates, algorithm, loop, least, nullable, over, self.inputs)
+        return self.block.source.kernels.get(key, make)
 
     # -- details ---------------------------------------------------------------------------------------------------
 
@@ -289,12 +297,6 @@ def decoded(codes: pa.Array, values: pa.Array, given: pa.DataType) -> pa.Array:
     if len(values) <= np.iinfo(given.index_type.to_pandas_dtype()).max:
         codes = codes.cast(given.index_type)
     return pa.DictionaryArray.from_arrays(codes, values, ordered=given.ordered)
-
-
-def make_kernel(kind: type[Kernel], *given: Any, **named: Any) -> Kernel:
-    """Return a kernel; one thread makes it, so that others find it made."""
-    with MAKING:
-        return kind(*given, **named)
 
 
 def with_least(aggregate: Aggregate[Any], least: int) -> Aggregate[Any]:

@@ -62,12 +62,13 @@ def run_chunks(local: Local, given: Given, edges: Edges) -> pa.Table:
     cuts = cut_at_edges(given, edges)
     parts = local.parts_for(len(given.codes))
     local.prepare(given.source, parts)
-    shares = [share for share in np.array_split(np.arange(len(cuts) - 1), parts) if len(share)]
+    shares = [share for share in np.array_split(np.arange(len(cuts) - 1), min(parts, local.threads)) if len(share)]
     made = local.in_threads(lambda share: cut_chunks(local, given, edges, cuts[share[0] : share[-1] + 2]), shares)
     block = by_key(local, given, made)
     empty = Block(given.source, given.layout, Order(None, np.zeros(1, np.int64)), np.empty(0, np.int64))
     passes = [PassOver(one, empty) for one in local.plan.passes]
-    answered = local.in_threads(lambda part: part.answer(local, passes, NEVER, FOREVER)[0], block.parts(parts))
+    shown = block.parts(max(local.threads, local.parts_for(len(block.records))))
+    answered = local.in_threads(lambda part: part.answer(local, passes, NEVER, FOREVER)[0], shown)
     return join_windows(answered, local.declared)
 
 
