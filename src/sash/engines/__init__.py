@@ -1,14 +1,11 @@
-"""Where a query runs. In this process, over Arrow:
+"""Where a query runs: in this process, over Arrow.
 
-tables.py ──► local.py ───────────────────────────────────────────────► results
-kinds of      a plan for one schema: windows, slices, passes
-data          ├─ whole.py   a table at once            ├─ stream.py   piece by piece
-              │                                         │  pace.py         how far it has come
-              │                                         │  kept.py         what is kept: rows,
-              │                                         │  kept_slices.py  or slices
-rows in order          block.py, keys.py, times.py
-slices in their place  slice_block.py
-one pass over them     passes.py, turns.py, kernels.py
-types                  types.py (what is refused), results.py (what comes out)
-the plan, told         explain.py
+tables.py        the kinds of data, and results of the same kind
+local.py         a plan for one schema: windows, slices, passes
+whole.py         a table at once
+stream.py        piece by piece; pace.py: how far it has come; kept.py, kept_slices.py: what is kept of it
+block.py         rows in order of key and time, by keys.py and times.py; slice_block.py: slices in their place
+passes.py        one pass over them, with turns.py (windows in turns) and kernels.py (those of one run)
+types.py         what is refused and what is interpreted; results.py: the types of results
+explain.py       the plan for data, told
 """
