@@ -14,6 +14,7 @@ from queries import PER_ROW, PER_WINDOW, Named, assert_agrees, assert_equal, lon
 import sash
 from sash import agg, window
 from sash.engines import local, whole
+from sash.plan.sharing import make_plan
 from sash.testing.strategies import streams
 from sash.windows import Window
 
@@ -102,3 +103,25 @@ def test_rows_that_come_in_order_of_time_are_cut_in_chunks(monkeypatch: pytest.M
     assert chunked.equals(query.run(rows, threads=1))
     assert chunked.equals(query.run(rows, threads=2))
     assert chunked.to_pylist() == query.run(rows, compiled=False).to_pylist()
+
+
+@pytest.mark.parametrize(
+    ("names", "kind", "passes"),
+    [
+        (("count", "sum", "mean", "variance", "max"), "float", 1),
+        (("variance", "count"), "float", 1),
+        (("count", "sum", "mean"), "int", 1),
+        (("count", "sum", "mean", "variance"), "int", 2),  # sums of integers are exact, and subtracted
+    ],
+)
+def test_what_is_read_from_a_partial_shares_its_pass(names: tuple[str, ...], kind: str, passes: int) -> None:
+    aggregates = {name: getattr(agg, name)("x") for name in names}
+    plan = make_plan({"w": window.time(60, slide=10)}, aggregates, kinds={"x": kind})
+    assert len(plan.passes) == passes
+    assert sorted(name for one in plan.passes for name in one.aggregates) == sorted(names)
+
+
+def test_the_reason_of_a_pass_holds_for_all_of_it() -> None:
+    aggregates = {"top": agg.max("x"), "sd": agg.stddev("x")}
+    [one] = make_plan({"w": window.rows(9)}, aggregates, kinds={"x": "float"}).passes
+    assert one.choice.reason.startswith("associative")

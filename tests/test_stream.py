@@ -64,6 +64,13 @@ def batches_of(table: pa.Table, size: int) -> pa.RecordBatchReader:
     return pa.RecordBatchReader.from_batches(table.schema, table.to_batches(max_chunksize=size))
 
 
+def come_late(table: pa.Table, lateness: int, data: st.DataObject) -> pa.Table:
+    """Rows in the order that they come in, none later than that after newer ones."""
+    delays = data.draw(st.lists(st.integers(0, lateness), min_size=len(table), max_size=len(table)))
+    arrivals = [time + delay for time, delay in zip(table["t"].to_pylist(), delays, strict=True)]
+    return table.take(pa.array(sorted(range(len(table)), key=lambda row: arrivals[row]), pa.int64()))
+
+
 rows = st.lists(st.tuples(st.integers(0, 2), st.integers(-9, 40), st.integers(0, 5), st.booleans()), max_size=25)
 
 
@@ -74,10 +81,7 @@ def test_any_order_within_lateness_gives_the_same(
     name: str, made: list[Any], lateness: int, size: int, data: st.DataObject
 ) -> None:
     table = table_of(made)
-    delays = data.draw(st.lists(st.integers(0, lateness), min_size=len(made), max_size=len(made)))
-    times = table["t"].to_pylist()
-    arrival = sorted(range(len(made)), key=lambda row: times[row] + delays[row])
-    come = table.take(pa.array(arrival, pa.int64()))
+    come = come_late(table, lateness, data)
     aggregates = data.draw(st.sampled_from([COMMUTE, ORDERED]))
     query = sash.Query(aggregates, WINDOWS[name], by="k", time="t", order_by="id", lateness=lateness)
     with warnings.catch_warnings():
@@ -101,9 +105,7 @@ def test_rows_by_key_give_the_same(name: str, made: list[Any], size: int) -> Non
 @given(rows, st.integers(0, 7), st.integers(1, 6), st.data())
 def test_slices_are_kept_compiled(made: list[Any], lateness: int, size: int, data: st.DataObject) -> None:
     table = table_of(made)
-    delays = data.draw(st.lists(st.integers(0, lateness), min_size=len(made), max_size=len(made)))
-    times = table["t"].to_pylist()
-    come = table.take(pa.array(sorted(range(len(made)), key=lambda row: times[row] + delays[row]), pa.int64()))
+    come = come_late(table, lateness, data)
     windows = WINDOWS[data.draw(st.sampled_from(["sliding", "cumulative", "several"]))]
     slicing = data.draw(st.sampled_from(["auto", "panes", "pairs"]))
     query = sash.Query(COMMUTE, windows, by="k", time="t", lateness=lateness, slicing=slicing)
@@ -119,9 +121,7 @@ def test_updates_end_with_what_is_final(
     name: str, made: list[Any], lateness: int, size: int, data: st.DataObject
 ) -> None:
     table = table_of(made)
-    delays = data.draw(st.lists(st.integers(0, lateness), min_size=len(made), max_size=len(made)))
-    times = table["t"].to_pylist()
-    come = table.take(pa.array(sorted(range(len(made)), key=lambda row: times[row] + delays[row]), pa.int64()))
+    come = come_late(table, lateness, data)
     windows = {**WINDOWS, "mixed_time": {"a": window.time(10, slide=4), "b": window.session(2)}}[name]
     query = sash.Query(ORDERED, windows, by="k", time="t", order_by="id", lateness=lateness)
     keys = ("window", "k", "window_start", "window_end")

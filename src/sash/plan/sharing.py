@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from sash.aggregates.base import Aggregate
+from sash.aggregates.readings import reading
 from sash.algorithms import Algorithm, SharedAlgorithm, find_algorithm
 from sash.plan.choose import Choice, choose_algorithm
 from sash.windows import Window
@@ -76,26 +77,61 @@ def make_plan(
     sliced = slicing != "none" and all(window.sliced for window in windows.values())
     technique = ("cutty" if slicing == "auto" else slicing) if sliced else ""
     kinds, interpreted = kinds or {}, interpreted or {}
-    passes: dict[Any, Pass] = {}
+    placed = []
     for name, aggregate in aggregates.items():
         form = form_for(aggregate, kinds) if name not in interpreted else aggregate
         over_slices = sliced and (slicing != "auto" or not set(FOR_ROWS) & form.laws)
-        reason = interpreted.get(name, "")
         if over_slices:
             form = without_values(form)
         choice = choose_algorithm(form, objective=objective, algorithm=algorithm)
         found = find_algorithm(choice.algorithm, form)
-        alone = bool(reason) or found.compiled_query != "query"
+        alone = name in interpreted or found.compiled_query != "query"
         coded = aggregate.codes if any(column not in kinds for column in aggregate.columns) else ()
-        key = (aggregate.columns, found, over_slices, name if alone else "", coded)
-        known = passes.get(key)
-        if known is None:
-            together = algorithm != "auto" and can_share(found, windows)
-            made = Pass({}, aggregate.columns, found, choice, over_slices, reason, together, commutes=True)
-            known = passes[key] = made
-        commutes = known.commutes and form.commutative
-        passes[key] = replace(known, aggregates={**known.aggregates, name: aggregate}, commutes=commutes)
+        together = algorithm != "auto" and can_share(found, windows)
+        made = Pass(
+            {name: aggregate}, aggregate.columns, found, choice, over_slices, interpreted.get(name, ""), together
+        )
+        made = replace(made, commutes=form.commutative)
+        placed.append(Placed(form, made, (aggregate.columns, over_slices, name if alone else "", coded)))
+    passes: dict[Any, Pass] = {}
+    for one in join_readings(placed) if algorithm == "auto" else placed:
+        key = (one.apart, one.made.algorithm)
+        passes[key] = join(passes[key], one.made) if key in passes else one.made
     return Plan(dict(windows), tuple(passes.values()), technique)
+
+
+@dataclass(frozen=True)
+class Placed:
+    """An aggregate in the form for its column, the pass that it would make alone, and what keeps it apart from others."""
+
+    form: Aggregate[Any]
+    made: Pass
+    apart: tuple[Any, ...]
+
+
+def join_readings(placed: list[Placed]) -> list[Placed]:
+    """Let aggregates that are read from the partials of another one go where that goes, whatever they would choose.
+
+    A count alone is subtracted on evict; beside a deviation, which has it in its partial, it costs nothing.
+    """
+
+    def host_of(one: Placed) -> Placed:
+        hosts = [other for other in placed if other.apart == one.apart and reading(one.form, other.form) is not None]
+        own = [host for host in hosts if host.made.algorithm is one.made.algorithm]
+        return one if own or not hosts else hosts[0]
+
+    return [
+        replace(one, made=replace(one.made, algorithm=host.made.algorithm, choice=host.made.choice))
+        for one, host in zip(placed, map(host_of, placed), strict=True)
+    ]
+
+
+def join(one: Pass, other: Pass) -> Pass:
+    """Return two passes of the same columns and algorithm as one, chosen for what holds for all of it."""
+    choices = [one.choice, other.choice]
+    general = next((choice for choice in choices if choice.reason.startswith("associative")), one.choice)
+    both = {**one.aggregates, **other.aggregates}
+    return replace(one, aggregates=both, choice=general, commutes=one.commutes and other.commutes)
 
 
 def form_for(aggregate: Aggregate[Any], kinds: Mapping[str, str]) -> Aggregate[Any]:
