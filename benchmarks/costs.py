@@ -31,7 +31,7 @@ from benchmarks.sash_calls import AGGREGATES
 from sash.aggregates.base import Aggregate
 from sash.algorithms import ALGORITHMS, Algorithm, Recalculate, TwoStacks, find_algorithm
 from sash.kernels import Kernel, loops
-from sash.kernels.kernel import NO_BITS, Answer
+from sash.kernels.answers import NO_BITS, Answer
 from sash.kernels.lanes import count_lanes
 from sash.kernels.read import read_algorithm
 from sash.plan.costs import USES, Cost, Use, law_class

@@ -20,8 +20,8 @@ from sash.aggregates.base import Aggregate, P
 from sash.algorithms import ALGORITHMS, DABA, Algorithm, FlatFIT, OrderStatisticsTree, TwoStacks, find_algorithm
 from sash.algorithms.base import alike, fits
 from sash.kernels import CannotCompileError, CannotFuseError, Kernel, loops
+from sash.kernels.answers import Answer
 from sash.kernels.functions import compile_function, fingerprint
-from sash.kernels.kernel import Answer
 from sash.kernels.ranks import RankKernel
 from sash.testing import recompute
 

@@ -20,7 +20,7 @@ from sash.aggregates.base import Aggregate
 from sash.algorithms import OccurrenceTable, OccurrenceTournament
 from sash.algorithms.occurrence_table import PositionTable, mix
 from sash.kernels import Kernel, loops
-from sash.kernels.kernel import Answer
+from sash.kernels.answers import Answer
 from sash.plan.choose import choose_algorithm
 from sash.testing import recompute
 from sash.testing.strategies import scripts, steps

@@ -24,8 +24,8 @@ from sash.algorithms.base import alike, same
 from sash.algorithms.sorted_stretch import SortedStretch
 from sash.algorithms.words import count_ones, highest_one, lowest_one, select_one
 from sash.kernels import Kernel, loops, sort, stretches
+from sash.kernels.answers import Answer
 from sash.kernels.functions import compile_function
-from sash.kernels.kernel import Answer
 from sash.kernels.ranks import RankKernel, slide_on
 from sash.kernels.words import compile_words
 from sash.testing import recompute

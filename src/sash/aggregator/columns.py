@@ -16,7 +16,8 @@ import pyarrow.compute as pc
 
 from sash.aggregates.base import Aggregate
 from sash.kernels import CannotCompileError
-from sash.kernels.kernel import KINDS, NO_BITS, Answer, Bits
+from sash.kernels.answers import NO_BITS, Answer, Bits
+from sash.kernels.kernel import KINDS
 
 WIDENED = {
     pa.int8(): pa.int32(), pa.int16(): pa.int32(), pa.uint8(): pa.int32(), pa.uint16(): pa.int32(),

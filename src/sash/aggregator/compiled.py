@@ -24,9 +24,9 @@ from sash.aggregator.columns import (
 )
 from sash.algorithms import Algorithm, OrderStatisticsTree
 from sash.kernels import CannotCompileError, Kernel, loops
+from sash.kernels.answers import Answer, Positions, check_bounds
 from sash.kernels.frozen import freeze_state, read_header, thaw_state
 from sash.kernels.functions import fingerprint
-from sash.kernels.kernel import Answer, Positions, check_bounds
 from sash.kernels.lanes import count_lanes
 from sash.kernels.ranks import RankKernel
 from sash.kernels.read import read_algorithm

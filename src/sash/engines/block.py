@@ -15,7 +15,7 @@ from sash.aggregator.columns import Column, objects_of, read_numbers, to_arrow
 from sash.engines.kernels import Kernels
 from sash.engines.keys import Codes, Order, cut_evenly, number_keys, order_rows
 from sash.engines.times import TimeType
-from sash.kernels.kernel import NO_BITS
+from sash.kernels.answers import NO_BITS
 from sash.windows import Window
 from sash.windows.base import Ints, Rows, Run, whole_rows
 

@@ -8,7 +8,9 @@ import numpy as np
 import pyarrow as pa
 
 from sash.engines.block import Block, make_block
-from sash.engines.local import Found, Local, heads_of, join_windows
+from sash.engines.found import Found
+from sash.engines.joined import heads_of, join_windows
+from sash.engines.local import Local
 from sash.engines.pace import Piece
 from sash.engines.passes import Results
 from sash.slices.cuts import Records

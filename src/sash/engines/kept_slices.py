@@ -13,15 +13,16 @@ import pyarrow as pa
 
 from sash.aggregates.base import Aggregate
 from sash.engines.block import Block, make_block
+from sash.engines.joined import Heads, heads_of, join_windows
 from sash.engines.kept import in_order_of_time
 from sash.engines.keys import Order, number_keys, order_rows
-from sash.engines.local import Heads, Local, heads_of, join_windows
+from sash.engines.local import Local
 from sash.engines.pace import Piece
 from sash.engines.passes import PassOver, Slices, is_number
 from sash.engines.slice_block import SliceBlock
 from sash.engines.turns import Counts
 from sash.kernels import Kernel, loops
-from sash.kernels.kernel import NO_BITS
+from sash.kernels.answers import NO_BITS
 from sash.slices.cuts import Records, cut_by_edges
 from sash.slices.edges import Edges
 from sash.slices.open_slice import OpenSlice

@@ -9,18 +9,19 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from decimal import Context, localcontext
 from typing import Any, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from sash.aggregates.base import Aggregate
 from sash.aggregator.columns import empty_column, to_arrow
 from sash.engines.block import Block, Layout, Source, make_block
-from sash.engines.passes import PassOver, Results, Slices, coding_of, is_number
+from sash.engines.found import Found, run_pass
+from sash.engines.joined import Heads, heads_of, join_columns, join_windows
+from sash.engines.passes import PassOver, Results, coding_of, is_number
 from sash.engines.times import TimeType, read_time_type, refuse_far_times
 from sash.engines.types import refuse_wrong_types, why_interpreted
 from sash.kernels import CannotCompileError
@@ -28,9 +29,8 @@ from sash.kernels.kernel import KINDS
 from sash.kernels.plain import compile_loop
 from sash.plan.declared import Declared
 from sash.plan.sharing import Pass, Plan, make_plan
-from sash.slices.cuts import Reads, Records, all_closed, as_rows, cut_by_bounds, cut_by_edges, reads_of
+from sash.slices.cuts import Records, as_rows, cut_by_bounds, cut_by_edges, reads_of
 from sash.slices.edges import Edges, cut_edges
-from sash.windows import Window
 from sash.windows.base import Bounds, Ints, Memory, Rows, as_it_stands
 from sash.windows.by_rows import EveryRows
 from sash.windows.by_time import Periodic
@@ -44,39 +44,6 @@ fetched anew for each part costs more than the work on it."""
 MANY = 2
 DIGITS = 76
 """Of decimals while they are computed: as many as Arrow's largest have."""
-
-
-@dataclass
-class Found:
-    """The windows of one name in a block."""
-
-    window: Window
-    rows: Bounds | None
-    """As stretches of rows, where they were asked for."""
-    records: Bounds | None
-    """As stretches of records of slices."""
-    reads: Reads | None
-
-    def select(self, chosen: npt.NDArray[np.bool_]) -> None:
-        """Leave out all windows but the chosen ones."""
-        self.rows = self.rows and self.rows.select(chosen)
-        self.records = self.records and self.records.select(chosen)
-        self.reads = self.reads and self.reads.select(chosen)
-
-    @property
-    def bounds(self) -> Bounds:
-        """The windows as stretches of something."""
-        found = self.rows if self.rows is not None else self.records
-        assert found is not None
-        return found
-
-
-@dataclass(frozen=True)
-class Heads:
-    """The keys, a row for each, and where what belongs to them begins."""
-
-    keys: pa.Table
-    firsts: Ints
 
 
 class Local:
@@ -322,46 +289,3 @@ class Local:
                 starts, stops = times[bounds.begins], times[bounds.ends - 1]
             columns |= {"window_start": self.time.write(starts), "window_end": self.time.write(stops)}
         return columns
-
-
-def heads_of(block: Block) -> Heads:
-    """Return the keys of a block."""
-    first = pa.array(block.given(block.firsts[:-1]))
-    return Heads(block.table.select(list(block.layout.by)).take(first), block.firsts)
-
-
-def join_windows(parts: Sequence[Mapping[str, pa.Table]], declared: Declared) -> pa.Table:
-    """Return the results of blocks as one table: by window, then key, then time."""
-    tables = [part[name] for name in declared.windows for part in parts]
-    return pa.concat_tables(tables, promote_options="default")  # a part may have nulls only, which have no type
-
-
-def join_columns(parts: Sequence[pa.Array]) -> pa.ChunkedArray:
-    """Return parts of a column as one; a part may have nulls only, which have no type."""
-    kinds = [part.type for part in parts if not pa.types.is_null(part.type)]
-    return pa.chunked_array([part.cast(kinds[0]) if kinds and part.type != kinds[0] else part for part in parts])
-
-
-def run_pass(over: PassOver, records: Records | None, found: Mapping[str, Found]) -> dict[str, Results]:
-    """Return the results of each window's aggregates of one pass."""
-    if not over.one.over_slices and not over.one.together:
-        return {name: over.slide_rows(one.window, _given(one.rows)) for name, one in found.items()}
-    if over.one.over_slices:
-        return slide_all(over, over.cut(_given(records)), found)
-    of_rows = {name: replace(one, reads=all_closed(_given(one.rows))) for name, one in found.items()}
-    return slide_all(over, over.as_slices(), of_rows)
-
-
-def slide_all(over: PassOver, slices: Slices, found: Mapping[str, Found]) -> dict[str, Results]:
-    """Return the results of windows over slices: of all kinds by one structure, or of each by its own."""
-    answers: dict[str, Results] = {}
-    for names in [list(found)] if over.one.together else [[name] for name in found]:
-        windows = [found[name].window for name in names]
-        results = over.slide_slices(windows, slices, [_given(found[name].reads) for name in names])
-        answers |= dict(zip(names, results, strict=True))
-    return answers
-
-
-def _given(value: T | None) -> T:
-    assert value is not None
-    return value

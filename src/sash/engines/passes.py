@@ -17,7 +17,7 @@ from sash.engines.block import Block
 from sash.engines.results import interpreted_to_arrow
 from sash.engines.turns import Counts, take_turns
 from sash.kernels import Kernel, loops
-from sash.kernels.kernel import NO_BITS, Answer, Bits, Turns
+from sash.kernels.answers import NO_BITS, Answer, Bits, Turns
 from sash.kernels.layout import Shape
 from sash.kernels.ranks import RankKernel
 from sash.plan.sharing import Pass

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from sash.engines.found import Found, slide_all
+from sash.engines.joined import Heads
 from sash.engines.keys import Order, cut_evenly
-from sash.engines.local import Found, Heads, Local, slide_all
+from sash.engines.local import Local
 from sash.engines.passes import PassOver, Results, Slices
 from sash.engines.turns import Counts
 from sash.slices.cuts import Records, reads_of

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from sash.kernels.kernel import Turns
+from sash.kernels.answers import Turns
 from sash.slices.cuts import Reads
 from sash.windows.base import Ints
 

@@ -13,8 +13,9 @@ import numpy as np
 import pyarrow as pa
 
 from sash.engines.block import Block, Given, read_given
+from sash.engines.joined import Heads, join_windows
 from sash.engines.keys import Order, deal_in_chunks, deal_rows, is_sorted
-from sash.engines.local import Heads, Local, join_windows
+from sash.engines.local import Local
 from sash.engines.passes import PassOver, Slices
 from sash.engines.slice_block import SliceBlock, arrange_slices
 from sash.engines.turns import Counts

@@ -12,7 +12,8 @@ from sash.aggregates.base import Aggregate
 from sash.algorithms.base import Algorithm
 from sash.algorithms.sorted_stretch import SortedStretch, lay_out
 from sash.kernels import loops
-from sash.kernels.kernel import NO_BITS, Answer, Bits, Columns, Kernel, check_bounds
+from sash.kernels.answers import NO_BITS, Answer, Bits, Columns, check_bounds
+from sash.kernels.kernel import Kernel
 from sash.kernels.sort import RowSorter
 from sash.kernels.stretches import Between, Bounds, LastRows, Stretch, Windows, in_sheets
 
