@@ -13,7 +13,9 @@ from queries import PER_ROW, PER_WINDOW, Named, assert_agrees, assert_equal, lon
 
 import sash
 from sash import agg, window
+from sash.algorithms import SlickDequeSelective
 from sash.engines import local, whole
+from sash.kernels import CannotCompileError, Kernel, loops
 from sash.plan.sharing import make_plan
 from sash.testing.strategies import streams
 from sash.windows import Window
@@ -125,3 +127,15 @@ def test_the_reason_of_a_pass_holds_for_all_of_it() -> None:
     aggregates = {"top": agg.max("x"), "sd": agg.stddev("x")}
     [one] = make_plan({"w": window.rows(9)}, aggregates, kinds={"x": "float"}).passes
     assert one.choice.reason.startswith("associative")
+
+
+@pytest.mark.parametrize("windows", [window.rows(3), window.time(6, slide=2)])
+def test_aggregates_that_are_selective_each_are_not_together(windows: Window) -> None:
+    rows = pa.table({"t": list(range(9)), "x": [3, 1, 4, 1, 5, 9, 2, 6, 5]})
+    aggregates = {"top": agg.max("x"), "low": agg.min("x"), "first": agg.first("x")}
+    query = sash.Query(aggregates, windows, time="t", algorithm="slickdeque")
+    assert (
+        query.run(rows).to_pylist() == sash.Query(aggregates, windows, time="t").run(rows, compiled=False).to_pylist()
+    )
+    with pytest.raises(CannotCompileError, match=r"max\(x\) and min\(x\) are selective each, but not together"):
+        Kernel(SlickDequeSelective, [agg.max("x"), agg.min("x")], ("int64",), loops.slide_between)

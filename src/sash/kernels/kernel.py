@@ -125,6 +125,9 @@ class Kernel:
         self.lanes = lanes
         self.tells_row = tells_row or loop is loops.advance  # which can't be run again to find the row
         parts = share_parts(self.aggregates, inputs)
+        if algorithm.about.needs == "selective" and len(parts.parts) > 1:
+            message = f"{self.label} are selective each, but not together: {algorithm.about.name} takes one of them."
+            raise CannotCompileError(message)
         if over is not None:
             parts = parts.of_partials(over)
         self.inputs = inputs = parts.inputs

@@ -85,7 +85,8 @@ def make_plan(
             form = without_values(form)
         choice = choose_algorithm(form, objective=objective, algorithm=algorithm)
         found = find_algorithm(choice.algorithm, form)
-        alone = name in interpreted or found.compiled_query != "query"
+        # Two that are selective are not when they are combined together: each may choose another of the two rows.
+        alone = name in interpreted or found.compiled_query != "query" or found.about.needs == "selective"
         coded = aggregate.codes if any(column not in kinds for column in aggregate.columns) else ()
         together = algorithm != "auto" and can_share(found, windows)
         made = Pass(
