@@ -16,7 +16,16 @@ from typing import Any, Generic, TypeVar
 P = TypeVar("P")
 """The type of a partial: what `lift` returns, `combine` takes and returns, and `lower` takes."""
 
-ABSENT: Any = object()
+
+class Absent:
+    """Stands for what an aggregate doesn't have; there is one, also after it was sent to another process."""
+
+    def __reduce__(self) -> str:
+        """Say by which name it is found there."""
+        return "ABSENT"
+
+
+ABSENT: Any = Absent()
 """Stands for an identity that an aggregate doesn't have."""
 
 LAWS = (

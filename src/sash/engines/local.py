@@ -50,9 +50,15 @@ class Local:
     """A query made ready for tables of one schema."""
 
     def __init__(
-        self, declared: Declared, schema: pa.Schema, *, compiled: bool = True, threads: int | None = None
+        self,
+        declared: Declared,
+        schema: pa.Schema,
+        *,
+        compiled: bool = True,
+        threads: int | None = None,
+        interpreted: Mapping[str, str] | None = None,
     ) -> None:
-        """Check all that can be known before rows are, and plan."""
+        """Check all that can be known before rows are, and plan; `interpreted` says what is known not to compile."""
         self.declared = declared
         self.schema = schema
         self.threads = threads or os.cpu_count() or 1
@@ -66,7 +72,7 @@ class Local:
                 declared.lateness.in_ticks(self.time.tick, self.time.name)
         self.layout = Layout(declared.by, self.time, declared.order_by)
         self.run_loop = compile_loop if compiled else as_it_stands
-        self.interpreted = why_interpreted(declared, schema, compiled=compiled)
+        self.interpreted = {**why_interpreted(declared, schema, compiled=compiled), **(interpreted or {})}
         self.kinds = {
             field.name: KINDS[empty_column(field.type).values.dtype.name] for field in schema if is_number(field.type)
         }

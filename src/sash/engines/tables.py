@@ -17,8 +17,22 @@ from sash.engines.types import readable, refuse_missing
 from sash.engines.whole import run_whole
 from sash.plan.declared import Declared
 
-KINDS = "a pyarrow Table, RecordBatch or RecordBatchReader, a pandas DataFrame, or a Polars DataFrame or LazyFrame"
-OPTIONS = ("compiled", "threads", "mode", "order")
+KINDS = (
+    "a PySpark DataFrame, a pyarrow Table, RecordBatch or RecordBatchReader, a pandas DataFrame, or a Polars DataFrame or "
+    "LazyFrame"
+)
+STREAM, SPARK, HERE = "a stream (a RecordBatchReader)", "a PySpark DataFrame", "data in this process"
+OPTIONS = {
+    "compiled": (HERE, STREAM, SPARK),
+    "threads": (HERE, STREAM),
+    "mode": (STREAM,),
+    "order": (STREAM,),
+    "strategy": (SPARK,),
+    "buckets": (SPARK,),
+    "ranges": (SPARK,),
+    "types": (SPARK,),
+}
+"""What options are for."""
 NULLABLE = {
     pa.int8(): "Int8", pa.int16(): "Int16", pa.int32(): "Int32", pa.int64(): "Int64",
     pa.uint8(): "UInt8", pa.uint16(): "UInt16", pa.uint32(): "UInt32", pa.uint64(): "UInt64", pa.bool_(): "boolean",
@@ -29,25 +43,31 @@ NULLABLE = {
 def run(declared: Declared, data: Any, **options: Any) -> Any:
     """Return the results of a query for data of any kind."""
     reader = _reader_of(data)
-    _check_options(options, streams=reader in (run_reader, run_stream))
+    _check_options(options, reader)
     return reader(declared, data, options)
 
 
-def _check_options(options: dict[str, Any], *, streams: bool) -> None:
+def _check_options(options: dict[str, Any], reader: Reader) -> None:
+    kind = {run_reader: STREAM, run_stream: STREAM, run_spark: SPARK}.get(reader, HERE)
     for name in options:
-        if name in ("mode", "order") and not streams:
-            message = f"run: {name}= is for a stream (a RecordBatchReader); this data is there as a whole."
-            raise TypeError(message)
         if name not in OPTIONS:
             message = f"run: there is no option {name!r}, only {', '.join(OPTIONS)}."
             raise TypeError(message)
-    threads = options.get("threads")
-    if threads is not None and (isinstance(threads, bool) or not isinstance(threads, int) or threads < 1):
-        message = f"run: threads={threads!r} is not a number of threads: give a whole number, at least 1."
-        raise ValueError(message)
+        if kind not in OPTIONS[name]:
+            message = f"run: {name}= is for {OPTIONS[name][0]}, and this is {kind}."
+            raise TypeError(message)
+    for name in ("threads", "buckets", "ranges"):
+        given = options.get(name)
+        if given is not None and (isinstance(given, bool) or not isinstance(given, int) or given < 1):
+            message = f"run: {name}={given!r} is not a number of {name}: give a whole number, at least 1."
+            raise ValueError(message)
 
 
-def _reader_of(data: Any) -> Callable[[Declared, Any, dict[str, Any]], Any]:
+Reader = Callable[[Declared, Any, dict[str, Any]], Any]
+"""Runs a query on one kind of data."""
+
+
+def _reader_of(data: Any) -> Reader:
     """Return the function that runs a query on this kind of data, or say that there is none."""
     if isinstance(data, pa.Table):
         return run_table
@@ -59,7 +79,11 @@ def _reader_of(data: Any) -> Callable[[Declared, Any, dict[str, Any]], Any]:
         ("pandas", "DataFrame"): run_pandas,
         ("polars", "DataFrame"): run_polars,
         ("polars", "LazyFrame"): run_lazy,
+        ("pyspark", "DataFrame"): run_spark,
     }
+    if type(data).__module__.startswith("pyspark.pandas"):
+        message = "This is a frame of pandas on Spark: give the Spark DataFrame that it is, data.to_spark()."
+        raise TypeError(message)
     for base in type(data).__mro__:
         kind = (base.__module__.partition(".")[0], base.__name__)
         if kind in known:
@@ -75,6 +99,8 @@ def schema_of(declared: Declared, data: Any) -> pa.Schema:
     schema = data
     if not isinstance(data, pa.Schema):
         reader = _reader_of(data)
+        if reader is run_spark:
+            return import_module("sash.engines.spark.schema").read_schema(declared, data)
         if reader is run_pandas:
             return read_pandas(declared, data)[1].schema
         if reader in (run_polars, run_lazy):  # whose types don't depend on rows
@@ -87,7 +113,7 @@ def schema_of(declared: Declared, data: Any) -> pa.Schema:
 def run_table(declared: Declared, table: pa.Table, options: dict[str, Any]) -> pa.Table:
     """Run on an Arrow table."""
     refuse_missing(declared, table.column_names)
-    needed = readable(table if _reads_all(declared) else table.select(declared.columns))
+    needed = readable(needed_of(declared, table))
     results = run_whole(Local(declared, needed.schema, **options), needed)
     if not declared.per_row:
         return results
@@ -188,6 +214,16 @@ def read_polars(declared: Declared, frame: Any) -> pa.Table:
 def run_lazy(declared: Declared, frame: Any, options: dict[str, Any]) -> Any:
     """Run on a Polars LazyFrame, which is collected."""
     return run_polars(declared, frame.collect(), options).lazy()
+
+
+def run_spark(declared: Declared, frame: Any, options: dict[str, Any]) -> Any:
+    """Run on a DataFrame of PySpark's: nothing is computed before it is asked for."""
+    return import_module("sash.engines.spark.batch").run(declared, frame, options)
+
+
+def needed_of(declared: Declared, table: pa.Table) -> pa.Table:
+    """Return the columns of a table that a query reads; all, if it reads whole rows, or only counts them."""
+    return table if _reads_all(declared) else table.select(declared.columns)
 
 
 def _reads_all(declared: Declared) -> bool:

@@ -1,0 +1,127 @@
+"""The types of Spark's columns as Arrow has them, and those of results as Spark has them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+from pyspark.errors import PySparkTypeError
+from pyspark.sql import DataFrame
+from pyspark.sql.pandas.types import from_arrow_type, to_arrow_schema
+from pyspark.sql.types import DataType, StringType, StructField, StructType
+
+from sash.engines.local import Local
+from sash.engines.types import refuse_missing
+from sash.plan.declared import Declared
+from sash.plan.explain import label_of
+
+ZONE = "spark.sql.session.timeZone"
+
+
+def read_schema(declared: Declared, frame: DataFrame) -> pa.Schema:
+    """Return the columns that a query reads of a frame, as Python is given them, or say what it can't read."""
+    refuse_missing(declared, frame.columns)
+    every = [*declared.columns]
+    if declared.per_row or any("*" in window.columns for window in declared.windows.values()):
+        every = frame.columns  # all go to Python and back
+    for name in every:
+        if frame.columns.count(name) > 1:
+            message = f"There are {frame.columns.count(name)} columns named {name!r}: rename all but one."
+            raise ValueError(message)
+    refuse_collated(declared, frame.schema)
+    fields = [_arrow_field(frame.schema[name], frame.sparkSession.conf.get(ZONE)) for name in every]
+    return pa.schema(fields)
+
+
+def _arrow_field(field: StructField, zone: str | None) -> pa.Field:
+    try:
+        return to_arrow_schema(StructType([field]), timezone=zone).field(0)
+    except PySparkTypeError as error:
+        message = (
+            f"Column {field.name!r} is of {field.dataType.simpleString()}, which Spark can't send to Python: leave it out "
+            "(df.drop) or cast it."
+        )
+        raise TypeError(message) from error
+
+
+def refuse_collated(declared: Declared, schema: StructType) -> None:
+    """Say so if keys are told apart by a collation, which only Spark knows."""
+    for name in declared.by:
+        kind = schema[name].dataType
+        if isinstance(kind, StringType) and (kind.collationId or 0) != 0:
+            message = (
+                f"The key {name!r} is of {kind.simpleString()}, whose order Python doesn't know: group by a column that is "
+                'the same for equal keys, as F.lower(…) may be, cast to a plain "string".'
+            )
+            raise TypeError(message)
+
+
+def result_fields(local: Local, types: Mapping[str, Any]) -> list[StructField]:
+    """Return the columns of results, as they are known before any row is."""
+    made = local.run(local.schema.empty_table()).schema
+    fields = []
+    owners = {
+        local.declared.result_name(name, window) if local.declared.per_row else name: name
+        for name in local.declared.aggregates
+        for window in local.declared.windows
+    }
+    for field in made:
+        aggregate = owners.get(field.name)
+        if aggregate in types:
+            fields.append(StructField(field.name, _named_type(aggregate, types[aggregate])))
+            continue
+        if aggregate is not None and pa.types.is_null(field.type):
+            _refuse_unknown_type(local, aggregate)
+        fields.append(StructField(field.name, _spark_type(field.type)))
+    return fields
+
+
+def _named_type(name: str, given: Any) -> DataType:
+    if isinstance(given, DataType):
+        return given
+    try:
+        return StructType.fromDDL(f"`x` {given}")[0].dataType
+    except Exception as error:
+        message = f'types: {name!r}: {given!r} is no type of Spark\'s, as "double" or "array<string>" is.'
+        raise ValueError(message) from error
+
+
+def _refuse_unknown_type(local: Local, name: str) -> None:
+    aggregate = local.declared.aggregates[name]
+    kinds = [local.schema.field(column).type for column in aggregate.columns]
+    if kinds and all(pa.types.is_null(kind) for kind in kinds):
+        return  # of nothing but nulls comes nothing else
+    message = (
+        f"{name!r}: what {label_of(aggregate)} gives can't be known before it runs, and Spark must know it: say it, as in "
+        f'run(df, types={{"{name}": "double"}}).'
+    )
+    raise TypeError(message)
+
+
+def _spark_type(kind: pa.DataType) -> DataType:
+    return from_arrow_type(spark_arrow(kind))
+
+
+def spark_arrow(kind: pa.DataType) -> pa.DataType:
+    """Return the type that Spark takes in place of one of Arrow's.
+
+    >>> spark_arrow(pa.dictionary(pa.int32(), pa.string())), spark_arrow(pa.duration("s"))
+    (DataType(string), DurationType(duration[us]))
+    """
+    if pa.types.is_dictionary(kind):
+        return spark_arrow(kind.value_type)
+    if pa.types.is_duration(kind):
+        return pa.duration("us")
+    if pa.types.is_unsigned_integer(kind):
+        return pa.int64()
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return pa.list_(spark_arrow(kind.value_type))
+    if pa.types.is_struct(kind):
+        return pa.struct([pa.field(field.name, spark_arrow(field.type)) for field in kind])
+    return kind
+
+
+def arrow_of(results: StructType, large: bool) -> pa.Schema:
+    """Return columns as Spark expects them of Python: times with a zone in UTC, whatever they came in."""
+    return to_arrow_schema(results, timezone="UTC", prefers_large_types=large)

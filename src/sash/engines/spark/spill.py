@@ -1,0 +1,171 @@
+"""More rows than memory has room for, in order of key and time: sorted in runs, which lie on disk, and merged.
+
+    rows ──► run 1  ▁▃▅▇          each run is read batch by batch; what is less than the smallest of the newest rows read
+             run 2  ▂▄▆█   ──►    of each run can be given: nothing that is still on disk comes before it
+             run 3  ▁▂▅▆
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import pyarrow as pa
+
+from sash.engines.keys import number_keys, order_rows
+from sash.engines.times import TimeType, read_time_type
+from sash.engines.types import readable
+from sash.kernels.plain import compile_loop
+from sash.plan.declared import Declared
+from sash.windows.base import Ints
+
+KEY, TICK = "sash key", "sash tick"
+"""Columns of runs: the number of a row's key, and its time in ticks."""
+ROWS_AT_ONCE = 1 << 16
+"""Rows of a run that are read together."""
+
+
+@contextmanager
+def sort_on_disk(
+    batches: Iterator[pa.RecordBatch], declared: Declared, most_bytes: int
+) -> Iterator[Iterator[pa.Table]]:
+    """Give the rows in pieces, in order of key and time, with no more of them in memory than a few times `most_bytes`."""
+    with TemporaryDirectory(prefix="sash-sort-", dir=folder_to_sort_in()) as folder:
+        sorter = Sorter(declared, Path(folder))
+        for table in gather(batches, most_bytes):
+            sorter.add(table)
+        yield merge([Run(path) for path in sorter.runs], declared)
+
+
+def folder_to_sort_in() -> str | None:
+    """Return a folder of Spark's for what doesn't fit memory, where one was set; else the system's."""
+    first = os.environ.get("SPARK_LOCAL_DIRS", "").split(",")[0]
+    return first if first and Path(first).is_dir() else None
+
+
+def gather(batches: Iterator[pa.RecordBatch], most_bytes: int) -> Iterator[pa.Table]:
+    """Yield batches as tables of about so many bytes."""
+    waiting: list[pa.RecordBatch] = []
+    size = 0
+    for batch in batches:
+        waiting.append(batch)
+        size += batch.nbytes
+        if size >= most_bytes:
+            yield pa.Table.from_batches(waiting)
+            waiting, size = [], 0
+    if waiting:
+        yield pa.Table.from_batches(waiting)
+
+
+class Sorter:
+    """Writes sorted runs, in which keys have the same numbers."""
+
+    def __init__(self, declared: Declared, folder: Path) -> None:
+        self.declared = declared
+        self.folder = folder
+        self.runs: list[Path] = []
+        self.known: pa.Table | None = None
+        """The keys, a row for each, in the order of their numbers."""
+
+    def add(self, given: pa.Table) -> None:
+        """Write a run."""
+        table = readable(given).combine_chunks()
+        codes, keys = self._number(table)
+        ticks = self._time(table).read(table[self.declared.time])
+        ties = table.select(list(self.declared.order_by)) if self.declared.order_by else None
+        order, ticks = order_rows(codes, keys, ticks, compile_loop, ties)
+        if order.rows is not None:
+            table = table.take(pa.array(order.rows))
+        table = table.append_column(KEY, pa.array(order.arrange(codes))).append_column(TICK, pa.array(ticks))
+        path = self.folder / f"{len(self.runs)}.arrow"
+        with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
+            writer.write_table(table, max_chunksize=ROWS_AT_ONCE)
+        self.runs.append(path)
+
+    def _time(self, table: pa.Table) -> TimeType:
+        assert self.declared.time is not None
+        return read_time_type(self.declared.time, table.schema.field(self.declared.time).type)
+
+    def _number(self, table: pa.Table) -> tuple[Ints, int]:
+        """Return the numbers of rows' keys, the same for a key in every run: known ones go before the rows."""
+        if not self.declared.by:
+            return np.zeros(len(table), np.int64), 1
+        own = table.select(list(self.declared.by))
+        before = 0 if self.known is None else len(self.known)
+        every = own if self.known is None else pa.concat_tables([self.known, own])
+        codes, keys = number_keys(every, self.declared.by, compile_loop)
+        first = np.full(keys, len(every), np.int64)
+        np.minimum.at(first, codes, np.arange(len(every)))
+        self.known = every.take(pa.array(first)).combine_chunks()
+        return codes[before:], keys
+
+
+class Run:
+    """A sorted run on disk, read batch by batch."""
+
+    def __init__(self, path: Path) -> None:
+        self.file = pa.ipc.open_file(pa.memory_map(str(path)))
+        self.next = 0
+        self.rows: pa.Table = self.file.schema.empty_table()
+        """What was read and not given yet."""
+
+    @property
+    def ended(self) -> bool:
+        """Whether all is read."""
+        return bool(self.next == self.file.num_record_batches)
+
+    def read(self) -> None:
+        """Read one more batch."""
+        batch = pa.Table.from_batches([self.file.get_batch(self.next)])
+        self.next += 1
+        self.rows = pa.concat_tables([self.rows, batch]) if len(self.rows) else batch
+
+    @property
+    def newest(self) -> tuple[int, int]:
+        """The key and the time of the newest row that was read."""
+        return self.rows[KEY][-1].as_py(), self.rows[TICK][-1].as_py()
+
+    def give(self, before: tuple[int, int] | None) -> pa.Table:
+        """Return the rows before a key and time, or all."""
+        count = len(self.rows)
+        if before is not None:
+            key, tick = before
+            keys = self.rows[KEY].to_numpy()
+            begin, end = np.searchsorted(keys, [key, key + 1])
+            count = begin + int(np.searchsorted(self.rows[TICK].to_numpy()[begin:end], tick))
+        given, self.rows = self.rows.slice(0, count), self.rows.slice(count)
+        return given
+
+
+def merge(runs: list[Run], declared: Declared) -> Iterator[pa.Table]:
+    """Yield the rows of all runs in order."""
+    while True:
+        for run in runs:
+            while not len(run.rows) and not run.ended:
+                run.read()
+        open_runs = [run for run in runs if not run.ended]
+        before = min((run.newest for run in open_runs), default=None)
+        given = [table for run in runs if len(table := run.give(before))]
+        if given:
+            yield in_order(pa.concat_tables(given), declared)
+        elif before is None:
+            return
+        else:  # all that was read of a run is of one key and time, which may go on
+            for run in open_runs:
+                if run.newest == before:
+                    run.read()
+
+
+def in_order(table: pa.Table, declared: Declared) -> pa.Table:
+    """Return sorted rows of several runs as one piece."""
+    table = table.combine_chunks()
+    codes, ticks = table[KEY].to_numpy(), table[TICK].to_numpy()
+    ties = table.select(list(declared.order_by)) if declared.order_by else None
+    rows = table.drop_columns([KEY, TICK])
+    different, numbers = np.unique(codes, return_inverse=True)
+    order, _ = order_rows(numbers, len(different), ticks, compile_loop, ties)
+    return rows if order.rows is None else rows.take(pa.array(order.rows))
