@@ -18,12 +18,12 @@
 """
 
 from sash import aggregates as agg
-from sash import testing
+from sash import spark, testing
 from sash import windows as window
 from sash.aggregates.base import Aggregate, aggregate
 from sash.aggregator import Aggregator
 from sash.algorithms.catalogue import catalogue
 from sash.query import Query
 
-__all__ = ["Aggregate", "Aggregator", "Query", "agg", "aggregate", "catalogue", "testing", "window"]
+__all__ = ["Aggregate", "Aggregator", "Query", "agg", "aggregate", "catalogue", "spark", "testing", "window"]
 __version__ = "0.1.0"

@@ -1,0 +1,1 @@
+"""Where a query runs on Spark. Nothing else imports PySpark."""

@@ -1,0 +1,52 @@
+"""What the Java virtual machine says before Spark's logging begins, which no setting of Spark turns off."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+STDERR = 2
+NOISE = (b"WARNING: Using incubator modules:", b"Using Spark's default log4j profile:")
+MOST = 65536
+
+
+@contextmanager
+def without_noise() -> Iterator[None]:
+    """Give processes that are started meanwhile an error stream from which the lines of `NOISE` are left out.
+
+    They keep it as long as they live: all else is passed on to our own error stream as it comes, a progress bar too.
+    """
+    sys.stderr.flush()
+    source, sink = os.pipe()
+    kept = os.dup(STDERR)
+    os.dup2(sink, STDERR)
+    os.close(sink)
+    threading.Thread(target=_pass_on, args=(source, kept), name="sash: error stream of Spark", daemon=True).start()
+    try:
+        yield
+    finally:
+        sys.stderr.flush()
+        os.dup2(kept, STDERR)
+
+
+def _pass_on(source: int, target: int) -> None:
+    """Pass on what comes, but for noise, until all who write are gone."""
+    held = b""
+    while came := os.read(source, MOST):
+        *whole, held = (held + came).splitlines(keepends=True)
+        if held.endswith(b"\n") or not _may_be_noise(held):
+            whole.append(held)
+            held = b""
+        for line in whole:
+            if not line.startswith(NOISE):
+                os.write(target, line)
+    os.write(target, held)
+    os.close(source)
+    os.close(target)
+
+
+def _may_be_noise(start: bytes) -> bool:
+    return any(start.startswith(noise) or noise.startswith(start) for noise in NOISE)
