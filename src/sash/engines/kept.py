@@ -73,7 +73,7 @@ class KeptRows:
         """Make room for the keys that are new."""
         for name, window in self.local.plan.windows.items():
             known = self.memory[name]
-            new = window.new_memory(keys - len(self.done))
+            new = self.local.new_memory(window, keys - len(self.done))
             self.memory[name] = {part: np.concatenate([known[part], new[part]]) for part in known}
 
     def _answer(self, block: Block, rows: Rows, records: Records | None, found: dict[str, Found]) -> pa.Table:

@@ -31,6 +31,7 @@ from sash.plan.declared import Declared
 from sash.plan.sharing import Pass, Plan, make_plan
 from sash.slices.cuts import Records, as_rows, cut_by_bounds, cut_by_edges, reads_of
 from sash.slices.edges import Edges, cut_edges
+from sash.windows import Window
 from sash.windows.base import Bounds, Ints, Memory, Rows, as_it_stands
 from sash.windows.by_rows import EveryRows
 from sash.windows.by_time import Periodic
@@ -77,6 +78,8 @@ class Local:
             field.name: KINDS[empty_column(field.type).values.dtype.name] for field in schema if is_number(field.type)
         }
         self.plan = self._make_plan()
+        self.rows_before = 0
+        """How many rows each key had before the first that is here."""
         self._settled = False
 
     def _make_plan(self) -> Plan:
@@ -143,8 +146,15 @@ class Local:
             return list(pool.map(work, items))
 
     def _find_all(self, block: Block) -> tuple[Records | None, dict[str, Found]]:
-        memory = {name: window.new_memory(block.keys) for name, window in self.plan.windows.items()}
+        memory = {name: self.new_memory(window, block.keys) for name, window in self.plan.windows.items()}
         return self.find(self.rows_of(block), memory)
+
+    def new_memory(self, window: Window, keys: int) -> Memory:
+        """Return what a window remembers of keys of which nothing was seen here."""
+        memory = window.new_memory(keys)
+        if self.rows_before and isinstance(window, EveryRows):
+            memory["seen"][:] = self.rows_before
+        return memory
 
     def _answer_rows(self, block: Block) -> Results:
         """Return a column for each aggregate and window, for rows in order."""

@@ -1,8 +1,8 @@
 """More rows than memory has room for, in order of key and time: sorted in runs, which lie on disk, and merged.
 
-    rows ──► run 1  ▁▃▅▇          each run is read batch by batch; what is less than the smallest of the newest rows read
-             run 2  ▂▄▆█   ──►    of each run can be given: nothing that is still on disk comes before it
-             run 3  ▁▂▅▆
+rows ──► run 1  ▁▃▅▇          each run is read batch by batch; what is less than the smallest of the newest rows read
+run 2  ▂▄▆█   ──►    of each run can be given: nothing that is still on disk comes before it
+run 3  ▁▂▅▆
 """
 
 from __future__ import annotations
