@@ -13,7 +13,8 @@ import pyarrow.compute as pc
 
 from sash.aggregator.columns import Column, objects_of, read_numbers, to_arrow
 from sash.engines.kernels import Kernels
-from sash.engines.keys import Codes, Order, cut_evenly, number_keys, order_rows
+from sash.engines.keys import Order, cut_evenly, number_keys, order_rows
+from sash.engines.nested_keys import Codes
 from sash.engines.times import TimeType
 from sash.kernels.answers import NO_BITS
 from sash.windows import Window

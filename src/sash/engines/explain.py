@@ -9,6 +9,7 @@ import pyarrow as pa
 from sash.engines.kept_slices import keeps_slices
 from sash.engines.local import Local
 from sash.engines.tables import schema_of
+from sash.engines.types import readable_schema
 from sash.plan.declared import Declared
 from sash.plan.explain import Explanation, Settled
 
@@ -16,7 +17,7 @@ from sash.plan.explain import Explanation, Settled
 def explain(declared: Declared, data: Any, *, compiled: bool = True) -> Explanation:
     """Return how a query is answered for data of these types; with data, everything is compiled that can be."""
     tried = data is not None
-    schema = schema_of(declared, data) if tried else assume_types(declared)
+    schema = readable_schema(schema_of(declared, data)) if tried else assume_types(declared)
     local = Local(declared, schema, compiled=compiled)
     if tried:
         local.settle()
