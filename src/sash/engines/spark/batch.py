@@ -113,12 +113,17 @@ def bucket_of(by: tuple[str, ...], buckets: int) -> Column:
 
 
 def quoted(name: str) -> Column:
-    """Return a column by its name, whatever is in that.
+    """Return a column by its name, whatever is in that."""
+    return F.col(in_backticks(name))
 
-    >>> quoted("a.b")
-    Column<'`a.b`'>
+
+def in_backticks(name: str) -> str:
+    """Return a name as Spark reads it in one piece.
+
+    >>> in_backticks("a.b`c")
+    '`a.b``c`'
     """
-    return F.col("`" + name.replace("`", "``") + "`")
+    return "`" + name.replace("`", "``") + "`"
 
 
 def free_name(name: str, taken: list[str]) -> str:
