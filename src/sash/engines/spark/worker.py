@@ -54,7 +54,7 @@ class Worker:
         for batch in rest:
             waiting.append(batch)
             size += batch.nbytes
-            if size > self.most_bytes and self.declared.time is not None:
+            if size > self.most_bytes:
                 yield from self._streamed(chain(waiting, rest), rows_before)
                 return
         table = pa.Table.from_batches(waiting)
@@ -85,7 +85,8 @@ class Worker:
         with sort_on_disk(batches, declared, self.most_bytes) as pieces:
             for piece in pieces:
                 if stream is None:
-                    local = self._local(declared, piece.schema, rows_before)
+                    in_order = declared if declared.time else replace(declared, order_by=())
+                    local = self._local(in_order, piece.schema, rows_before)
                     stream = Stream(local, order="keys" if declared.by else "time")
                 yield stream.add(piece)
         if stream is not None:
