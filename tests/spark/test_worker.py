@@ -42,7 +42,7 @@ def answer(query: sash.Query, rows: pa.Table, most_bytes: int, *, compiled: bool
     expected = query.run(rows, compiled=compiled)
     worker = Worker(query._declared, {}, expected.schema, compiled=compiled, most_bytes=most_bytes)
     batches = rows.to_batches(max_chunksize=of_batch)
-    found = pa.Table.from_batches(worker.answer(iter(batches)), expected.schema)
+    found = pa.Table.from_batches(worker.answer(0, iter(batches)), expected.schema)
     return found
 
 
@@ -105,14 +105,14 @@ def test_batches_without_rows_and_a_group_of_one_row() -> None:
         none, *batches = [ROWS.slice(0, 0).to_batches() or [pa.RecordBatch.from_pylist([], ROWS.schema)], *ROWS.to_batches()]
         found = pa.Table.from_batches(worker.answer([*none, *batches, *none]), expected.schema)
         assert_same(found, expected, ["id"])
-        assert list(worker.answer(none)) == []
+        assert list(worker.answer(0, none)) == []
 
 
 def test_memory_is_that_of_a_part_of_the_rows(folder: Path) -> None:
     """Runs are as large as was said, and lie in Spark's folder until the last result is taken."""
     query = sash.Query({"n": agg.count()}, window.rows(3), by="key", time="t", order_by="id")
     worker = Worker(query._declared, {}, query.run(ROWS).schema, compiled=False, most_bytes=4 * ROWS.nbytes // len(ROWS))
-    results = worker.answer(iter(ROWS.to_batches(max_chunksize=1)))
+    results = worker.answer(0, iter(ROWS.to_batches(max_chunksize=1)))
     next(results)
     [made] = folder.iterdir()
     assert 20 <= len(list(made.iterdir())) <= len(ROWS) // 3
@@ -129,14 +129,14 @@ def test_nothing_is_left_on_disk_after_an_error(folder: Path) -> None:
     query = sash.Query({"own": own("x")}, window.rows(3), by="key", time="t", order_by="id")
     worker = Worker(query._declared, {}, pa.schema({**dict(zip(SCHEMA.names, SCHEMA.types, strict=True)), "own": pa.int64()}), compiled=False, most_bytes=1)
     with pytest.raises(ValueError, match="too large"):
-        list(worker.answer(iter(ROWS.to_batches(max_chunksize=30))))
+        list(worker.answer(0, iter(ROWS.to_batches(max_chunksize=30))))
     assert list(folder.iterdir()) == []
 
 
 def test_nothing_is_left_on_disk_if_not_all_results_are_taken(folder: Path) -> None:
     query = sash.Query({"n": agg.count()}, window.rows(3), by="key", time="t", order_by="id")
     worker = Worker(query._declared, {}, query.run(ROWS).schema, compiled=False, most_bytes=1)
-    results = worker.answer(iter(ROWS.to_batches(max_chunksize=30)))
+    results = worker.answer(0, iter(ROWS.to_batches(max_chunksize=30)))
     next(results)
     results.close()
     assert list(folder.iterdir()) == []
@@ -153,4 +153,4 @@ def test_a_result_of_another_type_than_was_said() -> None:
     query = sash.Query({"own": own("x")}, window.rows(3), time="t")
     worker = Worker(query._declared, {}, pa.schema({"own": pa.list_(pa.int64())}), compiled=False)
     with pytest.raises(TypeError, match=r"'own' gave string where list<item: int64> was expected .* run\(df, types="):
-        list(worker.answer(iter(ROWS.to_batches())))
+        list(worker.answer(0, iter(ROWS.to_batches())))

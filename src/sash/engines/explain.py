@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 import pyarrow as pa
 
 from sash.engines.kept_slices import keeps_slices
 from sash.engines.local import Local
-from sash.engines.tables import schema_of
+from sash.engines.tables import is_spark, schema_of
 from sash.engines.types import readable_schema
 from sash.plan.declared import Declared
 from sash.plan.explain import Explanation, Settled
+from sash.plan.tree import Branch
 
 
 def explain(declared: Declared, data: Any, *, compiled: bool = True) -> Explanation:

@@ -43,11 +43,17 @@ NULLABLE = {
 def run(declared: Declared, data: Any, **options: Any) -> Any:
     """Return the results of a query for data of any kind."""
     reader = _reader_of(data)
-    _check_options(options, reader)
+    check_options(options, reader)
     return reader(declared, data, options)
 
 
-def _check_options(options: dict[str, Any], reader: Reader) -> None:
+def is_spark(data: Any) -> bool:
+    """Tell whether data is a DataFrame of PySpark's."""
+    return any(base.__module__.startswith("pyspark.sql") for base in type(data).__mro__)
+
+
+def check_options(options: dict[str, Any], reader: Reader) -> None:
+    """Say so if an option is not for this kind of data, or no option at all."""
     kind = {run_reader: STREAM, run_stream: STREAM, run_spark: SPARK}.get(reader, HERE)
     for name in options:
         if name not in OPTIONS:
@@ -99,8 +105,6 @@ def schema_of(declared: Declared, data: Any) -> pa.Schema:
     schema = data
     if not isinstance(data, pa.Schema):
         reader = _reader_of(data)
-        if reader is run_spark:
-            return import_module("sash.engines.spark.schema").read_schema(declared, data)
         if reader is run_pandas:
             return read_pandas(declared, data)[1].schema
         if reader in (run_polars, run_lazy):  # whose types don't depend on rows

@@ -50,7 +50,12 @@ class Options:
 
 def run(declared: Declared, frame: DataFrame, options: dict[str, Any]) -> DataFrame:
     """Return the results of a query as a frame that is computed when it is asked for."""
-    return Batch(declared, frame, Options(**options)).run()
+    return prepare(declared, frame, options).run()
+
+
+def prepare(declared: Declared, frame: DataFrame, options: dict[str, Any]) -> Batch:
+    """Return a query made ready for a frame, or say what is wrong with it."""
+    return Batch(declared, frame, Options(**options))
 
 
 class Batch:
@@ -97,6 +102,16 @@ class Batch:
     def tasks(self) -> int:
         """How many tasks Spark has after a shuffle."""
         return int(self.frame.sparkSession.conf.get(PARTITIONS) or 200)
+
+    @property
+    def buckets(self) -> int:
+        """How many groups keys are put into."""
+        return self.options.buckets or self.tasks
+
+    @property
+    def ranges(self) -> int:
+        """Into how many ranges time is cut."""
+        return self.options.ranges or self.tasks
 
     @cached_property
     def reach(self) -> Reach | str:
@@ -156,8 +171,7 @@ def choose(batch: Batch) -> Strategy:
 
 def by_buckets(batch: Batch) -> DataFrame:
     """Return the results, with the rows or the slices of a key in one task."""
-    buckets = batch.options.buckets or batch.tasks
-    place = numbered(bucket_of(batch.declared.by, buckets), spread_out(buckets))
+    place = numbered(bucket_of(batch.declared.by, batch.buckets), spread_out(batch.buckets))
     return answer_groups(batch.needed.withColumn(GROUP, place), batch.worker, batch.results)
 
 
@@ -168,10 +182,9 @@ def by_ranges(batch: Batch) -> DataFrame:
     assert isinstance(reach, Reach)
     ticks = ticks_sql(declared.time, batch.frame.schema[declared.time].dataType)
     rows = rows_with_times(batch.needed, declared.by, ticks)
-    ranges = batch.options.ranges or batch.tasks
-    split = split_rows(rows.select(HASH, TICKS), bool(declared.by), ranges, reach)
+    split = split_rows(rows.select(HASH, TICKS), bool(declared.by), batch.ranges, reach)
     parts = split.all_parts()
-    buckets = (batch.options.buckets or batch.tasks) if declared.by else 0
+    buckets = batch.buckets if declared.by else 0
     numbers = spread_out(max(1, len(parts) + buckets))
     whole = F.array(F.lit(len(parts)) + bucket_of(declared.by, buckets or 1))
     placed = rows.withColumn(GROUP, F.explode(F.coalesce(F.expr(split.places_sql()), whole)))
