@@ -76,7 +76,8 @@ def rows_of_every_kind(seed: int, count: int, keys: Iterable[Any] = ("a", "b", "
     rows: list[Row] = [
         {
             "id": number,
-            "t": START + timedelta(seconds=chooser.randint(0, 9 * count // len(named)), milliseconds=250 * (number % 2)),
+            "t": START
+            + timedelta(seconds=chooser.randint(0, 9 * count // len(named)), milliseconds=250 * (number % 2)),
             "key": chooser.choice(named),
             "x": chooser.choice([None, chooser.randint(-9, 9), chooser.randint(1, 9)]),
             "y": chooser.choice([None, chooser.uniform(1, 9), float(chooser.randint(1, 4)), 2.5]),

@@ -9,16 +9,18 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from spark.matrix import EVERY, FLOATS, PER_ROW, PER_WINDOW, SCHEMA, assert_same, rows_of_every_kind
 
 import sash
 from sash import agg, window
 from sash.engines.spark import spill
 from sash.engines.spark.worker import Worker
 from sash.windows import Window
+from spark.matrix import EVERY, FLOATS, PER_ROW, PER_WINDOW, SCHEMA, assert_same, rows_of_every_kind
 
 ROWS = rows_of_every_kind(1, 200)
-FEW = {name: EVERY[name] for name in ("sum", "mean", "max", "first", "collect", "count_distinct", "median", "own_joined")}
+FEW = {
+    name: EVERY[name] for name in ("sum", "mean", "max", "first", "collect", "count_distinct", "median", "own_joined")
+}
 WHOLE = 1 << 30
 WINDOWS = [*(("row", name) for name in PER_ROW), *(("window", name) for name in PER_WINDOW)]
 
@@ -37,13 +39,14 @@ def few_rows_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(spill, "ROWS_AT_ONCE", 3)
 
 
-def answer(query: sash.Query, rows: pa.Table, most_bytes: int, *, compiled: bool = False, of_batch: int = 30) -> pa.Table:
+def answer(
+    query: sash.Query, rows: pa.Table, most_bytes: int, *, compiled: bool = False, of_batch: int = 30
+) -> pa.Table:
     """What a worker answers, in the types that the local engine gives."""
     expected = query.run(rows, compiled=compiled)
     worker = Worker(query._declared, {}, expected.schema, compiled=compiled, most_bytes=most_bytes)
     batches = rows.to_batches(max_chunksize=of_batch)
-    found = pa.Table.from_batches(worker.answer(0, iter(batches)), expected.schema)
-    return found
+    return pa.Table.from_batches(worker.answer(0, iter(batches)), expected.schema)
 
 
 def assert_answers(query: sash.Query, rows: pa.Table = ROWS, **options: Any) -> None:
@@ -102,7 +105,10 @@ def test_batches_without_rows_and_a_group_of_one_row() -> None:
     for most_bytes in (WHOLE, 1):
         expected = query.run(ROWS, compiled=False)
         worker = Worker(query._declared, {}, expected.schema, compiled=False, most_bytes=most_bytes)
-        none, *batches = [ROWS.slice(0, 0).to_batches() or [pa.RecordBatch.from_pylist([], ROWS.schema)], *ROWS.to_batches()]
+        none, *batches = [
+            ROWS.slice(0, 0).to_batches() or [pa.RecordBatch.from_pylist([], ROWS.schema)],
+            *ROWS.to_batches(),
+        ]
         found = pa.Table.from_batches(worker.answer([*none, *batches, *none]), expected.schema)
         assert_same(found, expected, ["id"])
         assert list(worker.answer(0, none)) == []
@@ -111,7 +117,9 @@ def test_batches_without_rows_and_a_group_of_one_row() -> None:
 def test_memory_is_that_of_a_part_of_the_rows(folder: Path) -> None:
     """Runs are as large as was said, and lie in Spark's folder until the last result is taken."""
     query = sash.Query({"n": agg.count()}, window.rows(3), by="key", time="t", order_by="id")
-    worker = Worker(query._declared, {}, query.run(ROWS).schema, compiled=False, most_bytes=4 * ROWS.nbytes // len(ROWS))
+    worker = Worker(
+        query._declared, {}, query.run(ROWS).schema, compiled=False, most_bytes=4 * ROWS.nbytes // len(ROWS)
+    )
     results = worker.answer(0, iter(ROWS.to_batches(max_chunksize=1)))
     next(results)
     [made] = folder.iterdir()
@@ -127,7 +135,13 @@ def test_nothing_is_left_on_disk_after_an_error(folder: Path) -> None:
 
     own = sash.aggregate("own", lift=refuse, combine=lambda older, newer: older + newer)
     query = sash.Query({"own": own("x")}, window.rows(3), by="key", time="t", order_by="id")
-    worker = Worker(query._declared, {}, pa.schema({**dict(zip(SCHEMA.names, SCHEMA.types, strict=True)), "own": pa.int64()}), compiled=False, most_bytes=1)
+    worker = Worker(
+        query._declared,
+        {},
+        pa.schema({**dict(zip(SCHEMA.names, SCHEMA.types, strict=True)), "own": pa.int64()}),
+        compiled=False,
+        most_bytes=1,
+    )
     with pytest.raises(ValueError, match="too large"):
         list(worker.answer(0, iter(ROWS.to_batches(max_chunksize=30))))
     assert list(folder.iterdir()) == []

@@ -19,9 +19,9 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructField, StructType
 
 from sash.engines.local import Local
-from sash.engines.spark.groups import GROUP, answer_groups, bucket_of, numbered, spread_out
-from sash.engines.spark.ranges import HASH, TICKS, rows_with_times, split_rows
-from sash.engines.spark.schema import ZONE, arrow_of, read_schema, result_fields
+from sash.engines.spark.groups import answer_groups, bucket_of, numbered, spread_out
+from sash.engines.spark.ranges import rows_with_times, split_rows
+from sash.engines.spark.schema import GROUP, HASH, TICKS, ZONE, arrow_of, read_schema, result_fields
 from sash.engines.spark.slices import slice_frame, ticks_sql, why_not
 from sash.engines.spark.split import RangeWorker, Reach, reach_of
 from sash.engines.spark.sql import quote
@@ -30,6 +30,8 @@ from sash.engines.types import readable
 from sash.plan.declared import Declared
 
 PARTITIONS = "spark.sql.shuffle.partitions"
+USUAL = 200
+"""Partitions, unless Spark is told otherwise."""
 LARGE = "spark.sql.execution.arrow.useLargeVarTypes"
 STRATEGIES = ("slices", "buckets", "ranges")
 
@@ -100,8 +102,9 @@ class Batch:
 
     @property
     def tasks(self) -> int:
-        """How many tasks Spark has after a shuffle."""
-        return int(self.frame.sparkSession.conf.get(PARTITIONS) or 200)
+        """How many tasks Spark has after a shuffle; some platforms leave that open."""
+        told = self.frame.sparkSession.conf.get(PARTITIONS) or ""
+        return int(told) if told.isdigit() else USUAL
 
     @property
     def buckets(self) -> int:

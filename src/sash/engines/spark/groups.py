@@ -11,9 +11,9 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 — as everyone calls it
 from pyspark.sql.types import StructType
 
+from sash.engines.spark.schema import GROUP
 from sash.engines.spark.sql import quote
 
-GROUP = "sash_group"
 SEED = 42
 BITS = 0xFFFFFFFF
 

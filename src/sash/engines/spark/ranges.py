@@ -19,6 +19,7 @@ from datasketches import kll_doubles_sketch
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 — as everyone calls it
 
+from sash.engines.spark.schema import HASH, RANGE, TICKS
 from sash.engines.spark.split import (
     Counted,
     Part,
@@ -31,7 +32,6 @@ from sash.engines.spark.split import (
 )
 from sash.engines.spark.sql import quote
 
-HASH, TICKS, RANGE = "sash_hash", "sash_ticks", "sash_range"
 ACCURACY = 4000
 """Of sketches: ranks are off by less than a thousandth."""
 EDGES_OF_A_RANGE = 256

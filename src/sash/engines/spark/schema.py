@@ -17,6 +17,8 @@ from sash.plan.declared import Declared
 from sash.plan.explain import label_of
 
 ZONE = "spark.sql.session.timeZone"
+GROUP, HASH, TICKS, RANGE = OWN = ("sash_group", "sash_hash", "sash_ticks", "sash_range")
+"""Columns that are added on the way: which group a row goes to, the hash of its key, its time, its range of time."""
 
 
 def read_schema(declared: Declared, frame: DataFrame) -> pa.Schema:
@@ -28,6 +30,9 @@ def read_schema(declared: Declared, frame: DataFrame) -> pa.Schema:
     for name in every:
         if frame.columns.count(name) > 1:
             message = f"There are {frame.columns.count(name)} columns named {name!r}: rename all but one."
+            raise ValueError(message)
+        if name.lower() in OWN:
+            message = f"A column is named {name!r}, a name that Sash needs for itself on Spark: rename it."
             raise ValueError(message)
     refuse_collated(declared, frame.schema)
     fields = [_arrow_field(frame.schema[name], frame.sparkSession.conf.get(ZONE)) for name in every]

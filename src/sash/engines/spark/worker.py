@@ -57,6 +57,8 @@ class Worker:
             if size > self.most_bytes:
                 yield from self._streamed(chain(waiting, rest), rows_before)
                 return
+        if not waiting:
+            return
         table = pa.Table.from_batches(waiting)
         needed = readable(needed_of(self.declared, table))
         results = run_whole(self._local(self.declared, needed.schema, rows_before), needed)
