@@ -35,7 +35,7 @@ def rows_of_groups(spark: SparkSession, windows: Any, rows: pa.Table) -> tuple[l
     return counts, any(worker.stretches.values())
 
 
-@pytest.mark.parametrize(("name", "by"), [("right", ()), ("several", ()), ("least", ()), ("mixed", ("key",))])
+@pytest.mark.parametrize(("name", "by"), [("right", ()), ("several", ()), ("mixed", ("key",))])
 def test_wide_windows_of_rows(spark: SparkSession, name: str, by: tuple[str, ...]) -> None:
     query = sash.Query(AGGREGATES, WIDE_PER_ROW[name], by=by, time="t", order_by="id")
     assert_same(run(spark, query, ROWS, ranges=8, buckets=2), query.run(ROWS), ["id"])
