@@ -1,8 +1,8 @@
 """A query on a Spark DataFrame as a whole, by one of three strategies. Nothing runs before the result is asked for.
 
-    slices   Spark aggregates slices itself; only they are shuffled, and only they reach Python
-    buckets  the rows of a key go to one task, those of many keys together
-    ranges   the rows of one key go to many tasks: the time axis is split, for no key or one that has most of the rows
+slices   Spark aggregates slices itself; only they are shuffled, and only they reach Python
+buckets  the rows of a key go to one task, those of many keys together
+ranges   the rows of one key go to many tasks: the time axis is split, for no key or one that has most of the rows
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 — as everyone calls it
-from pyspark.sql.types import StructField, StructType
+from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
 
 from sash.engines.local import Local
-from sash.engines.spark.schema import arrow_of, read_schema, result_fields
+from sash.engines.spark.schema import arrow_of, has, read_schema, result_fields
 from sash.engines.spark.worker import Worker
 from sash.engines.types import readable
 from sash.plan.declared import Declared
@@ -61,7 +61,7 @@ class Batch:
     @cached_property
     def added(self) -> list[StructField]:
         """The columns of results."""
-        return result_fields(self.local, self.options.types or {})
+        return result_fields(self.local, self.options.types or {}, self.frame.schema)
 
     @property
     def results(self) -> StructType:
@@ -83,7 +83,9 @@ class Batch:
     def run(self) -> DataFrame:
         """Return the results."""
         needed = self.frame if self.declared.per_row else self.frame.select(*map(quoted, self.schema.names))
-        return by_buckets(needed, bucket_of(self.declared.by, self.buckets), self.worker, self.results)
+        return by_buckets(
+            needed, bucket_of(self.declared.by, self.frame.schema, self.buckets), self.worker, self.results
+        )
 
 
 def by_buckets(frame: DataFrame, bucket: Column, worker: Worker, results: StructType) -> DataFrame:
@@ -105,11 +107,27 @@ def group_function(worker: Worker, bucket: str) -> Callable[..., Any]:
     return answer
 
 
-def bucket_of(by: tuple[str, ...], buckets: int) -> Column:
-    """Return the bucket of a row's key."""
+def bucket_of(by: tuple[str, ...], schema: StructType, buckets: int) -> Column:
+    """Return the bucket of a row's key; keys that Spark takes for equal, as 0.0 and -0.0, are in the same."""
     if not by:
         return F.lit(0)
-    return F.pmod(F.xxhash64(*map(quoted, by)), F.lit(buckets)).cast("int")
+    keys = [hashable(quoted(name), schema[name].dataType) for name in by]
+    return F.pmod(F.xxhash64(*keys), F.lit(buckets)).cast("int")
+
+
+def hashable(column: Column, kind: DataType) -> Column:
+    """Return a column in which maps, which Spark doesn't hash, are their entries in the order of keys."""
+    if not has(MapType, kind):
+        return column
+    if isinstance(kind, ArrayType):
+        return F.transform(column, lambda item: hashable(item, kind.elementType))
+    if isinstance(kind, MapType):
+        entries = F.map_entries(column)  # whose keys have no maps in them, and are all different
+        return F.array_sort(
+            F.transform(entries, lambda entry: F.struct(entry["key"], hashable(entry["value"], kind.valueType)))
+        )
+    assert isinstance(kind, StructType)
+    return F.struct(*[hashable(column.getField(field.name), field.dataType) for field in kind])
 
 
 def quoted(name: str) -> Column:

@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyspark.errors import PySparkTypeError
 from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import from_arrow_type, to_arrow_schema
-from pyspark.sql.types import DataType, StringType, StructField, StructType
+from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructField, StructType, VariantType
 
 from sash.engines.local import Local
 from sash.engines.types import refuse_missing
@@ -30,6 +30,7 @@ def read_schema(declared: Declared, frame: DataFrame) -> pa.Schema:
             message = f"There are {frame.columns.count(name)} columns named {name!r}: rename all but one."
             raise ValueError(message)
     refuse_collated(declared, frame.schema)
+    refuse_variants(declared, frame.schema)
     fields = [_arrow_field(frame.schema[name], frame.sparkSession.conf.get(ZONE)) for name in every]
     return pa.schema(fields)
 
@@ -37,7 +38,7 @@ def read_schema(declared: Declared, frame: DataFrame) -> pa.Schema:
 def _arrow_field(field: StructField, zone: str | None) -> pa.Field:
     try:
         return to_arrow_schema(StructType([field]), timezone=zone).field(0)
-    except PySparkTypeError as error:
+    except (PySparkTypeError, ValueError) as error:  # the latter from Arrow: no null in an array of nulls
         message = (
             f"Column {field.name!r} is of {field.dataType.simpleString()}, which Spark can't send to Python: leave it out "
             "(df.drop) or cast it."
@@ -46,42 +47,99 @@ def _arrow_field(field: StructField, zone: str | None) -> pa.Field:
 
 
 def refuse_collated(declared: Declared, schema: StructType) -> None:
-    """Say so if keys are told apart by a collation, which only Spark knows."""
-    for name in declared.by:
+    """Say so if rows are told apart or ordered by a collation, which only Spark knows."""
+    for name in (*declared.by, *declared.order_by):
         kind = schema[name].dataType
-        if isinstance(kind, StringType) and (kind.collationId or 0) != 0:
+        if is_collated(kind):
             message = (
-                f"The key {name!r} is of {kind.simpleString()}, whose order Python doesn't know: group by a column that is "
-                'the same for equal keys, as F.lower(…) may be, cast to a plain "string".'
+                f"Column {name!r} is of {kind.simpleString()}, by which Python can neither group nor order: take a column "
+                'that is the same for equal values, as F.lower(…) may be, cast to a plain "string".'
             )
             raise TypeError(message)
 
 
-def result_fields(local: Local, types: Mapping[str, Any]) -> list[StructField]:
-    """Return the columns of results, as they are known before any row is."""
-    made = local.run(local.schema.empty_table()).schema
-    fields = []
+def refuse_variants(declared: Declared, schema: StructType) -> None:
+    """Say so if keys are of what Spark can't group by."""
+    for name in declared.by:
+        kind = schema[name].dataType
+        if has(VariantType, kind):
+            message = (
+                f"The key {name!r} is of {kind.simpleString()}, by which Spark can't group: take a part of it, as "
+                "variant_get(…) gives."
+            )
+            raise TypeError(message)
+
+
+def is_collated(kind: DataType) -> bool:
+    """Tell whether strings are compared in another way than by their bytes.
+
+    >>> is_collated(StringType()), is_collated(StructType.fromDDL("a array<string collate unicode>"))
+    (False, True)
+    """
+    if isinstance(kind, StringType):
+        return not kind.isUTF8BinaryCollation()
+    return any(is_collated(inner) for inner in parts_of(kind))
+
+
+def parts_of(kind: DataType) -> list[DataType]:
+    """Return the types that are nested in one, one level down.
+
+    >>> parts_of(StructType.fromDDL("a array<int>, b map<string, date>"))
+    [ArrayType(IntegerType(), True), MapType(StringType(), DateType(), True)]
+    """
+    if isinstance(kind, StructType):
+        return [field.dataType for field in kind]
+    if isinstance(kind, ArrayType):
+        return [kind.elementType]
+    return [kind.keyType, kind.valueType] if isinstance(kind, MapType) else []
+
+
+def has(wanted: type[DataType], kind: DataType) -> bool:
+    """Tell whether there is a type in another.
+
+    >>> has(MapType, StructType.fromDDL("a array<map<string, int>>")), has(MapType, StringType())
+    (True, False)
+    """
+    return isinstance(kind, wanted) or any(has(wanted, inner) for inner in parts_of(kind))
+
+
+def result_fields(local: Local, types: Mapping[str, Any], schema: StructType) -> list[StructField]:
+    """Return the columns of results, as they are known before any row is: keys and values are of their columns' types."""
+    declared = local.declared
     owners = {
-        local.declared.result_name(name, window) if local.declared.per_row else name: name
-        for name in local.declared.aggregates
-        for window in local.declared.windows
+        declared.result_name(name, window) if declared.per_row else name: name
+        for name in declared.aggregates
+        for window in declared.windows
     }
-    for field in made:
-        aggregate = owners.get(field.name)
-        if aggregate in types:
-            fields.append(StructField(field.name, _named_type(aggregate, types[aggregate])))
-            continue
-        if aggregate is not None and pa.types.is_null(field.type):
-            _refuse_unknown_type(local, aggregate)
-        fields.append(StructField(field.name, _spark_type(field.type)))
-    return fields
+    return [
+        _result_field(field, owners.get(field.name), local, types, schema)
+        for field in local.run(local.schema.empty_table()).schema
+    ]
+
+
+def _result_field(
+    field: pa.Field, aggregate: str | None, local: Local, types: Mapping[str, Any], schema: StructType
+) -> StructField:
+    if aggregate is None:
+        return (
+            schema[field.name] if field.name in local.declared.by else StructField(field.name, _spark_type(field.type))
+        )
+    if aggregate in types:
+        return StructField(field.name, _named_type(aggregate, types[aggregate]))
+    chosen = local.declared.aggregates[aggregate]
+    if chosen.gives in ("value", "values"):
+        kind = schema[chosen.columns[-1]].dataType
+        return StructField(field.name, ArrayType(kind) if chosen.gives == "values" else kind)
+    if pa.types.is_null(field.type):
+        _refuse_unknown_type(local, aggregate)
+    return StructField(field.name, _spark_type(field.type))
 
 
 def _named_type(name: str, given: Any) -> DataType:
     if isinstance(given, DataType):
         return given
     try:
-        return StructType.fromDDL(f"`x` {given}")[0].dataType
+        return DataType.fromDDL(given)
     except Exception as error:
         message = f'types: {name!r}: {given!r} is no type of Spark\'s, as "double" or "array<string>" is.'
         raise ValueError(message) from error
@@ -100,7 +158,7 @@ def _refuse_unknown_type(local: Local, name: str) -> None:
 
 
 def _spark_type(kind: pa.DataType) -> DataType:
-    return from_arrow_type(spark_arrow(kind))
+    return from_arrow_type(spark_arrow(kind), prefer_timestamp_ntz=True)
 
 
 def spark_arrow(kind: pa.DataType) -> pa.DataType:
