@@ -17,6 +17,7 @@ help:
 demo: .venv/ready
 	@$(BIN)/python examples/01_first_window.py
 	@$(BIN)/python examples/02_query.py
+	@$(BIN)/python examples/03_spark.py
 
 test: .venv/ready check
 	$(BIN)/python -m pytest -q -n $(CORES) --cov --cov-report=term --cov-fail-under=95

@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+import runpy
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from cases import AGGREGATES
 
@@ -32,6 +35,17 @@ def test_examples_run(example: Path) -> None:
     done = subprocess.run([sys.executable, str(example)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout
+
+
+def test_the_readings_of_the_examples_are_what_their_script_makes() -> None:
+    script = ROOT / "examples" / "data" / "make_readings.py"
+    made = runpy.run_path(str(script))["make_readings"]()
+    kept = pq.read_table(script.with_name("readings.parquet"))
+    exactly = [name for name in made.column_names if name not in {"load", "work"}]
+    assert kept.select(exactly).equals(made.select(exactly))
+    for name in ("load", "work"):  # another processor may round another way
+        np.testing.assert_allclose(kept[name].to_numpy(), made[name].to_numpy(), atol=0.11)
+    assert 0 < kept["load"].null_count < len(kept) / 100
 
 
 @pytest.mark.parametrize("name", AGGREGATES)

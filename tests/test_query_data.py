@@ -214,7 +214,7 @@ def test_a_datetime_index_is_a_time() -> None:
         (lambda query, rows: query.run(rows, mode="update"), "mode= is for a stream"),
         (lambda query, rows: query.run(rows, threads="2"), "threads='2' is not a number of threads"),
         (lambda query, rows: query.run(rows, threads=-1), "threads=-1 is not a number of threads"),
-        (lambda query, _: query.run([1, 2]), "A query runs on a pyarrow Table"),
+        (lambda query, _: query.run([1, 2]), "A query runs on a PySpark DataFrame"),
     ],
 )
 def test_options_that_are_refused(call: Callable[[Any, Any], Any], sentence: str) -> None:

@@ -104,7 +104,7 @@ def assert_same(found: pa.Table, expected: pa.Table, by: Iterable[str]) -> None:
 
 def assert_spark_agrees(query: sash.Query, frame: DataFrame, rows: pa.Table, by: Iterable[str], **options: Any) -> None:
     """Compare what comes from Spark with what the local engine makes of the same rows, in the types that Spark has."""
-    found = query.run(frame, **options).toArrow()
+    found = query.run(frame, **{"strategy": "buckets", **options}).toArrow()
     expected = query.run(rows, compiled=options.get("compiled", True))
     schema = pa.schema([(field.name, spark_arrow(field.type)) for field in expected.schema])
     zone = frame.sparkSession.conf.get("spark.sql.session.timeZone")

@@ -65,7 +65,7 @@ def test_values_of_every_type(spark: SparkSession) -> None:
         "n", ROWS["t"].cast(pa.timestamp("us"))
     )
     columns = columns.append_column("b", ROWS["s"].cast(pa.binary())).append_column("f", ROWS["y"].cast(pa.float32()))
-    columns = columns.append_column("q", ROWS["x"].cast(pa.decimal128(12, 2)))
+    columns = columns.append_column("q", ROWS["x"].cast(pa.decimal128(21, 2)))
     given: dict[str, Aggregate[Any]] = {}
     for name in ("t", "d", "n", "b", "f", "q", "s", "mark"):
         given |= {f"{name} last": agg.last(name), f"{name} top": agg.max(name), f"{name} all": agg.collect(name)}

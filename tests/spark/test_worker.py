@@ -47,7 +47,7 @@ def assert_answers(query: sash.Query, rows: pa.Table = ROWS, *, compiled: bool =
         order += ["window_start", "window_end"]
     for most_bytes in (WHOLE, 1):
         worker = Worker(declared, {}, expected.schema, compiled=compiled, most_bytes=most_bytes)
-        found = worker.answer(iter(rows.to_batches(max_chunksize=30)))
+        found = worker.answer(0, iter(rows.to_batches(max_chunksize=30)))
         assert_same(pa.Table.from_batches(found, expected.schema), expected, order)
 
 
@@ -104,9 +104,9 @@ def test_batches_without_rows_and_a_group_of_one_row() -> None:
         expected = query.run(ROWS, compiled=False)
         worker = Worker(query._declared, {}, expected.schema, compiled=False, most_bytes=most_bytes)
         none = [pa.RecordBatch.from_pylist([], ROWS.schema)]
-        found = pa.Table.from_batches(worker.answer([*none, *ROWS.to_batches(), *none]), expected.schema)
+        found = pa.Table.from_batches(worker.answer(0, [*none, *ROWS.to_batches(), *none]), expected.schema)
         assert_same(found, expected, ["id"])
-        assert list(worker.answer(none)) == []
+        assert list(worker.answer(0, none)) == []
 
 
 def test_memory_is_that_of_a_part_of_the_rows(folder: Path) -> None:
@@ -115,7 +115,7 @@ def test_memory_is_that_of_a_part_of_the_rows(folder: Path) -> None:
     worker = Worker(
         query._declared, {}, query.run(ROWS).schema, compiled=False, most_bytes=4 * ROWS.nbytes // len(ROWS)
     )
-    results = worker.answer(iter(ROWS.to_batches(max_chunksize=1)))
+    results = worker.answer(0, iter(ROWS.to_batches(max_chunksize=1)))
     next(results)
     [made] = folder.iterdir()
     assert 20 <= len(list(made.iterdir())) <= len(ROWS) // 3
@@ -138,14 +138,14 @@ def test_nothing_is_left_on_disk_after_an_error(folder: Path) -> None:
         most_bytes=1,
     )
     with pytest.raises(ValueError, match="too large"):
-        list(worker.answer(iter(ROWS.to_batches(max_chunksize=30))))
+        list(worker.answer(0, iter(ROWS.to_batches(max_chunksize=30))))
     assert list(folder.iterdir()) == []
 
 
 def test_nothing_is_left_on_disk_if_not_all_results_are_taken(folder: Path) -> None:
     query = sash.Query({"n": agg.count()}, window.rows(3), by="key", time="t", order_by="id")
     worker = Worker(query._declared, {}, query.run(ROWS).schema, compiled=False, most_bytes=1)
-    results = worker.answer(iter(ROWS.to_batches(max_chunksize=30)))
+    results = worker.answer(0, iter(ROWS.to_batches(max_chunksize=30)))
     next(results)
     del results
     assert list(folder.iterdir()) == []
@@ -162,4 +162,4 @@ def test_a_result_of_another_type_than_was_said() -> None:
     query = sash.Query({"own": own("x")}, window.rows(3), time="t")
     worker = Worker(query._declared, {}, pa.schema({"own": pa.list_(pa.int64())}), compiled=False)
     with pytest.raises(TypeError, match=r"'own' gave string where list<item: int64> was expected .* run\(df, types="):
-        list(worker.answer(iter(ROWS.to_batches())))
+        list(worker.answer(0, iter(ROWS.to_batches())))

@@ -25,6 +25,8 @@ from sash.windows.base import Ints, Run
 
 COMPILED = 1 << 16
 """From so many rows on they are taken by a compiled loop: NumPy looks at each whether it counts from the end."""
+WORD = 63
+"""Bits of a number that is not negative."""
 SMALL = 1 << 16
 """Integers this close together are numbered by a table of all between them, however few rows there are."""
 
@@ -128,7 +130,7 @@ def order_rows(codes: Codes, keys: int, times: Ints, run: Run, ties: pa.Table | 
         arranged = order.arrange(times)
         if run(is_in_time)(arranged, order.firsts):
             return order, arranged
-        order = _deal(codes, keys, run, np.argsort(times, kind="stable"))
+        order = _deal(codes, keys, run, sort_times(times))
     else:
         columns = {f"{place}": sortable(column) for place, column in enumerate(ties.columns)}
         if len(times):
@@ -137,6 +139,27 @@ def order_rows(codes: Codes, keys: int, times: Ints, run: Run, ties: pa.Table | 
         sorted_rows = pc.sort_indices(pa.table(columns), sort_keys=names).to_numpy().astype(np.int64)
         order = _deal(codes, keys, run, sorted_rows)
     return order, order.arrange(times)
+
+
+def sort_times(times: Ints) -> Ints:
+    """Return rows in order of time; those of one time as they were given.
+
+    NumPy sorts whole numbers several times faster than it finds the order of rows, so that a time and its row are sorted
+    as one number, where the two fit.
+
+    >>> sort_times(np.array([30, 10, 30, 20])).tolist()
+    [1, 3, 0, 2]
+    """
+    bits = max(1, (len(times) - 1).bit_length())
+    least = int(times.min())
+    if (int(times.max()) - least).bit_length() + bits > WORD:
+        return np.argsort(times, kind="stable")
+    together = times - least
+    together <<= bits
+    together |= np.arange(len(times))
+    together.sort()
+    together &= (1 << bits) - 1
+    return together
 
 
 def sortable(column: pa.ChunkedArray) -> pa.Array:

@@ -17,6 +17,8 @@ from sash.plan.declared import Declared
 from sash.plan.explain import label_of
 
 ZONE = "spark.sql.session.timeZone"
+GROUP, HASH, TICKS, RANGE = OWN = ("sash_group", "sash_hash", "sash_ticks", "sash_range")
+"""Columns that are added on the way: which group a row goes to, the hash of its key, its time, its range of time."""
 
 
 def read_schema(declared: Declared, frame: DataFrame) -> pa.Schema:
@@ -28,6 +30,9 @@ def read_schema(declared: Declared, frame: DataFrame) -> pa.Schema:
     for name in every:
         if frame.columns.count(name) > 1:
             message = f"There are {frame.columns.count(name)} columns named {name!r}: rename all but one."
+            raise ValueError(message)
+        if name.lower() in OWN:
+            message = f"A column is named {name!r}, a name that Sash needs for itself on Spark: rename it."
             raise ValueError(message)
     refuse_collated(declared, frame.schema)
     refuse_variants(declared, frame.schema)
@@ -71,22 +76,27 @@ def refuse_variants(declared: Declared, schema: StructType) -> None:
 
 
 def is_collated(kind: DataType) -> bool:
-    """Tell whether strings are compared in another way than by their bytes.
+    """Tell whether strings are compared otherwise than byte by byte.
 
-    >>> is_collated(StringType()), is_collated(StructType.fromDDL("a array<string collate unicode>"))
+    >>> is_collated(StringType()), is_collated(ArrayType(StringType("UTF8_LCASE")))
     (False, True)
     """
     if isinstance(kind, StringType):
-        return not kind.isUTF8BinaryCollation()
+        return kind.collation not in ("UTF8_BINARY", None)
     return any(is_collated(inner) for inner in parts_of(kind))
 
 
-def parts_of(kind: DataType) -> list[DataType]:
-    """Return the types that are nested in one, one level down.
+def has(wanted: type[DataType], kind: DataType) -> bool:
+    """Tell whether there is a type in another.
 
-    >>> parts_of(StructType.fromDDL("a array<int>, b map<string, date>"))
-    [ArrayType(IntegerType(), True), MapType(StringType(), DateType(), True)]
+    >>> has(StringType, ArrayType(MapType(StringType(), VariantType()))), has(MapType, StringType())
+    (True, False)
     """
+    return isinstance(kind, wanted) or any(has(wanted, inner) for inner in parts_of(kind))
+
+
+def parts_of(kind: DataType) -> list[DataType]:
+    """Return the types that are nested in one, one level down."""
     if isinstance(kind, StructType):
         return [field.dataType for field in kind]
     if isinstance(kind, ArrayType):
@@ -94,52 +104,45 @@ def parts_of(kind: DataType) -> list[DataType]:
     return [kind.keyType, kind.valueType] if isinstance(kind, MapType) else []
 
 
-def has(wanted: type[DataType], kind: DataType) -> bool:
-    """Tell whether there is a type in another.
+def result_fields(declared: Declared, local: Local, types: Mapping[str, Any], schema: StructType) -> list[StructField]:
+    """Return the columns of results, as they are known before any row is; `types` has those of aggregates, where said.
 
-    >>> has(MapType, StructType.fromDDL("a array<map<string, int>>")), has(MapType, StringType())
-    (True, False)
+    Keys and values are of the types of their columns. `local` is what is answered, of rows or of slices.
     """
-    return isinstance(kind, wanted) or any(has(wanted, inner) for inner in parts_of(kind))
-
-
-def result_fields(local: Local, types: Mapping[str, Any], schema: StructType) -> list[StructField]:
-    """Return the columns of results, as they are known before any row is: keys and values are of their columns' types."""
-    declared = local.declared
+    if unknown := [name for name in types if name not in declared.aggregates]:
+        message = f"types: there is no aggregate {unknown[0]!r}, only {', '.join(declared.aggregates)}."
+        raise ValueError(message)
     owners = {
         declared.result_name(name, window) if declared.per_row else name: name
         for name in declared.aggregates
         for window in declared.windows
     }
-    return [
-        _result_field(field, owners.get(field.name), local, types, schema)
-        for field in local.run(local.schema.empty_table()).schema
-    ]
-
-
-def _result_field(
-    field: pa.Field, aggregate: str | None, local: Local, types: Mapping[str, Any], schema: StructType
-) -> StructField:
-    if aggregate is None:
-        return (
-            schema[field.name] if field.name in local.declared.by else StructField(field.name, _spark_type(field.type))
-        )
-    if aggregate in types:
-        return StructField(field.name, _named_type(aggregate, types[aggregate]))
-    chosen = local.declared.aggregates[aggregate]
-    if chosen.gives in ("value", "values"):
-        kind = schema[chosen.columns[-1]].dataType
-        return StructField(field.name, ArrayType(kind) if chosen.gives == "values" else kind)
-    if pa.types.is_null(field.type):
-        _refuse_unknown_type(local, aggregate)
-    return StructField(field.name, _spark_type(field.type))
+    fields = []
+    for field in local.run(local.schema.empty_table()).schema:
+        name = owners.get(field.name, "")
+        aggregate = declared.aggregates.get(name)
+        if name in types:
+            kind = _named_type(name, types[name])
+        elif aggregate is not None and aggregate.gives in ("value", "values"):
+            own = schema[aggregate.columns[-1]].dataType
+            kind = own if aggregate.gives == "value" else ArrayType(own)
+        elif field.name in declared.by and not declared.per_row:
+            kind = schema[field.name].dataType
+        else:
+            if aggregate is not None and pa.types.is_null(field.type):
+                _refuse_unknown_type(local, name)
+            kind = _spark_type(field.type)
+        fields.append(StructField(field.name, kind))
+    return fields
 
 
 def _named_type(name: str, given: Any) -> DataType:
     if isinstance(given, DataType):
         return given
     try:
-        return DataType.fromDDL(given)
+        named = DataType.fromDDL(f"x {given}")
+        assert isinstance(named, StructType)
+        return named.fields[0].dataType
     except Exception as error:
         message = f'types: {name!r}: {given!r} is no type of Spark\'s, as "double" or "array<string>" is.'
         raise ValueError(message) from error
