@@ -92,8 +92,8 @@ def rows_of_every_kind(seed: int, count: int, keys: Iterable[Any] = ("a", "b", "
 
 def assert_same(found: pa.Table, expected: pa.Table, by: Iterable[str]) -> None:
     """Compare names, types and all values, floats but for rounding; rows in the order of some columns, as they are given."""
-    assert found.column_names == expected.column_names
-    assert found.schema.types == expected.schema.types
+    kinds, known = ([(field.name, str(field.type)) for field in table.schema] for table in (found, expected))
+    assert kinds == known, [pair for pair in zip(kinds, known, strict=False) if pair[0] != pair[1]]
     columns = [*by]
     mine, theirs = (sorted(table.to_pylist(), key=lambda row: _place(row, columns)) for table in (found, expected))
     assert len(mine) == len(theirs), f"{len(mine)} rows instead of {len(theirs)}"

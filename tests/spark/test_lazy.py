@@ -26,15 +26,18 @@ def frame(spark: SparkSession) -> DataFrame:
 
 @pytest.mark.usefixtures("classic")
 @pytest.mark.parametrize("query", [PER_ROW, PER_WINDOW, SLICED], ids=["row", "window", "sliced"])
-def test_run_starts_no_job(spark: SparkSession, frame: DataFrame, query: sash.Query) -> None:
+def test_run_starts_no_job(
+    spark: SparkSession, frame: DataFrame, query: sash.Query, request: pytest.FixtureRequest
+) -> None:
     tracker = spark.sparkContext.statusTracker()
-    spark.sparkContext.setJobGroup("lazy", "")
+    group = request.node.name
+    spark.sparkContext.setJobGroup(group, "")
     try:
         result = query.run(frame, compiled=False)
         result.select("n").filter("n > 1").schema  # noqa: B018 — it is computed
-        assert list(tracker.getJobIdsForGroup("lazy")) == []
+        assert list(tracker.getJobIdsForGroup(group)) == []
         result.collect()
-        assert list(tracker.getJobIdsForGroup("lazy")) != []
+        assert list(tracker.getJobIdsForGroup(group)) != []
     finally:
         spark.sparkContext.setLocalProperty("spark.jobGroup.id", "")
 

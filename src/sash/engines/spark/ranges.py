@@ -74,6 +74,8 @@ def split_rows(times: DataFrame, keyed: bool, ranges: int, reach: Reach) -> Spli
         return Split({})
     heavy = times.where(F.col(HASH).isin(list(shares))) if keyed else times
     sketches = sketch_times(heavy)
+    if not sketches:  # nor are there rows
+        return Split({})
     cuts = {key: sketches[key].get_quantiles(_ranks(EDGES_OF_A_RANGE * shares[key])) for key in sketches}
     bounds = {key: even_bounds(quantiles, shares[key]) for key, quantiles in cuts.items()}
     if reach.gap >= 0:
