@@ -20,7 +20,9 @@ demo: .venv/ready
 	@$(BIN)/python examples/03_spark.py
 
 test: .venv/ready check
-	$(BIN)/python -m pytest -q -n $(CORES) --cov --cov-report=term --cov-fail-under=95
+	$(BIN)/python -m pytest -q -n $(CORES) --ignore=tests/spark --cov --cov-report=
+	$(BIN)/python -m pytest -q tests/spark --cov --cov-append --cov-report=term --cov-fail-under=95
+	SASH_SPARK=connect $(BIN)/python -m pytest -q tests/spark
 
 soak: .venv/ready
 	SASH_SOAK=1 $(BIN)/python -m pytest -q -n $(CORES) tests/test_kernels.py tests/test_slide.py tests/test_ranks.py
