@@ -127,7 +127,7 @@ def assert_equal(found: pa.Table, expected: pa.Table, rounding: float = 1e-9) ->
     assert found.schema.names == expected.schema.names
     for field in expected.schema:
         known = found.schema.field(field.name).type
-        assert known in (field.type, pa.null()), f"{field.name}: {known} instead of {field.type}"
+        assert known == field.type, f"{field.name}: {known} instead of {field.type}"
     mine, theirs = (sorted(table.to_pylist(), key=_place) for table in (found, expected))
     assert len(mine) == len(theirs)
     for one, other in zip(mine, theirs, strict=True):

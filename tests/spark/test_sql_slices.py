@@ -12,7 +12,6 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 — as everyone calls it
-from sliced import TYPES, assert_equal, every_aggregate, in_two_stages, prepared, rows, some_aggregates, table_of
 
 import sash
 from sash import agg, window
@@ -22,6 +21,7 @@ from sash.engines.spark.forms import SqlForm
 from sash.engines.spark.partials import FORMS, sql_form
 from sash.engines.spark.slices import why_not
 from sash.windows import Window
+from spark.sliced import TYPES, assert_equal, every_aggregate, in_two_stages, prepared, rows, some_aggregates, table_of
 
 COUNT = 240
 BY_NUMBER: dict[str, Window] = {
@@ -66,14 +66,12 @@ def every_time() -> dict[str, tuple[pa.Array, dict[str, Window]]]:
 def test_every_aggregate_of_every_type(spark: SparkSession) -> None:
     table = table_of(rows(COUNT), numbers(pa.int64()))
     query = sash.Query(every_aggregate(), BY_NUMBER, by="key", time="t", order_by=("f64", "id"))
-    modes = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
-    for setting, value in modes.items():  # compiling 240 columns takes Spark longer than all other tests together
-        spark.conf.set(setting, value)
+    # Compiling Java for so many columns takes longer than all other tests together.
+    spark.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
     try:
         found = in_two_stages(spark, query, table)
     finally:
-        for setting in modes:
-            spark.conf.unset(setting)
+        spark.conf.unset("spark.sql.codegen.factoryMode")
     assert_equal(found, query.run(table, compiled=False))
 
 
