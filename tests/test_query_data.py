@@ -144,6 +144,9 @@ def test_types_that_arrow_knows_little_of() -> None:
     views = pa.table({"k": pa.array(["b", "a", "b"], pa.string_view())})
     result = sash.Query({"top": agg.max("k")}, window.rows(2, slide=1), by="k").run(views, compiled=False)
     assert result.to_pydict() == {"k": ["b", "b", "a"], "top": ["b", "b", "a"]}
+    runs = pa.table({"k": pa.chunked_array([pa.RunEndEncodedArray.from_arrays([2, 3], pa.array(["a", "b"]))] * 2)})
+    counted = sash.Query({"n": agg.count()}, window.rows(9), by="k").run(runs, compiled=False)
+    assert counted["n"].to_pylist() == [1, 2, 1, 3, 4, 2]
     small = pa.table({"x": pa.array([Decimal(1), Decimal(2)], pa.decimal32(5, 1))})
     assert sash.Query({"sum": agg.sum("x")}, window.rows(2)).run(small)["sum"].to_pylist() == [1, 3]
     halves = pa.table({"k": pa.array(np.array([1, 1.5, 1], np.float16))})
@@ -211,7 +214,7 @@ def test_a_datetime_index_is_a_time() -> None:
         (lambda query, rows: query.run(rows, mode="update"), "mode= is for a stream"),
         (lambda query, rows: query.run(rows, threads="2"), "threads='2' is not a number of threads"),
         (lambda query, rows: query.run(rows, threads=-1), "threads=-1 is not a number of threads"),
-        (lambda query, _: query.run([1, 2]), "A query runs on a pyarrow Table"),
+        (lambda query, _: query.run([1, 2]), "A query runs on a PySpark DataFrame"),
     ],
 )
 def test_options_that_are_refused(call: Callable[[Any, Any], Any], sentence: str) -> None:

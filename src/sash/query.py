@@ -58,17 +58,20 @@ class Query:
         self._declared = declare(aggregates, windows, by, time, order_by, algorithm, objective, slicing, lateness)
 
     def run(self, data: Any, **options: Any) -> Any:
-        """Return the results for data of any kind, as the same kind: Arrow, pandas or Polars.
+        """Return the results for data of any kind, as the same kind: PySpark (lazily), Arrow, pandas or Polars.
 
+        On PySpark `strategy=` names one of "slices", "buckets" and "ranges" instead of leaving the choice, `buckets=` and
+        `ranges=` say how many, and `types=` what aggregates give where only running them would tell, as {"s": "double"}.
         `compiled=False` interprets everything. For a RecordBatchReader `mode="update"` gives the results of windows as
         soon as they end, and again when a row within `lateness` changes them; `order="keys"` says that rows come by key.
         """
         return import_module("sash.engines.tables").run(self._declared, data, **options)
 
-    def explain(self, data: Any = None, *, compiled: bool = True) -> Explanation:
+    def explain(self, data: Any = None, **options: Any) -> Explanation:
         """Return how the query is answered, and why so: printed it is a tree, and in a notebook also a picture.
 
-        With data of any kind, or its Arrow schema, it is the plan for these types, and what can't be compiled is found out.
+        With data of any kind, or its Arrow schema, it is the plan for these types, and what can't be compiled is found out;
+        with a PySpark DataFrame also what Spark does, for the same options as of `run`.
 
         >>> import sash
         >>> from sash import agg, window
@@ -93,7 +96,5 @@ class Query:
         ...
              runs       interpreted: its partials grow with the window, so they have no place in flat columns
         """
-        explanation: Explanation = import_module("sash.engines.explain").explain(
-            self._declared, data, compiled=compiled
-        )
+        explanation: Explanation = import_module("sash.engines.explain").explain(self._declared, data, **options)
         return explanation

@@ -13,7 +13,8 @@ import pyarrow.compute as pc
 
 from sash.aggregator.columns import Column, objects_of, read_numbers, to_arrow
 from sash.engines.kernels import Kernels
-from sash.engines.keys import Codes, Order, cut_evenly, number_keys, order_rows
+from sash.engines.keys import Order, cut_evenly, number_keys, order_rows
+from sash.engines.nested_keys import Codes
 from sash.engines.times import TimeType
 from sash.kernels.answers import NO_BITS
 from sash.windows import Window
@@ -40,8 +41,10 @@ class Coded:
 class Source:
     """The columns of a table as they were given, each read once."""
 
-    def __init__(self, table: pa.Table) -> None:
+    def __init__(self, table: pa.Table, first: int = 0) -> None:
         self.table = table
+        self.first = first
+        """The number of its first row, in a stream."""
         self.kernels = Kernels()
         self._numbers: dict[tuple[str, str], Coded] = {}
 
@@ -168,16 +171,16 @@ class Given:
         return Block(self.source, self.layout, order, times)
 
 
-def read_given(table: pa.Table, layout: Layout, run: Run) -> Given:
+def read_given(table: pa.Table, layout: Layout, run: Run, first: int = 0) -> Given:
     """Return the rows of a table with their keys and times."""
     codes, keys = number_keys(table, layout.by, run)
     times = np.empty(0, np.int64) if layout.time is None else layout.time.read(table[layout.time.name])
-    return Given(Source(table), layout, codes, keys, times)
+    return Given(Source(table, first), layout, codes, keys, times)
 
 
-def make_block(table: pa.Table, layout: Layout, run: Run) -> Block:
-    """Return the rows of a table in order."""
-    return read_given(table, layout, run).in_order(run)
+def make_block(table: pa.Table, layout: Layout, run: Run, first: int = 0) -> Block:
+    """Return the rows of a table in order; `first` is the number of the first one, in a stream."""
+    return read_given(table, layout, run, first).in_order(run)
 
 
 def _encode(array: pa.Array, how: str) -> tuple[pa.Array, pa.Array]:

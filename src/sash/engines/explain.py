@@ -2,27 +2,37 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 import pyarrow as pa
 
 from sash.engines.kept_slices import keeps_slices
 from sash.engines.local import Local
-from sash.engines.tables import schema_of
+from sash.engines.tables import SPARK, check_options, kind_of, schema_of
+from sash.engines.types import readable_schema
 from sash.plan.declared import Declared
 from sash.plan.explain import Explanation, Settled
+from sash.plan.tree import Branch
 
 
-def explain(declared: Declared, data: Any, *, compiled: bool = True) -> Explanation:
+def explain(declared: Declared, data: Any, **options: Any) -> Explanation:
     """Return how a query is answered for data of these types; with data, everything is compiled that can be."""
     tried = data is not None
-    schema = schema_of(declared, data) if tried else assume_types(declared)
-    local = Local(declared, schema, compiled=compiled)
+    kind = kind_of(data)
+    check_options(options, kind)
+    engine: tuple[Branch, ...] = ()
+    if kind == SPARK:
+        batch = import_module("sash.engines.spark.batch").prepare(declared, data, options)
+        engine = (import_module("sash.engines.spark.explain").describe(batch),)
+        schema = batch.local.schema
+    else:
+        schema = readable_schema(schema_of(declared, data)) if tried else assume_types(declared)
+    local = Local(declared, schema, compiled=options.get("compiled", True))
     if tried:
         local.settle()
-    return Explanation(
-        Settled(declared, local.plan, local.kinds, _types_in_words(declared, schema, tried), tried, keeps_slices(local))
-    )
+    types = _types_in_words(declared, schema, tried)
+    return Explanation(Settled(declared, local.plan, local.kinds, types, tried, keeps_slices(local), engine))
 
 
 def _types_in_words(declared: Declared, schema: pa.Schema, tried: bool) -> str:

@@ -28,6 +28,8 @@ class KeptRows:
     def __post_init__(self) -> None:
         """Begin with nothing."""
         self.rows: pa.Table = self.local.schema.empty_table()
+        self.gone = 0
+        """How many rows are not kept any more."""
         self.done: Ints = np.zeros(0, np.int64)
         self.memory: dict[str, Memory] = {
             name: window.new_memory(0) for name, window in self.local.plan.windows.items()
@@ -41,7 +43,7 @@ class KeptRows:
         """Take a piece, and return the results that are complete with it."""
         local = self.local
         table = pa.concat_tables([self.rows, piece.table.cast(self.rows.schema)])
-        block = make_block(table, local.layout, local.run_loop)
+        block = make_block(table, local.layout, local.run_loop, self.gone)
         rows = self._rows(block, piece)
         self._remember(block.keys)
         if self.update:
@@ -73,7 +75,7 @@ class KeptRows:
         """Make room for the keys that are new."""
         for name, window in self.local.plan.windows.items():
             known = self.memory[name]
-            new = window.new_memory(keys - len(self.done))
+            new = self.local.new_memory(window, keys - len(self.done))
             self.memory[name] = {part: np.concatenate([known[part], new[part]]) for part in known}
 
     def _answer(self, block: Block, rows: Rows, records: Records | None, found: dict[str, Found]) -> pa.Table:
@@ -129,6 +131,7 @@ class KeptRows:
         stays = keep < rows.firsts[1:]
         places = pieces_of(keep, rows.firsts[1:])
         self.rows = block.table.take(pa.array(block.given(places))).combine_chunks()
+        self.gone += len(block) - len(self.rows)
         self.done = np.maximum(rows.firsts[:-1] + rows.final - keep, 0)[stays]
         self.memory = {
             name: {part: values[stays] for part, values in memory.items()} for name, memory in self.memory.items()

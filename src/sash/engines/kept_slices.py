@@ -131,5 +131,6 @@ def merge(over: PassOver, slices: Slices, order: Order, firsts: Ints) -> Slices:
     kernel = Kernel(OpenSlice, aggregates, over.inputs, loops.cut_slices, nullable=True, over=slices.shape)
     validity = NO_BITS if (values > 0).all() else np.packbits(values > 0, bitorder="little")
     ends = np.append(firsts[1:], len(values))
-    merged = kernel.cut_slices(fields, ends, closes, validity)
+    with over.telling():
+        merged = kernel.cut_slices(fields, ends, closes, validity)
     return Slices(merged, slices.shape, all_closing(np.add.reduceat(values, firsts)))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
 from typing import Any
 
@@ -19,13 +19,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sash.aggregator.columns import Column, to_arrow
+from sash.engines.nested_keys import Codes, number_nested, number_together
 from sash.kernels.plain import compile_loop
 from sash.windows.base import Ints, Run
 
-Codes = npt.NDArray[np.int64]
-
 COMPILED = 1 << 16
 """From so many rows on they are taken by a compiled loop: NumPy looks at each whether it counts from the end."""
+WORD = 63
+"""Bits of a number that is not negative."""
 SMALL = 1 << 16
 """Integers this close together are numbered by a table of all between them, however few rows there are."""
 
@@ -86,20 +87,15 @@ def number_keys(table: pa.Table, by: tuple[str, ...], run: Run) -> tuple[Codes, 
     >>> number_keys(pa.table({"a": ["x", "y", None, "x"], "b": [1, 1, 1, 1]}), ("a", "b"), as_it_stands)[0].tolist()
     [0, 1, 2, 0]
     """
-    codes, keys = np.zeros(len(table), np.int64), min(1, len(table))
-    for number, name in enumerate(by):
-        own, different = _number_column(to_arrow(table[name]), run)
-        if number == 0:
-            codes, keys = own, different
-        else:
-            pairs = pa.array(codes * different + own) if keys * different < 2**62 else _as_pairs(codes, own)
-            codes, keys = _number_column(pairs, run)
-    return codes, keys
+    columns = [to_arrow(table[name]) for name in by]
+    return number_together(columns, len(table), partial(_number_column, run=run))
 
 
 def _number_column(column: pa.Array, run: Run) -> tuple[Codes, int]:
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()  # its values may not be different, and a key is a value
+    if pa.types.is_nested(column.type):
+        return number_nested(column, partial(_number_column, run=run))
     if pa.types.is_integer(column.type) and column.null_count == 0 and len(column):
         least, most = (bound.as_py() for bound in pc.min_max(column).values())
         if most - least < max(len(column), SMALL) and most < 2**63:
@@ -125,11 +121,6 @@ def number_integers(values: npt.NDArray[Any], least: int, numbers: Codes, codes:
     return count
 
 
-def _as_pairs(codes: Codes, own: Codes) -> pa.Array:
-    both = pa.py_buffer(np.stack([codes, own], axis=1).tobytes())
-    return pa.FixedSizeBinaryArray.from_buffers(pa.binary(16), len(codes), [None, both])
-
-
 def order_rows(codes: Codes, keys: int, times: Ints, run: Run, ties: pa.Table | None = None) -> tuple[Order, Ints]:
     """Return rows by key, then time, then the columns of `ties`, then as they were given; and the times in that order."""
     if ties is None and run(is_in_order)(codes, times):
@@ -139,7 +130,7 @@ def order_rows(codes: Codes, keys: int, times: Ints, run: Run, ties: pa.Table | 
         arranged = order.arrange(times)
         if run(is_in_time)(arranged, order.firsts):
             return order, arranged
-        order = _deal(codes, keys, run, np.argsort(times, kind="stable"))
+        order = _deal(codes, keys, run, sort_times(times))
     else:
         columns = {f"{place}": sortable(column) for place, column in enumerate(ties.columns)}
         if len(times):
@@ -148,6 +139,27 @@ def order_rows(codes: Codes, keys: int, times: Ints, run: Run, ties: pa.Table | 
         sorted_rows = pc.sort_indices(pa.table(columns), sort_keys=names).to_numpy().astype(np.int64)
         order = _deal(codes, keys, run, sorted_rows)
     return order, order.arrange(times)
+
+
+def sort_times(times: Ints) -> Ints:
+    """Return rows in order of time; those of one time as they were given.
+
+    NumPy sorts whole numbers several times faster than it finds the order of rows, so that a time and its row are sorted
+    as one number, where the two fit.
+
+    >>> sort_times(np.array([30, 10, 30, 20])).tolist()
+    [1, 3, 0, 2]
+    """
+    bits = max(1, (len(times) - 1).bit_length())
+    least = int(times.min())
+    if (int(times.max()) - least).bit_length() + bits > WORD:
+        return np.argsort(times, kind="stable")
+    together = times - least
+    together <<= bits
+    together |= np.arange(len(times))
+    together.sort()
+    together &= (1 << bits) - 1
+    return together
 
 
 def sortable(column: pa.ChunkedArray) -> pa.Array:

@@ -11,26 +11,25 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from decimal import Context, localcontext
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
 
-from sash.aggregates.base import Aggregate
-from sash.aggregator.columns import empty_column, to_arrow
+from sash.aggregator.columns import to_arrow
 from sash.engines.block import Block, Layout, Source, make_block
 from sash.engines.found import Found, run_pass
 from sash.engines.joined import Heads, heads_of, join_columns, join_windows
-from sash.engines.passes import PassOver, Results, coding_of, is_number
+from sash.engines.passes import PassOver, Results, coding_of, interpreted_form, is_number, kind_of
 from sash.engines.times import TimeType, read_time_type, refuse_far_times
 from sash.engines.types import refuse_wrong_types, why_interpreted
 from sash.kernels import CannotCompileError
-from sash.kernels.kernel import KINDS
 from sash.kernels.plain import compile_loop
 from sash.plan.declared import Declared
 from sash.plan.sharing import Pass, Plan, make_plan
 from sash.slices.cuts import Records, as_rows, cut_by_bounds, cut_by_edges, reads_of
 from sash.slices.edges import Edges, cut_edges
+from sash.windows import Window
 from sash.windows.base import Bounds, Ints, Memory, Rows, as_it_stands
 from sash.windows.by_rows import EveryRows
 from sash.windows.by_time import Periodic
@@ -73,32 +72,26 @@ class Local:
         self.layout = Layout(declared.by, self.time, declared.order_by)
         self.run_loop = compile_loop if compiled else as_it_stands
         self.interpreted = {**why_interpreted(declared, schema, compiled=compiled), **(interpreted or {})}
-        self.kinds = {
-            field.name: KINDS[empty_column(field.type).values.dtype.name] for field in schema if is_number(field.type)
-        }
+        self.kinds = {field.name: kind_of(field.type) for field in schema if is_number(field.type)}
         self.plan = self._make_plan()
+        self.rows_before = 0
+        """How many rows each key had before the first that is here."""
         self._settled = False
 
     def _make_plan(self) -> Plan:
         declared = self.declared
         return make_plan(
             declared.windows,
-            {name: self._form(name, aggregate) for name, aggregate in declared.aggregates.items()},
+            {
+                name: interpreted_form(aggregate, self.schema) if name in self.interpreted else aggregate
+                for name, aggregate in declared.aggregates.items()
+            },
             algorithm=declared.algorithm,
             objective=declared.objective,
             slicing=declared.slicing,
             kinds=self.kinds,
             interpreted=self.interpreted,
         )
-
-    def _form(self, name: str, aggregate: Aggregate[Any]) -> Aggregate[Any]:
-        """Return an aggregate in the form for numbers where they are interpreted; kernels find theirs themselves."""
-        if name not in self.interpreted or aggregate.inputs != 1:
-            return aggregate
-        [column] = aggregate.columns
-        kind = self.schema.field(column).type
-        times = pa.types.is_temporal(kind) or pa.types.is_null(kind)  # Python's own, or none
-        return aggregate if times else aggregate.of_kind(self.kinds.get(column, "object"))
 
     def run(self, table: pa.Table) -> pa.Table:
         """Return the results for rows that are all there is: for rows, only the columns of results, in the order given."""
@@ -143,8 +136,15 @@ class Local:
             return list(pool.map(work, items))
 
     def _find_all(self, block: Block) -> tuple[Records | None, dict[str, Found]]:
-        memory = {name: window.new_memory(block.keys) for name, window in self.plan.windows.items()}
+        memory = {name: self.new_memory(window, block.keys) for name, window in self.plan.windows.items()}
         return self.find(self.rows_of(block), memory)
+
+    def new_memory(self, window: Window, keys: int) -> Memory:
+        """Return what a window remembers of keys of which nothing was seen here."""
+        memory = window.new_memory(keys)
+        if self.rows_before and isinstance(window, EveryRows):
+            memory["seen"][:] = self.rows_before
+        return memory
 
     def _answer_rows(self, block: Block) -> Results:
         """Return a column for each aggregate and window, for rows in order."""

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from sash.aggregator.columns import to_arrow
 from sash.engines.block import Block
 from sash.engines.keys import number_keys
+from sash.engines.names import name_row, shown
+from sash.engines.nested_keys import as_hashable
 from sash.engines.times import TimeType
 from sash.windows.base import FOREVER, NEVER, Ints, Run
 
@@ -38,10 +42,6 @@ class Piece:
             now[:-1] = FOREVER
             after[1:] = NEVER
         return after, now
-
-
-NAN = "NaN"
-"""In place of NaN, which is not equal to itself; keys of strings have no NaN."""
 
 
 class Pace:
@@ -119,8 +119,8 @@ class PaceOfKeys(Pace):
         self.by = by
         self.run = run
         self.time = time
-        self.known: set[tuple[Any, ...]] = set()
-        self.newest: tuple[Any, ...] | None = None
+        self.known: set[tuple[Hashable, ...]] = set()
+        self.newest: tuple[Hashable, ...] | None = None
         self.watermark = NEVER
 
     def next(self, table: pa.Table) -> Piece:
@@ -128,9 +128,9 @@ class PaceOfKeys(Pace):
         starts, keys = self._runs(table)
         if not keys:
             return Piece(table, self.watermark, self.watermark, NEVER, NEVER, by_keys=True)
-        for key in keys[keys[0] == self.newest :]:
+        for start, key in list(zip(starts.tolist(), keys, strict=True))[keys[0] == self.newest :]:
             if key in self.known:
-                named = ", ".join(f"{name}={value!r}" for name, value in zip(self.by, key, strict=True))
+                named = name_row(table, self.by, start)
                 message = (
                     f'Rows of {named} come again after those of another key: leave order="keys" out, or sort them.'
                 )
@@ -146,13 +146,12 @@ class PaceOfKeys(Pace):
         """Return the piece that ends a stream."""
         return Piece(table, self.watermark, FOREVER, NEVER, FOREVER)
 
-    def _runs(self, table: pa.Table) -> tuple[Ints, list[tuple[Any, ...]]]:
+    def _runs(self, table: pa.Table) -> tuple[Ints, list[tuple[Hashable, ...]]]:
         """Return where the rows of each key begin, and the keys, one behind the other."""
         codes, _ = number_keys(table, self.by, self.run)
         starts = np.flatnonzero(np.diff(codes, prepend=-1))
         heads = table.select(list(self.by)).take(pa.array(starts))
-        keys = zip(*(heads[name].to_pylist() for name in self.by), strict=True)
-        return starts, [tuple(NAN if part != part else part for part in key) for key in keys]  # noqa: PLR0124
+        return starts, list(zip(*(as_hashable(to_arrow(heads[name])) for name in self.by), strict=True))
 
     def _check(self, table: pa.Table, starts: Ints, after: int) -> Ints:
         """Return the times, or say where a key's rows are not in order."""
@@ -165,7 +164,7 @@ class PaceOfKeys(Pace):
             row = wrong[0] if wrong else 0
             message = (
                 f'With order="keys" a key\'s rows must be in order of {self.time.name}, and '
-                f"{table[self.time.name][row].as_py()} comes after a later one: sort them, or read all into a table."
+                f"{shown(table[self.time.name][row])} comes after a later one: sort them, or read all into a table."
             )
             raise ValueError(message)
         return times

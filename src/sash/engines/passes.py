@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,13 +12,17 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from sash.aggregates.base import Aggregate
-from sash.aggregator.columns import Column, present_in_all, results_to_arrow
+from sash.aggregator.columns import Column, empty_column, present_in_all, results_to_arrow
 from sash.algorithms import Algorithm, OrderStatisticsTree
 from sash.engines.block import Block
+from sash.engines.failures import Telling
+from sash.engines.interpreted import Interpreter, Where
+from sash.engines.names import name_row
 from sash.engines.results import interpreted_to_arrow
 from sash.engines.turns import Counts, take_turns
 from sash.kernels import Kernel, loops
-from sash.kernels.answers import NO_BITS, Answer, Bits, Turns
+from sash.kernels.answers import NO_BITS, Answer, Bits
+from sash.kernels.kernel import KINDS
 from sash.kernels.layout import Shape
 from sash.kernels.ranks import RankKernel
 from sash.plan.sharing import Pass
@@ -39,6 +44,10 @@ class Slices:
     shape: Shape | None
     """How the fields make a partial; None if they are Python's own, or values of rows."""
     counts: Counts
+    ends: Ints | None = None
+    """The row after the last one of each record; None if the rows are gone."""
+    where: Where | None = None
+    """What a message calls a record whose rows are gone, if anything is known of it."""
 
 
 class PassOver:
@@ -52,7 +61,6 @@ class PassOver:
         self.columns: list[Column] = []
         self.decode: pa.Array | None = None
         self.objects: list[tuple[Any, ...]] = []
-        self.ends_of_records: Ints | None = None
         if one.interpreted:
             columns = [self._read_objects(name) for name in first.columns]
             self.objects = list(zip(*columns, strict=True)) if columns else [()] * len(block)
@@ -85,24 +93,24 @@ class PassOver:
         """Return the results of windows that are stretches of rows, each kind by itself."""
         aggregates = self._for_window(window)
         if self.one.interpreted:
-            return self._interpret(aggregates[0], bounds)
+            return self._as_objects(aggregates[0], self._interpret(aggregates[0]).slide(self.one.algorithm, bounds))
         nullable = len(self.bits) > 0
         kernel = self._kernel(self.one.algorithm, aggregates, loops.slide_between, window.min_rows, nullable=nullable)
-        kernel.where = lambda number: self._name_row(int(bounds.ends[number]) - 1)
-        return self._as_results(kernel.slide_between(self._values, bounds.begins, bounds.ends, self.bits))
+        with self.telling(lambda over: over.slide_rows(window, bounds)) as failed:
+            kernel.where = lambda number: failed.at(self._name_row(int(bounds.ends[number]) - 1))
+            answers = kernel.slide_between(self._values, bounds.begins, bounds.ends, self.bits)
+        return self._as_results(answers)
 
     def as_slices(self) -> Slices:
         """Return rows in the place of slices, for windows of several kinds that share one structure."""
-        present = np.ones(len(self.block), np.int64)
+        every, ends = np.ones(len(self.block), np.bool_), np.arange(1, len(self.block) + 1)
         if self.one.interpreted:
-            lift = self.aggregates[0].lift
-            partials = np.empty(len(self.block), object)
-            for row in np.flatnonzero(self.present):
-                partials[row] = lift(*self.objects[row])
-            return Slices([partials], None, Counts(self.present.astype(np.int64), present > 0))
+            partials = self._interpret(self.aggregates[0]).lift_all()
+            return Slices([partials], None, Counts(self.present.astype(np.int64), every), ends)
+        present = np.ones(len(self.block), np.int64)
         if len(self.bits):
             present = np.unpackbits(self.bits, count=len(self.block), bitorder="little").astype(np.int64)
-        return Slices(list(self._values), None, Counts(present, np.ones(len(self.block), np.bool_)))
+        return Slices(list(self._values), None, Counts(present, every), ends)
 
     # -- over slices -----------------------------------------------------------------------------------------------
 
@@ -110,34 +118,24 @@ class PassOver:
         """Return the partials of slices."""
         values = Counts(self._count_values(records), records.closes)
         if self.one.interpreted:
-            partials = np.empty(len(records), object)
-            lift = self.aggregates[0].lift
-
-            def keep(record: int, partial: Any) -> None:
-                partials[record] = partial
-
-            loops.cut_slices(
-                OpenSlice(self.aggregates[0]),
-                len(records),
-                records.positions.tolist(),
-                records.closes.tolist(),
-                lambda row: bool(self.present[row]),
-                lambda row: lift(*self.objects[row]),
-                keep,
-            )
-            return Slices([partials], None, values)
-        self.ends_of_records = records.positions
+            return Slices([self._interpret(self.aggregates[0]).cut(records)], None, values, records.positions)
         kernel = self._kernel(OpenSlice, self.aggregates, loops.cut_slices, nullable=len(self.bits) > 0)
-        fields = kernel.cut_slices(self._values, records.positions, records.closes, self.bits)
-        return Slices(fields, kernel.layout.shape, values)
+        with self.telling(lambda over: over.cut(records)):
+            fields = kernel.cut_slices(self._values, records.positions, records.closes, self.bits)
+        return Slices(fields, kernel.layout.shape, values, records.positions)
 
     def slide_slices(self, windows: Sequence[Window], slices: Slices, reads: Sequence[Reads]) -> list[Results]:
         """Return the results of windows that are combined of slices: several kinds by one structure, in turns."""
         aggregates = self._for_window(windows[0])
         counts = slices.counts
         together = take_turns(reads, counts)
+        turns = together.turns
+        where = self._names_of(slices)
         if self.one.interpreted:
-            results = self._interpret_slices(aggregates[0], slices.fields[0], counts.present, together.turns)
+            made = self._interpret(aggregates[0]).slide_slices(
+                self.one.algorithm, slices.fields[0], counts.present, turns, where
+            )
+            results = self._as_objects(aggregates[0], made)
         else:
             kernel = self._kernel(
                 self.one.algorithm,
@@ -147,9 +145,11 @@ class PassOver:
                 nullable=True,
                 over=slices.shape,
             )
-            kernel.where = lambda number: self._name_record(int(together.turns.ends[number]) - 1)
             validity = NO_BITS if counts.all_present else np.packbits(counts.present, bitorder="little")
-            results = self._as_results(kernel.slide_slices(tuple(slices.fields), together.turns, validity))
+            with self.telling(slice_again(windows, slices, reads)) as failed:
+                kernel.where = lambda number: failed.at(where(int(turns.ends[number]) - 1))
+                answers = kernel.slide_slices(tuple(slices.fields), turns, validity)
+            results = self._as_results(answers)
         return [
             {name: together.of_kind(number, column) for name, column in results.items()}
             for number in range(len(windows))
@@ -187,19 +187,44 @@ class PassOver:
             return self.aggregates
         return [with_least(aggregate, window.min_rows) for aggregate in self.aggregates]
 
+    def _interpret(self, aggregate: Aggregate[Any]) -> Interpreter:
+        return Interpreter(self.label, aggregate, self.objects, self.present, self._name_row)
+
+    @property
+    def label(self) -> str:
+        """The names of the results and the aggregates, for errors."""
+        return " and ".join(
+            f"{name!r}: {aggregate.name}({', '.join(aggregate.columns)})"
+            for name, aggregate in self.one.aggregates.items()
+        )
+
+    def telling(self, again: Callable[[PassOver], object] | None = None) -> Telling:
+        """Note where compiled functions raise, by doing it again with a pass that is interpreted, if it can be done."""
+
+        def runs() -> Iterator[Callable[[], object]]:
+            if again is None:
+                return
+            for name, aggregate in self.one.aggregates.items():
+                form = interpreted_form(aggregate, self.block.table.schema)
+                alone = replace(self.one, aggregates={name: form}, interpreted="an error in it is looked for")
+                yield partial(again, PassOver(alone, self.block))
+
+        return Telling(self.label, runs)
+
     def _name_row(self, place: int) -> str:
-        """Return how an error calls a window: by the key and the time of its last row."""
+        """Return how an error calls a row: by its key and its time."""
         layout = self.block.layout
         row = int(self.block.given(np.array([place]))[0])
         names = [*layout.by, *([layout.time.name] if layout.time else [])]
         if not names:
-            return f"row {row}"
-        return "window up to " + ", ".join(f"{name}={self.block.table[name][row].as_py()}" for name in names)
+            return f"row {self.block.source.first + row}"
+        return f"the row of {name_row(self.block.table, names, row)}"
 
-    def _name_record(self, record: int) -> str:
-        if self.ends_of_records is None or record >= len(self.ends_of_records):
-            return "a window"
-        return self._name_row(int(self.ends_of_records[record]) - 1)
+    def _names_of(self, slices: Slices) -> Where:
+        ends = slices.ends
+        if ends is not None:
+            return lambda record: self._name_row(int(ends[record]) - 1)
+        return slices.where or (lambda _: "")
 
     def _count_values(self, records: Records) -> Ints:
         """Return how many rows with a value each record holds: those since its slice began."""
@@ -229,50 +254,6 @@ class PassOver:
             results[name] = array
         return results
 
-    def _interpret(self, aggregate: Aggregate[Any], bounds: Bounds) -> Results:
-        """Slide over rows, by the same loop as compiled."""
-        results = [aggregate.empty] * len(bounds)
-
-        def emit(row: int, _: int, partial: Any) -> None:
-            results[row] = aggregate.lower(partial)
-
-        loops.slide_between(
-            self.one.algorithm(aggregate),
-            len(bounds),
-            bounds.begins.tolist(),
-            bounds.ends.tolist(),
-            max(1, aggregate.at_least),
-            lambda row: bool(self.present[row]),
-            lambda row: aggregate.lift(*self.objects[row]),
-            emit,
-        )
-        return self._as_objects(aggregate, results)
-
-    def _interpret_slices(
-        self, aggregate: Aggregate[Any], partials: npt.NDArray[Any], present: npt.NDArray[np.bool_], turns: Turns
-    ) -> Results:
-        """Slide over slices, by the same loop as compiled."""
-        results = [aggregate.empty] * len(turns.begins)
-
-        def emit(row: int, _: int, partial: Any) -> None:
-            results[row] = aggregate.lower(partial)
-
-        loops.slide_slices(
-            self.one.algorithm(aggregate, turns.ranges),
-            len(turns.begins),
-            turns.begins.tolist(),
-            turns.ends.tolist(),
-            turns.lasts.tolist(),
-            turns.numbers.tolist(),
-            turns.opens.tolist(),
-            turns.values.tolist(),
-            max(1, aggregate.at_least),
-            lambda record: bool(present[record]),
-            lambda record: partials[record],
-            emit,
-        )
-        return self._as_objects(aggregate, results)
-
     def _as_objects(self, aggregate: Aggregate[Any], results: list[Any]) -> Results:
         [name] = self.one.aggregates
         types = [self.block.table.schema.field(column).type for column in aggregate.columns]
@@ -288,6 +269,32 @@ def coding_of(one: Pass, schema: pa.Schema) -> list[tuple[str, str]]:
         (name, "" if is_number(schema.field(name).type) else first.codes[place])
         for place, name in enumerate(first.columns)
     ]
+
+
+def slice_again(
+    windows: Sequence[Window], slices: Slices, reads: Sequence[Reads]
+) -> Callable[[PassOver], object] | None:
+    """Return what cuts the same slices with another pass and answers the same windows, unless their rows are gone."""
+    if slices.ends is None:
+        return None
+    nothing = np.empty(0, np.int64)
+    records = Records(slices.ends, slices.counts.closes, nothing, nothing)
+    return lambda over: over.slide_slices(windows, over.cut(records), reads)
+
+
+def interpreted_form(aggregate: Aggregate[Any], schema: pa.Schema) -> Aggregate[Any]:
+    """Return the form of an aggregate for the numbers of its column; kernels find theirs themselves."""
+    if aggregate.inputs != 1:
+        return aggregate
+    [column] = aggregate.columns
+    kind = schema.field(column).type
+    times = pa.types.is_temporal(kind) or pa.types.is_null(kind)  # Python's own, or none
+    return aggregate if times else aggregate.of_kind(kind_of(kind))
+
+
+def kind_of(kind: pa.DataType) -> str:
+    """Return the kind of a column's values, as aggregates have forms for it."""
+    return KINDS[empty_column(kind).values.dtype.name] if is_number(kind) else "object"
 
 
 def decoded(codes: pa.Array, values: pa.Array, given: pa.DataType) -> pa.Array:

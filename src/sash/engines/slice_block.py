@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -12,6 +13,7 @@ from sash.engines.found import Found, slide_all
 from sash.engines.joined import Heads
 from sash.engines.keys import Order, cut_evenly
 from sash.engines.local import Local
+from sash.engines.names import name_row, shown
 from sash.engines.passes import PassOver, Results, Slices
 from sash.engines.turns import Counts
 from sash.slices.cuts import Records, reads_of
@@ -41,11 +43,20 @@ class SliceBlock:
             found = {name: self._find(local, name, rows) for name in some}
             answers: dict[str, Results] = {name: {} for name in some}
             for over, slices in zip(passes, self.slices, strict=True):
-                for name, own in slide_all(over, slices, found).items():
+                named = replace(slices, where=partial(self._name, local))
+                for name, own in slide_all(over, named, found).items():
                     answers[name] |= own
             results |= local.of_windows(self.heads, rows.times, found, answers)
             keep = np.minimum.reduce([keep, *(one.bounds.keep for one in found.values())])
         return results, keep
+
+    def _name(self, local: Local, record: int) -> str:
+        """Return what a message calls a slice, whose rows are gone."""
+        assert local.time is not None
+        key = int(np.searchsorted(self.heads.firsts, record, side="right")) - 1
+        start = local.time.write(self.records.times[record : record + 1])[0]
+        owner = f"of {name_row(self.heads.keys, local.declared.by, key)} " if local.declared.by else ""
+        return f"the slice {owner}from {local.time.name}={shown(start)} on"
 
     def _find(self, local: Local, name: str, rows: Rows) -> Found:
         window = local.plan.windows[name]

@@ -21,7 +21,7 @@ from sash.engines.kept import KeptRows
 from sash.engines.kept_slices import KeptSlices, keeps_slices
 from sash.engines.local import Local
 from sash.engines.pace import Pace, PaceOfKeys, PaceOfRows, PaceOfTime
-from sash.engines.types import readable
+from sash.engines.types import readable, readable_schema
 from sash.plan.declared import Declared
 
 LEAST_ROWS = 1 << 16
@@ -107,7 +107,7 @@ def read(
     declared: Declared, reader: pa.RecordBatchReader, *, mode: str = "append", order: str = "time", **options: Any
 ) -> pa.RecordBatchReader:
     """Return the results of a stream as a stream: each batch is computed when it is asked for."""
-    schema = readable(reader.schema.empty_table()).schema
+    schema = readable_schema(reader.schema)
     stream = Stream(Local(declared, schema, **options), mode=mode, order=order)
     tables = _results(stream, reader)
     first: list[pa.Table] = []

@@ -21,6 +21,8 @@ KINDS = (
     "a PySpark DataFrame, a pyarrow Table, RecordBatch or RecordBatchReader, a pandas DataFrame, or a Polars DataFrame or "
     "LazyFrame"
 )
+Reader = Callable[[Declared, Any, dict[str, Any]], Any]
+"""Runs a query on one kind of data."""
 STREAM, SPARK, HERE = "a stream (a RecordBatchReader)", "a PySpark DataFrame", "data in this process"
 OPTIONS = {
     "compiled": (HERE, STREAM, SPARK),
@@ -43,12 +45,20 @@ NULLABLE = {
 def run(declared: Declared, data: Any, **options: Any) -> Any:
     """Return the results of a query for data of any kind."""
     reader = _reader_of(data)
-    _check_options(options, reader)
+    check_options(options, kind_of(data))
     return reader(declared, data, options)
 
 
-def _check_options(options: dict[str, Any], reader: Reader) -> None:
-    kind = {run_reader: STREAM, run_stream: STREAM, run_spark: SPARK}.get(reader, HERE)
+def kind_of(data: Any) -> str:
+    """Return which options there are for data: for SPARK, STREAM or HERE; a schema stands for data that has it."""
+    if data is None or isinstance(data, pa.Schema):
+        return HERE
+    kinds: dict[Reader, str] = {run_reader: STREAM, run_stream: STREAM, run_spark: SPARK}
+    return kinds.get(_reader_of(data), HERE)
+
+
+def check_options(options: dict[str, Any], kind: str) -> None:
+    """Say so if an option is not for this kind of data, or no option at all."""
     for name in options:
         if name not in OPTIONS:
             message = f"run: there is no option {name!r}, only {', '.join(OPTIONS)}."
@@ -61,10 +71,6 @@ def _check_options(options: dict[str, Any], reader: Reader) -> None:
         if given is not None and (isinstance(given, bool) or not isinstance(given, int) or given < 1):
             message = f"run: {name}={given!r} is not a number of {name}: give a whole number, at least 1."
             raise ValueError(message)
-
-
-Reader = Callable[[Declared, Any, dict[str, Any]], Any]
-"""Runs a query on one kind of data."""
 
 
 def _reader_of(data: Any) -> Reader:
@@ -99,8 +105,6 @@ def schema_of(declared: Declared, data: Any) -> pa.Schema:
     schema = data
     if not isinstance(data, pa.Schema):
         reader = _reader_of(data)
-        if reader is run_spark:
-            return import_module("sash.engines.spark.schema").read_schema(declared, data)
         if reader is run_pandas:
             return read_pandas(declared, data)[1].schema
         if reader in (run_polars, run_lazy):  # whose types don't depend on rows

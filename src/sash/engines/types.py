@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from sash.aggregates.base import Aggregate
 from sash.aggregator.columns import empty_column, refuse_times
 from sash.algorithms import find_algorithm
+from sash.engines.nested_keys import can_be_key
 from sash.engines.passes import is_number
 from sash.kernels import CannotCompileError
 from sash.plan.declared import Declared
@@ -19,8 +21,11 @@ def refuse_wrong_types(declared: Declared, schema: pa.Schema) -> None:
     """Say so if a column is of a type that the query can't read."""
     for name in declared.by:
         kind = schema.field(name).type
-        if pa.types.is_nested(kind):
-            message = f"The key {name!r} is of {kind}, which can't be grouped by: take one of its parts as a column."
+        if not can_be_key(kind):
+            message = (
+                f"The key {name!r} is of {kind}, whose values can't be told apart: take one of its parts as a column, or "
+                "cast it."
+            )
             raise TypeError(message)
     for name in declared.order_by:
         _refuse_unordered(schema.field(name).type, f"order_by: column {name!r}")
@@ -155,21 +160,43 @@ def can_be_coded(kind: pa.DataType) -> bool:
 
 
 def readable(table: pa.Table) -> pa.Table:
-    """Return a table whose types all of Arrow's functions know: views of strings as strings, small decimals as others.
+    """Return a table whose types all of Arrow's functions know: views of strings as strings, runs as rows.
 
-    >>> readable(pa.table({"x": pa.array(["a"], pa.string_view())})).schema.field("x").type
-    DataType(string)
+    >>> readable(pa.table({"x": pa.array([["a"]], pa.list_(pa.string_view()))})).schema.field("x").type
+    ListType(list<item: string>)
     """
-    for place, field in enumerate(table.schema):
-        kind = _known_type(field.type)
-        if kind != field.type:
-            table = table.set_column(place, field.name, table[place].cast(kind))
+    for place, field in enumerate(readable_schema(table.schema)):
+        if field.type != table.schema.field(place).type:
+            column = table[place]
+            if pa.types.is_run_end_encoded(column.type):
+                column = pc.run_end_decode(column)
+            table = table.set_column(place, field.name, column.cast(field.type))
     return table
 
 
-def _known_type(kind: pa.DataType) -> pa.DataType:
-    if pa.types.is_run_end_encoded(kind):
-        return _known_type(kind.value_type)
+def readable_schema(schema: pa.Schema) -> pa.Schema:
+    """Return the schema of a table that was made readable."""
+    decoded = [
+        field.with_type(field.type.value_type) if pa.types.is_run_end_encoded(field.type) else field for field in schema
+    ]
+    return pa.schema([_known_field(field) for field in decoded])
+
+
+def _known_type(kind: pa.DataType) -> pa.DataType:  # noqa: PLR0911 — a chain is read line by line
     if pa.types.is_decimal32(kind) or pa.types.is_decimal64(kind):
         return pa.decimal128(kind.precision, kind.scale)
+    if pa.types.is_struct(kind):
+        return pa.struct([_known_field(field) for field in kind])
+    if pa.types.is_map(kind):
+        return pa.map_(_known_field(kind.key_field), _known_field(kind.item_field), kind.keys_sorted)
+    if pa.types.is_fixed_size_list(kind):
+        return pa.list_(_known_field(kind.value_field), kind.list_size)
+    if pa.types.is_list(kind):
+        return pa.list_(_known_field(kind.value_field))
+    if pa.types.is_large_list(kind):
+        return pa.large_list(_known_field(kind.value_field))
     return {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}.get(kind, kind)
+
+
+def _known_field(field: pa.Field) -> pa.Field:
+    return field.with_type(_known_type(field.type))

@@ -31,6 +31,8 @@ class Settled:
     """Whether the types are those of data, so that everything was compiled that can be."""
     keeps_slices: bool
     """Whether a stream is kept as slices, rather than as rows."""
+    engine: tuple[Branch, ...] = ()
+    """What is to be said of the engine that runs it, if it isn't this process alone."""
 
 
 class Explanation:
@@ -48,6 +50,7 @@ class Explanation:
             Branch(Leaf("types", (self._settled.types,))),
             Branch(Leaf("windows", tuple(name_window(name, window) for name, window in plan.windows.items()))),
             Branch(Leaf("slices", ("; ".join(describe_slices(self._settled)),))),
+            *self._settled.engine,
         ]
         if declared.lateness is not None:
             branches.append(Branch(Leaf("lateness", (_describe_lateness(self._settled),))))

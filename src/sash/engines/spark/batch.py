@@ -1,30 +1,39 @@
 """A query on a Spark DataFrame as a whole, by one of three strategies. Nothing runs before the result is asked for.
 
-    slices   Spark aggregates slices itself; only they are shuffled, and only they reach Python
-    buckets  the rows of a key go to one task, those of many keys together
-    ranges   the rows of one key go to many tasks: the time axis is split, for no key or one that has most of the rows
+slices   Spark aggregates slices itself; only they are shuffled, and only they reach Python
+buckets  the rows of a key go to one task, those of many keys together
+ranges   the rows of one key go to many tasks: the time axis is split, for no key or one that has most of the rows
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 — as everyone calls it
+from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructField, StructType
 
 from sash.engines.local import Local
-from sash.engines.spark.schema import arrow_of, read_schema, result_fields
+from sash.engines.spark.groups import answer_groups, bucket_of, numbered, spread_out
+from sash.engines.spark.ranges import rows_with_times, split_rows
+from sash.engines.spark.schema import GROUP, HASH, TICKS, ZONE, arrow_of, read_schema, result_fields
+from sash.engines.spark.slices import slice_frame, ticks_sql, why_not
+from sash.engines.spark.split import RangeWorker, Reach, reach_of
+from sash.engines.spark.sql import quote
 from sash.engines.spark.worker import Worker
 from sash.engines.types import readable
 from sash.plan.declared import Declared
 
 PARTITIONS = "spark.sql.shuffle.partitions"
+USUAL = 200
+"""Partitions, unless Spark is told otherwise."""
 LARGE = "spark.sql.execution.arrow.useLargeVarTypes"
+STRATEGIES = ("slices", "buckets", "ranges")
 
 
 @dataclass(frozen=True)
@@ -35,13 +44,20 @@ class Options:
     strategy: str = "auto"
     buckets: int | None = None
     """Groups of keys; as many as Spark has partitions after a shuffle, unless said."""
+    ranges: int | None = None
+    """Ranges of time that the rows of a key are cut into; as many."""
     types: Mapping[str, Any] | None = None
     """What aggregates give, by name, where that can't be known before they run."""
 
 
 def run(declared: Declared, frame: DataFrame, options: dict[str, Any]) -> DataFrame:
     """Return the results of a query as a frame that is computed when it is asked for."""
-    return Batch(declared, frame, Options(**options)).run()
+    return prepare(declared, frame, options).run()
+
+
+def prepare(declared: Declared, frame: DataFrame, options: dict[str, Any]) -> Batch:
+    """Return a query made ready for a frame, or say what is wrong with it."""
+    return Batch(declared, frame, Options(**options))
 
 
 class Batch:
@@ -54,14 +70,30 @@ class Batch:
         _refuse_streams(frame)
         _refuse_no_order(declared)
         self.schema = read_schema(declared, frame)
+        self.needed = frame if declared.per_row else frame.select(*map(quote, self.schema.names))
+        """What goes to Python: for results of rows all columns, or slices."""
         needed = readable(self.schema.empty_table()).select(declared.columns or self.schema.names[:1])
         self.local = Local(declared, needed.schema, compiled=options.compiled, threads=1)
-        self.local.settle()
+        self.strategy = choose(self)
+        self.answered = self._in_python()
+        self.answered.settle()
+
+    def _in_python(self) -> Local:
+        """Return the query that Python answers: over rows, or over slices."""
+        if self.strategy.name != "slices":
+            return self.local
+        slices, declared = slice_frame(self.declared, self.local, self.frame)
+        self.needed = slices
+        schema = to_arrow_schema(slices.schema, timezone=slices.sparkSession.conf.get(ZONE))
+        time = schema.get_field_index(declared.time)
+        assert self.local.time is not None
+        schema = schema.set(time, pa.field(declared.time, self.local.time.type))
+        return Local(declared, schema, compiled=self.options.compiled, threads=1)
 
     @cached_property
     def added(self) -> list[StructField]:
         """The columns of results."""
-        return result_fields(self.local, self.options.types or {})
+        return result_fields(self.answered, self.options.types or {})
 
     @property
     def results(self) -> StructType:
@@ -69,67 +101,99 @@ class Batch:
         return StructType([*(self.frame.schema.fields if self.declared.per_row else []), *self.added])
 
     @property
+    def tasks(self) -> int:
+        """How many tasks Spark has after a shuffle; some platforms leave that open."""
+        told = self.frame.sparkSession.conf.get(PARTITIONS) or ""
+        return int(told) if told.isdigit() else USUAL
+
+    @property
     def buckets(self) -> int:
         """How many groups keys are put into."""
-        return self.options.buckets or int(self.frame.sparkSession.conf.get(PARTITIONS) or 200)
+        return self.options.buckets or self.tasks
+
+    @property
+    def ranges(self) -> int:
+        """Into how many ranges time is cut."""
+        return self.options.ranges or self.tasks
+
+    @cached_property
+    def reach(self) -> Reach | str:
+        """How far windows look back; or why the time axis can't be cut."""
+        time = self.local.time
+        if time is None:
+            return "there is no time= whose axis could be cut"
+        return reach_of(self.declared.windows.values(), time.tick, time.name)
 
     @property
     def worker(self) -> Worker:
         """What is sent to Python workers."""
         large = self.frame.sparkSession.conf.get(LARGE) == "true"
-        results = arrow_of(self.results, large)
-        return Worker(self.declared, self.local.interpreted, results, compiled=self.options.compiled)
+        return Worker(
+            self.answered.declared,
+            self.answered.interpreted,
+            arrow_of(self.results, large),
+            compiled=self.options.compiled,
+            time=self.local.time.type if self.strategy.name == "slices" and self.local.time else None,
+        )
 
     def run(self) -> DataFrame:
         """Return the results."""
-        needed = self.frame if self.declared.per_row else self.frame.select(*map(quoted, self.schema.names))
-        return by_buckets(needed, bucket_of(self.declared.by, self.buckets), self.worker, self.results)
+        return by_ranges(self) if self.strategy.name == "ranges" else by_buckets(self)
 
 
-def by_buckets(frame: DataFrame, bucket: Column, worker: Worker, results: StructType) -> DataFrame:
-    """Return what a worker makes of each group of rows.
+@dataclass(frozen=True)
+class Strategy:
+    """A way to run a query on Spark, and why it was taken."""
 
-    It is groupBy that keeps a key's rows together: after a repartition Spark's adaptive execution may split them again.
-    """
-    name = free_name("sash_bucket", frame.columns)
-    return frame.withColumn(name, bucket).groupBy(name).applyInArrow(group_function(worker, name), results)
-
-
-def group_function(worker: Worker, bucket: str) -> Callable[..., Any]:
-    """Return the function that Spark calls for each group of rows; its types tell Spark to send them in batches."""
-
-    def answer(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return worker.answer(batch.drop_columns([bucket]) for batch in batches)
-
-    answer.__annotations__ = {"batches": Iterator[pa.RecordBatch], "return": Iterator[pa.RecordBatch]}
-    return answer
+    name: str
+    reason: str
 
 
-def bucket_of(by: tuple[str, ...], buckets: int) -> Column:
-    """Return the bucket of a row's key."""
-    if not by:
-        return F.lit(0)
-    return F.pmod(F.xxhash64(*map(quoted, by)), F.lit(buckets)).cast("int")
+def choose(batch: Batch) -> Strategy:
+    """Return the strategy that was asked for, or the first that fits."""
+    asked = batch.options.strategy
+    if asked not in ("auto", *STRATEGIES):
+        message = f"run: strategy={asked!r}: it is auto, {', '.join(STRATEGIES)}."
+        raise ValueError(message)
+    no_slices = why_not(batch.declared, batch.local, batch.frame.schema)
+    no_ranges = batch.reach if isinstance(batch.reach, str) else ""
+    refused = {"slices": no_slices, "ranges": no_ranges}.get(asked, "")
+    if refused:
+        message = f'run: strategy="{asked}" does not fit: {refused.rstrip(".")}.'
+        raise ValueError(message)
+    if asked != "auto":
+        return Strategy(asked, "it was asked for")
+    if not no_slices:
+        return Strategy("slices", "windows are periodic, and Spark itself can aggregate what is in a slice")
+    if batch.declared.by:
+        return Strategy("buckets", f"not slices: {no_slices}")
+    if not no_ranges:
+        return Strategy("ranges", f"there is no key to spread rows by; not slices: {no_slices}")
+    return Strategy("buckets", f"all rows go to one task, as there is no key, and {no_ranges}")
 
 
-def quoted(name: str) -> Column:
-    """Return a column by its name, whatever is in that.
-
-    >>> quoted("a.b")
-    Column<'`a.b`'>
-    """
-    return F.col("`" + name.replace("`", "``") + "`")
+def by_buckets(batch: Batch) -> DataFrame:
+    """Return the results, with the rows or the slices of a key in one task."""
+    place = numbered(bucket_of(batch.declared.by, batch.buckets), spread_out(batch.buckets))
+    return answer_groups(batch.needed.withColumn(GROUP, place), batch.worker, batch.results)
 
 
-def free_name(name: str, taken: list[str]) -> str:
-    """Return a name that no column has.
-
-    >>> free_name("x", ["X", "x_"])
-    'x__'
-    """
-    while name.lower() in {each.lower() for each in taken}:
-        name += "_"
-    return name
+def by_ranges(batch: Batch) -> DataFrame:
+    """Return the results, with the rows of a key in many tasks."""
+    declared, reach = batch.declared, batch.reach
+    assert declared.time is not None
+    assert isinstance(reach, Reach)
+    ticks = ticks_sql(declared.time, batch.frame.schema[declared.time].dataType)
+    rows = rows_with_times(batch.needed, declared.by, ticks)
+    split = split_rows(rows.select(HASH, TICKS), bool(declared.by), batch.ranges, reach)
+    parts = split.all_parts()
+    buckets = batch.buckets if declared.by else 0
+    numbers = spread_out(max(1, len(parts) + buckets))
+    whole = F.array(F.lit(len(parts)) + bucket_of(declared.by, buckets or 1))
+    placed = rows.withColumn(GROUP, F.explode(F.coalesce(F.expr(split.places_sql()), whole)))
+    grouped = placed.withColumn(GROUP, numbered(F.col(GROUP), numbers)).drop(HASH, TICKS)
+    own = dict(zip(numbers, parts, strict=False))
+    return answer_groups(grouped.repartition(len(numbers), GROUP), RangeWorker(batch.worker, own), batch.results)
 
 
 def _refuse_streams(frame: DataFrame) -> None:

@@ -17,6 +17,8 @@ from sash.plan.declared import Declared
 from sash.plan.explain import label_of
 
 ZONE = "spark.sql.session.timeZone"
+GROUP, HASH, TICKS, RANGE = OWN = ("sash_group", "sash_hash", "sash_ticks", "sash_range")
+"""Columns that are added on the way: which group a row goes to, the hash of its key, its time, its range of time."""
 
 
 def read_schema(declared: Declared, frame: DataFrame) -> pa.Schema:
@@ -28,6 +30,9 @@ def read_schema(declared: Declared, frame: DataFrame) -> pa.Schema:
     for name in every:
         if frame.columns.count(name) > 1:
             message = f"There are {frame.columns.count(name)} columns named {name!r}: rename all but one."
+            raise ValueError(message)
+        if name.lower() in OWN:
+            message = f"A column is named {name!r}, a name that Sash needs for itself on Spark: rename it."
             raise ValueError(message)
     refuse_collated(declared, frame.schema)
     fields = [_arrow_field(frame.schema[name], frame.sparkSession.conf.get(ZONE)) for name in every]
@@ -45,11 +50,20 @@ def _arrow_field(field: StructField, zone: str | None) -> pa.Field:
         raise TypeError(message) from error
 
 
+def is_collated(kind: DataType) -> bool:
+    """Tell whether strings are compared otherwise than byte by byte.
+
+    >>> is_collated(StringType()), is_collated(StringType("UTF8_LCASE"))
+    (False, True)
+    """
+    return isinstance(kind, StringType) and kind.collation not in ("UTF8_BINARY", None)
+
+
 def refuse_collated(declared: Declared, schema: StructType) -> None:
     """Say so if keys are told apart by a collation, which only Spark knows."""
     for name in declared.by:
         kind = schema[name].dataType
-        if isinstance(kind, StringType) and (kind.collationId or 0) != 0:
+        if is_collated(kind):
             message = (
                 f"The key {name!r} is of {kind.simpleString()}, whose order Python doesn't know: group by a column that is "
                 'the same for equal keys, as F.lower(…) may be, cast to a plain "string".'
@@ -58,7 +72,10 @@ def refuse_collated(declared: Declared, schema: StructType) -> None:
 
 
 def result_fields(local: Local, types: Mapping[str, Any]) -> list[StructField]:
-    """Return the columns of results, as they are known before any row is."""
+    """Return the columns of results, as they are known before any row is; `types` has those of aggregates, where said."""
+    if unknown := [name for name in types if name not in local.declared.aggregates]:
+        message = f"types: there is no aggregate {unknown[0]!r}, only {', '.join(local.declared.aggregates)}."
+        raise ValueError(message)
     made = local.run(local.schema.empty_table()).schema
     fields = []
     owners = {
@@ -67,11 +84,11 @@ def result_fields(local: Local, types: Mapping[str, Any]) -> list[StructField]:
         for window in local.declared.windows
     }
     for field in made:
-        aggregate = owners.get(field.name)
+        aggregate = owners.get(field.name, "")
         if aggregate in types:
             fields.append(StructField(field.name, _named_type(aggregate, types[aggregate])))
             continue
-        if aggregate is not None and pa.types.is_null(field.type):
+        if aggregate and pa.types.is_null(field.type):
             _refuse_unknown_type(local, aggregate)
         fields.append(StructField(field.name, _spark_type(field.type)))
     return fields
@@ -81,7 +98,9 @@ def _named_type(name: str, given: Any) -> DataType:
     if isinstance(given, DataType):
         return given
     try:
-        return StructType.fromDDL(f"`x` {given}")[0].dataType
+        named = DataType.fromDDL(f"x {given}")
+        assert isinstance(named, StructType)
+        return named.fields[0].dataType
     except Exception as error:
         message = f'types: {name!r}: {given!r} is no type of Spark\'s, as "double" or "array<string>" is.'
         raise ValueError(message) from error

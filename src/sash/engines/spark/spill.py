@@ -1,5 +1,7 @@
 """More rows than memory has room for, in order of key and time: sorted in runs, which lie on disk, and merged.
 
+Without a time, the first column of `order_by` takes its place.
+
     rows ──► run 1  ▁▃▅▇          each run is read batch by batch; what is less than the smallest of the newest rows read
              run 2  ▂▄▆█   ──►    of each run can be given: nothing that is still on disk comes before it
              run 3  ▁▂▅▆
@@ -7,26 +9,35 @@
 
 from __future__ import annotations
 
+import math
 import os
+from bisect import bisect_left
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from sash.aggregator.columns import to_arrow
 from sash.engines.keys import number_keys, order_rows
-from sash.engines.times import TimeType, read_time_type
+from sash.engines.times import read_time_type
 from sash.engines.types import readable
 from sash.kernels.plain import compile_loop
 from sash.plan.declared import Declared
 from sash.windows.base import Ints
 
-KEY, TICK = "sash key", "sash tick"
-"""Columns of runs: the number of a row's key, and its time in ticks."""
+KEY, PLACE = "sash key", "sash place"
+"""Columns of runs: the number of a row's key, and its time in ticks, or what orders the rows in place of a time."""
 ROWS_AT_ONCE = 1 << 16
 """Rows of a run that are read together."""
+HALF = 32
+"""Bits of dates and of coarse times of day."""
+
+Bound = tuple[int, tuple[int, Any]]
+"""A key's number and the rank of a place."""
 
 
 @contextmanager
@@ -75,20 +86,15 @@ class Sorter:
         """Write a run."""
         table = readable(given).combine_chunks()
         codes, keys = self._number(table)
-        ticks = self._time(table).read(table[self.declared.time])
-        ties = table.select(list(self.declared.order_by)) if self.declared.order_by else None
-        order, ticks = order_rows(codes, keys, ticks, compile_loop, ties)
+        places = places_of(table, self.declared)
+        order, _ = order_rows(codes, keys, ticks_of(places, self.declared), compile_loop, ties_of(table, self.declared))
+        table = table.append_column(KEY, pa.array(codes)).append_column(PLACE, places)
         if order.rows is not None:
             table = table.take(pa.array(order.rows))
-        table = table.append_column(KEY, pa.array(order.arrange(codes))).append_column(TICK, pa.array(ticks))
         path = self.folder / f"{len(self.runs)}.arrow"
         with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
             writer.write_table(table, max_chunksize=ROWS_AT_ONCE)
         self.runs.append(path)
-
-    def _time(self, table: pa.Table) -> TimeType:
-        assert self.declared.time is not None
-        return read_time_type(self.declared.time, table.schema.field(self.declared.time).type)
 
     def _number(self, table: pa.Table) -> tuple[Ints, int]:
         """Return the numbers of rows' keys, the same for a key in every run: known ones go before the rows."""
@@ -102,6 +108,38 @@ class Sorter:
         np.minimum.at(first, codes, np.arange(len(every)))
         self.known = every.take(pa.array(first)).combine_chunks()
         return codes[before:], keys
+
+
+def places_of(table: pa.Table, declared: Declared) -> pa.Array:
+    """Return the times of rows in ticks; without a time, the first column that orders them, of moments the ticks too."""
+    if declared.time is not None:
+        return pa.array(read_time_type(declared.time, table.schema.field(declared.time).type).read(table[declared.time]))
+    column = to_arrow(table[declared.order_by[0]])
+    if not pa.types.is_temporal(column.type):
+        return column
+    return column.view(pa.int32() if column.type.bit_width == HALF else pa.int64())  # a clock put back has hours twice
+
+
+def ticks_of(places: pa.ChunkedArray | pa.Array, declared: Declared) -> Ints:
+    """Return the times of rows; none, if they have no time."""
+    ticks: Ints = np.empty(0, np.int64) if declared.time is None else places.to_numpy()
+    return ticks
+
+
+def ties_of(table: pa.Table, declared: Declared) -> pa.Table | None:
+    """Return the columns that order rows of the same time."""
+    return table.select(list(declared.order_by)) if declared.order_by else None
+
+
+def rank(place: Any) -> tuple[int, Any]:
+    """Return what is compared as Arrow sorts: nulls last, and NaN before them.
+
+    >>> sorted([None, math.nan, 1.0, -math.inf], key=rank)
+    [-inf, 1.0, nan, None]
+    """
+    if place is None:
+        return 2, 0
+    return (1, 0) if isinstance(place, float) and math.isnan(place) else (0, place)
 
 
 class Run:
@@ -125,18 +163,18 @@ class Run:
         self.rows = pa.concat_tables([self.rows, batch]) if len(self.rows) else batch
 
     @property
-    def newest(self) -> tuple[int, int]:
-        """The key and the time of the newest row that was read."""
-        return self.rows[KEY][-1].as_py(), self.rows[TICK][-1].as_py()
+    def newest(self) -> Bound:
+        """The key and the place of the newest row that was read."""
+        return self.rows[KEY][-1].as_py(), rank(self.rows[PLACE][-1].as_py())
 
-    def give(self, before: tuple[int, int] | None) -> pa.Table:
-        """Return the rows before a key and time, or all."""
+    def give(self, before: Bound | None) -> pa.Table:
+        """Return the rows before a key and a place, or all."""
         count = len(self.rows)
         if before is not None:
-            key, tick = before
-            keys = self.rows[KEY].to_numpy()
-            begin, end = np.searchsorted(keys, [key, key + 1])
-            count = begin + int(np.searchsorted(self.rows[TICK].to_numpy()[begin:end], tick))
+            key, place = before
+            begin, end = np.searchsorted(self.rows[KEY].to_numpy(), [key, key + 1]).tolist()
+            places = self.rows[PLACE]
+            count = bisect_left(range(end), place, begin, key=lambda row: rank(places[row].as_py()))
         given, self.rows = self.rows.slice(0, count), self.rows.slice(count)
         return given
 
@@ -154,7 +192,7 @@ def merge(runs: list[Run], declared: Declared) -> Iterator[pa.Table]:
             yield in_order(pa.concat_tables(given), declared)
         elif before is None:
             return
-        else:  # all that was read of a run is of one key and time, which may go on
+        else:  # all that was read of a run is of one key and place, which may go on
             for run in open_runs:
                 if run.newest == before:
                     run.read()
@@ -163,9 +201,8 @@ def merge(runs: list[Run], declared: Declared) -> Iterator[pa.Table]:
 def in_order(table: pa.Table, declared: Declared) -> pa.Table:
     """Return sorted rows of several runs as one piece."""
     table = table.combine_chunks()
-    codes, ticks = table[KEY].to_numpy(), table[TICK].to_numpy()
-    ties = table.select(list(declared.order_by)) if declared.order_by else None
-    rows = table.drop_columns([KEY, TICK])
-    different, numbers = np.unique(codes, return_inverse=True)
-    order, _ = order_rows(numbers, len(different), ticks, compile_loop, ties)
+    rows = table.drop_columns([KEY, PLACE])
+    different, numbers = np.unique(table[KEY].to_numpy(), return_inverse=True)
+    ticks = ticks_of(table[PLACE], declared)
+    order, _ = order_rows(numbers, len(different), ticks, compile_loop, ties_of(rows, declared))
     return rows if order.rows is None else rows.take(pa.array(order.rows))

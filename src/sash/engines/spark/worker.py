@@ -37,61 +37,67 @@ class Worker:
     results: pa.Schema
     """The columns of results, those of rows too where there is a result for each."""
     compiled: bool = True
+    time: pa.DataType | None = None
+    """What the time column holds, if it comes as ticks."""
     most_bytes: int = MOST_BYTES
 
-    def answer(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield the results of the rows of some keys, which come in no order; there is at least one batch."""
+    def answer(self, _: int, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield the results of a group: the rows of some keys, in no order; there is at least one batch."""
+        for table in self.tables(batches):
+            yield from self.as_declared(table)
+
+    def tables(self, batches: Iterable[pa.RecordBatch], rows_before: int = 0) -> Iterator[pa.Table]:
+        """Yield the results, of rows before which their key had so many that are not here."""
         waiting: list[pa.RecordBatch] = []
         size = 0
-        rest = iter(batches)
+        rest = map(self._with_times, batches)
         for batch in rest:
             waiting.append(batch)
             size += batch.nbytes
             if size > self.most_bytes:
-                break
-        local = self._local(waiting[0].schema)
-        if size <= self.most_bytes:
-            tables: Iterable[pa.Table] = [self._whole(local, pa.Table.from_batches(waiting))]
-        else:
-            tables = self._streamed(chain(waiting, rest))
-        for table in tables:
-            yield from self._as_declared(table).to_batches(max_chunksize=ROWS_OF_BATCH)
+                yield from self._streamed(chain(waiting, rest), rows_before)
+                return
+        if not waiting:
+            return
+        table = pa.Table.from_batches(waiting)
+        needed = readable(needed_of(self.declared, table))
+        results = run_whole(self._local(self.declared, needed.schema, rows_before), needed)
+        if self.declared.per_row:  # beside their rows
+            for name in table.column_names:
+                results = results.append_column(name, table[name])
+        yield results
 
-    def _local(self, schema: pa.Schema, declared: Declared | None = None) -> Local:
-        needed = readable(needed_of(self.declared, schema.empty_table())) if declared is None else schema.empty_table()
-        return Local(
-            declared or self.declared,
-            needed.schema,
-            compiled=self.compiled,
-            threads=1,
-            interpreted=self.interpreted,
-        )
+    def _with_times(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return a batch with ticks as times."""
+        if self.time is None:
+            return batch
+        place = batch.schema.get_field_index(self.declared.time)
+        times = batch.column(place).cast(pa.int32()) if self.time.bit_width == 32 else batch.column(place)  # noqa: PLR2004
+        return batch.set_column(place, self.declared.time, times.cast(self.time))
 
-    def _whole(self, local: Local, table: pa.Table) -> pa.Table:
-        """Return the results of rows that are all here; for rows, beside them."""
-        results = run_whole(local, readable(needed_of(self.declared, table)))
-        if not self.declared.per_row:
-            return results
-        for name in results.column_names:
-            table = table.append_column(name, results[name])
-        return table
+    def _local(self, declared: Declared, schema: pa.Schema, rows_before: int) -> Local:
+        local = Local(declared, schema, compiled=self.compiled, threads=1, interpreted=self.interpreted)
+        local.rows_before = rows_before
+        return local
 
-    def _streamed(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
+    def _streamed(self, batches: Iterator[pa.RecordBatch], rows_before: int) -> Iterator[pa.Table]:
         """Yield the results of more rows than can be looked at together."""
         declared = replace(self.declared, lateness=None)
         stream: Stream | None = None
         with sort_on_disk(batches, declared, self.most_bytes) as pieces:
             for piece in pieces:
                 if stream is None:
-                    in_order = replace(declared, order_by=()) if declared.time is None else declared
-                    stream = Stream(self._local(piece.schema, in_order), order="keys" if declared.by else "time")
+                    in_order = declared if declared.time else replace(declared, order_by=())
+                    local = self._local(in_order, piece.schema, rows_before)
+                    stream = Stream(local, order="keys" if declared.by else "time")
                 yield stream.add(piece)
         if stream is not None:
             yield stream.finish()
 
-    def _as_declared(self, table: pa.Table) -> pa.Table:
-        """Return results in the types that Spark was told."""
-        return pa.table([self._cast(table[field.name], field) for field in self.results], schema=self.results)
+    def as_declared(self, table: pa.Table) -> Iterator[pa.RecordBatch]:
+        """Yield results in the types that Spark was told."""
+        columns = [self._cast(table[field.name], field) for field in self.results]
+        yield from pa.table(columns, schema=self.results).to_batches(max_chunksize=ROWS_OF_BATCH)
 
     def _cast(self, column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
         if column.type == field.type:

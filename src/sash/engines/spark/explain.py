@@ -1,0 +1,80 @@
+"""How a query would run on a Spark DataFrame, in words."""
+
+from __future__ import annotations
+
+from sash.engines.spark.batch import Batch
+from sash.engines.spark.split import Reach
+from sash.plan.expected import and_between
+from sash.plan.tree import Branch, Leaf
+
+BATCH = "spark.sql.execution.arrow.maxRecordsPerBatch"
+FEW_ROWS = 10_000
+"""Spark's own number of rows of a batch."""
+
+
+def describe(batch: Batch) -> Branch:
+    """Return the branch of an explanation that tells what Spark does."""
+    say = {"slices": _of_slices, "buckets": _of_buckets, "ranges": _of_ranges}[batch.strategy.name]
+    leaves = [Leaf(label, (words,)) for label, words in say(batch).items()]
+    rows = int(batch.frame.sparkSession.conf.get(BATCH) or 0)
+    if 0 < rows <= FEW_ROWS:
+        leaves.append(
+            Leaf("batches", (f"{rows:,} rows go to Python at once: {BATCH}=100000 makes it faster by about a third",))
+        )
+    return Branch(Leaf("spark", (f"{batch.strategy.name}: {batch.strategy.reason.rstrip('.')}",)), tuple(leaves))
+
+
+def _of_slices(batch: Batch) -> dict[str, str]:
+    keys = and_between([*batch.declared.by, "slice"])
+    partials = [name for name in batch.needed.columns if name not in (*batch.declared.by, batch.answered.declared.time)]
+    return {
+        "in SQL": f"groupBy({', '.join([*batch.declared.by, 'slice'])}), with {len(partials)} aggregates of Spark's as "
+        "partials; those of one partition are combined before they are shuffled",
+        "shuffled": f"slices, by {keys}, and again {_buckets(batch)}",
+        "in Python": "windows are combined of slices",
+        "before": "no job runs before the result is asked for",
+    }
+
+
+def _of_buckets(batch: Batch) -> dict[str, str]:
+    return {
+        "in SQL": "the hash of the key" if batch.declared.by else "nothing",
+        "shuffled": f"{_columns(batch)} of all rows, {_buckets(batch)}",
+        "in Python": "rows are sorted by key and time, and windows answered; a bucket of more than "
+        f"{batch.worker.most_bytes >> 20} MB is sorted on disk",
+        "before": "no job runs before the result is asked for",
+    } | (
+        {"one key": 'if one has most of the rows, strategy="ranges" spreads them over many tasks'}
+        if batch.declared.by and isinstance(batch.reach, Reach)
+        else {}
+    )
+
+
+def _of_ranges(batch: Batch) -> dict[str, str]:
+    reach = batch.reach
+    assert isinstance(reach, Reach)
+    time = batch.declared.time
+    jobs = [f"a sketch of how {time} is spread"]
+    if batch.declared.by:
+        jobs.insert(0, "which keys have more rows than a task should")
+    if reach.gap >= 0:
+        jobs.append("where sessions begin")
+    if reach.rows:
+        jobs.append("how many rows lie between times")
+    cut = f"{batch.ranges} ranges of {time}, of about equally many rows"
+    if batch.declared.by:
+        cut += ", for keys with more than a task's share; the others into buckets"
+    return {
+        "in SQL": "the range of each row, and the later ones whose windows reach back to it",
+        "shuffled": f"{_columns(batch)} of all rows, into {cut}; a row goes to each range that needs it",
+        "in Python": "rows are sorted by time, and the windows answered that belong to a range",
+        "before": f"run() starts {len(jobs)} job{'s' if len(jobs) > 1 else ''} over {time} alone: {and_between(jobs)}",
+    }
+
+
+def _columns(batch: Batch) -> str:
+    return "all columns" if batch.declared.per_row else and_between(batch.needed.columns)
+
+
+def _buckets(batch: Batch) -> str:
+    return f"into {batch.buckets} buckets of keys" if batch.declared.by else "to one task, as there is no key"

@@ -1,0 +1,56 @@
+"""One Spark session for all tests here: a classic one, or one of Spark Connect where SASH_SPARK=connect."""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from sash.engines.spark.quiet import without_noise
+from sash.engines.spark.session import settings
+
+CONNECT = os.environ.get("SASH_SPARK") == "connect"
+TESTS = Path(__file__).parent.parent
+CONF = {
+    "spark.master": "local[2]",
+    "spark.default.parallelism": 2,
+    "spark.sql.shuffle.partitions": 4,
+    "spark.sql.execution.arrow.maxRecordsPerBatch": 50,  # so that groups come in several batches
+    "spark.sql.execution.arrow.pyspark.validateSchema.enabled": True,
+    "spark.sql.session.timeZone": "America/New_York",
+    "spark.sql.codegen.wholeStage": False,  # compiling Java takes longer than reading some hundred rows
+    "spark.ui.showConsoleProgress": False,
+}
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """A session with small batches and few partitions, in a time zone with gaps and overlaps."""
+    paths = [os.environ.get("PYTHONPATH", ""), str(TESTS)]
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))  # workers import the tests' own modules
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    given = settings(2, "2g", str(tmp_path_factory.mktemp("tables")), CONF)
+    builder = SparkSession.builder.appName("sash tests")
+    if CONNECT:
+        del given["spark.master"]
+        builder = builder.remote("local[2]")
+    for key, value in given.items():
+        builder = builder.config(key, value)
+    with without_noise(), warnings.catch_warnings():
+        # Connect sets all again that the server has begun with, and warns of what can't be set any more
+        warnings.filterwarnings("ignore", "Failed to set")
+        session = builder.getOrCreate()
+    yield session
+    session.stop()
+
+
+@pytest.fixture
+def classic() -> None:
+    """Leave a test out that looks at what only a classic session shows."""
+    if CONNECT:
+        pytest.skip("only a classic session shows it")
