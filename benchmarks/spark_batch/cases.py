@@ -15,6 +15,7 @@ DEFAULT, TREE = "Spark", "Spark, segment tree"
 PER_ROW, PER_WINDOW = ("household", "ts"), ("household", "window_start", "window_end")
 WIDE = {f"w{length}": (length, "1m") for length in ("1m", "10m", "1h", "6h", "1d", "7d")}
 LENGTH = 1_000
+RANGES = 16
 SLOW_ROWS = {100: 1_000_000, 1_000: 160_000, 10_000: 80_000}
 """How many of 4 M rows Spark's default can be asked for."""
 
@@ -168,7 +169,7 @@ def without_key() -> Iterator[SparkCase]:
     """Yield one stream, whose time axis is split for Sash; Spark has all of it in one partition."""
     spark = partial(native.over_time, "1h")
     asked = Asked(Question("1h per row", spark, ("ts",)), "no key")
-    split = asked.sash(by_sash(window.time("1h"), by=()))
+    split = asked.sash(by_sash(window.time("1h"), by=(), ranges=RANGES))
     whole = asked.sash(by_sash(window.time("1h"), by=(), strategy="buckets"), "one partition")
     yield SparkCase(
         name="20 M rows without a key, 1h per row",
