@@ -9,11 +9,13 @@ from typing import Any
 
 import pyarrow as pa
 from cases import AGGREGATES
+from pyspark.sql import DataFrame
 from queries import Alternating, Named, Row, from_mark_to_mark
 
 import sash
 from sash import agg, window
 from sash.algorithms.base import alike
+from sash.engines.spark.schema import spark_arrow
 from sash.windows import Window
 
 START = datetime(1969, 12, 31, 23, 50, tzinfo=UTC)
@@ -62,10 +64,7 @@ spread = sash.aggregate(
 OWN = {"own_joined": joined("s"), "own_spread": spread("x")}
 TYPES = {"own_joined": "string", "own_spread": "bigint", "affine": "bigint"}
 EVERY: Named = {**{name: chosen(*("x", "y")[: chosen.inputs]) for name, chosen in AGGREGATES.items()}, **OWN}
-FLOATS: Named = {
-    "mean": agg.mean("y"), "stddev": agg.stddev("y"), "top": agg.max("y"), "median": agg.median("y"),
-    "sum": agg.sum("x"), "who": agg.arg_max("y", "s"), "own_spread": spread("y"),
-}  # fmt: skip
+COMPILED: Named = {"mean": agg.mean("y"), "top": agg.max("y"), "own_spread": spread("y")}
 """A sample to compile."""
 
 
@@ -101,6 +100,25 @@ def assert_same(found: pa.Table, expected: pa.Table, by: Iterable[str]) -> None:
     for own, other in zip(mine, theirs, strict=True):
         for name, value in own.items():
             assert alike(value, other[name]), f"{name}: {value!r} instead of {other[name]!r}, in {own}"
+
+
+def assert_spark_agrees(query: sash.Query, frame: DataFrame, rows: pa.Table, by: Iterable[str], **options: Any) -> None:
+    """Compare what comes from Spark with what the local engine makes of the same rows, in the types that Spark has."""
+    found = query.run(frame, **{"strategy": "buckets", **options}).toArrow()
+    expected = query.run(rows, compiled=options.get("compiled", True))
+    schema = pa.schema([(field.name, spark_arrow(field.type)) for field in expected.schema])
+    zone = frame.sparkSession.conf.get("spark.sql.session.timeZone")
+    assert_same(in_zone(found, zone), in_zone(expected.cast(schema), zone), by)
+
+
+def in_zone(table: pa.Table, zone: str | None) -> pa.Table:
+    """Return moments as those of a zone: Spark sends them in the session's."""
+    types = [pa.timestamp("us", zone) if _is_moment(kind) else kind for kind in table.schema.types]
+    return table.cast(pa.schema(list(zip(table.schema.names, types, strict=True))))
+
+
+def _is_moment(kind: pa.DataType) -> bool:
+    return pa.types.is_timestamp(kind) and kind.tz is not None
 
 
 def _place(row: Row, columns: list[str]) -> list[Any]:

@@ -19,6 +19,7 @@ from datasketches import kll_doubles_sketch
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 — as everyone calls it
 
+from sash.engines.spark.groups import hash_of
 from sash.engines.spark.schema import HASH, RANGE, TICKS
 from sash.engines.spark.split import (
     Counted,
@@ -30,7 +31,6 @@ from sash.engines.spark.split import (
     move_to_gaps,
     place_sql,
 )
-from sash.engines.spark.sql import quote
 
 ACCURACY = 4000
 """Of sketches: ranks are off by less than a thousandth."""
@@ -175,5 +175,5 @@ def _ranks(count: int) -> list[float]:
 
 def rows_with_times(frame: DataFrame, by: tuple[str, ...], ticks: str) -> DataFrame:
     """Return a frame with the hash of each row's key and its time in ticks, the two that ranges are told by."""
-    key = F.xxhash64(*(F.col(quote(name)) for name in by)) if by else F.lit(NO_KEY).cast("long")
+    key = hash_of(by, frame.schema) if by else F.lit(NO_KEY).cast("long")
     return frame.withColumn(HASH, key).withColumn(TICKS, F.expr(ticks))

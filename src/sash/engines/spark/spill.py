@@ -113,7 +113,9 @@ class Sorter:
 def places_of(table: pa.Table, declared: Declared) -> pa.Array:
     """Return the times of rows in ticks; without a time, the first column that orders them, of moments the ticks too."""
     if declared.time is not None:
-        return pa.array(read_time_type(declared.time, table.schema.field(declared.time).type).read(table[declared.time]))
+        return pa.array(
+            read_time_type(declared.time, table.schema.field(declared.time).type).read(table[declared.time])
+        )
     column = to_arrow(table[declared.order_by[0]])
     if not pa.types.is_temporal(column.type):
         return column
