@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -106,19 +106,19 @@ def assert_spark_agrees(query: sash.Query, frame: DataFrame, rows: pa.Table, by:
     """Compare what comes from Spark with what the local engine makes of the same rows, in the types that Spark has."""
     found = query.run(frame, **{"strategy": "buckets", **options}).toArrow()
     expected = query.run(rows, compiled=options.get("compiled", True))
-    schema = pa.schema([(field.name, spark_arrow(field.type)) for field in expected.schema])
-    zone = frame.sparkSession.conf.get("spark.sql.session.timeZone")
-    assert_same(in_zone(found, zone), in_zone(expected.cast(schema), zone), by)
+    assert_same(in_types(found, plain), in_types(expected, lambda kind: plain(spark_arrow(kind))), by)
 
 
-def in_zone(table: pa.Table, zone: str | None) -> pa.Table:
-    """Return moments as those of a zone: Spark sends them in the session's."""
-    types = [pa.timestamp("us", zone) if _is_moment(kind) else kind for kind in table.schema.types]
-    return table.cast(pa.schema(list(zip(table.schema.names, types, strict=True))))
+def in_types(table: pa.Table, change: Callable[[pa.DataType], pa.DataType]) -> pa.Table:
+    """Return a table whose types are changed."""
+    return table.cast(pa.schema([(field.name, change(field.type)) for field in table.schema]))
 
 
-def _is_moment(kind: pa.DataType) -> bool:
-    return pa.types.is_timestamp(kind) and kind.tz is not None
+def plain(kind: pa.DataType) -> pa.DataType:
+    """Return a type with moments in one zone, whatever the session's, and items of lists by one name."""
+    if pa.types.is_list(kind):
+        return pa.list_(plain(kind.value_type))
+    return pa.timestamp("us", "UTC") if pa.types.is_timestamp(kind) and kind.tz is not None else kind
 
 
 def _place(row: Row, columns: list[str]) -> list[Any]:

@@ -104,7 +104,7 @@ def test_keys_keep_their_type(every: DataFrame) -> None:
     assert result.count() == 60
 
 
-@pytest.mark.parametrize("name", ["a.b", "a b", "a`b", "`", "Größe", "SELECT", "Upper"])
+@pytest.mark.parametrize("name", ["a.b", "a`b", "`", "Größe in m"])
 def test_names_with_anything_in_them(spark: SparkSession, name: str) -> None:
     """Names of keys, times, values and results."""
     rows = [(number % 3, number, number) for number in range(9)]

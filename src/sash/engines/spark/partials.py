@@ -233,7 +233,8 @@ def distinct_sketch(given: Given) -> SqlForm | str:
         hashed = f"CASE WHEN {value.sql} = '' THEN chr(0) ELSE {value.sql} END"
     else:
         return refusal(given, ", which it hashes otherwise")
-    return given.merged({"sketch of values": f"hll_sketch_agg({hashed}, {LG_K})"}, lifts.registers_of)
+    sketch = f"hll_sketch_agg({hashed}, {LG_K})"
+    return given.merged({"sketch of values": sketch}, lifts.registers_of, gives="whole")
 
 
 def quantile_sketch(given: Given) -> SqlForm | str:
@@ -243,7 +244,7 @@ def quantile_sketch(given: Given) -> SqlForm | str:
     x, counted = given.value.as_double, f"count({given.value.sql})"
     sketch = f"CASE WHEN {counted} > 0 THEN kll_sketch_agg_double({x}, {KLL_K}) END"
     nans = f"count_if(isnan({x}))"
-    return given.merged({"count of NaN": nans, "sketch of ranks": sketch}, lifts.quantiles_of, gives="number")
+    return given.merged({"count of NaN": nans, "sketch of ranks": sketch}, lifts.quantiles_of, gives="real")
 
 
 FORMS: Mapping[str, Callable[[Given], SqlForm | str]] = {

@@ -13,18 +13,17 @@ from dataclasses import replace
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 — as everyone calls it
-from pyspark.sql.types import DataType, DateType, IntegralType, StringType, StructType, TimestampNTZType, TimestampType
+from pyspark.sql.types import DataType, DateType, IntegralType, StructType, TimestampNTZType, TimestampType
 
 from sash.engines.local import Local
 from sash.engines.spark.forms import SqlForm
 from sash.engines.spark.partials import sql_form
-from sash.engines.spark.sql import EPOCH, free_name, quote
+from sash.engines.spark.schema import TICKS, is_collated
+from sash.engines.spark.sql import EPOCH, quote
 from sash.plan.declared import Declared
 from sash.slices.edges import Edges
 from sash.windows.by_time import Periodic
 
-BINARY = "UTF8_BINARY"
-"""The order of strings by their bytes, which is also Python's."""
 FIRST_TICK = -(1 << 63)
 
 
@@ -42,7 +41,7 @@ def why_not(declared: Declared, local: Local, frame_schema: StructType) -> str:
         return f"{declared.time} holds no times that Spark counts."
     for name in declared.columns:
         kind = frame_schema[name].dataType
-        if isinstance(kind, StringType) and kind.collation != BINARY:
+        if is_collated(kind):
             return f"{name} is of {kind.simpleString()}, whose order Python doesn't know."
     forms = _forms(declared, local, "")
     reasons = [form for form in forms.values() if isinstance(form, str)]
@@ -52,14 +51,13 @@ def why_not(declared: Declared, local: Local, frame_schema: StructType) -> str:
 def slice_frame(declared: Declared, local: Local, frame: DataFrame) -> tuple[DataFrame, Declared]:
     """Return the slices of a frame, and the query over them; their time is a bigint, in ticks."""
     assert declared.time is not None
-    ticks = free_name("sash_ticks", declared.columns)
     time = ticks_sql(declared.time, frame.schema[declared.time].dataType)
-    forms = _only_forms(_forms(declared, local, quote(ticks)))
+    forms = _only_forms(_forms(declared, local, quote(TICKS)))
     expressions = {name: text for form in forms.values() for name, text in form.expressions.items()}
-    named = free_name(declared.time, declared.by) if declared.time in declared.by else declared.time
-    slices = slice_sql(local.edges_by("panes" if declared.slicing == "panes" else "pairs"), quote(ticks))
+    named = TICKS if declared.time in declared.by else declared.time  # which messages know
+    slices = slice_sql(local.edges_by("panes" if declared.slicing == "panes" else "pairs"), quote(TICKS))
     # A column of its own, so that Spark computes the time once and not wherever a slice is told from it.
-    rows = frame.select(*(F.col(quote(name)) for name in declared.columns), F.expr(time).alias(ticks))
+    rows = frame.select(*(F.col(quote(name)) for name in declared.columns), F.expr(time).alias(TICKS))
     grouped = rows.groupBy(*(F.col(quote(name)) for name in declared.by), F.expr(slices).alias(named))
     made = grouped.agg(*(F.expr(text).alias(name) for name, text in expressions.items()))
     merged = {name: form.aggregate for name, form in forms.items()}

@@ -148,7 +148,7 @@ class Run:
     """A sorted run on disk, read batch by batch."""
 
     def __init__(self, path: Path) -> None:
-        self.file = pa.ipc.open_file(pa.memory_map(str(path)))
+        self.file = pa.ipc.open_file(pa.OSFile(str(path)))  # mapped, it would count as memory of ours
         self.next = 0
         self.rows: pa.Table = self.file.schema.empty_table()
         """What was read and not given yet."""

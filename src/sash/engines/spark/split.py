@@ -149,7 +149,7 @@ def place_sql(ticks: str, edges: Sequence[int]) -> str:
     """Return an expression for how many edges are at or before a time; 0 for null.
 
     >>> place_sql("t", [10, 20])
-    'CASE WHEN t >= 20 THEN 2 ELSE CASE WHEN t >= 10 THEN 1 ELSE 0 END END'
+    'CASE WHEN t >= 10 THEN CASE WHEN t >= 20 THEN 2 ELSE 1 END ELSE 0 END'
     """
 
     def between(low: int, high: int) -> str:

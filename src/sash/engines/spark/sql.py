@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -17,18 +17,6 @@ def quote(name: str) -> str:
     ('`a.b`', '`a``b`')
     """
     return "`" + name.replace("`", "``") + "`"
-
-
-def free_name(name: str, taken: Iterable[str]) -> str:
-    """Return a name that no column has.
-
-    >>> free_name("x", ["X", "x_"])
-    'x__'
-    """
-    lowered = {each.lower() for each in taken}
-    while name.lower() in lowered:
-        name += "_"
-    return name
 
 
 @dataclass(frozen=True)
