@@ -23,6 +23,7 @@ from spark.matrix import (
 )
 
 ROWS = rows_of_every_kind(3, 250)
+JOINED = {"own_joined": "string"}
 WINDOW_ORDER = ["key", "window", "window_start", "window_end"]
 
 
@@ -52,7 +53,26 @@ def test_compiled(frame: DataFrame, kind: str) -> None:
 def test_rows_without_a_key(frame: DataFrame) -> None:
     some = {name: EVERY[name] for name in ("sum", "collect", "own_joined", "median")}
     query = sash.Query(some, PER_WINDOW, time="t", order_by="id")
-    assert_spark_agrees(query, frame, ROWS, WINDOW_ORDER[1:], compiled=False, types={"own_joined": "string"})
+    assert_spark_agrees(query, frame, ROWS, WINDOW_ORDER[1:], compiled=False, types=JOINED)
+
+
+REACHING = ("rows", "rows_least", "right", "both", "left", "neither", "time_least")
+OF_WINDOWS = ("rows", "rows_least", "time", "time_offset", "tumbling", "cumulative", "session")
+HEAVY = rows_of_every_kind(6, 250, ["a"] * 9 + ["b", None])
+
+
+@pytest.mark.parametrize("by", [(), ("key",)], ids=["no key", "a heavy key"])
+@pytest.mark.parametrize("kind", ["row", "window"])
+def test_ranges_of_time_are_answered_as_the_whole_is(spark: SparkSession, kind: str, by: tuple[str, ...]) -> None:
+    """Cut into many, with ties of time and windows that are wider than a range."""
+    every = (
+        {name: PER_ROW[name] for name in REACHING} if kind == "row" else {name: PER_WINDOW[name] for name in OF_WINDOWS}
+    )
+    some = {name: EVERY[name] for name in ("sum", "collect", "own_joined", "median", "first", "mean")}
+    query = sash.Query(some, every, by=by, time="t", order_by="id")
+    order = ["id"] if kind == "row" else [*by, *WINDOW_ORDER[1:]]
+    frame = spark.createDataFrame(HEAVY)
+    assert_spark_agrees(query, frame, HEAVY, order, compiled=False, strategy="ranges", ranges=9, types=JOINED)
 
 
 def test_rows_in_order_of_strings(frame: DataFrame) -> None:

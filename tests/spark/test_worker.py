@@ -35,7 +35,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 @pytest.fixture
 def few_rows_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Read so few rows of a run together that those of one key and time don't end with them."""
-    monkeypatch.setattr(spill, "ROWS_AT_ONCE", 5)
+    monkeypatch.setattr(spill, "BYTES_OF_BATCH", 300)
 
 
 def assert_answers(query: sash.Query, rows: pa.Table = ROWS, *, compiled: bool = False) -> None:
