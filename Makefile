@@ -1,7 +1,7 @@
 # make demo   the examples, from nothing
 # make test   everything that must hold before a change lands, from nothing
 # make soak   every algorithm compiled for every aggregate that fits it, over columns of every form, against the oracle
-# make bench  Sash beside pandas, Polars, DuckDB, bottleneck and numbagg: checked, timed, drawn (make bench-quick: only to see that it runs)
+# make bench  Sash beside pandas, Polars, DuckDB, bottleneck, numbagg and Spark: checked, timed, drawn (make bench-quick: only to see that it runs)
 # make costs  what each algorithm costs beside two_stacks: checked, timed, written where plan/choose.py reads it
 # All make the virtual environment in .venv and see to Java first. Python: make test PYTHON=python3.12
 
@@ -20,7 +20,9 @@ demo: .venv/ready
 	@$(BIN)/python examples/03_spark.py
 
 test: .venv/ready check
-	$(BIN)/python -m pytest -q -n $(CORES) --cov --cov-report=term --cov-fail-under=95
+	$(BIN)/python -m pytest -q -n $(CORES) --ignore=tests/spark --cov --cov-report=
+	$(BIN)/python -m pytest -q tests/spark --cov --cov-append --cov-report=term --cov-fail-under=95
+	SASH_SPARK=connect $(BIN)/python -m pytest -q tests/spark
 
 soak: .venv/ready
 	SASH_SOAK=1 $(BIN)/python -m pytest -q -n $(CORES) tests/test_kernels.py tests/test_slide.py tests/test_ranks.py
@@ -28,12 +30,14 @@ soak: .venv/ready
 bench: .venv/ready
 	$(BIN)/python -m benchmarks.compiled
 	$(BIN)/python -m benchmarks.windows
+	$(BIN)/python -m benchmarks.spark_batch
 	$(BIN)/python -m benchmarks.plot
 	$(BIN)/python -m benchmarks.page
 
 bench-quick: .venv/ready
 	$(BIN)/python -m benchmarks.compiled --quick
 	$(BIN)/python -m benchmarks.windows --quick
+	$(BIN)/python -m benchmarks.spark_batch --quick
 
 costs: .venv/ready
 	$(BIN)/python -m benchmarks.costs

@@ -11,7 +11,7 @@ Call: TypeAlias = Callable[[], Any]
 """What is timed: it returns the answers in whatever form the contestant gives them."""
 
 FASTEST_PEER = "fastest peer"
-TIME, WORST_STEP, ERROR = "ns a row", "ns in the worst step", "relative error"
+TIME, WORST_STEP, ERROR, MEMORY = "ns a row", "ns in the worst step", "relative error", "MB at most"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -60,7 +60,11 @@ def run(all_cases: Sequence[Case], options: argparse.Namespace, rows: int | None
         readings += done
         if path:
             results.replace(done, path)  # at once: a run that is stopped leaves what it has measured
-        found = ", ".join(f"{one.contestant} {report.quantity(one)}" for one in done)
+        most = max(one.rows for one in done)
+        found = ", ".join(
+            f"{one.contestant} {report.quantity(one)}" + (f" on {one.rows:,} rows" if one.rows < most else "")
+            for one in done
+        )
         console.print(f"[dim]{number:3}/{len(cases)} {time.perf_counter() - start:5.0f} s[/dim] {case.name}: {found}")
     report.show(cases, readings, console)
     if rows:

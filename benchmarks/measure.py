@@ -9,6 +9,8 @@ from benchmarks.column_case import ColumnCase
 from benchmarks.column_field import ColumnField
 from benchmarks.field import Field
 from benchmarks.results import Reading, reading
+from benchmarks.spark_batch.case import SparkCase
+from benchmarks.spark_batch.field import SparkField
 from benchmarks.windows.case import TableCase
 from benchmarks.windows.field import TableField
 
@@ -29,5 +31,7 @@ def field_of(case: Case) -> Field[Any]:
         return ColumnField(case)
     if isinstance(case, TableCase):
         return TableField(case)
-    message = f"{case.name} is neither a case over a column nor one over a table: say here how it is measured."
+    if isinstance(case, SparkCase):
+        return SparkField(case)
+    message = f"{case.name} is no case over a column, over a table or on Spark: say here how it is measured."
     raise TypeError(message)

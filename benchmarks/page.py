@@ -8,7 +8,8 @@ from pathlib import Path
 from benchmarks.case import ERROR, TIME, Case
 from benchmarks.cases import CASES
 from benchmarks.report import Verdict, judge, label, quantity, round_off, say_target
-from benchmarks.results import COMPILED, ROOT, WINDOWS, Reading, read
+from benchmarks.results import COMPILED, ROOT, SPARK_BATCH, WINDOWS, Reading, read
+from benchmarks.spark_batch import cases as spark_batch
 from benchmarks.windows import cases as windows
 from benchmarks.windows import sql
 
@@ -16,8 +17,8 @@ PAGE = ROOT / "docs" / "benchmarks.md"
 HERE = Path(__file__).parent
 
 
-def write(columns: Sequence[Reading], tables: Sequence[Reading], path: Path) -> None:
-    """Write the page from what was measured over columns and over tables; what was not measured is left out."""
+def write(columns: Sequence[Reading], tables: Sequence[Reading], on_spark: Sequence[Reading], path: Path) -> None:
+    """Write the page from what was measured over columns, over tables and on Spark; what was not is left out."""
     lines = [
         "# Benchmarks",
         "",
@@ -25,6 +26,7 @@ def write(columns: Sequence[Reading], tables: Sequence[Reading], path: Path) -> 
         "",
         *(over_columns(columns) if columns else ()),
         *(over_tables(tables) if tables else ()),
+        *(over_frames(on_spark) if on_spark else ()),
     ]
     path.write_text("\n".join(lines), encoding="utf-8")
 
@@ -34,7 +36,7 @@ def over_columns(readings: Sequence[Reading]) -> Iterator[str]:
     copy = min((one.value for one in readings if one.contestant == "copy of the column"), default=float("nan"))
     yield "## Windows of rows over a column"
     yield ""
-    yield _facts(readings)
+    yield _facts(readings, COMPILED)
     yield f"A copy of the column into a fresh array, which reads and writes as much, takes {copy:.1f} ns a row."
     yield ""
     yield from _targets(CASES, readings)
@@ -45,13 +47,11 @@ def over_tables(readings: Sequence[Reading]) -> Iterator[str]:
     """Yield the lines about windows of time over a table, with the SQL of the peer."""
     yield "## Windows of time over a table"
     yield ""
-    yield _facts(readings)
+    yield _facts(readings, WINDOWS)
     yield ""
     yield _text("windows/about.md")
     yield from _targets(windows.CASES, readings)
-    yield "All that was measured:"
-    yield ""
-    yield from _table(("case", "contestant", "time a row", "rows", "time for all"), map(_line, readings))
+    yield from _all(windows.CASES, readings)
     yield _text("windows/reasons.md")
     yield "### The SQL"
     yield ""
@@ -65,10 +65,21 @@ def over_tables(readings: Sequence[Reading]) -> Iterator[str]:
         yield f"DuckDB *{name}*:\n\n```sql\n{text}\n```\n"
 
 
-def _facts(readings: Sequence[Reading]) -> str:
+def over_frames(readings: Sequence[Reading]) -> Iterator[str]:
+    """Yield the lines about queries on Spark."""
+    yield "## On Spark"
+    yield ""
+    yield _facts(readings, SPARK_BATCH)
+    yield ""
+    yield _text("spark_batch/about.md")
+    yield from _targets(spark_batch.CASES, readings)
+    yield from _all(spark_batch.CASES, readings)
+    yield _text("spark_batch/reasons.md")
+
+
+def _facts(readings: Sequence[Reading], file: Path) -> str:
     facts = next(one for one in readings if one.role == "sash" and one.measure == TIME)
     where = f"{facts.machine}, {facts.cores} cores, Python {facts.python}, {facts.date}, commit {facts.commit}"
-    file = COMPILED if facts.case in {case.name for case in CASES} else WINDOWS
     return f"On {where}. Everything measured is in [{file.name}](../{file.relative_to(ROOT)})."
 
 
@@ -92,16 +103,24 @@ def _table(headings: Sequence[str], rows: Iterator[list[str]]) -> Iterator[str]:
 def _cells(one: Verdict) -> list[str]:
     is_ratio = one.other is not None and one.own.measure != ERROR
     measured = f"{round_off(one.ratio)} ×" if is_ratio else quantity(one.own)
-    beside = f"{one.other.contestant} {quantity(one.other)}" if one.other is not None else ""
     mark = "✓" if one.is_met else "✗"
-    return [label(one), one.case.range, say_target(one), f"{measured} {mark}", quantity(one.own), beside]
+    return [label(one), one.case.range, say_target(one), f"{measured} {mark}", quantity(one.own), one.beside]
 
 
-def _line(one: Reading) -> list[str]:
-    most = next(case.rows for case in windows.CASES if case.name == one.case)
+def _all(cases: Sequence[Case], readings: Sequence[Reading]) -> Iterator[str]:
+    most = {case.name: case.rows for case in cases}
+    yield "All that was measured:"
+    yield ""
+    rows = (_line(one, most[one.case]) for one in readings)
+    yield from _table(("case", "contestant", "measured", "rows", "time for all"), rows)
+
+
+def _line(one: Reading, most: int) -> list[str]:
     seconds = f"{round_off(one.value * most / 1e9)} s" + (", scaled" if one.rows < most else "")
+    if one.measure != TIME:
+        seconds = ""
     return [one.case, one.contestant, quantity(one), f"{one.rows:,}", seconds]
 
 
 if __name__ == "__main__":
-    write(read(COMPILED), read(WINDOWS), PAGE)
+    write(read(COMPILED), read(WINDOWS), read(SPARK_BATCH), PAGE)

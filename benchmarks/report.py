@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from benchmarks.case import ERROR, FASTEST_PEER, Case, Target, say
+from benchmarks.case import ERROR, FASTEST_PEER, MEMORY, Case, Target, say
 from benchmarks.cases import RANGES
 from benchmarks.results import Reading
 
@@ -47,9 +47,16 @@ class Verdict:
         mark, style = ("✓", "green") if self.is_met else ("✗", "red")
         text = Text(f"{round_off(self.ratio)} × {mark}" if is_ratio else f"{quantity(self.own)} {mark}", style)
         if self.other is not None:
-            beside = f"{self.other.contestant} {quantity(self.other)}"
-            text.append(f"\n{quantity(self.own)}, {beside}" if is_ratio else f"\n{beside}", "dim default")
+            text.append(f"\n{quantity(self.own)}, {self.beside}" if is_ratio else f"\n{self.beside}", "dim default")
         return text
+
+    @property
+    def beside(self) -> str:
+        """What it was compared with, and on how few rows that was measured, if it was."""
+        if self.other is None:
+            return ""
+        fewer = f" on {self.other.rows:,} rows" if self.other.rows < self.own.rows else ""
+        return f"{self.other.contestant} {quantity(self.other)}{fewer}"
 
 
 def round_off(ratio: float) -> str:
@@ -70,6 +77,8 @@ def quantity(one: Reading) -> str:
     """
     if one.measure == ERROR:
         return f"{one.value:.1e}"
+    if one.measure == MEMORY:
+        return f"{one.value:,.0f} MB"
     for unit, size in (("ms", 1e6), ("µs", 1e3)):
         if one.value >= size:
             return f"{one.value / size:.2g} {unit}" if one.value < 100 * size else f"{one.value / size:.0f} {unit}"

@@ -25,6 +25,7 @@ def of_suite(name: str) -> Path:
 
 COMPILED = of_suite("compiled")
 WINDOWS = of_suite("windows")
+SPARK_BATCH = of_suite("spark_batch")
 
 
 @dataclass(frozen=True, kw_only=True)

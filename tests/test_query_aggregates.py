@@ -212,3 +212,17 @@ def test_nan_poisons_only_the_windows_that_hold_it_and_is_the_largest(compiled: 
     assert alike(found["total"].to_pylist(), [1.0, nan, nan, 5.0, 1e300, 1e300, inf, inf])
     assert alike(found["top"].to_pylist(), [1.0, nan, nan, 3.0, 1e300, 1e300, inf, inf])
     assert alike(found["low"].to_pylist(), [1.0, 1.0, 2.0, 2.0, 3.0, 4.0, 4.0, 5.0])
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_times_of_a_zone_are_told_apart_where_its_clocks_are_put_back(compiled: bool) -> None:
+    ticks = pa.array([1_762_061_400, 1_762_065_000, 1_762_057_800]).cast(pa.timestamp("s"))  # 01:30 twice, and 00:30
+    rows = pa.table(
+        {"id": [1, 2, 3], "t": ticks.cast(pa.timestamp("s", "UTC")).cast(pa.timestamp("s", "America/New_York"))}
+    )
+    aggregates = {"last": agg.max("t"), "apart": agg.spread("t"), "three": agg.top_k("t", 3)}
+    found = sash.Query(aggregates, window.rows(3), order_by="id").run(rows, compiled=compiled)
+    assert found["last"][-1].value == rows["t"][1].value
+    assert found["apart"].to_pylist()[-1].total_seconds() == 7200
+    assert [time.value for time in found["three"][-1].values] == [rows["t"][row].value for row in (1, 0, 2)]
+    assert found["last"].type == rows["t"].type

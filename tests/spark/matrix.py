@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pyarrow as pa
 from cases import AGGREGATES
+from pyspark.sql import DataFrame
 from queries import Alternating, Named, Row, from_mark_to_mark
 
 import sash
 from sash import agg, window
 from sash.algorithms.base import alike
+from sash.engines.spark.schema import spark_arrow
 from sash.windows import Window
 
 START = datetime(1969, 12, 31, 23, 50, tzinfo=UTC)
@@ -62,10 +64,7 @@ spread = sash.aggregate(
 OWN = {"own_joined": joined("s"), "own_spread": spread("x")}
 TYPES = {"own_joined": "string", "own_spread": "bigint", "affine": "bigint"}
 EVERY: Named = {**{name: chosen(*("x", "y")[: chosen.inputs]) for name, chosen in AGGREGATES.items()}, **OWN}
-FLOATS: Named = {
-    "mean": agg.mean("y"), "stddev": agg.stddev("y"), "top": agg.max("y"), "median": agg.median("y"),
-    "sum": agg.sum("x"), "who": agg.arg_max("y", "s"), "own_spread": spread("y"),
-}  # fmt: skip
+COMPILED: Named = {"mean": agg.mean("y"), "top": agg.max("y"), "own_spread": spread("y")}
 """A sample to compile."""
 
 
@@ -93,14 +92,33 @@ def rows_of_every_kind(seed: int, count: int, keys: Iterable[Any] = ("a", "b", "
 
 def assert_same(found: pa.Table, expected: pa.Table, by: Iterable[str]) -> None:
     """Compare names, types and all values, floats but for rounding; rows in the order of some columns, as they are given."""
-    assert found.column_names == expected.column_names
-    assert found.schema.types == expected.schema.types
+    kinds, known = ([(field.name, str(field.type)) for field in table.schema] for table in (found, expected))
+    assert kinds == known, [pair for pair in zip(kinds, known, strict=False) if pair[0] != pair[1]]
     columns = [*by]
     mine, theirs = (sorted(table.to_pylist(), key=lambda row: _place(row, columns)) for table in (found, expected))
     assert len(mine) == len(theirs), f"{len(mine)} rows instead of {len(theirs)}"
     for own, other in zip(mine, theirs, strict=True):
         for name, value in own.items():
             assert alike(value, other[name]), f"{name}: {value!r} instead of {other[name]!r}, in {own}"
+
+
+def assert_spark_agrees(query: sash.Query, frame: DataFrame, rows: pa.Table, by: Iterable[str], **options: Any) -> None:
+    """Compare what comes from Spark with what the local engine makes of the same rows, in the types that Spark has."""
+    found = query.run(frame, **{"strategy": "buckets", **options}).toArrow()
+    expected = query.run(rows, compiled=options.get("compiled", True))
+    assert_same(in_types(found, plain), in_types(expected, lambda kind: plain(spark_arrow(kind))), by)
+
+
+def in_types(table: pa.Table, change: Callable[[pa.DataType], pa.DataType]) -> pa.Table:
+    """Return a table whose types are changed."""
+    return table.cast(pa.schema([(field.name, change(field.type)) for field in table.schema]))
+
+
+def plain(kind: pa.DataType) -> pa.DataType:
+    """Return a type with moments in one zone, whatever the session's, and items of lists by one name."""
+    if pa.types.is_list(kind):
+        return pa.list_(plain(kind.value_type))
+    return pa.timestamp("us", "UTC") if pa.types.is_timestamp(kind) and kind.tz is not None else kind
 
 
 def _place(row: Row, columns: list[str]) -> list[Any]:

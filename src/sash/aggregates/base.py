@@ -93,12 +93,15 @@ class Aggregate(Generic[P]):
     empty: Any = None
     """The result for a window with fewer than `at_least` values: null, but 0 for a count."""
     at_least: int = 1
+    held: int | None = None
+    """The field of a partial that tells how many values are in it, where `lift` is given the partials of others instead of
+    values: then that number, and not the number of rows, is what must be `at_least` so large. None where rows are values."""
     counts: tuple[int, ...] = ()
     """The fields of a partial, by place, that tell nothing but how many values are in it: computed once for all lanes."""
     gives: str = "arithmetic"
     """What a result is: a "value" of its (last) column, in that column's type, or a list of "values"; the "difference" of
-    two; a "number" whatever the values are, as a count is; "text"; or the outcome of "arithmetic" with them, which points
-    in time have none of."""
+    two; a "number" whatever the values are, as a count is, or more exactly a "whole" or a "real" one; "text"; or the
+    outcome of "arithmetic" with them, which points in time have none of."""
     codes: tuple[str, ...] = ()
     """What its columns may be replaced by, so that values of any kind are compiled: "any" numbers, a different one for
     each value, where it only tells values apart; "ordered" ones, where it compares them."""
@@ -129,6 +132,22 @@ class Aggregate(Generic[P]):
         (True, False)
         """
         return self.variants.get(kind, self)
+
+    @property
+    def rows_needed(self) -> int:
+        """From how many rows with a value on a window may have a result."""
+        return max(1, self.at_least) if self.held is None else 1
+
+    def has_enough(self, partial: P) -> bool:
+        """Tell whether a window of enough rows has enough values.
+
+        >>> from sash import agg
+        >>> of_partials = replace(agg.stddev(), lift=lambda n, mean, m2: (n, mean, m2), inputs=3, held=0)
+        >>> of_partials.rows_needed, of_partials.has_enough((1.0, (0.5, 0.0), 0.0))
+        (1, False)
+        """
+        place: Any = partial
+        return self.held is None or bool(place[self.held] >= self.at_least)
 
     @property
     def ranked(self) -> bool:

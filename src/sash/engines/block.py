@@ -115,11 +115,13 @@ class Block:
         """Return a column for an aggregate that reads none."""
         return Column(np.ones(len(self), np.bool_), NO_BITS, pa.bool_())
 
-    def objects(self, name: str) -> list[Any]:
-        """Return a column as Python's own objects."""
-        if name not in self._objects:
-            self._objects[name] = objects_of(self.order.arrange_arrow(self.table[name]))
-        return self._objects[name]
+    def objects(self, name: str, kind: pa.DataType | None = None) -> list[Any]:
+        """Return a column as Python's own objects, cast to a type before if one is given."""
+        known_as = f"{name} {kind or ''}"
+        if known_as not in self._objects:
+            column = self.order.arrange_arrow(self.table[name])
+            self._objects[known_as] = objects_of(column if kind is None else column.cast(kind))
+        return self._objects[known_as]
 
     def given(self, places: Ints) -> Ints:
         """Return the rows at some places, as numbers of the rows that were given."""

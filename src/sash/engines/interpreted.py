@@ -92,7 +92,7 @@ class Interpreter:
                 len(bounds),
                 bounds.begins.tolist(),
                 bounds.ends.tolist(),
-                max(1, self.aggregate.at_least),
+                self.aggregate.rows_needed,
                 lambda row: bool(self.present[row]),
                 self._lift,
                 self._lower_into(results, bounds.ends),
@@ -125,7 +125,7 @@ class Interpreter:
                 turns.numbers.tolist(),
                 turns.opens.tolist(),
                 turns.values.tolist(),
-                max(1, self.aggregate.at_least),
+                self.aggregate.rows_needed,
                 lambda record: bool(present[record]),
                 take,
                 self._lower_into(results, turns.ends),
@@ -136,6 +136,8 @@ class Interpreter:
         """Return what lowers the partials of windows into a list; each ends before one of the `ends`."""
 
         def emit(number: int, _: int, partial: Any) -> None:
+            if not self.aggregate.has_enough(partial):
+                return
             self.doing = LOWERING
             try:
                 results[number] = self.aggregate.lower(partial)

@@ -48,8 +48,8 @@ def result_type(aggregate: Aggregate[Any], columns: list[pa.DataType]) -> pa.Dat
             return given
         case "values":
             return pa.list_(plain)
-        case "text":
-            return pa.string()
+        case "text" | "whole" | "real":
+            return {"text": pa.string(), "whole": pa.int64(), "real": pa.float64()}[aggregate.gives]
         case "difference" if plain is not None and pa.types.is_temporal(plain):
             return pa.duration(plain.unit if hasattr(plain, "unit") else "s")
     sampled = sample_type(aggregate, columns)

@@ -41,6 +41,8 @@ class Fused:
     inputs: int
     at_least: tuple[int, ...]
     """For each result: from how many values on there is one."""
+    counted: tuple[bool, ...]
+    """For each result: whether the partial tells how many values there are, rather than the loop."""
     nullable: bool
     """Whether rows may have no value."""
     marks: bool
@@ -247,7 +249,9 @@ class _Frame(ast.NodeTransformer):
                 mark = "mark_valid_of" if number else "mark_valid"
                 written += ast.parse(f"{mark}(valid_{output}, {', '.join(map(ast.unparse, place))})").body
             if at_least > 1:
-                written = [ast.If(ast.Compare(held, [ast.GtE()], [ast.Constant(at_least)]), written, [])]
+                told = ast.Call(ast.Name(f"held_{output}", ast.Load()), [ast.Name("answer", ast.Load())], [])
+                values = told if self.fuser.fused.counted[output] else held
+                written = [ast.If(ast.Compare(values, [ast.GtE()], [ast.Constant(at_least)]), written, [])]
             statements += written
         return statements
 

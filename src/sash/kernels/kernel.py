@@ -132,15 +132,14 @@ class Kernel:
             parts = parts.of_partials(over)
         self.inputs = inputs = parts.inputs
         self.parts = parts.in_lanes(lanes)
-        self.at_least = max(1, min(one.at_least for one in self.aggregates))
+        self.at_least = min(one.rows_needed for one in self.aggregates)
         self.nullable = nullable or loop is loops.advance
         source = read_algorithm(algorithm)
         # A position of the stream is a row of the input only if every row is inserted, from the first one on.
         given = frozenset() if self.nullable else source.given
         try:
-            options = (
-                f"{self.nullable} {self.tells_row} {[(output.part, output.at_least) for output in self.parts.outputs]}"
-            )
+            asked = [(output.part, output.at_least, output.held) for output in self.parts.outputs]
+            options = f"{self.nullable} {self.tells_row} {asked}"
             name = fingerprint(
                 OWN_SOURCE, source.text, CALLED, read_text(loop), options, inputs, *self.parts.functions.items()
             )
@@ -185,6 +184,7 @@ class Kernel:
 
     def _fused(self, source: AlgorithmSource, shape: Shape, given: frozenset[str]) -> Fused:
         at_least = tuple(output.at_least for output in self.parts.outputs)
+        counted = tuple(output.held is not None for output in self.parts.outputs)
         emits = "emit" in read_function(self.loop).parameters
         marks = emits and (self.nullable or self.loop is loops.slide_between)
         return Fused(
@@ -192,6 +192,7 @@ class Kernel:
             Layout(shape),
             len(self.parts.inputs),
             at_least,
+            counted,
             self.nullable,
             marks,
             given,

@@ -30,6 +30,8 @@ class Output:
     part: int
     lower: Callable[[Any], Any]
     at_least: int
+    held: int | None
+    """The field of the part that tells how many those are; None if they are as many as rows."""
 
 
 @dataclass(frozen=True)
@@ -131,7 +133,7 @@ def share_parts(aggregates: Sequence[Aggregate[Any]], inputs: tuple[str, ...]) -
     for aggregate in aggregates:
         lowers = [_lower_from(aggregate, part) for part in parts]
         number, lower = next((number, lower) for number, lower in enumerate(lowers) if lower is not None)
-        outputs.append(Output(number, lower, aggregate.at_least))
+        outputs.append(Output(number, lower, aggregate.at_least, aggregate.held))
     columns = tuple(range(len(inputs)))
     return Parts(tuple(Part(part, columns, number) for number, part in enumerate(parts)), tuple(outputs), inputs)
 

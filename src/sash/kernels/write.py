@@ -119,9 +119,12 @@ def _of_parts(function: str, parameters: str, parts: Parts, types: Types) -> lis
 
 
 def _lowers(parts: Parts, types: Types) -> list[str]:
-    """Write the functions that read each result from the whole partial."""
+    """Write the functions that read each result from the whole partial, and the number of values where it has that."""
     lines = []
     for number, output in enumerate(parts.outputs):
+        if output.held is not None:
+            own = "partial" if len(parts.parts) == 1 else f"partial[{output.part}]"
+            lines += _function(f"held_{number}", "partial", f"{own}[{output.held}]")
         if len(parts.parts) == 1:
             lines.append(f"lower_{number} = raw_lower_{number}")
         else:

@@ -96,7 +96,7 @@ class Batch:
     @cached_property
     def added(self) -> list[StructField]:
         """The columns of results."""
-        return result_fields(self.answered, self.options.types or {})
+        return result_fields(self.declared, self.answered, self.options.types or {}, self.frame.schema)
 
     @property
     def results(self) -> StructType:
@@ -186,7 +186,7 @@ def choose(batch: Batch) -> Strategy:
 
 def by_buckets(batch: Batch) -> DataFrame:
     """Return the results, with the rows or the slices of a key in one task."""
-    place = numbered(bucket_of(batch.declared.by, batch.buckets), spread_out(batch.buckets))
+    place = numbered(bucket_of(batch.declared.by, batch.frame.schema, batch.buckets), spread_out(batch.buckets))
     return answer_groups(batch.needed.withColumn(GROUP, place), batch.worker, batch.results)
 
 
@@ -211,7 +211,7 @@ def cut_ranges(batch: Batch) -> tuple[DataFrame, RangeWorker]:
     parts = split.all_parts
     buckets = batch.buckets if declared.by else 0
     numbers = spread_out(max(1, len(parts) + buckets))
-    whole = F.array(F.lit(len(parts)) + bucket_of(declared.by, buckets or 1))
+    whole = F.array(F.lit(len(parts)) + bucket_of(declared.by, batch.frame.schema, buckets or 1))
     # Not coalesce: Spark takes what element_at gives for null to be never null.
     places = F.when(F.col(RANGE).isNull(), whole).otherwise(F.expr(split.places_sql(RANGE)))
     placed = rows.withColumn(GROUP, F.explode(places))

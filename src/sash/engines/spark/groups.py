@@ -9,9 +9,9 @@ from typing import Any, Protocol
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 — as everyone calls it
-from pyspark.sql.types import StructType
+from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
-from sash.engines.spark.schema import GROUP
+from sash.engines.spark.schema import GROUP, has
 from sash.engines.spark.sql import quote
 
 SEED = 42
@@ -30,26 +30,58 @@ def answer_groups(grouped: DataFrame, worker: Answers, results: StructType | str
 
     It is groupBy that keeps a group together: after a repartition alone adaptive execution may split it again.
     """
-    return grouped.groupBy(GROUP).applyInArrow(group_function(worker), results)
+    names = grouped.columns
+    sent = grouped.toDF(*plain_names(names))
+    return sent.groupBy(sent.columns[names.index(GROUP)]).applyInArrow(group_function(worker, names), results)
 
 
-def group_function(worker: Answers) -> Callable[..., Any]:
+def plain_names(names: list[str]) -> list[str]:
+    """Return names that applyInArrow finds columns by, which is not so where there is a point or a backtick in them.
+
+    >>> plain_names(["a", "b c"]), plain_names(["a", "b.c"])
+    (['a', 'b c'], ['column_0', 'column_1'])
+    """
+    if not any(character in name for name in names for character in ".`"):
+        return names
+    return [f"column_{place}" for place in range(len(names))]
+
+
+def group_function(worker: Answers, names: list[str]) -> Callable[..., Any]:
     """Return the function that Spark calls for each group; its types tell Spark to send the rows in batches."""
 
     def answer(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        first = next(batches)
+        named = (batch.rename_columns(names) for batch in batches)
+        first = next(named)
         group = first[GROUP][0].as_py()
-        return worker.answer(group, (batch.drop_columns([GROUP]) for batch in chain([first], batches)))
+        return worker.answer(group, (batch.drop_columns([GROUP]) for batch in chain([first], named)))
 
     answer.__annotations__ = {"batches": Iterator[pa.RecordBatch], "return": Iterator[pa.RecordBatch]}
     return answer
 
 
-def bucket_of(by: tuple[str, ...], buckets: int) -> Column:
+def bucket_of(by: tuple[str, ...], schema: StructType, buckets: int) -> Column:
     """Return the number of the bucket that a row's key is in."""
-    if not by:
-        return F.lit(0)
-    return F.pmod(F.xxhash64(*(F.col(quote(name)) for name in by)), F.lit(buckets)).cast("int")
+    return F.pmod(hash_of(by, schema), F.lit(buckets)).cast("int") if by else F.lit(0)
+
+
+def hash_of(by: tuple[str, ...], schema: StructType) -> Column:
+    """Return the hash of a row's key, the same for keys that Spark takes for equal, as 0.0 and -0.0."""
+    return F.xxhash64(*(hashable(F.col(quote(name)), schema[name].dataType) for name in by))
+
+
+def hashable(column: Column, kind: DataType) -> Column:
+    """Return a column in which maps, which Spark doesn't hash, are their entries in the order of keys."""
+    if not has(MapType, kind):
+        return column
+    if isinstance(kind, ArrayType):
+        return F.transform(column, lambda item: hashable(item, kind.elementType))
+    if isinstance(kind, MapType):
+        entries = F.map_entries(column)  # whose keys have no maps in them, and are all different
+        return F.array_sort(
+            F.transform(entries, lambda entry: F.struct(entry["key"], hashable(entry["value"], kind.valueType)))
+        )
+    assert isinstance(kind, StructType)
+    return F.struct(*[hashable(column.getField(field.name), field.dataType) for field in kind])
 
 
 def numbered(place: Column, numbers: list[int]) -> Column:

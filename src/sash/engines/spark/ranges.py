@@ -20,7 +20,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 — as everyone calls it
 
 from sash.engines.spark.cells import Split, place_sql
-from sash.engines.spark.groups import answer_groups
+from sash.engines.spark.groups import answer_groups, hash_of
 from sash.engines.spark.schema import GROUP, HASH, RANGE, TICKS
 from sash.engines.spark.split import Counted, even_bounds, first_start, move_to_gaps, sample
 from sash.engines.spark.sql import quote
@@ -44,6 +44,8 @@ def split_rows(times: DataFrame, keyed: bool, ranges: int, windows: Windows) -> 
     reach = windows.reach
     heavy = times.where(F.col(HASH).isin(list(shares))) if keyed else times
     sketches = sketch_times(heavy)
+    if not sketches:  # nor are there rows
+        return Split({})
     cuts = {key: sketches[key].get_quantiles(_ranks(EDGES_OF_A_RANGE * shares[key])) for key in sketches}
     bounds = {key: even_bounds(quantiles, shares[key]) for key, quantiles in cuts.items()}
     if reach.gap >= 0:
@@ -162,5 +164,5 @@ def _ranks(count: int) -> list[float]:
 
 def rows_with_times(frame: DataFrame, by: tuple[str, ...], ticks: str) -> DataFrame:
     """Return a frame with the hash of each row's key and its time in ticks, the two that ranges are told by."""
-    key = F.xxhash64(*(F.col(quote(name)) for name in by)) if by else F.lit(NO_KEY).cast("long")
+    key = hash_of(by, frame.schema) if by else F.lit(NO_KEY).cast("long")
     return frame.withColumn(HASH, key).withColumn(TICKS, F.expr(ticks))

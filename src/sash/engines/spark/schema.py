@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyspark.errors import PySparkTypeError
 from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import from_arrow_type, to_arrow_schema
-from pyspark.sql.types import DataType, StringType, StructField, StructType
+from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructField, StructType, VariantType
 
 from sash.engines.local import Local
 from sash.engines.types import refuse_missing
@@ -35,6 +35,7 @@ def read_schema(declared: Declared, frame: DataFrame) -> pa.Schema:
             message = f"A column is named {name!r}, a name that Sash needs for itself on Spark: rename it."
             raise ValueError(message)
     refuse_collated(declared, frame.schema)
+    refuse_variants(declared, frame.schema)
     fields = [_arrow_field(frame.schema[name], frame.sparkSession.conf.get(ZONE)) for name in every]
     return pa.schema(fields)
 
@@ -42,7 +43,7 @@ def read_schema(declared: Declared, frame: DataFrame) -> pa.Schema:
 def _arrow_field(field: StructField, zone: str | None) -> pa.Field:
     try:
         return to_arrow_schema(StructType([field]), timezone=zone).field(0)
-    except PySparkTypeError as error:
+    except (PySparkTypeError, ValueError) as error:  # the latter from Arrow: no null in an array of nulls
         message = (
             f"Column {field.name!r} is of {field.dataType.simpleString()}, which Spark can't send to Python: leave it out "
             "(df.drop) or cast it."
@@ -50,47 +51,88 @@ def _arrow_field(field: StructField, zone: str | None) -> pa.Field:
         raise TypeError(message) from error
 
 
-def is_collated(kind: DataType) -> bool:
-    """Tell whether strings are compared otherwise than byte by byte.
-
-    >>> is_collated(StringType()), is_collated(StringType("UTF8_LCASE"))
-    (False, True)
-    """
-    return isinstance(kind, StringType) and kind.collation not in ("UTF8_BINARY", None)
-
-
 def refuse_collated(declared: Declared, schema: StructType) -> None:
-    """Say so if keys are told apart by a collation, which only Spark knows."""
-    for name in declared.by:
+    """Say so if rows are told apart or ordered by a collation, which only Spark knows."""
+    for name in (*declared.by, *declared.order_by):
         kind = schema[name].dataType
         if is_collated(kind):
             message = (
-                f"The key {name!r} is of {kind.simpleString()}, whose order Python doesn't know: group by a column that is "
-                'the same for equal keys, as F.lower(…) may be, cast to a plain "string".'
+                f"Column {name!r} is of {kind.simpleString()}, by which Python can neither group nor order: take a column "
+                'that is the same for equal values, as F.lower(…) may be, cast to a plain "string".'
             )
             raise TypeError(message)
 
 
-def result_fields(local: Local, types: Mapping[str, Any]) -> list[StructField]:
-    """Return the columns of results, as they are known before any row is; `types` has those of aggregates, where said."""
-    if unknown := [name for name in types if name not in local.declared.aggregates]:
-        message = f"types: there is no aggregate {unknown[0]!r}, only {', '.join(local.declared.aggregates)}."
+def refuse_variants(declared: Declared, schema: StructType) -> None:
+    """Say so if keys are of what Spark can't group by."""
+    for name in declared.by:
+        kind = schema[name].dataType
+        if has(VariantType, kind):
+            message = (
+                f"The key {name!r} is of {kind.simpleString()}, by which Spark can't group: take a part of it, as "
+                "variant_get(…) gives."
+            )
+            raise TypeError(message)
+
+
+def is_collated(kind: DataType) -> bool:
+    """Tell whether strings are compared otherwise than byte by byte.
+
+    >>> is_collated(StringType()), is_collated(ArrayType(StringType("UTF8_LCASE")))
+    (False, True)
+    """
+    if isinstance(kind, StringType):
+        return kind.collation not in ("UTF8_BINARY", None)
+    return any(is_collated(inner) for inner in parts_of(kind))
+
+
+def has(wanted: type[DataType], kind: DataType) -> bool:
+    """Tell whether there is a type in another.
+
+    >>> has(StringType, ArrayType(MapType(StringType(), VariantType()))), has(MapType, StringType())
+    (True, False)
+    """
+    return isinstance(kind, wanted) or any(has(wanted, inner) for inner in parts_of(kind))
+
+
+def parts_of(kind: DataType) -> list[DataType]:
+    """Return the types that are nested in one, one level down."""
+    if isinstance(kind, StructType):
+        return [field.dataType for field in kind]
+    if isinstance(kind, ArrayType):
+        return [kind.elementType]
+    return [kind.keyType, kind.valueType] if isinstance(kind, MapType) else []
+
+
+def result_fields(declared: Declared, local: Local, types: Mapping[str, Any], schema: StructType) -> list[StructField]:
+    """Return the columns of results, as they are known before any row is; `types` has those of aggregates, where said.
+
+    Keys and values are of the types of their columns. `local` is what is answered, of rows or of slices.
+    """
+    if unknown := [name for name in types if name not in declared.aggregates]:
+        message = f"types: there is no aggregate {unknown[0]!r}, only {', '.join(declared.aggregates)}."
         raise ValueError(message)
-    made = local.run(local.schema.empty_table()).schema
-    fields = []
     owners = {
-        local.declared.result_name(name, window) if local.declared.per_row else name: name
-        for name in local.declared.aggregates
-        for window in local.declared.windows
+        declared.result_name(name, window) if declared.per_row else name: name
+        for name in declared.aggregates
+        for window in declared.windows
     }
-    for field in made:
-        aggregate = owners.get(field.name, "")
-        if aggregate in types:
-            fields.append(StructField(field.name, _named_type(aggregate, types[aggregate])))
-            continue
-        if aggregate and pa.types.is_null(field.type):
-            _refuse_unknown_type(local, aggregate)
-        fields.append(StructField(field.name, _spark_type(field.type)))
+    fields = []
+    for field in local.run(local.schema.empty_table()).schema:
+        name = owners.get(field.name, "")
+        aggregate = declared.aggregates.get(name)
+        if name in types:
+            kind = _named_type(name, types[name])
+        elif aggregate is not None and aggregate.gives in ("value", "values"):
+            own = schema[aggregate.columns[-1]].dataType
+            kind = own if aggregate.gives == "value" else ArrayType(own)
+        elif field.name in declared.by and not declared.per_row:
+            kind = schema[field.name].dataType
+        else:
+            if aggregate is not None and pa.types.is_null(field.type):
+                _refuse_unknown_type(local, name)
+            kind = _spark_type(field.type)
+        fields.append(StructField(field.name, kind))
     return fields
 
 
@@ -119,7 +161,7 @@ def _refuse_unknown_type(local: Local, name: str) -> None:
 
 
 def _spark_type(kind: pa.DataType) -> DataType:
-    return from_arrow_type(spark_arrow(kind))
+    return from_arrow_type(spark_arrow(kind), prefer_timestamp_ntz=True)
 
 
 def spark_arrow(kind: pa.DataType) -> pa.DataType:

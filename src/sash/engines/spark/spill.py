@@ -31,8 +31,10 @@ from sash.windows.base import Ints
 
 KEY, PLACE = "sash key", "sash place"
 """Columns of runs: the number of a row's key, and its time in ticks, or what orders the rows in place of a time."""
-ROWS_AT_ONCE = 1 << 16
-"""Rows of a run that are read together."""
+BYTES_OF_BATCH = 1 << 18
+"""A run is written in batches of about so many, and read by one or more of them."""
+COPIES = 4
+"""A run is in memory so many times while it is sorted: as it came, as it is written, and what tells its order."""
 HALF = 32
 """Bits of dates and of coarse times of day."""
 
@@ -44,12 +46,13 @@ Bound = tuple[int, tuple[int, Any]]
 def sort_on_disk(
     batches: Iterator[pa.RecordBatch], declared: Declared, most_bytes: int
 ) -> Iterator[Iterator[pa.Table]]:
-    """Give the rows in pieces, in order of key and time, with no more of them in memory than a few times `most_bytes`."""
+    """Give the rows in pieces, in order of key and time, with no more than about `most_bytes` in memory."""
     with TemporaryDirectory(prefix="sash-sort-", dir=folder_to_sort_in()) as folder:
         sorter = Sorter(declared, Path(folder))
-        for table in gather(batches, most_bytes):
+        for table in gather(batches, most_bytes // COPIES):
             sorter.add(table)
-        yield merge([Run(path) for path in sorter.runs], declared)
+        share = most_bytes // COPIES // max(1, len(sorter.runs))
+        yield merge([Run(path, share) for path in sorter.runs], declared)
 
 
 def folder_to_sort_in() -> str | None:
@@ -59,17 +62,31 @@ def folder_to_sort_in() -> str | None:
 
 
 def gather(batches: Iterator[pa.RecordBatch], most_bytes: int) -> Iterator[pa.Table]:
-    """Yield batches as tables of about so many bytes."""
+    """Yield batches as tables of about so many bytes, of which nothing is kept here."""
     waiting: list[pa.RecordBatch] = []
     size = 0
     for batch in batches:
         waiting.append(batch)
         size += batch.nbytes
         if size >= most_bytes:
-            yield pa.Table.from_batches(waiting)
-            waiting, size = [], 0
+            size = 0
+            yield join(waiting)
     if waiting:
-        yield pa.Table.from_batches(waiting)
+        yield join(waiting)
+
+
+def join(waiting: list[pa.RecordBatch]) -> pa.Table:
+    """Return batches as one piece, and forget them."""
+    table = readable(pa.Table.from_batches(waiting)).combine_chunks()
+    waiting.clear()
+    return table
+
+
+def drain(waiting: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield batches, and forget each."""
+    waiting.reverse()
+    while waiting:
+        yield waiting.pop()
 
 
 class Sorter:
@@ -82,9 +99,8 @@ class Sorter:
         self.known: pa.Table | None = None
         """The keys, a row for each, in the order of their numbers."""
 
-    def add(self, given: pa.Table) -> None:
+    def add(self, table: pa.Table) -> None:
         """Write a run."""
-        table = readable(given).combine_chunks()
         codes, keys = self._number(table)
         places = places_of(table, self.declared)
         order, _ = order_rows(codes, keys, ticks_of(places, self.declared), compile_loop, ties_of(table, self.declared))
@@ -93,7 +109,7 @@ class Sorter:
             table = table.take(pa.array(order.rows))
         path = self.folder / f"{len(self.runs)}.arrow"
         with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
-            writer.write_table(table, max_chunksize=ROWS_AT_ONCE)
+            writer.write_table(table, max_chunksize=max(1, BYTES_OF_BATCH * len(table) // max(1, table.nbytes)))
         self.runs.append(path)
 
     def _number(self, table: pa.Table) -> tuple[Ints, int]:
@@ -113,7 +129,9 @@ class Sorter:
 def places_of(table: pa.Table, declared: Declared) -> pa.Array:
     """Return the times of rows in ticks; without a time, the first column that orders them, of moments the ticks too."""
     if declared.time is not None:
-        return pa.array(read_time_type(declared.time, table.schema.field(declared.time).type).read(table[declared.time]))
+        return pa.array(
+            read_time_type(declared.time, table.schema.field(declared.time).type).read(table[declared.time])
+        )
     column = to_arrow(table[declared.order_by[0]])
     if not pa.types.is_temporal(column.type):
         return column
@@ -145,8 +163,10 @@ def rank(place: Any) -> tuple[int, Any]:
 class Run:
     """A sorted run on disk, read batch by batch."""
 
-    def __init__(self, path: Path) -> None:
-        self.file = pa.ipc.open_file(pa.memory_map(str(path)))
+    def __init__(self, path: Path, share: int) -> None:
+        self.share = share
+        """Bytes that are read together, in whole batches."""
+        self.file = pa.ipc.open_file(pa.OSFile(str(path)))  # mapped, it would count as memory of ours
         self.next = 0
         self.rows: pa.Table = self.file.schema.empty_table()
         """What was read and not given yet."""
@@ -157,10 +177,14 @@ class Run:
         return bool(self.next == self.file.num_record_batches)
 
     def read(self) -> None:
-        """Read one more batch."""
-        batch = pa.Table.from_batches([self.file.get_batch(self.next)])
-        self.next += 1
-        self.rows = pa.concat_tables([self.rows, batch]) if len(self.rows) else batch
+        """Read on, by at least one batch."""
+        size, pieces = 0, [self.rows] if len(self.rows) else []
+        while not self.ended and size <= self.share:
+            batch = self.file.get_batch(self.next)
+            self.next += 1
+            size += batch.nbytes
+            pieces.append(pa.Table.from_batches([batch]))
+        self.rows = pa.concat_tables(pieces)
 
     @property
     def newest(self) -> Bound:

@@ -15,14 +15,14 @@ from itertools import chain
 import pyarrow as pa
 
 from sash.engines.local import Local
-from sash.engines.spark.spill import sort_on_disk
+from sash.engines.spark.spill import drain, sort_on_disk
 from sash.engines.stream import Stream
 from sash.engines.tables import needed_of
 from sash.engines.types import readable
 from sash.engines.whole import run_whole
 from sash.plan.declared import Declared
 
-MOST_BYTES = 1 << 27
+MOST_BYTES = 1 << 26
 """Rows of so many bytes are answered as a whole; it takes several times as many."""
 ROWS_OF_BATCH = 100_000
 
@@ -35,7 +35,7 @@ def together(batches: Iterator[pa.RecordBatch], most_bytes: int) -> pa.Table | I
         waiting.append(batch)
         size += batch.nbytes
         if size > most_bytes:
-            return chain(waiting, batches)
+            return chain(drain(waiting), batches)
     return pa.Table.from_batches(waiting) if waiting else iter(())
 
 

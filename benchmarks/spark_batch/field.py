@@ -1,0 +1,124 @@
+"""Checks and times a case on Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from contextlib import contextmanager
+from time import perf_counter
+from typing import Any
+
+import pyarrow as pa
+
+from benchmarks.case import MEMORY, Call
+from benchmarks.field import Field
+from benchmarks.spark_batch.answers import compare, compare_sums, sums_of
+from benchmarks.spark_batch.case import SparkCase, SparkContestant
+from benchmarks.spark_batch.data import readings
+from benchmarks.spark_batch.memory import most_of_a_worker
+from benchmarks.spark_batch.native import SEGMENT_TREE
+from benchmarks.spark_batch.session import spark
+
+
+class SparkField(Field[SparkContestant]):
+    """Contestants that make a frame of a frame. What is timed is computed to the last row, and kept nowhere."""
+
+    def __init__(self, case: SparkCase) -> None:
+        self.checked = case.checked
+        self._right: dict[tuple[str, str], pa.Table] = {}
+        self._sums: dict[tuple[str, str, int], Any] = {}
+        self._few: dict[str, pa.Table] = {}
+        super().__init__(case, case.contestants)
+
+    def prepare(self, contestant: SparkContestant) -> Call:
+        """Return the call over the contestant's rows."""
+        frame = readings(contestant.readings, self.counted(contestant))
+
+        def compute() -> None:
+            with settings(contestant):
+                contestant.answer(frame).write.format("noop").mode("overwrite").save()
+
+        return compute
+
+    def prepare_few(self, contestant: SparkContestant) -> Call:
+        """Return the call over few rows, whose answers are checked later."""
+
+        def answer() -> None:
+            with settings(contestant):
+                answered = contestant.answer(readings(contestant.readings, self.checked))
+                self._few[contestant.name] = answered.toArrow()
+
+        return answer
+
+    def compiles(self, contestant: SparkContestant) -> Hashable:
+        """Return the question: what it needs is compiled once."""
+        return contestant.question.range, self.case.aggregate
+
+    def check_all(self) -> None:
+        """Compare all contestants with the right answers on few rows, and with each other on the rows that they are timed on."""
+        for contestant in self.contestants:
+            start = perf_counter()
+            if contestant.role != "beside":
+                self._check(contestant)
+            elif self.counted(contestant) > self.checked:
+                self.calls[contestant.name]()  # to warm up
+            self.seconds[contestant.name] = perf_counter() - start
+
+    def _check(self, contestant: SparkContestant) -> None:
+        try:
+            if contestant.name not in self._few:
+                self.prepare_few(contestant)()
+            self.check_answers(contestant, self._few[contestant.name])
+            if self.counted(contestant) > self.checked:
+                self._check_sums(contestant)
+        except AssertionError as error:
+            message = f"{self.case.name}: {contestant.name} is wrong. {error}"
+            raise AssertionError(message) from None
+
+    def check_answers(self, contestant: SparkContestant, given: pa.Table) -> None:
+        """Compare with what Spark says, asked its own way."""
+        question = contestant.question
+        key = question.range, contestant.readings
+        if key not in self._right:
+            spark().conf.set(SEGMENT_TREE, "true")  # it is the fastest
+            self._right[key] = question.right(readings(contestant.readings, self.checked)).toArrow()
+            spark().conf.unset(SEGMENT_TREE)
+        compare(question, given, self._right[key], self.case.tolerance)
+
+    def _check_sums(self, contestant: SparkContestant) -> None:
+        """Compare with Sash, which answers as few rows as the slow, too."""
+        own = self._sums_of(contestant, self.counted(contestant))
+        for other in self.contestants:
+            if other.role == "sash" and other.question == contestant.question and other is not contestant:
+                compare_sums(own, self._sums_of(other, self.counted(contestant)), self.case.tolerance)
+
+    def _sums_of(self, contestant: SparkContestant, rows: int) -> Any:
+        key = contestant.name, contestant.readings, rows
+        if key not in self._sums:
+            with settings(contestant):
+                answered = contestant.answer(readings(contestant.readings, rows))
+                self._sums[key] = sums_of(contestant.question, answered)
+        return self._sums[key]
+
+    def times(self, repeats: int) -> dict[str, list[float]]:
+        """Return nanoseconds a row, or megabytes where those are asked for."""
+        if self.case.measure != MEMORY:
+            return super().times(repeats)
+        most = [{name: most_of_a_worker(call) for name, call in self.calls.items()} for _ in range(repeats)]
+        return {name: [one[name] for one in most] for name in self.calls}
+
+
+@contextmanager
+def settings(contestant: SparkContestant) -> Iterator[None]:
+    """Have Spark set as the contestant wants it, meanwhile."""
+    conf = spark().conf
+    before = {key: conf.get(key, None) for key in contestant.conf}
+    for key, value in contestant.conf.items():
+        conf.set(key, value)
+    try:
+        yield
+    finally:
+        for key, old in before.items():
+            if old is None:
+                conf.unset(key)
+            else:
+                conf.set(key, old)

@@ -1,0 +1,83 @@
+"""The rows of a key stay together under adaptive execution, which splits partitions of joins that come before."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from collections.abc import Iterator
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 — as everyone calls it
+
+import sash
+from sash import agg, window
+from spark.conftest import CONNECT
+
+SMALL = {
+    "spark.sql.adaptive.advisoryPartitionSizeInBytes": "1KB",
+    "spark.sql.adaptive.coalescePartitions.minPartitionSize": "1B",
+}
+BROADCAST = {
+    **SMALL,
+    "spark.sql.autoBroadcastJoinThreshold": "-1",
+    "spark.sql.adaptive.autoBroadcastJoinThreshold": "20KB",
+}
+SKEW = {
+    **SMALL,
+    "spark.sql.autoBroadcastJoinThreshold": "-1",
+    "spark.sql.adaptive.autoBroadcastJoinThreshold": "-1",
+    "spark.sql.adaptive.skewJoin.skewedPartitionFactor": "1.2",
+    "spark.sql.adaptive.skewJoin.skewedPartitionThresholdInBytes": "1KB",
+    "spark.sql.adaptive.forceOptimizeSkewedJoin": "true",
+}
+ROWS = 3000
+
+
+@contextlib.contextmanager
+def configured(spark: SparkSession, settings: dict[str, str]) -> Iterator[None]:
+    """Have some settings for a while."""
+    before = {name: spark.conf.get(name, None) for name in settings}
+    for name, value in settings.items():
+        spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        for name, old in before.items():
+            spark.conf.unset(name) if old is None else spark.conf.set(name, old)
+
+
+def joined(spark: SparkSession, *, skewed: bool) -> DataFrame:
+    """Rows that have gone through a join by key; with skew, most are of one key."""
+    key = "IF(id % 10 < 8, 0, id % 20)" if skewed else "id % 20"
+    rows = spark.range(0, ROWS, 1, 4).selectExpr("id", f"{key} AS k", "repeat('x', 20) AS wide")
+    names = spark.range(20).selectExpr("id AS k", "concat('key ', id) AS name").filter("length(name) < 100")
+    return rows.join(names, "k")
+
+
+def final_plan(frame: DataFrame) -> str:
+    """The plan as it was run."""
+    frame.collect()
+    text = io.StringIO()
+    with contextlib.redirect_stdout(text):
+        frame.explain()
+    return text.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("settings", "skewed", "sign"),
+    [(BROADCAST, False, "BroadcastHashJoin"), (SKEW, True, "skew=true")],
+    ids=["broadcast", "skew"],
+)
+def test_keys_are_not_split(spark: SparkSession, settings: dict[str, str], skewed: bool, sign: str) -> None:
+    query = sash.Query({"n": agg.count(), "rank": agg.count("id")}, window.rows(ROWS), by="k", time="id")
+    with configured(spark, settings):
+        frame = joined(spark, skewed=skewed)
+        result = query.run(frame, compiled=False, strategy="buckets")
+        if not CONNECT:  # where the final plan is not shown
+            plan = final_plan(result)
+            assert "isFinalPlan=true" in plan
+            assert sign in plan
+        split = result.groupBy("k").agg(F.max("n").alias("most"), F.count("*").alias("rows")).filter("most <> rows")
+        assert split.collect() == []
+        assert result.count() == ROWS

@@ -1,0 +1,84 @@
+"""What can't be is said before anything runs; what goes wrong in a worker says where."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+import sash
+from sash import agg, window
+
+COUNT = {"n": agg.count()}
+named = sash.aggregate("named", lift=lambda s: [s], combine=lambda a, b: a + b, lower=lambda each: {len(each): each})
+SCHEMA = "id bigint, k string, t timestamp, x int, s string, list array<int>, m map<string, int>"
+
+
+@pytest.fixture(scope="module")
+def frame(spark: SparkSession) -> DataFrame:
+    return spark.createDataFrame([], SCHEMA)
+
+
+@pytest.mark.parametrize(
+    ("query", "options", "sentence"),
+    [
+        (sash.Query({"n": agg.sum("y")}, window.rows(2), time="t"), {}, "There is no column 'y': the data has 'id', 'k'"),
+        (sash.Query(COUNT, window.rows(2), by="K", time="t"), {}, "There is no column 'K'"),
+        (sash.Query(COUNT, window.rows(2), time="s"), {}, "The time column s is of string: it must hold timestamps"),
+        (sash.Query({"n": agg.sum("s")}, window.rows(2), time="t"), {}, "'n': sum computes with its values, and column 's'"),
+        (sash.Query(COUNT, window.time(5), time="t"), {}, "5"),
+        (sash.Query(COUNT, window.time("1h"), time="id"), {}, "1h"),
+        (sash.Query(COUNT, window.delta("s", 2), time="t"), {}, "column 's' is of string, but it must hold numbers"),
+        (sash.Query(COUNT, window.punctuated("x"), time="t"), {}, "column 'x' is of int32, but it must be true or false"),
+        (sash.Query(COUNT, window.rows(2), time="t", order_by="m"), {}, "order_by: column 'm'"),
+        (sash.Query(COUNT, window.rows(2)), {}, r"Rows of a Spark DataFrame have no order of their own: say which column"),
+        (sash.Query({"x": agg.count()}, window.rows(2), time="t"), {}, "The data has a column 'x' already"),
+        (sash.Query(COUNT, window.rows(2), time="t"), {"threads": 2}, "threads= is for"),
+        (sash.Query(COUNT, window.rows(2), time="t"), {"mode": "update"}, "mode= is for a stream"),
+        (sash.Query(COUNT, window.rows(2), time="t"), {"bucket": 2}, "there is no option 'bucket'"),
+        (sash.Query(COUNT, window.rows(2), time="t"), {"buckets": 0}, "buckets=0 is not a number of buckets"),
+        (sash.Query(COUNT, window.rows(2), time="t"), {"strategy": "fast"}, "strategy='fast': it is auto, slices, buckets"),
+        (sash.Query(COUNT, window.rows(2), time="t"), {"types": {"n": "nothing"}}, "types: 'n': 'nothing' is no type of"),
+        (sash.Query(COUNT, window.rows(2), time="t"), {"types": {"m": "int"}}, "types: there is no aggregate 'm'"),
+        (
+            sash.Query({"own": named("s")}, window.rows(2), time="t"),
+            {},
+            r"'own': what named\(s\) gives can't be known before it runs, and Spark must know it: say it, as in run\(df, types=",
+        ),
+    ],
+)  # fmt: skip
+def test_what_is_refused_before_anything_runs(
+    frame: DataFrame, query: sash.Query, options: dict[str, Any], sentence: str
+) -> None:
+    with pytest.raises((TypeError, ValueError), match=sentence):
+        query.run(frame, **options)
+
+
+def test_a_stream_is_refused(spark: SparkSession) -> None:
+    stream = spark.readStream.format("rate").load()
+    with pytest.raises(NotImplementedError, match="This DataFrame is a stream"):
+        sash.Query(COUNT, window.rows(2), time="timestamp").run(stream)
+
+
+def test_a_frame_of_pandas_on_spark_is_refused(frame: DataFrame) -> None:
+    with pytest.raises(
+        TypeError, match=r"This is a frame of pandas on Spark: give the Spark DataFrame that it is, data.to_spark\(\)"
+    ):
+        sash.Query(COUNT, window.rows(2), time="id").run(frame.select("id").pandas_api())
+
+
+def test_an_error_in_an_aggregate_names_it_the_key_and_the_row(spark: SparkSession) -> None:
+    inverse = sash.aggregate("inverse", lift=lambda x: 1 / x, combine=lambda older, newer: older + newer)
+    frame = spark.range(20).selectExpr("id", "concat('key ', id % 4) AS k", "double(id - 13) AS x")
+    query = sash.Query({"sums": inverse("x")}, window.rows(3), by="k", time="id")
+    for compiled in (False, True):
+        with pytest.raises(Exception, match="ZeroDivisionError") as raised:
+            query.run(frame, compiled=compiled, types={"sums": "double"}).collect()
+        assert "inverse(x) failed while lifting the row of k=key 1, id=13." in str(raised.value)
+
+
+def test_a_null_time_is_refused_by_the_worker(spark: SparkSession) -> None:
+    frame = spark.sql("SELECT 1 AS k, IF(id = 3, NULL, id) AS t FROM range(5)")
+    with pytest.raises(Exception, match=r"The time column t has 1 null\(s\), which have no place in the order of rows"):
+        sash.Query(COUNT, window.rows(2), by="k", time="t").run(frame, compiled=False).collect()

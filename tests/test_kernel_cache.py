@@ -1,0 +1,54 @@
+"""Processes that start together compile the same kernel into one cache, as the Python workers of a node do."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+PROCESSES = 3
+COMPILE = """
+import sys, time
+import numpy as np
+import sash
+spread = sash.aggregate(
+    "spread", lift=lambda x: (x, x), lower=lambda ends: ends[1] - ends[0],
+    combine=lambda older, newer: (min(older[0], newer[0]), max(older[1], newer[1])),
+)
+spreads = sash.Aggregator(spread, "two_stacks")
+values = np.array([3, 1, 4, 1, 5, 9, 2, 6])
+while time.time() < float(sys.argv[1]):
+    time.sleep(0.001)
+print(spreads.slide(values, 3).tolist())
+"""
+ANSWER = "[0, 2, 3, 3, 4, 8, 7, 7]"
+
+
+def compile_together(processes: int) -> None:
+    """Start processes that compile at the same moment, and compare what each answers."""
+    at = str(time.time() + 2.5)  # until all have imported what they need
+    started = [
+        subprocess.Popen([sys.executable, "-c", COMPILE, at], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for _ in range(processes)
+    ]
+    for process in started:
+        said, complaint = process.communicate(timeout=120)
+        assert (said.strip(), complaint) == (ANSWER, "")
+
+
+def test_processes_that_compile_together_leave_one_whole_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SASH_CACHE_DIR", str(tmp_path))
+    compile_together(PROCESSES)
+    kept = written(tmp_path)
+    assert any(path.suffix == ".nbc" for path in kept)
+    assert not [path for path in kept if "tmp" in path.name]
+    compile_together(1)
+    assert written(tmp_path) == kept, "what was kept is not what was asked for"
+
+
+def written(folder: Path) -> dict[Path, int]:
+    """The files of the cache, and when each was written."""
+    return {path: path.stat().st_mtime_ns for path in folder.rglob("*") if path.is_file()}
