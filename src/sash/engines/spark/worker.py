@@ -15,7 +15,7 @@ from itertools import chain
 import pyarrow as pa
 
 from sash.engines.local import Local
-from sash.engines.spark.spill import sort_on_disk
+from sash.engines.spark.spill import drain, sort_on_disk
 from sash.engines.stream import Stream
 from sash.engines.tables import needed_of
 from sash.engines.types import readable
