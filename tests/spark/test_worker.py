@@ -109,16 +109,18 @@ def test_batches_without_rows_and_a_group_of_one_row() -> None:
         assert list(worker.answer(0, none)) == []
 
 
-def test_memory_is_that_of_a_part_of_the_rows(folder: Path) -> None:
-    """Runs are as large as was said, and lie in Spark's folder until the last result is taken."""
-    query = sash.Query({"n": agg.count()}, window.rows(3), by="key", time="t", order_by="id")
-    worker = Worker(
-        query._declared, {}, query.run(ROWS).schema, compiled=False, most_bytes=4 * ROWS.nbytes // len(ROWS)
-    )
-    results = worker.answer(0, iter(ROWS.to_batches(max_chunksize=1)))
-    next(results)
-    [made] = folder.iterdir()
-    assert 20 <= len(list(made.iterdir())) <= len(ROWS) // 3
+def test_memory_is_that_of_a_part_of_the_rows(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many runs there are, no more is merged at once than was said; they lie in Spark's folder meanwhile."""
+    monkeypatch.setattr(spill, "BYTES_OF_BATCH", 300)
+    rows = rows_of_every_kind(4, 1500)
+    declared = sash.Query({"n": agg.count()}, window.rows(3), by="key", time="t", order_by="id")._declared
+    most_bytes = 1 << 15
+    with spill.sort_on_disk(iter(rows.to_batches(max_chunksize=10)), declared, most_bytes) as pieces:
+        [made] = folder.iterdir()
+        assert len(list(made.iterdir())) > rows.nbytes * spill.COPIES / most_bytes / 2
+        sizes = [(len(piece), piece.nbytes) for piece in pieces]
+    assert sum(count for count, _ in sizes) == len(rows)
+    assert max(size for _, size in sizes) < most_bytes < rows.nbytes
 
 
 def test_nothing_is_left_on_disk_after_an_error(folder: Path) -> None:
