@@ -48,7 +48,7 @@ def test_windows_have_the_results_of_one_task(name: str) -> None:
 
 
 def test_what_does_not_fit_memory_is_several_stretches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(spill, "ROWS_AT_ONCE", 3)
+    monkeypatch.setattr(spill, "BYTES_OF_BATCH", 1)
     query = sash.Query(AGGREGATES, WIDE_PER_ROW["right"], time="t", order_by="id")
     run = InProcess(query, UNEVEN, RANGES, most_bytes=300)
     assert max(map(len, run.stretches().values())) > 2 * max(map(len, run.split.between))
