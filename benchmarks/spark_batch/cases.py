@@ -87,7 +87,7 @@ def of_rows() -> Iterator[SparkCase]:
 
 def of_time() -> Iterator[SparkCase]:
     """Yield windows of time that slide each minute."""
-    for length, rows, times in (("1h", 1_000_000, 10), ("24h", 80_000, 100)):
+    for length, rows, times in (("1h", 400_000, 10), ("24h", 40_000, 100)):
         asked = Asked(Question(f"{length} every 1m", partial(native.exploded, length, "1m"), PER_WINDOW))
         tumbling = asked.beside("tumbling minute", partial(native.tumbling, "1m"))
         yield SparkCase(

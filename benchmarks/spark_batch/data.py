@@ -31,12 +31,12 @@ class Readings:
     has_keys: bool = True
 
     def keys(self, rows: int) -> int:
-        """Return how many keys there are: with fewer rows they are fewer, not shorter.
+        """Return how many keys there are: with fewer rows they are fewer, not shorter; but never one that is not whole.
 
         >>> READINGS["40 K rows a key"].keys(4_000_000), READINGS["40 K rows a key"].keys(10)
         (100, 2)
         """
-        return max(FEWEST_KEYS, rows // self.rows_of_a_key) if self.has_keys else 1
+        return rows // self.rows_of_a_key or FEWEST_KEYS if self.has_keys else 1
 
     def span_of(self, rows: int) -> int:
         """Return from the first row to the last, in microseconds."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -17,7 +17,8 @@ from sash.engines.names import name_row, shown
 from sash.engines.passes import PassOver, Results, Slices
 from sash.engines.turns import Counts
 from sash.slices.cuts import Records, reads_of
-from sash.windows.base import Ints, Rows
+from sash.windows.base import FOREVER, NEVER, Ints, Rows
+from sash.windows.by_rows import LastRows
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,8 @@ class SliceBlock:
     records: Records
     slices: list[Slices]
     """For each pass."""
+    sizes: Ints | None = None
+    """How many rows each stands for, where windows count them."""
 
     def answer(
         self, local: Local, passes: Sequence[PassOver], after: int, now: int
@@ -37,6 +40,23 @@ class SliceBlock:
         rows = self._as_rows(local, after, now)
         keep = rows.firsts[1:]
         results: dict[str, pa.Table] = {}
+        for found, answers in self._slide(local, passes, rows):
+            results |= local.of_windows(self.heads, rows.times, found, answers)
+            keep = np.minimum.reduce([keep, *(one.bounds.keep for one in found.values())])
+        return results, keep
+
+    def answer_rows(self, local: Local, passes: Sequence[PassOver], done: Ints) -> Results:
+        """Return a column for each aggregate and window, for slices of one row each; by key so many come before these."""
+        rows = replace(self._as_rows(local, NEVER, FOREVER), done=done)
+        every: dict[str, Results] = {}
+        for _, answers in self._slide(local, passes, rows):
+            every |= answers
+        return local.of_rows(every)
+
+    def _slide(
+        self, local: Local, passes: Sequence[PassOver], rows: Rows
+    ) -> Iterator[tuple[dict[str, Found], dict[str, Results]]]:
+        """Yield windows and their results."""
         names = list(local.plan.windows)
         together = any(over.one.together for over in passes)
         for some in [names] if together else [[name] for name in names]:  # one by one they use the same memory again
@@ -46,9 +66,7 @@ class SliceBlock:
                 named = replace(slices, where=partial(self._name, local))
                 for name, own in slide_all(over, named, found).items():
                     answers[name] |= own
-            results |= local.of_windows(self.heads, rows.times, found, answers)
-            keep = np.minimum.reduce([keep, *(one.bounds.keep for one in found.values())])
-        return results, keep
+            yield found, answers
 
     def _name(self, local: Local, record: int) -> str:
         """Return what a message calls a slice, whose rows are gone."""
@@ -60,7 +78,10 @@ class SliceBlock:
 
     def _find(self, local: Local, name: str, rows: Rows) -> Found:
         window = local.plan.windows[name]
-        bounds = window.bounds(rows, {}, local.run_loop)
+        if isinstance(window, LastRows) and self.sizes is not None:
+            bounds = window.bounds_over(rows, self.sizes)
+        else:
+            bounds = window.bounds(rows, {}, local.run_loop)
         return Found(window, bounds, None, reads_of(self.records, bounds.begins, bounds.ends))
 
     def _as_rows(self, local: Local, after: int, now: int) -> Rows:

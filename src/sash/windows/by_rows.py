@@ -35,6 +35,20 @@ class LastRows(Window):
         run(find_last_rows)(rows.firsts, rows.done, rows.final, self.range, begins, ends, keep)
         return Bounds(begins, ends, None, None, keep)
 
+    def bounds_over(self, rows: Rows, sizes: Ints) -> Bounds:
+        """Return a window for each row, where some of those given stand for many, at none of which a window begins later.
+
+        >>> from sash.windows.base import whole_rows
+        >>> rows(4).bounds_over(whole_rows([1, 2, 7, 8]), np.array([1, 2, 1, 1])).begins.tolist()
+        [0, 0, 0, 1]
+        """
+        before = np.cumsum(sizes) - sizes
+        owners = np.repeat(np.arange(rows.keys), np.diff(rows.firsts))
+        places = np.flatnonzero(np.arange(len(sizes)) >= (rows.firsts[:-1] + rows.done)[owners])
+        begins = np.searchsorted(before, before[places] + 1 - self.range)
+        begins = np.maximum(begins, rows.firsts[owners[places]])
+        return Bounds(begins, places + 1, None, None, rows.firsts[:-1])
+
     def __repr__(self) -> str:
         """Show it as it is written."""
         return f"rows({self.range}{least_to_text(self.least)})"

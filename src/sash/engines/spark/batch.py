@@ -8,7 +8,7 @@ ranges   the rows of one key go to many tasks: the time axis is split, for no ke
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -20,12 +20,15 @@ from pyspark.sql.types import StructField, StructType
 
 from sash.engines.local import Local
 from sash.engines.spark.groups import answer_groups, bucket_of, numbered, spread_out
-from sash.engines.spark.ranges import rows_with_times, split_rows
-from sash.engines.spark.schema import GROUP, HASH, TICKS, ZONE, arrow_of, read_schema, result_fields
+from sash.engines.spark.range_worker import RangeWorker
+from sash.engines.spark.ranges import find_stretches, rows_with_times, split_rows
+from sash.engines.spark.schema import GROUP, HASH, RANGE, TICKS, ZONE, arrow_of, read_schema, result_fields
 from sash.engines.spark.slices import slice_frame, ticks_sql, why_not
-from sash.engines.spark.split import RangeWorker, Reach, reach_of
+from sash.engines.spark.split import Reach, reach_of
 from sash.engines.spark.sql import quote
+from sash.engines.spark.wide import compiles, why_copied
 from sash.engines.spark.worker import Worker
+from sash.engines.spark.zones import Windows
 from sash.engines.types import readable
 from sash.plan.declared import Declared
 
@@ -125,6 +128,15 @@ class Batch:
         return reach_of(self.declared.windows.values(), time.tick, time.name)
 
     @property
+    def windows(self) -> Windows:
+        """The windows, as ranges are cut for them."""
+        assert isinstance(self.reach, Reach)
+        assert self.local.time is not None
+        every = tuple(self.declared.windows.values())
+        partials = not why_copied(self.answered)
+        return Windows(every, self.local.time.tick, self.local.time.name, self.reach, partials)
+
+    @property
     def worker(self) -> Worker:
         """What is sent to Python workers."""
         large = self.frame.sparkSession.conf.get(LARGE) == "true"
@@ -180,20 +192,33 @@ def by_buckets(batch: Batch) -> DataFrame:
 
 def by_ranges(batch: Batch) -> DataFrame:
     """Return the results, with the rows of a key in many tasks."""
-    declared, reach = batch.declared, batch.reach
+    grouped, worker = cut_ranges(batch)
+    return answer_groups(grouped, worker, batch.results)
+
+
+def cut_ranges(batch: Batch) -> tuple[DataFrame, RangeWorker]:
+    """Return rows by groups, in ranges of time or in buckets, and what answers these; jobs find where to cut."""
+    declared = batch.declared
     assert declared.time is not None
-    assert isinstance(reach, Reach)
     ticks = ticks_sql(declared.time, batch.frame.schema[declared.time].dataType)
     rows = rows_with_times(batch.needed, declared.by, ticks)
-    split = split_rows(rows.select(HASH, TICKS), bool(declared.by), batch.ranges, reach)
-    parts = split.all_parts()
+    split = split_rows(rows.select(HASH, TICKS), bool(declared.by), batch.ranges, batch.windows)
+    if split.sums and not compiles(batch.answered):
+        alone = replace(batch.windows, has_partials=False)
+        split = split_rows(rows.select(HASH, TICKS), bool(declared.by), batch.ranges, alone)
+    rows = rows.withColumn(RANGE, F.expr(split.cell_sql()))
+    found = find_stretches(rows, split, batch.worker) if split.sums else {}
+    parts = split.all_parts
     buckets = batch.buckets if declared.by else 0
     numbers = spread_out(max(1, len(parts) + buckets))
     whole = F.array(F.lit(len(parts)) + bucket_of(declared.by, batch.frame.schema, buckets or 1))
-    placed = rows.withColumn(GROUP, F.explode(F.coalesce(F.expr(split.places_sql()), whole)))
-    grouped = placed.withColumn(GROUP, numbered(F.col(GROUP), numbers)).drop(HASH, TICKS)
-    own = dict(zip(numbers, parts, strict=False))
-    return answer_groups(grouped.repartition(len(numbers), GROUP), RangeWorker(batch.worker, own), batch.results)
+    # Not coalesce: Spark takes what element_at gives for null to be never null.
+    places = F.when(F.col(RANGE).isNull(), whole).otherwise(F.expr(split.places_sql(RANGE)))
+    placed = rows.withColumn(GROUP, F.explode(places))
+    grouped = placed.withColumn(GROUP, numbered(F.col(GROUP), numbers)).drop(HASH, TICKS, RANGE)
+    sent = [[stretch for cell in cells for stretch in found.get(cell, ())] for cells in split.between]
+    own = dict(zip(numbers, parts, strict=False)), dict(zip(numbers, sent, strict=False))
+    return grouped.repartition(len(numbers), GROUP), RangeWorker(batch.worker, *own)
 
 
 def _refuse_streams(frame: DataFrame) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sash.engines.spark.batch import Batch
 from sash.engines.spark.split import Reach
+from sash.engines.spark.wide import why_copied
 from sash.plan.expected import and_between
 from sash.plan.tree import Branch, Leaf
 
@@ -61,14 +62,20 @@ def _of_ranges(batch: Batch) -> dict[str, str]:
         jobs.append("where sessions begin")
     if reach.rows:
         jobs.append("how many rows lie between times")
+    before = f"run() starts {len(jobs)} job{'s' if len(jobs) > 1 else ''} over {time} alone: {and_between(jobs)}"
+    copied = why_copied(batch.answered)
+    wide = f"; as {copied}, that may be most rows, where windows are wider than ranges" if copied else ""
+    if not copied:
+        before += "; and, where windows are wider than ranges, one that makes partials"
+        wide = "; of those in which none of its windows begins or ends, it gets partials instead"
     cut = f"{batch.ranges} ranges of {time}, of about equally many rows"
     if batch.declared.by:
         cut += ", for keys with more than a task's share; the others into buckets"
     return {
         "in SQL": "the range of each row, and the later ones whose windows reach back to it",
-        "shuffled": f"{_columns(batch)} of all rows, into {cut}; a row goes to each range that needs it",
+        "shuffled": f"{_columns(batch)} of all rows, into {cut}; a row goes to each range that needs it{wide}",
         "in Python": "rows are sorted by time, and the windows answered that belong to a range",
-        "before": f"run() starts {len(jobs)} job{'s' if len(jobs) > 1 else ''} over {time} alone: {and_between(jobs)}",
+        "before": before,
     }
 
 

@@ -25,7 +25,7 @@ class Answers(Protocol):
         """Yield the results of a group of rows."""
 
 
-def answer_groups(grouped: DataFrame, worker: Answers, results: StructType) -> DataFrame:
+def answer_groups(grouped: DataFrame, worker: Answers, results: StructType | str) -> DataFrame:
     """Return what a worker makes of each group of rows.
 
     It is groupBy that keeps a group together: after a repartition alone adaptive execution may split it again.

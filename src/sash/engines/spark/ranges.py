@@ -3,6 +3,7 @@
     sketch   how times are spread: a KLL sketch of each partition, merged here         always
     count    how many rows lie between fine edges                                      for windows that count rows
     gaps     where, after each bound, a session begins                                 for sessions
+    partials of rows that ranges don't need one by one, from all columns of the query  for windows wider than ranges
 
 With keys, those that have more than a task's share of all rows are cut; the others go into buckets.
 """
@@ -10,7 +11,6 @@ With keys, those that have more than a task's share of all rows are cut; the oth
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,18 +19,14 @@ from datasketches import kll_doubles_sketch
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 — as everyone calls it
 
-from sash.engines.spark.groups import hash_of
-from sash.engines.spark.schema import HASH, RANGE, TICKS
-from sash.engines.spark.split import (
-    Counted,
-    Part,
-    Reach,
-    even_bounds,
-    first_start,
-    make_parts,
-    move_to_gaps,
-    place_sql,
-)
+from sash.engines.spark.cells import Split, place_sql
+from sash.engines.spark.groups import answer_groups, hash_of
+from sash.engines.spark.schema import GROUP, HASH, RANGE, TICKS
+from sash.engines.spark.split import Counted, even_bounds, first_start, move_to_gaps, sample
+from sash.engines.spark.sql import quote
+from sash.engines.spark.wide import Stretch, StretchWorker
+from sash.engines.spark.worker import Worker
+from sash.engines.spark.zones import Windows
 
 ACCURACY = 4000
 """Of sketches: ranks are off by less than a thousandth."""
@@ -40,38 +36,12 @@ NO_KEY = 0
 """The hash of rows that have no key."""
 
 
-@dataclass(frozen=True)
-class Split:
-    """How the rows of some keys are cut, by the hashes of these keys."""
-
-    parts: dict[int, list[Part]]
-
-    @property
-    def first_places(self) -> dict[int, int]:
-        """By key: how many parts are before its first."""
-        lengths = [len(parts) for parts in self.parts.values()]
-        return dict(zip(self.parts, np.cumsum([0, *lengths]).tolist(), strict=False))
-
-    def places_sql(self) -> str:
-        """Return an expression for the parts that need a row, an array; of a key that isn't cut it is null."""
-        cases = []
-        for key, parts in self.parts.items():
-            first = self.first_places[key]
-            own = place_sql(TICKS, [part.begin for part in parts[1:]])
-            last = place_sql(TICKS, [part.since for part in parts[1:]])
-            cases.append(f"WHEN {HASH} = {key} THEN sequence({first} + {own}, {first} + {last})")
-        return f"CASE {' '.join(cases)} END" if cases else "CAST(NULL AS ARRAY<INT>)"
-
-    def all_parts(self) -> list[Part]:
-        """Return the parts of all keys, by place."""
-        return [part for parts in self.parts.values() for part in parts]
-
-
-def split_rows(times: DataFrame, keyed: bool, ranges: int, reach: Reach) -> Split:
+def split_rows(times: DataFrame, keyed: bool, ranges: int, windows: Windows) -> Split:
     """Return how rows are cut, given the hash of their key and their time in ticks."""
     shares = heavy_keys(times, ranges) if keyed else {NO_KEY: ranges}
     if not shares:
         return Split({})
+    reach = windows.reach
     heavy = times.where(F.col(HASH).isin(list(shares))) if keyed else times
     sketches = sketch_times(heavy)
     if not sketches:  # nor are there rows
@@ -80,10 +50,15 @@ def split_rows(times: DataFrame, keyed: bool, ranges: int, reach: Reach) -> Spli
     bounds = {key: even_bounds(quantiles, shares[key]) for key, quantiles in cuts.items()}
     if reach.gap >= 0:
         bounds = at_gaps(heavy, bounds, reach.gap)
-    counted: dict[int, Counted] = {}
+    counted = {key: sample(quantiles, sketches[key].n) for key, quantiles in cuts.items()}
     if reach.rows:
-        counted = count_rows(heavy, {key: np.unique(np.array(cuts[key], np.int64)) for key in cuts})
-    return Split({key: make_parts(bounds[key], reach, counted.get(key)) for key in bounds})
+        counted = count_rows(heavy, {key: counted[key].edges for key in counted})
+    return Split(
+        {
+            key: windows.parts(bounds[key], shares[key], counted[key], sketches[key].get_max_value())
+            for key in sorted(bounds)
+        }
+    )
 
 
 def heavy_keys(times: DataFrame, ranges: int) -> dict[int, int]:
@@ -127,7 +102,7 @@ def count_rows(times: DataFrame, edges: dict[int, Any]) -> dict[int, Counted]:
     totals = {key: np.zeros(len(own) + 1, np.int64) for key, own in edges.items()}
     for row in times.mapInArrow(count, f"{HASH} long, counts array<long>").collect():
         totals[row[HASH]] += np.array(row["counts"], np.int64)
-    return {key: Counted(edges[key], np.cumsum(total)[:-1]) for key, total in totals.items()}
+    return {key: Counted(edges[key], np.cumsum(total)[:-1], int(total.sum())) for key, total in totals.items()}
 
 
 def at_gaps(times: DataFrame, bounds: dict[int, list[int]], gap: int) -> dict[int, list[int]]:
@@ -155,6 +130,18 @@ def gap_finder(gap: int) -> Callable[[pa.Table], pa.Table]:
         return pa.table(columns, names=[HASH, RANGE, "first", "newest", "start"])
 
     return find
+
+
+def find_stretches(rows: DataFrame, split: Split, worker: Worker) -> dict[int, list[Stretch]]:
+    """Return what stands for the rows of each cell of which only partials are needed, in order; rows know their cells."""
+    names = [F.col(quote(name)) for name in worker.declared.columns]
+    chosen = rows.where(F.col(RANGE).isin(split.sums)).select(*names, F.col(RANGE).alias(GROUP))
+    found: dict[int, list[Stretch]] = {}
+    made = answer_groups(chosen, StretchWorker(worker), StretchWorker.columns).collect()
+    for row in sorted(made, key=lambda row: (row["cell"], row["place"])):
+        fields = tuple(bytes(field) for field in row["fields"])
+        found.setdefault(row["cell"], []).append(Stretch(row["time"], row["rows"], tuple(row["counts"]), fields))
+    return found
 
 
 def by_key(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, Any]]:

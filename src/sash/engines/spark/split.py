@@ -6,26 +6,29 @@
     task 2                      ░░░░░░░████████████████████
 
 A task answers the windows that are its own: of its rows, or that end in its range. All here is arithmetic on ticks.
+
+Windows wider than a range would bring the rows of many ranges to each task. Of those only the ones are needed at which a
+window of its own begins (zones.py); all that lies between is in each of its windows, or in none, and comes as partials.
+
+    task 2   ░░░░░░░▪▪▪▪▪▪▪▪▪▪▪▪▪▪▪▪▪▪▪████████████████████     ▪ one partial for many rows
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
-import pyarrow as pa
 
-from sash.engines.spark.worker import Worker
-from sash.engines.times import read_time_type
-from sash.plan.declared import Declared
 from sash.windows import Window
 from sash.windows.base import FOREVER, NEVER, Ints
 from sash.windows.by_gap import Session
 from sash.windows.by_rows import EveryRows, LastRows
 from sash.windows.by_time import Periodic, TimeOfRow
+
+Interval = tuple[int, int]
+"""Times, the second not included."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +73,38 @@ class Part:
     """Its windows need rows from here on."""
     rows_before: int = 0
     """How many rows of the key come before these; counted only where windows count rows."""
+    zones: tuple[Interval, ...] | None = None
+    """Where windows of its own begin, before its own rows; None if all rows since then are sent."""
+
+    @property
+    def singles(self) -> list[Interval]:
+        """Where rows are sent one by one."""
+        return [(self.since, self.end)] if self.zones is None else join([*self.zones, (self.begin, self.end)])
+
+    @property
+    def between(self) -> list[Interval]:
+        """Where partials are sent in place of rows.
+
+        >>> Part(50, 60, 10, zones=((10, 20), (30, 30))).between
+        [(20, 50)]
+        """
+        edges = [(self.since, self.since), *self.singles]
+        return [(end, begin) for (_, end), (begin, _) in pairwise(edges) if end < begin]
+
+
+def join(intervals: Iterable[Interval]) -> list[Interval]:
+    """Return intervals in order, with those that touch as one, and without those that are empty.
+
+    >>> join([(5, 7), (1, 2), (2, 4), (6, 9), (3, 3)])
+    [(1, 4), (5, 9)]
+    """
+    joined: list[Interval] = []
+    for begin, end in sorted(intervals):
+        if joined and begin <= joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(end, joined[-1][1]))
+        elif begin < end:
+            joined.append((begin, end))
+    return joined
 
 
 @dataclass(frozen=True)
@@ -78,6 +113,25 @@ class Counted:
 
     edges: Ints
     before: Ints
+    total: int
+
+    def rows_before(self, time: int) -> int:
+        """Return how many rows lie before a time, or before the next edge if it is none itself."""
+        place = int(np.searchsorted(self.edges, time))
+        if place == len(self.edges):
+            return self.total
+        return 0 if place == 0 and time < self.edges[0] else int(self.before[place])
+
+    def rows_in(self, intervals: Iterable[Interval]) -> int:
+        """Return how many rows lie in intervals, about."""
+        return sum(self.rows_before(end) - self.rows_before(begin) for begin, end in intervals)
+
+    def edge_after(self, rows: int) -> int:
+        """Return the first edge that so many rows lie before; FOREVER if none has."""
+        if rows <= 0:
+            return NEVER
+        place = int(np.searchsorted(self.before, rows))
+        return int(self.edges[place]) if place < len(self.edges) else FOREVER
 
     def edge_with(self, rows: int, until: int) -> tuple[int, int]:
         """Return the last edge with at least so many rows from it until a time, and how many rows come before it."""
@@ -91,8 +145,8 @@ class Counted:
 def make_parts(bounds: Sequence[int], reach: Reach, counted: Counted | None) -> list[Part]:
     """Return the ranges between bounds, and how far back each needs rows.
 
-    >>> make_parts([10, 20], Reach(4, 0, -1), None)[1]
-    Part(begin=10, end=20, since=6, rows_before=0)
+    >>> make_parts([10, 20], Reach(4, 0, -1), None)[1].since
+    6
     """
     parts = []
     for begin, end in pairwise([NEVER, *bounds, FOREVER]):
@@ -106,6 +160,12 @@ def make_parts(bounds: Sequence[int], reach: Reach, counted: Counted | None) -> 
                 since = edge
         parts.append(Part(begin, end, since, before))
     return parts
+
+
+def sample(quantiles: Sequence[float], rows: int) -> Counted:
+    """Return about how many rows lie before quantiles of so many."""
+    edges, firsts = np.unique(np.array(quantiles, np.int64), return_index=True)
+    return Counted(edges, (firsts + 1) * rows // (len(quantiles) + 1), rows)
 
 
 def even_bounds(quantiles: Sequence[float], ranges: int) -> list[int]:
@@ -143,67 +203,3 @@ def first_start(times: Ints, gap: int) -> int | None:
     """
     starts = np.flatnonzero(np.diff(times) > gap)
     return int(times[starts[0] + 1]) if len(starts) else None
-
-
-def place_sql(ticks: str, edges: Sequence[int]) -> str:
-    """Return an expression for how many edges are at or before a time; 0 for null.
-
-    >>> place_sql("t", [10, 20])
-    'CASE WHEN t >= 10 THEN CASE WHEN t >= 20 THEN 2 ELSE 1 END ELSE 0 END'
-    """
-
-    def between(low: int, high: int) -> str:
-        if low == high:
-            return str(low)
-        middle = (low + high + 1) // 2
-        edge = edges[middle - 1]
-        return f"CASE WHEN {ticks} >= {edge} THEN {between(middle, high)} ELSE {between(low, middle - 1)} END"
-
-    return between(0, len(edges))
-
-
-@dataclass(frozen=True)
-class RangeWorker:
-    """A worker for ranges: of each group it is known which part of a key's time it is; other groups are buckets."""
-
-    worker: Worker
-    parts: Mapping[int, Part]
-
-    def answer(self, group: int, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield the results that are a group's own."""
-        part = self.parts.get(group)
-        if part is None:
-            yield from self.worker.answer(group, batches)
-            return
-        for table in self.worker.tables(batches, part.rows_before):
-            own = table.filter(pa.array(own_results(self.worker.declared, table, part)))
-            yield from self.worker.as_declared(own)
-
-
-def own_results(declared: Declared, table: pa.Table, part: Part) -> npt.NDArray[np.bool_]:
-    """Return which results belong to a part: those of its rows, or of windows that end there."""
-    assert declared.time is not None
-    if declared.per_row:
-        return _between(table, declared.time, part.begin, part.end)
-    own = np.zeros(len(table), np.bool_)
-    for name, window in declared.windows.items():
-        match window:
-            case Periodic():  # ends are not in a window themselves
-                mine = _between(
-                    table, "window_end", part.begin + (part.begin != NEVER), part.end + (part.end != FOREVER)
-                )
-            case Session():
-                mine = _between(table, "window_start", part.begin, part.end)
-            case _:
-                mine = _between(table, "window_end", part.begin, part.end)
-        if declared.several:
-            named = table["window"].cast(pa.string()).to_numpy(zero_copy_only=False) == name
-            mine &= named.astype(np.bool_)
-        own |= mine
-    return own
-
-
-def _between(table: pa.Table, name: str, begin: int, end: int) -> npt.NDArray[np.bool_]:
-    times = read_time_type(name, table.schema.field(name).type).read(table[name])
-    inside: npt.NDArray[np.bool_] = (times >= begin) & ((times < end) | (end == FOREVER))
-    return inside

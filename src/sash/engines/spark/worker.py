@@ -27,6 +27,18 @@ MOST_BYTES = 1 << 26
 ROWS_OF_BATCH = 100_000
 
 
+def together(batches: Iterator[pa.RecordBatch], most_bytes: int) -> pa.Table | Iterator[pa.RecordBatch]:
+    """Return batches as one table; as they came, if they have more bytes than that, or are none."""
+    waiting: list[pa.RecordBatch] = []
+    size = 0
+    for batch in batches:
+        waiting.append(batch)
+        size += batch.nbytes
+        if size > most_bytes:
+            return chain(drain(waiting), batches)
+    return pa.Table.from_batches(waiting) if waiting else iter(())
+
+
 @dataclass(frozen=True)
 class Worker:
     """A query as it is sent to workers."""
@@ -48,20 +60,12 @@ class Worker:
 
     def tables(self, batches: Iterable[pa.RecordBatch], rows_before: int = 0) -> Iterator[pa.Table]:
         """Yield the results, of rows before which their key had so many that are not here."""
-        waiting: list[pa.RecordBatch] = []
-        size = 0
-        rest = map(self._with_times, batches)
-        for batch in rest:
-            waiting.append(batch)
-            size += batch.nbytes
-            if size > self.most_bytes:
-                yield from self._streamed(chain(drain(waiting), rest), rows_before)
-                return
-        if not waiting:
+        table = together(map(self._with_times, batches), self.most_bytes)
+        if not isinstance(table, pa.Table):
+            yield from self._streamed(table, rows_before)
             return
-        table = pa.Table.from_batches(waiting)
         needed = readable(needed_of(self.declared, table))
-        results = run_whole(self._local(self.declared, needed.schema, rows_before), needed)
+        results = run_whole(self.local(self.declared, needed.schema, rows_before), needed)
         if self.declared.per_row:  # beside their rows
             for name in table.column_names:
                 results = results.append_column(name, table[name])
@@ -75,7 +79,8 @@ class Worker:
         times = batch.column(place).cast(pa.int32()) if self.time.bit_width == 32 else batch.column(place)  # noqa: PLR2004
         return batch.set_column(place, self.declared.time, times.cast(self.time))
 
-    def _local(self, declared: Declared, schema: pa.Schema, rows_before: int) -> Local:
+    def local(self, declared: Declared, schema: pa.Schema, rows_before: int = 0) -> Local:
+        """Return a query made ready for rows before which their key had so many that are not here."""
         local = Local(declared, schema, compiled=self.compiled, threads=1, interpreted=self.interpreted)
         local.rows_before = rows_before
         return local
@@ -88,7 +93,7 @@ class Worker:
             for piece in pieces:
                 if stream is None:
                     in_order = declared if declared.time else replace(declared, order_by=())
-                    local = self._local(in_order, piece.schema, rows_before)
+                    local = self.local(in_order, piece.schema, rows_before)
                     stream = Stream(local, order="keys" if declared.by else "time")
                 yield stream.add(piece)
         if stream is not None:

@@ -1,0 +1,72 @@
+"""What runs in Spark's Python workers for ranges: the results that belong to a range, of its rows and those it was sent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from sash.engines.spark.split import Part
+from sash.engines.spark.wide import Stretch, answer_part
+from sash.engines.spark.worker import Worker
+from sash.engines.times import read_time_type
+from sash.plan.declared import Declared
+from sash.windows.base import FOREVER, NEVER
+from sash.windows.by_gap import Session
+from sash.windows.by_time import Periodic
+
+
+@dataclass(frozen=True)
+class RangeWorker:
+    """A worker for ranges: of each group it is known which part of a key's time it is; other groups are buckets."""
+
+    worker: Worker
+    parts: Mapping[int, Part]
+    stretches: Mapping[int, Sequence[Stretch]] = field(default_factory=dict)
+    """By group: what it is sent in place of rows that it needs not one by one."""
+
+    def answer(self, group: int, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield the results that are a group's own."""
+        part = self.parts.get(group)
+        if part is None:
+            yield from self.worker.answer(group, batches)
+            return
+        if part.between:
+            table = answer_part(self.worker, part, self.stretches.get(group, ()), pa.Table.from_batches(batches))
+            yield from self.worker.as_declared(table)
+            return
+        for table in self.worker.tables(batches, part.rows_before):
+            own = table.filter(pa.array(own_results(self.worker.declared, table, part)))
+            yield from self.worker.as_declared(own)
+
+
+def own_results(declared: Declared, table: pa.Table, part: Part) -> npt.NDArray[np.bool_]:
+    """Return which results belong to a part: those of its rows, or of windows that end there."""
+    assert declared.time is not None
+    if declared.per_row:
+        return _between(table, declared.time, part.begin, part.end)
+    own = np.zeros(len(table), np.bool_)
+    for name, window in declared.windows.items():
+        match window:
+            case Periodic():  # ends are not in a window themselves
+                mine = _between(
+                    table, "window_end", part.begin + (part.begin != NEVER), part.end + (part.end != FOREVER)
+                )
+            case Session():
+                mine = _between(table, "window_start", part.begin, part.end)
+            case _:
+                mine = _between(table, "window_end", part.begin, part.end)
+        if declared.several:
+            named = table["window"].cast(pa.string()).to_numpy(zero_copy_only=False) == name
+            mine &= named.astype(np.bool_)
+        own |= mine
+    return own
+
+
+def _between(table: pa.Table, name: str, begin: int, end: int) -> npt.NDArray[np.bool_]:
+    times = read_time_type(name, table.schema.field(name).type).read(table[name])
+    inside: npt.NDArray[np.bool_] = (times >= begin) & ((times < end) | (end == FOREVER))
+    return inside
