@@ -88,7 +88,8 @@ class SparkField(Field[SparkContestant]):
         """Compare with Sash, which answers as few rows as the slow, too."""
         own = self._sums_of(contestant, self.counted(contestant))
         for other in self.contestants:
-            if other.role == "sash" and other.question == contestant.question and other is not contestant:
+            asked = (other.question, other.readings) == (contestant.question, contestant.readings)
+            if other.role == "sash" and asked and other is not contestant:
                 compare_sums(own, self._sums_of(other, self.counted(contestant)), self.case.tolerance)
 
     def _sums_of(self, contestant: SparkContestant, rows: int) -> Any:
