@@ -73,7 +73,11 @@ def _compile(function: FunctionType, done: dict[FunctionType, Any]) -> Any:
     names = {name: _frozen(value, done) for name, value in _globals_of(function).items()}
     cells = tuple(CellType(_frozen(cell.cell_contents, done)) for cell in function.__closure__ or ())
     copy = FunctionType(
-        function.__code__, {**function.__globals__, **names}, function.__name__, function.__defaults__, cells
+        function.__code__,
+        {**function.__globals__, **names, "__name__": __name__},  # Numba looks for it there, in another process too
+        function.__name__,
+        function.__defaults__,
+        cells,
     )
     done[function] = _compiled[known_as] = njit(copy)
     return done[function]

@@ -25,6 +25,11 @@ def counted_sum(n: int, total: Any) -> tuple[Any, int]:
     return total, n
 
 
+def counted_mean(n: int, mean: float) -> tuple[float, int]:
+    """Return the partial of a mean, given the mean."""
+    return mean * n, n
+
+
 def counted_whole_sum(n: int, total: int) -> CountedTotal:
     """Return the partial of a mean of integers, of which the sum fits in 64 bits.
 
