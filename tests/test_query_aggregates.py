@@ -226,3 +226,22 @@ def test_times_of_a_zone_are_told_apart_where_its_clocks_are_put_back(compiled: 
     assert found["apart"].to_pylist()[-1].total_seconds() == 7200
     assert [time.value for time in found["three"][-1].values] == [rows["t"][row].value for row in (1, 0, 2)]
     assert found["last"].type == rows["t"].type
+
+
+def own(lower: Any) -> Aggregate[Any]:
+    return sash.aggregate("own", lift=lambda x: [x], combine=lambda older, newer: older + newer, lower=lower)
+
+
+@pytest.mark.parametrize(
+    ("lower", "expected"),
+    [
+        (lambda xs: sum(xs) / 3 if sum(xs) > 6 else sum(xs), [0, 3, 7 / 3, 8 / 3]),  # the first are whole numbers
+        (lambda xs: [1.5] if sum(xs) > 6 else [1], [[1], [1], [1.5], [1.5]]),
+        (lambda xs: {"a": 1} if sum(xs) > 6 else {"b": 2}, [{"a": None, "b": 2}] * 2 + [{"a": 1, "b": None}] * 2),
+        (lambda xs: Decimal(sum(xs)) / 4, [Decimal("0.00"), Decimal("0.75"), Decimal("1.75"), Decimal("2.00")]),
+    ],
+)
+def test_what_ones_own_aggregate_gives_is_not_forced_into_the_type_of_a_sample(lower: Any, expected: list[Any]) -> None:
+    rows = pa.table({"id": [1, 2, 3, 4], "x": [0, 3, 4, 1]})
+    found = sash.Query({"own": own(lower)("x")}, window.rows(3), order_by="id").run(rows)["own"].to_pylist()
+    assert found == expected

@@ -102,6 +102,8 @@ class Aggregate(Generic[P]):
     """What a result is: a "value" of its (last) column, in that column's type, or a list of "values"; the "difference" of
     two; a "number" whatever the values are, as a count is, or more exactly a "whole" or a "real" one; "text"; or the
     outcome of "arithmetic" with them, which points in time have none of."""
+    type: Any = None
+    """What results are, as a type of Arrow, where the user said so."""
     codes: tuple[str, ...] = ()
     """What its columns may be replaced by, so that values of any kind are compiled: "any" numbers, a different one for
     each value, where it only tells values apart; "ordered" ones, where it compares them."""

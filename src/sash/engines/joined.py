@@ -29,10 +29,11 @@ def heads_of(block: Block) -> Heads:
 def join_windows(parts: Sequence[Mapping[str, pa.Table]], declared: Declared) -> pa.Table:
     """Return the results of blocks as one table: by window, then key, then time."""
     tables = [part[name] for name in declared.windows for part in parts]
-    return pa.concat_tables(tables, promote_options="default")  # a part may have nulls only, which have no type
+    return pa.concat_tables(tables, promote_options="permissive")  # a part may have nulls only, or only whole numbers
 
 
 def join_columns(parts: Sequence[pa.Array]) -> pa.ChunkedArray:
-    """Return parts of a column as one; a part may have nulls only, which have no type."""
-    kinds = [part.type for part in parts if not pa.types.is_null(part.type)]
-    return pa.chunked_array([part.cast(kinds[0]) if kinds and part.type != kinds[0] else part for part in parts])
+    """Return parts of a column as one; a part may have nulls only, which have no type, or only whole numbers."""
+    schemas = [pa.schema({"": part.type}) for part in parts]
+    kind = pa.unify_schemas(schemas, promote_options="permissive").field(0).type
+    return pa.chunked_array([part if part.type == kind else part.cast(kind) for part in parts])

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from datetime import date
-from decimal import ROUND_HALF_UP, Decimal
+from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
 from typing import Any
 
 import pyarrow as pa
 
 from sash.aggregates.base import Aggregate
 from sash.aggregator.columns import objects_to_arrow
+from sash.plan.explain import is_built_in
 
+MOST_DIGITS = 76
 MORE_DIGITS = 4
 """A mean of decimals has so many digits more behind the point, as Spark's."""
 
 
 def interpreted_to_arrow(aggregate: Aggregate[Any], results: list[Any], columns: list[pa.DataType]) -> pa.Array:
-    """Return results in the type that the aggregate has for columns of these types.
+    """Return results in the type that the aggregate has for columns of these types; of one's own aggregates, that they have.
 
     >>> from sash import agg
     >>> interpreted_to_arrow(agg.collect("x"), [["a"], None], [pa.large_string()]).type
@@ -26,21 +28,59 @@ def interpreted_to_arrow(aggregate: Aggregate[Any], results: list[Any], columns:
     if kind is None:
         return objects_to_arrow(results)
     if pa.types.is_decimal(kind):
-        digit = Decimal(1).scaleb(-kind.scale)
-        results = [
-            result.quantize(digit, ROUND_HALF_UP) if isinstance(result, Decimal) else result for result in results
-        ]
+        results = [rounded(result, kind) for result in results]
+    strange = [result for result in results if not holds(kind, result)]
     try:
-        return pa.array(results, kind)
+        if not strange:
+            return pa.array(results, kind)
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
-        if pa.types.is_decimal(kind):
+        if pa.types.is_decimal(kind) and aggregate.type is None:
             message = f"{aggregate.name}({', '.join(aggregate.columns)}): some results need more than the 38 digits of {kind}."
             raise OverflowError(message) from error
-        return objects_to_arrow(results)
+        strange = results
+    if aggregate.type is not None:
+        message = f"{aggregate.name}({', '.join(aggregate.columns)}) gave {strange[0]!r}, and types= says that it gives {kind}."
+        raise TypeError(message)
+    return objects_to_arrow(results)
 
 
-def result_type(aggregate: Aggregate[Any], columns: list[pa.DataType]) -> pa.DataType | None:
+def rounded(result: Any, kind: pa.DataType) -> Any:
+    """Return a decimal with as many digits behind the point as a type has, if it can have them."""
+    if not isinstance(result, Decimal):
+        return result
+    try:
+        return result.quantize(Decimal(1).scaleb(-kind.scale), ROUND_HALF_UP, Context(prec=MOST_DIGITS))
+    except InvalidOperation:  # it has more before the point, which Arrow says
+        return result
+
+
+def holds(kind: pa.DataType, value: Any) -> bool:  # noqa: PLR0911 — a chain is read line by line
+    """Tell whether a type holds all of a value: Arrow rounds floats to integers, and leaves out unknown names.
+
+    >>> holds(pa.int64(), 7 / 3), holds(pa.list_(pa.int64()), [1, 2]), holds(pa.struct({"a": pa.int64()}), {"b": 2})
+    (False, True, False)
+    """
+    if value is None:
+        return True
+    if pa.types.is_integer(kind):
+        return not isinstance(value, float) or value.is_integer()
+    if isinstance(value, list | tuple | set) and (pa.types.is_list(kind) or pa.types.is_large_list(kind)):
+        return all(holds(kind.value_type, each) for each in value)
+    if isinstance(value, dict) and pa.types.is_map(kind):
+        return all(holds(kind.key_type, key) and holds(kind.item_type, each) for key, each in value.items())
+    if isinstance(value, dict) and pa.types.is_struct(kind):
+        known = {field.name: field.type for field in kind}
+        return all(name in known and holds(known[name], each) for name, each in value.items())
+    if isinstance(value, tuple) and pa.types.is_struct(kind):
+        return len(value) == kind.num_fields and all(map(holds, (field.type for field in kind), value))
+    return True
+
+
+def result_type(aggregate: Aggregate[Any], columns: list[pa.DataType]) -> pa.DataType | None:  # noqa: PLR0911 — a chain
     """Return the type of results, where the types of the columns tell."""
+    if aggregate.type is not None:
+        said: pa.DataType = aggregate.type
+        return said
     given = columns[-1] if columns else None
     plain = given.value_type if given is not None and pa.types.is_dictionary(given) else given
     match aggregate.gives:
@@ -53,20 +93,38 @@ def result_type(aggregate: Aggregate[Any], columns: list[pa.DataType]) -> pa.Dat
         case "difference" if plain is not None and pa.types.is_temporal(plain):
             return pa.duration(plain.unit if hasattr(plain, "unit") else "s")
     sampled = sample_type(aggregate, columns)
+    if sampled is not None and not is_built_in(aggregate) and may_vary(sampled):
+        return None
     if sampled is not None and pa.types.is_decimal(sampled) and plain is not None and pa.types.is_decimal(plain):
         exact = aggregate.name in ("sum", "spread")
         return pa.decimal128(38, plain.scale if exact else min(plain.scale + MORE_DIGITS, 37))
     return sampled
 
 
+def may_vary(kind: pa.DataType) -> bool:
+    """Tell whether other values of the same kind may have another type: more digits, or other names.
+
+    >>> may_vary(pa.float64()), may_vary(pa.list_(pa.struct({"a": pa.int64()})))
+    (False, True)
+    """
+    if pa.types.is_list(kind):
+        return may_vary(kind.value_type)
+    return bool(pa.types.is_decimal(kind) or pa.types.is_struct(kind))
+
+
 def sample_type(aggregate: Aggregate[Any], columns: list[pa.DataType]) -> pa.DataType | None:
     """Return the type of what an aggregate makes of values like those of the columns, if they can be made up."""
     try:
-        values = [sample_of(kind) for kind in columns]
-        partial = aggregate.lift(*values)
-        return pa.array([aggregate.lower(aggregate.combine(partial, partial))]).type
+        return try_out(aggregate, columns)
     except Exception:  # noqa: BLE001 — whatever the user's functions raise for values that are made up
         return None
+
+
+def try_out(aggregate: Aggregate[Any], columns: list[pa.DataType]) -> pa.DataType:
+    """Return the same, or raise what the aggregate's functions do."""
+    values = [sample_of(kind) for kind in columns]
+    partial = aggregate.lift(*values)
+    return pa.array([aggregate.lower(aggregate.combine(partial, partial))]).type
 
 
 def sample_of(kind: pa.DataType) -> Any:  # noqa: PLR0911 — a chain is read line by line

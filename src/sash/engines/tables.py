@@ -66,6 +66,9 @@ def check_options(options: dict[str, Any], kind: str) -> None:
         if kind not in OPTIONS[name]:
             message = f"run: {name}= is for {OPTIONS[name][0]}, and this is {kind}."
             raise TypeError(message)
+    if not isinstance(options.get("compiled", True), bool):
+        message = f"run: compiled={options['compiled']!r}: it is True or False."
+        raise TypeError(message)
     for name in ("threads", "buckets", "ranges"):
         given = options.get(name)
         if given is not None and (isinstance(given, bool) or not isinstance(given, int) or given < 1):

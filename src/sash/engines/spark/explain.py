@@ -29,8 +29,8 @@ def _of_slices(batch: Batch) -> dict[str, str]:
     keys = and_between([*batch.declared.by, "slice"])
     partials = [name for name in batch.needed.columns if name not in (*batch.declared.by, batch.answered.declared.time)]
     return {
-        "in SQL": f"groupBy({', '.join([*batch.declared.by, 'slice'])}), with {len(partials)} aggregates of Spark's as "
-        "partials; those of one partition are combined before they are shuffled",
+        "in SQL": f"groupBy({', '.join([*batch.declared.by, 'slice'])}), with {len(partials)} column(s) of partials; slices "
+        "are cut where windows begin and where they end, and those of one partition are combined before they are shuffled",
         "shuffled": f"slices, by {keys}, and again {_buckets(batch)}",
         "in Python": "windows are combined of slices",
         "before": "no job runs before the result is asked for",
@@ -38,10 +38,12 @@ def _of_slices(batch: Batch) -> dict[str, str]:
 
 
 def _of_buckets(batch: Batch) -> dict[str, str]:
+    declared = batch.declared
+    sorted_by = [*declared.by, *([declared.time] if declared.time else []), *declared.order_by]
     return {
         "in SQL": "the hash of the key" if batch.declared.by else "nothing",
         "shuffled": f"{_columns(batch)} of all rows, {_buckets(batch)}",
-        "in Python": "rows are sorted by key and time, and windows answered; a bucket of more than "
+        "in Python": f"rows are sorted by {and_between(sorted_by)}, and windows answered; a bucket of more than "
         f"{batch.worker.most_bytes >> 20} MB is sorted on disk",
         "before": "no job runs before the result is asked for",
     } | (
@@ -62,7 +64,8 @@ def _of_ranges(batch: Batch) -> dict[str, str]:
         jobs.append("where sessions begin")
     if reach.rows:
         jobs.append("how many rows lie between times")
-    before = f"run() starts {len(jobs)} job{'s' if len(jobs) > 1 else ''} over {time} alone: {and_between(jobs)}"
+    read = and_between([*batch.declared.by, str(time)])
+    before = f"run() starts jobs that read {read} alone: {and_between(jobs)}"
     copied = why_copied(batch.answered)
     wide = f"; as {copied}, that may be most rows, where windows are wider than ranges" if copied else ""
     if not copied:

@@ -9,7 +9,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 STDERR = 2
-NOISE = (b"WARNING: Using incubator modules:", b"Using Spark's default log4j profile:")
+NOISE = (
+    b"WARNING: Using incubator modules:",
+    b"Using Spark's default log4j profile:",
+    b"Warning: Java versions > Java 11 can only operate in restricted mode",  # of the library of sketches
+)
 MOST = 65536
 
 

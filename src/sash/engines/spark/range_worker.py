@@ -9,10 +9,14 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from sash.engines.block import make_block
+from sash.engines.joined import heads_of, join_windows
 from sash.engines.spark.split import Part
-from sash.engines.spark.wide import Stretch, answer_part
-from sash.engines.spark.worker import Worker
+from sash.engines.spark.wide import Stretch, answer_part, one_key
+from sash.engines.spark.worker import Worker, together
+from sash.engines.tables import needed_of
 from sash.engines.times import read_time_type
+from sash.engines.types import readable
 from sash.plan.declared import Declared
 from sash.windows.base import FOREVER, NEVER
 from sash.windows.by_gap import Session
@@ -38,9 +42,37 @@ class RangeWorker:
             table = answer_part(self.worker, part, self.stretches.get(group, ()), pa.Table.from_batches(batches))
             yield from self.worker.as_declared(table)
             return
-        for table in self.worker.tables(batches, part.rows_before):
+        rows = together(iter(batches), self.worker.most_bytes)
+        if isinstance(rows, pa.Table):
+            yield from self.worker.as_declared(answer_own(self.worker, part, rows))
+            return
+        for table in self.worker.tables(rows, part.rows_before):
             own = table.filter(pa.array(own_results(self.worker.declared, table, part)))
             yield from self.worker.as_declared(own)
+
+
+def answer_own(worker: Worker, part: Part, table: pa.Table) -> pa.Table:
+    """Return the results that belong to a part, beside their rows where each has one.
+
+    As of a piece of a stream: the rows before it are done. Others' windows, of which some rows are not here, might fail.
+    """
+    rows = readable(needed_of(worker.declared, table))
+    local = worker.local(worker.declared, rows.schema)
+    block = one_key(make_block(rows, local.layout, local.run_loop))
+    done = int(np.searchsorted(block.times, part.begin))
+    local.rows_before = part.rows_before + done
+    memory = {name: local.new_memory(window, block.keys) for name, window in local.plan.windows.items()}
+    piece = {"done": done, "final": len(block), "after": part.begin, "now": part.end}
+    seen = local.rows_of(block, **{name: np.array([number], np.int64) for name, number in piece.items()})
+    records, found = local.find(seen, memory)
+    answers = local.answer(block, records, found)
+    if not local.plan.per_row:
+        parts = local.of_windows(heads_of(block), block.times, found, answers, records)
+        return join_windows([parts], worker.declared)
+    results = table.take(pa.array(block.given(np.arange(done, len(block)))))
+    for name, column in local.of_rows(answers).items():
+        results = results.append_column(name, column)
+    return results
 
 
 def own_results(declared: Declared, table: pa.Table, part: Part) -> npt.NDArray[np.bool_]:

@@ -10,7 +10,7 @@ With keys, those that have more than a task's share of all rows are cut; the oth
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -36,13 +36,12 @@ NO_KEY = 0
 """The hash of rows that have no key."""
 
 
-def split_rows(times: DataFrame, keyed: bool, ranges: int, windows: Windows) -> Split:
-    """Return how rows are cut, given the hash of their key and their time in ticks."""
-    shares = heavy_keys(times, ranges) if keyed else {NO_KEY: ranges}
+def split_rows(times: DataFrame, shares: Mapping[int, int], windows: Windows) -> Split:
+    """Return how rows are cut, given the hash of their key and their time in ticks, and which keys into how many ranges."""
     if not shares:
         return Split({})
     reach = windows.reach
-    heavy = times.where(F.col(HASH).isin(list(shares))) if keyed else times
+    heavy = times.where(F.col(HASH).isin(list(shares)))
     sketches = sketch_times(heavy)
     if not sketches:  # nor are there rows
         return Split({})
@@ -61,12 +60,18 @@ def split_rows(times: DataFrame, keyed: bool, ranges: int, windows: Windows) -> 
     )
 
 
-def heavy_keys(times: DataFrame, ranges: int) -> dict[int, int]:
-    """Return the keys, by hash, that have more rows than a task should, and into how many ranges each is cut."""
-    counts = times.groupBy(HASH).count()
-    total = times.count()
-    most = counts.orderBy(F.desc("count")).limit(ranges).collect()
-    return {row[HASH]: -(-row["count"] * ranges // total) for row in most if row["count"] * ranges > total}
+def shares_of(rows: DataFrame, by: tuple[str, ...], ranges: int) -> dict[int, int]:
+    """Return the keys, by hash, that have more rows than a task should, and into how many ranges each is cut.
+
+    Hashes leave nulls out, so that (1, null) and (null, 1) have the same one: where several keys have, they are not cut.
+    """
+    if not by:
+        return {NO_KEY: ranges}
+    counts = rows.groupBy(HASH, *(F.col(quote(name)) for name in by)).count()
+    hashes = counts.groupBy(HASH).agg(F.sum("count").alias("rows"), F.count("*").alias("keys"))
+    total = counts.agg(F.sum("count")).collect()[0][0] or 0
+    most = hashes.where("keys = 1").orderBy(F.desc("rows")).limit(ranges).collect()
+    return {row[HASH]: -(-row["rows"] * ranges // total) for row in most if row["rows"] * ranges > total}
 
 
 def sketch_times(times: DataFrame) -> dict[int, Any]:

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 from pyspark.errors import PySparkTypeError
 from pyspark.sql import DataFrame
-from pyspark.sql.pandas.types import from_arrow_type, to_arrow_schema
+from pyspark.sql.pandas.types import from_arrow_type, to_arrow_schema, to_arrow_type
 from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructField, StructType, VariantType
 
 from sash.engines.local import Local
+from sash.engines.results import try_out
 from sash.engines.types import refuse_missing
-from sash.plan.declared import Declared
+from sash.plan.declared import ADDED, Declared
 from sash.plan.explain import label_of
 
 ZONE = "spark.sql.session.timeZone"
+CASE = "spark.sql.caseSensitive"
 GROUP, HASH, TICKS, RANGE = OWN = ("sash_group", "sash_hash", "sash_ticks", "sash_range")
 """Columns that are added on the way: which group a row goes to, the hash of its key, its time, its range of time."""
 
@@ -24,6 +27,7 @@ GROUP, HASH, TICKS, RANGE = OWN = ("sash_group", "sash_hash", "sash_ticks", "sas
 def read_schema(declared: Declared, frame: DataFrame) -> pa.Schema:
     """Return the columns that a query reads of a frame, as Python is given them, or say what it can't read."""
     refuse_missing(declared, frame.columns)
+    refuse_same_names(declared, frame)
     every = [*declared.columns]
     if declared.per_row or any("*" in window.columns for window in declared.windows.values()):
         every = frame.columns  # all go to Python and back
@@ -38,6 +42,25 @@ def read_schema(declared: Declared, frame: DataFrame) -> pa.Schema:
     refuse_variants(declared, frame.schema)
     fields = [_arrow_field(frame.schema[name], frame.sparkSession.conf.get(ZONE)) for name in every]
     return pa.schema(fields)
+
+
+def refuse_same_names(declared: Declared, frame: DataFrame) -> None:
+    """Say so if Spark would not tell two columns apart, because it takes upper case for lower case."""
+    if frame.sparkSession.conf.get(CASE) == "true":
+        return
+    added = [declared.result_name(name, window) for name in declared.aggregates for window in declared.windows]
+    given = [*frame.columns, *added] if declared.per_row else [*declared.by, *ADDED, *declared.aggregates]
+    known: dict[str, str] = {}
+    for name in given:
+        other = known.setdefault(name.lower(), name)
+        if other != name:
+            message = f"Spark doesn't tell {other!r} and {name!r} apart: rename one, or set {CASE}=true."
+            raise ValueError(message)
+    for name in declared.columns:
+        same = [other for other in frame.columns if other.lower() == name.lower() and other != name]
+        if same:
+            message = f"Spark doesn't tell the columns {name!r} and {same[0]!r} apart: rename one, or set {CASE}=true."
+            raise ValueError(message)
 
 
 def _arrow_field(field: StructField, zone: str | None) -> pa.Field:
@@ -95,6 +118,11 @@ def has(wanted: type[DataType], kind: DataType) -> bool:
     return isinstance(kind, wanted) or any(has(wanted, inner) for inner in parts_of(kind))
 
 
+def has_maps(declared: Declared, schema: StructType) -> bool:
+    """Tell whether keys have maps in them: Spark groups {'a': null} with {'a': 0}."""
+    return any(has(MapType, schema[name].dataType) for name in declared.by)
+
+
 def parts_of(kind: DataType) -> list[DataType]:
     """Return the types that are nested in one, one level down."""
     if isinstance(kind, StructType):
@@ -104,14 +132,13 @@ def parts_of(kind: DataType) -> list[DataType]:
     return [kind.keyType, kind.valueType] if isinstance(kind, MapType) else []
 
 
-def result_fields(declared: Declared, local: Local, types: Mapping[str, Any], schema: StructType) -> list[StructField]:
+def result_fields(
+    declared: Declared, local: Local, types: Mapping[str, DataType], schema: StructType
+) -> list[StructField]:
     """Return the columns of results, as they are known before any row is; `types` has those of aggregates, where said.
 
     Keys and values are of the types of their columns. `local` is what is answered, of rows or of slices.
     """
-    if unknown := [name for name in types if name not in declared.aggregates]:
-        message = f"types: there is no aggregate {unknown[0]!r}, only {', '.join(declared.aggregates)}."
-        raise ValueError(message)
     owners = {
         declared.result_name(name, window) if declared.per_row else name: name
         for name in declared.aggregates
@@ -121,19 +148,39 @@ def result_fields(declared: Declared, local: Local, types: Mapping[str, Any], sc
     for field in local.run(local.schema.empty_table()).schema:
         name = owners.get(field.name, "")
         aggregate = declared.aggregates.get(name)
+        if field.name in declared.by and not declared.per_row:
+            fields.append(schema[field.name])
+            continue
         if name in types:
-            kind = _named_type(name, types[name])
+            kind = types[name]
         elif aggregate is not None and aggregate.gives in ("value", "values"):
             own = schema[aggregate.columns[-1]].dataType
             kind = own if aggregate.gives == "value" else ArrayType(own)
-        elif field.name in declared.by and not declared.per_row:
-            kind = schema[field.name].dataType
         else:
             if aggregate is not None and pa.types.is_null(field.type):
                 _refuse_unknown_type(local, name)
-            kind = _spark_type(field.type)
+            kind = _spark_type(field.type, name)
         fields.append(StructField(field.name, kind))
     return fields
+
+
+def read_types(given: Any, declared: Declared) -> dict[str, DataType]:
+    """Return what aggregates give, as the user says it, or say what is wrong with that."""
+    if not isinstance(given, Mapping):
+        message = f'types={given!r}: give a dictionary of aggregates and types, as {{"peak": "double"}}.'
+        raise TypeError(message)
+    if unknown := [name for name in given if name not in declared.aggregates]:
+        message = f"types: there is no aggregate {unknown[0]!r}, only {', '.join(declared.aggregates)}."
+        raise ValueError(message)
+    return {name: _named_type(name, kind) for name, kind in given.items()}
+
+
+def with_types(declared: Declared, types: Mapping[str, DataType]) -> Declared:
+    """Return a query whose aggregates know what they give, where that was said."""
+    aggregates = dict(declared.aggregates)
+    for name, kind in types.items():
+        aggregates[name] = replace(aggregates[name], type=to_arrow_type(kind, timezone="UTC"))
+    return replace(declared, aggregates=aggregates)
 
 
 def _named_type(name: str, given: Any) -> DataType:
@@ -153,15 +200,24 @@ def _refuse_unknown_type(local: Local, name: str) -> None:
     kinds = [local.schema.field(column).type for column in aggregate.columns]
     if kinds and all(pa.types.is_null(kind) for kind in kinds):
         return  # of nothing but nulls comes nothing else
+    try:
+        try_out(aggregate, kinds)
+        tried = ""
+    except Exception as error:  # noqa: BLE001 — whatever the user's functions raise
+        tried = f" (tried on made-up values, it raised {type(error).__name__}: {error})"
     message = (
-        f"{name!r}: what {label_of(aggregate)} gives can't be known before it runs, and Spark must know it: say it, as in "
-        f'run(df, types={{"{name}": "double"}}).'
+        f"{name!r}: what {label_of(aggregate)} gives can't be known before it runs{tried}, and Spark must know it: say it, as "
+        f'in run(df, types={{"{name}": "double"}}).'
     )
     raise TypeError(message)
 
 
-def _spark_type(kind: pa.DataType) -> DataType:
-    return from_arrow_type(spark_arrow(kind), prefer_timestamp_ntz=True)
+def _spark_type(kind: pa.DataType, name: str) -> DataType:
+    try:
+        return from_arrow_type(spark_arrow(kind), prefer_timestamp_ntz=True)
+    except PySparkTypeError as error:
+        message = f"{name!r} gives {kind}, which Spark doesn't have: let lower return something else, as a string."
+        raise TypeError(message) from error
 
 
 def spark_arrow(kind: pa.DataType) -> pa.DataType:

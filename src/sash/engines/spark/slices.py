@@ -18,7 +18,7 @@ from pyspark.sql.types import DataType, DateType, IntegralType, StructType, Time
 from sash.engines.local import Local
 from sash.engines.spark.forms import SqlForm
 from sash.engines.spark.partials import sql_form
-from sash.engines.spark.schema import TICKS, is_collated
+from sash.engines.spark.schema import TICKS, has_maps, is_collated
 from sash.engines.spark.sql import EPOCH, quote
 from sash.plan.declared import Declared
 from sash.slices.edges import Edges
@@ -27,13 +27,17 @@ from sash.windows.by_time import Periodic
 FIRST_TICK = -(1 << 63)
 
 
-def why_not(declared: Declared, local: Local, frame_schema: StructType) -> str:
+def why_not(declared: Declared, local: Local, frame_schema: StructType) -> str:  # noqa: PLR0911 — a chain
     """Return why Spark can't compute the slices of a query; empty if it can."""
     for window in declared.windows.values():
+        if window.per_row:
+            return f"{window} gives a result for each row."
         if not isinstance(window, Periodic):
             return f"{window} has no slices that are known before its rows are."
         if window.min_rows > 1:
             return f"{window} asks how many rows have a value, which slices don't tell."
+    if has_maps(declared, frame_schema):
+        return "keys with maps in them are not told apart by Spark, where these have nulls."
     if declared.slicing == "none":
         return 'slicing="none" was given.'
     assert declared.time is not None
