@@ -7,6 +7,8 @@ from itertools import product
 
 import pyarrow as pa
 import pytest
+from spark.matrix import assert_same
+from spark.wide import AGGREGATES, WIDE_PER_ROW, WIDE_PER_WINDOW, InProcess, dense_rows, even_rows, exactly, uneven_rows
 
 import sash
 from sash import agg, window
@@ -18,8 +20,6 @@ from sash.engines.spark.wide import why_copied
 from sash.engines.spark.zones import Leaving, is_crowded, rows_of
 from sash.windows import Window
 from sash.windows.base import FOREVER, NEVER
-from spark.matrix import assert_same
-from spark.wide import AGGREGATES, WIDE_PER_ROW, WIDE_PER_WINDOW, InProcess, dense_rows, even_rows, exactly, uneven_rows
 
 UNEVEN, EVEN = uneven_rows(), even_rows()
 RANGES = 8

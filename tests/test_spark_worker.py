@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from spark.matrix import COMPILED, EVERY, PER_ROW, PER_WINDOW, SCHEMA, assert_same, rows_of_every_kind
 
 import sash
 from sash import agg, window
 from sash.engines.spark import spill
 from sash.engines.spark.worker import Worker
 from sash.windows import Window
-from spark.matrix import COMPILED, EVERY, PER_ROW, PER_WINDOW, SCHEMA, assert_same, rows_of_every_kind
 
 ROWS = rows_of_every_kind(1, 120)
 FEW = {
