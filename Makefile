@@ -21,8 +21,10 @@ demo: .venv/ready
 
 test: .venv/ready check
 	$(BIN)/python -m pytest -q -n $(CORES) --ignore=tests/spark --cov --cov-report=
-	$(BIN)/python -m pytest -q tests/spark --cov --cov-append --cov-report=term --cov-fail-under=95
-	SASH_SPARK=connect $(BIN)/python -m pytest -q tests/spark
+	@mkdir -p build; echo "the tests on Spark: a classic session, and at the same time one of Spark Connect"
+	@SASH_SPARK=connect $(BIN)/python -m pytest -q tests/spark > build/connect.txt 2>&1 & connect=$$!; \
+	$(BIN)/python -m pytest -q tests/spark --cov --cov-append --cov-report=term --cov-fail-under=95; classic=$$?; \
+	wait $$connect; connected=$$?; echo "Spark Connect:"; tail -n 40 build/connect.txt; exit $$((classic + connected))
 
 soak: .venv/ready
 	SASH_SOAK=1 $(BIN)/python -m pytest -q -n $(CORES) tests/test_kernels.py tests/test_slide.py tests/test_ranks.py
