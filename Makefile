@@ -33,6 +33,7 @@ bench: .venv/ready
 	$(BIN)/python -m benchmarks.compiled
 	$(BIN)/python -m benchmarks.windows
 	$(BIN)/python -m benchmarks.spark_batch
+	$(BIN)/python -m benchmarks.spark_memory
 	$(BIN)/python -m benchmarks.plot
 	$(BIN)/python -m benchmarks.page
 
