@@ -44,7 +44,7 @@ def frame(spark: SparkSession) -> DataFrame:
         (
             sash.Query({"own": named("s")}, window.rows(2), time="t"),
             {},
-            r"'own': what named\(s\) gives can't be known before it runs, and Spark must know it: say it, as in run\(df, types=",
+            r"'own': what named\(s\) gives can't be known before it runs .*, and Spark must know it: say it, as in run\(df, types=",
         ),
     ],
 )  # fmt: skip
