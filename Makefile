@@ -27,7 +27,8 @@ test: .venv/ready check
 	wait $$connect; connected=$$?; echo "Spark Connect:"; tail -n 40 build/connect.txt; exit $$((classic + connected))
 
 soak: .venv/ready
-	SASH_SOAK=1 $(BIN)/python -m pytest -q -n $(CORES) tests/test_kernels.py tests/test_slide.py tests/test_ranks.py
+	SASH_SOAK=1 $(BIN)/python -m pytest -q -n $(CORES) tests/test_kernels.py tests/test_slide.py tests/test_ranks.py \
+		tests/test_spark_benchmarks.py
 
 bench: .venv/ready
 	$(BIN)/python -m benchmarks.compiled

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
+from cases import SOAK
 
 from benchmarks import page, report, results
 from benchmarks.case import MEMORY
@@ -22,6 +23,7 @@ ROOT = Path(__file__).parent.parent
 QUESTION = Question("rows(2)", partial(native.over_rows, 2), ("household",), ("peak",))
 
 
+@pytest.mark.skipif(not SOAK, reason="it starts another Spark, and make soak has the time")
 def test_a_case_is_checked_timed_and_written(tmp_path: Path) -> None:
     """In a process of its own: the session is not that of other tests."""
     case, csv, written = CASES[0], tmp_path / "readings.csv", tmp_path / "page.md"
@@ -36,7 +38,7 @@ def test_a_case_is_checked_timed_and_written(tmp_path: Path) -> None:
     assert "≥ 4 × Spark, segment tree" in written.read_text(encoding="utf-8")
 
 
-def test_each_target_of_the_issue_has_a_case() -> None:
+def test_each_target_has_a_case() -> None:
     targets = {str(target) for case in CASES for target in case.targets}
     wanted = ["≥ 20 × Spark", "≥ 4 × Spark, segment tree", "≤ 1.5 × running aggregate", "≥ 10 × Spark's window"]
     wanted += ["≤ 1.5 × tumbling minute", "≥ 100 × Spark's window", "≤ 1.5 × the widest", "≥ 100 × arrow_udf"]
