@@ -29,7 +29,7 @@ class Contestant:
 
 @dataclass(frozen=True, kw_only=True)
 class Target:
-    """What the issue asks for: a value, or how many times better (or at most worse) one contestant is than another."""
+    """What is aimed at: a value, or how many times better (or at most worse) one contestant is than another."""
 
     contestant: str = "Sash"
     against: str = ""
@@ -40,7 +40,7 @@ class Target:
     """The value, or how many times the value of the other."""
 
     def __str__(self) -> str:
-        """Say it as the issue does.
+        """Say it in words.
 
         >>> print(Target(against=FASTEST_PEER, at_least=4), Target(at_most=1.5), Target(against="one", at_most=3), sep=", ")
         ≥ 4 × fastest peer, ≤ 1.5, ≤ 3 × one
