@@ -1,12 +1,16 @@
-"""Sash on Spark: `query.run(df)` takes PySpark's DataFrames of any session, and here is a good local session."""
+"""Sash on Spark: `query.run(df)` takes PySpark's DataFrames of any session, and here are a good local session and a stream to try."""
 
 from __future__ import annotations
 
+from datetime import timedelta
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from sash.windows.durations import read_duration
+
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 
 def session(name: str = "sash", *, cores: int | None = None, memory: str | None = None, **conf: Any) -> SparkSession:
@@ -21,12 +25,58 @@ def session(name: str = "sash", *, cores: int | None = None, memory: str | None 
     >>> spark.range(3).count()  # doctest: +SKIP
     3
     """
+    started: SparkSession = _engine("session").session(name, cores, memory, conf)
+    return started
+
+
+def readings(
+    spark: SparkSession,
+    *,
+    rows_per_second: float = 1_000,
+    households: int = 6,
+    late: float = 0.05,
+    lateness: str | timedelta = "2m",
+    speed: float = 1,
+    seed: int = 0,
+    rows: int | None = None,
+    rows_per_batch: int | None = None,
+) -> DataFrame:
+    """Return a stream of made-up readings of smart plugs, with the columns of `examples/data/readings.parquet`.
+
+    So many rows a second come since the stream began, or up to `rows`, which `trigger(availableNow=True)` takes at once;
+    `rows_per_batch` limits a batch. A share `late` of them comes after readings of later times, by `lateness` at most:
+    `withWatermark("ts", "2 minutes")` loses none, a shorter one some. With `speed=60` a minute of `ts` passes in a
+    second. The same `seed` gives the same rows, whatever batches they come in, and after a restart.
+
+    Once called, the session also knows the format "sash_readings", which has these arguments as options:
+    `spark.read.format("sash_readings").option("rows", 100)` is a table of the same rows.
+
+    >>> import sash
+    >>> spark = sash.spark.session()  # doctest: +SKIP
+    >>> sash.spark.readings(spark, rows_per_second=50_000).isStreaming  # doctest: +SKIP
+    True
+    """
+    asked = {
+        "rows_per_second": rows_per_second,
+        "households": households,
+        "late": late,
+        "lateness": str(read_duration(lateness, "lateness")),
+        "speed": speed,
+        "seed": seed,
+        "rows": rows,
+        "rows_per_batch": rows_per_batch,
+    }
+    options = {name: str(given) for name, given in asked.items() if given is not None}
+    stream: DataFrame = _engine("readings").stream(spark, options)
+    return stream
+
+
+def _engine(module: str) -> ModuleType:
+    """Import a module that imports PySpark, or say how to get it."""
     try:
-        engine = import_module("sash.engines.spark.session")
+        return import_module(f"sash.engines.spark.{module}")
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("sash"):
             raise
         message = f'Spark is not installed ({error.name} is missing): pip install "sash[spark]".'
         raise ModuleNotFoundError(message, name=error.name) from error
-    started: SparkSession = engine.session(name, cores, memory, conf)
-    return started

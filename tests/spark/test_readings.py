@@ -1,0 +1,58 @@
+"""The source of readings: its rows as a stream and as a table, each once, in spite of a restart."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame, SparkSession
+
+import sash
+from sash.testing.readings import SCHEMA, Readings
+
+OPTIONS: dict[str, Any] = {"rows_per_second": 10, "households": 3, "late": 0.25, "lateness": "30s", "seed": 7}
+
+
+def run(stream: DataFrame, folder: Path) -> None:
+    writer = stream.writeStream.format("parquet").option("checkpointLocation", str(folder / "checkpoint"))
+    query = writer.trigger(availableNow=True).start(str(folder / "sink"))
+    assert query.awaitTermination(120)
+
+
+def in_order(rows: pa.Table) -> pa.Table:
+    return rows.cast(SCHEMA).sort_by("ts").combine_chunks()
+
+
+def expected(rows: int) -> pa.Table:
+    return in_order(pa.Table.from_batches([Readings(**OPTIONS).batch(0, rows)]))
+
+
+def found(spark: SparkSession, folder: Path) -> pa.Table:
+    return in_order(spark.read.parquet(str(folder / "sink")).toArrow())
+
+
+def test_a_finite_stream_is_read_to_its_end_each_row_once(spark: SparkSession, tmp_path: Path) -> None:
+    stream = sash.spark.readings(spark, **OPTIONS, rows=250, rows_per_batch=100)
+    assert stream.isStreaming
+    run(stream, tmp_path)
+    assert found(spark, tmp_path).equals(expected(250))
+    assert len(list((tmp_path / "checkpoint" / "commits").glob("[0-9]*"))) == 3
+    table = spark.read.format("sash_readings").options(**OPTIONS).option("rows", 250).load()
+    assert in_order(table.toArrow()).equals(expected(250))
+
+    # as if the last batch had been planned and written, and Spark killed before it was known to be done
+    for log in ("checkpoint/commits", "sink/_spark_metadata"):
+        for entry in (tmp_path / log).glob("*2*"):  # and its checksum
+            entry.unlink()
+    assert len(found(spark, tmp_path)) == 200
+    run(sash.spark.readings(spark, **OPTIONS, rows=400), tmp_path)
+    assert found(spark, tmp_path).equals(expected(400))
+
+
+def test_wrong_options_are_said_when_the_stream_is_made(spark: SparkSession) -> None:
+    sash.spark.readings(spark)
+    with pytest.raises(AnalysisException, match="Readings have no option row: there are rows_per_second"):
+        spark.readStream.format("sash_readings").option("row", 3).load().isStreaming  # noqa: B018 — Connect asks only now
