@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import pickle
+import runpy
+import sys
 from datetime import timedelta
 from itertools import pairwise
 from typing import Any
@@ -150,6 +152,12 @@ def test_an_unknown_option_is_said() -> None:
         ReadingsSource({"row": "3", "rate": "2"})
     with pytest.raises(ValueError, match="A table of readings has an end: give the option rows"):
         ReadingsSource({}).reader(ReadingsSource({}).schema())
+
+
+def test_spark_that_is_too_old_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyspark.sql.streaming.datasource", None)  # as in Spark 4.1
+    with pytest.raises(ImportError, match=r"needs Spark 4\.2 or later"):
+        runpy.run_path(source.__file__)
 
 
 class Clock:

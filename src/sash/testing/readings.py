@@ -6,7 +6,8 @@ of the turns the reading is held back: it arrives at a later such turn, while th
     turn     100  101  102  103  104  105  106  107  108  109      late=0.5: one of two turns, drawn by lot
     arrives  100   99   96  103  101  105  106  102  108  104      lateness: so far back at most
 
-So rows arrive out of order, and yet each reading arrives once, and there are no two of the same time.
+So rows arrive out of order, and yet each reading arrives once. No two are of the same time, unless there are more than a
+million in a second of it: times are in microseconds.
 """
 
 from __future__ import annotations
