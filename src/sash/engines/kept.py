@@ -14,7 +14,7 @@ from sash.engines.local import Local
 from sash.engines.pace import Piece
 from sash.engines.passes import Results
 from sash.slices.cuts import Records
-from sash.windows.base import FOREVER, Ints, Memory, Rows
+from sash.windows.base import FOREVER, NEVER, Ints, Memory, Rows
 
 
 @dataclass
@@ -30,7 +30,10 @@ class KeptRows:
         self.rows: pa.Table = self.local.schema.empty_table()
         self.gone = 0
         """How many rows are not kept any more."""
+        self.sizes: Ints = np.zeros(0, np.int64)
+        """By key: how many rows are kept."""
         self.done: Ints = np.zeros(0, np.int64)
+        """By key: how many of them were dealt with."""
         self.memory: dict[str, Memory] = {
             name: window.new_memory(0) for name, window in self.local.plan.windows.items()
         }
@@ -38,6 +41,17 @@ class KeptRows:
     def __len__(self) -> int:
         """Return how many rows are kept."""
         return len(self.rows)
+
+    def due(self, now: int) -> int:
+        """Return the earliest watermark after this one at which anything happens, if no more rows come."""
+        assert self.local.time is not None
+        keys = len(self.sizes)
+        times = self.local.time.read(self.rows[self.local.time.name])
+        firsts = np.concatenate([np.zeros(1, np.int64), np.cumsum(self.sizes)])
+        span = (np.full(keys, NEVER, np.int64), np.full(keys, now, np.int64))
+        rows = Rows(times, firsts, {}, self.done, self.done, *span, self.local.time.tick, self.local.time.name)
+        due = [window.due(rows) for window in self.local.plan.windows.values()] if len(times) else []
+        return min((time for time in due if time > now), default=FOREVER)
 
     def take(self, piece: Piece) -> pa.Table:
         """Take a piece, and return the results that are complete with it."""
@@ -132,6 +146,7 @@ class KeptRows:
         places = pieces_of(keep, rows.firsts[1:])
         self.rows = block.table.take(pa.array(block.given(places))).combine_chunks()
         self.gone += len(block) - len(self.rows)
+        self.sizes = (rows.firsts[1:] - keep)[stays]
         self.done = np.maximum(rows.firsts[:-1] + rows.final - keep, 0)[stays]
         self.memory = {
             name: {part: values[stays] for part, values in memory.items()} for name, memory in self.memory.items()

@@ -6,7 +6,7 @@ late goes to its slice. That is for aggregates that commute; of others the rows 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -26,7 +26,7 @@ from sash.kernels.answers import NO_BITS
 from sash.slices.cuts import Records, cut_by_edges
 from sash.slices.edges import Edges
 from sash.slices.open_slice import OpenSlice
-from sash.windows.base import Ints
+from sash.windows.base import FOREVER, Ints, whole_rows
 
 KEYLESS = ""
 """A column that stands for the rows of a table of keys that has none."""
@@ -49,12 +49,24 @@ class KeptSlices:
         """Begin with nothing."""
         self.edges: Edges = self.local.edges_by("panes" if self.local.plan.technique == "panes" else "pairs")
         self.keys: pa.Table | None = None
+        """A row for each slice."""
+        self.sizes: Ints = np.empty(0, np.int64)
+        """By key: how many slices are kept."""
         self.times: Ints = np.empty(0, np.int64)
         self.slices: list[Slices] = []
 
     def __len__(self) -> int:
         """Return how many slices are kept."""
         return len(self.times)
+
+    def due(self, now: int) -> int:
+        """Return the earliest watermark after this one at which a window ends."""
+        if not len(self.times):
+            return FOREVER
+        time = self.local.time
+        assert time is not None
+        rows = replace(whole_rows(self.times), now=np.array([now]), tick=time.tick, time=time.name)
+        return min(window.due(rows) for window in self.local.plan.windows.values())
 
     def take(self, piece: Piece) -> pa.Table:
         """Take a piece, and return the results that are complete with it."""
@@ -100,7 +112,10 @@ class KeptSlices:
     def _let_go(self, held: SliceBlock, keep: Ints) -> None:
         """Forget the slices that no window reaches back to any more."""
         assert self.keys is not None
-        stays = np.arange(len(self.times)) >= np.repeat(keep, np.diff(held.heads.firsts))
+        owners = np.repeat(np.arange(len(keep)), np.diff(held.heads.firsts))
+        stays = np.arange(len(self.times)) >= keep[owners]
+        sizes = np.bincount(owners[stays], minlength=len(keep))
+        self.sizes = sizes[sizes > 0]
         self.keys = self.keys.filter(pa.array(stays))
         self.times = self.times[stays]
         self.slices = [

@@ -50,8 +50,7 @@ class Stream:
         self.empty = local.schema.empty_table()
         local.settle()
         self.pace = make_pace(local, mode, order)
-        slices = mode == "append" and order == "time" and keeps_slices(local)
-        self.kept: KeptRows | KeptSlices = KeptSlices(local) if slices else KeptRows(local, update=mode == "update")
+        self.kept = new_kept(local, mode, order)
 
     @property
     def late(self) -> int:
@@ -67,22 +66,18 @@ class Stream:
         return self.kept.take(self.pace.last(self.empty))
 
 
+def new_kept(local: Local, mode: str, order: str = "time") -> KeptRows | KeptSlices:
+    """Return what keeps what windows may still need, and has nothing yet: slices where that will do, or else rows."""
+    slices = mode == "append" and order == "time" and keeps_slices(local)
+    return KeptSlices(local) if slices else KeptRows(local, update=mode == "update")
+
+
 def make_pace(local: Local, mode: str, order: str) -> Pace:
     """Return what tells how far a stream has come, or say what can't be."""
     declared = local.declared
-    if mode not in ("append", "update"):
-        message = (
-            f'mode={mode!r}: it is "append" (a window once, when it is final) or "update" (again when it changes).'
-        )
-        raise ValueError(message)
+    refuse_mode(declared, mode)
     if order not in ("time", "keys"):
         message = f'order={order!r}: rows come in order of "time", or by "keys" and then in order of time.'
-        raise ValueError(message)
-    timeless = [str(window) for window in declared.windows.values() if not window.is_time]
-    if mode == "update" and timeless:
-        message = (
-            f'mode="update" is for windows of time that end by themselves, and {timeless[0]} is none: use "append".'
-        )
         raise ValueError(message)
     if mode == "update" and order == "keys":
         message = 'mode="update" needs rows in order of time: leave order="keys" out.'
@@ -101,6 +96,21 @@ def make_pace(local: Local, mode: str, order: str) -> Pace:
         return PaceOfRows()
     lateness = 0 if declared.lateness is None else declared.lateness.in_ticks(local.time.tick, local.time.name)
     return PaceOfTime(local.time, lateness, strict=declared.lateness is None)
+
+
+def refuse_mode(declared: Declared, mode: Any) -> None:
+    """Say so if results can't be given in this way."""
+    if mode not in ("append", "update"):
+        message = (
+            f'mode={mode!r}: it is "append" (a window once, when it is final) or "update" (again when it changes).'
+        )
+        raise ValueError(message)
+    timeless = [str(window) for window in declared.windows.values() if not window.is_time]
+    if mode == "update" and timeless:
+        message = (
+            f'mode="update" is for windows of time that end by themselves, and {timeless[0]} is none: use "append".'
+        )
+        raise ValueError(message)
 
 
 def read(

@@ -24,15 +24,19 @@ KINDS = (
 Reader = Callable[[Declared, Any, dict[str, Any]], Any]
 """Runs a query on one kind of data."""
 STREAM, SPARK, HERE = "a stream (a RecordBatchReader)", "a PySpark DataFrame", "data in this process"
+SPARK_STREAM = "a streaming DataFrame"
 OPTIONS = {
-    "compiled": (HERE, STREAM, SPARK),
+    "compiled": (HERE, STREAM, SPARK, SPARK_STREAM),
     "threads": (HERE, STREAM),
-    "mode": (STREAM,),
+    "mode": (STREAM, SPARK_STREAM),
     "order": (STREAM,),
     "strategy": (SPARK,),
-    "buckets": (SPARK,),
+    "buckets": (SPARK, SPARK_STREAM),
     "ranges": (SPARK,),
-    "types": (SPARK,),
+    "types": (SPARK, SPARK_STREAM),
+    "on_bad_time": (SPARK_STREAM,),
+    "ahead": (SPARK_STREAM,),
+    "metrics": (SPARK_STREAM,),
 }
 """What options are for."""
 NULLABLE = {
@@ -50,11 +54,12 @@ def run(declared: Declared, data: Any, **options: Any) -> Any:
 
 
 def kind_of(data: Any) -> str:
-    """Return which options there are for data: for SPARK, STREAM or HERE; a schema stands for data that has it."""
+    """Return which options there are for data: one of SPARK, SPARK_STREAM, STREAM and HERE; a schema stands for data that has it."""
     if data is None or isinstance(data, pa.Schema):
         return HERE
     kinds: dict[Reader, str] = {run_reader: STREAM, run_stream: STREAM, run_spark: SPARK}
-    return kinds.get(_reader_of(data), HERE)
+    kind = kinds.get(_reader_of(data), HERE)
+    return SPARK_STREAM if kind == SPARK and data.isStreaming else kind
 
 
 def check_options(options: dict[str, Any], kind: str) -> None:
@@ -225,7 +230,8 @@ def run_lazy(declared: Declared, frame: Any, options: dict[str, Any]) -> Any:
 
 def run_spark(declared: Declared, frame: Any, options: dict[str, Any]) -> Any:
     """Run on a DataFrame of PySpark's: nothing is computed before it is asked for."""
-    return import_module("sash.engines.spark.batch").run(declared, frame, options)
+    engine = "streaming" if frame.isStreaming else "batch"
+    return import_module(f"sash.engines.spark.{engine}").run(declared, frame, options)
 
 
 def needed_of(declared: Declared, table: pa.Table) -> pa.Table:

@@ -1,4 +1,4 @@
-"""The state of a window as bytes: NumPy's own, with a header that says what they are, and a checksum. No pickle.
+"""State as bytes: NumPy's own, with a header that says what they are, and a checksum. No pickle.
 
 SASH · version · length of the header · header (JSON) · the arrays one behind the other · CRC-32 of all before
 """
@@ -8,9 +8,11 @@ from __future__ import annotations
 import json
 import struct
 import zlib
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from sash.kernels.state import State
 
@@ -18,31 +20,54 @@ MAGIC = b"SASH"
 VERSION = 1
 START = struct.Struct("<4sHI")
 END = struct.Struct("<I")
+Arrays = dict[str, npt.NDArray[Any]]
 
 
-def freeze_state(state: State, described: dict[str, Any]) -> bytes:
-    """Return a state as bytes, with a description for whoever thaws it."""
-    arrays = {"span": state.span, "before": state.before, **state.arrays}
+def freeze_arrays(arrays: Mapping[str, npt.NDArray[Any]], described: Mapping[str, Any]) -> bytes:
+    """Return arrays as bytes, with a description for whoever thaws them.
+
+    >>> frozen = freeze_arrays({"x": np.array([3, 5])}, {"of": "a window"})
+    >>> read_header(frozen)["of"], thaw_arrays(frozen)["x"].tolist()
+    ('a window', [3, 5])
+    """
     listed = [[name, array.dtype.str, len(array)] for name, array in arrays.items()]
-    header = json.dumps({**described, "room": state.room, "arrays": listed}).encode()
-    frozen = START.pack(MAGIC, VERSION, len(header)) + header + b"".join(array.tobytes() for array in arrays.values())
+    header = json.dumps({**described, "arrays": listed}).encode()
+    frozen = b"".join(
+        [START.pack(MAGIC, VERSION, len(header)), header, *(np.ascontiguousarray(array).data for array in arrays.values())]
+    )
     return frozen + END.pack(zlib.crc32(frozen))
 
 
-def read_header(data: bytes) -> dict[str, Any]:
+def read_header(data: bytes, what: str = "window", then: str = "freeze the window again") -> dict[str, Any]:
     """Return the description of frozen bytes, or say what is wrong with them."""
     if len(data) < START.size + END.size or data[:4] != MAGIC:
-        message = "These bytes are not a frozen Sash window, or were cut short: freeze the window again."
+        message = f"These bytes are not a frozen Sash {what}, or were cut short: {then}."
         raise ValueError(message)
     _, version, size = START.unpack_from(data)
     if version != VERSION:
-        message = f"This window was frozen in version {version} of the format; this Sash reads version {VERSION}."
+        message = f"This {what} was frozen in version {version} of the format; this Sash reads version {VERSION}."
         raise ValueError(message)
     if zlib.crc32(data[: -END.size]) != END.unpack_from(data, len(data) - END.size)[0]:
-        message = "The bytes of this frozen window were cut short or changed: freeze the window again."
+        message = f"The bytes of this frozen {what} were cut short or changed: {then}."
         raise ValueError(message)
-    header: dict[str, Any] = json.loads(data[START.size : START.size + size])
+    header: dict[str, Any] = json.loads(bytes(data[START.size : START.size + size]))
     return header
+
+
+def thaw_arrays(data: bytes, header: Mapping[str, Any] | None = None) -> Arrays:
+    """Return the arrays in frozen bytes, which they share; a header that was read already is not read again."""
+    place = START.size + START.unpack_from(data)[2]
+    arrays = {}
+    for name, dtype, length in (read_header(data) if header is None else header)["arrays"]:
+        arrays[name] = np.frombuffer(data, dtype, length, place)
+        place += arrays[name].nbytes
+    return arrays
+
+
+def freeze_state(state: State, described: dict[str, Any]) -> bytes:
+    """Return the state of a window as bytes."""
+    arrays = {"span": state.span, "before": state.before, **state.arrays}
+    return freeze_arrays(arrays, {**described, "room": state.room})
 
 
 def thaw_state(data: bytes, like: State) -> State:
@@ -56,10 +81,6 @@ def thaw_state(data: bytes, like: State) -> State:
             f"now kept as {kinds}: thaw it with the aggregate that it was frozen with."
         )
         raise ValueError(message)
-    place = START.size + START.unpack_from(data)[2]
-    arrays = {}
-    for name, dtype, length in header["arrays"]:
-        arrays[name] = np.frombuffer(data, dtype, length, place).copy()
-        place += arrays[name].nbytes
+    arrays = {name: array.copy() for name, array in thaw_arrays(data, header).items()}
     span, before = arrays.pop("span"), arrays.pop("before")
     return State(header["room"], arrays, span, before)

@@ -138,6 +138,15 @@ class Window:
         """Return the windows that are complete now."""
         raise NotImplementedError
 
+    def due(self, rows: Rows) -> int:
+        """Return the earliest `now` at which rows that a stream keeps give a result, or a key of theirs is done with.
+
+        The rows are as they were left at their `now`, and no more come. Where a row ends windows, that is as soon as
+        nothing can come before it any more.
+        """
+        waiting = rows.times[is_waiting(rows)]
+        return int(waiting.min()) + 1 if len(waiting) else FOREVER
+
     def draw(
         self, rows: Sequence[Mapping[str, Any]] | None = None, *, time: str = "time", slicing: str = "auto"
     ) -> str:
@@ -162,6 +171,13 @@ class Window:
     def new_memory(self, keys: int) -> Memory:
         """Return the memory of keys that had no rows yet."""
         return {name: np.zeros(keys, kind) for name, kind in self.memory.items()}
+
+
+def is_waiting(rows: Rows) -> npt.NDArray[np.bool_]:
+    """Tell which rows no earlier piece has dealt with."""
+    lengths = np.diff(rows.firsts)
+    waiting: npt.NDArray[np.bool_] = np.arange(len(rows.times)) >= np.repeat(rows.firsts[:-1] + rows.done, lengths)
+    return waiting
 
 
 def as_it_stands(loop: Any) -> Any:

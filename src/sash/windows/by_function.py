@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import inspect
+import json
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import FunctionType
 from typing import Any, ClassVar
 
 import numpy as np
@@ -59,6 +61,33 @@ class Custom(Window):
             keep[key] = waiting[0] if waiting else end
         return Bounds(np.array(begins, np.int64), np.array(ends, np.int64), None, None, keep)
 
+    def freeze(self, opened: Opened | None) -> list[Any] | None:
+        """Return what is remembered of a key as JSON has it: of a function with state its attributes, if they are plain."""
+        if opened is None:
+            return None
+        state = vars(opened.discretize) if self.has_state and _has_attributes(opened.discretize) else {}
+        if (self.has_state and not _has_attributes(opened.discretize)) or not _is_plain(state):
+            message = (
+                f"{self} has state that can't be kept for a restart: let it be a class whose attributes are numbers, text, "
+                "lists of them and dictionaries."
+            )
+            raise TypeError(message)
+        return [list(opened.behind), state]
+
+    def refuse_lost_state(self) -> None:
+        """Say so if what it remembers could not be kept for a restart."""
+        self.freeze(Opened(self._of_key(), deque()))
+
+    def thaw(self, kept: list[Any] | None) -> Opened | None:
+        """Return what was remembered of a key."""
+        if kept is None:
+            return None
+        behind, state = kept
+        discretize = self._of_key()
+        if self.has_state:
+            vars(discretize).update(state)
+        return Opened(discretize, deque(behind))
+
     def _of_key(self) -> Discretize:
         return self.discretize() if self.has_state else self.discretize
 
@@ -98,6 +127,18 @@ def custom(discretize: Discretize) -> Window:
         message = f"window.custom: {discretize!r} is not a function of a row."
         raise TypeError(message)
     return Custom(discretize, has_state=_takes_nothing(discretize))
+
+
+def _has_attributes(made: Discretize) -> bool:
+    """Tell whether what a function remembers is in its attributes, not in variables around it."""
+    return hasattr(made, "__dict__") and not isinstance(made, FunctionType) and not hasattr(made, "__slots__")
+
+
+def _is_plain(state: dict[str, Any]) -> bool:
+    try:
+        return bool(json.loads(json.dumps(state)) == state)
+    except (TypeError, ValueError):
+        return False
 
 
 def _takes_nothing(function: Discretize) -> bool:

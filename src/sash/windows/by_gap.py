@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from sash.windows.base import Bounds, Ints, Memory, Rows, Run, Window
+from sash.windows.base import FOREVER, Bounds, Ints, Memory, Rows, Run, Window
 from sash.windows.by_time import quote
 from sash.windows.durations import Duration, Given, read_duration
 
@@ -34,6 +34,15 @@ class Session(Window):
         count = run(find_sessions)(rows.times, rows.firsts, rows.after, rows.now, gap, *room, keep)
         begins, ends, starts, stops = (column[:count].copy() for column in room)
         return Bounds(begins, ends, starts, stops, keep)
+
+    def due(self, rows: Rows) -> int:
+        """Return when the first session that is open ends."""
+        last = np.ones(len(rows.times), np.bool_)
+        gap = self.gap.in_ticks(rows.tick, rows.time)
+        last[:-1] = np.diff(rows.times) > gap
+        last[rows.firsts[1:] - 1] = True  # keys without rows are not kept
+        ends = rows.times[last] + gap
+        return int(ends.min()) + 1 if len(ends) else FOREVER
 
     def __repr__(self) -> str:
         """Show it as it is written."""

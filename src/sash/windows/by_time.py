@@ -48,6 +48,11 @@ class TimeOfRow(Window):
         run(find_time_of_rows)(rows.times, rows.firsts, rows.done, rows.final, rows.now, *span, begins, ends, keep)
         return Bounds(begins, ends, None, None, keep)
 
+    def due(self, rows: Rows) -> int:
+        """Return when the first row is final, or the last of a key too old for any window."""
+        out_of_reach = rows.times[rows.firsts[1:] - 1] + self.range.in_ticks(rows.tick, rows.time) + 1
+        return min(super().due(rows), int(out_of_reach.min()) if len(out_of_reach) else FOREVER)
+
     def __repr__(self) -> str:
         """Show it as it is written."""
         closed = "" if self.closed == "right" else f', closed="{self.closed}"'
@@ -108,6 +113,15 @@ class Periodic(Window):
         starts, stops = new_bounds(count)
         count = loop(*given, begins, ends, starts, stops, keep) if count else 0
         return Bounds(begins[:count], ends[:count], starts[:count], stops[:count], keep)
+
+    def due(self, rows: Rows) -> int:
+        """Return when the first window ends that may hold one of the rows."""
+        if not len(rows.times):
+            return FOREVER
+        length, period, step, offset = self.cycle(rows.tick, rows.time)
+        by = max(int(rows.times.min()), int(rows.now.min()))
+        last = (by - offset - length) // period * period + length if step == length else (by - offset) // step * step
+        return last + (period if step == length else step) + offset
 
     def _at_most(self, rows: Rows) -> int:
         """Return how many windows there are if none is without a row."""

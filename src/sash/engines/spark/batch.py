@@ -16,38 +16,23 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 — as everyone calls it
 from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import StructField, StructType
 
 from sash.engines.local import Local
 from sash.engines.spark.groups import answer_groups, bucket_of, numbered, spread_out
 from sash.engines.spark.range_worker import RangeWorker
 from sash.engines.spark.ranges import find_stretches, rows_with_times, shares_of, split_rows
-from sash.engines.spark.schema import (
-    GROUP,
-    HASH,
-    RANGE,
-    TICKS,
-    ZONE,
-    arrow_of,
-    has_maps,
-    read_schema,
-    read_types,
-    result_fields,
-    with_types,
-)
+from sash.engines.spark.prepared import Prepared
+from sash.engines.spark.schema import GROUP, HASH, RANGE, TICKS, ZONE, has_maps
 from sash.engines.spark.slices import slice_frame, ticks_sql, why_not
 from sash.engines.spark.split import Reach, reach_of
-from sash.engines.spark.sql import quote
 from sash.engines.spark.wide import compiles, why_copied
 from sash.engines.spark.worker import Worker
 from sash.engines.spark.zones import Windows
-from sash.engines.types import readable
 from sash.plan.declared import Declared
 
 PARTITIONS = "spark.sql.shuffle.partitions"
 USUAL = 200
 """Partitions, unless Spark is told otherwise."""
-LARGE = "spark.sql.execution.arrow.useLargeVarTypes"
 STRATEGIES = ("slices", "buckets", "ranges")
 
 
@@ -75,22 +60,12 @@ def prepare(declared: Declared, frame: DataFrame, options: dict[str, Any]) -> Ba
     return Batch(declared, frame, Options(**options))
 
 
-class Batch:
+class Batch(Prepared):
     """A query and the frame that it is for, checked."""
 
     def __init__(self, declared: Declared, frame: DataFrame, options: Options) -> None:
-        self.declared = declared
-        self.frame = frame
+        super().__init__(declared, frame, compiled=options.compiled, types=options.types)
         self.options = options
-        _refuse_streams(frame)
-        _refuse_no_order(declared)
-        self.schema = read_schema(declared, frame)
-        self.types = read_types(options.types or {}, declared)
-        self.declared = declared = with_types(declared, self.types)
-        self.needed = frame if declared.per_row else frame.select(*map(quote, self.schema.names))
-        """What goes to Python: for results of rows all columns, or slices."""
-        needed = readable(self.schema.empty_table()).select(declared.columns or self.schema.names[:1])
-        self.local = Local(declared, needed.schema, compiled=options.compiled, threads=1)
         self.strategy = choose(self)
         self.answered = self._in_python()
         self.answered.settle()
@@ -106,16 +81,6 @@ class Batch:
         assert self.local.time is not None
         schema = schema.set(time, pa.field(declared.time, self.local.time.type))
         return Local(declared, schema, compiled=self.options.compiled, threads=1)
-
-    @cached_property
-    def added(self) -> list[StructField]:
-        """The columns of results."""
-        return result_fields(self.declared, self.answered, self.types, self.frame.schema)
-
-    @property
-    def results(self) -> StructType:
-        """The columns of the result; rows keep theirs."""
-        return StructType([*(self.frame.schema.fields if self.declared.per_row else []), *self.added])
 
     @property
     def tasks(self) -> int:
@@ -155,14 +120,8 @@ class Batch:
     @property
     def worker(self) -> Worker:
         """What is sent to Python workers."""
-        large = self.frame.sparkSession.conf.get(LARGE) == "true"
-        return Worker(
-            self.answered.declared,
-            self.answered.interpreted,
-            arrow_of(self.results, large),
-            compiled=self.options.compiled,
-            time=self.local.time.type if self.strategy.name == "slices" and self.local.time else None,
-        )
+        ticks = self.strategy.name == "slices" and self.local.time
+        return replace(super().worker, time=ticks.type if ticks else None)
 
     def run(self) -> DataFrame:
         """Return the results."""
@@ -235,18 +194,3 @@ def cut_ranges(batch: Batch) -> tuple[DataFrame, RangeWorker]:
     sent = [[stretch for cell in cells for stretch in found.get(cell, ())] for cells in split.between]
     own = dict(zip(numbers, parts, strict=False)), dict(zip(numbers, sent, strict=False))
     return grouped.repartition(len(numbers), GROUP), RangeWorker(batch.worker, *own)
-
-
-def _refuse_streams(frame: DataFrame) -> None:
-    if frame.isStreaming:
-        message = "This DataFrame is a stream, on which queries don't run yet: read it with spark.read."
-        raise NotImplementedError(message)
-
-
-def _refuse_no_order(declared: Declared) -> None:
-    if declared.time is None and not declared.order_by:
-        message = (
-            "Rows of a Spark DataFrame have no order of their own: say which column orders them, as in "
-            'Query(time="ts", …) or Query(order_by="id", …).'
-        )
-        raise ValueError(message)

@@ -1,0 +1,114 @@
+"""What is kept of a stream as arrays, from which it is made again: NumPy's own, and Arrow's tables as their bytes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from sash.engines.kept import KeptRows
+from sash.engines.kept_slices import KeptSlices, all_closing
+from sash.engines.passes import Slices
+from sash.kernels.frozen import Arrays
+from sash.kernels.layout import shape_from
+from sash.windows.by_function import Custom
+
+Bytes = npt.NDArray[np.uint8]
+
+
+def arrays_of(kept: KeptRows | KeptSlices) -> Arrays:
+    """Return all that is kept, by name."""
+    return _of_rows(kept) if isinstance(kept, KeptRows) else _of_slices(kept)
+
+
+def restore(kept: KeptRows | KeptSlices, arrays: Arrays) -> None:
+    """Let this be kept, by something that keeps nothing yet."""
+    if isinstance(kept, KeptRows):
+        _restore_rows(kept, arrays)
+    else:
+        _restore_slices(kept, arrays)
+
+
+def _of_rows(kept: KeptRows) -> Arrays:
+    arrays = {"rows": table_bytes(kept.rows), "sizes": kept.sizes, "done": kept.done, "gone": np.array([kept.gone])}
+    for name, window, part in _memories(kept):
+        values = kept.memory[name][part]
+        own = isinstance(window, Custom)
+        arrays[f"memory {name} {part}"] = _json_bytes([window.freeze(one) for one in values]) if own else values
+    return arrays
+
+
+def _restore_rows(kept: KeptRows, arrays: Arrays) -> None:
+    kept.rows = read_table(arrays["rows"])
+    kept.sizes, kept.done, kept.gone = arrays["sizes"], arrays["done"], int(arrays["gone"][0])
+    for name, window, part in _memories(kept):
+        values = arrays[f"memory {name} {part}"]
+        if isinstance(window, Custom):
+            listed = np.empty(len(kept.done), object)
+            listed[:] = [window.thaw(one) for one in _read_json(values)]
+            values = listed
+        kept.memory[name][part] = values.copy()  # windows write into it
+
+
+def _memories(kept: KeptRows) -> Iterator[tuple[str, Any, str]]:
+    """Yield windows with the names of what they remember."""
+    for name, window in kept.local.plan.windows.items():
+        for part in window.memory:
+            yield name, window, part
+
+
+def _of_slices(kept: KeptSlices) -> Arrays:
+    """Return slices; the keys, each of which has many, once."""
+    if kept.keys is None or not len(kept.times):
+        return {}
+    firsts = np.cumsum(kept.sizes) - kept.sizes
+    arrays = {"keys": table_bytes(kept.keys.take(pa.array(firsts))), "sizes": kept.sizes, "times": kept.times}
+    for number, one in enumerate(kept.slices):
+        arrays[f"shape {number}"] = _json_bytes(one.shape)
+        arrays[f"values {number}"] = one.counts.values
+        arrays |= {f"field {number} {place}": field for place, field in enumerate(one.fields)}
+    return arrays
+
+
+def _restore_slices(kept: KeptSlices, arrays: Arrays) -> None:
+    if not arrays:
+        return
+    kept.sizes = arrays["sizes"]
+    kept.keys = read_table(arrays["keys"]).take(pa.array(np.repeat(np.arange(len(kept.sizes)), kept.sizes)))
+    kept.times = arrays["times"]
+    for number in range(len(kept.local.plan.passes)):
+        fields = sorted(
+            (int(name.rsplit(" ", 1)[1]), name) for name in arrays if name.startswith(f"field {number} ")
+        )
+        shape = shape_from(_read_json(arrays[f"shape {number}"]))
+        counts = all_closing(arrays[f"values {number}"])
+        kept.slices.append(Slices([arrays[name] for _, name in fields], shape, counts))
+
+
+def table_bytes(table: pa.Table) -> Bytes:
+    """Return a table as bytes.
+
+    >>> read_table(table_bytes(pa.table({"x": [1, None]}))).to_pylist()
+    [{'x': 1}, {'x': None}]
+    """
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return np.frombuffer(sink.getvalue(), np.uint8)
+
+
+def read_table(data: Any) -> pa.Table:
+    """Return the table in bytes, without copying them."""
+    return pa.ipc.open_stream(pa.py_buffer(data)).read_all()
+
+
+def _json_bytes(value: Any) -> Bytes:
+    return np.frombuffer(json.dumps(value).encode(), np.uint8)
+
+
+def _read_json(data: Bytes) -> Any:
+    return json.loads(data.tobytes())

@@ -1,0 +1,58 @@
+"""A copy of a bucket's state on the machine that has computed it, since reading it from the state store takes longer than
+all the rest.
+
+The store holds the truth: a copy counts only if it has the token that the store has. Copies lie in the folder that Spark
+makes for an application's files, and go with it.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import tempfile
+import uuid
+from pathlib import Path
+
+from pyspark import SparkFiles
+
+FOLDER = "sash-state"
+TOKEN = 32
+"""Characters of a token."""
+
+
+def new_token() -> str:
+    """Return a name for a state that no other has."""
+    return uuid.uuid4().hex
+
+
+def write(place: str, token: str, state: bytes) -> None:
+    """Keep a copy of a state, in the place of the one before; where that fails, there is none."""
+    try:
+        folder = _folder()
+        folder.mkdir(exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=folder)
+        with os.fdopen(handle, "wb") as file:
+            file.write(token.encode())
+            file.write(state)
+        Path(name).replace(folder / place)
+    except OSError:
+        return
+
+
+def read(place: str, token: str) -> memoryview | None:
+    """Return the state that goes by a token, if there is a copy."""
+    try:
+        with (_folder() / place).open("rb") as file:
+            mapped = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+    except (OSError, ValueError):
+        return None
+    return mapped[TOKEN:] if bytes(mapped[:TOKEN]) == token.encode() else None
+
+
+def forget(place: str) -> None:
+    """Remove the copy of a state that is no more."""
+    (_folder() / place).unlink(missing_ok=True)
+
+
+def _folder() -> Path:
+    return Path(SparkFiles.getRootDirectory()) / FOLDER
