@@ -1,4 +1,4 @@
-"""Sash on Spark: `query.run(df)` takes PySpark's DataFrames of any session, and here are a good local session and a stream to try."""
+"""Sash on Spark: `query.run(df)` takes frames of any session; here are a local session, a stream to try, the state of streams."""
 
 from __future__ import annotations
 
@@ -69,6 +69,34 @@ def readings(
     options = {name: str(given) for name, given in asked.items() if given is not None}
     stream: DataFrame = _engine("readings").stream(spark, options)
     return stream
+
+
+def inspect_state(checkpoint: str) -> DataFrame:
+    """Return what a stopped stream has kept in its checkpoint: a row for each key, with its slices or rows and their bytes.
+
+    >>> import sash
+    >>> sash.spark.inspect_state("checkpoint").show()  # doctest: +SKIP
+    +------+------+------+----+-----+-------------------+-------------------+-------------------+
+    |   key|bucket|slices|rows|bytes|             oldest|             newest|          watermark|
+    +------+------+------+----+-----+-------------------+-------------------+-------------------+
+    |{1, 2}|    38|     5|   0|  394|2026-03-02 18:01:00|2026-03-02 18:05:00|2026-03-02 18:04:39|
+    """
+    held: DataFrame = _engine("state").inspect_state(session(), str(checkpoint))
+    return held
+
+
+def finish(query: Any, stream: DataFrame, checkpoint: str, **options: Any) -> DataFrame:
+    """Return the results of all that is still open in a stopped stream's checkpoint, as a frame that is no stream.
+
+    Together with those that the stream gave they are the results of a batch run on the same rows. `stream` and `options` are those that `query.run` was given. The checkpoint stays as it is: a stream that goes on from it
+    gives these results once more, when its watermark has passed them.
+
+    >>> import sash
+    >>> sash.spark.finish(query, df, "checkpoint").write.mode("append").parquet("results")  # doctest: +SKIP
+    """
+    engine = _engine("streaming").prepare(query._declared, stream, options)  # noqa: SLF001 — one package
+    rest: DataFrame = _engine("state").finish(engine, str(checkpoint))
+    return rest
 
 
 def _engine(module: str) -> ModuleType:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,8 @@ class Layout:
     by: tuple[str, ...]
     time: TimeType | None
     order_by: tuple[str, ...]
+    kernels: Kernels = field(default_factory=Kernels, compare=False, repr=False)
+    """Those of all blocks that lie so: pieces of a stream are many, and a kernel takes milliseconds to be found."""
 
 
 @dataclass(frozen=True)
@@ -41,11 +43,11 @@ class Coded:
 class Source:
     """The columns of a table as they were given, each read once."""
 
-    def __init__(self, table: pa.Table, first: int = 0) -> None:
+    def __init__(self, table: pa.Table, kernels: Kernels, first: int = 0) -> None:
         self.table = table
+        self.kernels = kernels
         self.first = first
         """The number of its first row, in a stream."""
-        self.kernels = Kernels()
         self._numbers: dict[tuple[str, str], Coded] = {}
 
     def number(self, name: str, how: str) -> Coded:
@@ -177,7 +179,7 @@ def read_given(table: pa.Table, layout: Layout, run: Run, first: int = 0) -> Giv
     """Return the rows of a table with their keys and times."""
     codes, keys = number_keys(table, layout.by, run)
     times = np.empty(0, np.int64) if layout.time is None else layout.time.read(table[layout.time.name])
-    return Given(Source(table, first), layout, codes, keys, times)
+    return Given(Source(table, layout.kernels, first), layout, codes, keys, times)
 
 
 def make_block(table: pa.Table, layout: Layout, run: Run, first: int = 0) -> Block:

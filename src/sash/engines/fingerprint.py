@@ -39,9 +39,7 @@ def describe(declared: Declared, columns: Mapping[str, str], **more: Any) -> Des
         **more,
         CODE: {
             "python": sys.implementation.cache_tag,
-            "aggregates": {
-                name: code for name, one in declared.aggregates.items() if (code := _aggregate_code(one))
-            },
+            "aggregates": {name: code for name, one in declared.aggregates.items() if (code := _aggregate_code(one))},
             "windows": {name: code for name, window in declared.windows.items() if (code := _window_code(window))},
         },
     }

@@ -34,7 +34,12 @@ def restore(kept: KeptRows | KeptSlices, arrays: Arrays) -> None:
 
 
 def _of_rows(kept: KeptRows) -> Arrays:
-    arrays = {"rows": table_bytes(kept.rows), "sizes": kept.sizes, "done": kept.done, "gone": np.array([kept.gone])}
+    arrays: Arrays = {
+        "rows": table_bytes(kept.rows),
+        "sizes": kept.sizes,
+        "done": kept.done,
+        "gone": np.array([kept.gone]),
+    }
     for name, window, part in _memories(kept):
         values = kept.memory[name][part]
         own = isinstance(window, Custom)
@@ -66,7 +71,7 @@ def _of_slices(kept: KeptSlices) -> Arrays:
     if kept.keys is None or not len(kept.times):
         return {}
     firsts = np.cumsum(kept.sizes) - kept.sizes
-    arrays = {"keys": table_bytes(kept.keys.take(pa.array(firsts))), "sizes": kept.sizes, "times": kept.times}
+    arrays: Arrays = {"keys": table_bytes(kept.keys.take(pa.array(firsts))), "sizes": kept.sizes, "times": kept.times}
     for number, one in enumerate(kept.slices):
         arrays[f"shape {number}"] = _json_bytes(one.shape)
         arrays[f"values {number}"] = one.counts.values
@@ -81,9 +86,7 @@ def _restore_slices(kept: KeptSlices, arrays: Arrays) -> None:
     kept.keys = read_table(arrays["keys"]).take(pa.array(np.repeat(np.arange(len(kept.sizes)), kept.sizes)))
     kept.times = arrays["times"]
     for number in range(len(kept.local.plan.passes)):
-        fields = sorted(
-            (int(name.rsplit(" ", 1)[1]), name) for name in arrays if name.startswith(f"field {number} ")
-        )
+        fields = sorted((int(name.rsplit(" ", 1)[1]), name) for name in arrays if name.startswith(f"field {number} "))
         shape = shape_from(_read_json(arrays[f"shape {number}"]))
         counts = all_closing(arrays[f"values {number}"])
         kept.slices.append(Slices([arrays[name] for _, name in fields], shape, counts))

@@ -1,8 +1,8 @@
 """A part of a stream that goes on from one process to the next: rows and a watermark in, results out, state as bytes.
 
-    bytes ──► keeper ──► bytes
-                ▲ │
-    rows, watermark └─► results, rows that came too late
+bytes ──► keeper ──► bytes
+            ▲ │
+rows, watermark └─► results, rows that came too late
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class Keeper:
         header = {"state": VERSION, "query": dict(described), "watermark": self.watermark}
         return freeze_arrays(arrays_of(self.kept), header)
 
-    def thaw(self, data: bytes, described: Mapping[str, Any]) -> None:
+    def thaw(self, data: bytes | memoryview, described: Mapping[str, Any]) -> None:
         """Go on from bytes that were frozen, or say why they are not for this query."""
         header = read_state(data)
         refuse_another(header["query"], described)
@@ -100,7 +100,7 @@ class Keeper:
         restore(self.kept, thaw_arrays(data, header))
 
 
-def read_state(data: bytes) -> dict[str, Any]:
+def read_state(data: bytes | memoryview) -> dict[str, Any]:
     """Return the description of frozen state, or say what is wrong with it."""
     header = read_header(data, WHAT, THEN)
     if header.get("state") != VERSION:

@@ -33,12 +33,18 @@ def freeze_arrays(arrays: Mapping[str, npt.NDArray[Any]], described: Mapping[str
     listed = [[name, array.dtype.str, len(array)] for name, array in arrays.items()]
     header = json.dumps({**described, "arrays": listed}).encode()
     frozen = b"".join(
-        [START.pack(MAGIC, VERSION, len(header)), header, *(np.ascontiguousarray(array).data for array in arrays.values())]
+        [
+            START.pack(MAGIC, VERSION, len(header)),
+            header,
+            *(np.ascontiguousarray(array).data for array in arrays.values()),
+        ]
     )
     return frozen + END.pack(zlib.crc32(frozen))
 
 
-def read_header(data: bytes, what: str = "window", then: str = "freeze the window again") -> dict[str, Any]:
+def read_header(
+    data: bytes | memoryview, what: str = "window", then: str = "freeze the window again"
+) -> dict[str, Any]:
     """Return the description of frozen bytes, or say what is wrong with them."""
     if len(data) < START.size + END.size or data[:4] != MAGIC:
         message = f"These bytes are not a frozen Sash {what}, or were cut short: {then}."
@@ -54,7 +60,7 @@ def read_header(data: bytes, what: str = "window", then: str = "freeze the windo
     return header
 
 
-def thaw_arrays(data: bytes, header: Mapping[str, Any] | None = None) -> Arrays:
+def thaw_arrays(data: bytes | memoryview, header: Mapping[str, Any] | None = None) -> Arrays:
     """Return the arrays in frozen bytes, which they share; a header that was read already is not read again."""
     place = START.size + START.unpack_from(data)[2]
     arrays = {}

@@ -12,9 +12,7 @@ FAR = 1 << 61
 CHOICES = ("error", "drop")
 
 
-def split_times(
-    table: pa.Table, time: str, latest: int | None
-) -> tuple[pa.Table, pa.Table, pa.Table]:
+def split_times(table: pa.Table, time: str, latest: int | None) -> tuple[pa.Table, pa.Table, pa.Table]:
     """Return the rows whose time is good, those that have none that can be, and those later than the latest, in ticks.
 
     >>> good, without, ahead = split_times(pa.table({"t": [3, None, 9, 2**62]}), "t", 8)

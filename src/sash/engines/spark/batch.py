@@ -19,9 +19,9 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from sash.engines.local import Local
 from sash.engines.spark.groups import answer_groups, bucket_of, numbered, spread_out
+from sash.engines.spark.prepared import Prepared
 from sash.engines.spark.range_worker import RangeWorker
 from sash.engines.spark.ranges import find_stretches, rows_with_times, shares_of, split_rows
-from sash.engines.spark.prepared import Prepared
 from sash.engines.spark.schema import GROUP, HASH, RANGE, TICKS, ZONE, has_maps
 from sash.engines.spark.slices import slice_frame, ticks_sql, why_not
 from sash.engines.spark.split import Reach, reach_of

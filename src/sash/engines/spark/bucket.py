@@ -1,9 +1,9 @@
 """What runs for each bucket of keys in each micro-batch: state in, rows in, results out, state out.
 
-    packed rows ──► keeper ──► packed results, rows counted
-                     ▲ │
-                     │ ▼
-    RocksDB: one value for a bucket, and the time at which it must be looked at again, if no rows come
+packed rows ──► keeper ──► packed results, rows counted
+                 ▲ │
+                 │ ▼
+RocksDB: one value for a bucket, and the time at which it must be looked at again, if no rows come
 """
 
 from __future__ import annotations
@@ -107,7 +107,9 @@ class Bucket(StatefulProcessor):
         if known is not None:
             refuse_another(read_state(decompressed(known))["query"], self.standing.described)
         else:
-            self.state.update(compressed(Keeper(self.standing.ready(), self.standing.mode).freeze(self.standing.described)))
+            self.state.update(
+                compressed(Keeper(self.standing.ready(), self.standing.mode).freeze(self.standing.described))
+            )
 
     def _go_on(self, group: int, table: pa.Table | None, times: TimerValues, expired: int | None) -> Row:
         """Return what came of a bucket's rows and its time, packed."""
@@ -191,11 +193,12 @@ def compressed(state: bytes) -> tuple[int, bytes]:
     return len(state), pa.compress(state, CODEC, asbytes=True)
 
 
-def decompressed(stored: tuple[int, bytes]) -> bytes:
+def decompressed(stored: tuple[Any, ...] | None) -> bytes:
     """Return a state as it was before it went to the store, or say that it isn't that any more."""
-    size, state = stored
     try:
-        return pa.decompress(bytes(state), size, CODEC, asbytes=True)
+        size, state = stored or (0, b"")
+        raw: bytes = pa.decompress(bytes(state), size, CODEC, asbytes=True)
     except (pa.ArrowInvalid, OSError) as error:
         message = f"The bytes of this {WHAT} were cut short or changed: {THEN}."
         raise ValueError(message) from error
+    return raw

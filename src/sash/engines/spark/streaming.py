@@ -143,9 +143,7 @@ class Streaming(Prepared):
 
 def _refuse_no_time(declared: Declared) -> None:
     if declared.time is None:
-        message = (
-            'A stream has no end to be sorted at: name the column that says when rows happened, as in Query(time="ts", …).'
-        )
+        message = 'A stream has no end to be sorted at: name the column that says when rows happened, as in Query(time="ts", …).'
         raise ValueError(message)
 
 
@@ -153,7 +151,11 @@ def _read_delay(declared: Declared, frame: DataFrame) -> int:
     """Return how many milliseconds late rows may be, or say how to tell Spark that."""
     assert declared.time is not None
     field = frame.schema[declared.time]
-    late = "10 minutes" if declared.lateness is None else f"{declared.lateness.in_ticks(1_000_000, 'lateness')} milliseconds"
+    late = (
+        "10 minutes"
+        if declared.lateness is None
+        else f"{declared.lateness.in_ticks(1_000_000, 'lateness')} milliseconds"
+    )
     line = f'df = df.withWatermark("{declared.time}", "{late}")'
     if DELAY in field.metadata:
         return int(field.metadata[DELAY])
@@ -170,9 +172,7 @@ def _read_delay(declared: Declared, frame: DataFrame) -> int:
             f"that column, {line}, or take {others[0]!r} for time=."
         )
         raise ValueError(message)
-    message = (
-        f"This stream has no watermark, so no window would ever be final: say how late rows may be, before run, as in {line}."
-    )
+    message = f"This stream has no watermark, so no window would ever be final: say how late rows may be, before run, as in {line}."
     raise ValueError(message)
 
 
