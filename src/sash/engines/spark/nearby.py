@@ -1,7 +1,6 @@
-"""A copy of a bucket's state on the machine that has computed it, since reading it from the state store takes longer than
-all the rest.
+"""A copy of a bucket's state on the machine that has computed it.
 
-The store holds the truth: a copy counts only if it has the token that the store has. Copies lie in the folder that Spark
+Reading it from the state store takes longer than all the rest: Spark sends it to Python as text. The store holds the truth: a copy counts only if it has the token that the store has. Copies lie in the folder that Spark
 makes for an application's files, and go with it.
 """
 

@@ -1,0 +1,292 @@
+"""Rows in any order and in any pieces, with the state frozen after each, give what the rows that came in time give at once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from queries import Alternating, assert_equal
+from test_stream import COMMUTE, ORDERED, WINDOWS, rows_of, table_of
+
+import sash
+from sash import agg, window
+from sash.engines.fingerprint import changes, describe
+from sash.engines.keeper import Keeper, first_in_time
+from sash.engines.local import Local
+from sash.kernels.frozen import freeze_arrays
+from sash.testing import recompute_query
+from sash.windows.base import FOREVER
+from sash.windows.by_time import Periodic
+
+EVERY = {**WINDOWS, "stateful": window.custom(Alternating)}
+COLUMNS = {"id": "bigint", "k": "bigint", "t": "bigint", "x": "bigint", "flag": "boolean"}
+made_rows = st.lists(
+    st.tuples(st.integers(0, 2), st.integers(1, 40), st.integers(0, 5), st.booleans()), max_size=25
+)
+
+
+class Driver:
+    """What Spark does: micro-batches, each with the watermark that those before it have left."""
+
+    def __init__(self, query: sash.Query, schema: pa.Schema, delay: int, *, compiled: bool = False, mode: str = "append"):
+        self.query = query
+        self.local = Local(query._declared, schema, compiled=compiled)
+        self.described = describe(query._declared, COLUMNS)
+        self.delay = delay
+        self.mode = mode
+        self.keeper = Keeper(self.local, mode)
+        self.watermark = self.newest = 0
+        self.taken: list[pa.Table] = []
+        self.given: list[pa.Table] = []
+        self.late = 0
+
+    def batch(self, table: pa.Table) -> None:
+        """Take a micro-batch, from the state that the one before has left."""
+        self.watermark = max(self.watermark, self.newest - self.delay)
+        frozen = self.keeper.freeze(self.described)
+        self.keeper = Keeper(self.local, self.mode)
+        self.keeper.thaw(frozen, self.described)
+        now = first_in_time(self.local, self.watermark)
+        if self.keeper.due > now:
+            self._nothing_is_due(frozen, now)
+        taken = self.keeper.take(table, now)
+        times = table["t"].to_numpy()
+        in_time = times >= self.watermark if self.accepts_ties else times > self.watermark
+        assert taken.late == len(table) - np.count_nonzero(in_time)
+        self.late += taken.late
+        self.taken.append(table.filter(pa.array(in_time)))
+        self.given.append(taken.results)
+        self.newest = max(self.newest, int(times.max(initial=0)))
+
+    def _nothing_is_due(self, frozen: bytes, now: int) -> None:
+        """No results come, and no key goes, before they are due."""
+        other = Keeper(self.local, self.mode)
+        other.thaw(frozen, self.described)
+        keys = len(other.kept.sizes)
+        assert len(other.take(self.local.schema.empty_table(), now).results) == 0
+        assert len(other.kept.sizes) == keys
+
+    @property
+    def accepts_ties(self) -> bool:
+        """Whether a row at the watermark is in time."""
+        return all(isinstance(window, Periodic) for window in self.local.plan.windows.values())
+
+    def idle(self) -> None:
+        """Let the watermark go on without rows, from one thing that is due to the next."""
+        while (due := self.keeper.due) != FOREVER:
+            assert due > self.keeper.watermark
+            self.given.append(self.keeper.take(self.local.schema.empty_table(), due).results)
+
+    @property
+    def results(self) -> list[str]:
+        """All results so far."""
+        return sorted(row for table in self.given for row in rows_of(table))
+
+    @property
+    def expected(self) -> pa.Table:
+        """The results of the rows that came in time, as one table."""
+        return self.query.run(pa.concat_tables(self.taken), compiled=False)
+
+
+def pieces_of(table: pa.Table, cuts: list[int]) -> list[pa.Table]:
+    """A table in pieces, some of which may have no rows."""
+    places = [0, *sorted(min(cut, len(table)) for cut in cuts), len(table)]
+    return [table.slice(begin, end - begin) for begin, end in zip(places, places[1:], strict=False)]
+
+
+def arrivals(table: pa.Table, data: st.DataObject) -> list[pa.Table]:
+    """Rows in any order, with some twice, in any number of micro-batches."""
+    order = data.draw(st.permutations(range(len(table))))
+    twice = data.draw(st.lists(st.integers(0, max(0, len(table) - 1)), max_size=3 if len(table) else 0))
+    come = table.take(pa.array([*order, *twice], pa.int64()))
+    ids = pa.array(range(len(come)), pa.int64())  # a row that comes twice is two rows
+    come = come.set_column(0, "id", ids)
+    one_by_one = list(range(1, len(come)))
+    cuts = data.draw(st.just([]) | st.just(one_by_one) | st.lists(st.integers(0, len(come)), max_size=6))
+    return pieces_of(come, cuts)
+
+
+@pytest.mark.parametrize("name", EVERY)
+@settings(max_examples=25, deadline=None)
+@given(made_rows, st.integers(0, 12), st.data())
+def test_any_arrival_gives_what_the_rows_in_time_give(
+    name: str, made: list[Any], delay: int, data: st.DataObject
+) -> None:
+    aggregates = data.draw(st.sampled_from([COMMUTE, ORDERED]))
+    query = sash.Query(aggregates, EVERY[name], by="k", time="t", order_by="id")
+    driver = Driver(query, table_of(made).schema, delay)
+    for piece in arrivals(table_of(made), data):
+        driver.batch(piece)
+    passed = driver.results
+    driver.idle()
+    driver.given.append(driver.keeper.finish())
+    assert driver.results == rows_of(driver.expected)
+    if not query._declared.per_row and driver.accepts_ties:  # what the watermark has passed was given by then
+        ends = driver.expected["window_end"].to_numpy()
+        assert passed == rows_of(driver.expected.filter(pa.array(ends <= driver.watermark)))
+
+
+@pytest.mark.parametrize("name", ["sliding", "session", "last_rows", "mixed"])
+@settings(max_examples=15, deadline=None)
+@given(made_rows, st.data())
+def test_the_oracle_says_the_same(name: str, made: list[Any], data: st.DataObject) -> None:
+    aggregates = {**COMMUTE, **ORDERED}
+    query = sash.Query(aggregates, EVERY[name], by="k", time="t", order_by="id")
+    driver = Driver(query, table_of(made).schema, 40)
+    for piece in arrivals(table_of(made), data):
+        driver.batch(piece)
+    driver.given.append(driver.keeper.finish())
+    assert driver.late == 0
+    rows = pa.concat_tables(driver.taken)
+    oracle = recompute_query(rows.to_pylist(), aggregates, EVERY[name], by=("k",), time="t", order_by=("id",))
+    names = driver.expected.column_names
+    expected = pa.Table.from_pylist([{name: row[name] for name in names} for row in oracle], driver.expected.schema)
+    assert driver.results == rows_of(expected)
+
+
+@settings(max_examples=20, deadline=None)
+@given(made_rows, st.sampled_from(["sliding", "cumulative", "session", "mixed_time"]), st.integers(0, 12), st.data())
+def test_slices_are_frozen_compiled(made: list[Any], name: str, delay: int, data: st.DataObject) -> None:
+    mixed = {"a": window.time(10, slide=4), "b": window.session(2)}
+    query = sash.Query(COMMUTE, mixed if name == "mixed_time" else EVERY[name], by="k", time="t")
+    driver = Driver(query, table_of(made).schema, delay, compiled=True)
+    for piece in arrivals(table_of(made), data):
+        driver.batch(piece)
+    driver.idle()
+    assert driver.results == rows_of(driver.expected)
+    assert len(driver.keeper) == 0
+
+
+@pytest.mark.parametrize("name", ["sliding", "cumulative", "session"])
+@settings(max_examples=20, deadline=None)
+@given(made_rows, st.integers(0, 12), st.data())
+def test_the_last_update_of_a_window_is_its_result(
+    name: str, made: list[Any], delay: int, data: st.DataObject
+) -> None:
+    query = sash.Query(COMMUTE, EVERY[name], by="k", time="t")
+    driver = Driver(query, table_of(made).schema, delay, mode="update")
+    for piece in arrivals(table_of(made), data):
+        driver.batch(piece)
+    final: dict[Any, Any] = {}
+    for table in driver.given:
+        for row in table.to_pylist():
+            start = row["window_start"]
+            if name == "session":  # a row may join sessions to one: those are no more
+                final = {
+                    at: one for at, one in final.items()
+                    if at[0] != row["k"] or at[2] < start or at[1] > row["window_end"]
+                }  # fmt: skip
+            final[row["k"], start, row["window_end"]] = row
+    assert rows_of(pa.Table.from_pylist(list(final.values()), driver.expected.schema)) == rows_of(driver.expected)
+
+
+@example(rows=[(0, 5, 1, False), (0, 15, 2, False)])
+@settings(max_examples=1, deadline=None)
+@given(st.just([(0, 5, 1, False), (0, 15, 2, False)]))
+def test_a_row_at_the_watermark(rows: list[Any]) -> None:
+    table = table_of(rows)
+    for windows, late in ((window.tumbling(10), 0), (window.rows(2), 1), (window.session(3), 1)):
+        driver = Driver(sash.Query(agg.count(), windows, by="k", time="t"), table.schema, 10)
+        driver.batch(table)
+        driver.batch(table.slice(0, 1))
+        assert (driver.watermark, driver.late) == (5, late)
+
+
+def test_what_is_wrong_with_state_is_said() -> None:
+    table = table_of([(0, 5, 1, False), (1, 15, 2, False)])
+    query = sash.Query(agg.sum("x"), window.tumbling(10), by="k", time="t")
+    driver = Driver(query, table.schema, 0)
+    driver.batch(table)
+    frozen = driver.keeper.freeze(driver.described)
+    fresh = Keeper(driver.local)
+    with pytest.raises(ValueError, match="were cut short or changed: start from a checkpoint that is whole"):
+        fresh.thaw(frozen[:-9] + b"x" + frozen[-8:], driver.described)
+    with pytest.raises(ValueError, match="are not a frozen Sash state of a stream"):
+        fresh.thaw(b"nonsense", driver.described)
+    with pytest.raises(ValueError, match="of version 99, and this Sash reads 1"):
+        fresh.thaw(freeze_arrays({}, {"state": 99}), driver.described)
+    other = describe(sash.Query(agg.sum("x"), window.tumbling(20), by="k", time="t")._declared, COLUMNS)
+    with pytest.raises(ValueError, match=r"another query: windows: time was tumbling\(10\), and is tumbling\(20\)"):
+        fresh.thaw(frozen, other)
+
+
+def told(then: sash.Query, now: sash.Query, **more: Any) -> list[str]:
+    return changes(describe(then._declared, COLUMNS, buckets=64), describe(now._declared, COLUMNS, **{"buckets": 64, **more}))
+
+
+def test_what_has_changed_is_told() -> None:
+    def query(**given: Any) -> sash.Query:
+        declared = {"aggregates": {"a": agg.max("x")}, "windows": window.rows(3), "by": "k", "time": "t"}
+        return sash.Query(**{**declared, **given})
+
+    def own(step: int) -> Any:
+        return sash.aggregate("own", lift=lambda x: x + step, combine=lambda older, newer: older + newer)("x")
+
+    def rounded(places: int) -> Any:
+        lower = lambda partial: round(partial, places)  # noqa: E731 — another function each time
+        return sash.aggregate("own", lift=lambda x: x, combine=lambda older, newer: older + newer, lower=lower)("x")
+
+    assert told(query(), query()) == []
+    assert told(query(), query(), buckets=8) == ["buckets was 64, and is 8"]
+    assert told(query(), query(by=())) == ["by was k, and is nothing"]
+    assert told(query(), query(aggregates={"b": agg.max("x")})) == [
+        "aggregates: a = max(x) is gone", "aggregates: b = max(x) is new"
+    ]  # fmt: skip
+    two = {"a": agg.max("x"), "b": agg.min("x")}
+    assert told(query(aggregates=two), query(aggregates=dict(reversed(two.items())))) == [
+        "aggregates: their order was a, b, and is b, a"
+    ]
+    low, high = (query(aggregates={"q": agg.quantile("x", q)}) for q in (0.1, 0.9))
+    assert told(low, high) == ["aggregates: q was quantile(x) of 0.1, and is quantile(x) of 0.9"]
+    assert told(query(aggregates={"a": own(1)}), query(aggregates={"a": own(1)})) == []
+    assert told(query(aggregates={"a": own(1)}), query(aggregates={"a": own(2)})) == [
+        "aggregates: the functions of a are others"
+    ]
+    assert told(query(aggregates={"a": rounded(1)}), query(aggregates={"a": rounded(2)})) == []  # lower is no state
+    marks = [query(windows=window.custom(lambda row, edge=edge: (1, row["x"] > edge))) for edge in (1, 2)]
+    assert told(*marks) == ["windows: the functions of custom are others"]
+
+
+class Slotted:
+    __slots__ = ("seen",)
+
+    def __call__(self, row: Any) -> tuple[int, int]:
+        return 1, 1
+
+
+def closure() -> Any:
+    seen: list[Any] = []
+    return lambda row: (seen.append(row) or 1, 1)  # type: ignore[func-returns-value]
+
+
+class Keeps:
+    def __init__(self) -> None:
+        self.seen = {1, 2}
+
+    def __call__(self, row: Any) -> tuple[int, int]:
+        return 1, 1
+
+
+@pytest.mark.parametrize("made", [Slotted, closure, Keeps])
+def test_windows_whose_state_would_be_lost_are_refused(made: Any) -> None:
+    lost: Any = window.custom(made)
+    with pytest.raises(TypeError, match="has state that can't be kept for a restart: let it be a class whose attributes"):
+        lost.refuse_lost_state()
+
+
+def test_results_are_alike_however_long_the_stream() -> None:
+    chooser = np.random.default_rng(5)
+    query = sash.Query({"m": agg.mean("x"), "s": agg.stddev("x")}, window.time(30, slide=10), by="k", time="t")
+    times = np.arange(1, 2001) + chooser.integers(0, 20, 2000)
+    table = table_of([(int(n) % 3, int(t), int(n) % 7, False) for n, t in enumerate(times)])
+    driver = Driver(query, table.schema, 25)
+    for piece in pieces_of(table, list(range(0, 2000, 97))):
+        driver.batch(piece)
+    driver.idle()
+    found = pa.concat_tables(driver.given).sort_by([("k", "ascending"), ("window_start", "ascending")])
+    expected = driver.expected.sort_by([("k", "ascending"), ("window_start", "ascending")])
+    assert_equal(found, expected.to_pylist())
