@@ -31,7 +31,8 @@ class Session(Window):
         gap = self.gap.in_ticks(rows.tick, rows.time)
         room = [np.empty(len(rows.times), np.int64) for _ in range(4)]
         keep = np.empty(rows.keys, np.int64)
-        count = run(find_sessions)(rows.times, rows.firsts, rows.after, rows.now, gap, *room, keep)
+        lasts = rows.times if rows.lasts is None else rows.lasts
+        count = run(find_sessions)(rows.times, lasts, rows.firsts, rows.after, rows.now, gap, *room, keep)
         begins, ends, starts, stops = (column[:count].copy() for column in room)
         return Bounds(begins, ends, starts, stops, keep)
 
@@ -55,6 +56,7 @@ def session(gap: Given) -> Window:
 
 def find_sessions(
     times: Ints,
+    lasts: Ints,
     firsts: Ints,
     after: Ints,
     now: Ints,
@@ -71,8 +73,8 @@ def find_sessions(
         begin = firsts[key]
         last = firsts[key + 1]
         for row in range(firsts[key], last):
-            if row + 1 == last or times[row + 1] - times[row] > gap:
-                stop = times[row] + gap
+            if row + 1 == last or times[row + 1] > lasts[row] + gap:
+                stop = lasts[row] + gap
                 if after[key] <= stop < now[key]:
                     begins[count] = begin
                     ends[count] = row + 1
