@@ -80,12 +80,13 @@ def come_late(table: pa.Table, lateness: int, data: st.DataObject) -> pa.Table:
     return table.take(pa.array(sorted(range(len(table)), key=lambda row: arrivals[row]), pa.int64()))
 
 
-def tuples_with(values: st.SearchStrategy[Any]) -> st.SearchStrategy[list[tuple[int, int, Any, bool]]]:
-    return st.lists(st.tuples(st.integers(0, 2), st.integers(-9, 40), values, st.booleans()), max_size=25)
-
-
-rows = tuples_with(st.integers(0, 5))
-rows_with_nulls = tuples_with(st.none() | st.integers(0, 5))
+rows = st.lists(st.tuples(st.integers(0, 2), st.integers(-9, 40), st.integers(0, 5), st.booleans()), max_size=25)
+many_rows = st.lists(
+    st.tuples(st.integers(0, 1), st.integers(-9, 40), st.none() | st.integers(0, 5), st.just(False)),
+    min_size=10,
+    max_size=40,
+)
+"""Enough of each key for sessions that grow at both ends, and become one."""
 
 
 @pytest.mark.parametrize("name", WINDOWS)
@@ -117,7 +118,7 @@ def test_rows_by_key_give_the_same(name: str, made: list[Any], size: int) -> Non
 
 @pytest.mark.parametrize("name", SLICINGS)
 @settings(max_examples=30, deadline=None)
-@given(rows_with_nulls, st.integers(0, 7), st.integers(1, 6), st.data())
+@given(rows | many_rows, st.integers(0, 12), st.integers(1, 6), st.data())
 def test_slices_are_kept_compiled(name: str, made: list[Any], lateness: int, size: int, data: st.DataObject) -> None:
     table = table_of(made)
     come = come_late(table, lateness, data)
@@ -166,7 +167,7 @@ def count_open(table: pa.Table, gap: int, watermark: int) -> int:
 
 @pytest.mark.parametrize("gaps", [(3,), (2, 9, 4)])
 @settings(max_examples=30, deadline=None)
-@given(rows_with_nulls, st.integers(0, 7), st.integers(1, 6), st.data())
+@given(many_rows, st.integers(0, 12), st.integers(1, 6), st.data())
 def test_a_slice_is_kept_for_each_open_session(
     gaps: tuple[int, ...], made: list[Any], lateness: int, size: int, data: st.DataObject
 ) -> None:
@@ -182,6 +183,16 @@ def test_a_slice_is_kept_for_each_open_session(
         assert max(opened) <= len(running.kept) <= sum(opened)  # those of longer gaps are made of those of shorter ones
     running.finish()
     assert len(running.kept) == 0
+
+
+def test_late_rows_make_one_session_of_two() -> None:
+    query = sash.Query(COMMUTE, window.session(3), by="k", time="t", lateness=20)
+    running = stream.Stream(Local(query._declared, table_of([]).schema))
+    for time, slices in [(0, 1), (10, 2), (5, 3), (3, 2), (4, 2), (7, 1), (13, 1), (6, 1), (17, 2)]:
+        running.add(table_of([(0, time, time, False)]))
+        assert len(running.kept) == slices
+    first, _ = running.finish().to_pylist()
+    assert first == {"k": 0, "window_start": 0, "window_end": 16, "peak": 13, "total": 48, "rows": 8}
 
 
 def test_a_session_that_never_ends_is_one_slice() -> None:
