@@ -111,6 +111,7 @@ def test_lateness_is_explained() -> None:
     late = explained(DAY, lateness="10m")
     assert "a window is given once ts is 10m past its end" in late
     assert "until then slices are kept" in late
+    assert "until then slices are kept" in explained(window.session("1h"), lateness="10m")
     assert "the result of a row is given once ts is 10m past it" in explained(window.time("1h"), lateness="10m")
     assert "until then rows are kept" in explained(window.time("1h"), lateness="10m")
     assert "lateness" not in explained(DAY)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -24,15 +25,15 @@ from sash.windows.by_time import Periodic
 
 EVERY = {**WINDOWS, "stateful": window.custom(Alternating)}
 COLUMNS = {"id": "bigint", "k": "bigint", "t": "bigint", "x": "bigint", "flag": "boolean"}
-made_rows = st.lists(
-    st.tuples(st.integers(0, 2), st.integers(1, 40), st.integers(0, 5), st.booleans()), max_size=25
-)
+made_rows = st.lists(st.tuples(st.integers(0, 2), st.integers(1, 40), st.integers(0, 5), st.booleans()), max_size=25)
 
 
 class Driver:
     """What Spark does: micro-batches, each with the watermark that those before it have left."""
 
-    def __init__(self, query: sash.Query, schema: pa.Schema, delay: int, *, compiled: bool = False, mode: str = "append"):
+    def __init__(
+        self, query: sash.Query, schema: pa.Schema, delay: int, *, compiled: bool = False, mode: str = "append"
+    ):
         self.query = query
         self.local = Local(query._declared, schema, compiled=compiled)
         self.described = describe(query._declared, COLUMNS)
@@ -95,7 +96,7 @@ class Driver:
 def pieces_of(table: pa.Table, cuts: list[int]) -> list[pa.Table]:
     """A table in pieces, some of which may have no rows."""
     places = [0, *sorted(min(cut, len(table)) for cut in cuts), len(table)]
-    return [table.slice(begin, end - begin) for begin, end in zip(places, places[1:], strict=False)]
+    return [table.slice(begin, end - begin) for begin, end in pairwise(places)]
 
 
 def arrivals(table: pa.Table, data: st.DataObject) -> list[pa.Table]:
@@ -164,9 +165,7 @@ def test_slices_are_frozen_compiled(made: list[Any], name: str, delay: int, data
 @pytest.mark.parametrize("name", ["sliding", "cumulative", "session"])
 @settings(max_examples=20, deadline=None)
 @given(made_rows, st.integers(0, 12), st.data())
-def test_the_last_update_of_a_window_is_its_result(
-    name: str, made: list[Any], delay: int, data: st.DataObject
-) -> None:
+def test_the_last_update_of_a_window_is_its_result(name: str, made: list[Any], delay: int, data: st.DataObject) -> None:
     query = sash.Query(COMMUTE, EVERY[name], by="k", time="t")
     driver = Driver(query, table_of(made).schema, delay, mode="update")
     for piece in arrivals(table_of(made), data):
@@ -215,7 +214,9 @@ def test_what_is_wrong_with_state_is_said() -> None:
 
 
 def told(then: sash.Query, now: sash.Query, **more: Any) -> list[str]:
-    return changes(describe(then._declared, COLUMNS, buckets=64), describe(now._declared, COLUMNS, **{"buckets": 64, **more}))
+    return changes(
+        describe(then._declared, COLUMNS, buckets=64), describe(now._declared, COLUMNS, **{"buckets": 64, **more})
+    )
 
 
 def test_what_has_changed_is_told() -> None:
@@ -254,7 +255,7 @@ def test_what_has_changed_is_told() -> None:
 class Slotted:
     __slots__ = ("seen",)
 
-    def __call__(self, row: Any) -> tuple[int, int]:
+    def __call__(self, _: Any) -> tuple[int, int]:
         return 1, 1
 
 
@@ -267,14 +268,16 @@ class Keeps:
     def __init__(self) -> None:
         self.seen = {1, 2}
 
-    def __call__(self, row: Any) -> tuple[int, int]:
+    def __call__(self, _: Any) -> tuple[int, int]:
         return 1, 1
 
 
 @pytest.mark.parametrize("made", [Slotted, closure, Keeps])
 def test_windows_whose_state_would_be_lost_are_refused(made: Any) -> None:
     lost: Any = window.custom(made)
-    with pytest.raises(TypeError, match="has state that can't be kept for a restart: let it be a class whose attributes"):
+    with pytest.raises(
+        TypeError, match="has state that can't be kept for a restart: let it be a class whose attributes"
+    ):
         lost.refuse_lost_state()
 
 

@@ -24,6 +24,8 @@ WINDOWS: dict[str, Window | dict[str, Window]] = {
     "tumbling": window.tumbling(7, offset=2),
     "cumulative": window.cumulative(6, 3),
     "session": window.session(3),
+    "sessions": {"short": window.session(2), "long": window.session(9), "middle": window.session(4)},
+    "mixed_time": {"a": window.time(10, slide=4), "b": window.session(2), "c": window.session(6)},
     "every_rows": window.rows(4, slide=3),
     "delta_every": window.delta("x", 3, slide=2),
     "punctuated": window.punctuated("flag"),
@@ -38,6 +40,13 @@ WINDOWS: dict[str, Window | dict[str, Window]] = {
     "rows_mixed": {"a": window.time(4), "b": window.rows(2), "c": window.delta("x", 1)},
 }
 COMMUTE = {"peak": agg.max("x"), "total": agg.sum("x"), "rows": agg.count()}
+SLICINGS = {
+    **dict.fromkeys(["sliding", "cumulative", "several"], ("auto", "panes", "pairs")),
+    **dict.fromkeys(["session", "sessions", "mixed_time"], ("auto", "pairs")),
+}
+"""The windows of which slices are kept, and how they may be cut."""
+ALGORITHMS = ["auto", "flatfit"]
+"""A structure for each window, and one for all."""
 ORDERED = {"first": agg.first("x"), "everything": agg.collect("id")}
 
 
@@ -72,6 +81,12 @@ def come_late(table: pa.Table, lateness: int, data: st.DataObject) -> pa.Table:
 
 
 rows = st.lists(st.tuples(st.integers(0, 2), st.integers(-9, 40), st.integers(0, 5), st.booleans()), max_size=25)
+many_rows = st.lists(
+    st.tuples(st.integers(0, 1), st.integers(-9, 40), st.none() | st.integers(0, 5), st.just(False)),
+    min_size=10,
+    max_size=40,
+)
+"""Enough of each key for sessions that grow at both ends, and become one."""
 
 
 @pytest.mark.parametrize("name", WINDOWS)
@@ -101,14 +116,14 @@ def test_rows_by_key_give_the_same(name: str, made: list[Any], size: int) -> Non
     assert rows_of(streamed) == rows_of(query.run(table, compiled=False))
 
 
+@pytest.mark.parametrize("name", SLICINGS)
 @settings(max_examples=30, deadline=None)
-@given(rows, st.integers(0, 7), st.integers(1, 6), st.data())
-def test_slices_are_kept_compiled(made: list[Any], lateness: int, size: int, data: st.DataObject) -> None:
+@given(rows | many_rows, st.integers(0, 12), st.integers(1, 6), st.data())
+def test_slices_are_kept_compiled(name: str, made: list[Any], lateness: int, size: int, data: st.DataObject) -> None:
     table = table_of(made)
     come = come_late(table, lateness, data)
-    windows = WINDOWS[data.draw(st.sampled_from(["sliding", "cumulative", "several"]))]
-    slicing = data.draw(st.sampled_from(["auto", "panes", "pairs"]))
-    query = sash.Query(COMMUTE, windows, by="k", time="t", lateness=lateness, slicing=slicing)
+    how = {"slicing": data.draw(st.sampled_from(SLICINGS[name])), "algorithm": data.draw(st.sampled_from(ALGORITHMS))}
+    query = sash.Query(COMMUTE, WINDOWS[name], by="k", time="t", lateness=lateness, **how)
     kept = stream.Stream(Local(query._declared, table.schema)).kept
     assert isinstance(kept, KeptSlices)
     assert rows_of(query.run(batches_of(come, size)).read_all()) == rows_of(query.run(table, compiled=False))
@@ -122,8 +137,7 @@ def test_updates_end_with_what_is_final(
 ) -> None:
     table = table_of(made)
     come = come_late(table, lateness, data)
-    windows = {**WINDOWS, "mixed_time": {"a": window.time(10, slide=4), "b": window.session(2)}}[name]
-    query = sash.Query(ORDERED, windows, by="k", time="t", order_by="id", lateness=lateness)
+    query = sash.Query(ORDERED, WINDOWS[name], by="k", time="t", order_by="id", lateness=lateness)
     keys = ("window", "k", "window_start", "window_end")
     final = {tuple(row.get(key) for key in keys): row for row in query.run(table, compiled=False).to_pylist()}
     given_ = query.run(batches_of(come, size), compiled=False, mode="update").read_all().to_pylist()
@@ -143,6 +157,53 @@ def test_memory_is_bounded() -> None:
         for first in range(0, 400, 20):
             running.add(table_of([(time % 2, time, 1, False) for time in range(first, first + 20)]))
             assert len(running.kept) <= 34
+
+
+def count_open(table: pa.Table, gap: int, watermark: int) -> int:
+    """How many sessions there are so far that a row at the watermark or later may still lengthen."""
+    found = sash.Query({"n": agg.count()}, window.session(gap), by="k", time="t").run(table, compiled=False)
+    return sum(end >= watermark for end in found["window_end"].to_pylist())
+
+
+@pytest.mark.parametrize("gaps", [(3,), (2, 9, 4)])
+@settings(max_examples=30, deadline=None)
+@given(many_rows, st.integers(0, 12), st.integers(1, 6), st.data())
+def test_a_slice_is_kept_for_each_open_session(
+    gaps: tuple[int, ...], made: list[Any], lateness: int, size: int, data: st.DataObject
+) -> None:
+    come = come_late(table_of(made), lateness, data)
+    windows = {f"gap_{gap}": window.session(gap) for gap in gaps}
+    query = sash.Query(COMMUTE, windows, by="k", time="t", lateness=lateness)
+    running = stream.Stream(Local(query._declared, come.schema))
+    for first in range(0, len(come), size):
+        running.add(come.slice(first, size))
+        so_far = come.slice(0, first + size)
+        watermark = max(so_far["t"].to_pylist()) - lateness
+        opened = [count_open(so_far, gap, watermark) for gap in gaps]
+        assert max(opened) <= len(running.kept) <= sum(opened)  # those of longer gaps are made of those of shorter ones
+    running.finish()
+    assert len(running.kept) == 0
+
+
+def test_late_rows_make_one_session_of_two() -> None:
+    query = sash.Query(COMMUTE, window.session(3), by="k", time="t", lateness=20)
+    running = stream.Stream(Local(query._declared, table_of([]).schema))
+    for time, slices in [(0, 1), (10, 2), (5, 3), (3, 2), (4, 2), (7, 1), (13, 1), (6, 1), (17, 2)]:
+        running.add(table_of([(0, time, time, False)]))
+        assert len(running.kept) == slices
+    first, _ = running.finish().to_pylist()
+    assert first == {"k": 0, "window_start": 0, "window_end": 16, "peak": 13, "total": 48, "rows": 8}
+
+
+def test_a_session_that_never_ends_is_one_slice() -> None:
+    windows = {"session": window.session(4), "minutes": window.time(10, slide=5)}
+    query = sash.Query(COMMUTE, windows, by="k", time="t", lateness=3)
+    running = stream.Stream(Local(query._declared, table_of([]).schema))
+    for first in range(0, 400, 20):
+        running.add(table_of([(time % 2, time, 1, False) for time in range(first, first + 20)]))
+        assert len(running.kept) <= 2 * 5  # of each key: what is over for the periodic windows, and their slices since
+    [last] = [row for row in running.finish().to_pylist() if row["window"] == "session" and row["k"] == 0]
+    assert (last["window_start"], last["window_end"], last["rows"]) == (0, 402, 200)
 
 
 def test_late_rows_are_counted_and_said() -> None:

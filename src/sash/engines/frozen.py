@@ -71,7 +71,8 @@ def _of_slices(kept: KeptSlices) -> Arrays:
     if kept.keys is None or not len(kept.times):
         return {}
     firsts = np.cumsum(kept.sizes) - kept.sizes
-    arrays: Arrays = {"keys": table_bytes(kept.keys.take(pa.array(firsts))), "sizes": kept.sizes, "times": kept.times}
+    arrays: Arrays = {"keys": table_bytes(kept.keys.take(pa.array(firsts))), "sizes": kept.sizes}
+    arrays |= {"times": kept.times, "lasts": kept.lasts}
     for number, one in enumerate(kept.slices):
         arrays[f"shape {number}"] = _json_bytes(one.shape)
         arrays[f"values {number}"] = one.counts.values
@@ -84,7 +85,7 @@ def _restore_slices(kept: KeptSlices, arrays: Arrays) -> None:
         return
     kept.sizes = arrays["sizes"]
     kept.keys = read_table(arrays["keys"]).take(pa.array(np.repeat(np.arange(len(kept.sizes)), kept.sizes)))
-    kept.times = arrays["times"]
+    kept.times, kept.lasts = arrays["times"], arrays["lasts"]
     for number in range(len(kept.local.plan.passes)):
         fields = sorted((int(name.rsplit(" ", 1)[1]), name) for name in arrays if name.startswith(f"field {number} "))
         shape = shape_from(_read_json(arrays[f"shape {number}"]))

@@ -7,7 +7,7 @@ table ──► block ──► windows ──► slices ──► aggregators �
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from decimal import Context, localcontext
@@ -182,11 +182,12 @@ class Local:
         periodic = all(isinstance(window, Periodic) for window in self.plan.windows.values())
         return self.edges_by(self.plan.technique) if self.plan.technique and periodic else None
 
-    def edges_by(self, technique: str) -> Edges:
-        """Return the edges of periodic windows."""
+    def edges_by(self, technique: str, windows: Iterable[Window] | None = None) -> Edges:
+        """Return the edges of the periodic windows among some, or among all."""
         assert self.time is not None
-        windows = [window for window in self.plan.windows.values() if isinstance(window, Periodic)]
-        return cut_edges([window.cycle(self.time.tick, self.time.name) for window in windows], technique)
+        ticks = (self.time.tick, self.time.name)
+        some = self.plan.windows.values() if windows is None else windows
+        return cut_edges([window.cycle(*ticks) for window in some if isinstance(window, Periodic)], technique)
 
     def find(self, rows: Rows, memory: Mapping[str, Memory]) -> tuple[Records | None, dict[str, Found]]:
         """Return where the windows of a block are, and the records of their slices."""

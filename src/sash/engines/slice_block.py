@@ -32,18 +32,20 @@ class SliceBlock:
     """For each pass."""
     sizes: Ints | None = None
     """How many rows each stands for, where windows count them."""
+    lasts: Ints | None = None
+    """When the last row of each came, where windows ask for it."""
 
     def answer(
         self, local: Local, passes: Sequence[PassOver], after: int, now: int
-    ) -> tuple[dict[str, pa.Table], Ints]:
-        """Return the results of windows that end after one time and by another, and the first slice to keep, by key."""
+    ) -> tuple[dict[str, pa.Table], dict[str, Ints]]:
+        """Return the results of windows that end after one time and by another, and the first slice each needs, by key."""
         rows = self._as_rows(local, after, now)
-        keep = rows.firsts[1:]
         results: dict[str, pa.Table] = {}
+        needed: dict[str, Ints] = {}
         for found, answers in self._slide(local, passes, rows):
             results |= local.of_windows(self.heads, rows.times, found, answers)
-            keep = np.minimum.reduce([keep, *(one.bounds.keep for one in found.values())])
-        return results, keep
+            needed |= {name: one.bounds.keep for name, one in found.items()}
+        return results, needed
 
     def answer_rows(self, local: Local, passes: Sequence[PassOver], done: Ints) -> Results:
         """Return a column for each aggregate and window, for slices of one row each; by key so many come before these."""
@@ -89,7 +91,8 @@ class SliceBlock:
         keys = len(self.heads.firsts) - 1
         nothing, final = np.zeros(keys, np.int64), np.diff(self.heads.firsts)
         span = (np.full(keys, after, np.int64), np.full(keys, now, np.int64))
-        return Rows(self.records.times, self.heads.firsts, {}, nothing, final, *span, local.time.tick, local.time.name)
+        named = (local.time.tick, local.time.name)
+        return Rows(self.records.times, self.heads.firsts, {}, nothing, final, *span, *named, self.lasts)
 
     def parts(self, count: int) -> list[SliceBlock]:
         """Return blocks of about equally many slices, that together have all keys, in order."""

@@ -77,8 +77,7 @@ def cut_at_edges(given: Given, edges: Edges) -> Ints:
     """Return where chunks begin and end: about each so many rows, at the last edge before that closes slices."""
     rows = len(given.codes)
     targets = given.times[np.arange(0, rows, max(CHUNK, 2 * given.keys))]
-    last = [(targets - family.phase) // family.period * family.period + family.phase for family in edges.closing]
-    places = np.searchsorted(given.times, np.max(last, axis=0))
+    places = np.searchsorted(given.times, edges.before(targets))
     return np.unique(np.concatenate([np.zeros(1, np.int64), places, np.array([rows])])).astype(np.int64)
 
 

@@ -2,6 +2,6 @@
 
 edges.py        where panes, pairs and Cutty cut, for one window and for many at once
 cuts.py         rows cut there: records of slices, and windows as stretches of records
+borders.py      where slices stay apart that wait for later rows, whatever order the rows come in
 open_slice.py   the slice that rows go into
-store.py        slices that wait for later rows, in order of time, whatever order the rows come in
 """

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sash.slices.edges import Edges
-from sash.windows.base import Bounds, Ints, Rows, Run
+from sash.windows.base import FOREVER, Bounds, Ints, Rows, Run
 
 Flags = npt.NDArray[np.bool_]
 
@@ -59,12 +59,12 @@ class Reads:
         return Reads(self.begins[chosen], self.ends[chosen], self.opens[chosen])
 
 
-def cut_by_edges(rows: Rows, edges: Edges, run: Run) -> Records:
-    """Cut rows at the edges of periodic windows of time."""
+def cut_by_edges(rows: Rows, edges: Edges, run: Run, gap: int = FOREVER) -> Records:
+    """Cut rows at the edges of periodic windows of time, and where more than a gap lies between two."""
     families = [*edges.closing, *edges.reading]
     periods = np.array([family.period for family in families], np.int64)
     phases = np.array([family.phase for family in families], np.int64)
-    given = (rows.times, rows.firsts, periods, phases, len(edges.closing))
+    given = (rows.times, rows.firsts, periods, phases, len(edges.closing), gap)
     firsts = np.zeros(rows.keys + 1, np.int64)
     most = len(rows.times)  # room that is not written to costs nothing
     positions, closes, times = np.empty(most, np.int64), np.empty(most, np.bool_), np.empty(most, np.int64)
@@ -130,22 +130,25 @@ def find_edges(
     periods: Ints,
     phases: Ints,
     closing: int,
+    gap: int,
     positions: Ints,
     closes: Flags,
     edges: Ints,
     record_firsts: Ints,
 ) -> int:
-    """Write a record wherever an edge lies between two rows of a key, and return how many there are."""
+    """Write a record wherever an edge, or more than the gap, lies between two rows of a key, and return how many there are."""
     count = 0
     for key in range(len(firsts) - 1):
         record_firsts[key] = count
         last = firsts[key + 1]
-        edge = next_edge = next_closing = 0
+        edge = 0
+        next_edge = next_closing = FOREVER
         for row in range(firsts[key], last):
             time = times[row]
-            if row > firsts[key] and time >= next_edge:
+            apart = row > firsts[key] and time - times[row - 1] > gap
+            if row > firsts[key] and (time >= next_edge or apart):
                 positions[count] = row
-                closes[count] = time >= next_closing
+                closes[count] = time >= next_closing or apart
                 edges[count] = edge
                 count += 1
             if row == firsts[key] or time >= next_edge:

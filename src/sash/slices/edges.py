@@ -19,6 +19,9 @@ from dataclasses import dataclass
 from math import gcd, lcm
 from typing import NamedTuple
 
+import numpy as np
+
+from sash.windows.base import Ints
 from sash.windows.by_time import Cycle
 
 TECHNIQUES = ("cutty", "pairs", "panes")
@@ -52,6 +55,15 @@ class Edges:
     def cycle(self) -> int:
         """After how long the edges repeat: the composite slide, or less where some windows bring no edges of their own."""
         return lcm(*(family.period for family in self.closing + self.reading))
+
+    def before(self, times: Ints) -> Ints:
+        """Return the last edge before each time that closes slices, or at it; zeros if there are none.
+
+        >>> cut_edges([Cycle(9, 6, 9, 0)], "pairs").before(np.array([2, 3, 11])).tolist()
+        [0, 3, 9]
+        """
+        latest = [(times - family.phase) // family.period * family.period + family.phase for family in self.closing]
+        return np.maximum.reduce(latest) if latest else np.zeros(len(times), np.int64)
 
     def per_cycle(self) -> int:
         """Return how many slices a composite slide has, without making them: inclusion and exclusion over families."""

@@ -54,6 +54,8 @@ class Rows:
     """Nanoseconds of a tick; None if times are integers."""
     time: str = "time"
     """The name of the time column."""
+    lasts: Ints | None = None
+    """Where slices lie in the place of rows, and windows ask for it: when the last row of each came."""
 
     @property
     def keys(self) -> int:

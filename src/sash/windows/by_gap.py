@@ -31,18 +31,19 @@ class Session(Window):
         gap = self.gap.in_ticks(rows.tick, rows.time)
         room = [np.empty(len(rows.times), np.int64) for _ in range(4)]
         keep = np.empty(rows.keys, np.int64)
-        count = run(find_sessions)(rows.times, rows.firsts, rows.after, rows.now, gap, *room, keep)
+        lasts = rows.times if rows.lasts is None else rows.lasts
+        count = run(find_sessions)(rows.times, lasts, rows.firsts, rows.after, rows.now, gap, *room, keep)
         begins, ends, starts, stops = (column[:count].copy() for column in room)
         return Bounds(begins, ends, starts, stops, keep)
 
     def due(self, rows: Rows) -> int:
         """Return when the first session that is open ends."""
-        last = np.ones(len(rows.times), np.bool_)
         gap = self.gap.in_ticks(rows.tick, rows.time)
-        last[:-1] = np.diff(rows.times) > gap
-        last[rows.firsts[1:] - 1] = True  # keys without rows are not kept
-        ends = rows.times[last] + gap
-        return int(ends.min()) + 1 if len(ends) else FOREVER
+        lasts = rows.times if rows.lasts is None else rows.lasts
+        closes = np.ones(len(lasts), np.bool_)
+        closes[:-1] = rows.times[1:] > lasts[:-1] + gap
+        closes[rows.firsts[1:] - 1] = True  # keys without rows are not kept
+        return int(lasts[closes].min()) + gap + 1 if len(lasts) else FOREVER
 
     def __repr__(self) -> str:
         """Show it as it is written."""
@@ -64,6 +65,7 @@ def session(gap: Given) -> Window:
 
 def find_sessions(
     times: Ints,
+    lasts: Ints,
     firsts: Ints,
     after: Ints,
     now: Ints,
@@ -80,8 +82,8 @@ def find_sessions(
         begin = firsts[key]
         last = firsts[key + 1]
         for row in range(firsts[key], last):
-            if row + 1 == last or times[row + 1] - times[row] > gap:
-                stop = times[row] + gap
+            if row + 1 == last or times[row + 1] > lasts[row] + gap:
+                stop = lasts[row] + gap
                 if after[key] <= stop < now[key]:
                     begins[count] = begin
                     ends[count] = row + 1
