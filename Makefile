@@ -19,16 +19,18 @@ demo: .venv/ready
 	@$(BIN)/python examples/02_query.py
 	@$(BIN)/python examples/03_spark.py
 
+test: export SASH_TESTS_CACHE = $(CURDIR)/build/kernels
 test: .venv/ready check
+	@rm -rf build/kernels; mkdir -p build
 	$(BIN)/python -m pytest -q -n $(CORES) --ignore=tests/spark --cov --cov-report=
-	@mkdir -p build; echo "the tests on Spark: a classic session, and at the same time one of Spark Connect"
+	@echo "the tests on Spark: a classic session, and at the same time one of Spark Connect"
 	@SASH_SPARK=connect $(BIN)/python -m pytest -q tests/spark > build/connect.txt 2>&1 & connect=$$!; \
 	$(BIN)/python -m pytest -q tests/spark --cov --cov-append --cov-report=term --cov-fail-under=95; classic=$$?; \
 	wait $$connect; connected=$$?; echo "Spark Connect:"; tail -n 40 build/connect.txt; exit $$((classic + connected))
 
 soak: .venv/ready
 	SASH_SOAK=1 $(BIN)/python -m pytest -q -n $(CORES) tests/test_kernels.py tests/test_slide.py tests/test_ranks.py \
-		tests/test_spark_benchmarks.py
+		tests/test_algorithms.py tests/test_kernel_cache.py tests/test_benchmarks.py tests/test_spark_benchmarks.py
 
 bench: .venv/ready
 	$(BIN)/python -m benchmarks.compiled

@@ -10,9 +10,10 @@ from numba.core import compiler
 settings.register_profile("sash", derandomize=True, deadline=None, database=None, print_blob=True, max_examples=25)
 settings.load_profile("sash")
 
-# Every run compiles anew: a kernel from an earlier run would hide a change of the fuser. Its processes share what they made.
+# Every run compiles anew: a kernel from an earlier run would hide a change of the fuser. Its processes share what they
+# made, and so do the runs that make test consists of.
 if "PYTEST_XDIST_WORKER" not in os.environ:
-    os.environ["SASH_CACHE_DIR"] = tempfile.mkdtemp(prefix="sash-tests-")
+    os.environ["SASH_CACHE_DIR"] = os.environ.get("SASH_TESTS_CACHE") or tempfile.mkdtemp(prefix="sash-tests-")
 
 _compile: Any = compiler.compile_extra
 

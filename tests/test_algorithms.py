@@ -6,7 +6,7 @@ from operator import itemgetter
 from typing import Any
 
 import pytest
-from cases import fitting
+from cases import SOAK, fitting
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -56,7 +56,7 @@ def telling(chosen: dict[str, Aggregate[Any]]) -> str:
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS, ids=lambda algorithm: algorithm.__name__)
-@settings(max_examples=20)
+@settings(max_examples=40 if SOAK else 12)
 @given(st.booleans(), in_bytes(2, least_rows=72, most_rows=72), scripts(most_rows=7))
 def test_every_step_agrees_with_the_oracle(
     algorithm: type[Algorithm[Any]], asked_at_each_step: bool, numbers: list[tuple[int, ...]], script: Script

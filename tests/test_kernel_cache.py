@@ -8,8 +8,9 @@ import time
 from pathlib import Path
 
 import pytest
+from cases import SOAK
 
-PROCESSES = 3
+PROCESSES = 6 if SOAK else 3
 COMPILE = """
 import sys, time
 import numpy as np

@@ -108,7 +108,8 @@ def test_a_window_that_is_sparse_in_its_stretch() -> None:
         assert window.answer() == recompute(median, held)
         assert window.select(len(held) - 1) == max(held)
         assert window.select(0) == min(held)
-        window._check()
+        if row % 8 == 0:  # it looks at all 9,000
+            window._check()
 
 
 def test_a_rank_outside_of_the_window_is_an_error() -> None:

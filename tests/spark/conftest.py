@@ -23,7 +23,10 @@ CONF = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": 50,  # so that groups come in several batches
     "spark.sql.execution.arrow.pyspark.validateSchema.enabled": True,
     "spark.sql.session.timeZone": "America/New_York",
-    "spark.sql.codegen.wholeStage": False,  # compiling Java takes longer than reading some hundred rows
+    # compiling Java takes longer than reading some hundred rows, and so does making machine code of it as good as can be
+    "spark.sql.codegen.wholeStage": False,
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     "spark.ui.showConsoleProgress": False,
 }
 

@@ -104,8 +104,8 @@ def assert_same(found: pa.Table, expected: pa.Table, by: Iterable[str]) -> None:
 
 def assert_spark_agrees(query: sash.Query, frame: DataFrame, rows: pa.Table, by: Iterable[str], **options: Any) -> None:
     """Compare what comes from Spark with what the local engine makes of the same rows, in the types that Spark has."""
+    expected = query.run(rows, compiled=options.get("compiled", True))  # first, so that workers find kernels compiled
     found = query.run(frame, **{"strategy": "buckets", **options}).toArrow()
-    expected = query.run(rows, compiled=options.get("compiled", True))
     assert_same(in_types(found, plain), in_types(expected, lambda kind: plain(spark_arrow(kind))), by)
 
 

@@ -72,8 +72,7 @@ def every(spark: SparkSession) -> DataFrame:
     columns = {name: (kind, values) for name, (kind, values) in KEYS.items() if values}
     rows = [(number, *(values[number % len(values)] for _, values in columns.values())) for number in range(size)]
     schema = "id bigint, " + ", ".join(f"`{name}` {kind}" for name, (kind, _) in columns.items())
-    frame = spark.createDataFrame(rows, schema).repartition(3)
-    return frame.withColumn("interval", F.expr("make_dt_interval(id % 3)"))
+    return spark.createDataFrame(rows, schema).withColumn("interval", F.expr("make_dt_interval(id % 3)"))
 
 
 @pytest.mark.parametrize("name", KEYS)

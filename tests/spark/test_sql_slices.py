@@ -66,13 +66,7 @@ def every_time() -> dict[str, tuple[pa.Array, dict[str, Window]]]:
 def test_every_aggregate_of_every_type(spark: SparkSession) -> None:
     table = table_of(rows(COUNT), numbers(pa.int64()))
     query = sash.Query(every_aggregate(), BY_NUMBER, by="key", time="t", order_by=("f64", "id"))
-    # Compiling Java for so many columns takes longer than all other tests together.
-    spark.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
-    try:
-        found = in_two_stages(spark, query, table)
-    finally:
-        spark.conf.unset("spark.sql.codegen.factoryMode")
-    assert_equal(found, query.run(table, compiled=False))
+    assert_equal(in_two_stages(spark, query, table), query.run(table, compiled=False))
 
 
 @pytest.mark.parametrize("kind", list(every_time()))
