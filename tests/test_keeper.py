@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from itertools import pairwise
 from typing import Any
 
@@ -10,7 +11,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from queries import Alternating, assert_equal
+from queries import assert_equal
 from test_stream import COMMUTE, ORDERED, WINDOWS, rows_of, table_of
 
 import sash
@@ -23,7 +24,23 @@ from sash.testing import recompute_query
 from sash.windows.base import FOREVER
 from sash.windows.by_time import Periodic
 
+
+class Alternating:
+    """Windows of one's own, with state: one begins with every second row, and with every third one ends, if any is open."""
+
+    def __init__(self) -> None:
+        self.rows = self.opened = 0
+
+    def __call__(self, row: Any) -> tuple[int, int]:
+        begin = int(self.rows % 2 == 0) + int(row["flag"])
+        self.rows += 1
+        end = min(self.opened + begin, int(self.rows % 3 == 0))
+        self.opened += begin - end
+        return begin, end
+
+
 EVERY = {**WINDOWS, "stateful": window.custom(Alternating)}
+SOAK = os.environ.get("SASH_SOAK") == "1"
 COLUMNS = {"id": "bigint", "k": "bigint", "t": "bigint", "x": "bigint", "flag": "boolean"}
 made_rows = st.lists(st.tuples(st.integers(0, 2), st.integers(1, 40), st.integers(0, 5), st.booleans()), max_size=25)
 
@@ -33,7 +50,7 @@ class Driver:
 
     def __init__(
         self, query: sash.Query, schema: pa.Schema, delay: int, *, compiled: bool = False, mode: str = "append"
-    ):
+    ) -> None:
         self.query = query
         self.local = Local(query._declared, schema, compiled=compiled)
         self.described = describe(query._declared, COLUMNS)
@@ -112,7 +129,7 @@ def arrivals(table: pa.Table, data: st.DataObject) -> list[pa.Table]:
 
 
 @pytest.mark.parametrize("name", EVERY)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=60 if SOAK else 10, deadline=None)
 @given(made_rows, st.integers(0, 12), st.data())
 def test_any_arrival_gives_what_the_rows_in_time_give(
     name: str, made: list[Any], delay: int, data: st.DataObject
@@ -132,7 +149,7 @@ def test_any_arrival_gives_what_the_rows_in_time_give(
 
 
 @pytest.mark.parametrize("name", ["sliding", "session", "last_rows", "mixed"])
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=60 if SOAK else 8, deadline=None)
 @given(made_rows, st.data())
 def test_the_oracle_says_the_same(name: str, made: list[Any], data: st.DataObject) -> None:
     aggregates = {**COMMUTE, **ORDERED}
@@ -149,7 +166,7 @@ def test_the_oracle_says_the_same(name: str, made: list[Any], data: st.DataObjec
     assert driver.results == rows_of(expected)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=60 if SOAK else 12, deadline=None)
 @given(made_rows, st.sampled_from(["sliding", "cumulative", "session", "mixed_time"]), st.integers(0, 12), st.data())
 def test_slices_are_frozen_compiled(made: list[Any], name: str, delay: int, data: st.DataObject) -> None:
     mixed = {"a": window.time(10, slide=4), "b": window.session(2)}
@@ -163,7 +180,7 @@ def test_slices_are_frozen_compiled(made: list[Any], name: str, delay: int, data
 
 
 @pytest.mark.parametrize("name", ["sliding", "cumulative", "session"])
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=60 if SOAK else 12, deadline=None)
 @given(made_rows, st.integers(0, 12), st.data())
 def test_the_last_update_of_a_window_is_its_result(name: str, made: list[Any], delay: int, data: st.DataObject) -> None:
     query = sash.Query(COMMUTE, EVERY[name], by="k", time="t")

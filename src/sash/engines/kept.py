@@ -50,8 +50,7 @@ class KeptRows:
         firsts = np.concatenate([np.zeros(1, np.int64), np.cumsum(self.sizes)])
         span = (np.full(keys, NEVER, np.int64), np.full(keys, now, np.int64))
         rows = Rows(times, firsts, {}, self.done, self.done, *span, self.local.time.tick, self.local.time.name)
-        due = [window.due(rows) for window in self.local.plan.windows.values()] if len(times) else []
-        return min((time for time in due if time > now), default=FOREVER)
+        return min(window.due(rows) for window in self.local.plan.windows.values()) if keys else FOREVER
 
     def take(self, piece: Piece) -> pa.Table:
         """Take a piece, and return the results that are complete with it."""

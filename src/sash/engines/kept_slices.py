@@ -13,7 +13,6 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from sash.aggregates.base import Aggregate
 from sash.engines.block import Block, make_block
 from sash.engines.joined import Heads, heads_of, join_windows
 from sash.engines.kept import in_order_of_time
@@ -23,11 +22,9 @@ from sash.engines.pace import Piece
 from sash.engines.passes import PassOver, Slices, is_number
 from sash.engines.slice_block import SliceBlock, arrange_slices
 from sash.engines.turns import Counts
-from sash.kernels import Kernel, loops
 from sash.kernels.answers import NO_BITS
 from sash.slices.borders import Borders, latest_so_far
 from sash.slices.cuts import Flags, Records
-from sash.slices.open_slice import OpenSlice
 from sash.windows import Window
 from sash.windows.base import FOREVER, NEVER, Ints, Rows
 from sash.windows.by_gap import Session
@@ -193,8 +190,7 @@ def merge(over: PassOver, slices: Slices, firsts: Ints) -> Slices:
     values = slices.counts.values
     if len(firsts) == len(values):
         return slices
-    aggregates: list[Aggregate[object]] = over.aggregates
-    kernel = Kernel(OpenSlice, aggregates, over.inputs, loops.cut_slices, nullable=True, over=slices.shape)
+    kernel = over.combining(slices.shape)
     validity = NO_BITS if (values > 0).all() else np.packbits(values > 0, bitorder="little")
     closes = np.ones(len(firsts), np.bool_)
     with over.telling():

@@ -127,6 +127,10 @@ class PassOver:
             fields = kernel.cut_slices(self._values, records.positions, records.closes, self.bits)
         return Slices(fields, kernel.layout.shape, values, records.positions)
 
+    def combining(self, shape: Shape | None) -> Kernel:
+        """Return the kernel that makes fewer slices of slices."""
+        return self._kernel(OpenSlice, self.aggregates, loops.cut_slices, nullable=True, over=shape)
+
     def slide_slices(self, windows: Sequence[Window], slices: Slices, reads: Sequence[Reads]) -> list[Results]:
         """Return the results of windows that are combined of slices: several kinds by one structure, in turns."""
         aggregates = self._for_window(windows[0])

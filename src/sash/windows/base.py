@@ -146,8 +146,7 @@ class Window:
         The rows are as they were left at their `now`, and no more come. Where a row ends windows, that is as soon as
         nothing can come before it any more.
         """
-        waiting = rows.times[is_waiting(rows)]
-        return int(waiting.min()) + 1 if len(waiting) else FOREVER
+        return first_after(rows.times[is_waiting(rows)] + 1, rows.now)
 
     def draw(
         self, rows: Sequence[Mapping[str, Any]] | None = None, *, time: str = "time", slicing: str = "auto"
@@ -180,6 +179,16 @@ def is_waiting(rows: Rows) -> npt.NDArray[np.bool_]:
     lengths = np.diff(rows.firsts)
     waiting: npt.NDArray[np.bool_] = np.arange(len(rows.times)) >= np.repeat(rows.firsts[:-1] + rows.done, lengths)
     return waiting
+
+
+def first_after(times: Ints, now: Ints) -> int:
+    """Return the earliest of some times that is still to come; FOREVER if there is none.
+
+    >>> first_after(np.array([3, 9, 7]), np.array([3]))
+    7
+    """
+    to_come = times[times > now.min(initial=FOREVER)]
+    return int(to_come.min(initial=FOREVER))
 
 
 def as_it_stands(loop: Any) -> Any:

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from sash.windows.base import FOREVER, Bounds, Ints, Memory, Rows, Run, Window
+from sash.windows.base import Bounds, Ints, Memory, Rows, Run, Window, first_after
 from sash.windows.by_time import quote
 from sash.windows.durations import Duration, Given, read_duration
 
@@ -43,7 +43,7 @@ class Session(Window):
         closes = np.ones(len(lasts), np.bool_)
         closes[:-1] = rows.times[1:] > lasts[:-1] + gap
         closes[rows.firsts[1:] - 1] = True  # keys without rows are not kept
-        return int(lasts[closes].min()) + gap + 1 if len(lasts) else FOREVER
+        return first_after(lasts[closes] + gap + 1, rows.now)
 
     def __repr__(self) -> str:
         """Show it as it is written."""

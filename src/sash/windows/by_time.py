@@ -7,7 +7,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from sash.windows.base import FOREVER, Bounds, Ints, Memory, Rows, Run, Window, new_bounds
+from sash.windows.base import FOREVER, Bounds, Ints, Memory, Rows, Run, Window, first_after, new_bounds
 from sash.windows.by_rows import least_to_text
 from sash.windows.checks import check_count, refuse_wide_slide
 from sash.windows.durations import Duration, Given, read_duration
@@ -51,7 +51,7 @@ class TimeOfRow(Window):
     def due(self, rows: Rows) -> int:
         """Return when the first row is final, or the last of a key too old for any window."""
         out_of_reach = rows.times[rows.firsts[1:] - 1] + self.range.in_ticks(rows.tick, rows.time) + 1
-        return min(super().due(rows), int(out_of_reach.min()) if len(out_of_reach) else FOREVER)
+        return min(super().due(rows), first_after(out_of_reach, rows.now))
 
     def __repr__(self) -> str:
         """Show it as it is written."""
@@ -121,7 +121,8 @@ class Periodic(Window):
         length, period, step, offset = self.cycle(rows.tick, rows.time)
         by = max(int(rows.times.min()), int(rows.now.min()))
         last = (by - offset - length) // period * period + length if step == length else (by - offset) // step * step
-        return last + (period if step == length else step) + offset
+        due = last + (period if step == length else step) + offset
+        return due if due <= int(rows.times.max()) + length else FOREVER  # other windows may have kept the rows
 
     def _at_most(self, rows: Rows) -> int:
         """Return how many windows there are if none is without a row."""
