@@ -128,7 +128,7 @@ def test_micro_batches_give_what_a_table_gives(name: str) -> None:
     assert (stream.counted("rows"), stream.counted("late")) == (300, 0)
     assert sorted(map(repr, found)) == sorted(map(repr, expected))
     for key in range(7):  # those of a key in order of time
-        ends = [row.get("window_end", row.get("ts")) for row in found if row["k"] == key]
+        ends: list[Any] = [row.get("window_end", row.get("ts")) for row in found if row["k"] == key]
         assert ends == sorted(ends)
 
 
@@ -171,7 +171,12 @@ def test_a_copy_nearby_is_read_instead_of_the_store(monkeypatch: pytest.MonkeyPa
     read: list[int] = []
     state = stream.tester.processor.state  # type: ignore[attr-defined]
     get = state.get
-    monkeypatch.setattr(state, "get", lambda: read.append(1) or get())
+
+    def counting() -> Any:
+        read.append(1)
+        return get()
+
+    monkeypatch.setattr(state, "get", counting)
     stream.batch(rows_at((0, 2, 2.0)))
     assert len(read) == 1  # the guard's
     [copy] = folder.iterdir()

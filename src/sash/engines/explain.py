@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from sash.engines.kept_slices import keeps_slices
 from sash.engines.local import Local
-from sash.engines.tables import SPARK, check_options, kind_of, schema_of
+from sash.engines.tables import SPARK, SPARK_STREAM, check_options, kind_of, schema_of
 from sash.engines.types import readable_schema
 from sash.plan.declared import Declared
 from sash.plan.explain import Explanation, Settled
@@ -22,10 +22,11 @@ def explain(declared: Declared, data: Any, **options: Any) -> Explanation:
     kind = kind_of(data)
     check_options(options, kind)
     engine: tuple[Branch, ...] = ()
-    if kind == SPARK:
-        batch = import_module("sash.engines.spark.batch").prepare(declared, data, options)
-        engine = (import_module("sash.engines.spark.explain").describe(batch),)
-        schema = batch.local.schema
+    if kind in (SPARK, SPARK_STREAM):
+        module = "streaming" if kind == SPARK_STREAM else "batch"
+        prepared = import_module(f"sash.engines.spark.{module}").prepare(declared, data, options)
+        engine = (import_module("sash.engines.spark.explain").describe(prepared),)
+        declared, schema = prepared.shown, prepared.local.schema
     else:
         schema = readable_schema(schema_of(declared, data)) if tried else assume_types(declared)
     local = Local(declared, schema, compiled=options.get("compiled", True))

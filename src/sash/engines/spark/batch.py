@@ -83,6 +83,11 @@ class Batch(Prepared):
         return Local(declared, schema, compiled=self.options.compiled, threads=1)
 
     @property
+    def cuts_pairs(self) -> bool:
+        """Whether Spark cuts slices, where windows begin and where they end."""
+        return self.strategy.name == "slices"
+
+    @property
     def tasks(self) -> int:
         """How many tasks Spark has after a shuffle; some platforms leave that open."""
         told = self.frame.sparkSession.conf.get(PARTITIONS) or ""

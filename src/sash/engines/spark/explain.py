@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from sash.engines.spark.batch import Batch
 from sash.engines.spark.split import Reach
+from sash.engines.spark.streaming import Streaming
 from sash.engines.spark.wide import why_copied
 from sash.plan.expected import and_between
 from sash.plan.tree import Branch, Leaf
@@ -13,8 +16,37 @@ FEW_ROWS = 10_000
 """Spark's own number of rows of a batch."""
 
 
-def describe(batch: Batch) -> Branch:
+def describe(prepared: Batch | Streaming) -> Branch:
     """Return the branch of an explanation that tells what Spark does."""
+    return describe_stream(prepared) if isinstance(prepared, Streaming) else describe_batch(prepared)
+
+
+def describe_stream(streaming: Streaming) -> Branch:
+    """Return what Spark does with a stream."""
+    declared, options = streaming.declared, streaming.options
+    keys = f"{streaming.buckets} buckets of keys" if declared.by else "one bucket, as there is no key"
+    given = "once, when the watermark has passed it" if options.mode == "append" else "whenever rows change it"
+    bad = "stop the stream" if options.on_bad_time == "error" else "are dropped and counted"
+    kept = (
+        "slices: those that open windows of a key need"
+        if streaming.keeps_slices
+        else ("rows: those that open windows need, or later ones reach back to")
+    )
+    leaves = {
+        "watermark": f"{declared.time}, {timedelta(milliseconds=streaming.delay)} behind the newest; older rows are late: dropped and counted",
+        "shuffled": f"{'all columns' if declared.per_row else and_between(streaming.needed.columns)} of all rows, packed "
+        f"into {keys}",
+        "state": f"{kept}; one value for a bucket, in RocksDB, with the number of buckets for as long as the checkpoint lives",
+        "results": f"{options.mode}: {'the result of a row' if declared.per_row else 'a window'} {given}",
+        "times": f"rows without one that can be used {bad}",
+        "counts": f'rows, late and bad_times of each micro-batch: progress.observedMetrics["{options.metrics}"]',
+    }
+    told = tuple(Leaf(label, (words,)) for label, words in leaves.items())
+    return Branch(Leaf("spark", ("a stream: packed buckets of keys over transformWithState",)), told)
+
+
+def describe_batch(batch: Batch) -> Branch:
+    """Return what Spark does with a frame that is whole."""
     say = {"slices": _of_slices, "buckets": _of_buckets, "ranges": _of_ranges}[batch.strategy.name]
     leaves = [Leaf(label, (words,)) for label, words in say(batch).items()]
     rows = int(batch.frame.sparkSession.conf.get(BATCH) or 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -38,6 +39,17 @@ class Prepared:
         self.local = Local(declared, needed.schema, compiled=compiled, threads=1)
         self.answered = self.local
         """The query that Python answers."""
+
+    @property
+    def shown(self) -> Declared:
+        """The query as an explanation shows it, with slices as they are cut for it here."""
+        pairs = self.cuts_pairs and self.declared.slicing != "panes"
+        return replace(self.declared, slicing="pairs") if pairs else self.declared
+
+    @property
+    def cuts_pairs(self) -> bool:
+        """Whether slices are cut where windows begin and where they end, as slices that can't be read while open must be."""
+        return False
 
     @cached_property
     def added(self) -> list[StructField]:

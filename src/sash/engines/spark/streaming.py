@@ -104,15 +104,24 @@ class Streaming(Prepared):
         )
 
     @property
+    def keeps_slices(self) -> bool:
+        """Whether the state is slices rather than rows."""
+        return self.options.mode == "append" and keeps_slices(self.local)
+
+    @property
+    def cuts_pairs(self) -> bool:
+        """Whether slices are cut where windows begin and where they end, since they are kept whole."""
+        return self.keeps_slices
+
+    @property
     def described(self) -> Described:
         """What tells the query apart from others, whose state it can't go on from."""
-        slices = self.options.mode == "append" and keeps_slices(self.local)
         return describe(
             self.declared,
             {name: self.frame.schema[name].dataType.simpleString() for name in self.needed.columns},
             buckets=self.buckets,
             mode=self.options.mode,
-            kept=f"slices, {self.declared.slicing}" if slices else "rows",
+            kept=f"slices, {self.declared.slicing}" if self.keeps_slices else "rows",
         )
 
     @property
