@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import DataType, IntegerType, LongType, StructField, StructType, TimestampType
 
@@ -47,14 +46,13 @@ def finish(streaming: Streaming, checkpoint: str) -> DataFrame:
 
 def _operators(spark: SparkSession, checkpoint: str) -> list[int]:
     """Return the numbers of the operators of a stream that keep state for Sash, or say that there are none."""
-    try:
-        found = spark.read.format("state-metadata").load(checkpoint).collect()
-    except PySparkException as error:
-        message = f"There is no checkpoint of a stream with state at {checkpoint!r}: give its checkpointLocation."
-        raise ValueError(message) from error
+    found = spark.read.format("state-metadata").load(checkpoint).collect()
     numbers = [row.operatorId for row in found if STATE in _variables(row.operatorProperties)]
     if not numbers:
-        message = f"The stream of {checkpoint!r} has no state of Sash's: give the checkpointLocation of one that has."
+        message = (
+            f"There is no state of Sash's in {checkpoint!r}: give the checkpointLocation of a stream that has run, of a query's "
+            "results."
+        )
         raise ValueError(message)
     return numbers
 
