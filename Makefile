@@ -18,6 +18,7 @@ demo: .venv/ready
 	@$(BIN)/python examples/01_first_window.py
 	@$(BIN)/python examples/02_query.py
 	@$(BIN)/python examples/03_spark.py
+	@$(BIN)/python examples/04_stream.py
 
 test: export SASH_TESTS_CACHE = $(CURDIR)/build/kernels
 test: .venv/ready check

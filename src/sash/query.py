@@ -62,7 +62,9 @@ class Query:
 
         On PySpark `strategy=` names one of "slices", "buckets" and "ranges" instead of leaving the choice, `buckets=` and
         `ranges=` say how many, and `types=` what aggregates give where only running them would tell, as {"s": "double"}.
-        `compiled=False` interprets everything. For a RecordBatchReader `mode="update"` gives the results of windows as
+        On a streaming DataFrame `mode="update"` gives windows whenever rows change them, `on_bad_time="drop"` drops and
+        counts rows without a usable time, `ahead=` says how far ahead of the clock times may be, and `metrics=` names the
+        counts of rows. `compiled=False` interprets everything. For a RecordBatchReader `mode="update"` gives the results of windows as
         soon as they end, and again when a row within `lateness` changes them; `order="keys"` says that rows come by key.
         """
         return import_module("sash.engines.tables").run(self._declared, data, **options)
