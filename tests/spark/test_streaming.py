@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -76,6 +77,7 @@ class Source:
         path = self.rows / f"{self.files:03}.parquet"
         pq.write_table(pa.table(arrays, schema=SCHEMA), path)
         self.files += 1
+        os.utime(path, (self.files, self.files))  # Spark takes files in the order of their times
 
     @property
     def table(self) -> DataFrame:
