@@ -35,7 +35,7 @@ def many_keys() -> Iterator[StreamCase]:
         name=f"20 K keys × 25 rows, {HOUR.range}",
         contestants=(
             asked.sash(by_sash(hour)),
-            asked.spark(BY_SPARK, partial(native.sliding, RANGE, SLIDE), 100_000),
+            asked.spark(BY_SPARK, partial(native.sliding, RANGE, SLIDE), 50_000),
             asked.sash(partial(combine_closed, hour, "1 minute"), SLICES),
         ),
         rows=500_000,
