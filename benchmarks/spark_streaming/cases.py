@@ -95,7 +95,6 @@ def a_state_for_each() -> Iterator[StreamCase]:
             asked.sash(by_sash(hour, buckets=FEW_KEYS), "1,000 buckets"),
         ),
         rows=25 * FEW_KEYS,
-        repeats=1,
         targets=(faster(1, "1,000 buckets"),),
     )
 
