@@ -37,6 +37,7 @@ bench: .venv/ready
 	$(BIN)/python -m benchmarks.compiled
 	$(BIN)/python -m benchmarks.windows
 	$(BIN)/python -m benchmarks.spark_batch
+	$(BIN)/python -m benchmarks.spark_streaming
 	$(BIN)/python -m benchmarks.spark_memory
 	$(BIN)/python -m benchmarks.plot
 	$(BIN)/python -m benchmarks.page
@@ -45,6 +46,7 @@ bench-quick: .venv/ready
 	$(BIN)/python -m benchmarks.compiled --quick
 	$(BIN)/python -m benchmarks.windows --quick
 	$(BIN)/python -m benchmarks.spark_batch --quick
+	$(BIN)/python -m benchmarks.spark_streaming --quick
 
 costs: .venv/ready
 	$(BIN)/python -m benchmarks.costs

@@ -11,6 +11,8 @@ from benchmarks.field import Field
 from benchmarks.results import Reading, reading
 from benchmarks.spark_batch.case import SparkCase
 from benchmarks.spark_batch.field import SparkField
+from benchmarks.spark_streaming.case import StreamCase
+from benchmarks.spark_streaming.field import StreamField
 from benchmarks.windows.case import TableCase
 from benchmarks.windows.field import TableField
 
@@ -31,6 +33,8 @@ def field_of(case: Case) -> Field[Any]:
         return ColumnField(case)
     if isinstance(case, TableCase):
         return TableField(case)
+    if isinstance(case, StreamCase):
+        return StreamField(case)
     if isinstance(case, SparkCase):
         return SparkField(case)
     message = f"{case.name} is no case over a column, over a table or on Spark: say here how it is measured."

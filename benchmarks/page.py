@@ -8,8 +8,9 @@ from pathlib import Path
 from benchmarks.case import ERROR, TIME, Case
 from benchmarks.cases import CASES
 from benchmarks.report import Verdict, judge, label, quantity, round_off, say_target
-from benchmarks.results import COMPILED, ROOT, SPARK_BATCH, WINDOWS, Reading, read
+from benchmarks.results import COMPILED, ROOT, SPARK_BATCH, SPARK_STREAMING, WINDOWS, Reading, read
 from benchmarks.spark_batch import cases as spark_batch
+from benchmarks.spark_streaming import cases as spark_streaming
 from benchmarks.windows import cases as windows
 from benchmarks.windows import sql
 
@@ -17,7 +18,14 @@ PAGE = ROOT / "docs" / "benchmarks.md"
 HERE = Path(__file__).parent
 
 
-def write(columns: Sequence[Reading], tables: Sequence[Reading], on_spark: Sequence[Reading], path: Path) -> None:
+def write(
+    path: Path,
+    *,
+    columns: Sequence[Reading] = (),
+    tables: Sequence[Reading] = (),
+    frames: Sequence[Reading] = (),
+    streams: Sequence[Reading] = (),
+) -> None:
     """Write the page from what was measured over columns, over tables and on Spark; what was not is left out."""
     lines = [
         "# Benchmarks",
@@ -26,7 +34,8 @@ def write(columns: Sequence[Reading], tables: Sequence[Reading], on_spark: Seque
         "",
         *(over_columns(columns) if columns else ()),
         *(over_tables(tables) if tables else ()),
-        *(over_frames(on_spark) if on_spark else ()),
+        *(over_frames(frames) if frames else ()),
+        *(over_streams(streams) if streams else ()),
     ]
     path.write_text("\n".join(lines), encoding="utf-8")
 
@@ -69,12 +78,23 @@ def over_frames(readings: Sequence[Reading]) -> Iterator[str]:
     """Yield the lines about queries on Spark."""
     yield "## On Spark"
     yield ""
-    yield _facts(readings, SPARK_BATCH)
+    yield from _on_spark(spark_batch.CASES, readings, SPARK_BATCH, "time for all")
+
+
+def over_streams(readings: Sequence[Reading]) -> Iterator[str]:
+    """Yield the lines about queries on streams of Spark's."""
+    yield "## On streams of Spark's"
     yield ""
-    yield _text("spark_batch/about.md")
-    yield from _targets(spark_batch.CASES, readings)
-    yield from _all(spark_batch.CASES, readings)
-    yield _text("spark_batch/reasons.md")
+    yield from _on_spark(spark_streaming.CASES, readings, SPARK_STREAMING, "time for a batch")
+
+
+def _on_spark(cases: Sequence[Case], readings: Sequence[Reading], file: Path, whole: str) -> Iterator[str]:
+    yield _facts(readings, file)
+    yield ""
+    yield _text(f"{file.stem}/about.md")
+    yield from _targets(cases, readings)
+    yield from _all(cases, readings, whole)
+    yield _text(f"{file.stem}/reasons.md")
 
 
 def _facts(readings: Sequence[Reading], file: Path) -> str:
@@ -107,12 +127,12 @@ def _cells(one: Verdict) -> list[str]:
     return [label(one), one.case.range, say_target(one), f"{measured} {mark}", quantity(one.own), one.beside]
 
 
-def _all(cases: Sequence[Case], readings: Sequence[Reading]) -> Iterator[str]:
+def _all(cases: Sequence[Case], readings: Sequence[Reading], whole: str = "time for all") -> Iterator[str]:
     most = {case.name: case.rows for case in cases}
     yield "All that was measured:"
     yield ""
     rows = (_line(one, most[one.case]) for one in readings)
-    yield from _table(("case", "contestant", "measured", "rows", "time for all"), rows)
+    yield from _table(("case", "contestant", "measured", "rows", whole), rows)
 
 
 def _line(one: Reading, most: int) -> list[str]:
@@ -123,4 +143,10 @@ def _line(one: Reading, most: int) -> list[str]:
 
 
 if __name__ == "__main__":
-    write(read(COMPILED), read(WINDOWS), read(SPARK_BATCH), PAGE)
+    write(
+        PAGE,
+        columns=read(COMPILED),
+        tables=read(WINDOWS),
+        frames=read(SPARK_BATCH),
+        streams=read(SPARK_STREAMING),
+    )

@@ -79,10 +79,19 @@ def quantity(one: Reading) -> str:
         return f"{one.value:.1e}"
     if one.measure == MEMORY:
         return f"{one.value:,.0f} MB"
+    return say_time(one.value)
+
+
+def say_time(value: float) -> str:
+    """Write nanoseconds in the unit that makes them readable.
+
+    >>> say_time(1.5), say_time(4_000), say_time(12_345_678)
+    ('1.5 ns', '4 µs', '12 ms')
+    """
     for unit, size in (("ms", 1e6), ("µs", 1e3)):
-        if one.value >= size:
-            return f"{one.value / size:.2g} {unit}" if one.value < 100 * size else f"{one.value / size:.0f} {unit}"
-    return f"{one.value:.1f} ns" if one.value < 10 else f"{one.value:.0f} ns"  # noqa: PLR2004
+        if value >= size:
+            return f"{value / size:.2g} {unit}" if value < 100 * size else f"{value / size:.0f} {unit}"
+    return f"{value:.1f} ns" if value < 10 else f"{value:.0f} ns"  # noqa: PLR2004
 
 
 def judge(cases: Iterable[Case], readings: Iterable[Reading]) -> list[Verdict]:
@@ -139,8 +148,9 @@ def say_target(one: Verdict) -> str:
     """Write a target with its unit, that of an error as the error it may have."""
     if one.own.measure == ERROR and one.target.against:
         return f"≤ {one.target.against}"
-    is_time = one.target.at_most is not None and not one.target.against and one.own.measure != ERROR
-    return f"{one.target} ns" if is_time else str(one.target)
+    if one.target.at_most is None or one.target.against or one.own.measure == ERROR:
+        return str(one.target)
+    return f"≤ {say_time(one.target.at_most)}".replace(".0 ns", " ns")
 
 
 def _table(title: str, *headings: str) -> Table:

@@ -26,6 +26,7 @@ def of_suite(name: str) -> Path:
 COMPILED = of_suite("compiled")
 WINDOWS = of_suite("windows")
 SPARK_BATCH = of_suite("spark_batch")
+SPARK_STREAMING = of_suite("spark_streaming")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -134,7 +134,7 @@ def test_the_page_shows_every_target_met_or_missed(tmp_path: Path) -> None:
     path = tmp_path / "page.md"
     case = CASES[0]
     readings = [reading(case.name, "Sash", 2.0, role="sash"), reading(case.name, "fast", 7.0)]
-    page.write(readings, [], [], path)
+    page.write(path, columns=readings)
     written = path.read_text(encoding="utf-8")
     assert "0 of 1 targets are met." in written
     assert "| max float64 | 16 | ≥ 4 × fastest peer | 3.5 × ✗ | 2.0 ns | fast 7.0 ns |" in written

@@ -75,7 +75,7 @@ def test_a_window_that_is_missing_or_given_twice_is_never_timed() -> None:
 
 def test_the_page_shows_the_cases_over_tables_with_their_sql(tmp_path: Path) -> None:
     path = tmp_path / "page.md"
-    page.write([], measure(CASES[0].at_most(ROWS), repeats=1), [], path)
+    page.write(path, tables=measure(CASES[0].at_most(ROWS), repeats=1))
     written = path.read_text(encoding="utf-8")
     for text in ("≥ 3 × Polars group_by_dynamic", "targets are met", "```sql\nWITH slices AS MATERIALIZED"):
         assert text in written

@@ -59,7 +59,7 @@ def readings(name: str, rows: int) -> DataFrame:
 @cache
 def _written(name: str, rows: int) -> str:
     data = READINGS[name]
-    path = f"{_folder()}/{name.replace(' ', '_')}_{rows}"
+    path = f"{folder()}/{name.replace(' ', '_')}_{rows}"
     row = F.col("id")
     instant = F.lit(FIRST) + F.floor(row * F.lit(data.span_of(rows) / rows)).cast("long")
     made = spark().range(0, rows, 1, FILES)
@@ -72,7 +72,8 @@ def _written(name: str, rows: int) -> str:
 
 
 @cache
-def _folder() -> Path:
-    folder = tempfile.mkdtemp(prefix="sash-readings-")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return Path(folder)
+def folder() -> Path:
+    """Return the folder of all that is written: it goes when Python does."""
+    made = tempfile.mkdtemp(prefix="sash-readings-")
+    atexit.register(shutil.rmtree, made, ignore_errors=True)
+    return Path(made)

@@ -44,8 +44,7 @@ class SparkField(Field[SparkContestant]):
 
         def answer() -> None:
             with settings(contestant):
-                answered = contestant.answer(readings(contestant.readings, self.checked))
-                self._few[contestant.name] = answered.toArrow()
+                self._few[contestant.name] = self.answers_of(contestant)
 
         return answer
 
@@ -69,7 +68,7 @@ class SparkField(Field[SparkContestant]):
                 self.prepare_few(contestant)()
             self.check_answers(contestant, self._few[contestant.name])
             if self.counted(contestant) > self.checked:
-                self._check_sums(contestant)
+                self.check_sums(contestant)
         except AssertionError as error:
             message = f"{self.case.name}: {contestant.name} is wrong. {error}"
             raise AssertionError(message) from None
@@ -80,11 +79,19 @@ class SparkField(Field[SparkContestant]):
         key = question.range, contestant.readings
         if key not in self._right:
             spark().conf.set(SEGMENT_TREE, "true")  # it is the fastest
-            self._right[key] = question.right(readings(contestant.readings, self.checked)).toArrow()
+            self._right[key] = self.right_answers(contestant)
             spark().conf.unset(SEGMENT_TREE)
         compare(question, given, self._right[key], self.case.tolerance)
 
-    def _check_sums(self, contestant: SparkContestant) -> None:
+    def answers_of(self, contestant: SparkContestant) -> pa.Table:
+        """Return what a contestant answers on few rows."""
+        return contestant.answer(readings(contestant.readings, self.checked)).toArrow()
+
+    def right_answers(self, contestant: SparkContestant) -> pa.Table:
+        """Return what Spark says of these rows, asked its own way."""
+        return contestant.question.right(readings(contestant.readings, self.checked)).toArrow()
+
+    def check_sums(self, contestant: SparkContestant) -> None:
         """Compare with Sash, which answers as few rows as the slow, too."""
         own = self._sums_of(contestant, self.counted(contestant))
         for other in self.contestants:
