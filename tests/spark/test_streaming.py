@@ -230,6 +230,21 @@ def test_bad_times_stop_a_stream_or_are_counted(spark: SparkSession, tmp_path: P
     assert sum(counted(progress, "bad_times")) == 2
 
 
+def test_a_query_may_come_after_operators_with_state(spark: SparkSession, tmp_path: Path) -> None:
+    source = Source(spark, tmp_path, [*BATCHES, [("z", 30, 0)]])
+    minutes = source.stream().groupBy(F.window("ts", "1 minute"), "k").agg(F.sum("x").alias("x"))
+    slices = minutes.select("k", F.window_time("window").alias("ts"), "x")
+    first = sash.Query({"x": agg.sum("x")}, window.time("4m", slide="2m"), by="k", time="ts").run(
+        slices, metrics="first"
+    )
+    second = sash.Query({"most": agg.max("x")}, window.tumbling("4m"), by="k", time="window_end")
+    given, progress = source.run(second.run(first, buckets=2))
+    assert sum(counted(progress, "late")) == 0
+    table = source.table.filter("k IS NULL OR k <> 'z'")
+    sums = sash.Query({"x": agg.sum("x")}, window.time("4m", slide="2m"), by="k", time="ts").run(table)
+    assert alike(given) == alike(dicts(second.run(sums)))
+
+
 REFUSED: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "mode": ({}, {"mode": "complete"}, "mode='complete': it is"),
     "rows": ({"windows": window.rows(3)}, {"mode": "update"}, 'mode="update" is for windows of time'),

@@ -65,12 +65,15 @@ class Keeper:
         """Return how many rows or slices are kept."""
         return len(self.kept)
 
-    def take(self, table: pa.Table, watermark: int) -> Taken:
-        """Take rows that came, and return the results that are complete at a watermark."""
+    def take(self, table: pa.Table, watermark: int, *, before_it: bool = False) -> Taken:
+        """Take rows that came, and return the results that are complete at a watermark.
+
+        Rows older than it are late; unless they came `before_it` moved, and then those older than it was before.
+        """
         assert self.local.time is not None
         watermark = max(watermark, self.watermark)
         times = self.local.time.read(table[self.local.time.name])
-        in_time = times >= watermark
+        in_time = times >= (self.watermark if before_it else watermark)
         late = int(len(times) - np.count_nonzero(in_time))
         if late:
             table = table.filter(pa.array(in_time))

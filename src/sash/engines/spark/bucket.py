@@ -59,6 +59,8 @@ class Standing:
     on_bad_time: str
     ahead: int | None
     """How many ticks before the clock a time may be; None if that doesn't matter."""
+    chained: bool = False
+    """Whether rows come from an operator that has state itself: it gives them when the watermark passes them."""
 
     def ready(self) -> Local:
         """Return the query made ready, once in a process."""
@@ -122,7 +124,8 @@ class Bucket(StatefulProcessor):
         rows, bad_times = local.schema.empty_table(), 0
         if table is not None:
             rows, bad_times = self._good_rows(readable(table), times.getCurrentProcessingTimeInMs() * ticks)
-        taken = keeper.take(rows, first_in_time(local, times.getCurrentWatermarkInMs() * ticks))
+        now = first_in_time(local, times.getCurrentWatermarkInMs() * ticks)
+        taken = keeper.take(rows, now, before_it=self.standing.chained)
         next_due = due_in_milliseconds(keeper)
         self._freeze(group, keeper, next_due)
         self._wake(due, expired, next_due)

@@ -9,9 +9,12 @@ value. How many buckets there are is part of the state.
 
 from __future__ import annotations
 
+import re
 import uuid
 from collections.abc import Mapping
+from contextlib import redirect_stdout
 from dataclasses import dataclass
+from io import StringIO
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -38,6 +41,8 @@ DELAY = "spark.watermarkDelayMs"
 STORE = "spark.sql.streaming.stateStore.providerClass"
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 METRICS = "sash"
+WAITING = re.compile(r"~(Aggregate|TransformWithState|FlatMapGroups\w*WithState)")
+"""Operators of a stream that give rows only when the watermark has passed them; so does an outer join of two streams."""
 
 
 @dataclass(frozen=True)
@@ -137,6 +142,7 @@ class Streaming(Prepared):
             self.options.mode,
             self.options.on_bad_time,
             None if ahead is None else read_duration(ahead, "ahead").in_ticks(self.local.time.tick, "ahead"),
+            chained=comes_from_state(self.frame),
         )
 
     def run(self) -> DataFrame:
@@ -148,6 +154,15 @@ class Streaming(Prepared):
         )
         counts = [F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in COUNTED]
         return answered.observe(self.options.metrics, *counts).select(RESULTS).mapInArrow(unpack, self.results)
+
+
+def comes_from_state(frame: DataFrame) -> bool:
+    """Tell whether a stream comes out of an operator that waits for the watermark, by what Spark says of its plan."""
+    with redirect_stdout(StringIO()) as told:
+        frame.explain("extended")
+    analyzed = told.getvalue().partition("== Analyzed")[2].partition("== Optimized")[0]
+    joined = "~Join" in analyzed and analyzed.count("~StreamingRelation") > 1
+    return joined or bool(WAITING.search(analyzed))
 
 
 def _refuse_no_time(declared: Declared) -> None:
