@@ -84,10 +84,10 @@ class Source:
         """All rows."""
         return self.spark.read.schema(self.spark.read.parquet(str(self.rows)).schema).parquet(str(self.rows))
 
-    def stream(self, delay: str = "3 minutes") -> DataFrame:
+    def stream(self, delay: str = "3 minutes", where: str = "true") -> DataFrame:
         """The rows, a file after the other."""
         reader = self.spark.readStream.schema(self.table.schema).option("maxFilesPerTrigger", 1)
-        return reader.parquet(str(self.rows)).withWatermark("ts", delay)
+        return reader.parquet(str(self.rows)).filter(where).withWatermark("ts", delay)
 
     def run(self, frame: DataFrame, mode: str = "append") -> tuple[list[dict[str, Any]], list[Any]]:
         """Run a stream to the end of its input, and return what it gave with the progress of its micro-batches."""
@@ -221,11 +221,12 @@ def test_bad_times_stop_a_stream_or_are_counted(spark: SparkSession, tmp_path: P
     with pytest.raises(StreamingQueryException, match=r"A row .k=b, ts=None. has no time that windows can be made of"):
         source.run(query.run(source.stream()))
     with pytest.raises(StreamingQueryException, match="is further ahead of the clock than ahead= allows"):
-        source.run(query.run(source.stream().filter("ts IS NOT NULL")))
+        source.run(query.run(source.stream(where="ts IS NOT NULL")))
     source.add(batches[2])
-    sane = source.stream().filter("ts IS NULL OR ts < current_timestamp() + INTERVAL 1 DAY")
-    _, progress = source.run(query.run(sane, on_bad_time="drop"))
-    assert sum(counted(progress, "bad_times")) == 2
+    sane = source.stream(where="ts IS NULL OR ts < current_timestamp() + INTERVAL 1 DAY")
+    given, progress = source.run(query.run(sane, on_bad_time="drop"))
+    assert (sum(counted(progress, "bad_times")), sum(counted(progress, "late"))) == (1, 0)
+    assert [(row["k"], row["total"]) for row in given] == [("a", 3)]
 
 
 def test_a_query_may_come_after_operators_with_state(spark: SparkSession, tmp_path: Path) -> None:
