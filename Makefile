@@ -1,6 +1,7 @@
 # make demo   the examples, from nothing
 # make test   everything that must hold before a change lands, from nothing
-# make soak   every algorithm compiled for every aggregate that fits it, over columns of every form, against the oracle
+# make soak   every algorithm compiled for every aggregate that fits it, over columns of every form, against the oracle;
+#             streams on Spark whose driver is killed twenty times, and whose keys come and go for long
 # make bench  Sash beside pandas, Polars, DuckDB, bottleneck, numbagg and Spark: checked, timed, drawn (make bench-quick: only to see that it runs)
 # make costs  what each algorithm costs beside two_stacks: checked, timed, written where plan/choose.py reads it
 # All make the virtual environment in .venv and see to Java first. Python: make test PYTHON=python3.12
@@ -31,7 +32,8 @@ test: .venv/ready check
 
 soak: .venv/ready
 	SASH_SOAK=1 $(BIN)/python -m pytest -q -n $(CORES) tests/test_kernels.py tests/test_slide.py tests/test_ranks.py \
-		tests/test_algorithms.py tests/test_kernel_cache.py tests/test_benchmarks.py tests/test_spark_benchmarks.py
+		tests/test_algorithms.py tests/test_kernel_cache.py tests/test_benchmarks.py tests/test_spark_benchmarks.py \
+		tests/test_spark_restart.py tests/test_growth.py tests/test_keeper.py
 
 bench: .venv/ready
 	$(BIN)/python -m benchmarks.compiled
