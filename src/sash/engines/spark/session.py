@@ -60,6 +60,8 @@ def settings(cores: int | None, memory: str | None, warehouse: str, conf: Mappin
         "spark.sql.streaming.stateStore.providerClass": (
             "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
         ),
+        # what a micro-batch has changed is written, not all files of RocksDB anew
+        "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": True,
         "spark.sql.warehouse.dir": warehouse,
         "spark.ui.enabled": False,
         "spark.ui.showConsoleProgress": sys.stderr.isatty(),
