@@ -16,7 +16,7 @@ from benchmarks.spark_batch.answers import compare_sums, sums_of
 from benchmarks.spark_batch.case import SparkContestant
 from benchmarks.spark_batch.data import folder
 from benchmarks.spark_batch.field import SparkField, settings
-from benchmarks.spark_batch.session import CORES, session
+from benchmarks.spark_batch.session import CORES, spark
 from benchmarks.spark_streaming.case import StreamCase
 from benchmarks.spark_streaming.data import arrived, arriving, passed
 
@@ -88,7 +88,7 @@ def gather(answered: DataFrame, take: Callable[[DataFrame], Gathered]) -> tuple[
 def run(writer: DataStreamWriter) -> list[Any]:
     """Run a stream to its end, and return the progress of each of its batches."""
     checkpoint = tempfile.mkdtemp(dir=folder())
-    session().conf.set("spark.sql.shuffle.partitions", CORES)  # each has a state store, which commits in each batch
+    spark().conf.set("spark.sql.shuffle.partitions", CORES)  # each has a state store, which commits in each batch
     try:
         query = writer.option("checkpointLocation", checkpoint).trigger(availableNow=True).start()
         query.awaitTermination()
