@@ -62,10 +62,9 @@ def main() -> None:
             writer = PEAKS.run(stream).writeStream.foreachBatch(show).option("checkpointLocation", checkpoint)
             running = writer.trigger(availableNow=True).start()
             running.awaitTermination()
-            counted = [progress["observedMetrics"]["sash"] for progress in running.recentProgress]
-            console.print(
-                f"  {sum(one.rows for one in counted):,} rows came, {sum(one.late for one in counted):,} of them too late"
-            )
+            counted = [sash.spark.counts(progress) for progress in running.recentProgress]
+            came, late = (sum(one[name] for one in counted) for name in ("rows", "late"))
+            console.print(f"  {came:,} rows came, {late:,} of them too late")
         console.rule("[bold]what is kept, and what is still open at the end")
         console.print(kept(sash.spark.inspect_state(checkpoint)))
         rest = sash.spark.finish(PEAKS, stream, checkpoint)

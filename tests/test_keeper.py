@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -269,6 +271,61 @@ def test_what_has_changed_is_told() -> None:
     assert told(*marks) == ["windows: the functions of custom are others"]
 
 
+def test_values_that_can_not_be_compiled_tell_functions_apart() -> None:
+    def looked_up(table: Any) -> Any:
+        return sash.aggregate("own", lift=lambda x: table[x], combine=lambda older, newer: older + newer)("x")
+
+    def query(**given: Any) -> sash.Query:
+        return sash.Query(**{"aggregates": agg.count(), "windows": window.rows(3), "by": "k", "time": "t", **given})
+
+    def ends_at(number: int) -> sash.Query:
+        return query(windows=window.custom(partial(ends_with, at=number)))
+
+    tables: list[Any] = [({1: 2}, {1: 3}), ([{1}], [{2}]), (re.compile("a"), re.compile("b"))]
+    for one, other in tables:
+        same, again, changed = (query(aggregates={"a": looked_up(table)}) for table in (one, one, other))
+        assert told(same, again) == []
+        assert told(same, changed) == ["aggregates: the functions of a are others"]
+    assert told(ends_at(3), ends_at(3)) == []
+    assert told(ends_at(3), ends_at(4)) == ["windows: the functions of custom are others"]
+    assert told(query(windows=window.custom(Until(3))), query(windows=window.custom(Until(3)))) == []
+    assert told(query(windows=window.custom(Until(3))), query(windows=window.custom(Until(5))))
+    assert repr(window.custom(Until(3))) == "custom(Until)"
+
+
+def ends_with(row: Any, at: int) -> tuple[int, int]:
+    return 1, row["x"] == at
+
+
+class Until:
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+
+    def __call__(self, row: Any) -> tuple[int, int]:
+        return 1, row["x"] > self.limit
+
+
+def test_versions_of_modules_are_no_change(monkeypatch: pytest.MonkeyPatch) -> None:
+    def query() -> sash.Query:
+        root = sash.aggregate("own", lift=lambda x: np.sqrt(x), combine=lambda older, newer: older + newer)
+        return sash.Query({"a": root("x")}, window.rows(3), by="k", time="t")
+
+    before = describe(query()._declared, COLUMNS)
+    monkeypatch.setattr(np, "__version__", "9.9")
+    assert changes(before, describe(query()._declared, COLUMNS)) == []
+
+
+def test_keys_of_which_nothing_is_open_are_forgotten() -> None:
+    table = table_of([(key, key + 1, 5, True) for key in range(20)])
+    ended: list[Any] = [window.punctuated("flag"), window.rows(1, slide=1), window.custom(lambda row: (1, row["flag"]))]
+    for windows in ended:
+        driver = Driver(sash.Query(agg.count(), windows, by="k", time="t"), table.schema, 0)
+        driver.batch(table)
+        driver.idle()
+        assert len(driver.keeper) == 0
+        assert driver.results == rows_of(driver.expected)
+
+
 class Slotted:
     __slots__ = ("seen",)
 
@@ -283,10 +340,20 @@ def closure() -> Any:
 
 class Keeps:
     def __init__(self) -> None:
-        self.seen = {1, 2}
+        self.seen: Any = (1, 2)
 
     def __call__(self, _: Any) -> tuple[int, int]:
         return 1, 1
+
+
+class Remembers(Keeps):
+    def __init__(self) -> None:
+        self.seen = {"least": float("nan"), "some": [1, None, "x"]}
+
+
+def test_numbers_that_are_none_are_kept_too() -> None:
+    kept: Any = window.custom(Remembers)
+    kept.refuse_lost_state()
 
 
 @pytest.mark.parametrize("made", [Slotted, closure, Keeps])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -194,6 +196,39 @@ def test_there_may_be_no_place_for_copies(monkeypatch: pytest.MonkeyPatch, tmp_p
     stream.batch(rows_at((0, 1, 1.0)))
     stream.batch(rows_at((0, 2, 1.0)))
     assert stream.pass_time(5)[0]["n"] == 2
+
+
+def test_a_copy_that_was_damaged_is_not_used(folder: Path) -> None:
+    stream = Stream(window.tumbling("5m"), buckets=1)
+    stream.batch(rows_at((0, 1, 1.0)))
+    [copy] = folder.iterdir()
+    copy.write_bytes(copy.read_bytes()[:-9] + b"damaged!!")
+    stream.batch(rows_at((0, 2, 1.0)))
+    assert stream.pass_time(5)[0]["n"] == 2
+
+
+def test_copies_of_streams_that_stopped_go(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder.mkdir()
+    old = folder / "old"
+    old.touch()
+    os.utime(old, (1, 1))
+    monkeypatch.setattr(nearby, "_swept", set())
+    Stream(window.tumbling("5m"), buckets=1).batch(rows_at((0, 1, 1.0)))
+    assert old not in folder.iterdir()
+
+
+@pytest.mark.parametrize("windows", [window.tumbling("5m"), window.rows(2)])
+def test_types_may_differ_in_what_spark_is_set_to(windows: Any) -> None:
+    stream = Stream(windows, buckets=1)
+    given = rows_at((0, 1, 1.0), (0, 2, 2.0))
+    stream.batch(given.slice(0, 1))
+    tokyo = pa.field("ts", pa.timestamp("us", "Asia/Tokyo"))
+    stream.batch(given.slice(1).cast(pa.schema([pa.field("k", pa.int64(), nullable=False), tokyo, SCHEMA.field("x")])))
+    stream.tester.processor.standing = replace(  # type: ignore[attr-defined]
+        stream.standing, schema=SCHEMA.set(1, tokyo), name=nearby.new_token()
+    )
+    found = stream.pass_time(5)
+    assert [row["n"] for row in found] == ([2] if windows.kind == "time" else [1, 2])
 
 
 def test_the_guard_refuses_another_query() -> None:

@@ -71,6 +71,26 @@ def readings(
     return stream
 
 
+def counts(progress: Any, metrics: str = "sash") -> dict[str, int]:
+    """Return how many rows a micro-batch had, how many came too late, and how many had no time that could be used.
+
+    `progress` is one of a streaming query's, as `lastProgress`. Spark has the same numbers in it as observed metrics, in
+    another form on Spark Connect.
+
+    >>> import sash
+    >>> sash.spark.counts({"observedMetrics": {"sash": {"rows": 500, "late": 12, "bad_times": 0}}})
+    {'rows': 500, 'late': 12, 'bad_times': 0}
+    """
+    names = ("rows", "late", "bad_times")
+    observed = progress["observedMetrics"].get(metrics)
+    if observed is None:
+        return dict.fromkeys(names, 0)
+    found = observed if isinstance(observed, dict) else observed.asDict()
+    if "values" in found:
+        found = dict(zip(names, found["values"], strict=True))
+    return {name: int(found[name] or 0) for name in names}
+
+
 def inspect_state(checkpoint: str) -> DataFrame:
     """Return what a stopped stream has kept in its checkpoint: a row for each key, with its slices or rows and their bytes.
 

@@ -106,8 +106,7 @@ class Source:
 
 def counted(progress: list[Any], name: str) -> list[int]:
     """How many rows were counted so, by micro-batch."""
-    observed = [one["observedMetrics"]["sash"] for one in progress]
-    return [one[name] if isinstance(one, dict) else one.asDict()[name] for one in observed]
+    return [sash.spark.counts(one)[name] for one in progress]
 
 
 def alike(rows: list[dict[str, Any]]) -> list[str]:
@@ -242,6 +241,27 @@ def test_a_query_may_come_after_operators_with_state(spark: SparkSession, tmp_pa
     table = source.table.filter("k IS NULL OR k <> 'z'")
     sums = sash.Query({"x": agg.sum("x")}, window.time("4m", slide="2m"), by="k", time="ts").run(table)
     assert alike(given) == alike(dicts(second.run(sums)))
+
+
+def test_names_with_points_and_other_settings_after_a_restart(spark: SparkSession, tmp_path: Path) -> None:
+    source = Source(spark, tmp_path)
+    large = "spark.sql.execution.arrow.useLargeVarTypes"
+    query = sash.Query({"n": agg.count(), "x.y": agg.sum("x")}, window.tumbling("2m"), by=["the.key", "day"], time="ts")
+
+    def rows(frame: DataFrame) -> DataFrame:
+        return frame.withColumns({"the.key": F.col("k"), "day": F.date_trunc("day", "ts")})
+
+    before = spark.conf.get(large) or "false"
+    spark.conf.set(large, "true")
+    try:
+        source.run(query.run(rows(source.stream()), buckets=2))
+    finally:
+        spark.conf.set(large, before)
+    source.add([("a", 20, 1)])
+    given, _ = source.run(query.run(rows(source.stream()), buckets=2))
+    rest = dicts(sash.spark.finish(query, rows(source.stream()), source.checkpoint, buckets=2))
+    assert alike([*given, *rest]) == alike(dicts(query.run(rows(source.table))))
+    assert dicts(sash.spark.inspect_state(source.checkpoint).select("key.`the.key`"))
 
 
 REFUSED: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {

@@ -89,7 +89,7 @@ def _shown(value: Any) -> str:
 def _aggregate(aggregate: Aggregate[Any]) -> str:
     """Return an aggregate as it is written, with the numbers that it was made with."""
     numbers = ", ".join(dict.fromkeys(repr(number) for each in _functions(aggregate) for number in _constants(each)))
-    return f"{label_of(aggregate)} of {numbers}" if numbers and is_built_in(aggregate) else label_of(aggregate)
+    return f"{label_of(aggregate)} of {numbers}" if numbers and _is_of_sash(aggregate) else label_of(aggregate)
 
 
 def _functions(aggregate: Aggregate[Any]) -> list[Any]:
@@ -117,20 +117,28 @@ def _is_plain(value: Any) -> bool:
 
 def _aggregate_code(aggregate: Aggregate[Any]) -> str:
     """Return what tells one's own lift and combine apart; lower may change, and those of Sash be written anew."""
-    return "" if is_built_in(aggregate) else _hash([aggregate.lift, aggregate.combine])
+    return "" if _is_of_sash(aggregate) else _hash([aggregate.lift, aggregate.combine])
+
+
+def _is_of_sash(aggregate: Aggregate[Any]) -> bool:
+    """Tell whether an aggregate is one of Sash's own; its lift may be a type of Python's."""
+    return is_built_in(aggregate) or str(getattr(aggregate.combine, "__module__", "")).startswith("sash.")
 
 
 def _window_code(window: Window) -> str:
-    if not isinstance(window, Custom):
-        return ""
-    made = window.discretize
-    if isinstance(made, type):
-        return _hash([one for one in vars(made).values() if isinstance(one, FunctionType)])
-    return _hash([made])
+    return _hash(list(_parts(window.discretize))) if isinstance(window, Custom) else ""
+
+
+def _parts(made: Any) -> Iterator[Any]:
+    """Yield what tells apart a function, a class whose objects are functions, or such an object."""
+    if isinstance(made, FunctionType | partial):
+        yield made
+        return
+    own = vars(made if isinstance(made, type) else type(made))
+    yield from (own[name] for name in sorted(own) if isinstance(own[name], FunctionType) or _is_plain(own[name]))
+    if not isinstance(made, type):
+        yield from (value for _, value in sorted(getattr(made, "__dict__", {}).items()) if _is_plain(value))
 
 
 def _hash(functions: list[Any]) -> str:
-    try:
-        return fingerprint(*functions)
-    except Exception:  # noqa: BLE001 — what can't be told apart is taken for the same
-        return ""
+    return fingerprint(*functions, any_value=True)

@@ -48,7 +48,7 @@ def _of_rows(kept: KeptRows) -> Arrays:
 
 
 def _restore_rows(kept: KeptRows, arrays: Arrays) -> None:
-    kept.rows = read_table(arrays["rows"])
+    kept.rows = as_columns(read_table(arrays["rows"]), kept.local.schema)
     kept.sizes, kept.done, kept.gone = arrays["sizes"], arrays["done"], int(arrays["gone"][0])
     for name, window, part in _memories(kept):
         values = arrays[f"memory {name} {part}"]
@@ -84,13 +84,41 @@ def _restore_slices(kept: KeptSlices, arrays: Arrays) -> None:
     if not arrays:
         return
     kept.sizes = arrays["sizes"]
-    kept.keys = read_table(arrays["keys"]).take(pa.array(np.repeat(np.arange(len(kept.sizes)), kept.sizes)))
+    by = [kept.local.schema.field(name) for name in kept.local.declared.by]
+    keys = read_table(arrays["keys"])
+    keys = as_columns(keys, pa.schema(by)) if by else keys
+    kept.keys = keys.take(pa.array(np.repeat(np.arange(len(kept.sizes)), kept.sizes)))
     kept.times, kept.lasts = arrays["times"], arrays["lasts"]
     for number in range(len(kept.local.plan.passes)):
         fields = sorted((int(name.rsplit(" ", 1)[1]), name) for name in arrays if name.startswith(f"field {number} "))
         shape = shape_from(_read_json(arrays[f"shape {number}"]))
         counts = all_closing(arrays[f"values {number}"])
         kept.slices.append(Slices([arrays[name] for _, name in fields], shape, counts))
+
+
+def as_columns(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Return a table in types that differ only in what Spark was set to, as the time zone that it shows times in."""
+    return table if table.schema.equals(schema) else table.cast(schema)
+
+
+def nullable(schema: pa.Schema) -> pa.Schema:
+    """Return columns that may all have nulls: whether there are any may change from one run of a stream to the next.
+
+    >>> nullable(pa.schema([pa.field("k", pa.struct([pa.field("x", pa.int8(), False)]), False)])).field("k").type
+    StructType(struct<x: int8>)
+    """
+    return pa.schema([_nullable(field) for field in schema])
+
+
+def _nullable(field: pa.Field) -> pa.Field:
+    kind = field.type
+    if pa.types.is_struct(kind):
+        kind = pa.struct([_nullable(part) for part in kind])
+    elif pa.types.is_list(kind):
+        kind = pa.list_(_nullable(kind.value_field))
+    elif pa.types.is_map(kind):
+        kind = pa.map_(kind.key_field, _nullable(kind.item_field))
+    return pa.field(field.name, kind)
 
 
 def table_bytes(table: pa.Table) -> Bytes:

@@ -127,7 +127,7 @@ class KeptRows:
         return self._of_windows(block, records, found, answers)
 
     def _keep(self, rows: Rows, records: Records | None, found: dict[str, Found]) -> Ints:
-        """Return the first row of each key that is still needed; where windows remember something, one stays in any case."""
+        """Return the first row of each key that is still needed; one stays where windows remember something."""
         keep = rows.firsts[:-1] + rows.final
         for one in found.values():
             if one.rows is not None:
@@ -135,8 +135,10 @@ class KeptRows:
             elif one.records is not None and records is not None:
                 begins = np.concatenate([np.zeros(1, np.int64), records.positions])
                 keep = np.minimum(keep, np.maximum(begins[one.records.keep], rows.firsts[:-1]))
-        if any(self.memory.values()):
-            keep = np.minimum(keep, np.maximum(rows.firsts[:-1], rows.firsts[1:] - 1))
+        for name, window in self.local.plan.windows.items():
+            if window.memory:
+                newest = np.maximum(rows.firsts[:-1], rows.firsts[1:] - 1)
+                keep = np.where(window.remembers(self.memory[name]), np.minimum(keep, newest), keep)
         return keep
 
     def _let_go(self, block: Block, rows: Rows, keep: Ints) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterator, Mapping
 from types import BuiltinFunctionType, CellType, CodeType, FunctionType, ModuleType
 from typing import Any, cast
 
@@ -20,8 +22,16 @@ def compile_function(function: Callable[..., Any]) -> Any:
     return _compile(_as_function(function), {})
 
 
-def fingerprint(*parts: object) -> str:
+class Seen(dict[int, int]):
+    """Functions that were met, by their numbers."""
+
+    any_value = False
+
+
+def fingerprint(*parts: object, any_value: bool = False) -> str:
     """Return a name for functions, source texts and constants that changes when what they do changes.
+
+    Of `any_value` means also of those that use what can't be compiled, and whatever versions modules have.
 
     >>> fingerprint(lambda x: x + 1) == fingerprint(lambda x: x + 2)
     False
@@ -29,7 +39,8 @@ def fingerprint(*parts: object) -> str:
     True
     """
     digest = hashlib.sha256()
-    seen: dict[int, int] = {}
+    seen = Seen()
+    seen.any_value = any_value
     for part in parts:
         for token in _tokens(part, seen):
             digest.update(token.encode())
@@ -101,7 +112,7 @@ def _names(code: CodeType) -> Iterator[str]:
             yield from _names(constant)
 
 
-def _tokens(part: object, seen: dict[int, int]) -> Iterator[str]:
+def _tokens(part: object, seen: Seen) -> Iterator[str]:
     if isinstance(part, FunctionType):
         yield from _function_tokens(part, seen)
     elif isinstance(part, CodeType):
@@ -112,11 +123,32 @@ def _tokens(part: object, seen: dict[int, int]) -> Iterator[str]:
         yield f"{len(part)} items"
         for item in part:
             yield from _tokens(item, seen)
+    elif seen.any_value:
+        yield from _value_tokens(part, seen)
     else:
         yield _constant_token(part)
 
 
-def _function_tokens(function: FunctionType, seen: dict[int, int]) -> Iterator[str]:
+def _value_tokens(part: object, seen: Seen) -> Iterator[str]:
+    """Yield what tells values apart that are never compiled; of what isn't known it is the type."""
+    if isinstance(part, set | frozenset):
+        yield f"set {sorted(map(repr, part))}"
+    elif isinstance(part, Mapping):
+        for name in sorted(part, key=repr):
+            yield repr(name)
+            yield from _tokens(part[name], seen)
+    elif isinstance(part, functools.partial):
+        yield from _tokens((part.func, part.args, part.keywords), seen)
+    elif isinstance(part, re.Pattern):
+        yield f"pattern {part.pattern!r} {part.flags}"
+    else:
+        try:
+            yield _constant_token(part)
+        except CannotCompileError:
+            yield f"a {type(part).__module__}.{type(part).__qualname__}"
+
+
+def _function_tokens(function: FunctionType, seen: Seen) -> Iterator[str]:
     if id(function) in seen:
         yield f"function {seen[id(function)]} again"
         return
@@ -136,9 +168,9 @@ def _cells_of(function: FunctionType) -> list[tuple[str, CellType]]:
     return list(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
 
 
-def _module_tokens(module: ModuleType, names: set[str], seen: dict[int, int]) -> Iterator[str]:
+def _module_tokens(module: ModuleType, names: set[str], seen: Seen) -> Iterator[str]:
     """What a function reads of a module; of those that are installed with Numba it is enough to know the version."""
-    yield f"{module.__name__} {getattr(module, '__version__', '')}"
+    yield module.__name__ if seen.any_value else f"{module.__name__} {getattr(module, '__version__', '')}"
     if module.__name__.partition(".")[0] not in ("math", "cmath", "numpy", "numba"):
         for name in sorted(names & set(vars(module))):
             value = vars(module)[name]

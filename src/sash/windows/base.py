@@ -23,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 Ints = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
 Memory = dict[str, npt.NDArray[Any]]
 Run = Callable[[Any], Any]
 """Returns a loop compiled, or as it stands."""
@@ -99,7 +100,7 @@ class Bounds:
         """Windows are there even if they are none."""
         return True
 
-    def select(self, chosen: npt.NDArray[np.bool_]) -> Bounds:
+    def select(self, chosen: Flags) -> Bounds:
         """Return the chosen windows."""
         starts = None if self.starts is None else self.starts[chosen]
         stops = None if self.stops is None else self.stops[chosen]
@@ -169,15 +170,21 @@ class Window:
         picture: str | None = import_module("sash.plan.pictures.window").draw_window(self)
         return picture
 
+    def remembers(self, memory: Memory) -> Flags:
+        """Tell of which keys it knows anything that it would not know of a new one."""
+        parts = [values != np.zeros(1, values.dtype) for values in memory.values()]
+        known: Flags = np.logical_or.reduce(parts)
+        return known
+
     def new_memory(self, keys: int) -> Memory:
         """Return the memory of keys that had no rows yet."""
         return {name: np.zeros(keys, kind) for name, kind in self.memory.items()}
 
 
-def is_waiting(rows: Rows) -> npt.NDArray[np.bool_]:
+def is_waiting(rows: Rows) -> Flags:
     """Tell which rows no earlier piece has dealt with."""
     lengths = np.diff(rows.firsts)
-    waiting: npt.NDArray[np.bool_] = np.arange(len(rows.times)) >= np.repeat(rows.firsts[:-1] + rows.done, lengths)
+    waiting: Flags = np.arange(len(rows.times)) >= np.repeat(rows.firsts[:-1] + rows.done, lengths)
     return waiting
 
 

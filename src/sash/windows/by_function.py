@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import json
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from sash.windows.base import Bounds, Memory, Rows, Run, Window
+from sash.windows.base import Bounds, Flags, Memory, Rows, Run, Window
 
 Discretize = Callable[..., Any]
 
@@ -60,6 +59,11 @@ class Custom(Window):
             opened.behind = deque(end - begin for begin in waiting)
             keep[key] = waiting[0] if waiting else end
         return Bounds(np.array(begins, np.int64), np.array(ends, np.int64), None, None, keep)
+
+    def remembers(self, memory: Memory) -> Flags:
+        """Tell of which keys windows are open, or a function has state."""
+        known = [one is not None and (self.has_state or bool(one.behind)) for one in memory["opened"]]
+        return np.array(known, np.bool_)
 
     def freeze(self, opened: Opened | None) -> list[Any] | None:
         """Return what is remembered of a key as JSON has it: of a function with state its attributes, if they are plain."""
@@ -109,7 +113,8 @@ class Custom(Window):
 
     def __repr__(self) -> str:
         """Show it as it is written."""
-        return f"custom({getattr(self.discretize, '__name__', repr(self.discretize))})"
+        made = getattr(self.discretize, "func", self.discretize)  # of a partial
+        return f"custom({getattr(made, '__name__', type(made).__name__)})"
 
 
 def custom(discretize: Discretize) -> Window:
@@ -134,11 +139,13 @@ def _has_attributes(made: Discretize) -> bool:
     return hasattr(made, "__dict__") and not isinstance(made, FunctionType) and not hasattr(made, "__slots__")
 
 
-def _is_plain(state: dict[str, Any]) -> bool:
-    try:
-        return bool(json.loads(json.dumps(state)) == state)
-    except (TypeError, ValueError):
-        return False
+def _is_plain(value: Any) -> bool:
+    """Tell whether a value comes back from JSON as it was."""
+    if isinstance(value, list):
+        return all(map(_is_plain, value))
+    if isinstance(value, dict):
+        return all(type(name) is str for name in value) and all(map(_is_plain, value.values()))
+    return value is None or type(value) in (bool, int, float, str)
 
 
 def _takes_nothing(function: Discretize) -> bool:

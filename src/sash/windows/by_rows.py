@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from sash.windows.base import Bounds, Ints, Memory, Rows, Run, Window, new_bounds
+from sash.windows.base import Bounds, Flags, Ints, Memory, Rows, Run, Window, new_bounds
 from sash.windows.checks import check_count, refuse_wide_slide
 
 
@@ -78,6 +78,11 @@ class EveryRows(Window):
         loop = run(find_every_rows)
         loop(rows.firsts, rows.done, rows.final, seen, self.range, self.slide, begins, ends, keep)
         return Bounds(begins, ends, None, None, keep)
+
+    def remembers(self, memory: Memory) -> Flags:
+        """Tell of which keys the next row is not the first of a slide."""
+        known: Flags = memory["seen"] % self.slide != 0
+        return known
 
     def panes(self, rows: Rows, memory: Memory) -> Ints:
         """Return the rows that panes begin with, once the bounds were found: each so many that all edges are among them."""

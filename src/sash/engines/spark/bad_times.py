@@ -34,13 +34,13 @@ def refuse_bad_times(without: pa.Table, ahead: pa.Table, by: tuple[str, ...], ti
     if len(without):
         message = (
             f"A row ({name_row(without, (*by, time), 0)}) has no time that windows can be made of, and {len(without) - 1} more "
-            'in this micro-batch: leave such rows out before, or run with on_bad_time="drop", which counts them.'
+            'of its bucket: leave such rows out before, or run with on_bad_time="drop", which counts them.'
         )
         raise ValueError(message)
     if len(ahead):
         message = (
             f"A row ({name_row(ahead, (*by, time), 0)}) is further ahead of the clock than ahead= allows, and {len(ahead) - 1} "
-            "more in this micro-batch: its time would take the watermark with it, and all rows after it would be late. Leave "
+            "more of its bucket: its time would take the watermark with it, and all rows after it would be late. Leave "
             f'such rows out before withWatermark, as in df.filter("{time} < current_timestamp() + INTERVAL 1 DAY"), or run '
             "with ahead=None if they are right."
         )

@@ -22,7 +22,7 @@ from pyspark.sql.streaming.stateful_processor import (
 )
 
 from sash.engines.fingerprint import Described
-from sash.engines.frozen import read_table, table_bytes
+from sash.engines.frozen import as_columns, read_table, table_bytes
 from sash.engines.keeper import THEN, WHAT, Keeper, first_in_time, read_state, refuse_another
 from sash.engines.local import Local
 from sash.engines.spark import nearby
@@ -123,7 +123,9 @@ class Bucket(StatefulProcessor):
         ticks = MILLISECOND // local.time.tick
         rows, bad_times = local.schema.empty_table(), 0
         if table is not None:
-            rows, bad_times = self._good_rows(readable(table), times.getCurrentProcessingTimeInMs() * ticks)
+            rows, bad_times = self._good_rows(
+                as_columns(readable(table), local.schema), times.getCurrentProcessingTimeInMs() * ticks
+            )
         now = first_in_time(local, times.getCurrentWatermarkInMs() * ticks)
         taken = keeper.take(rows, now, before_it=self.standing.chained)
         next_due = due_in_milliseconds(keeper)
@@ -152,8 +154,11 @@ class Bucket(StatefulProcessor):
         if head is None:
             return None
         token, due = head
-        state = nearby.read(self._place(group), token)
-        keeper.thaw(decompressed(self.state.get()) if state is None else state, self.standing.described)
+        copy = nearby.read(self._place(group), token)
+        try:
+            keeper.thaw(copy or b"", self.standing.described)
+        except ValueError:  # there is none, or it was damaged
+            keeper.thaw(decompressed(self.state.get()), self.standing.described)
         return None if due is None else int(due)
 
     def _freeze(self, group: int, keeper: Keeper, due: int | None) -> None:

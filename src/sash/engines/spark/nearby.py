@@ -9,6 +9,7 @@ from __future__ import annotations
 import mmap
 import os
 import tempfile
+import time
 import uuid
 from pathlib import Path
 
@@ -17,6 +18,9 @@ from pyspark import SparkFiles
 FOLDER = "sash-state"
 TOKEN = 32
 """Characters of a token."""
+LONG = 86_400
+"""Seconds after which a copy is not used any more: its stream has stopped, or its bucket is idle."""
+_swept: set[Path] = set()
 
 
 def new_token() -> str:
@@ -26,16 +30,20 @@ def new_token() -> str:
 
 def write(place: str, token: str, state: bytes) -> None:
     """Keep a copy of a state, in the place of the one before; where that fails, there is none."""
+    folder = _folder()
     try:
-        folder = _folder()
         folder.mkdir(exist_ok=True)
+        _sweep(folder)
         handle, name = tempfile.mkstemp(dir=folder)
+    except OSError:
+        return
+    try:
         with os.fdopen(handle, "wb") as file:
             file.write(token.encode())
             file.write(state)
         Path(name).replace(folder / place)
-    except OSError:
-        return
+    except OSError:  # as a full disk
+        Path(name).unlink(missing_ok=True)
 
 
 def read(place: str, token: str) -> memoryview | None:
@@ -51,6 +59,16 @@ def read(place: str, token: str) -> memoryview | None:
 def forget(place: str) -> None:
     """Remove the copy of a state that is no more."""
     (_folder() / place).unlink(missing_ok=True)
+
+
+def _sweep(folder: Path) -> None:
+    """Remove copies that streams have left which stopped long ago, once in a process."""
+    if folder in _swept:
+        return
+    _swept.add(folder)
+    for path in folder.iterdir():
+        if path.stat().st_mtime < time.time() - LONG:
+            path.unlink(missing_ok=True)
 
 
 def _folder() -> Path:

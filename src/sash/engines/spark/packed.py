@@ -5,7 +5,7 @@ Spark hands a stateful operator row after row, and takes row after row from it; 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pyarrow as pa
@@ -33,6 +33,15 @@ def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             waiting = []
     if waiting:
         yield pack_rows(pa.Table.from_batches(waiting))
+
+
+def packing(names: list[str]) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """Return what Spark calls with rows, whose columns have these names."""
+
+    def named(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        yield from pack(batch.rename_columns(names) for batch in batches)
+
+    return named
 
 
 def pack_rows(table: pa.Table) -> pa.RecordBatch:

@@ -74,8 +74,9 @@ def _all_of(frames: list[DataFrame]) -> DataFrame:
 
 
 def _inspect(states: DataFrame) -> DataFrame:
-    [guard] = states.filter(f"{GROUP} = {GUARD}").collect()
-    query = read_state(decompressed((guard["size"], guard["state"])))["query"]
+    guards = states.filter(f"{GROUP} = {GUARD}").collect()
+    queries = [read_state(decompressed((guard["size"], guard["state"])))["query"] for guard in guards]
+    query = queries[0] if queries else {"by": []}  # no row has come yet
     keys = [StructField(name, DataType.fromDDL(query["columns"][name])) for name in query["by"]]
     schema = StructType(
         [
@@ -127,7 +128,7 @@ def describe_bucket(bucket: int, state: bytes, schema: pa.Schema) -> pa.RecordBa
     keys, times = _keys_and_times(arrays, firsts, query)
     share = sizes * len(state) // max(1, int(sizes.sum()))
     nothing = np.zeros(len(sizes), np.int64)
-    watermark = pa.array(np.full(len(sizes), header["watermark"], np.int64))
+    watermark = pa.array(np.full(len(sizes), header["watermark"] // 1000 * 1000, np.int64))  # Spark's, in milliseconds
     columns: dict[str, Any] = {
         "key": pa.StructArray.from_arrays([keys[name].combine_chunks() for name in query["by"]], query["by"])
         if query["by"]

@@ -22,11 +22,12 @@ from pyspark.sql import functions as F  # noqa: N812 — as everyone calls it
 from pyspark.sql.types import StructField, StructType, TimestampType
 
 from sash.engines.fingerprint import Described, describe
+from sash.engines.frozen import nullable
 from sash.engines.kept_slices import keeps_slices
 from sash.engines.spark.bad_times import CHOICES
 from sash.engines.spark.bucket import ANSWERED, COUNTED, Bucket, Standing
-from sash.engines.spark.groups import bucket_of, numbered, spread_out
-from sash.engines.spark.packed import PACKED, RESULTS, pack, unpack
+from sash.engines.spark.groups import bucket_of, numbered, plain_names, spread_out
+from sash.engines.spark.packed import PACKED, RESULTS, packing, unpack
 from sash.engines.spark.prepared import Prepared
 from sash.engines.spark.schema import GROUP
 from sash.engines.stream import refuse_mode
@@ -137,7 +138,7 @@ class Streaming(Prepared):
         return Standing(
             uuid.uuid4().hex,
             self.worker,
-            readable_schema(self.schema),
+            nullable(readable_schema(self.schema)),
             self.described,
             self.options.mode,
             self.options.on_bad_time,
@@ -148,7 +149,9 @@ class Streaming(Prepared):
     def run(self) -> DataFrame:
         """Return the results."""
         place = numbered(bucket_of(self.declared.by, self.frame.schema, self.buckets), spread_out(self.buckets))
-        packed = self.needed.withColumn(GROUP, place).mapInArrow(pack, PACKED)
+        grouped = self.needed.withColumn(GROUP, place)
+        names = grouped.columns
+        packed = grouped.toDF(*plain_names(names)).mapInArrow(packing(names), PACKED)
         answered = packed.groupBy(GROUP).transformWithState(
             Bucket(self.standing), ANSWERED, self.options.mode, "EventTime"
         )
