@@ -72,7 +72,9 @@ def small() -> Iterator[StreamCase]:
 
 def sharing() -> Iterator[StreamCase]:
     """Yield ten windows in one query beside one."""
-    ten = Question(f"{min(TEN)[1:]} … {RANGE}, every {SLIDE}", partial(native.several, TEN), ("window", *PER_WINDOW))
+    ten = Question(
+        f"{next(iter(TEN))[1:]} … {RANGE}, every {SLIDE}", partial(native.several, TEN), ("window", *PER_WINDOW)
+    )
     windows = {name: window.time(length, slide=slide) for name, (length, slide) in TEN.items()}
     yield StreamCase(
         name="ten windows beside one, 20 K keys × 25 rows",
