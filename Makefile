@@ -33,7 +33,7 @@ test: .venv/ready check
 soak: .venv/ready
 	SASH_SOAK=1 $(BIN)/python -m pytest -q -n $(CORES) tests/test_kernels.py tests/test_slide.py tests/test_ranks.py \
 		tests/test_algorithms.py tests/test_kernel_cache.py tests/test_benchmarks.py tests/test_spark_benchmarks.py \
-		tests/test_spark_restart.py tests/test_growth.py tests/test_keeper.py
+		tests/test_spark_restart.py tests/test_growth.py tests/test_keeper.py tests/test_stream.py
 
 bench: .venv/ready
 	$(BIN)/python -m benchmarks.compiled

@@ -14,7 +14,7 @@ from rich.table import Table
 import sash
 from sash import agg, window
 
-MINUTES = 12
+MINUTES = 8
 ROWS_A_SECOND = 200
 LATE = "40 seconds"
 """A third of the rows that come late come later than this, and are dropped."""
@@ -26,7 +26,7 @@ PEAKS = sash.Query(
     aggregates={
         "n": agg.count(),
         "peak": agg.max("load"),
-        "who": agg.arg_max("load", "plug"),
+        "mean": agg.mean("load"),
         "sd": agg.stddev("load"),
     },
 )

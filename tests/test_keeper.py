@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from functools import partial
 from itertools import pairwise
@@ -11,6 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from cases import SOAK
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from queries import assert_equal
@@ -42,7 +42,6 @@ class Alternating:
 
 
 EVERY = {**WINDOWS, "stateful": window.custom(Alternating)}
-SOAK = os.environ.get("SASH_SOAK") == "1"
 COLUMNS = {"id": "bigint", "k": "bigint", "t": "bigint", "x": "bigint", "flag": "boolean"}
 made_rows = st.lists(st.tuples(st.integers(0, 2), st.integers(1, 40), st.integers(0, 5), st.booleans()), max_size=25)
 
@@ -168,7 +167,7 @@ def test_the_oracle_says_the_same(name: str, made: list[Any], data: st.DataObjec
     assert driver.results == rows_of(expected)
 
 
-@settings(max_examples=60 if SOAK else 12, deadline=None)
+@settings(max_examples=60 if SOAK else 8, deadline=None)
 @given(made_rows, st.sampled_from(["sliding", "cumulative", "session", "mixed_time"]), st.integers(0, 12), st.data())
 def test_slices_are_frozen_compiled(made: list[Any], name: str, delay: int, data: st.DataObject) -> None:
     mixed = {"a": window.time(10, slide=4), "b": window.session(2)}

@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from cases import SOAK
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -90,7 +91,7 @@ many_rows = st.lists(
 
 
 @pytest.mark.parametrize("name", WINDOWS)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=50 if SOAK else 15, deadline=None)
 @given(rows, st.integers(0, 7), st.integers(1, 6), st.data())
 def test_any_order_within_lateness_gives_the_same(
     name: str, made: list[Any], lateness: int, size: int, data: st.DataObject
@@ -117,7 +118,7 @@ def test_rows_by_key_give_the_same(name: str, made: list[Any], size: int) -> Non
 
 
 @pytest.mark.parametrize("name", SLICINGS)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=40 if SOAK else 10, deadline=None)
 @given(rows | many_rows, st.integers(0, 12), st.integers(1, 6), st.data())
 def test_slices_are_kept_compiled(name: str, made: list[Any], lateness: int, size: int, data: st.DataObject) -> None:
     table = table_of(made)

@@ -54,6 +54,6 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 
 @pytest.fixture
 def classic() -> None:
-    """Leave a test out that looks at what only a classic session shows."""
+    """Leave a test out on Connect, which looks at what only a classic session shows, or would take long to show it twice."""
     if CONNECT:
-        pytest.skip("only a classic session shows it")
+        pytest.skip("on a classic session only")

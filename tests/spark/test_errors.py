@@ -55,12 +55,6 @@ def test_what_is_refused_before_anything_runs(
         query.run(frame, **options)
 
 
-def test_a_stream_is_refused(spark: SparkSession) -> None:
-    stream = spark.readStream.format("rate").load()
-    with pytest.raises(NotImplementedError, match="This DataFrame is a stream"):
-        sash.Query(COUNT, window.rows(2), time="timestamp").run(stream)
-
-
 def test_a_frame_of_pandas_on_spark_is_refused(frame: DataFrame) -> None:
     with pytest.raises(
         TypeError, match=r"This is a frame of pandas on Spark: give the Spark DataFrame that it is, data.to_spark\(\)"

@@ -44,7 +44,7 @@ BATCHES: list[list[Made]] = [
 def few_partitions(spark: SparkSession) -> Iterator[None]:
     """Fewer state stores, which take most of the time of a small micro-batch."""
     before = spark.conf.get("spark.sql.shuffle.partitions") or ""
-    spark.conf.set("spark.sql.shuffle.partitions", 2)
+    spark.conf.set("spark.sql.shuffle.partitions", 1)
     yield
     spark.conf.set("spark.sql.shuffle.partitions", before)
 
@@ -126,6 +126,7 @@ def assert_as_batch(source: Source, query: sash.Query, **options: Any) -> list[d
 
 
 def test_windows_are_given_once_when_the_watermark_has_passed(spark: SparkSession, tmp_path: Path) -> None:
+    spark.conf.set("spark.sql.shuffle.partitions", 2)
     source = Source(spark, tmp_path)
     windows = {"hop": window.time("4m", slide="2m"), "visit": window.session("2m")}
     given = assert_as_batch(source, sash.Query(SUMS, windows, by="k", time="ts"))
@@ -150,6 +151,7 @@ def test_rows_have_results_beside_all_their_columns(spark: SparkSession, tmp_pat
     assert all(row["tags"] == [row["k"] or "", "tag"] for row in given)
 
 
+@pytest.mark.usefixtures("classic")
 def test_other_windows_and_sinks(spark: SparkSession, tmp_path: Path) -> None:
     source = Source(spark, tmp_path)
     marked = source.stream().withColumn("mark", F.col("x") > 5)
@@ -170,6 +172,7 @@ def test_other_windows_and_sinks(spark: SparkSession, tmp_path: Path) -> None:
     assert spark.read.parquet(out).count() > 0
 
 
+@pytest.mark.usefixtures("classic")
 def test_updates_end_with_what_a_batch_gives(spark: SparkSession, tmp_path: Path) -> None:
     source = Source(spark, tmp_path)
     query = sash.Query(SUMS, window.time("4m", slide="2m"), by="k", time="ts")
@@ -197,6 +200,7 @@ def test_late_rows_are_counted_and_other_queries_refused(spark: SparkSession, tm
     assert sorted((row["k"] or "", row["total"]) for row in given) == [("", 3), ("a", 1), ("a", 5), ("b", 1), ("b", 2)]
 
 
+@pytest.mark.usefixtures("classic")
 def test_results_go_on_into_operators_of_sparks(spark: SparkSession, tmp_path: Path) -> None:
     source = Source(spark, tmp_path, [*BATCHES, [("z", 30, 0)]])
     query = sash.Query(SUMS, window.tumbling("1m"), by="k", time="ts")
@@ -213,6 +217,7 @@ def test_results_go_on_into_operators_of_sparks(spark: SparkSession, tmp_path: P
     assert "spark.watermarkDelayMs" in results.schema["window_end"].metadata
 
 
+@pytest.mark.usefixtures("classic")
 def test_bad_times_stop_a_stream_or_are_counted(spark: SparkSession, tmp_path: Path) -> None:
     batches: Any = [[("a", 1, 1)], [("a", 2, 2), ("b", None, 3), ("b", 1e9, 4)], [("a", 9, 4)]]
     source = Source(spark, tmp_path, batches[:2])
@@ -228,6 +233,7 @@ def test_bad_times_stop_a_stream_or_are_counted(spark: SparkSession, tmp_path: P
     assert [(row["k"], row["total"]) for row in given] == [("a", 3)]
 
 
+@pytest.mark.usefixtures("classic")
 def test_a_query_may_come_after_operators_with_state(spark: SparkSession, tmp_path: Path) -> None:
     source = Source(spark, tmp_path, [*BATCHES, [("z", 30, 0)]])
     minutes = source.stream().groupBy(F.window("ts", "1 minute"), "k").agg(F.sum("x").alias("x"))
@@ -243,6 +249,7 @@ def test_a_query_may_come_after_operators_with_state(spark: SparkSession, tmp_pa
     assert alike(given) == alike(dicts(second.run(sums)))
 
 
+@pytest.mark.usefixtures("classic")
 def test_names_with_points_and_other_settings_after_a_restart(spark: SparkSession, tmp_path: Path) -> None:
     source = Source(spark, tmp_path)
     large = "spark.sql.execution.arrow.useLargeVarTypes"
@@ -280,6 +287,7 @@ REFUSED: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
 }
 
 
+@pytest.mark.usefixtures("classic")
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_is_wrong_is_said_before_a_stream_starts(spark: SparkSession, tmp_path: Path, name: str) -> None:
     declared, options, message = REFUSED[name]
