@@ -167,6 +167,13 @@ def test_late_rows_are_counted() -> None:
     assert [row["n"] for row in stream.pass_time(10)] == [2]
 
 
+def test_rows_before_1970_are_late_from_the_beginning() -> None:
+    stream = Stream(window.tumbling("5m"))
+    stream.batch(rows_at((0, -BEGIN / MINUTE - 1, 1.0), (0, -BEGIN / MINUTE, 1.0), (0, 1, 1.0)))
+    assert stream.counted("late") == 1
+    assert [row["n"] for row in stream.pass_time(5)] == [1, 1]
+
+
 def test_a_copy_nearby_is_read_instead_of_the_store(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     stream = Stream(window.tumbling("5m"), buckets=1)
     stream.batch(rows_at((0, 1, 1.0)))

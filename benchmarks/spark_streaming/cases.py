@@ -15,6 +15,7 @@ from benchmarks.spark_streaming.of_slices import combine_closed
 from sash import window
 
 RANGE, SLIDE = "1h", "1m"
+SLIDING = window.time(RANGE, slide=SLIDE)
 HOUR = Question(f"{RANGE} every {SLIDE}", partial(native.exploded, RANGE, SLIDE), PER_WINDOW)
 BY_SPARK, SLICES = "Spark's window", "slices by Spark"
 TEN = {f"w{minutes}m": (f"{minutes}m", SLIDE) for minutes in range(6, 61, 6)}
@@ -30,13 +31,12 @@ def within(seconds: float, rows: int) -> Target:
 def many_keys() -> Iterator[StreamCase]:
     """Yield some rows of each of many keys."""
     asked = Asked(HOUR, "25 rows a key")
-    hour = window.time(RANGE, slide=SLIDE)
     yield StreamCase(
         name=f"20 K keys × 25 rows, {HOUR.range}",
         contestants=(
-            asked.sash(by_sash(hour)),
+            asked.sash(by_sash(SLIDING)),
             asked.spark(BY_SPARK, partial(native.sliding, RANGE, SLIDE), 50_000),
-            asked.sash(partial(combine_closed, hour, "1 minute"), SLICES),
+            asked.sash(partial(combine_closed, SLIDING, "1 minute"), SLICES),
         ),
         rows=500_000,
         targets=(within(1, 250_000), faster(10, BY_SPARK), faster(1, SLICES)),
@@ -46,12 +46,11 @@ def many_keys() -> Iterator[StreamCase]:
 def few_keys() -> Iterator[StreamCase]:
     """Yield many rows of each of few keys."""
     asked = Asked(HOUR, "2000 rows a key")
-    hour = window.time(RANGE, slide=SLIDE)
     yield StreamCase(
         name=f"100 keys × 2000 rows, {HOUR.range}",
         contestants=(
-            asked.sash(by_sash(hour)),
-            asked.sash(partial(combine_closed, hour, "1 minute"), SLICES),
+            asked.sash(by_sash(SLIDING)),
+            asked.sash(partial(combine_closed, SLIDING, "1 minute"), SLICES),
         ),
         rows=200_000,
         checked=4_000,
@@ -63,7 +62,7 @@ def small() -> Iterator[StreamCase]:
     """Yield a batch that is small for its keys."""
     yield StreamCase(
         name=f"10 K keys × 1 row, {HOUR.range}",
-        contestants=(Asked(HOUR, "1 row a key").sash(by_sash(window.time(RANGE, slide=SLIDE))),),
+        contestants=(Asked(HOUR, "1 row a key").sash(by_sash(SLIDING)),),
         rows=10_000,
         checked=100,
         targets=(within(1, 10_000),),
@@ -80,7 +79,7 @@ def sharing() -> Iterator[StreamCase]:
         name="ten windows beside one, 20 K keys × 25 rows",
         contestants=(
             Asked(ten, "25 rows a key").sash(by_sash(windows), "ten windows"),
-            Asked(HOUR, "25 rows a key").sash(by_sash(window.time(RANGE, slide=SLIDE)), "one window"),
+            Asked(HOUR, "25 rows a key").sash(by_sash(SLIDING), "one window"),
         ),
         rows=500_000,
         targets=(Target(contestant="ten windows", against="one window", at_most=2),),
@@ -89,12 +88,12 @@ def sharing() -> Iterator[StreamCase]:
 
 def a_state_for_each() -> Iterator[StreamCase]:
     """Yield as many buckets as keys beside as many as Sash has."""
-    asked, hour = Asked(HOUR, "25 rows a key"), window.time(RANGE, slide=SLIDE)
+    asked = Asked(HOUR, "25 rows a key")
     yield StreamCase(
         name=f"a state for each key, 1 K keys × 25 rows, {HOUR.range}",
         contestants=(
-            asked.sash(by_sash(hour)),
-            asked.sash(by_sash(hour, buckets=FEW_KEYS), "1,000 buckets"),
+            asked.sash(by_sash(SLIDING)),
+            asked.sash(by_sash(SLIDING, buckets=FEW_KEYS), "1,000 buckets"),
         ),
         rows=25 * FEW_KEYS,
         targets=(faster(1, "1,000 buckets"),),

@@ -108,8 +108,9 @@ def inspect_state(checkpoint: str) -> DataFrame:
 def finish(query: Any, stream: DataFrame, checkpoint: str, **options: Any) -> DataFrame:
     """Return the results of all that is still open in a stopped stream's checkpoint, as a frame that is no stream.
 
-    Together with those that the stream gave they are the results of a batch run on the same rows. `stream` and `options` are those that `query.run` was given. The checkpoint stays as it is: a stream that goes on from it
-    gives these results once more, when its watermark has passed them.
+    Together with those that the stream gave they are the results of a batch run on the same rows. `stream` and `options`
+    are those that `query.run` was given. The checkpoint stays as it is: a stream that goes on from it gives these results
+    once more, when its watermark has passed them.
 
     >>> import sash
     >>> sash.spark.finish(query, df, "checkpoint").write.mode("append").parquet("results")  # doctest: +SKIP

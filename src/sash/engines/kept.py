@@ -45,12 +45,8 @@ class KeptRows:
     def due(self, now: int) -> int:
         """Return the earliest watermark after this one at which anything happens, if no more rows come."""
         assert self.local.time is not None
-        keys = len(self.sizes)
         times = self.local.time.read(self.rows[self.local.time.name])
-        firsts = np.concatenate([np.zeros(1, np.int64), np.cumsum(self.sizes)])
-        span = (np.full(keys, NEVER, np.int64), np.full(keys, now, np.int64))
-        rows = Rows(times, firsts, {}, self.done, self.done, *span, self.local.time.tick, self.local.time.name)
-        return min(window.due(rows) for window in self.local.plan.windows.values()) if keys else FOREVER
+        return first_due(self.local, times, self.sizes, self.done, now)
 
     def take(self, piece: Piece) -> pa.Table:
         """Take a piece, and return the results that are complete with it."""
@@ -152,6 +148,17 @@ class KeptRows:
         self.memory = {
             name: {part: values[stays] for part, values in memory.items()} for name, memory in self.memory.items()
         }
+
+
+def first_due(local: Local, times: Ints, sizes: Ints, done: Ints, now: int, lasts: Ints | None = None) -> int:
+    """Return the earliest watermark after this one at which rows or slices, so many by key, give anything or can go."""
+    if not len(sizes):
+        return FOREVER
+    assert local.time is not None
+    firsts = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+    span = (np.full(len(sizes), NEVER, np.int64), np.full(len(sizes), now, np.int64))
+    rows = Rows(times, firsts, {}, done, done, *span, local.time.tick, local.time.name, lasts)
+    return min(window.due(rows) for window in local.plan.windows.values())
 
 
 def pieces_of(begins: Ints, ends: Ints) -> Ints:

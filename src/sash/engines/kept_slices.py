@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from sash.engines.block import Block, make_block
 from sash.engines.joined import Heads, heads_of, join_windows
-from sash.engines.kept import in_order_of_time
+from sash.engines.kept import first_due, in_order_of_time
 from sash.engines.keys import number_keys, order_rows
 from sash.engines.local import Local
 from sash.engines.pace import Piece
@@ -26,7 +26,7 @@ from sash.kernels.answers import NO_BITS
 from sash.slices.borders import Borders, latest_so_far
 from sash.slices.cuts import Flags, Records
 from sash.windows import Window
-from sash.windows.base import FOREVER, NEVER, Ints, Rows
+from sash.windows.base import FOREVER, Ints
 from sash.windows.by_gap import Session
 from sash.windows.by_time import Periodic
 
@@ -69,13 +69,8 @@ class KeptSlices:
 
     def due(self, now: int) -> int:
         """Return the earliest watermark after this one at which a window ends."""
-        time = self.local.time
-        assert time is not None
-        keys, firsts = len(self.sizes), np.concatenate([np.zeros(1, np.int64), np.cumsum(self.sizes)])
-        nothing, span = np.zeros(keys, np.int64), (np.full(keys, NEVER), np.full(keys, now))
         lasts = self.lasts if len(self.lasts) else None
-        rows = Rows(self.times, firsts, {}, nothing, nothing, *span, time.tick, time.name, lasts)
-        return min(window.due(rows) for window in self.local.plan.windows.values()) if keys else FOREVER
+        return first_due(self.local, self.times, self.sizes, np.zeros_like(self.sizes), now, lasts)
 
     def take(self, piece: Piece) -> pa.Table:
         """Take a piece, and return the results that are complete with it."""

@@ -231,7 +231,7 @@ def run_lazy(declared: Declared, frame: Any, options: dict[str, Any]) -> Any:
 def run_spark(declared: Declared, frame: Any, options: dict[str, Any]) -> Any:
     """Run on a DataFrame of PySpark's: nothing is computed before it is asked for."""
     engine = "streaming" if frame.isStreaming else "batch"
-    return import_module(f"sash.engines.spark.{engine}").run(declared, frame, options)
+    return import_module(f"sash.engines.spark.{engine}").prepare(declared, frame, options).run()
 
 
 def needed_of(declared: Declared, table: pa.Table) -> pa.Table:

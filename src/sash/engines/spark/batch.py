@@ -50,11 +50,6 @@ class Options:
     """What aggregates give, by name, where that can't be known before they run."""
 
 
-def run(declared: Declared, frame: DataFrame, options: dict[str, Any]) -> DataFrame:
-    """Return the results of a query as a frame that is computed when it is asked for."""
-    return prepare(declared, frame, options).run()
-
-
 def prepare(declared: Declared, frame: DataFrame, options: dict[str, Any]) -> Batch:
     """Return a query made ready for a frame, or say what is wrong with it."""
     return Batch(declared, frame, Options(**options))

@@ -64,11 +64,6 @@ class Options:
     """The name that counts of rows have among the observed metrics of the stream."""
 
 
-def run(declared: Declared, frame: DataFrame, options: dict[str, Any]) -> DataFrame:
-    """Return the results of a query as a stream."""
-    return prepare(declared, frame, options).run()
-
-
 def prepare(declared: Declared, frame: DataFrame, options: dict[str, Any]) -> Streaming:
     """Return a query made ready for a stream, or say what is wrong with it."""
     return Streaming(declared, frame, Options(**options))
