@@ -17,7 +17,7 @@ from sash import agg, window
 MINUTES = 8
 ROWS_A_SECOND = 200
 LATE = "40 seconds"
-"""A third of the rows that come late come later than this, and are dropped."""
+"""Readings come up to two minutes late: some later than this, and these are dropped."""
 
 PEAKS = sash.Query(
     by=("house", "household"),
