@@ -12,7 +12,8 @@ import pytest
 import sash
 from sash import agg, window
 from sash.aggregates.base import Aggregate
-from sash.engines import local, stream, whole
+from sash.engine import local, whole
+from sash.state import reader as stream
 
 both = pytest.mark.parametrize("compiled", [False, True])
 

@@ -19,11 +19,11 @@ from queries import Named
 
 import sash
 from sash import agg, window
-from sash.engines.fingerprint import describe
-from sash.engines.keeper import Keeper
-from sash.engines.kept import KeptRows
-from sash.engines.kept_slices import KeptSlices
-from sash.engines.local import Local
+from sash.engine.local import Local
+from sash.state.fingerprint import describe
+from sash.state.row_state import KeptRows
+from sash.state.slice_state import KeptSlices
+from sash.state.stream_state import Keeper
 from sash.windows import Window
 from sash.windows.base import FOREVER
 

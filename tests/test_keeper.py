@@ -18,10 +18,10 @@ from test_stream import COMMUTE, ORDERED, WINDOWS, rows_of, table_of
 
 import sash
 from sash import agg, window
-from sash.engines.fingerprint import changes, describe
-from sash.engines.keeper import Keeper, first_in_time
-from sash.engines.local import Local
+from sash.engine.local import Local
 from sash.kernels.frozen import freeze_arrays
+from sash.state.fingerprint import changes, describe
+from sash.state.stream_state import Keeper, first_in_time
 from sash.testing import recompute_query
 from sash.windows.base import FOREVER
 from sash.windows.by_time import Periodic

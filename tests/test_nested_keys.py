@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 
 import sash
 from sash import agg, window
-from sash.engines import stream
-from sash.engines.keys import number_keys
+from sash.engine.keys import number_keys
+from sash.state import reader as stream
 from sash.windows.base import as_it_stands
 
 LEAVES: dict[pa.DataType, list[Any]] = {

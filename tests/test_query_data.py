@@ -15,7 +15,8 @@ import pytest
 
 import sash
 from sash import agg, window
-from sash.engines import local, stream
+from sash.engine import local
+from sash.state import reader as stream
 
 LEVELS = ["low", "mid", "high"]
 both = pytest.mark.parametrize("compiled", [False, True])

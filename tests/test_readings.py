@@ -18,8 +18,8 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 from test_package import ROOT
 
 import sash
-from sash.engines.spark import readings as source
-from sash.engines.spark.readings import ReadingsSource, ReadingsStream
+from sash.spark import readings_source as source
+from sash.spark.readings_source import ReadingsSource, ReadingsStream
 from sash.testing.readings import SCHEMA, Readings
 
 SECOND = 1_000_000

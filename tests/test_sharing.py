@@ -14,7 +14,7 @@ from queries import PER_ROW, PER_WINDOW, Named, assert_agrees, assert_equal, lon
 import sash
 from sash import agg, window
 from sash.algorithms import SlickDequeSelective
-from sash.engines import local, whole
+from sash.engine import local, whole
 from sash.kernels import CannotCompileError, Kernel, loops
 from sash.plan.sharing import make_plan
 from sash.testing.strategies import streams

@@ -16,15 +16,15 @@ from pyspark.sql.streaming.tws_tester import TwsTester
 
 import sash
 from sash import agg, window
-from sash.engines.fingerprint import describe
-from sash.engines.frozen import read_table
-from sash.engines.local import Local
-from sash.engines.spark import nearby
-from sash.engines.spark.bucket import HEAD, STATE, Bucket, Standing, decompressed
-from sash.engines.spark.packed import GUARD, RESULTS, ROWS, pack, unpack
-from sash.engines.spark.schema import GROUP
-from sash.engines.spark.state import describe_bucket
-from sash.engines.spark.worker import Worker
+from sash.engine.local import Local
+from sash.spark.batch.worker import Worker
+from sash.spark.schema import GROUP
+from sash.spark.streaming import state_cache as nearby
+from sash.spark.streaming.bucket import HEAD, STATE, Bucket, Standing, decompressed
+from sash.spark.streaming.checkpoint import describe_bucket
+from sash.spark.streaming.packing import GUARD, RESULTS, ROWS, pack, unpack
+from sash.state.codec import read_table
+from sash.state.fingerprint import describe
 
 UTC = pa.timestamp("us", "UTC")
 SCHEMA = pa.schema({"k": pa.int64(), "ts": UTC, "x": pa.float64()})

@@ -24,7 +24,7 @@ from cases import SOAK
 from restarted import READINGS, REST, ROWS_OF_A_BATCH, STREAMS
 from spark.matrix import assert_same, in_types, plain
 
-from sash.engines.spark.schema import spark_arrow
+from sash.spark.schema import spark_arrow
 from sash.testing.readings import Readings
 
 TESTS = Path(__file__).parent

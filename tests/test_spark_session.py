@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 import sash
-from sash.engines.spark import java, quiet
-from sash.engines.spark import session as local
+from sash.spark import java, quiet
+from sash.spark import local_session as local
 
 START = """
 import os, sash
@@ -92,7 +92,7 @@ def _make_java(folder: Path, said: str | None) -> None:
 
 def test_pyspark_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyspark", None)
-    for name in [name for name in sys.modules if name.startswith(("pyspark.", "sash.engines.spark."))]:
+    for name in [name for name in sys.modules if name.startswith(("pyspark.", "sash.spark."))]:
         monkeypatch.delitem(sys.modules, name)
     with pytest.raises(ModuleNotFoundError, match=r'pip install "sash\[spark\]"'):
         sash.spark.session()

@@ -12,12 +12,12 @@ from spark.wide import AGGREGATES, WIDE_PER_ROW, WIDE_PER_WINDOW, InProcess, den
 
 import sash
 from sash import agg, window
-from sash.engines.local import Local
-from sash.engines.spark import spill
-from sash.engines.spark.cells import Split
-from sash.engines.spark.split import even_bounds, make_parts, reach_of
-from sash.engines.spark.wide import why_copied
-from sash.engines.spark.zones import Leaving, is_crowded, rows_of
+from sash.engine.local import Local
+from sash.spark.batch import spill
+from sash.spark.batch.cells import Split
+from sash.spark.batch.split import even_bounds, make_parts, reach_of
+from sash.spark.batch.wide import why_copied
+from sash.spark.batch.zones import Leaving, is_crowded, rows_of
 from sash.windows import Window
 from sash.windows.base import FOREVER, NEVER
 

@@ -12,8 +12,8 @@ from spark.matrix import COMPILED, EVERY, PER_ROW, PER_WINDOW, SCHEMA, assert_sa
 
 import sash
 from sash import agg, window
-from sash.engines.spark import spill
-from sash.engines.spark.worker import Worker
+from sash.spark.batch import spill
+from sash.spark.batch.worker import Worker
 from sash.windows import Window
 
 ROWS = rows_of_every_kind(1, 120)

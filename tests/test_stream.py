@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 import sash
 from sash import agg, window
-from sash.engines import stream
-from sash.engines.kept import KeptRows
-from sash.engines.kept_slices import KeptSlices
-from sash.engines.local import Local
+from sash.engine.local import Local
+from sash.state import reader as stream
+from sash.state.row_state import KeptRows
+from sash.state.slice_state import KeptSlices
 from sash.windows import Window
 
 WINDOWS: dict[str, Window | dict[str, Window]] = {

@@ -67,7 +67,7 @@ class Query:
         counts of rows. `compiled=False` interprets everything. For a RecordBatchReader `mode="update"` gives the results of windows as
         soon as they end, and again when a row within `lateness` changes them; `order="keys"` says that rows come by key.
         """
-        return import_module("sash.engines.tables").run(self._declared, data, **options)
+        return import_module("sash.engine.tables").run(self._declared, data, **options)
 
     def explain(self, data: Any = None, **options: Any) -> Explanation:
         """Return how the query is answered, and why so: printed it is a tree, and in a notebook also a picture.
@@ -98,5 +98,5 @@ class Query:
         ...
              runs       interpreted: its partials grow with the window, so they have no place in flat columns
         """
-        explanation: Explanation = import_module("sash.engines.explain").explain(self._declared, data, **options)
+        explanation: Explanation = import_module("sash.engine.explain").explain(self._declared, data, **options)
         return explanation

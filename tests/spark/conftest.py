@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from sash.engines.spark.quiet import without_noise
-from sash.engines.spark.session import settings
+from sash.spark.local_session import settings
+from sash.spark.quiet import without_noise
 
 CONNECT = os.environ.get("SASH_SPARK") == "connect"
 TESTS = Path(__file__).parent.parent

@@ -15,7 +15,7 @@ from queries import Alternating, Named, Row, from_mark_to_mark
 import sash
 from sash import agg, window
 from sash.algorithms.base import alike
-from sash.engines.spark.schema import spark_arrow
+from sash.spark.schema import spark_arrow
 from sash.windows import Window
 
 START = datetime(1969, 12, 31, 23, 50, tzinfo=UTC)

@@ -16,9 +16,9 @@ import sash
 from sash import agg
 from sash.aggregates.base import Aggregate
 from sash.algorithms.base import alike
-from sash.engines.local import Local
-from sash.engines.spark.slices import slice_frame, why_not
-from sash.engines.tables import run_table
+from sash.engine.local import Local
+from sash.engine.tables import run_table
+from sash.spark.batch.sql_slices import slice_frame, why_not
 
 TYPES: dict[str, pa.DataType] = {
     "key": pa.string(), "id": pa.int64(), "i8": pa.int8(), "i16": pa.int16(), "i32": pa.int32(), "i64": pa.int64(),

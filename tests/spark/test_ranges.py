@@ -10,10 +10,10 @@ from pyspark.sql import SparkSession
 
 import sash
 from sash import agg, window
-from sash.engines.spark import batch as batches
-from sash.engines.spark.batch import cut_ranges, prepare
-from sash.engines.spark.schema import GROUP
-from sash.engines.spark.wide import Stretch
+from sash.spark.batch import batch_query as batches
+from sash.spark.batch.batch_query import cut_ranges, prepare
+from sash.spark.batch.wide import Stretch
+from sash.spark.schema import GROUP
 from sash.windows import Window
 from spark.matrix import assert_same
 from spark.wide import AGGREGATES, WIDE_PER_ROW, WIDE_PER_WINDOW, even_rows, uneven_rows

@@ -17,9 +17,9 @@ import sash
 from sash import agg, window
 from sash.aggregates import BUILT_IN
 from sash.aggregates.base import Aggregate
-from sash.engines.spark.forms import SqlForm
-from sash.engines.spark.partials import FORMS, sql_form
-from sash.engines.spark.slices import why_not
+from sash.spark.batch.forms import SqlForm
+from sash.spark.batch.partials import FORMS, sql_form
+from sash.spark.batch.sql_slices import why_not
 from sash.windows import Window
 from spark.sliced import TYPES, assert_equal, every_aggregate, in_two_stages, prepared, rows, some_aggregates, table_of
 

@@ -11,13 +11,13 @@ from queries import Named
 
 import sash
 from sash import agg, window
-from sash.engines.local import Local
-from sash.engines.spark.cells import Split
-from sash.engines.spark.range_worker import RangeWorker
-from sash.engines.spark.split import Counted, even_bounds, reach_of, sample
-from sash.engines.spark.wide import Stretch, StretchWorker, why_copied
-from sash.engines.spark.worker import Worker
-from sash.engines.spark.zones import Windows
+from sash.engine.local import Local
+from sash.spark.batch.cells import Split
+from sash.spark.batch.range_worker import RangeWorker
+from sash.spark.batch.split import Counted, even_bounds, reach_of, sample
+from sash.spark.batch.wide import Stretch, StretchWorker, why_copied
+from sash.spark.batch.worker import Worker
+from sash.spark.batch.zones import Windows
 from sash.windows import Window
 
 PRIME = 1_000_003

@@ -1,1 +1,0 @@
-"""Where a query runs on Spark. Nothing else imports PySpark."""

@@ -1,0 +1,128 @@
+"""Slices in SQL: Spark aggregates the rows of each slice itself, so that only slices are shuffled and reach Python.
+
+    rows ──► groupBy(keys, slice).agg(partials) ──► the same query over slices
+
+Every window holds all of a slice or nothing of it, because slices are cut wherever windows begin or end. So a slice is a
+row whose time is where it begins, and whose columns are partials.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 — as everyone calls it
+from pyspark.sql.types import DataType, DateType, IntegralType, StructType, TimestampNTZType, TimestampType
+
+from sash.engine.local import Local
+from sash.plan.declared import Declared
+from sash.slices.edges import Edges
+from sash.spark.batch.forms import SqlForm
+from sash.spark.batch.partials import sql_form
+from sash.spark.schema import TICKS, has_maps, is_collated
+from sash.spark.sql import EPOCH, quote
+from sash.windows.by_time import Periodic
+
+FIRST_TICK = -(1 << 63)
+
+
+def why_not(declared: Declared, local: Local, frame_schema: StructType) -> str:  # noqa: PLR0911 — a chain
+    """Return why Spark can't compute the slices of a query; empty if it can."""
+    for window in declared.windows.values():
+        if window.per_row:
+            return f"{window} gives a result for each row."
+        if not isinstance(window, Periodic):
+            return f"{window} has no slices that are known before its rows are."
+        if window.min_rows > 1:
+            return f"{window} asks how many rows have a value, which slices don't tell."
+    if has_maps(declared, frame_schema):
+        return "keys with maps in them are not told apart by Spark, where these have nulls."
+    if declared.slicing == "none":
+        return 'slicing="none" was given.'
+    assert declared.time is not None
+    if not ticks_sql(declared.time, frame_schema[declared.time].dataType):
+        return f"{declared.time} holds no times that Spark counts."
+    for name in declared.columns:
+        kind = frame_schema[name].dataType
+        if is_collated(kind):
+            return f"{name} is of {kind.simpleString()}, whose order Python doesn't know."
+    forms = _forms(declared, local, "")
+    reasons = [form for form in forms.values() if isinstance(form, str)]
+    return reasons[0] if reasons else _clash(declared, forms)
+
+
+def slice_frame(declared: Declared, local: Local, frame: DataFrame) -> tuple[DataFrame, Declared]:
+    """Return the slices of a frame, and the query over them; their time is a bigint, in ticks."""
+    assert declared.time is not None
+    time = ticks_sql(declared.time, frame.schema[declared.time].dataType)
+    forms = _only_forms(_forms(declared, local, quote(TICKS)))
+    expressions = {name: text for form in forms.values() for name, text in form.expressions.items()}
+    named = TICKS if declared.time in declared.by else declared.time  # which messages know
+    slices = slice_sql(local.edges_by("panes" if declared.slicing == "panes" else "pairs"), quote(TICKS))
+    # A column of its own, so that Spark computes the time once and not wherever a slice is told from it.
+    rows = frame.select(*(F.col(quote(name)) for name in declared.columns), F.expr(time).alias(TICKS))
+    grouped = rows.groupBy(*(F.col(quote(name)) for name in declared.by), F.expr(slices).alias(named))
+    made = grouped.agg(*(F.expr(text).alias(name) for name, text in expressions.items()))
+    merged = {name: form.aggregate for name, form in forms.items()}
+    return made, replace(declared, aggregates=merged, time=named, order_by=())
+
+
+def ticks_sql(name: str, kind: DataType) -> str:
+    """Return a time column in ticks, a bigint; empty if the column holds no times.
+
+    A timestamp without a zone is read as it stands, whatever the session's zone: not in all versions does unix_micros so.
+
+    >>> ticks_sql("ts", TimestampType()), ticks_sql("day", DateType())
+    ('unix_micros(`ts`)', 'CAST(unix_date(`day`) AS BIGINT)')
+    """
+    column = quote(name)
+    if isinstance(kind, TimestampType):
+        return f"unix_micros({column})"
+    if isinstance(kind, TimestampNTZType):
+        since = f"({column} - {EPOCH})"
+        seconds = f"CAST({since} AS BIGINT)"
+        rest = f"CAST(({since} - INTERVAL '1' SECOND * {seconds}) * 1000000 AS BIGINT)"
+        return f"{seconds} * 1000000 + {rest}"
+    if isinstance(kind, DateType):
+        return f"CAST(unix_date({column}) AS BIGINT)"
+    return f"CAST({column} AS BIGINT)" if isinstance(kind, IntegralType) else ""
+
+
+def slice_sql(edges: Edges, ticks: str) -> str:
+    """Return where a row's slice begins: the last edge that is not after it.
+
+    >>> from sash.slices.edges import Family
+    >>> slice_sql(Edges((Family(60, 0),), ()), "t")
+    'CASE WHEN t < -9223372036854775748 THEN t ELSE t - pmod(pmod(t, 60) - 0, 60) END'
+    """
+    last = [f"{ticks} - pmod(pmod({ticks}, {period}) - {phase}, {period})" for period, phase in edges.closing]
+    latest = last[0] if len(last) == 1 else f"greatest({', '.join(last)})"
+    # A slice that would begin before all of 64 bits is left to the engine, which refuses such times.
+    too_early = FIRST_TICK + max(family.period for family in edges.closing)
+    return f"CASE WHEN {ticks} < {too_early} THEN {ticks} ELSE {latest} END"
+
+
+def _forms(declared: Declared, local: Local, ticks: str) -> dict[str, SqlForm | str]:
+    return {
+        name: sql_form(name, aggregate, local.schema, ticks, declared.order_by)
+        for name, aggregate in declared.aggregates.items()
+    }
+
+
+def _only_forms(forms: Mapping[str, SqlForm | str]) -> dict[str, SqlForm]:
+    made = {}
+    for name, form in forms.items():
+        assert not isinstance(form, str), form
+        made[name] = form
+    return made
+
+
+def _clash(declared: Declared, forms: Mapping[str, SqlForm | str]) -> str:
+    """Say so if two different things would have the same name; Spark takes upper case for lower case."""
+    known = {name.lower(): quote(name) for name in (*declared.by, declared.time or "")}
+    for form in _only_forms(forms).values():
+        for name, text in form.expressions.items():
+            if known.setdefault(name.lower(), text) != text:
+                return f"a column of slices would have the name {name!r} of another: rename a column."
+    return ""

@@ -1,0 +1,1 @@
+"""A query on a streaming DataFrame."""

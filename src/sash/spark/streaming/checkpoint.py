@@ -1,0 +1,153 @@
+"""The state of a stream that has stopped, read from its checkpoint: what it holds, and the results still in it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import DataType, IntegerType, LongType, StructField, StructType, TimestampType
+
+from sash.kernels.frozen import Arrays, thaw_arrays
+from sash.spark.schema import GROUP, arrow_of
+from sash.spark.streaming.bucket import STATE, Standing, decompressed
+from sash.spark.streaming.packing import GUARD
+from sash.spark.streaming.stream_query import Streaming
+from sash.state.codec import read_table
+from sash.state.stream_state import Keeper, read_state
+
+Batches = Iterator[pa.RecordBatch]
+
+
+def inspect_state(spark: SparkSession, checkpoint: str) -> DataFrame:
+    """Return the keys that a checkpoint has state of, with how much that is."""
+    frames = [_inspect(_read(spark, checkpoint, operator)) for operator in _operators(spark, checkpoint)]
+    return frames[0] if len(frames) == 1 else _all_of(frames)
+
+
+def finish(streaming: Streaming, checkpoint: str) -> DataFrame:
+    """Return the results of what is still open in a checkpoint of a query's."""
+    spark = streaming.frame.sparkSession
+    standing = streaming.standing
+    made = [
+        _read(spark, checkpoint, operator).mapInArrow(_finishing(standing), streaming.results)
+        for operator in _operators(spark, checkpoint)
+    ]
+    if len(made) > 1:
+        message = (
+            f"The stream of {checkpoint!r} runs {len(made)} queries of Sash's, and only one's results can be finished."
+        )
+        raise ValueError(message)
+    return made[0]
+
+
+def _operators(spark: SparkSession, checkpoint: str) -> list[int]:
+    """Return the numbers of the operators of a stream that keep state for Sash, or say that there are none."""
+    found = spark.read.format("state-metadata").load(checkpoint).collect()
+    numbers = [row.operatorId for row in found if STATE in _variables(row.operatorProperties)]
+    if not numbers:
+        message = (
+            f"There is no state of Sash's in {checkpoint!r}: give the checkpointLocation of a stream that has run, of a query's "
+            "results."
+        )
+        raise ValueError(message)
+    return numbers
+
+
+def _variables(properties: str | None) -> list[str]:
+    return [one["stateName"] for one in json.loads(properties or "{}").get("stateVariables", [])]
+
+
+def _read(spark: SparkSession, checkpoint: str, operator: int) -> DataFrame:
+    reader = spark.read.format("statestore").option("operatorId", operator).option("stateVarName", STATE)
+    return reader.load(checkpoint).selectExpr(f"key.{GROUP}", "value.size", "value.state")
+
+
+def _all_of(frames: list[DataFrame]) -> DataFrame:
+    first, *others = frames
+    for other in others:
+        first = first.unionByName(other, allowMissingColumns=True)
+    return first
+
+
+def _inspect(states: DataFrame) -> DataFrame:
+    guards = states.filter(f"{GROUP} = {GUARD}").collect()
+    queries = [read_state(decompressed((guard["size"], guard["state"])))["query"] for guard in guards]
+    query = queries[0] if queries else {"by": []}  # no row has come yet
+    keys = [StructField(name, DataType.fromDDL(query["columns"][name])) for name in query["by"]]
+    schema = StructType(
+        [
+            *([StructField("key", StructType(keys))] if keys else []),
+            StructField("bucket", IntegerType()),
+            StructField("slices", LongType()),
+            StructField("rows", LongType()),
+            StructField("bytes", LongType()),
+            StructField("oldest", TimestampType()),
+            StructField("newest", TimestampType()),
+            StructField("watermark", TimestampType()),
+        ]
+    )
+    return states.filter(f"{GROUP} <> {GUARD}").mapInArrow(_inspecting(arrow_of(schema, large=False)), schema)
+
+
+def _inspecting(schema: pa.Schema) -> Callable[[Batches], Batches]:
+    def inspect(batches: Batches) -> Batches:
+        for row in _rows(batches):
+            yield describe_bucket(row[GROUP], decompressed((row["size"], row["state"])), schema)
+
+    return inspect
+
+
+def _finishing(standing: Standing) -> Callable[[Batches], Batches]:
+    def finish_buckets(batches: Batches) -> Batches:
+        for row in _rows(batches):
+            if row[GROUP] != GUARD:
+                keeper = Keeper(standing.ready(), standing.mode)
+                keeper.thaw(decompressed((row["size"], row["state"])), standing.described)
+                yield from standing.worker.as_declared(keeper.finish())
+
+    return finish_buckets
+
+
+def _rows(batches: Batches) -> Iterator[dict[str, Any]]:
+    for batch in batches:
+        yield from batch.to_pylist()
+
+
+def describe_bucket(bucket: int, state: bytes, schema: pa.Schema) -> pa.RecordBatch:
+    """Return the keys of a bucket with how many slices or rows each has, and how many of its bytes that is."""
+    header = read_state(state)
+    arrays = thaw_arrays(state, header)
+    query = header["query"]
+    sizes = arrays["sizes"]
+    firsts = np.cumsum(sizes) - sizes
+    sliced = "rows" not in arrays
+    keys, times = _keys_and_times(arrays, firsts, query)
+    share = sizes * len(state) // max(1, int(sizes.sum()))
+    nothing = np.zeros(len(sizes), np.int64)
+    watermark = pa.array(np.full(len(sizes), header["watermark"] // 1000 * 1000, np.int64))  # Spark's, in milliseconds
+    columns: dict[str, Any] = {
+        "key": pa.StructArray.from_arrays([keys[name].combine_chunks() for name in query["by"]], query["by"])
+        if query["by"]
+        else None,
+        "bucket": np.full(len(sizes), bucket, np.int32),
+        "slices": sizes if sliced else nothing,
+        "rows": nothing if sliced else sizes,
+        "bytes": share,
+        "oldest": times[firsts],
+        "newest": times[firsts + sizes - 1],
+        "watermark": watermark,
+    }
+    made = [pa.array(columns[field.name]).cast(field.type) for field in schema]
+    return pa.record_batch(made, schema=schema)
+
+
+def _keys_and_times(arrays: Arrays, firsts: Any, query: dict[str, Any]) -> tuple[pa.Table, Any]:
+    if "rows" not in arrays:
+        return read_table(arrays["keys"]), arrays["times"]
+    rows = read_table(arrays["rows"])
+    times = rows[query["time"]].cast(pa.int64()).to_numpy()
+    return rows.select(query["by"]).take(pa.array(firsts)), times

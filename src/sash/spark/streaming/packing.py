@@ -1,0 +1,69 @@
+"""Rows packed into one blob of bytes for each bucket, and results unpacked again.
+
+Spark hands a stateful operator row after row, and takes row after row from it; packed, thousands of them are one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pyarrow as pa
+
+from sash.spark.batch.worker import ROWS_OF_BATCH
+from sash.spark.schema import GROUP
+from sash.state.codec import read_table, table_bytes
+
+ROWS, RESULTS = "sash_rows", "sash_results"
+PACKED = f"{GROUP} int, {ROWS} binary"
+GUARD = -1
+"""A group of its own, to which every task that has rows sends a blob without any: it knows which query the state is of."""
+MOST_BYTES = 1 << 25
+"""Rows of so many bytes are put in order of their buckets at once."""
+
+
+def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of each bucket as one blob."""
+    waiting: list[pa.RecordBatch] = []
+    for batch in batches:
+        if len(batch):
+            waiting.append(batch)
+        if sum(one.nbytes for one in waiting) >= MOST_BYTES:
+            yield pack_rows(pa.Table.from_batches(waiting))
+            waiting = []
+    if waiting:
+        yield pack_rows(pa.Table.from_batches(waiting))
+
+
+def packing(names: list[str]) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """Return what Spark calls with rows, whose columns have these names."""
+
+    def named(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        yield from pack(batch.rename_columns(names) for batch in batches)
+
+    return named
+
+
+def pack_rows(table: pa.Table) -> pa.RecordBatch:
+    """Return rows as one blob for each of their buckets, and one without rows for the guard.
+
+    >>> packed = pack_rows(pa.table({GROUP: pa.array([5, 2, 5], pa.int32()), "x": [1, 2, 3]}))
+    >>> packed[GROUP].to_pylist(), read_table(packed[ROWS][2].as_buffer())["x"].to_pylist()
+    ([-1, 2, 5], [1, 3])
+    """
+    groups = table[GROUP].to_numpy()
+    order = np.argsort(groups, kind="stable")
+    rows = table.drop_columns([GROUP]).take(pa.array(order)).combine_chunks()
+    found, begins = np.unique(groups[order], return_index=True)
+    ends = np.append(begins[1:], len(order))
+    parts = [rows.slice(0, 0), *(rows.slice(begin, end - begin) for begin, end in zip(begins, ends, strict=True))]
+    numbers = pa.array(np.concatenate([[GUARD], found]), pa.int32())
+    return pa.record_batch({GROUP: numbers, ROWS: pa.array([table_bytes(part).data for part in parts], pa.binary())})
+
+
+def unpack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield the results that are in blobs."""
+    for batch in batches:
+        for blob in batch.column(RESULTS):
+            if blob.is_valid:
+                yield from read_table(blob.as_buffer()).to_batches(max_chunksize=ROWS_OF_BATCH)
