@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from sash.aggregates.base import Aggregate
 from sash.plan.declared import declare
 from sash.windows import Window
-from sash.windows.durations import Given
+from sash.windows.durations import DurationLike
 
 if TYPE_CHECKING:
+    from sash.engine.prepare import PreparedCache
     from sash.plan.explain import Explanation
 
 
@@ -44,18 +44,19 @@ class Query:
         time: str | None = None,
         order_by: str | Sequence[str] = (),
         algorithm: str = "auto",
-        lateness: Given | None = None,
+        lateness: DurationLike | None = None,
         *,
         objective: str = "throughput",
         slicing: str = "auto",
     ) -> None:
-        """Declare what is computed; what is wrong with it is said now, in a sentence.
+        """Parse and validate the query. Raise ValueError or TypeError if a window or aggregate is invalid.
 
-        `by` are the keys, `time` is the column that orders the rows, `order_by` breaks its ties. `lateness` is how much
-        later than newer ones rows may come in a stream. `algorithm` and `slicing` are chosen, unless named; `objective`
-        says for what: "throughput" or "latency".
+        `by` names the keys, `time` the column that orders the rows, `order_by` columns that break ties. `lateness` is the
+        maximum delay of a row behind the newest row of a stream. `algorithm` and `slicing` are chosen unless named;
+        `objective` is "throughput" or "latency".
         """
         self._declared = declare(aggregates, windows, by, time, order_by, algorithm, objective, slicing, lateness)
+        self._cache: PreparedCache | None = None
 
     def run(self, data: Any, **options: Any) -> Any:
         """Return the results for data of any kind, as the same kind: PySpark (lazily), Arrow, pandas or Polars.
@@ -67,7 +68,12 @@ class Query:
         counts of rows. `compiled=False` interprets everything. For a RecordBatchReader `mode="update"` gives the results of windows as
         soon as they end, and again when a row within `lateness` changes them; `order="keys"` says that rows come by key.
         """
-        return import_module("sash.engine.tables").run(self._declared, data, **options)
+        from sash.data import run  # noqa: PLC0415 — it imports Numba, which declaring a query does not need
+        from sash.engine.prepare import PreparedCache  # noqa: PLC0415
+
+        if self._cache is None:
+            self._cache = PreparedCache(self._declared)
+        return run(self._cache, data, options)
 
     def explain(self, data: Any = None, **options: Any) -> Explanation:
         """Return how the query is answered, and why so: printed it is a tree, and in a notebook also a picture.
@@ -98,5 +104,10 @@ class Query:
         ...
              runs       interpreted: its partials grow with the window, so they have no place in flat columns
         """
-        explanation: Explanation = import_module("sash.engine.explain").explain(self._declared, data, **options)
-        return explanation
+        from sash.data import explain  # noqa: PLC0415 — it imports Numba, which declaring a query does not need
+
+        return explain(self._declared, data, options)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out prepared queries: compiled functions cannot be sent to another process."""
+        return {"_declared": self._declared, "_cache": None}

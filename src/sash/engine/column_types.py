@@ -1,4 +1,4 @@
-"""Which columns an aggregate or a window can read: what is refused, and what is interpreted."""
+"""Which types of columns a query can read, and which are interpreted."""
 
 from __future__ import annotations
 
@@ -11,59 +11,50 @@ from sash.aggregates.base import Aggregate
 from sash.aggregator.columns import empty_column, refuse_times
 from sash.algorithms import find_algorithm
 from sash.engine.nested_keys import can_be_key
-from sash.engine.passes import is_number
 from sash.kernels import CannotCompileError
+from sash.kernels.kernel import KINDS
 from sash.plan.declared import Declared
-from sash.windows import Window
+from sash.windows.base import ALL_COLUMNS
 
 
-def refuse_wrong_types(declared: Declared, schema: pa.Schema) -> None:
-    """Say so if a column is of a type that the query can't read."""
+def check_types(declared: Declared, schema: pa.Schema) -> None:
+    """Raise TypeError if the query cannot read a column of this type."""
     for name in declared.by:
         kind = schema.field(name).type
         if not can_be_key(kind):
             message = (
-                f"The key {name!r} is of {kind}, whose values can't be told apart: take one of its parts as a column, or "
+                f"The key {name!r} is of type {kind}, whose values cannot be compared. Use one of its parts as a column, or "
                 "cast it."
             )
             raise TypeError(message)
     for name in declared.order_by:
-        _refuse_unordered(schema.field(name).type, f"order_by: column {name!r}")
+        _check_ordered(schema.field(name).type, f"order_by: column {name!r}")
     for window in declared.windows.values():
         for name in window.columns:
-            if name != "*":
-                _refuse_for_window(window, name, schema.field(name).type)
+            if name != ALL_COLUMNS:
+                window.check_type(name, schema.field(name).type)
     for name, aggregate in declared.aggregates.items():
         for place, column in enumerate(aggregate.columns):
-            _refuse_for_aggregate(name, aggregate, place, schema.field(column))
+            _check_aggregate(name, aggregate, place, schema.field(column))
 
 
-def refuse_missing(declared: Declared, names: list[str]) -> None:
-    """Say so if a column is missing, or a result has no place among them."""
+def check_columns(declared: Declared, names: list[str]) -> None:
+    """Raise ValueError if a column is missing or ambiguous, or if a result would have the name of a column."""
     for name in declared.columns:
         if name not in names:
-            message = f"There is no column {name!r}: the data has {', '.join(map(repr, names))}."
+            message = f"There is no column {name!r}. The data has {', '.join(map(repr, names))}."
             raise ValueError(message)
         if names.count(name) > 1:
-            message = f"There are {names.count(name)} columns named {name!r}: rename all but one."
+            message = f"There are {names.count(name)} columns named {name!r}. Rename all but one."
             raise ValueError(message)
     if declared.per_row:
         added = [declared.result_name(name, window) for name in declared.aggregates for window in declared.windows]
         if taken := [name for name in added if name in names]:
-            message = f"The data has a column {taken[0]!r} already, where a result would go: rename the aggregate."
+            message = f"The data has a column {taken[0]!r} already, the name of a result. Rename the aggregate."
             raise ValueError(message)
 
 
-def _refuse_for_window(window: Window, name: str, kind: pa.DataType) -> None:
-    if window.kind == "punctuated" and not pa.types.is_boolean(kind):
-        message = f"{window}: column {name!r} is of {kind}, but it must be true or false: compare it with something."
-        raise TypeError(message)
-    if window.kind == "delta" and not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
-        message = f"{window}: column {name!r} is of {kind}, but it must hold numbers: cast it."
-        raise TypeError(message)
-
-
-def _refuse_for_aggregate(name: str, aggregate: Aggregate[Any], place: int, field: pa.Field) -> None:
+def _check_aggregate(name: str, aggregate: Aggregate[Any], place: int, field: pa.Field) -> None:
     kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
     label = f"{name!r}: {aggregate.name}"
     if aggregate.gives in ("arithmetic", "difference"):
@@ -90,7 +81,7 @@ def _refuse_for_aggregate(name: str, aggregate: Aggregate[Any], place: int, fiel
         )
         raise TypeError(message)
     if compares:
-        _refuse_unordered(kind, f"{label} of column {field.name!r}")
+        _check_ordered(kind, f"{label} of column {field.name!r}")
     if (
         aggregate.distinct or aggregate.modal or (aggregate.name == "collect_distinct" and aggregate.gives == "values")
     ) and pa.types.is_nested(kind):
@@ -103,7 +94,7 @@ def _sorts(aggregate: Aggregate[Any]) -> bool:
 
 
 def has_middle(kind: pa.DataType) -> bool:
-    """Tell whether there is something between two times of a type: Python's end at microseconds, and hours go round.
+    """Return whether a type of times has a middle between two values: Python has no nanoseconds, and hours wrap around.
 
     >>> has_middle(pa.timestamp("us")), has_middle(pa.timestamp("ns")), has_middle(pa.time32("s"))
     (True, False, False)
@@ -111,14 +102,14 @@ def has_middle(kind: pa.DataType) -> bool:
     return not pa.types.is_time(kind) and getattr(kind, "unit", "") != "ns"
 
 
-def _refuse_unordered(kind: pa.DataType, label: str) -> None:
+def _check_ordered(kind: pa.DataType, label: str) -> None:
     if pa.types.is_nested(kind) or pa.types.is_interval(kind):
         message = f"{label}: values of {kind} have no order: take one of their parts as a column."
         raise TypeError(message)
 
 
 def why_interpreted(declared: Declared, schema: pa.Schema, *, compiled: bool) -> dict[str, str]:
-    """Return why aggregates are not compiled, by the names of those that are not, as far as types tell."""
+    """Return why aggregates are not compiled, as far as types tell, by the names of those that are not."""
     reasons = {}
     for name, aggregate in declared.aggregates.items():
         if not compiled:
@@ -154,13 +145,13 @@ def _why(declared: Declared, aggregate: Aggregate[Any], types: list[pa.DataType]
 
 
 def can_be_coded(kind: pa.DataType) -> bool:
-    """Tell whether Arrow can number the different values of a type."""
+    """Return whether integers can stand for the values of a type."""
     plain = kind.value_type if pa.types.is_dictionary(kind) else kind
     return not pa.types.is_nested(plain)
 
 
 def readable(table: pa.Table) -> pa.Table:
-    """Return a table whose types all of Arrow's functions know: views of strings as strings, runs as rows.
+    """Return a table in types that all of Arrow's functions support: string views as strings, run-end encoding decoded.
 
     >>> readable(pa.table({"x": pa.array([["a"]], pa.list_(pa.string_view()))})).schema.field("x").type
     ListType(list<item: string>)
@@ -175,7 +166,7 @@ def readable(table: pa.Table) -> pa.Table:
 
 
 def readable_schema(schema: pa.Schema) -> pa.Schema:
-    """Return the schema of a table that was made readable."""
+    """Return the schema of a readable table."""
     decoded = [
         field.with_type(field.type.value_type) if pa.types.is_run_end_encoded(field.type) else field for field in schema
     ]
@@ -200,3 +191,29 @@ def _known_type(kind: pa.DataType) -> pa.DataType:  # noqa: PLR0911 — a chain 
 
 def _known_field(field: pa.Field) -> pa.Field:
     return field.with_type(_known_type(field.type))
+
+
+def interpreted_form(aggregate: Aggregate[Any], schema: pa.Schema) -> Aggregate[Any]:
+    """Return the variant of an aggregate for the kind of its column, for the interpreter; kernels find theirs themselves."""
+    if aggregate.inputs != 1:
+        return aggregate
+    [column] = aggregate.columns
+    kind = schema.field(column).type
+    times = pa.types.is_temporal(kind) or pa.types.is_null(kind)  # Python's own objects, or none
+    return aggregate if times else aggregate.of_kind(kind_of(kind))
+
+
+def kind_of(kind: pa.DataType) -> str:
+    """Return the kind of a column's values, as aggregates have variants for it."""
+    return KINDS[empty_column(kind).values.dtype.name] if is_number(kind) else "object"
+
+
+def is_number(kind: pa.DataType) -> bool:
+    """Return whether kernels take a column of this type as it is."""
+    return bool(
+        pa.types.is_integer(kind)
+        or pa.types.is_floating(kind)
+        or pa.types.is_boolean(kind)
+        or pa.types.is_null(kind)
+        or (pa.types.is_temporal(kind) and kind.bit_width in (32, 64))
+    )

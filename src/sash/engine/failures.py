@@ -1,4 +1,4 @@
-"""What an error in one of an aggregate's functions is told: whose it is, at which row, and at what."""
+"""Errors in the functions of an aggregate: the message names the aggregate, the row, and the step."""
 
 from __future__ import annotations
 
@@ -6,38 +6,64 @@ from collections.abc import Callable, Iterable
 from types import TracebackType
 from typing import Self
 
+import pyarrow as pa
+
 from sash.kernels import CannotCompileError
 
 LIFTING = "lifting"
 COMBINING = "combining up to"
 LOWERING = "lowering the window that ends with"
-ANSWERING = "answering the window that ends with"
-"""One of the three, where it is not known which."""
+EVALUATING = "evaluating the window that ends with"
+"""One of the three, if it is not known which."""
 
 
-def failure(label: str, doing: str = "", where: str = "") -> str:
-    """Return the note of an error, as far as it is known where it happened.
+def name_row(table: pa.Table, names: Iterable[str], row: int) -> str:
+    """Return the values of some columns in a row, for a message.
+
+    >>> name_row(pa.table({"who": ["a", "b"], "at": [3, 4]}), ["who", "at"], 1)
+    'who=b, at=4'
+    """
+    return ", ".join(f"{name}={shown(table[name][row])}" for name in names)
+
+
+def shown(value: pa.Scalar) -> str:
+    """Return a value for a message, even if Python has no type for it, such as a time in nanoseconds.
+
+    >>> twice = pa.StructArray.from_arrays([[1], [2]], ["a", "a"])
+    >>> shown(pa.scalar(1.5)), "1" in shown(twice[0])
+    ('1.5', True)
+    """
+    try:
+        return str(value.as_py())
+    except (ValueError, ImportError):
+        text: str = pa.array([value], value.type).to_string(skip_new_lines=True)
+        return " ".join(text.strip("[]").split())
+
+
+def failure(label: str, step: str = "", where: str = "") -> str:
+    """Return the note of an error, as far as its place is known.
 
     >>> failure("'top': max(x)", LIFTING, "the row of key=a, t=3")
     "'top': max(x) failed while lifting the row of key=a, t=3."
     """
-    return f"{label} failed while {doing} {where}." if doing and where else f"{label} failed."
+    return f"{label} failed while {step} {where}." if step and where else f"{label} failed."
 
 
-class Telling:
-    """Notes where compiled functions raised. They don't tell, but run again in the interpreter they raise the same and do.
+class ErrorNotes:
+    """Adds a note to errors in compiled functions.
 
-    An overflow of a sum tells its window itself, and is not looked for again, row by row.
+    Machine code does not tell where it failed. The interpreter does, so the functions run again interpreted. An overflow of
+    a sum names its window itself, so that it is not searched again row by row.
     """
 
     def __init__(self, label: str, runs: Callable[[], Iterable[Callable[[], object]]]) -> None:
-        """Name the aggregates, and say how each of them is run again, interpreted."""
+        """Take the name of the aggregates, and functions that run each of them again, interpreted."""
         self.label = label
         self.runs = runs
         self.where = ""
 
     def at(self, where: str) -> str:
-        """Keep at which window the error was, as far as a kernel knows, and return it for its message."""
+        """Store the window of the error, as far as a kernel knows it, and return it for the message."""
         self.where = where
         return where or "a window"
 
@@ -49,7 +75,7 @@ class Telling:
             return
         found = None if self.where and isinstance(error, OverflowError) else self._find(type(error))
         if found is None:
-            error.add_note(failure(self.label, ANSWERING, self.where))
+            error.add_note(failure(self.label, EVALUATING, self.where))
         else:
             error.add_note(found.__notes__[-1])
             error.__cause__ = found  # which shows the line of the function
@@ -59,7 +85,7 @@ class Telling:
         for run in self.runs():
             try:
                 run()
-            except Exception as found:  # noqa: BLE001 — whatever functions raise; another error is not the one
+            except Exception as found:  # noqa: BLE001 — whatever a user's function raises; another error is not the one
                 if type(found) is kind and getattr(found, "__notes__", None):
                     return found
         return None

@@ -1,4 +1,4 @@
-"""The loops of kernels as they stand, over Python's own objects; an error is told where it happened."""
+"""Runs the loops of kernels uncompiled, over Python objects; errors name the row."""
 
 from __future__ import annotations
 
@@ -15,63 +15,63 @@ from sash.algorithms import Algorithm
 from sash.engine.failures import COMBINING, LIFTING, LOWERING, failure
 from sash.kernels import loops
 from sash.kernels.answers import Turns
-from sash.slices.cuts import Records
+from sash.slices.cuts import SliceRecords
 from sash.slices.open_slice import OpenSlice
 from sash.windows.base import Bounds, Ints
 
 Objects = npt.NDArray[np.object_]
 Where = Callable[[int], str]
-"""What a message calls a row, or a record; "" if nothing is known of it."""
+"""Returns the name of a row or a slice record in error messages; "" if it has none."""
 
 
 @dataclass
 class Interpreter:
-    """An aggregate over rows that are there as objects."""
+    """An aggregate over rows of Python objects."""
 
     label: str
-    """The name of the result and the aggregate, for errors."""
+    """The names of the result and the aggregate, for errors."""
     aggregate: Aggregate[Any]
     rows: list[tuple[Any, ...]]
     present: npt.NDArray[np.bool_]
     where: Where
 
     def __post_init__(self) -> None:
-        """Be nowhere yet."""
+        """Start before the first row."""
         self.row = 0
-        self.doing = LIFTING
+        self.step = LIFTING
 
     @contextmanager
-    def _telling(self, where: Where) -> Iterator[None]:
-        """Note where the loop was when one of the aggregate's functions raised."""
+    def _noting(self, where: Where) -> Iterator[None]:
+        """Add the place to an error that one of the aggregate's functions raises."""
         try:
             yield
         except Exception as error:
-            error.add_note(failure(self.label, self.doing, where(self.row)))
+            error.add_note(failure(self.label, self.step, where(self.row)))
             raise
 
     def _lift(self, row: int) -> Any:
         self.row = row
-        self.doing = LIFTING
+        self.step = LIFTING
         partial = self.aggregate.lift(*self.rows[row])
-        self.doing = COMBINING  # until a row is lifted or a window lowered
+        self.step = COMBINING  # until the next lift or lower
         return partial
 
     def lift_all(self) -> Objects:
         """Return the partial of each row that has a value."""
         partials = np.empty(len(self.rows), object)
-        with self._telling(self.where):
+        with self._noting(self.where):
             for row in np.flatnonzero(self.present).tolist():
                 partials[row] = self._lift(row)
         return partials
 
-    def cut(self, records: Records) -> Objects:
+    def cut(self, records: SliceRecords) -> Objects:
         """Return the partial of each record."""
         partials = np.empty(len(records), object)
 
         def keep(record: int, partial: Any) -> None:
             partials[record] = partial
 
-        with self._telling(self.where):
+        with self._noting(self.where):
             loops.cut_slices(
                 OpenSlice(self.aggregate),
                 len(records),
@@ -86,7 +86,7 @@ class Interpreter:
     def slide(self, algorithm: type[Algorithm[Any]], bounds: Bounds) -> list[Any]:
         """Return the results of windows over rows."""
         results = [self.aggregate.empty] * len(bounds)
-        with self._telling(self.where):
+        with self._noting(self.where):
             loops.slide_between(
                 algorithm(self.aggregate),
                 len(bounds),
@@ -107,15 +107,15 @@ class Interpreter:
         turns: Turns,
         where: Where,
     ) -> list[Any]:
-        """Return the results of windows over slices; `where` says what their records are called."""
+        """Return the results of windows over slices; `where` names their records."""
         results = [self.aggregate.empty] * len(turns.begins)
 
         def take(record: int) -> Any:
             self.row = record
-            self.doing = COMBINING
+            self.step = COMBINING
             return partials[record]
 
-        with self._telling(where):
+        with self._noting(where):
             loops.slide_slices(
                 algorithm(self.aggregate, turns.ranges),
                 len(turns.begins),
@@ -133,17 +133,17 @@ class Interpreter:
         return results
 
     def _lower_into(self, results: list[Any], ends: Ints) -> loops.Emit:
-        """Return what lowers the partials of windows into a list; each ends before one of the `ends`."""
+        """Return a function that lowers the partials of windows into a list; window n ends before `ends[n]`."""
 
         def emit(number: int, _: int, partial: Any) -> None:
             if not self.aggregate.has_enough(partial):
                 return
-            self.doing = LOWERING
+            self.step = LOWERING
             try:
                 results[number] = self.aggregate.lower(partial)
             except Exception:
                 self.row = int(ends[number]) - 1
                 raise
-            self.doing = COMBINING
+            self.step = COMBINING
 
         return emit

@@ -1,4 +1,4 @@
-"""The kernels of one run."""
+"""The kernels of a prepared query."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import numpy as np
 from sash.kernels import Kernel
 
 
-class Kernels:
-    """Kernels by what they are for: one thread makes each, and every block works with its own copy.
+class KernelPool:
+    """Kernels by what they compute, shared by threads.
 
-    Only for one run: a function of the user's may mean something else in the next.
+    One thread makes a kernel; every caller works with a copy of its own.
     """
 
     def __init__(self) -> None:
@@ -22,7 +22,7 @@ class Kernels:
         self._making = Lock()
 
     def get(self, key: Hashable, make: Callable[[], Kernel]) -> Kernel:
-        """Return a kernel, made now if it is the first of its kind."""
+        """Return a kernel; make it if it is the first of its kind."""
         with self._making:
             if key not in self._made:
                 self._made[key] = make()

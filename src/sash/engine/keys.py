@@ -1,8 +1,8 @@
-"""Keys as numbers, and rows in the order of key and time.
+"""Keys as group ids, and rows in order of key and time.
 
-Sorting ten million rows by two columns takes seconds, so that it is done only where it must be: keys become numbers in the
-order of their first rows, rows are dealt out to them in one pass that keeps their order, and only if the rows of some key
-are then not in order of time are they sorted before.
+Sorting ten million rows by two columns takes seconds, so Sash avoids it: keys get group ids in the order of their first rows,
+one pass distributes rows to their keys and keeps their order, and only if the rows of some key are then not in order of time
+does Sash sort them first.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ from sash.kernels.plain import compile_loop
 from sash.windows.base import Ints, Run
 
 COMPILED = 1 << 16
-"""From so many rows on they are taken by a compiled loop: NumPy looks at each whether it counts from the end."""
+"""From this many rows on a compiled loop takes them: NumPy checks each index for negative values."""
 WORD = 63
-"""Bits of a number that is not negative."""
+"""Bits of a non-negative int64."""
 SMALL = 1 << 16
-"""Integers this close together are numbered by a table of all between them, however few rows there are."""
+"""Integers within this distance get group ids through a lookup table, however few rows there are."""
 
 
 @dataclass(frozen=True)
-class Order:
-    """Rows by key and time."""
+class KeyOrder:
+    """Rows in order of key and time."""
 
     rows: Ints | None
-    """The row at each place; None if all are in place."""
+    """The row at each place; None if rows are in order already."""
     firsts: Ints
     """Where the rows of each key begin, and where those of the last key end."""
     begin: int = 0
-    """Where rows that are in place begin."""
+    """The first row, if rows are in order already."""
 
     def arrange(self, column: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Return a column in this order; one that isn't there has no rows."""
+        """Return a column in this order; a column without rows stays empty."""
         if self.rows is None or len(column) == 0:
             return column[self.begin : self.begin + int(self.firsts[-1])]
         if len(column) < COMPILED or column.dtype.kind == "O":
@@ -53,7 +53,7 @@ class Order:
         return arranged
 
     def arrange_column(self, column: Column) -> Column:
-        """Return a column as a kernel takes it in this order."""
+        """Return a column for kernels in this order."""
         bits = column.bits
         if len(bits):
             valid = np.unpackbits(bits, count=len(column), bitorder="little")
@@ -68,7 +68,7 @@ class Order:
         return array.take(pa.array(self.rows))
 
     def restore(self, column: pa.Array) -> pa.Array:
-        """Return results in this order in the order that rows were given in."""
+        """Return results, which are in this order, in input order."""
         return column if self.rows is None else column.take(pa.array(self._places))
 
     @cached_property
@@ -81,7 +81,7 @@ class Order:
 
 
 def number_keys(table: pa.Table, by: tuple[str, ...], run: Run) -> tuple[Codes, int]:
-    """Return a number for each row's key, in the order of their first rows, and how many keys there are.
+    """Return the group id of each row's key, in the order of first rows, and the number of keys.
 
     >>> from sash.windows.base import as_it_stands
     >>> number_keys(pa.table({"a": ["x", "y", None, "x"], "b": [1, 1, 1, 1]}), ("a", "b"), as_it_stands)[0].tolist()
@@ -93,24 +93,26 @@ def number_keys(table: pa.Table, by: tuple[str, ...], run: Run) -> tuple[Codes, 
 
 def _number_column(column: pa.Array, run: Run) -> tuple[Codes, int]:
     if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()  # its values may not be different, and a key is a value
+        column = column.dictionary_decode()  # a dictionary may hold a value twice
     if pa.types.is_nested(column.type):
         return number_nested(column, partial(_number_column, run=run))
     if pa.types.is_integer(column.type) and column.null_count == 0 and len(column):
         least, most = (bound.as_py() for bound in pc.min_max(column).values())
         if most - least < max(len(column), SMALL) and most < 2**63:
-            values = column.to_numpy(zero_copy_only=False).astype(np.int64, copy=False)  # differences must fit
+            values = column.to_numpy(zero_copy_only=False).astype(np.int64, copy=False)  # differences must fit 64 bits
             codes, numbers = np.empty(len(column), np.int64), np.full(most - least + 1, -1, np.int64)
             return codes, int(run(number_integers)(values, least, numbers, codes))
     if pa.types.is_floating(column.type):
         column = column.cast(pa.float64())
-        column = pc.if_else(pc.is_nan(column), math.nan, pc.add(column, 0.0))  # one NaN, and -0.0 is the key 0.0
+        column = pc.if_else(
+            pc.is_nan(column), math.nan, pc.add(column, 0.0)
+        )  # one key for all NaN, and for 0.0 and -0.0
     encoded = column.dictionary_encode(null_encoding="encode")
     return encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64), len(encoded.dictionary)
 
 
 def number_integers(values: npt.NDArray[Any], least: int, numbers: Codes, codes: Codes) -> int:
-    """Number integers that lie close together in the order of their first rows, and return how many there are."""
+    """Write the group ids of integers that are close together. Return the number of keys."""
     count = 0
     for row in range(len(values)):
         place = values[row] - least
@@ -121,10 +123,10 @@ def number_integers(values: npt.NDArray[Any], least: int, numbers: Codes, codes:
     return count
 
 
-def order_rows(codes: Codes, keys: int, times: Ints, run: Run, ties: pa.Table | None = None) -> tuple[Order, Ints]:
-    """Return rows by key, then time, then the columns of `ties`, then as they were given; and the times in that order."""
+def order_rows(codes: Codes, keys: int, times: Ints, run: Run, ties: pa.Table | None = None) -> tuple[KeyOrder, Ints]:
+    """Return rows by key, time, the columns of `ties`, and input order; and the times in that order."""
     if ties is None and run(is_in_order)(codes, times):
-        return Order(None, np.searchsorted(codes, np.arange(keys + 1))), times
+        return KeyOrder(None, np.searchsorted(codes, np.arange(keys + 1))), times
     if ties is None:
         order = _deal(codes, keys, run, np.empty(0, np.int64))
         arranged = order.arrange(times)
@@ -142,10 +144,10 @@ def order_rows(codes: Codes, keys: int, times: Ints, run: Run, ties: pa.Table | 
 
 
 def sort_times(times: Ints) -> Ints:
-    """Return rows in order of time; those of one time as they were given.
+    """Return rows in order of time; those of equal time in input order.
 
-    NumPy sorts whole numbers several times faster than it finds the order of rows, so that a time and its row are sorted
-    as one number, where the two fit.
+    NumPy sorts integers several times faster than it computes an argsort, so a time and its row are sorted as one integer
+    where both fit.
 
     >>> sort_times(np.array([30, 10, 30, 20])).tolist()
     [1, 3, 0, 2]
@@ -163,22 +165,22 @@ def sort_times(times: Ints) -> Ints:
 
 
 def sortable(column: pa.ChunkedArray) -> pa.Array:
-    """Return a column that Arrow sorts: of a dictionary the values, or their places if they are ordered."""
+    """Return a column that Arrow can sort: the values of a dictionary, or its indices if it is ordered."""
     array = to_arrow(column)
     if not pa.types.is_dictionary(array.type):
         return array
     return array.indices if array.type.ordered else array.dictionary_decode()
 
 
-def _deal(codes: Codes, keys: int, run: Run, given: Ints) -> Order:
+def _deal(codes: Codes, keys: int, run: Run, given: Ints) -> KeyOrder:
     rows = np.empty(len(codes), np.int64)
     firsts = np.zeros(keys + 1, np.int64)
     run(deal_rows)(codes, given, rows, firsts)
-    return Order(rows, firsts)
+    return KeyOrder(rows, firsts)
 
 
 def is_in_order(codes: Codes, times: Ints) -> bool:
-    """Tell whether rows lie in order of key and time."""
+    """Return whether rows are in order of key and time."""
     for row in range(1, len(codes)):
         if codes[row] < codes[row - 1]:
             return False
@@ -188,7 +190,7 @@ def is_in_order(codes: Codes, times: Ints) -> bool:
 
 
 def is_in_time(times: Ints, firsts: Ints) -> bool:
-    """Tell whether the rows of each key lie in order of time."""
+    """Return whether the rows of each key are in order of time."""
     for key in range(len(firsts) - 1):
         for place in range(firsts[key] + 1, firsts[key + 1] if len(times) > 0 else 0):
             if times[place] < times[place - 1]:
@@ -197,7 +199,7 @@ def is_in_time(times: Ints, firsts: Ints) -> bool:
 
 
 def deal_rows(codes: Codes, given: Ints, rows: Ints, firsts: Ints) -> None:
-    """Write the rows of each key together, in the order that they are `given` in, or their own if that is empty."""
+    """Write the rows of each key together, in the order of `given`, or in input order if that is empty."""
     for row in range(len(codes)):
         firsts[codes[row] + 1] += 1
     for key in range(1, len(firsts)):
@@ -213,7 +215,7 @@ def deal_rows(codes: Codes, given: Ints, rows: Ints, firsts: Ints) -> None:
 
 
 def cut_evenly(firsts: Ints, count: int) -> list[tuple[int, int]]:
-    """Return stretches of keys with about equally many rows: the first key of each, and the one after its last.
+    """Return ranges of keys with about equally many rows: the first key of each, and the one after its last.
 
     >>> cut_evenly(np.array([0, 2, 3, 9, 10]), 2)
     [(0, 3), (3, 4)]
@@ -232,7 +234,7 @@ def take_rows(column: npt.NDArray[Any], rows: Ints, arranged: npt.NDArray[Any]) 
 
 
 def is_sorted(numbers: Ints) -> bool:
-    """Tell whether numbers never fall."""
+    """Return whether numbers are in ascending order."""
     for place in range(1, len(numbers)):  # noqa: SIM110 — compiled as it stands
         if numbers[place] < numbers[place - 1]:
             return False
@@ -240,10 +242,10 @@ def is_sorted(numbers: Ints) -> bool:
 
 
 def deal_in_chunks(codes: Codes, cuts: Ints, counts: Ints, rows: Ints, owners: Codes, firsts: Ints) -> int:
-    """Write the rows of each key together within each chunk, cut after cut; return how many groups there are.
+    """Write the rows of each key together within each chunk. Return the number of groups (a key in a chunk).
 
-    `owners` are the keys of the groups and `firsts` their first places. A chunk fits a near cache, so that dealing its rows
-    out, and taking columns in their order, costs a fraction of what it does over the whole table.
+    `owners` are the keys of the groups and `firsts` their first places. A chunk fits a processor cache, so distributing its
+    rows and taking columns in their order costs a fraction of the time over the whole table.
     """
     groups = 0
     for chunk in range(len(cuts) - 1):

@@ -1,7 +1,7 @@
-"""Keys of structs, lists and maps as numbers, from the inside out, whatever they are nested in.
+"""Keys of structs, lists and maps as group ids, from the inside out.
 
-A struct is numbered by the numbers of its fields, as a key of several columns is. A list is numbered by the bytes of its
-items' numbers. A map is a list of its entries, whose order is no part of it, so that their numbers are sorted first.
+The group id of a struct comes from those of its fields, as for a key of several columns. That of a list comes from the bytes
+of its items' ids. A map is a list of its entries, sorted by id, since the order of entries does not count.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from sash.aggregator.columns import objects_of
 
 Codes = npt.NDArray[np.int64]
 Number = Callable[[pa.Array], tuple[Codes, int]]
-"""Numbers the values of a column in the order of their first rows, nulls too, and says how many different ones there are."""
+"""Returns the group id of each value of a column, nulls included, and the number of distinct values."""
 NAN = "NaN"
-"""In place of NaN, which is not equal to itself; columns of strings have no NaN."""
+"""Stands for NaN, which does not equal itself; columns of strings have no NaN."""
 
 
 def number_together(columns: Sequence[pa.Array], rows: int, number: Number) -> tuple[Codes, int]:
-    """Return a number for what columns hold together in each row, and how many there are.
+    """Return a group id for the values of several columns together, and the number of groups.
 
     >>> from sash.engine.keys import number_keys
     >>> from sash.windows.base import as_it_stands
@@ -47,7 +47,7 @@ def _as_bytes(codes: list[Codes]) -> pa.Array:
 
 
 def number_nested(column: pa.Array, number: Number) -> tuple[Codes, int]:
-    """Return a number for each value of a column of structs, lists or maps, and how many there are."""
+    """Return a group id for each value of a column of structs, lists or maps, and the number of groups."""
     if not pa.types.is_struct(column.type):
         return number(_items_as_bytes(column, number))
     codes, keys = number_together(column.flatten(), len(column), number)  # whose nulls are those of its fields too
@@ -55,7 +55,7 @@ def number_nested(column: pa.Array, number: Number) -> tuple[Codes, int]:
 
 
 def _items_as_bytes(column: pa.Array, number: Number) -> pa.Array:
-    """Return the numbers of each list's items as bytes, null where the list is; those of a map are in order."""
+    """Return the group ids of each list's items as bytes, null where the list is null; those of a map are sorted."""
     items, ends = _flatten(column)
     codes, different = number(items)
     if pa.types.is_map(column.type):  # whose entries have no order
@@ -67,7 +67,7 @@ def _items_as_bytes(column: pa.Array, number: Number) -> pa.Array:
 
 
 def _flatten(column: pa.Array) -> tuple[pa.Array, Codes]:
-    """Return the items of all lists, and where those of each begin, and end at last; a list that isn't there has none."""
+    """Return the items of all lists, and where those of each list begin and end; a null list has none."""
     if pa.types.is_map(column.type):
         column = column.cast(pa.list_(column.type.field(0)))
     ends = np.zeros(len(column) + 1, np.int64)
@@ -81,7 +81,7 @@ def _is_null(column: pa.Array) -> npt.NDArray[np.bool_]:
 
 
 def as_hashable(column: pa.Array) -> list[Hashable]:
-    """Return values as Python's own that are equal where they are the same key: tuples, and sets for maps.
+    """Return Python values that are equal if they are the same key: tuples, and sets for maps.
 
     >>> as_hashable(pa.array([[0.0, float("nan")], None, []]))
     [(0.0, 'NaN'), None, ()]
@@ -105,7 +105,7 @@ def as_hashable(column: pa.Array) -> list[Hashable]:
 
 
 def can_be_key(kind: pa.DataType) -> bool:
-    """Tell whether values of a type, and of all that is nested in it, can be told apart and taken.
+    """Return whether values of a type, nested types included, can be keys.
 
     >>> can_be_key(pa.map_(pa.string(), pa.list_(pa.float64()))), can_be_key(pa.struct([("id", pa.uuid())]))
     (True, False)

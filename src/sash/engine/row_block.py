@@ -1,9 +1,10 @@
-"""Rows sorted by key and time, as windows and passes take them."""
+"""RowBlock: rows sorted by key and time."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,67 +13,72 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sash.aggregator.columns import Column, objects_of, read_numbers, to_arrow
-from sash.engine.kernel_pool import Kernels
-from sash.engine.keys import Order, cut_evenly, number_keys, order_rows
+from sash.engine.keys import KeyOrder, cut_evenly, number_keys, order_rows
 from sash.engine.nested_keys import Codes
-from sash.engine.time_column import TimeType
+from sash.engine.time_column import TimeColumn
 from sash.kernels.answers import NO_BITS
 from sash.windows import Window
-from sash.windows.base import Ints, Rows, Run, whole_rows
+from sash.windows.base import ALL_COLUMNS, NO_UNIT, Ints, Items, Run, Span
 
 
 @dataclass(frozen=True)
-class Layout:
-    """Which columns say how rows lie."""
+class RowLayout:
+    """The columns that order rows."""
 
     by: tuple[str, ...]
-    time: TimeType | None
+    time: TimeColumn | None
     order_by: tuple[str, ...]
-    kernels: Kernels = field(default_factory=Kernels, compare=False, repr=False)
-    """Those of all blocks that lie so: pieces of a stream are many, and a kernel takes milliseconds to be found."""
 
 
 @dataclass(frozen=True)
-class Coded:
-    """A column as a kernel takes it; `values`, where they are not numbers themselves, by the numbers that stand for them."""
+class KeyIndex:
+    """The keys, one row for each, and where the items of each begin."""
+
+    keys: pa.Table
+    firsts: Ints
+
+
+@dataclass(frozen=True)
+class CodedColumn:
+    """A column for kernels. If its values are not numbers, integers stand for them, and `values` is the dictionary."""
 
     column: Column
     values: pa.Array | None
 
 
-class Source:
-    """The columns of a table as they were given, each read once."""
+class RowSource:
+    """The columns of a table in input order, each converted once."""
 
-    def __init__(self, table: pa.Table, kernels: Kernels, first: int = 0) -> None:
+    def __init__(self, table: pa.Table, first: int = 0) -> None:
         self.table = table
-        self.kernels = kernels
         self.first = first
-        """The number of its first row, in a stream."""
-        self._numbers: dict[tuple[str, str], Coded] = {}
+        """The number of the first row, in a stream."""
+        self._coded: dict[tuple[str, str], CodedColumn] = {}
 
-    def number(self, name: str, how: str) -> Coded:
-        """Return a column as a kernel takes it."""
-        known = self._numbers.get((name, how))
+    def coded(self, name: str, coding: str) -> CodedColumn:
+        """Return a column for kernels."""
+        known = self._coded.get((name, coding))
         if known is None:
             array, values = to_arrow(self.table[name]), None
-            if how:
-                array, values = _encode(array, how)
-            known = self._numbers[name, how] = Coded(read_numbers(array), values)
+            if coding:
+                array, values = _encode(array, coding)
+            known = self._coded[name, coding] = CodedColumn(read_numbers(array), values)
         return known
 
 
-class Block:
-    """Rows of some keys, in order.
+class RowBlock:
+    """Rows of some keys, sorted by key and time.
 
-    >>> from sash.engine.time_column import read_time_type
+    >>> from sash.engine.time_column import time_column
     >>> from sash.windows.base import as_it_stands
     >>> table = pa.table({"who": ["a", "b", "a"], "at": [7, 2, 3], "x": [1.0, 2.0, 3.0]})
-    >>> block = make_block(table, Layout(("who",), read_time_type("at", pa.int64()), ()), as_it_stands)
-    >>> block.number("x").column.values.tolist(), block.firsts.tolist()
+    >>> layout = RowLayout(("who",), time_column("at", pa.int64()), ())
+    >>> block = read_rows(table, layout, as_it_stands).sorted(as_it_stands)
+    >>> block.coded("x").column.values.tolist(), block.firsts.tolist()
     ([3.0, 1.0, 2.0], [0, 2, 3])
     """
 
-    def __init__(self, source: Source, layout: Layout, order: Order, times: Ints) -> None:
+    def __init__(self, source: RowSource, layout: RowLayout, order: KeyOrder, times: Ints) -> None:
         self.source = source
         self.layout = layout
         self.order = order
@@ -81,7 +87,7 @@ class Block:
 
     @property
     def table(self) -> pa.Table:
-        """The rows as they were given, those of other blocks of the same table too."""
+        """The input table, rows of other blocks included."""
         return self.source.table
 
     def __len__(self) -> int:
@@ -90,7 +96,7 @@ class Block:
 
     @property
     def keys(self) -> int:
-        """How many keys there are."""
+        """The number of keys."""
         return len(self.firsts) - 1
 
     @property
@@ -98,104 +104,95 @@ class Block:
         """Where the rows of each key begin, and where those of the last key end."""
         return self.order.firsts
 
-    def parts(self, count: int) -> list[Block]:
-        """Return blocks of about equally many rows, that together have all keys, in order."""
-        return [self._part(first, last) for first, last in cut_evenly(self.firsts, count)]
+    @cached_property
+    def key_index(self) -> KeyIndex:
+        """The keys of the block."""
+        first = pa.array(self.source_rows(self.firsts[:-1]))
+        return KeyIndex(self.table.select(list(self.layout.by)).take(first), self.firsts)
 
-    def _part(self, first: int, last: int) -> Block:
+    def parts(self, count: int) -> list[RowBlock]:
+        """Return blocks of about equally many rows that together hold all keys, in order."""
+        return [self] if count == 1 else [self._part(first, last) for first, last in cut_evenly(self.firsts, count)]
+
+    def _part(self, first: int, last: int) -> RowBlock:
         begin, end = int(self.firsts[first]), int(self.firsts[last])
         rows = None if self.order.rows is None else self.order.rows[begin:end]
-        order = Order(rows, self.firsts[first : last + 1] - begin, self.order.begin + begin)
-        return Block(self.source, self.layout, order, self.times[begin:end])
+        order = KeyOrder(rows, self.firsts[first : last + 1] - begin, self.order.begin + begin)
+        return RowBlock(self.source, self.layout, order, self.times[begin:end])
 
-    def number(self, name: str, how: str = "") -> Coded:
-        """Return a column as a kernel takes it; `how` values that are no numbers may be replaced, see `Aggregate.codes`."""
-        given = self.source.number(name, how)
-        return Coded(self.order.arrange_column(given.column), given.values)
+    def coded(self, name: str, coding: str = "") -> CodedColumn:
+        """Return a column for kernels; `coding` says how integers stand for other values, see `Aggregate.codes`."""
+        given = self.source.coded(name, coding)
+        return CodedColumn(self.order.arrange_column(given.column), given.values)
 
     def ones(self) -> Column:
         """Return a column for an aggregate that reads none."""
         return Column(np.ones(len(self), np.bool_), NO_BITS, pa.bool_())
 
     def objects(self, name: str, kind: pa.DataType | None = None) -> list[Any]:
-        """Return a column as Python's own objects, cast to a type before if one is given."""
+        """Return a column as Python objects, cast to a type first if one is given."""
         known_as = f"{name} {kind or ''}"
         if known_as not in self._objects:
             column = self.order.arrange_arrow(self.table[name])
             self._objects[known_as] = objects_of(column if kind is None else column.cast(kind))
         return self._objects[known_as]
 
-    def given(self, places: Ints) -> Ints:
-        """Return the rows at some places, as numbers of the rows that were given."""
+    def source_rows(self, places: Ints) -> Ints:
+        """Return the input rows at some places of the block."""
         return places + self.order.begin if self.order.rows is None else self.order.rows[places]
 
-    def rows(self, windows: Iterable[Window], **piece: Any) -> Rows:
-        """Return what windows see; `piece` says which part of a stream this is, if it isn't all of it."""
+    def items(self, windows: Iterable[Window], span: Span) -> Items:
+        """Return the rows as windows see them."""
         columns: dict[str, npt.NDArray[Any]] = {}
         for window in windows:
             for name in window.columns:
                 if name not in columns:
-                    columns[name] = self._for_window(name, window)
-        time = self.layout.time
-        named: dict[str, Any] = {"tick": time.tick, "time": time.name} if time else {}
-        whole = whole_rows(self.times, self.firsts, columns, **named)
-        return replace(whole, **piece)
+                    columns[name] = self._window_column(name, window)
+        unit = self.layout.time.unit if self.layout.time else NO_UNIT
+        return Items(self.times, self.firsts, span, unit, columns)
 
-    def _for_window(self, name: str, window: Window) -> npt.NDArray[Any]:
-        if name == "*":
+    def _window_column(self, name: str, window: Window) -> npt.NDArray[Any]:
+        if name == ALL_COLUMNS:
             listed = np.empty(len(self), object)
-            listed[:] = self.table.take(pa.array(self.given(np.arange(len(self))))).to_pylist()
+            listed[:] = self.table.take(pa.array(self.source_rows(np.arange(len(self))))).to_pylist()
             return listed
-        array = self.order.arrange_arrow(self.table[name])
-        if window.kind == "punctuated":
-            array = pc.fill_null(array, False)
-        elif array.null_count or (pa.types.is_floating(array.type) and pc.any(pc.is_nan(array)).as_py()):
-            message = (
-                f"{window}: column {name} has rows without a number (null or NaN), which are near nothing: drop them."
-            )
-            raise ValueError(message)
-        return read_numbers(array).values
+        return read_numbers(window.read_column(name, self.order.arrange_arrow(self.table[name]))).values
 
 
 @dataclass(frozen=True)
-class Given:
-    """Rows as they were given, with the numbers of their keys and their times in ticks."""
+class InputRows:
+    """Rows in input order, with the group ids of their keys and their times in ticks."""
 
-    source: Source
-    layout: Layout
+    source: RowSource
+    layout: RowLayout
     codes: Codes
     keys: int
     times: Ints
 
-    def in_order(self, run: Run) -> Block:
-        """Return the rows in order."""
+    def sorted(self, run: Run) -> RowBlock:
+        """Return the rows in order of key and time."""
         names = list(self.layout.order_by)
         ties = self.source.table.select(names) if names else None
         order, times = order_rows(self.codes, self.keys, self.times, run, ties)
-        return Block(self.source, self.layout, order, times)
+        return RowBlock(self.source, self.layout, order, times)
 
 
-def read_given(table: pa.Table, layout: Layout, run: Run, first: int = 0) -> Given:
-    """Return the rows of a table with their keys and times."""
+def read_rows(table: pa.Table, layout: RowLayout, run: Run, first: int = 0) -> InputRows:
+    """Return the rows of a table with their keys and times; `first` is the number of the first row, in a stream."""
     codes, keys = number_keys(table, layout.by, run)
     times = np.empty(0, np.int64) if layout.time is None else layout.time.read(table[layout.time.name])
-    return Given(Source(table, layout.kernels, first), layout, codes, keys, times)
+    return InputRows(RowSource(table, first), layout, codes, keys, times)
 
 
-def make_block(table: pa.Table, layout: Layout, run: Run, first: int = 0) -> Block:
-    """Return the rows of a table in order; `first` is the number of the first one, in a stream."""
-    return read_given(table, layout, run, first).in_order(run)
-
-
-def _encode(array: pa.Array, how: str) -> tuple[pa.Array, pa.Array]:
-    """Return numbers that stand for the values of a column, and the values; a dictionary may have an order of its own."""
+def _encode(array: pa.Array, coding: str) -> tuple[pa.Array, pa.Array]:
+    """Return integers that stand for the values of a column, and the values; an ordered dictionary keeps its order."""
     if pa.types.is_dictionary(array.type):
         if array.type.ordered:
             return array.indices.cast(pa.int32()), array.dictionary
         array = array.dictionary_decode()
     encoded = array.dictionary_encode()
     codes, values = encoded.indices, encoded.dictionary
-    if how == "ordered":
+    if coding == "ordered":
         order = pc.sort_indices(values)
         ranks = np.empty(len(values), np.int32)
         ranks[order.to_numpy()] = np.arange(len(values), dtype=np.int32)

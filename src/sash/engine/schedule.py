@@ -1,27 +1,26 @@
-"""Windows of one kind or several, in the order in which one structure answers them."""
+"""The order in which one structure evaluates windows over slices, of one kind or of several."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from sash.engine.partials import SliceCounts
 from sash.kernels.answers import Turns
-from sash.slices.cuts import Reads
+from sash.slices.cuts import SliceRefs
 from sash.windows.base import Ints
 
 
 @dataclass(frozen=True)
-class Together:
-    """The turns of several kinds of windows, and which turns are whose."""
+class SharedSchedule:
+    """The schedule of several kinds of windows, and which entries belong to which kind."""
 
-    turns: Turns
+    entries: Turns
     places: list[Ints | None]
-    """For each kind, the turns of its windows; None if all are."""
+    """For each kind, the entries of its windows; None if all are."""
 
     def of_kind(self, number: int, results: pa.Array) -> pa.Array:
         """Return the results of the windows of one kind."""
@@ -29,41 +28,12 @@ class Together:
         return results if places is None else results.take(pa.array(places))
 
 
-@dataclass(frozen=True)
-class Counts:
-    """How many rows with a value are in each record of a slice, and before it in slices that closed."""
-
-    values: Ints
-    closes: npt.NDArray[np.bool_]
-    """Whether the slice closes with the record."""
-
-    @cached_property
-    def present(self) -> npt.NDArray[np.bool_]:
-        """Which records are of closed slices with a value."""
-        return self.closes & (self.values > 0)
-
-    @cached_property
-    def all_present(self) -> bool:
-        """Whether all are."""
-        return bool(self.present.all())
-
-    @cached_property
-    def slices_before(self) -> Ints:
-        """How many slices with a value closed before each record."""
-        return _before(self.present)
-
-    @cached_property
-    def values_before(self) -> Ints:
-        """How many rows with a value slices had that closed before each record."""
-        return _before(self.values if self.all_present else np.where(self.closes, self.values, 0))
-
-
-def take_turns(kinds: Sequence[Reads], counts: Counts) -> Together:
-    """Return windows in the order of their ends, the widest first."""
-    every = [_turns(reads, counts) for reads in kinds]
+def make_schedule(kinds: Sequence[SliceRefs], counts: SliceCounts) -> SharedSchedule:
+    """Return windows in the order of their ends; of windows with the same end, the widest first."""
+    every = [_entries(refs, counts) for refs in kinds]
     if len(every) == 1:
-        return Together(every[0], [None])
-    longest = [int(turns.lasts.max(initial=1)) for turns in every]
+        return SharedSchedule(every[0], [None])
+    longest = [int(entries.lasts.max(initial=1)) for entries in every]
     ascending = sorted(range(len(kinds)), key=lambda kind: (longest[kind], kind))
     number_of = {kind: number for number, kind in enumerate(ascending)}
     widest_first = ascending[::-1]
@@ -72,7 +42,7 @@ def take_turns(kinds: Sequence[Reads], counts: Counts) -> Together:
     joined[3] = np.repeat([number_of[kind] for kind in widest_first], lengths).astype(np.int64)
     order = np.argsort(joined[1], kind="stable")
     begins, ends, lasts, numbers, opens, held = (column[order] for column in joined)
-    begins = np.minimum.accumulate(begins[::-1])[::-1]  # nothing is let go of that a later window needs
+    begins = np.minimum.accumulate(begins[::-1])[::-1]  # keep every slice that a later window needs
     place = np.empty(len(order), np.int64)
     place[order] = np.arange(len(order))
     places: list[Ints | None] = [None] * len(kinds)
@@ -81,24 +51,18 @@ def take_turns(kinds: Sequence[Reads], counts: Counts) -> Together:
         places[kind] = place[first : first + count]
         first += count
     ranges = tuple(longest[kind] for kind in ascending)
-    return Together(Turns(np.ascontiguousarray(begins), ends, lasts, numbers, opens, held, ranges), places)
+    return SharedSchedule(Turns(np.ascontiguousarray(begins), ends, lasts, numbers, opens, held, ranges), places)
 
 
-def _turns(reads: Reads, counts: Counts) -> Turns:
+def _entries(refs: SliceRefs, counts: SliceCounts) -> Turns:
     if counts.all_present:
-        lasts = reads.ends - reads.begins
+        lasts = refs.ends - refs.begins
     else:
-        lasts = counts.slices_before[reads.ends] - counts.slices_before[reads.begins]
-    held = counts.values_before[reads.ends] - counts.values_before[reads.begins]
-    opens = reads.opens
+        lasts = counts.slices_before[refs.ends] - counts.slices_before[refs.begins]
+    held = counts.values_before[refs.ends] - counts.values_before[refs.begins]
+    opens = refs.opens
     if len(opens) and int(opens.max()) >= 0:
         of_open = np.where(opens >= 0, counts.values[opens], 0)
         held += of_open
         opens = np.where(of_open > 0, opens, -1)
-    return Turns(reads.begins, reads.ends, lasts, np.zeros(len(lasts), np.int64), opens, held)
-
-
-def _before(counts: npt.NDArray[np.generic]) -> Ints:
-    before = np.zeros(len(counts) + 1, np.int64)
-    np.cumsum(counts, out=before[1:])
-    return before
+    return Turns(refs.begins, refs.ends, lasts, np.zeros(len(lasts), np.int64), opens, held)

@@ -1,123 +1,164 @@
-"""Slices in the place of rows: by key and edge, with the partials of each pass."""
+"""SliceBlock: closed slices by key and time, with the partials of each pass."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
 
-from sash.engine.found import Found, slide_all
-from sash.engine.joined import Heads
-from sash.engine.keys import Order, cut_evenly
-from sash.engine.local import Local
-from sash.engine.names import name_row, shown
-from sash.engine.passes import PassOver, Results, Slices
-from sash.engine.schedule import Counts
-from sash.slices.cuts import Records, reads_of
-from sash.windows.base import FOREVER, NEVER, Ints, Rows
-from sash.windows.by_rows import LastRows
+from sash.engine.failures import name_row, shown
+from sash.engine.keys import KeyOrder, cut_evenly, deal_rows, number_keys, order_rows
+from sash.engine.partials import SlicePartials, concat_partials
+from sash.engine.row_block import KeyIndex, RowLayout
+from sash.windows import Window
+from sash.windows.base import Flags, Ints, Items, Run, Span
+
+NO_KEYS = ""
+"""The column of a table of keys without any: a table needs a column to have a row."""
 
 
 @dataclass(frozen=True)
 class SliceBlock:
-    """Slices of some keys, in order."""
+    """Closed slices of some keys.
 
-    heads: Heads
-    """The keys, and where the slices of each begin."""
-    records: Records
-    slices: list[Slices]
+    `concat` and `merge` return slices sorted by key and time, which `evaluate` needs.
+    """
+
+    layout: RowLayout
+    keys: pa.Table
+    """One row for each key."""
+    codes: Ints
+    """The key of each slice."""
+    times: Ints
+    """The edge where each slice begins; with sessions, the time of its first row."""
+    partials: tuple[SlicePartials, ...]
     """For each pass."""
-    sizes: Ints | None = None
-    """How many rows each stands for, where windows count them."""
-    lasts: Ints | None = None
-    """When the last row of each came, where windows ask for it."""
+    last_times: Ints | None = None
+    """The time of the last row of each slice, if sessions need it."""
+    row_counts: Ints | None = None
+    """How many rows each slice holds, if windows count rows."""
 
-    def answer(
-        self, local: Local, passes: Sequence[PassOver], after: int, now: int
-    ) -> tuple[dict[str, pa.Table], dict[str, Ints]]:
-        """Return the results of windows that end after one time and by another, and the first slice each needs, by key."""
-        rows = self._as_rows(local, after, now)
-        results: dict[str, pa.Table] = {}
-        needed: dict[str, Ints] = {}
-        for found, answers in self._slide(local, passes, rows):
-            results |= local.of_windows(self.heads, rows.times, found, answers)
-            needed |= {name: one.bounds.keep for name, one in found.items()}
-        return results, needed
+    def __len__(self) -> int:
+        """Return the number of slices."""
+        return len(self.codes)
 
-    def answer_rows(self, local: Local, passes: Sequence[PassOver], done: Ints) -> Results:
-        """Return a column for each aggregate and window, for slices of one row each; by key so many come before these."""
-        rows = replace(self._as_rows(local, NEVER, FOREVER), done=done)
-        every: dict[str, Results] = {}
-        for _, answers in self._slide(local, passes, rows):
-            every |= answers
-        return local.of_rows(every)
+    @cached_property
+    def firsts(self) -> Ints:
+        """Where the slices of each key begin, and where those of the last key end."""
+        return np.searchsorted(self.codes, np.arange(len(self.keys) + 1))
 
-    def _slide(
-        self, local: Local, passes: Sequence[PassOver], rows: Rows
-    ) -> Iterator[tuple[dict[str, Found], dict[str, Results]]]:
-        """Yield windows and their results."""
-        names = list(local.plan.windows)
-        together = any(over.one.together for over in passes)
-        for some in [names] if together else [[name] for name in names]:  # one by one they use the same memory again
-            found = {name: self._find(local, name, rows) for name in some}
-            answers: dict[str, Results] = {name: {} for name in some}
-            for over, slices in zip(passes, self.slices, strict=True):
-                named = replace(slices, where=partial(self._name, local))
-                for name, own in slide_all(over, named, found).items():
-                    answers[name] |= own
-            yield found, answers
+    @property
+    def sizes(self) -> Ints:
+        """By key: how many slices it has."""
+        return np.diff(self.firsts)
 
-    def _name(self, local: Local, record: int) -> str:
-        """Return what a message calls a slice, whose rows are gone."""
-        assert local.time is not None
-        key = int(np.searchsorted(self.heads.firsts, record, side="right")) - 1
-        start = local.time.write(self.records.times[record : record + 1])[0]
-        owner = f"of {name_row(self.heads.keys, local.declared.by, key)} " if local.declared.by else ""
-        return f"the slice {owner}from {local.time.name}={shown(start)} on"
+    @property
+    def key_index(self) -> KeyIndex:
+        """The keys of the block."""
+        return KeyIndex(self.keys, self.firsts)
 
-    def _find(self, local: Local, name: str, rows: Rows) -> Found:
-        window = local.plan.windows[name]
-        if isinstance(window, LastRows) and self.sizes is not None:
-            bounds = window.bounds_over(rows, self.sizes)
-        else:
-            bounds = window.bounds(rows, {}, local.run_loop)
-        return Found(window, bounds, None, reads_of(self.records, bounds.begins, bounds.ends))
+    def items(self, _: Iterable[Window], span: Span) -> Items:
+        """Return the slices as windows see them."""
+        assert self.layout.time is not None
+        return Items(
+            self.times,
+            self.firsts,
+            span,
+            self.layout.time.unit,
+            last_times=self.last_times,
+            row_counts=self.row_counts,
+        )
 
-    def _as_rows(self, local: Local, after: int, now: int) -> Rows:
-        assert local.time is not None
-        keys = len(self.heads.firsts) - 1
-        nothing, final = np.zeros(keys, np.int64), np.diff(self.heads.firsts)
-        span = (np.full(keys, after, np.int64), np.full(keys, now, np.int64))
-        named = (local.time.tick, local.time.name)
-        return Rows(self.records.times, self.heads.firsts, {}, nothing, final, *span, *named, self.lasts)
+    def name(self, slice_number: int) -> str:
+        """Return the name of a slice in error messages; its rows are not at hand."""
+        assert self.layout.time is not None
+        start = shown(self.layout.time.write(self.times[slice_number : slice_number + 1])[0])
+        key = int(self.codes[slice_number])
+        owner = f"of {name_row(self.keys, self.layout.by, key)} " if self.layout.by else ""
+        return f"the slice {owner}from {self.layout.time.name}={start} on"
+
+    # -- select and arrange ------------------------------------------------------------------------------------------
 
     def parts(self, count: int) -> list[SliceBlock]:
-        """Return blocks of about equally many slices, that together have all keys, in order."""
-        return [self._part(first, last) for first, last in cut_evenly(self.heads.firsts, count)]
+        """Return blocks of about equally many slices that together hold all keys, in order."""
+        return [self._part(first, last) for first, last in cut_evenly(self.firsts, count)]
 
     def _part(self, first: int, last: int) -> SliceBlock:
-        firsts = self.heads.firsts
-        begin, end = int(firsts[first]), int(firsts[last])
-        heads = Heads(self.heads.keys.slice(first, last - first), firsts[first : last + 1] - begin)
-        here = slice(begin, end)
-        records = Records(
-            self.records.positions[here], self.records.closes[here], self.records.times[here], heads.firsts
+        part = self.select(slice(int(self.firsts[first]), int(self.firsts[last])))
+        return replace(part, keys=self.keys.slice(first, last - first), codes=part.codes - first)
+
+    def select(self, chosen: Flags | slice) -> SliceBlock:
+        """Return the chosen slices; keys stay, even if they have none left."""
+        return replace(
+            self,
+            codes=self.codes[chosen],
+            times=self.times[chosen],
+            partials=tuple(partials.select(chosen) for partials in self.partials),
+            last_times=None if self.last_times is None else self.last_times[chosen],
+            row_counts=None if self.row_counts is None else self.row_counts[chosen],
         )
-        slices = [
-            Slices(
-                [field[here] for field in one.fields],
-                one.shape,
-                Counts(one.counts.values[here], one.counts.closes[here]),
-            )
-            for one in self.slices
-        ]
-        return SliceBlock(heads, records, slices)
+
+    def arrange(self, order: KeyOrder) -> SliceBlock:
+        """Return the slices in another order."""
+        if order.rows is None:
+            return self
+        return replace(
+            self,
+            codes=order.arrange(self.codes),
+            times=order.arrange(self.times),
+            partials=tuple(partials.take(order) for partials in self.partials),
+            last_times=None if self.last_times is None else order.arrange(self.last_times),
+            row_counts=None if self.row_counts is None else order.arrange(self.row_counts),
+        )
+
+    def by_key(self, run: Run) -> SliceBlock:
+        """Return slices that are in order of time in order of key and time."""
+        places, firsts = np.empty(len(self), np.int64), np.zeros(len(self.keys) + 1, np.int64)
+        run(deal_rows)(self.codes, np.empty(0, np.int64), places, firsts)
+        return self.arrange(KeyOrder(places, firsts))
+
+    def without_empty_keys(self) -> SliceBlock:
+        """Return the block without keys that have no slices."""
+        has_slices = self.sizes > 0
+        if has_slices.all():
+            return self
+        codes = (np.cumsum(has_slices) - 1)[self.codes]
+        return replace(self, keys=self.keys.filter(pa.array(has_slices)).combine_chunks(), codes=codes)
 
 
-def arrange_slices(slices: Slices, order: Order) -> Slices:
-    """Return slices in another order."""
-    counts = Counts(order.arrange(slices.counts.values), order.arrange(slices.counts.closes))
-    return Slices([order.arrange(field) for field in slices.fields], slices.shape, counts)
+def concat_in_time(blocks: Sequence[SliceBlock]) -> SliceBlock:
+    """Return the slices of blocks that share their keys, one block after the other."""
+    first, *others = blocks
+    if not others:
+        return first
+    passes = zip(*(block.partials for block in blocks), strict=True)
+    return replace(
+        first,
+        codes=np.concatenate([block.codes for block in blocks]),
+        times=np.concatenate([block.times for block in blocks]),
+        partials=tuple(concat_partials(partials) for partials in passes),
+        last_times=_concat([block.last_times for block in blocks]),
+        row_counts=_concat([block.row_counts for block in blocks]),
+    )
+
+
+def concat_by_key(blocks: Sequence[SliceBlock], run: Run) -> SliceBlock:
+    """Return the slices of blocks with keys of their own, sorted by key and time; equal times keep the order of blocks."""
+    keys = pa.concat_tables([block.keys for block in blocks])
+    by = blocks[0].layout.by or (NO_KEYS,)
+    ids, count = number_keys(keys, by, run)
+    first_rows = np.full(count, len(keys), np.int64)
+    np.minimum.at(first_rows, ids, np.arange(len(keys)))
+    offsets = np.cumsum([0, *(len(block.keys) for block in blocks)])
+    codes = [ids[offset + block.codes] for offset, block in zip(offsets, blocks, strict=False)]
+    together = concat_in_time([replace(block, codes=own) for block, own in zip(blocks, codes, strict=True)])
+    order, _ = order_rows(together.codes, count, together.times, run)
+    return replace(together.arrange(order), keys=keys.take(pa.array(first_rows)).combine_chunks())
+
+
+def _concat(parts: list[Ints | None]) -> Ints | None:
+    present = [part for part in parts if part is not None]
+    return np.concatenate(present) if present else None

@@ -1,4 +1,4 @@
-"""Time columns as ticks, and ticks as times again."""
+"""The time column: times as ticks, and ticks as times."""
 
 from __future__ import annotations
 
@@ -8,27 +8,33 @@ import pyarrow as pa
 
 from sash.aggregator.columns import to_arrow
 from sash.windows.base import Ints
+from sash.windows.durations import TimeUnit
 
 TICKS = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}
 DAY = 86_400 * 1_000_000_000
 
 
 @dataclass(frozen=True)
-class TimeType:
-    """What a time column holds."""
+class TimeColumn:
+    """The type of a time column."""
 
     name: str
     type: pa.DataType
     tick: int | None
     """Nanoseconds of a tick; None if it holds integers."""
 
+    @property
+    def unit(self) -> TimeUnit:
+        """The unit, as windows and durations take it."""
+        return TimeUnit(self.name, self.tick)
+
     def read(self, column: pa.ChunkedArray | pa.Array) -> Ints:
-        """Return the times in ticks."""
+        """Return the times in ticks. Raise ValueError if there are nulls."""
         array = to_arrow(column)
         if array.null_count:
             message = (
-                f"The time column {self.name} has {array.null_count} null(s), which have no place in the order of rows: "
-                "drop these rows or give them a time."
+                f"The time column {self.name!r} has {array.null_count} null(s), so that these rows have no order. Drop them, or "
+                "fill in a time."
             )
             raise ValueError(message)
         if self.type == pa.uint64():
@@ -41,7 +47,7 @@ class TimeType:
         return ticks
 
     def write(self, ticks: Ints) -> pa.Array:
-        """Return ticks as a column of this type; integers are of 64 bits, since a window may begin before the first."""
+        """Return ticks as a column of this type; integers as int64, since a window may begin before the first row."""
         array = pa.array(ticks)
         if not pa.types.is_temporal(self.type):
             return array
@@ -50,41 +56,39 @@ class TimeType:
                 return array.cast(pa.int32()).view(pa.date32()).cast(self.type)
             return (array.cast(pa.int32()) if self.type.bit_width == 32 else array).view(self.type)  # noqa: PLR2004
         except pa.ArrowInvalid as error:
-            message = f"Windows over {self.name} begin or end at times that {self.type} can't hold: cast it."
+            message = f"Windows over {self.name!r} begin or end at times that {self.type} cannot hold. Cast the column."
             raise OverflowError(message) from error
 
     def _signed(self, array: pa.Array) -> pa.Array:
         try:
             return array.cast(pa.int64())
         except pa.ArrowInvalid as error:
-            message = f"The time column {self.name} has values of more than 63 bits: cast it to int64."
+            message = f"The time column {self.name!r} has values above 2**63 - 1. Cast it to int64."
             raise OverflowError(message) from error
 
 
-def read_time_type(name: str, kind: pa.DataType) -> TimeType:
-    """Return what a time column of an Arrow type holds, or say that it holds no times.
+def time_column(name: str, kind: pa.DataType) -> TimeColumn:
+    """Return a time column of an Arrow type. Raise TypeError if the type holds no times.
 
-    >>> read_time_type("ts", pa.timestamp("ms", "UTC")).tick
+    >>> time_column("ts", pa.timestamp("ms", "UTC")).tick
     1000000
     """
     if pa.types.is_integer(kind):
-        return TimeType(name, kind, None)
-    if kind == pa.date32():
-        return TimeType(name, kind, DAY)
-    if kind == pa.date64():
-        return TimeType(name, kind, DAY)
+        return TimeColumn(name, kind, None)
+    if pa.types.is_date(kind):
+        return TimeColumn(name, kind, DAY)
     if pa.types.is_time(kind):
-        message = f"The time column {name} holds times of day ({kind}), which begin anew at midnight: add the date."
+        message = f"The time column {name!r} holds times of day ({kind}), which repeat every day. Add the date."
         raise TypeError(message)
     if pa.types.is_temporal(kind) and hasattr(kind, "unit") and kind.bit_width == 64:  # noqa: PLR2004
-        return TimeType(name, kind, TICKS[kind.unit])
-    message = f"The time column {name} is of {kind}: it must hold timestamps, dates or integers; cast it."
+        return TimeColumn(name, kind, TICKS[kind.unit])
+    message = f"The time column {name!r} is of type {kind}, but it must hold timestamps, dates or integers. Cast it."
     raise TypeError(message)
 
 
-def refuse_far_times(times: Ints, reach: int, name: str) -> None:
-    """Say so if windows would reach beyond what 64 bits can hold, or times lie further apart than that."""
+def check_times(times: Ints, reach: int, name: str) -> None:
+    """Raise OverflowError if windows would reach beyond 64 bits, or if times are further apart than that."""
     least, most = (int(times.min()), int(times.max())) if len(times) else (0, 0)
     if max(most - least, abs(most), abs(least)) + 2 * reach >= 2**63:
-        message = f"Windows over {name} reach beyond times of 64 bits: use a coarser unit, or shorter windows."
+        message = f"Windows over {name!r} reach beyond times of 64 bits. Use a coarser unit, or shorter windows."
         raise OverflowError(message)

@@ -10,9 +10,8 @@ from sash.aggregates.base import Aggregate
 from sash.algorithms import ALGORITHMS, find_algorithm
 from sash.slices.edges import TECHNIQUES
 from sash.windows import Window
-from sash.windows.by_rows import EveryRows
-from sash.windows.by_time import Periodic
-from sash.windows.durations import Duration, Given, read_duration
+from sash.windows.base import ALL_COLUMNS
+from sash.windows.durations import Duration, DurationLike, read_duration
 
 OBJECTIVES = ("throughput", "latency")
 ADDED = ("window", "window_start", "window_end")
@@ -51,7 +50,7 @@ class Declared:
     def columns(self) -> list[str]:
         """The columns that the query reads, each once."""
         named = [*self.by, *([self.time] if self.time else []), *self.order_by]
-        named += [name for window in self.windows.values() for name in window.columns if name != "*"]
+        named += [name for window in self.windows.values() for name in window.columns if name != ALL_COLUMNS]
         named += [name for aggregate in self.aggregates.values() for name in aggregate.columns]
         return list(dict.fromkeys(named))
 
@@ -65,7 +64,7 @@ def declare(
     algorithm: Any,
     objective: Any,
     slicing: Any,
-    lateness: Given | None,
+    lateness: DurationLike | None,
 ) -> Declared:
     """Return what was declared, or say in a sentence what is wrong with it."""
     declared = Declared(
@@ -202,7 +201,7 @@ def _check_how(declared: Declared) -> None:
                 else f"Where {window} begins is not known before it ends, so it can't be sliced: leave slicing out."
             )
             raise ValueError(message)
-        if declared.slicing == "panes" and not isinstance(window, Periodic | EveryRows):
+        if declared.slicing == "panes" and not window.repeats:
             message = f'{window} has no fixed slide, which panes need: use slicing="pairs" or "cutty".'
             raise ValueError(message)
 

@@ -12,7 +12,6 @@ from sash.kernels.parts import share_parts
 from sash.plan.sharing import Pass, Plan, form_for
 from sash.plan.slicing import Regular, regular_slices
 from sash.windows import Window
-from sash.windows.by_rows import EveryRows, LastRows
 
 SAMPLES: Mapping[str, Any] = {"float": 1.0, "int": 1, "bool": True}
 NUMBER = 8
@@ -88,9 +87,9 @@ class Expected:
     def _held(self, name: str, window: Window) -> int | None:
         """Return how many slices or rows are in a window, where that is known."""
         if self.one.over_slices:
-            alone = len(self.plan.windows) == 1 and window.kind in ("session", "punctuated")
+            alone = len(self.plan.windows) == 1 and window.slices_per_window == 1
             return self.regular.in_window(name).most if self.regular is not None else 1 if alone else None
-        return window.range if isinstance(window, LastRows | EveryRows) else None
+        return window.rows_held
 
     def _partials(self) -> str:
         numbers = self.numbers()

@@ -8,8 +8,7 @@ from itertools import islice
 
 from sash.slices.edges import Edges, Family, cut_edges
 from sash.windows import Window
-from sash.windows.by_rows import EveryRows
-from sash.windows.by_time import Cycle, Periodic
+from sash.windows.base import Cycle
 from sash.windows.durations import to_text
 
 YEAR = 365 * 86_400 * 1_000_000_000
@@ -102,10 +101,9 @@ def regular_slices(windows: Mapping[str, Window], technique: str) -> Regular | N
     """
     cycles: dict[str, Cycle] = {}
     for name, window in windows.items():
-        if isinstance(window, Periodic):
-            cycles[name] = window.cycle(1 if window.range.is_time else None, "time")
-        elif isinstance(window, EveryRows):
-            cycles[name] = Cycle(window.range, window.slide, window.range, -window.range % window.slide)
+        cycle = window.row_cycle or window.cycle(window.own_unit)
+        if cycle is not None:
+            cycles[name] = cycle
     units = {unit_of(window) for window in windows.values()}
     if not technique or len(cycles) < len(windows) or len(units) > 1:
         return None
@@ -117,7 +115,7 @@ def slices_in_words(window: Window, regular: Regular | None, name: str = "") -> 
     if regular is not None:
         count = str(regular.in_window(name))
         return f"{count} slice{'s' * (count != '1')}"
-    return EACH_BEGIN if window.kind == "custom" else "1 slice"
+    return EACH_BEGIN if window.slices_per_window is None else "1 slice"
 
 
 def why_no_slices(window: Window) -> str:
@@ -133,8 +131,7 @@ def unit_of(window: Window) -> str:
     """Return what the lengths of a window are: nanoseconds of "time", a "number" in the column's own unit, or "rows"."""
     if not window.needs_time:
         return "rows"
-    length = getattr(window, "range", None) or getattr(window, "gap")  # noqa: B009 — one or the other
-    return "time" if length.is_time else "number"
+    return "time" if window.own_unit.tick else "number"
 
 
 def length_to_text(amount: int, unit: str) -> str:

@@ -1,45 +1,48 @@
-"""Where slices stay apart that are kept while rows still come out of order: at edges, and where nothing came for a while.
+"""What keeps the slices of a stream apart while rows still arrive out of order: edges, and gaps between rows.
 
     rows         1 2   4 │ 5 6           12 13      an edge at 5, sessions with a gap of 3
     slices       ├─────┤   ├─┤           ├───┤      each from its first row to its last
-    a row of 9   ├─────┤   ├─────────────────┤      it is within the gap of both
+    a row of 9   ├─────┤   ├─────────────────┤      it is within the gap of both neighbours
 
-Slices become one when a row comes between them that is near to both, or when the windows are over that began or ended there.
+Two slices become one when a row arrives between them that is close to both, or when the windows that began or ended there
+are closed.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
-from sash.slices.cuts import Flags, Records, cut_by_edges
-from sash.slices.edges import Edges
-from sash.windows.base import FOREVER, Ints, Rows, Run
+from sash.slices.cuts import SliceRecords, cut_by_edges
+from sash.slices.edges import Edges, cut_edges
+from sash.windows.base import FOREVER, Flags, Ints, Items, Run, Window
+from sash.windows.durations import TimeUnit
 
 
 @dataclass(frozen=True)
 class Borders:
-    """What keeps slices of a key apart: the edges of periodic windows, and times without rows, longer than the gap of sessions."""
+    """What keeps the slices of a key apart: the edges of periodic windows, and gaps longer than those of sessions."""
 
     edges: Edges
     gap: int = FOREVER
-    """The shortest of sessions, in ticks."""
+    """The shortest gap of sessions, in ticks."""
 
-    def cut(self, rows: Rows, run: Run) -> tuple[Records, Ints]:
-        """Return rows cut into slices, and when the last row of each came, which is empty unless there are sessions.
+    def cut(self, items: Items, run: Run) -> tuple[SliceRecords, Ints | None]:
+        """Return rows cut into slices, and the time of the last row of each, which only sessions need.
 
         With sessions the time of a slice is that of its first row, else the edge before it.
         """
-        records = cut_by_edges(rows, self.edges, run, self.gap)
+        records = cut_by_edges(items, self.edges, run, self.gap)
         if self.gap == FOREVER:
-            return records, np.empty(0, np.int64)
+            return records, None
         ends = records.positions
         begins = np.concatenate([np.zeros(1, np.int64), ends])[:-1]
-        return Records(ends, records.closes, rows.times[begins], records.firsts), rows.times[ends - 1]
+        return SliceRecords(ends, records.closes, items.times[begins], records.firsts), items.times[ends - 1]
 
-    def between(self, times: Ints, lasts: Ints) -> Flags:
-        """Tell of each slice whether it stays apart from the one before it, if that is of the same key.
+    def between(self, times: Ints, last_times: Ints | None) -> Flags:
+        """Return for each slice whether it stays apart from the one before it, if both are of the same key.
 
         >>> from sash.slices.edges import Family
         >>> borders = Borders(Edges((Family(10, 0),), ()), gap=3)
@@ -49,26 +52,34 @@ class Borders:
         apart = np.ones(len(times), np.bool_)
         edges = self.edges.before(times)
         apart[1:] = edges[1:] != edges[:-1]
-        if self.gap < FOREVER:
-            apart[1:] |= times[1:] > lasts[:-1] + self.gap
+        if last_times is not None and self.gap < FOREVER:
+            apart[1:] |= times[1:] > last_times[:-1] + self.gap
         return apart
 
 
-def latest_so_far(lasts: Ints, keys: Ints, run: Run) -> Ints:
-    """Return when the last row of each slice, or of one before it of the same key, came: slices may overlap.
+def borders_of(windows: Iterable[Window], unit: TimeUnit, technique: str) -> Borders:
+    """Return the borders of some windows; slices that are stored or sent are cut by pairs, not read while open."""
+    windows = list(windows)
+    cycles = [cycle for window in windows if (cycle := window.cycle(unit)) is not None]
+    gaps = [gap for window in windows if (gap := window.gap_ticks(unit)) is not None]
+    return Borders(cut_edges(cycles, "panes" if technique == "panes" else "pairs"), min(gaps, default=FOREVER))
+
+
+def latest_so_far(last_times: Ints, keys: Ints, run: Run) -> Ints:
+    """Return the time of the last row of each slice, or of one before it of the same key: slices may overlap.
 
     >>> from sash.windows.base import as_it_stands
     >>> latest_so_far(np.array([9, 3, 7]), np.array([0, 0, 1]), as_it_stands).tolist()
     [9, 9, 7]
     """
-    latest = lasts.copy()
-    if len(lasts):
-        run(find_latest)(lasts, keys, latest)
+    latest = last_times.copy()
+    if len(last_times):
+        run(find_latest)(last_times, keys, latest)
     return latest
 
 
-def find_latest(lasts: Ints, keys: Ints, latest: Ints) -> None:
-    """Write the latest time of each slice and those before it of its key."""
-    for place in range(len(lasts)):
-        if place > 0 and keys[place] == keys[place - 1] and latest[place - 1] > lasts[place]:
+def find_latest(last_times: Ints, keys: Ints, latest: Ints) -> None:
+    """Write the latest time of each slice and of those before it of its key."""
+    for place in range(len(last_times)):
+        if place > 0 and keys[place] == keys[place - 1] and latest[place - 1] > last_times[place]:
             latest[place] = latest[place - 1]

@@ -1,6 +1,6 @@
-"""Rows cut into slices, and windows as stretches of slices.
+"""Rows cut into slices, and windows as runs of slices.
 
-A record is what a slice holds at one moment: when it closes, and with Cutty also when a window ends while it is open.
+A record is the content of a slice at one moment: when it closes, and with Cutty also when a window ends while it is open.
 
     rows       0 1 2 3 4 5 6 7 8 9        windows of 5 rows, every 3: begins at 0, 3, 6, ends at 5, 8
     slices     ├───┤ ├───┤ ├─────┤
@@ -10,28 +10,25 @@ A record is what a slice holds at one moment: when it closes, and with Cutty als
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
 from sash.slices.edges import Edges
-from sash.windows.base import FOREVER, Bounds, Ints, Rows, Run
-
-Flags = npt.NDArray[np.bool_]
+from sash.windows.base import FOREVER, Bounds, Flags, Ints, Items, Run
 
 
 @dataclass(frozen=True)
-class Records:
-    """What slices hold at some moments, in order."""
+class SliceRecords:
+    """The contents of slices at some moments, in order."""
 
     positions: Ints
-    """The row after the last one that is in it."""
+    """The row after its last one."""
     closes: Flags
-    """Whether the slice closes then."""
+    """Whether the slice closes at that moment."""
     times: Ints
-    """The latest edge before its newest rows; empty if slices were not cut by time."""
+    """The latest edge before its newest row; empty if slices were not cut by time."""
     firsts: Ints
     """Where the records of each key begin, and where those of the last key end."""
 
@@ -41,53 +38,53 @@ class Records:
 
     @cached_property
     def all_close(self) -> bool:
-        """Whether no slice is read while it is open."""
+        """Whether every record is of a closed slice."""
         return bool(self.closes.all())
 
 
 @dataclass(frozen=True)
-class Reads:
-    """Windows as what they are combined of: the slices that close in begins … ends - 1, and one that is read while open."""
+class SliceRefs:
+    """Windows as references to slices: those that close in begins … ends - 1, and one that is read while open."""
 
     begins: Ints
     ends: Ints
     opens: Ints
     """The record of the open slice, or -1."""
 
-    def select(self, chosen: Flags) -> Reads:
+    def select(self, chosen: Flags) -> SliceRefs:
         """Return the chosen windows."""
-        return Reads(self.begins[chosen], self.ends[chosen], self.opens[chosen])
+        return SliceRefs(self.begins[chosen], self.ends[chosen], self.opens[chosen])
 
 
-def cut_by_edges(rows: Rows, edges: Edges, run: Run, gap: int = FOREVER) -> Records:
-    """Cut rows at the edges of periodic windows of time, and where more than a gap lies between two."""
+def cut_by_edges(items: Items, edges: Edges, run: Run, gap: int = FOREVER) -> SliceRecords:
+    """Cut rows at the edges of periodic windows of time, and at gaps between rows."""
     families = [*edges.closing, *edges.reading]
     periods = np.array([family.period for family in families], np.int64)
     phases = np.array([family.phase for family in families], np.int64)
-    given = (rows.times, rows.firsts, periods, phases, len(edges.closing), gap)
-    firsts = np.zeros(rows.keys + 1, np.int64)
-    most = len(rows.times)  # room that is not written to costs nothing
+    given = (items.times, items.firsts, periods, phases, len(edges.closing), gap)
+    firsts = np.zeros(items.keys + 1, np.int64)
+    most = len(items.times)  # memory that is never written costs nothing
     positions, closes, times = np.empty(most, np.int64), np.empty(most, np.bool_), np.empty(most, np.int64)
     count = run(find_edges)(*given, positions, closes, times, firsts)
-    return Records(positions[:count].copy(), closes[:count].copy(), times[:count].copy(), firsts)
+    return SliceRecords(positions[:count].copy(), closes[:count].copy(), times[:count].copy(), firsts)
 
 
 def cut_by_bounds(
-    rows: Rows, windows: Sequence[Bounds], *, early: bool, also: Iterable[Ints] = ()
-) -> tuple[Records, list[Reads]]:
-    """Cut rows where windows begin, in some places more, and, unless ends are read `early` as Cutty does, where they end.
+    items: Items, windows: Sequence[Bounds], *, early: bool, also: Iterable[Ints] = ()
+) -> tuple[SliceRecords, list[SliceRefs]]:
+    """Cut rows where windows begin, at the places in `also`, and, unless ends are read `early` as Cutty does, where they end.
 
-    >>> from sash.windows.base import whole_rows
+    >>> from sash.windows.base import whole_items
     >>> five_every_three = Bounds(np.array([0, 3]), np.array([5, 8]), None, None, np.array([6]))
-    >>> records, [reads] = cut_by_bounds(whole_rows(range(10)), [five_every_three], early=True)
+    >>> records, [refs] = cut_by_bounds(whole_items(range(10)), [five_every_three], early=True)
     >>> records.positions.tolist(), records.closes.tolist()
     ([3, 5, 8, 10], [True, False, False, True])
-    >>> reads.ends.tolist(), reads.opens.tolist()
+    >>> refs.ends.tolist(), refs.opens.tolist()
     ([2, 3], [1, 2])
     """
-    count = int(rows.firsts[-1])
+    count = int(items.firsts[-1])
     closing = np.zeros(count + 1, np.bool_)
-    closing[rows.firsts] = True
+    closing[items.firsts] = True
     reading = np.zeros(count + 1, np.bool_)
     for bounds in windows:
         closing[bounds.begins] = True
@@ -100,28 +97,28 @@ def cut_by_bounds(
     reading[0] = False
     before = np.cumsum(reading, dtype=np.int64)
     positions = np.flatnonzero(reading)
-    records = Records(positions, closing[positions], np.empty(0, np.int64), before[rows.firsts])
-    return records, [reads_of(records, before[bounds.begins], before[bounds.ends]) for bounds in windows]
+    records = SliceRecords(positions, closing[positions], np.empty(0, np.int64), before[items.firsts])
+    return records, [refs_of(records, before[bounds.begins], before[bounds.ends]) for bounds in windows]
 
 
-def reads_of(records: Records, begins: Ints, ends: Ints) -> Reads:
-    """Return windows that are stretches of records as what they are combined of."""
+def refs_of(records: SliceRecords, begins: Ints, ends: Ints) -> SliceRefs:
+    """Return windows, given as runs of records, as references to slices."""
     if records.all_close:
-        return Reads(begins, ends, np.full(len(begins), -1, np.int64))
+        return SliceRefs(begins, ends, np.full(len(begins), -1, np.int64))
     last = ends - 1
-    return Reads(begins, ends, np.where(records.closes[last], -1, last))
+    return SliceRefs(begins, ends, np.where(records.closes[last], -1, last))
 
 
-def all_closed(bounds: Bounds) -> Reads:
-    """Return windows that need no slice while it is open."""
-    return Reads(bounds.begins, bounds.ends, np.full(len(bounds), -1, np.int64))
+def all_closed(bounds: Bounds) -> SliceRefs:
+    """Return windows over closed slices only, or over rows."""
+    return SliceRefs(bounds.begins, bounds.ends, np.full(len(bounds), -1, np.int64))
 
 
-def as_rows(rows: Rows, records: Records) -> Rows:
-    """Return records of slices of time in the place of rows, for windows to find their bounds among them."""
-    nothing = np.zeros(rows.keys, np.int64)
+def records_as_items(items: Items, records: SliceRecords) -> Items:
+    """Return the records of slices of time as items, in which windows find their bounds."""
     final = np.diff(records.firsts)
-    return Rows(records.times, records.firsts, {}, nothing, final, rows.after, rows.now, rows.tick, rows.time)
+    span = replace(items.span, done=np.zeros(items.keys, np.int64), final=final)
+    return Items(records.times, records.firsts, span, items.unit)
 
 
 def find_edges(
@@ -136,7 +133,7 @@ def find_edges(
     edges: Ints,
     record_firsts: Ints,
 ) -> int:
-    """Write a record wherever an edge, or more than the gap, lies between two rows of a key, and return how many there are."""
+    """Write a record wherever an edge or a gap lies between two rows of a key. Return the number of records."""
     count = 0
     for key in range(len(firsts) - 1):
         record_firsts[key] = count

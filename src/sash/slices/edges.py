@@ -1,7 +1,7 @@
 """Where periodic windows cut the stream: panes, pairs and Cutty, for one window or many that share slices.
 
-An edge is a place where slices end. Edges come in families, `phase + period · n`; a window brings some, and windows that
-are answered together share the slices between all of them:
+An edge is a place where slices end. Edges come in families, `phase + period · n`. Each window brings its own, and windows
+that are evaluated together share the slices between all of them:
 
     time("9m", slide="6m")                                 each window combines
     panes   │  │  │  │  │  │  │   gcd(range, slide)         range / gcd
@@ -9,7 +9,7 @@ are answered together share the slices between all of them:
     cutty   │        │        │   begins only               ⌊range / slide⌋ + 1: the last slice is read while it is open
 
 The edges of many windows repeat after the least common multiple of the periods (FlatFIT, section 2.3), which may be longer
-than any stream. So no table of them is ever made: the next edge of a few families is found by arithmetic.
+than any stream. So Sash never builds a table of edges: it finds the next edge of a few families by arithmetic.
 """
 
 from __future__ import annotations
@@ -21,8 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sash.windows.base import Ints
-from sash.windows.by_time import Cycle
+from sash.windows.base import Cycle, Ints
 
 TECHNIQUES = ("cutty", "pairs", "panes")
 
@@ -49,15 +48,15 @@ class Edges:
     closing: tuple[Family, ...]
     """Where slices end."""
     reading: tuple[Family, ...]
-    """Where a slice is read that goes on: Cutty's ends of windows."""
+    """Where a slice is read while it stays open: Cutty's ends of windows."""
 
     @property
     def cycle(self) -> int:
-        """After how long the edges repeat: the composite slide, or less where some windows bring no edges of their own."""
+        """The period after which all edges repeat: the composite slide, or less if some windows bring no edges of their own."""
         return lcm(*(family.period for family in self.closing + self.reading))
 
     def before(self, times: Ints) -> Ints:
-        """Return the last edge before each time that closes slices, or at it; zeros if there are none.
+        """Return the last edge at or before each time that closes slices; zeros if there are none.
 
         >>> cut_edges([Cycle(9, 6, 9, 0)], "pairs").before(np.array([2, 3, 11])).tolist()
         [0, 3, 9]
@@ -66,11 +65,11 @@ class Edges:
         return np.maximum.reduce(latest) if latest else np.zeros(len(times), np.int64)
 
     def per_cycle(self) -> int:
-        """Return how many slices a composite slide has, without making them: inclusion and exclusion over families."""
+        """Return how many slices a composite slide has, by inclusion and exclusion over families."""
         return count_together(self.closing, 0, self.cycle)
 
     def slices_of(self, start: int, length: int) -> int:
-        """Return how many partials the window `[start, start + length)` is combined of.
+        """Return how many slices the window `[start, start + length)` combines.
 
         >>> cut_edges([Cycle(9, 6, 9, 0)], "pairs").slices_of(0, 9)
         3
@@ -80,7 +79,7 @@ class Edges:
 
 
 def cut_edges(cycles: Iterable[Cycle], technique: str = "cutty") -> Edges:
-    """Return the edges of windows that are answered together.
+    """Return the edges of windows that are evaluated together.
 
     >>> cut_edges([Cycle(9, 6, 9, 0)])
     Edges(closing=(Family(period=6, phase=0),), reading=(Family(period=6, phase=3),))
@@ -106,7 +105,7 @@ def cut_edges(cycles: Iterable[Cycle], technique: str = "cutty") -> Edges:
 
 
 def reduce_families(families: list[Family], known: Iterable[Family] = ()) -> list[Family]:
-    """Return families that have all the edges, less those whose edges others have too."""
+    """Return the families without those whose edges all belong to another one."""
     kept: list[Family] = []
     for family in sorted(set(families)):  # of two, the one with the shorter period has more
         if not any(other.contains(family) for other in (*known, *kept)):

@@ -1,4 +1,4 @@
-"""The slice that rows go into, written as an algorithm is, so that it is compiled as one."""
+"""The open slice as an algorithm, so that kernels compile it like one."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from sash.algorithms.base import About, Algorithm
 
 
 class OpenSlice(Algorithm[P]):
-    """The rows since the last edge, combined: one partial, read at any time, begun anew when it is closed."""
+    """The rows since the last edge as one partial: readable at any time, empty again after a close."""
 
     about = About(
         name="open_slice",
@@ -29,11 +29,11 @@ class OpenSlice(Algorithm[P]):
         self.end += 1
 
     def evict(self) -> None:
-        """Close the slice: the next row begins a new one."""
+        """Close the slice. The next row begins a new one."""
         self.begin = self.end
 
     def query(self) -> P:
-        """Return the slice's partial, whether it is complete or not."""
+        """Return the partial of the slice, closed or open."""
         return self.whole
 
     def _check(self) -> None:

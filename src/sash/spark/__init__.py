@@ -115,7 +115,8 @@ def finish(query: Any, stream: DataFrame, checkpoint: str, **options: Any) -> Da
     >>> import sash
     >>> sash.spark.finish(query, df, "checkpoint").write.mode("append").parquet("results")  # doctest: +SKIP
     """
-    engine = _engine("streaming.stream_query").prepare(query._declared, stream, options)  # noqa: SLF001 — one package
+    stream_query = _engine("streaming.stream_query")
+    engine = stream_query.StreamQuery(query._declared, stream, stream_query.StreamOptions(**options))  # noqa: SLF001
     rest: DataFrame = _engine("streaming.checkpoint").finish(engine, str(checkpoint))
     return rest
 

@@ -1,4 +1,4 @@
-"""Groups of rows that go to one task each: their numbers, and the function that Spark calls for each of them."""
+"""Groups of rows, one task each: their numbers, and the function that Spark calls for a group."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ SEED = 42
 BITS = 0xFFFFFFFF
 
 
-class Answers(Protocol):
+class GroupWorker(Protocol):
     """What is sent to Python workers."""
 
-    def answer(self, group: int, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def evaluate_group(self, group: int, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield the results of a group of rows."""
 
 
-def answer_groups(grouped: DataFrame, worker: Answers, results: StructType | str) -> DataFrame:
-    """Return what a worker makes of each group of rows.
+def run_groups(grouped: DataFrame, worker: GroupWorker, results: StructType | str) -> DataFrame:
+    """Return the results of a worker for each group of rows.
 
-    It is groupBy that keeps a group together: after a repartition alone adaptive execution may split it again.
+    groupBy keeps a group together. After a repartition alone, adaptive execution may split it.
     """
     names = grouped.columns
     sent = grouped.toDF(*plain_names(names))
@@ -36,7 +36,7 @@ def answer_groups(grouped: DataFrame, worker: Answers, results: StructType | str
 
 
 def plain_names(names: list[str]) -> list[str]:
-    """Return names that applyInArrow finds columns by, which is not so where there is a point or a backtick in them.
+    """Return names without dots and backticks, by which applyInArrow would not find a column.
 
     >>> plain_names(["a", "b c"]), plain_names(["a", "b.c"])
     (['a', 'b c'], ['column_0', 'column_1'])
@@ -46,17 +46,17 @@ def plain_names(names: list[str]) -> list[str]:
     return [f"column_{place}" for place in range(len(names))]
 
 
-def group_function(worker: Answers, names: list[str]) -> Callable[..., Any]:
-    """Return the function that Spark calls for each group; its types tell Spark to send the rows in batches."""
+def group_function(worker: GroupWorker, names: list[str]) -> Callable[..., Any]:
+    """Return the function that Spark calls for each group; its annotations make Spark send the rows in batches."""
 
-    def answer(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def evaluate(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         named = (batch.rename_columns(names) for batch in batches)
         first = next(named)
         group = first[GROUP][0].as_py()
-        return worker.answer(group, (batch.drop_columns([GROUP]) for batch in chain([first], named)))
+        return worker.evaluate_group(group, (batch.drop_columns([GROUP]) for batch in chain([first], named)))
 
-    answer.__annotations__ = {"batches": Iterator[pa.RecordBatch], "return": Iterator[pa.RecordBatch]}
-    return answer
+    evaluate.__annotations__ = {"batches": Iterator[pa.RecordBatch], "return": Iterator[pa.RecordBatch]}
+    return evaluate
 
 
 def bucket_of(by: tuple[str, ...], schema: StructType, buckets: int) -> Column:
@@ -65,18 +65,18 @@ def bucket_of(by: tuple[str, ...], schema: StructType, buckets: int) -> Column:
 
 
 def hash_of(by: tuple[str, ...], schema: StructType) -> Column:
-    """Return the hash of a row's key, the same for keys that Spark takes for equal, as 0.0 and -0.0."""
+    """Return the hash of a row's key; keys that Spark considers equal, such as 0.0 and -0.0, have the same hash."""
     return F.xxhash64(*(hashable(F.col(quote(name)), schema[name].dataType) for name in by))
 
 
 def hashable(column: Column, kind: DataType) -> Column:
-    """Return a column in which maps, which Spark doesn't hash, are their entries in the order of keys."""
+    """Return a column with maps, which Spark does not hash, as arrays of their entries in the order of keys."""
     if not has(MapType, kind):
         return column
     if isinstance(kind, ArrayType):
         return F.transform(column, lambda item: hashable(item, kind.elementType))
     if isinstance(kind, MapType):
-        entries = F.map_entries(column)  # whose keys have no maps in them, and are all different
+        entries = F.map_entries(column)  # keys hold no maps, and are distinct
         return F.array_sort(
             F.transform(entries, lambda entry: F.struct(entry["key"], hashable(entry["value"], kind.valueType)))
         )
@@ -85,15 +85,15 @@ def hashable(column: Column, kind: DataType) -> Column:
 
 
 def numbered(place: Column, numbers: list[int]) -> Column:
-    """Return the number that the group at a place goes by."""
+    """Return the number of the group at a place."""
     return F.element_at(F.array(*map(F.lit, numbers)), place + 1)
 
 
 def spread_out(groups: int) -> list[int]:
-    """Return numbers for groups such that Spark sends each to a partition of its own, if there are as many.
+    """Return numbers for groups such that Spark sends each to a partition of its own, if there are as many partitions.
 
-    Spark sends a number to where its hash says, so that of sixteen groups in a row three may meet in one task and others
-    have none.
+    Spark sends a number to the partition of its hash. With the numbers 0 to 15, three groups may share a partition while
+    others stay empty.
 
     >>> sorted(hash_int(number) % 4 for number in spread_out(4))
     [0, 1, 2, 3]
@@ -107,7 +107,7 @@ def spread_out(groups: int) -> list[int]:
 
 
 def hash_int(value: int) -> int:
-    """Return Spark's hash of an int, which is 32 bits of Murmur3 (Appleby 2008), as a signed integer.
+    """Return Spark's hash of an int: Murmur3 with 32 bits (Appleby 2008), as a signed integer.
 
     >>> hash_int(1)
     -559580957

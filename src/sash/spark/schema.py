@@ -12,9 +12,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import from_arrow_type, to_arrow_schema, to_arrow_type
 from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructField, StructType, VariantType
 
-from sash.engine.column_types import refuse_missing
-from sash.engine.local import Local
+from sash.engine.column_types import check_columns
+from sash.engine.prepare import Prepared
 from sash.engine.result_types import try_out
+from sash.engine.run_table import run_table
 from sash.plan.declared import ADDED, Declared
 from sash.plan.explain import label_of
 
@@ -26,7 +27,7 @@ GROUP, HASH, TICKS, RANGE = OWN = ("sash_group", "sash_hash", "sash_ticks", "sas
 
 def read_schema(declared: Declared, frame: DataFrame) -> pa.Schema:
     """Return the columns that a query reads of a frame, as Python is given them, or say what it can't read."""
-    refuse_missing(declared, frame.columns)
+    check_columns(declared, frame.columns)
     refuse_same_names(declared, frame)
     every = [*declared.columns]
     if declared.per_row or any("*" in window.columns for window in declared.windows.values()):
@@ -133,11 +134,11 @@ def parts_of(kind: DataType) -> list[DataType]:
 
 
 def result_fields(
-    declared: Declared, local: Local, types: Mapping[str, DataType], schema: StructType
+    declared: Declared, prepared: Prepared, types: Mapping[str, DataType], schema: StructType
 ) -> list[StructField]:
     """Return the columns of results, as they are known before any row is; `types` has those of aggregates, where said.
 
-    Keys and values are of the types of their columns. `local` is what is answered, of rows or of slices.
+    Keys and values are of the types of their columns. `prepared` is the query over rows or slices.
     """
     owners = {
         declared.result_name(name, window) if declared.per_row else name: name
@@ -145,7 +146,7 @@ def result_fields(
         for window in declared.windows
     }
     fields = []
-    for field in local.run(local.schema.empty_table()).schema:
+    for field in run_table(prepared, prepared.schema.empty_table(), threads=1)[0].schema:
         name = owners.get(field.name, "")
         aggregate = declared.aggregates.get(name)
         if field.name in declared.by and not declared.per_row:
@@ -158,7 +159,7 @@ def result_fields(
             kind = own if aggregate.gives == "value" else ArrayType(own)
         else:
             if aggregate is not None and pa.types.is_null(field.type):
-                _refuse_unknown_type(local, name)
+                _refuse_unknown_type(prepared, name)
             kind = _spark_type(field.type, name)
         fields.append(StructField(field.name, kind))
     return fields
@@ -195,9 +196,9 @@ def _named_type(name: str, given: Any) -> DataType:
         raise ValueError(message) from error
 
 
-def _refuse_unknown_type(local: Local, name: str) -> None:
-    aggregate = local.declared.aggregates[name]
-    kinds = [local.schema.field(column).type for column in aggregate.columns]
+def _refuse_unknown_type(prepared: Prepared, name: str) -> None:
+    aggregate = prepared.query.aggregates[name]
+    kinds = [prepared.schema.field(column).type for column in aggregate.columns]
     if kinds and all(pa.types.is_null(kind) for kind in kinds):
         return  # of nothing but nulls comes nothing else
     try:

@@ -1,4 +1,4 @@
-"""What a query on a Spark DataFrame is checked for and made of, whether the frame is whole or a stream."""
+"""SparkQuery: a query on a Spark DataFrame, checked and prepared; the base of batch and streaming queries."""
 
 from __future__ import annotations
 
@@ -11,68 +11,76 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import StructField, StructType
 
 from sash.engine.column_types import readable
-from sash.engine.local import Local
-from sash.engine.tables import needed_of
+from sash.engine.frames import needed_columns
+from sash.engine.prepare import prepare
 from sash.plan.declared import Declared
-from sash.spark.batch.worker import Worker
+from sash.plan.tree import Branch
+from sash.spark.batch.worker import BucketWorker
 from sash.spark.schema import arrow_of, read_schema, read_types, result_fields, with_types
 from sash.spark.sql import quote
 
-LARGE = "spark.sql.execution.arrow.useLargeVarTypes"
+LARGE_TYPES = "spark.sql.execution.arrow.useLargeVarTypes"
 
 
-class Prepared:
-    """A query and the frame that it is for."""
+class SparkQuery:
+    """A query and its DataFrame. Building it checks everything that can be checked before a row is read."""
 
-    def __init__(
-        self, declared: Declared, frame: DataFrame, *, compiled: bool, types: Mapping[str, Any] | None
-    ) -> None:
-        _refuse_no_order(declared)
+    def __init__(self, query: Declared, frame: DataFrame, *, compiled: bool, types: Mapping[str, Any] | None) -> None:
+        _check_order(query)
         self.frame = frame
         self.compiled = compiled
-        self.schema = read_schema(declared, frame)
-        self.types = read_types(types or {}, declared)
-        self.declared = declared = with_types(declared, self.types)
-        self.needed = frame if declared.per_row else frame.select(*map(quote, self.schema.names))
-        """What goes to Python: for results of rows all columns, or slices."""
-        needed = needed_of(declared, readable(self.schema.empty_table()))
-        self.local = Local(declared, needed.schema, compiled=compiled, threads=1)
-        self.answered = self.local
-        """The query that Python answers."""
+        self.schema = read_schema(query, frame)
+        self.types = read_types(types or {}, query)
+        self.query = query = with_types(query, self.types)
+        self.sent = frame if query.per_row else frame.select(*map(quote, self.schema.names))
+        """What goes to Python: all columns if every row has a result, or the columns that the query reads, or slices."""
+        needed = needed_columns(query, readable(self.schema.empty_table()))
+        self.prepared = prepare(query, needed.schema, compiled=compiled)
+        """The query over rows."""
+        self.in_python = self.prepared
+        """The query that Python evaluates: over rows, or over slices."""
 
     @property
     def shown(self) -> Declared:
-        """The query as an explanation shows it, with slices as they are cut for it here."""
-        pairs = self.cuts_pairs and self.declared.slicing != "panes"
-        return replace(self.declared, slicing="pairs") if pairs else self.declared
+        """The query as an explanation shows it, with slices as they are cut here."""
+        pairs = self.cuts_pairs and self.query.slicing != "panes"
+        return replace(self.query, slicing="pairs") if pairs else self.query
 
     @property
     def cuts_pairs(self) -> bool:
-        """Whether slices are cut where windows begin and where they end, as slices that can't be read while open must be."""
+        """Whether slices are cut where windows begin and end, because nothing reads them while they are open."""
         return False
+
+    def run(self) -> DataFrame:
+        """Return the results."""
+        raise NotImplementedError
+
+    def describe(self) -> Branch:
+        """Return the branch of an explanation that says what Spark does."""
+        raise NotImplementedError
 
     @cached_property
     def added(self) -> list[StructField]:
         """The columns of results."""
-        return result_fields(self.declared, self.answered, self.types, self.frame.schema)
+        return result_fields(self.query, self.in_python, self.types, self.frame.schema)
 
     @property
     def results(self) -> StructType:
-        """The columns of the result; rows keep theirs."""
-        return StructType([*(self.frame.schema.fields if self.declared.per_row else []), *self.added])
+        """The columns of the result; rows keep their own."""
+        return StructType([*(self.frame.schema.fields if self.query.per_row else []), *self.added])
 
     @property
-    def worker(self) -> Worker:
+    def worker(self) -> BucketWorker:
         """What is sent to Python workers."""
-        large = self.frame.sparkSession.conf.get(LARGE) == "true"
-        answered = self.answered
-        return Worker(answered.declared, answered.interpreted, arrow_of(self.results, large), compiled=self.compiled)
+        large = self.frame.sparkSession.conf.get(LARGE_TYPES) == "true"
+        prepared = self.in_python
+        return BucketWorker(prepared.query, prepared.interpreted, arrow_of(self.results, large), compiled=self.compiled)
 
 
-def _refuse_no_order(declared: Declared) -> None:
-    if declared.time is None and not declared.order_by:
+def _check_order(query: Declared) -> None:
+    if query.time is None and not query.order_by:
         message = (
-            "Rows of a Spark DataFrame have no order of their own: say which column orders them, as in "
+            "Rows of a Spark DataFrame have no order. Name the column that orders them: "
             'Query(time="ts", …) or Query(order_by="id", …).'
         )
         raise ValueError(message)

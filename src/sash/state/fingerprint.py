@@ -1,4 +1,4 @@
-"""What tells a query apart from others, in words: state that one has kept is for no other."""
+"""The fingerprint of a query: a stream continues only from the state of the same query."""
 
 from __future__ import annotations
 
@@ -13,20 +13,21 @@ from sash.kernels.functions import fingerprint
 from sash.plan.declared import Declared
 from sash.plan.explain import is_built_in, label_of
 from sash.windows import Window
-from sash.windows.by_function import Custom
+from sash.windows.by_function import is_constant
 
-Described = dict[str, Any]
+Fingerprint = dict[str, Any]
+"""A query, part by part, as JSON."""
 CODE = "code"
-"""Under this name is what only the same Python compiles alike."""
+"""The entry for user-written functions, which only the same version of Python compiles to the same code."""
 
 
-def describe(declared: Declared, columns: Mapping[str, str], **more: Any) -> Described:
-    """Return a query in words and numbers, part by part, as JSON has them.
+def fingerprint_query(declared: Declared, columns: Mapping[str, str], **more: Any) -> Fingerprint:
+    """Return the fingerprint of a query, with the types of its columns.
 
     >>> from sash import agg, window
     >>> from sash.plan.declared import declare
     >>> declared = declare(agg.max("load"), window.rows(3), (), "ts", (), "auto", "throughput", "auto", None)
-    >>> describe(declared, {"ts": "bigint", "load": "double"}, buckets=64)["aggregates"]
+    >>> fingerprint_query(declared, {"ts": "bigint", "load": "double"}, buckets=64)["aggregates"]
     {'max': 'max(load)'}
     """
     return {
@@ -46,10 +47,10 @@ def describe(declared: Declared, columns: Mapping[str, str], **more: Any) -> Des
 
 
 def changes(then: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    """Return what is different, a phrase for each part.
+    """Return the differences between two fingerprints, a phrase for each.
 
     >>> changes({"buckets": 64, "by": ["k"]}, {"buckets": 32, "by": ["k"]})
-    ['buckets was 64, and is 32']
+    ['buckets: 64 became 32']
     """
     found = []
     for part in {**then, **now}:
@@ -59,25 +60,26 @@ def changes(then: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
         if isinstance(old, Mapping) and isinstance(new, Mapping):
             found += [f"{part}: {said}" for said in _entries(old, new)]
         elif old != new:
-            found.append(f"{part} was {_shown(old)}, and is {_shown(new)}")
+            found.append(f"{part}: {_shown(old)} became {_shown(new)}")
     then_code, now_code = then.get(CODE, {}), now.get(CODE, {})
     if not found and then_code.get("python") == now_code.get("python"):
         for part in ("aggregates", "windows"):
             old, new = then_code.get(part, {}), now_code.get(part, {})
-            found += [f"{part}: the functions of {name} are others" for name in new if old.get(name) != new[name]]
+            changed = [name for name in new if old.get(name) != new[name]]
+            found += [f"{part[:-1]} {name!r}: its functions changed" for name in changed]
     return found
 
 
 def _entries(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:
     for name in {**old, **new}:
         if name not in new:
-            yield f"{name} = {old[name]} is gone"
+            yield f"{name} = {old[name]} was removed"
         elif name not in old:
-            yield f"{name} = {new[name]} is new"
+            yield f"{name} = {new[name]} was added"
         elif old[name] != new[name]:
-            yield f"{name} was {old[name]}, and is {new[name]}"
+            yield f"{name}: {old[name]} became {new[name]}"
     if list(old) != list(new) and set(old) == set(new):
-        yield f"their order was {', '.join(old)}, and is {', '.join(new)}"
+        yield f"their order changed from {', '.join(old)} to {', '.join(new)}"
 
 
 def _shown(value: Any) -> str:
@@ -87,7 +89,7 @@ def _shown(value: Any) -> str:
 
 
 def _aggregate(aggregate: Aggregate[Any]) -> str:
-    """Return an aggregate as it is written, with the numbers that it was made with."""
+    """Return the call that makes an aggregate, with its constants."""
     numbers = ", ".join(dict.fromkeys(repr(number) for each in _functions(aggregate) for number in _constants(each)))
     return f"{label_of(aggregate)} of {numbers}" if numbers and _is_of_sash(aggregate) else label_of(aggregate)
 
@@ -98,47 +100,40 @@ def _functions(aggregate: Aggregate[Any]) -> list[Any]:
 
 
 def _constants(function: Any) -> Iterator[Any]:
-    """Yield the numbers and words that a function was made with."""
+    """Yield the numbers and strings that a function was made with."""
     if isinstance(function, partial):
-        yield from (value for value in (*function.args, *function.keywords.values()) if _is_plain(value))
+        yield from (value for value in (*function.args, *function.keywords.values()) if is_constant(value))
         yield from _constants(function.func)
     for cell in getattr(function, "__closure__", None) or ():
-        if _is_plain(cell.cell_contents):
+        if is_constant(cell.cell_contents):
             yield cell.cell_contents
         elif isinstance(cell.cell_contents, FunctionType | partial):
             yield from _constants(cell.cell_contents)
 
 
-def _is_plain(value: Any) -> bool:
-    if isinstance(value, tuple | list):
-        return all(map(_is_plain, value))
-    return isinstance(value, int | float | str | bytes)
-
-
 def _aggregate_code(aggregate: Aggregate[Any]) -> str:
-    """Return what tells one's own lift and combine apart; lower may change, and those of Sash be written anew."""
+    """Return a hash of user-written lift and combine; lower may change, and so may built-in aggregates."""
     return "" if _is_of_sash(aggregate) else _hash([aggregate.lift, aggregate.combine])
 
 
 def _is_of_sash(aggregate: Aggregate[Any]) -> bool:
-    """Tell whether an aggregate is one of Sash's own; its lift may be a type of Python's."""
+    """Return whether an aggregate is built in; its lift may be a Python type."""
     return is_built_in(aggregate) or str(getattr(aggregate.combine, "__module__", "")).startswith("sash.")
 
 
 def _window_code(window: Window) -> str:
-    return _hash(list(_parts(window.discretize))) if isinstance(window, Custom) else ""
-
-
-def _parts(made: Any) -> Iterator[Any]:
-    """Yield what tells apart a function, a class whose objects are functions, or such an object."""
-    if isinstance(made, FunctionType | partial):
-        yield made
-        return
-    own = vars(made if isinstance(made, type) else type(made))
-    yield from (own[name] for name in sorted(own) if isinstance(own[name], FunctionType) or _is_plain(own[name]))
-    if not isinstance(made, type):
-        yield from (value for _, value in sorted(getattr(made, "__dict__", {}).items()) if _is_plain(value))
+    return _hash(window.code) if window.code else ""
 
 
 def _hash(functions: list[Any]) -> str:
     return fingerprint(*functions, any_value=True)
+
+
+def check_same_query(then: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+    """Raise ValueError if a state belongs to a different query."""
+    if found := changes(then, now):
+        message = (
+            f"The checkpoint belongs to a different query: {'; '.join(found)}. Run the query that wrote the checkpoint, or "
+            "use a new checkpoint."
+        )
+        raise ValueError(message)

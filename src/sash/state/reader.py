@@ -1,11 +1,11 @@
-"""A plan, run piece by piece: what windows may still need is kept from one piece to the next, and nothing else.
+"""A stream in this process: a RecordBatchReader in, a RecordBatchReader out.
 
-    piece ──► late rows out ──► kept + piece ──► windows that are complete now ──► results
-                                    ▲                     │
-                                    └── rows or slices that later windows reach back to
+    micro-batch ──► watermark: late rows dropped ──► state + micro-batch ──► complete windows ──► results
+                                                      ▲                           │
+                                                      └── rows or slices that later windows need
 
-A piece may hold rows in any order, and rows older than those of the pieces before, as long as they are not older than the
-watermark: the newest time seen, less `lateness`. A window is given when the watermark passes its end.
+A micro-batch may hold rows in any order, and rows older than those before, as long as they are not older than the watermark: the
+newest time minus `lateness`. A window is emitted when the watermark passes its end.
 """
 
 from __future__ import annotations
@@ -13,117 +13,140 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from itertools import chain
-from typing import Any
+from typing import Any, ClassVar
 
 import pyarrow as pa
 
-from sash.engine.column_types import readable, readable_schema
-from sash.engine.local import Local
+from sash.engine.column_types import check_columns, readable, readable_schema
+from sash.engine.evaluate import compile_ahead
+from sash.engine.frames import FrameKind, needed_schema
+from sash.engine.prepare import Prepared, PreparedCache, prepare
 from sash.plan.declared import Declared
-from sash.state.row_state import KeptRows
-from sash.state.slice_state import KeptSlices, keeps_slices
-from sash.state.watermark import Pace, PaceOfKeys, PaceOfRows, PaceOfTime
+from sash.state.stream_state import new_state
+from sash.state.watermark import EventTimeWatermark, KeyOrderWatermark, RowOrderWatermark, Watermark
 
 LEAST_ROWS = 1 << 16
-"""A piece has at least so many rows, and as many as are kept: then what is kept is looked at once for each row."""
+"""A micro-batch has at least this many rows, and as many as the state, so that the state is read once for each row."""
 
 
 class LateRowsWarning(UserWarning):
-    """Rows came later than `lateness` allows, and were left out."""
+    """Rows arrived later than `lateness` allows, and were dropped."""
 
 
 class Stream:
-    """A query over rows that come in pieces.
+    """A query over rows that arrive in micro-batches.
 
     >>> from sash import agg, window
     >>> from sash.plan.declared import declare
-    >>> declared = declare({"n": agg.count()}, window.tumbling(10), (), "at", (), "auto", "throughput", "auto", None)
-    >>> stream = Stream(Local(declared, pa.schema({"at": pa.int64()}), compiled=False))
+    >>> query = declare({"n": agg.count()}, window.tumbling(10), (), "at", (), "auto", "throughput", "auto", None)
+    >>> stream = Stream(prepare(query, pa.schema({"at": pa.int64()}), compiled=False))
     >>> stream.add(pa.table({"at": [1, 7, 12]})).to_pylist()
     [{'window_start': 0, 'window_end': 10, 'n': 2}]
     >>> stream.finish().to_pylist()
     [{'window_start': 10, 'window_end': 20, 'n': 1}]
     """
 
-    def __init__(self, local: Local, *, mode: str = "append", order: str = "time") -> None:
-        self.local = local
-        self.empty = local.schema.empty_table()
-        local.settle()
-        self.pace = make_pace(local, mode, order)
-        self.kept = new_kept(local, mode, order)
+    def __init__(self, prepared: Prepared, *, mode: str = "append", order: str = "time") -> None:
+        self.prepared = prepared = compile_ahead(prepared)
+        self.empty = prepared.schema.empty_table()
+        self.watermark = make_watermark(prepared, mode, order)
+        self.state = new_state(prepared, mode, order)
 
     @property
     def late(self) -> int:
-        """How many rows came too late."""
-        return self.pace.late
+        """How many rows were late."""
+        return self.watermark.late
 
     def add(self, table: pa.Table) -> pa.Table:
-        """Take rows, and return the results that are complete now."""
-        return self.kept.take(self.pace.next(table))
+        """Add rows. Return the results that are complete now."""
+        return self.state.advance(self.watermark.next(table))
 
     def finish(self) -> pa.Table:
-        """Return the rest of the results: nothing more comes."""
-        return self.kept.take(self.pace.last(self.empty))
+        """Return the remaining results: no more rows arrive."""
+        return self.state.advance(self.watermark.last(self.empty))
 
 
-def new_kept(local: Local, mode: str, order: str = "time") -> KeptRows | KeptSlices:
-    """Return what keeps what windows may still need, and has nothing yet: slices where that will do, or else rows."""
-    slices = mode == "append" and order == "time" and keeps_slices(local)
-    return KeptSlices(local) if slices else KeptRows(local, update=mode == "update")
-
-
-def make_pace(local: Local, mode: str, order: str) -> Pace:
-    """Return what tells how far a stream has come, or say what can't be."""
-    declared = local.declared
-    refuse_mode(declared, mode)
+def make_watermark(prepared: Prepared, mode: str, order: str) -> Watermark:
+    """Return the watermark of a stream. Raise ValueError if the options do not fit the query."""
+    query, time = prepared.query, prepared.time
+    check_mode(query, mode)
     if order not in ("time", "keys"):
-        message = f'order={order!r}: rows come in order of "time", or by "keys" and then in order of time.'
+        message = (
+            f'order={order!r} is not an order of rows. Use "time", or "keys" if rows are sorted by key and then time.'
+        )
         raise ValueError(message)
     if mode == "update" and order == "keys":
-        message = 'mode="update" needs rows in order of time: leave order="keys" out.'
+        message = 'mode="update" needs rows in order of time. Leave order="keys" out.'
         raise ValueError(message)
-    if order == "keys" and declared.lateness is not None:
-        message = 'lateness is for rows that come in order of time: leave it or order="keys" out.'
+    if order == "keys" and query.lateness is not None:
+        message = 'lateness applies to rows in order of time. Leave it out, or leave order="keys" out.'
         raise ValueError(message)
-    if order == "keys" and declared.by:
-        return PaceOfKeys(declared.by, local.time, local.run_loop)
-    if local.time is None and declared.order_by:
-        message = (
-            "A stream has no end to be sorted at: name the column that orders its rows in time=, or leave order_by out."
-        )
+    if order == "keys" and query.by:
+        return KeyOrderWatermark(query.by, time, prepared.run)
+    if time is None and query.order_by:
+        message = "A stream cannot be sorted at its end. Name the column that orders its rows with time=, or leave order_by out."
         raise ValueError(message)
-    if local.time is None:
-        return PaceOfRows()
-    lateness = 0 if declared.lateness is None else declared.lateness.in_ticks(local.time.tick, local.time.name)
-    return PaceOfTime(local.time, lateness, strict=declared.lateness is None)
+    if time is None:
+        return RowOrderWatermark()
+    lateness = 0 if query.lateness is None else query.lateness.in_ticks(time.unit)
+    return EventTimeWatermark(time, lateness, strict=query.lateness is None)
 
 
-def refuse_mode(declared: Declared, mode: Any) -> None:
-    """Say so if results can't be given in this way."""
+def check_mode(query: Declared, mode: Any) -> None:
+    """Raise ValueError if the query cannot emit results in this mode."""
     if mode not in ("append", "update"):
         message = (
-            f'mode={mode!r}: it is "append" (a window once, when it is final) or "update" (again when it changes).'
+            f'mode={mode!r} does not exist. Use "append" (each window once, when final) or "update" (on every change).'
         )
         raise ValueError(message)
-    timeless = [str(window) for window in declared.windows.values() if not window.is_time]
-    if mode == "update" and timeless:
-        message = (
-            f'mode="update" is for windows of time that end by themselves, and {timeless[0]} is none: use "append".'
-        )
+    others = [str(window) for window in query.windows.values() if not window.is_time]
+    if mode == "update" and others:
+        message = f'mode="update" needs windows of time, and {others[0]} is none. Use mode="append".'
         raise ValueError(message)
 
 
-def read(
-    declared: Declared, reader: pa.RecordBatchReader, *, mode: str = "append", order: str = "time", **options: Any
-) -> pa.RecordBatchReader:
-    """Return the results of a stream as a stream: each batch is computed when it is asked for."""
-    schema = readable_schema(reader.schema)
-    stream = Stream(Local(declared, schema, **options), mode=mode, order=order)
+class ArrowStream(FrameKind):
+    """A pyarrow RecordBatchReader, or any object with an Arrow C stream."""
+
+    description: ClassVar[str] = "a stream (a RecordBatchReader)"
+    options: ClassVar[tuple[str, ...]] = ("compiled", "threads", "mode", "order")
+    names = ("pyarrow", "RecordBatchReader")
+
+    def accepts(self, data: Any) -> bool:
+        """Return whether data is a stream of Arrow's."""
+        return super().accepts(data) or hasattr(data, "__arrow_c_stream__")
+
+    def run(
+        self,
+        cache: PreparedCache,
+        data: Any,
+        *,
+        compiled: bool = True,
+        threads: int | None = None,  # noqa: ARG002 — accepted for all data in this process
+        mode: str = "append",
+        order: str = "time",
+    ) -> pa.RecordBatchReader:
+        """Return the results as a stream: each batch is computed on demand."""
+        reader = self._reader(data)
+        check_columns(cache.query, reader.schema.names)
+        prepared = prepare(cache.query, readable_schema(reader.schema), compiled=compiled)
+        return read_results(Stream(prepared, mode=mode, order=order), reader)
+
+    def schema(self, query: Declared, data: Any) -> pa.Schema:
+        """Return the types of the columns that a query reads."""
+        return needed_schema(query, self._reader(data).schema)
+
+    def _reader(self, data: Any) -> pa.RecordBatchReader:
+        return data if isinstance(data, pa.RecordBatchReader) else pa.RecordBatchReader.from_stream(data)
+
+
+def read_results(stream: Stream, reader: pa.RecordBatchReader) -> pa.RecordBatchReader:
+    """Return the results of a stream as a stream."""
     tables = _results(stream, reader)
     first: list[pa.Table] = []
     for table in tables:
         first.append(table)
-        if not any(pa.types.is_null(kind) for kind in table.schema.types):  # nulls only, so far, have no type
+        if not any(pa.types.is_null(kind) for kind in table.schema.types):  # a column of nulls has no type yet
             break
     whole = pa.unify_schemas([table.schema for table in first] or [stream.finish().schema])
     batches = (batch for table in chain(first, tables) for batch in table.cast(whole).to_batches())
@@ -137,7 +160,7 @@ def _results(stream: Stream, reader: pa.RecordBatchReader) -> Iterator[pa.Table]
     for batch in reader:
         waiting.append(batch)
         rows += len(batch)
-        if rows >= max(LEAST_ROWS, len(stream.kept)):
+        if rows >= max(LEAST_ROWS, len(stream.state)):
             results = stream.add(readable(pa.Table.from_batches(waiting, reader.schema)))
             waiting, rows = [], 0
             if len(results):
@@ -146,6 +169,6 @@ def _results(stream: Stream, reader: pa.RecordBatchReader) -> Iterator[pa.Table]
         if len(results):
             yield results
     if stream.late:
-        lateness = stream.local.declared.lateness
-        message = f"{stream.late} row(s) came more than {lateness} later than newer ones, and are in no window."
+        lateness = stream.prepared.query.lateness
+        message = f"{stream.late} row(s) arrived more than {lateness} after newer rows. They were dropped."
         warnings.warn(message, LateRowsWarning, stacklevel=2)

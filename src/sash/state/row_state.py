@@ -1,188 +1,166 @@
-"""What is kept of a stream as rows: those that later windows reach back to, and those that wait for the watermark."""
+"""RowState: the rows of a stream that later windows reach back to, or that wait for the watermark."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
-from sash.engine.found import Found
-from sash.engine.joined import heads_of, join_windows
-from sash.engine.local import Local
-from sash.engine.passes import Results
-from sash.engine.row_block import Block, make_block
-from sash.slices.cuts import Records
-from sash.state.watermark import Piece
-from sash.windows.base import FOREVER, NEVER, Ints, Memory, Rows
+from sash.engine.assemble import in_order_of_time, join_windows, runs_of, window_tables, with_input_rows
+from sash.engine.evaluate import Evaluated, evaluate
+from sash.engine.prepare import Prepared
+from sash.engine.row_block import RowBlock
+from sash.state.codec import as_schema, read_table, table_bytes
+from sash.state.watermark import MicroBatch
+from sash.windows.base import FOREVER, NEVER, Ints, Items, Memory, Span
 
 
 @dataclass
-class KeptRows:
-    """Rows by key and time, and what each window remembers of each key."""
+class RowState:
+    """Rows by key and time, and the memory of windows for each key.
 
-    local: Local
+    `update` emits windows whenever a row changes them, rather than once when they are final. `rows_before` is how many rows
+    each key had before the first that arrives.
+    """
+
+    prepared: Prepared
     update: bool = False
-    """Whether windows are given when they end, and again when a row changes them, rather than once when they are final."""
+    rows_before: int = 0
 
     def __post_init__(self) -> None:
-        """Begin with nothing."""
-        self.rows: pa.Table = self.local.schema.empty_table()
-        self.gone = 0
-        """How many rows are not kept any more."""
+        """Start empty."""
+        self.rows: pa.Table = self.prepared.schema.empty_table()
+        self.dropped = 0
+        """How many rows are not stored any more."""
         self.sizes: Ints = np.zeros(0, np.int64)
-        """By key: how many rows are kept."""
+        """By key: how many rows are stored."""
         self.done: Ints = np.zeros(0, np.int64)
-        """By key: how many of them were dealt with."""
-        self.memory: dict[str, Memory] = {
-            name: window.new_memory(0) for name, window in self.local.plan.windows.items()
-        }
+        """By key: how many of them are context."""
+        self.memory: dict[str, Memory] = {name: window.new_memory(0) for name, window in self._windows.items()}
+
+    @property
+    def _windows(self) -> Any:
+        return self.prepared.plan.windows
 
     def __len__(self) -> int:
-        """Return how many rows are kept."""
+        """Return how many rows are stored."""
         return len(self.rows)
 
     def due(self, now: int) -> int:
-        """Return the earliest watermark after this one at which anything happens, if no more rows come."""
-        assert self.local.time is not None
-        times = self.local.time.read(self.rows[self.local.time.name])
-        return first_due(self.local, times, self.sizes, self.done, now)
+        """Return the earliest watermark after now at which there is something to emit or to drop, if no more rows arrive."""
+        assert self.prepared.time is not None
+        times = self.prepared.time.read(self.rows[self.prepared.time.name])
+        return first_due(self.prepared, times, self.sizes, self.done, now)
 
-    def take(self, piece: Piece) -> pa.Table:
-        """Take a piece, and return the results that are complete with it."""
-        local = self.local
-        table = pa.concat_tables([self.rows, piece.table.cast(self.rows.schema)])
-        block = make_block(table, local.layout, local.run_loop, self.gone)
-        rows = self._rows(block, piece)
-        self._remember(block.keys)
-        if self.update:
-            results = self._results(block, replace(rows, now=np.full(block.keys, piece.seen, np.int64)), piece)
-            keep = self._keep(rows, *local.find(rows, self.memory))
+    def preload(self, rows: pa.Table) -> None:
+        """Store rows of one key as context, before the first micro-batch."""
+        self.rows = pa.concat_tables([self.rows, rows.cast(self.rows.schema)])
+        self.sizes = self.done = np.array([len(self.rows)])
+        self.memory = {
+            name: window.new_memory(1, self.rows_before + len(self.rows)) for name, window in self._windows.items()
+        }
+
+    def advance(self, batch: MicroBatch) -> pa.Table:
+        """Add a micro-batch. Return the results that are complete with it."""
+        prepared = self.prepared
+        table = pa.concat_tables([self.rows, batch.table.cast(self.rows.schema)])
+        block = prepared.block(table, self.dropped)
+        span = self._span(block, batch)
+        evaluated = evaluate(prepared, block, span, self._memory(block.keys))
+        if prepared.plan.per_row:
+            results = with_input_rows(prepared, block, span, evaluated)
         else:
-            records, found = local.find(rows, self.memory)
-            results = self._answer(block, rows, records, found)
-            keep = self._keep(rows, records, found)
-        if piece.by_keys:
-            keep[:-1] = rows.firsts[1:-1]  # nothing more comes of these keys
-        self._let_go(block, rows, keep)
+            results = in_order_of_time(join_windows(prepared, [window_tables(prepared, block, evaluated)]))
+        keep = self._keep(block, span, evaluated)
+        if batch.by_keys:
+            keep[:-1] = block.firsts[1:-1]  # no more rows of these keys arrive
+        self._retain(block, span, evaluated, keep)
         return results
 
-    def _rows(self, block: Block, piece: Piece) -> Rows:
-        """Return what windows see: what was done before, and what is final now."""
-        after, now = piece.by_key(block)
+    def _span(self, block: RowBlock, batch: MicroBatch) -> Span:
+        """Return which rows are context, which are final, and which windows to emit."""
+        after, closed = batch.by_key(block.keys)
         done = np.zeros(block.keys, np.int64)
         done[: len(self.done)] = self.done
         final = np.diff(block.firsts)
         if len(block.times):
             older = np.zeros(len(block) + 1, np.int64)
-            np.cumsum(block.times < np.repeat(now, final), out=older[1:])
-            forever = now == FOREVER
-            final = np.where(forever, final, older[block.firsts[1:]] - older[block.firsts[:-1]])
-        return self.local.rows_of(block, done=done, final=final, after=after, now=now)
+            np.cumsum(block.times < np.repeat(closed, final), out=older[1:])
+            final = np.where(closed == FOREVER, final, older[block.firsts[1:]] - older[block.firsts[:-1]])
+        if not self.update:
+            return Span(done, final, after, closed, closed)
+        is_new = block.source_rows(np.arange(len(block))) >= len(self.rows)
+        emit_until = np.full(block.keys, batch.seen, np.int64)
+        return Span(done, final, after, emit_until, closed, is_new, batch.seen_before)
 
-    def _remember(self, keys: int) -> None:
-        """Make room for the keys that are new."""
-        for name, window in self.local.plan.windows.items():
+    def _memory(self, keys: int) -> dict[str, Memory]:
+        """Return the memory of windows, with that of new keys."""
+        memory = {}
+        for name, window in self._windows.items():
             known = self.memory[name]
-            new = self.local.new_memory(window, keys - len(self.done))
-            self.memory[name] = {part: np.concatenate([known[part], new[part]]) for part in known}
+            new = window.new_memory(keys - len(self.done), self.rows_before)
+            memory[name] = {part: np.concatenate([known[part], new[part]]) for part in known}
+        return memory
 
-    def _answer(self, block: Block, rows: Rows, records: Records | None, found: dict[str, Found]) -> pa.Table:
-        answers = self.local.answer(block, records, found)
-        if not self.local.plan.per_row:
-            return self._of_windows(block, records, found, answers)
-        fresh = pieces_of(rows.firsts[:-1] + rows.done, rows.firsts[:-1] + rows.final)
-        places = np.argsort(rows.times[fresh], kind="stable") if len(rows.times) else given_order(block, fresh)
-        table = block.table.take(pa.array(block.given(fresh[places])))
-        for name, column in self.local.of_rows(answers).items():
-            table = table.append_column(name, column.take(pa.array(places)))
-        return table
-
-    def _of_windows(
-        self, block: Block, records: Records | None, found: dict[str, Found], answers: dict[str, Results]
-    ) -> pa.Table:
-        parts = self.local.of_windows(heads_of(block), block.times, found, answers, records)
-        return in_order_of_time(join_windows([parts], self.local.declared))
-
-    def _results(self, block: Block, rows: Rows, piece: Piece) -> pa.Table:
-        """Return the windows that ended since the last piece, and those before that a row of this one is in."""
-        records, found = self.local.find(rows, self.memory)
-        is_new = np.zeros(len(block) + 1, np.int64)
-        np.cumsum(block.given(np.arange(len(block))) >= len(self.rows), out=is_new[1:])
-        for one in found.values():
-            begins, ends = one.bounds.begins, one.bounds.ends
-            if one.rows is None and records is not None:
-                positions = np.concatenate([np.zeros(1, np.int64), records.positions])
-                begins, ends = positions[begins], positions[ends]
-            changed = is_new[ends] > is_new[begins]
-            stops = one.bounds.stops
-            assert stops is not None
-            not_yet = stops >= piece.seen_before if one.window.grows_at_end else stops > piece.seen_before
-            one.select(changed | not_yet)
-        answers = self.local.answer(block, records, found)
-        return self._of_windows(block, records, found, answers)
-
-    def _keep(self, rows: Rows, records: Records | None, found: dict[str, Found]) -> Ints:
-        """Return the first row of each key that is still needed; one stays where windows remember something."""
-        keep = rows.firsts[:-1] + rows.final
-        for one in found.values():
-            if one.rows is not None:
-                keep = np.minimum(keep, one.rows.keep)
-            elif one.records is not None and records is not None:
-                begins = np.concatenate([np.zeros(1, np.int64), records.positions])
-                keep = np.minimum(keep, np.maximum(begins[one.records.keep], rows.firsts[:-1]))
-        for name, window in self.local.plan.windows.items():
+    def _keep(self, block: RowBlock, span: Span, evaluated: Evaluated) -> Ints:
+        """Return the first row of each key that is still needed; one stays where a window remembers something."""
+        keep = block.firsts[:-1] + span.final
+        for own in evaluated.keep.values():
+            keep = np.minimum(keep, own)
+        newest = np.maximum(block.firsts[:-1], block.firsts[1:] - 1)
+        for name, window in self._windows.items():
             if window.memory:
-                newest = np.maximum(rows.firsts[:-1], rows.firsts[1:] - 1)
-                keep = np.where(window.remembers(self.memory[name]), np.minimum(keep, newest), keep)
+                keep = np.where(window.remembers(evaluated.memory[name]), np.minimum(keep, newest), keep)
         return keep
 
-    def _let_go(self, block: Block, rows: Rows, keep: Ints) -> None:
-        """Forget the rows, and the keys, that nothing needs any more."""
-        stays = keep < rows.firsts[1:]
-        places = pieces_of(keep, rows.firsts[1:])
-        self.rows = block.table.take(pa.array(block.given(places))).combine_chunks()
-        self.gone += len(block) - len(self.rows)
-        self.sizes = (rows.firsts[1:] - keep)[stays]
-        self.done = np.maximum(rows.firsts[:-1] + rows.final - keep, 0)[stays]
+    def _retain(self, block: RowBlock, span: Span, evaluated: Evaluated, keep: Ints) -> None:
+        """Drop the rows and the keys that nothing needs any more."""
+        firsts = block.firsts
+        stays = keep < firsts[1:]
+        places = runs_of(keep, firsts[1:])
+        self.rows = block.table.take(pa.array(block.source_rows(places))).combine_chunks()
+        self.dropped += len(block) - len(self.rows)
+        self.sizes = (firsts[1:] - keep)[stays]
+        self.done = np.maximum(firsts[:-1] + span.final - keep, 0)[stays]
         self.memory = {
-            name: {part: values[stays] for part, values in memory.items()} for name, memory in self.memory.items()
+            name: {part: values[stays] for part, values in memory.items()} for name, memory in evaluated.memory.items()
         }
 
+    # -- as arrays ---------------------------------------------------------------------------------------------------
 
-def first_due(local: Local, times: Ints, sizes: Ints, done: Ints, now: int, lasts: Ints | None = None) -> int:
-    """Return the earliest watermark after this one at which rows or slices, so many by key, give anything or can go."""
+    def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Return the state as named arrays."""
+        arrays: dict[str, npt.NDArray[Any]] = {
+            "rows": table_bytes(self.rows),
+            "sizes": self.sizes,
+            "done": self.done,
+            "dropped": np.array([self.dropped]),
+        }
+        for name, window in self._windows.items():
+            for part in window.memory:
+                arrays[f"memory {name} {part}"] = window.encode_memory(self.memory[name][part])
+        return arrays
+
+    def from_arrays(self, arrays: dict[str, npt.NDArray[Any]]) -> None:
+        """Continue from the arrays of another state of the same query."""
+        self.rows = as_schema(read_table(arrays["rows"]), self.prepared.schema)
+        self.sizes, self.done, self.dropped = arrays["sizes"], arrays["done"], int(arrays["dropped"][0])
+        for name, window in self._windows.items():
+            for part in window.memory:
+                self.memory[name][part] = window.decode_memory(arrays[f"memory {name} {part}"])
+
+
+def first_due(
+    prepared: Prepared, times: Ints, sizes: Ints, done: Ints, now: int, last_times: Ints | None = None
+) -> int:
+    """Return the earliest watermark after now at which stored rows or slices emit something, or can be dropped."""
     if not len(sizes):
         return FOREVER
-    assert local.time is not None
     firsts = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
-    span = (np.full(len(sizes), NEVER, np.int64), np.full(len(sizes), now, np.int64))
-    rows = Rows(times, firsts, {}, done, done, *span, local.time.tick, local.time.name, lasts)
-    return min(window.due(rows) for window in local.plan.windows.values())
-
-
-def pieces_of(begins: Ints, ends: Ints) -> Ints:
-    """Return the numbers begins[i] … ends[i] - 1 for each i, one behind the other.
-
-    >>> pieces_of(np.array([2, 9]), np.array([4, 10])).tolist()
-    [2, 3, 9]
-    """
-    lengths = ends - begins
-    before = np.cumsum(lengths) - lengths
-    made: Ints = np.repeat(begins - before, lengths) + np.arange(int(lengths.sum()))
-    return made
-
-
-def given_order(block: Block, places: Ints) -> Ints:
-    """Return the places of rows in the order that they were given in."""
-    order: Ints = np.argsort(block.given(places), kind="stable")
-    return order
-
-
-def in_order_of_time(table: pa.Table) -> pa.Table:
-    """Return results for windows in the order of their ends."""
-    if "window_end" not in table.column_names or not len(table):
-        return table
-    ends = table["window_end"].combine_chunks()
-    ticks = ends.cast(pa.int64()) if ends.type.bit_width == 64 else ends.cast(pa.int32())  # noqa: PLR2004
-    return table.take(pa.array(np.argsort(ticks.to_numpy(zero_copy_only=False), kind="stable")))
+    limit = np.full(len(sizes), now, np.int64)
+    span = Span(done, done, np.full(len(sizes), NEVER, np.int64), limit, limit)
+    items = Items(times, firsts, span, prepared.unit, last_times=last_times)
+    return min(window.due(items) for window in prepared.plan.windows.values())

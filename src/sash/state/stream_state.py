@@ -1,132 +1,108 @@
-"""A part of a stream that goes on from one process to the next: rows and a watermark in, results out, state as bytes.
+"""StreamState: the state of a stream that continues in another process. Rows and a watermark in, results out.
 
-bytes ──► keeper ──► bytes
+bytes ──► StreamState ──► bytes
             ▲ │
-rows, watermark └─► results, rows that came too late
+rows, watermark └─► results, number of late rows
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from sash.engine.local import Local
-from sash.kernels.frozen import freeze_arrays, read_header, thaw_arrays
-from sash.state.codec import arrays_of, restore
-from sash.state.fingerprint import changes
-from sash.state.reader import new_kept
-from sash.state.watermark import Piece
+from sash.engine.prepare import Prepared
+from sash.state.codec import decode_state, encode_state
+from sash.state.fingerprint import Fingerprint
+from sash.state.row_state import RowState
+from sash.state.slice_state import SliceState
+from sash.state.watermark import MicroBatch
 from sash.windows.base import FOREVER, NEVER
-from sash.windows.by_time import Periodic
-
-VERSION = 1
-"""Of what the arrays of a keeper mean."""
-WHAT = "state of a stream"
-THEN = "start from a checkpoint that is whole, or anew"
 
 
 @dataclass(frozen=True)
-class Taken:
-    """What came of some rows."""
+class Emitted:
+    """The outcome of a micro-batch."""
 
     results: pa.Table
     late: int
-    """How many rows were too late."""
+    """How many rows were late."""
 
 
-class Keeper:
-    """What is kept of the keys of a bucket.
+class StreamState:
+    """The state of some keys of a stream.
 
     >>> from sash import agg, window
+    >>> from sash.engine.prepare import prepare
     >>> from sash.plan.declared import declare
-    >>> declared = declare({"n": agg.count()}, window.tumbling(10), (), "at", (), "auto", "throughput", "auto", None)
-    >>> keeper = Keeper(Local(declared, pa.schema({"at": pa.int64()}), compiled=False))
-    >>> keeper.take(pa.table({"at": [1, 7, 12]}), 0).results.num_rows
+    >>> query = declare({"n": agg.count()}, window.tumbling(10), (), "at", (), "auto", "throughput", "auto", None)
+    >>> state = StreamState(prepare(query, pa.schema({"at": pa.int64()}), compiled=False))
+    >>> state.advance(pa.table({"at": [1, 7, 12]}), 0).results.num_rows
     0
-    >>> keeper.due
+    >>> state.due
     10
-    >>> keeper.take(pa.table({"at": [3, 13]}), 10)  # doctest: +ELLIPSIS
-    Taken(results=pyarrow.Table
+    >>> state.advance(pa.table({"at": [3, 13]}), 10)  # doctest: +ELLIPSIS
+    Emitted(results=pyarrow.Table
     ...
     n: [[2]], late=1)
     """
 
-    def __init__(self, local: Local, mode: str = "append") -> None:
-        local.settle()
-        self.local = local
-        self.kept = new_kept(local, mode)
+    def __init__(self, prepared: Prepared, mode: str = "append") -> None:
+        self.prepared = prepared
+        self.items = new_state(prepared, mode)
         self.watermark = NEVER
 
     def __len__(self) -> int:
-        """Return how many rows or slices are kept."""
-        return len(self.kept)
+        """Return how many rows or slices are stored."""
+        return len(self.items)
 
-    def take(self, table: pa.Table, watermark: int, *, before_it: bool = False) -> Taken:
-        """Take rows that came, and return the results that are complete at a watermark.
+    def advance(self, table: pa.Table, watermark: int, *, before_it: bool = False) -> Emitted:
+        """Add rows, and return the results that are complete at a watermark.
 
-        Rows older than it are late; unless they came `before_it` moved, and then those older than it was before.
+        Rows older than the watermark are late; with `before_it`, those older than the previous watermark.
         """
-        assert self.local.time is not None
+        assert self.prepared.time is not None
         watermark = max(watermark, self.watermark)
-        times = self.local.time.read(table[self.local.time.name])
+        times = self.prepared.time.read(table[self.prepared.time.name])
         in_time = times >= (self.watermark if before_it else watermark)
         late = int(len(times) - np.count_nonzero(in_time))
         if late:
             table = table.filter(pa.array(in_time))
-        results = self.kept.take(Piece(table, self.watermark, watermark, FOREVER, FOREVER))
+        results = self.items.advance(MicroBatch(table, self.watermark, watermark))
         self.watermark = watermark
-        return Taken(results, late)
+        return Emitted(results, late)
 
     def finish(self) -> pa.Table:
-        """Return the rest of the results: nothing more comes."""
-        return self.take(self.local.schema.empty_table(), FOREVER).results
+        """Return the remaining results: no more rows arrive."""
+        return self.advance(self.prepared.schema.empty_table(), FOREVER).results
 
     @property
     def due(self) -> int:
-        """The earliest watermark at which there is something to do, if no more rows come; FOREVER if there is nothing."""
-        return self.kept.due(self.watermark)
+        """The earliest watermark at which there is something to do, if no more rows arrive; FOREVER if there is nothing."""
+        return self.items.due(self.watermark)
 
-    def freeze(self, described: Mapping[str, Any]) -> bytes:
-        """Return all that is kept as bytes, with a description of the query."""
-        header = {"state": VERSION, "query": dict(described), "watermark": self.watermark}
-        return freeze_arrays(arrays_of(self.kept), header)
+    def encode(self, fingerprint: Fingerprint) -> bytes:
+        """Return the state as bytes, with the fingerprint of the query."""
+        return encode_state(self.items.to_arrays(), self.watermark, fingerprint)
 
-    def thaw(self, data: bytes | memoryview, described: Mapping[str, Any]) -> None:
-        """Go on from bytes that were frozen, or say why they are not for this query."""
-        header = read_state(data)
-        refuse_another(header["query"], described)
-        self.watermark = header["watermark"]
-        restore(self.kept, thaw_arrays(data, header))
+    def decode(self, data: bytes | memoryview, fingerprint: Fingerprint) -> None:
+        """Continue from bytes. Raise ValueError if they are damaged, or belong to a different query."""
+        arrays, self.watermark = decode_state(data, fingerprint)
+        self.items.from_arrays(arrays)
 
 
-def read_state(data: bytes | memoryview) -> dict[str, Any]:
-    """Return the description of frozen state, or say what is wrong with it."""
-    header = read_header(data, WHAT, THEN)
-    if header.get("state") != VERSION:
-        message = f"This state of a stream is of version {header.get('state')}, and this Sash reads {VERSION}: {THEN}."
-        raise ValueError(message)
-    return header
+def new_state(prepared: Prepared, mode: str, order: str = "time") -> RowState | SliceState:
+    """Return an empty state: of slices if that is possible, or else of rows."""
+    slices = mode == "append" and order == "time" and prepared.stores_slices
+    return SliceState(prepared) if slices else RowState(prepared, update=mode == "update")
 
 
-def refuse_another(then: Mapping[str, Any], now: Mapping[str, Any]) -> None:
-    """Say so if state was kept by another query."""
-    if said := changes(then, now):
-        message = (
-            f"The checkpoint holds the state of another query: {'; '.join(said)}. Run the query that it was made with, or "
-            "give this one a checkpoint of its own."
-        )
-        raise ValueError(message)
+def first_in_time(prepared: Prepared, watermark: int) -> int:
+    """Return the oldest time, in ticks, that is in time at a watermark of Spark's, in ticks too.
 
-
-def first_in_time(local: Local, watermark: int) -> int:
-    """Return the oldest time, in ticks, that is not too late at a watermark of Spark's, in ticks too.
-
-    Spark takes a row at the watermark itself for late, and a window that ends there for closed: so windows that a row
-    ends are final up to it and with it, and those that end by themselves up to it.
+    Spark treats a row at the watermark as late, and a window that ends there as closed. So half-open windows are final up to
+    the watermark, and others up to and including it.
     """
-    periodic = all(isinstance(window, Periodic) for window in local.plan.windows.values())
-    return watermark if periodic else watermark + 1
+    half_open = all(window.half_open for window in prepared.plan.windows.values())
+    return watermark if half_open else watermark + 1

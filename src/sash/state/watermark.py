@@ -1,4 +1,4 @@
-"""How far a stream has come: which rows of a piece are too late, and up to when its windows are complete."""
+"""Watermarks of streams in this process: which rows are late, and up to which time windows are complete."""
 
 from __future__ import annotations
 
@@ -10,82 +10,81 @@ import numpy as np
 import pyarrow as pa
 
 from sash.aggregator.columns import to_arrow
+from sash.engine.failures import name_row, shown
 from sash.engine.keys import number_keys
-from sash.engine.names import name_row, shown
 from sash.engine.nested_keys import as_hashable
-from sash.engine.row_block import Block
-from sash.engine.time_column import TimeType
+from sash.engine.time_column import TimeColumn
 from sash.windows.base import FOREVER, NEVER, Ints, Run
 
 
 @dataclass(frozen=True)
-class Piece:
-    """Rows that came together, and how far the stream has come with them."""
+class MicroBatch:
+    """Rows that arrived together, without late ones, and the watermark."""
 
     table: pa.Table
     after: int
     """The watermark before."""
     watermark: int
-    """Nothing older than this comes any more."""
-    seen_before: int
+    """No row older than this is in time any more."""
+    seen_before: int = FOREVER
     """The newest time before."""
-    seen: int
+    seen: int = FOREVER
     """The newest time."""
     by_keys: bool = False
-    """Whether keys come one behind the other, so that all but the newest are complete."""
+    """Whether keys arrive one after the other, so that all but the newest are complete."""
 
-    def by_key(self, block: Block) -> tuple[Ints, Ints]:
-        """Return the watermarks of each key, before and now."""
-        after = np.full(block.keys, self.after, np.int64)
-        now = np.full(block.keys, self.watermark, np.int64)
-        if self.by_keys:  # the key of the piece before is the first, and the only one that was seen before
+    def by_key(self, keys: int) -> tuple[Ints, Ints]:
+        """Return the watermark of each key, before and now."""
+        after = np.full(keys, self.after, np.int64)
+        now = np.full(keys, self.watermark, np.int64)
+        if self.by_keys:  # the first key is that of the micro-batch before, the only one that is not new
             now[:-1] = FOREVER
             after[1:] = NEVER
         return after, now
 
 
-class Pace:
-    """What all paces have: how many rows came too late."""
+class Watermark:
+    """What all watermarks have: the number of late rows."""
 
     late = 0
 
-    def next(self, table: pa.Table) -> Piece:
-        """Return the piece that rows are."""
+    def next(self, table: pa.Table) -> MicroBatch:
+        """Return the micro-batch of some rows."""
         raise NotImplementedError
 
-    def last(self, table: pa.Table) -> Piece:
-        """Return the piece that ends a stream, without rows."""
+    def last(self, table: pa.Table) -> MicroBatch:
+        """Return the micro-batch that ends a stream, without rows."""
         raise NotImplementedError
 
 
-class PaceOfTime(Pace):
-    """By time: what is older than the newest time less `lateness` is too late; an error if that is `strict`."""
+class EventTimeWatermark(Watermark):
+    """The newest time minus `lateness`. Older rows are late; if `strict`, they are an error."""
 
-    def __init__(self, time: TimeType, lateness: int, *, strict: bool) -> None:
+    def __init__(self, time: TimeColumn, lateness: int, *, strict: bool) -> None:
         self.time = time
         self.lateness = lateness
         self.strict = strict
         self.seen = NEVER
         self.watermark = NEVER
 
-    def next(self, table: pa.Table) -> Piece:
-        """Return the piece without the rows that are too late."""
+    def next(self, table: pa.Table) -> MicroBatch:
+        """Return the micro-batch without late rows."""
         times = self.time.read(table[self.time.name])
         in_time = times >= self.watermark
         if not in_time.all():
-            self._refuse_or_count(table, times, in_time)
+            self._count_late(table, times, in_time)
             table = table.filter(pa.array(in_time))
         seen = max(self.seen, int(times.max(initial=NEVER)))
         watermark = self.watermark if seen == NEVER else max(self.watermark, seen - self.lateness, NEVER)
-        piece = Piece(table, self.watermark, watermark, self.seen, seen)
+        batch = MicroBatch(table, self.watermark, watermark, self.seen, seen)
         self.seen, self.watermark = seen, watermark
-        return piece
+        return batch
 
-    def last(self, table: pa.Table) -> Piece:
-        """Return the piece that ends a stream."""
-        return Piece(table, self.watermark, FOREVER, self.seen, FOREVER)
+    def last(self, table: pa.Table) -> MicroBatch:
+        """Return the micro-batch that ends a stream."""
+        return MicroBatch(table, self.watermark, FOREVER, self.seen, FOREVER)
 
-    def _refuse_or_count(self, table: pa.Table, times: Ints, in_time: Any) -> None:
+    def _count_late(self, table: pa.Table, times: Ints, in_time: Any) -> None:
         self.late += int(len(times) - np.count_nonzero(in_time))
         if not self.strict:
             return
@@ -93,29 +92,29 @@ class PaceOfTime(Pace):
         newest = self.time.write(np.array([self.watermark], np.int64))[0].as_py()
         own = table[self.time.name][row].as_py()
         message = (
-            f"A row of {self.time.name}={own} comes after rows up to {newest}, whose windows were given already: give "
-            'Query(lateness=…) for rows that come late, run with order="keys" if rows come by key, or read all of it into '
-            "a table (reader.read_all()), which is sorted."
+            f"A row with {self.time.name}={own} arrived after rows up to {newest}, whose windows are closed. Set "
+            'Query(lateness=…) to accept rows out of order, run with order="keys" if rows are sorted by key, or read the '
+            "whole stream into a table (reader.read_all()), which is sorted."
         )
         raise ValueError(message)
 
 
-class PaceOfRows(Pace):
-    """Without time: rows come in their order."""
+class RowOrderWatermark(Watermark):
+    """Without time: rows arrive in their order, and each is final at once."""
 
-    def next(self, table: pa.Table) -> Piece:
-        """Return the piece: all rows are final at once."""
-        return Piece(table, NEVER, FOREVER, NEVER, FOREVER)
+    def next(self, table: pa.Table) -> MicroBatch:
+        """Return the micro-batch."""
+        return MicroBatch(table, NEVER, FOREVER, NEVER)
 
-    def last(self, table: pa.Table) -> Piece:
-        """Return the piece that ends a stream."""
-        return Piece(table, NEVER, FOREVER, NEVER, FOREVER)
+    def last(self, table: pa.Table) -> MicroBatch:
+        """Return the micro-batch that ends a stream."""
+        return self.next(table)
 
 
-class PaceOfKeys(Pace):
-    """By key: the rows of one key come together, in order of time; all keys but the newest are complete."""
+class KeyOrderWatermark(Watermark):
+    """By key: the rows of a key arrive together, in order of time; all keys but the newest are complete."""
 
-    def __init__(self, by: tuple[str, ...], time: TimeType | None, run: Run) -> None:
+    def __init__(self, by: tuple[str, ...], time: TimeColumn | None, run: Run) -> None:
         self.by = by
         self.run = run
         self.time = time
@@ -123,38 +122,39 @@ class PaceOfKeys(Pace):
         self.newest: tuple[Hashable, ...] | None = None
         self.watermark = NEVER
 
-    def next(self, table: pa.Table) -> Piece:
-        """Return the piece: its last key goes on, the others don't."""
+    def next(self, table: pa.Table) -> MicroBatch:
+        """Return the micro-batch: only its last key continues."""
         starts, keys = self._runs(table)
         if not keys:
-            return Piece(table, self.watermark, self.watermark, NEVER, NEVER, by_keys=True)
+            return MicroBatch(table, self.watermark, self.watermark, NEVER, NEVER, by_keys=True)
         for start, key in list(zip(starts.tolist(), keys, strict=True))[keys[0] == self.newest :]:
             if key in self.known:
                 named = name_row(table, self.by, start)
                 message = (
-                    f'Rows of {named} come again after those of another key: leave order="keys" out, or sort them.'
+                    f"Rows of {named} arrived again after rows of another key. Sort the rows by key, or leave "
+                    'order="keys" out.'
                 )
                 raise ValueError(message)
             self.known.add(key)
-        times = self._check(table, starts, self.watermark if keys[0] == self.newest else NEVER)
+        times = self._check_order(table, starts, self.watermark if keys[0] == self.newest else NEVER)
         before = self.watermark
         self.newest = keys[-1]
         self.watermark = int(times[-1]) if self.time is not None else FOREVER
-        return Piece(table, before, self.watermark, NEVER, FOREVER, by_keys=True)
+        return MicroBatch(table, before, self.watermark, NEVER, by_keys=True)
 
-    def last(self, table: pa.Table) -> Piece:
-        """Return the piece that ends a stream."""
-        return Piece(table, self.watermark, FOREVER, NEVER, FOREVER)
+    def last(self, table: pa.Table) -> MicroBatch:
+        """Return the micro-batch that ends a stream."""
+        return MicroBatch(table, self.watermark, FOREVER, NEVER)
 
     def _runs(self, table: pa.Table) -> tuple[Ints, list[tuple[Hashable, ...]]]:
-        """Return where the rows of each key begin, and the keys, one behind the other."""
+        """Return where the rows of each key begin, and the keys in this order."""
         codes, _ = number_keys(table, self.by, self.run)
         starts = np.flatnonzero(np.diff(codes, prepend=-1))
         heads = table.select(list(self.by)).take(pa.array(starts))
         return starts, list(zip(*(as_hashable(to_arrow(heads[name])) for name in self.by), strict=True))
 
-    def _check(self, table: pa.Table, starts: Ints, after: int) -> Ints:
-        """Return the times, or say where a key's rows are not in order."""
+    def _check_order(self, table: pa.Table, starts: Ints, after: int) -> Ints:
+        """Return the times. Raise ValueError if the rows of a key are not in order of time."""
         if self.time is None:
             return np.empty(0, np.int64)
         times = self.time.read(table[self.time.name])
@@ -163,8 +163,8 @@ class PaceOfKeys(Pace):
         if wrong or (len(times) and times[0] < after):
             row = wrong[0] if wrong else 0
             message = (
-                f'With order="keys" a key\'s rows must be in order of {self.time.name}, and '
-                f"{shown(table[self.time.name][row])} comes after a later one: sort them, or read all into a table."
+                f'With order="keys" the rows of a key must be in order of {self.time.name}, but '
+                f"{shown(table[self.time.name][row])} arrived after a later time. Sort the rows, or read them into a table."
             )
             raise ValueError(message)
         return times

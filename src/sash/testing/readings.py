@@ -25,7 +25,7 @@ import pyarrow as pa
 
 from sash.algorithms.occurrence_table import mix
 from sash.testing.appliances import DAY, HOUSEHOLDS, STEP, Floats, watts
-from sash.windows.durations import read_duration
+from sash.windows.durations import TimeUnit, read_duration
 
 SCHEMA = pa.schema(
     {
@@ -218,7 +218,7 @@ class Readings:
     @cached_property
     def _held_back(self) -> int:
         """How many readings are held back at a time: from one block's first turn to the next one's last is the lateness."""
-        micros = read_duration(self.lateness, "lateness").in_ticks(1_000, "ts")
+        micros = read_duration(self.lateness, "lateness").in_ticks(TimeUnit("ts", 1_000))
         return min(MOST_HELD_BACK, math.floor(micros / self._step) * self._late // (2 * MILLION))
 
 

@@ -14,12 +14,12 @@ from typing import Any, TypeAlias
 from sash.aggregates.base import Aggregate
 from sash.testing.oracle import recompute
 from sash.windows import Window
-from sash.windows.by_change import Delta, DeltaEvery
+from sash.windows.by_change import DeltaFrame, SlidingDelta
 from sash.windows.by_function import Custom
 from sash.windows.by_gap import Session
 from sash.windows.by_mark import Punctuated
-from sash.windows.by_rows import EveryRows, LastRows
-from sash.windows.by_time import Periodic, TimeOfRow
+from sash.windows.by_rows import RowFrame, SlidingRows
+from sash.windows.by_time import Periodic, TimeFrame
 from sash.windows.durations import Duration
 
 Row: TypeAlias = Mapping[str, Any]
@@ -97,17 +97,17 @@ def rows_of_each(window: Window, rows: list[Row], time: str) -> list[list[Row]]:
     [[1], [1, 3], [3, 4]]
     """
     match window:
-        case LastRows():
+        case RowFrame():
             return [rows[max(0, number + 1 - window.range) : number + 1] for number in range(len(rows))]
-        case TimeOfRow():
+        case TimeFrame():
             return [[other for other in rows if _is_within(row[time], other[time], window)] for row in rows]
-        case Delta():
+        case DeltaFrame():
             return _near(window, rows)
     message = f"{window} has no result for each row."
     raise ValueError(message)
 
 
-def _is_within(now: Any, then: Any, window: TimeOfRow) -> bool:
+def _is_within(now: Any, then: Any, window: TimeFrame) -> bool:
     age, length = now - then, length_of(window.range)
     nothing = length - length
     within: dict[str, bool] = {
@@ -119,7 +119,7 @@ def _is_within(now: Any, then: Any, window: TimeOfRow) -> bool:
     return within[window.closed]
 
 
-def _near(window: Delta, rows: list[Row]) -> list[list[Row]]:
+def _near(window: DeltaFrame, rows: list[Row]) -> list[list[Row]]:
     held: list[Row] = []
     found = []
     for row in rows:
@@ -142,10 +142,10 @@ def spans_of(window: Window, rows: list[Row], time: str) -> list[Span]:
             return _periodic(window, rows, time)
         case Session():
             return _sessions(window, rows, time)
-        case EveryRows():
+        case SlidingRows():
             ends = range(window.slide, len(rows) + 1, window.slide)
             found = [rows[max(0, end - window.range) : end] for end in ends]
-        case DeltaEvery():
+        case SlidingDelta():
             found = _turns(window, rows)
         case Punctuated():
             found = _marked(window, rows)
@@ -186,7 +186,7 @@ def _sessions(window: Session, rows: list[Row], time: str) -> list[Span]:
     return [(held[0][time], held[-1][time] + length_of(window.gap), held) for held in sessions]
 
 
-def _turns(window: DeltaEvery, rows: list[Row]) -> list[list[Row]]:
+def _turns(window: SlidingDelta, rows: list[Row]) -> list[list[Row]]:
     found = []
     last = rows[0][window.column]
     for row, held in zip(rows, _near(window, rows), strict=True):

@@ -1,7 +1,7 @@
-"""Window: WHERE windows begin and end, told as rows, for every key at once.
+"""Window: WHERE windows begin and end, as positions of items, for every key at once.
 
-Rows lie sorted: the rows of one key together, in order of time. A window is then a stretch of rows `begin … end - 1`, and
-neither bound ever moves back from one window to the next, so that one pass over all rows answers the windows of all keys.
+Items are rows or slices, sorted by key and time. A window is then a run of items `begin … end - 1`. Neither bound ever moves
+back from one window to the next, so that one pass over all items evaluates the windows of all keys.
 
     key        a a a a a b b b c c c c
     window 1   ├───┤
@@ -9,124 +9,198 @@ neither bound ever moves back from one window to the next, so that one pass over
     window 3             ├───┤
     window 4                 ├─────┤
 
-A stream comes in pieces. What a window must know of the rows before a piece is a few numbers for each key: its memory.
+A stream arrives in micro-batches. What a window must remember of the items before a micro-batch is its memory: a few numbers
+for each key.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sash.windows.durations import Duration, TimeUnit
 
 Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 Memory = dict[str, npt.NDArray[Any]]
 Run = Callable[[Any], Any]
 """Returns a loop compiled, or as it stands."""
+Interval = tuple[int, int]
+"""Times `begin ≤ time < end`."""
 
 FOREVER = 2**63 - 1
-"""The time after which nothing more comes."""
+"""A time after all others."""
 NEVER = -(2**63)
+"""A time before all others."""
+NO_UNIT = TimeUnit()
+"""Of items without a time column."""
+ALL_COLUMNS = "*"
+"""Among the columns of a window: it reads whole rows, as dictionaries."""
 
 
 @dataclass(frozen=True)
-class Rows:
-    """Rows as they lie for windows; the columns of numbers by key have an item for each."""
+class Span:
+    """Which items are context, which are final, and which windows to emit. All arrays have one entry per key."""
+
+    done: Ints
+    """How many items of the key are context: earlier calls evaluated them, and windows may reach back to them."""
+    final: Ints
+    """How many items of the key nothing can come between any more, the context included."""
+    after: Ints
+    """Windows of time that end at or before this time were emitted before."""
+    now: Ints
+    """Windows of time that end by this time are emitted."""
+    closed: Ints
+    """Windows of time that end by this time are final; it differs from `now` only in update mode."""
+    changed: Flags | None = None
+    """By item: whether it is new. If given, only windows that hold a new item are emitted (update mode) …"""
+    unseen_after: int = FOREVER
+    """… and those that end after this time."""
+
+
+def whole_span(lengths: Ints, after: int = NEVER, now: int = FOREVER) -> Span:
+    """Return the span of keys that have no context: all items are final, all windows between two times are emitted.
+
+    >>> whole_span(np.array([3, 2])).final.tolist()
+    [3, 2]
+    """
+    keys = len(lengths)
+    limit = np.full(keys, now, np.int64)
+    return Span(np.zeros(keys, np.int64), lengths, np.full(keys, after, np.int64), limit, limit)
+
+
+@dataclass(frozen=True)
+class Items:
+    """Rows or slices by key and time, as windows see them."""
 
     times: Ints
-    """In ticks; empty if there is no time column."""
+    """In ticks, of a slice where it begins; empty if there is no time column."""
     firsts: Ints
-    """Where the rows of each key begin, and where those of the last key end."""
-    columns: Mapping[str, npt.NDArray[Any]]
-    """Other columns that windows read."""
-    done: Ints
-    """By key: how many of its rows earlier pieces have dealt with; they are here because windows reach back to them."""
-    final: Ints
-    """By key: how many of its rows nothing can come between any more."""
-    after: Ints
-    """By key: windows of time that ended by then were given before."""
-    now: Ints
-    """By key: windows of time that end by then are given."""
-    tick: int | None = None
-    """Nanoseconds of a tick; None if times are integers."""
-    time: str = "time"
-    """The name of the time column."""
-    lasts: Ints | None = None
-    """Where slices lie in the place of rows, and windows ask for it: when the last row of each came."""
+    """Where the items of each key begin, and where those of the last key end."""
+    span: Span
+    unit: TimeUnit = NO_UNIT
+    columns: Mapping[str, npt.NDArray[Any]] = field(default_factory=dict)
+    """The columns that windows read, by name."""
+    last_times: Ints | None = None
+    """Of slices: the time of the last row of each, where windows need it."""
+    row_counts: Ints | None = None
+    """Of slices: how many rows each holds, where windows need it."""
 
     @property
     def keys(self) -> int:
-        """How many keys there are."""
+        """The number of keys."""
         return len(self.firsts) - 1
 
 
-def whole_rows(
-    times: Any, firsts: Any = None, columns: Mapping[str, npt.NDArray[Any]] | None = None, **named: Any
-) -> Rows:
-    """Return rows that are all there is, of one key unless `firsts` says otherwise.
+def whole_items(times: Any, firsts: Any = None, **more: Any) -> Items:
+    """Return items without context, of one key unless `firsts` is given.
 
-    >>> whole_rows([3, 5, 5]).final.tolist()
+    >>> whole_items([3, 5, 5]).span.final.tolist()
     [3]
     """
     times = np.asarray(times, np.int64)
     firsts = np.array([0, len(times)] if firsts is None else firsts, np.int64)
-    keys = len(firsts) - 1
-    nothing = np.zeros(keys, np.int64)
-    after, now = np.full(keys, NEVER, np.int64), np.full(keys, FOREVER, np.int64)
-    return Rows(times, firsts, columns or {}, nothing, np.diff(firsts), after, now, **named)
+    return Items(times, firsts, whole_span(np.diff(firsts)), **more)
 
 
 @dataclass(frozen=True)
 class Bounds:
-    """The windows, in order, as stretches of rows."""
+    """Windows, in order, as runs of items."""
 
     begins: Ints
     ends: Ints
     starts: Ints | None
-    """Where windows that are intervals of time begin and end, as times."""
+    """The first time of windows that are intervals of time; None for others."""
     stops: Ints | None
+    """The end of these intervals."""
     keep: Ints
-    """By key: the first row that windows may still reach back to."""
+    """By key: the first item that later windows may still reach back to."""
+    memory: Memory = field(default_factory=dict)
+    """What the window remembers of each key after these items."""
 
     def __len__(self) -> int:
         """Return the number of windows."""
         return len(self.begins)
 
-    def __bool__(self) -> bool:
-        """Windows are there even if they are none."""
-        return True
-
     def select(self, chosen: Flags) -> Bounds:
         """Return the chosen windows."""
         starts = None if self.starts is None else self.starts[chosen]
         stops = None if self.stops is None else self.stops[chosen]
-        return Bounds(self.begins[chosen], self.ends[chosen], starts, stops, self.keep)
+        return Bounds(self.begins[chosen], self.ends[chosen], starts, stops, self.keep, self.memory)
+
+
+class Cycle(NamedTuple):
+    """Windows that repeat: one begins each `period`, and ends after each `step` up to `length`."""
+
+    length: int
+    period: int
+    step: int
+    offset: int
+
+
+class Reach(NamedTuple):
+    """How far windows reach back from the row or the time that they belong to."""
+
+    ticks: int = 0
+    rows: int = 0
+    gap: int = -1
+    """No session continues across a longer gap between rows; -1 if there are no sessions."""
+
+
+class TimeAxis(Protocol):
+    """What is known of the rows of a key before they are read: how many lie before a time."""
+
+    @property
+    def unit(self) -> TimeUnit:
+        """The unit of the time column."""
+
+    @property
+    def newest(self) -> int:
+        """No row is later."""
+
+    def rows_before(self, time: int) -> int:
+        """Return about how many rows lie before a time."""
+
+    def edge_with(self, rows: int, until: int) -> tuple[int, int]:
+        """Return the last edge with at least that many rows from it until a time, and the number of rows before it."""
+
+    def edge_after(self, rows: int) -> int:
+        """Return the first edge that at least that many rows lie before."""
 
 
 @dataclass(frozen=True)
 class Window:
-    """Where windows begin and end."""
+    """Where windows begin and end. Engines ask it for what they need; they never test its class."""
 
     kind: ClassVar[str]
     per_row: ClassVar[bool] = False
     """Whether every row has a result, rather than every window."""
     needs_time: ClassVar[bool] = False
     is_time: ClassVar[bool] = False
-    """Whether its windows are intervals of time, so that nothing but time ends them."""
-    grows_at_end: ClassVar[bool] = False
-    """Whether a row at the very end of a window of time still belongs to it."""
+    """Whether its windows are intervals of time, so that only the watermark ends them."""
+    half_open: ClassVar[bool] = False
+    """Whether a row at the end of a window of time is outside it: the window is final at a watermark equal to its end."""
     sliced: ClassVar[bool] = True
-    """Whether it is deterministic: rows tell where windows begin when they come (Cutty), so that they can be sliced."""
+    """Whether it is deterministic (Cutty): a row tells on arrival whether a window begins, so that rows can be sliced."""
+    slices_per_window: ClassVar[int | None] = None
+    """How many slices a window has that shares them with no other, where that is the same for all; None if it varies."""
     memory: ClassVar[Mapping[str, str]] = {}
-    """What it remembers of each key from one piece of a stream to the next, by name: NumPy types."""
+    """What it remembers of each key between micro-batches, by name: NumPy types."""
+    drawn_column: ClassVar[str] = ""
+    """How a picture shows the column that it reads: as "height", or as a "mark"."""
+
+    # -- what it reads -----------------------------------------------------------------------------------------------
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns that it reads, besides time."""
+        """The columns that it reads, besides time; ALL_COLUMNS for whole rows."""
         return ()
 
     @property
@@ -134,20 +208,122 @@ class Window:
         """How many values a window must hold to have a result."""
         return 1
 
-    def check(self, tick: int | None, time: str) -> None:
-        """Say so if the window doesn't fit a time column of such ticks."""
+    def check(self, unit: TimeUnit) -> None:
+        """Raise ValueError if the window does not fit a time column of this unit."""
 
-    def bounds(self, rows: Rows, memory: Memory, run: Run) -> Bounds:
-        """Return the windows that are complete now."""
+    def check_type(self, column: str, kind: pa.DataType) -> None:
+        """Raise TypeError if it cannot read a column of this type."""
+
+    def assumed_type(self) -> pa.DataType:
+        """Return the type of its columns to assume if there is no data."""
+        return pa.float64()
+
+    def read_column(self, column: str, array: pa.Array) -> pa.Array:
+        """Return a column that it reads without nulls, or raise ValueError."""
+        if array.null_count or (pa.types.is_floating(array.type) and pc.any(pc.is_nan(array)).as_py()):
+            message = (
+                f"{self}: column {column!r} has nulls or NaN, which have no distance to other values. Drop these rows."
+            )
+            raise ValueError(message)
+        return array
+
+    # -- bounds ------------------------------------------------------------------------------------------------------
+
+    def bounds(self, items: Items, memory: Memory, run: Run) -> Bounds:
+        """Return the windows that the span emits."""
         raise NotImplementedError
 
-    def due(self, rows: Rows) -> int:
-        """Return the earliest `now` at which rows that a stream keeps give a result, or a key of theirs is done with.
+    def due(self, items: Items) -> int:
+        """Return the earliest watermark at which these items give a result, or at which a key needs no state any more.
 
-        The rows are as they were left at their `now`, and no more come. Where a row ends windows, that is as soon as
-        nothing can come before it any more.
+        The items are as they were left at their `now`, and no more arrive. By default a row ends windows, as soon as no
+        earlier row can arrive.
         """
-        return first_after(rows.times[is_waiting(rows)] + 1, rows.now)
+        return first_after(items.times[is_waiting(items)] + 1, items.span.now)
+
+    def pane_starts(self, items: Items, memory: Memory) -> Ints:
+        """Return the items that panes begin with, given the memory after these items; only for windows with a row cycle."""
+        raise NotImplementedError
+
+    # -- what is known before rows are read --------------------------------------------------------------------------
+
+    def cycle(self, unit: TimeUnit) -> Cycle | None:  # noqa: ARG002 — for windows that repeat
+        """Return where windows of time repeat, in ticks; None if they do not."""
+        return None
+
+    @property
+    def row_cycle(self) -> Cycle | None:
+        """Where windows repeat after a number of rows; None if they do not."""
+        return None
+
+    def gap_ticks(self, unit: TimeUnit) -> int | None:  # noqa: ARG002 — for sessions
+        """Return the gap between rows that ends a window; None if no gap does."""
+        return None
+
+    @property
+    def length(self) -> Duration | int | None:
+        """The range or the gap, as it was given; None if there is none."""
+        return None
+
+    @property
+    def own_unit(self) -> TimeUnit:
+        """The unit of its own durations: nanoseconds, or the unit of an integer time column."""
+        return TimeUnit(tick=1 if isinstance(self.length, Duration) and self.length.is_time else None)
+
+    @property
+    def repeats(self) -> bool:
+        """Whether its windows repeat, in time or in rows, so that panes exist."""
+        return self.row_cycle is not None or self.cycle(self.own_unit) is not None
+
+    @property
+    def rows_held(self) -> int | None:
+        """How many rows a window holds at most, where that is known."""
+        return None
+
+    def extent(self, unit: TimeUnit) -> int:  # noqa: ARG002 — for windows of time
+        """Return how far from the time of a row its windows begin or end, in ticks."""
+        return 0
+
+    def reach(self, unit: TimeUnit) -> Reach | None:  # noqa: ARG002 — for windows with a limited reach
+        """Return how far windows reach back; None if that is not known before rows are read."""
+        return None
+
+    def begin_zones(self, begin: int, end: int, axis: TimeAxis) -> list[Interval] | None:  # noqa: ARG002
+        """Return where windows begin that belong to the time range `begin ≤ time < end`, before that range.
+
+        An empty interval (t, t) is a single place. None if that is not known before rows are read.
+        """
+        return None
+
+    # -- memory and fingerprint --------------------------------------------------------------------------------------
+
+    def new_memory(self, keys: int, rows_before: int = 0) -> Memory:  # noqa: ARG002 — for windows that count rows
+        """Return the memory of new keys, each of which had `rows_before` rows earlier."""
+        return {name: np.zeros(keys, kind) for name, kind in self.memory.items()}
+
+    def remembers(self, memory: Memory) -> Flags:
+        """Return for which keys the memory differs from that of a new key."""
+        parts = [values != np.zeros(1, values.dtype) for values in memory.values()]
+        known: Flags = np.logical_or.reduce(parts)
+        return known
+
+    def encode_memory(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Return a part of the memory as an array of plain numbers or bytes."""
+        return values
+
+    def decode_memory(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Return a part of the memory from `encode_memory`."""
+        return values
+
+    def check_restart(self) -> None:
+        """Raise TypeError if its memory cannot be stored for a restart."""
+
+    @property
+    def code(self) -> list[Any]:
+        """The user's functions that a window is made of, for its fingerprint."""
+        return []
+
+    # -- pictures ----------------------------------------------------------------------------------------------------
 
     def draw(
         self, rows: Sequence[Mapping[str, Any]] | None = None, *, time: str = "time", slicing: str = "auto"
@@ -170,26 +346,16 @@ class Window:
         picture: str | None = import_module("sash.plan.pictures.window").draw_window(self)
         return picture
 
-    def remembers(self, memory: Memory) -> Flags:
-        """Tell of which keys it knows anything that it would not know of a new one."""
-        parts = [values != np.zeros(1, values.dtype) for values in memory.values()]
-        known: Flags = np.logical_or.reduce(parts)
-        return known
 
-    def new_memory(self, keys: int) -> Memory:
-        """Return the memory of keys that had no rows yet."""
-        return {name: np.zeros(keys, kind) for name, kind in self.memory.items()}
-
-
-def is_waiting(rows: Rows) -> Flags:
-    """Tell which rows no earlier piece has dealt with."""
-    lengths = np.diff(rows.firsts)
-    waiting: Flags = np.arange(len(rows.times)) >= np.repeat(rows.firsts[:-1] + rows.done, lengths)
+def is_waiting(items: Items) -> Flags:
+    """Return which items are not context."""
+    lengths = np.diff(items.firsts)
+    waiting: Flags = np.arange(len(items.times)) >= np.repeat(items.firsts[:-1] + items.span.done, lengths)
     return waiting
 
 
 def first_after(times: Ints, now: Ints) -> int:
-    """Return the earliest of some times that is still to come; FOREVER if there is none.
+    """Return the earliest of some times that is after now; FOREVER if there is none.
 
     >>> first_after(np.array([3, 9, 7]), np.array([3]))
     7
@@ -204,5 +370,5 @@ def as_it_stands(loop: Any) -> Any:
 
 
 def new_bounds(count: int) -> tuple[Ints, Ints]:
-    """Return room for so many windows."""
+    """Return arrays for the bounds of that many windows."""
     return np.empty(count, np.int64), np.empty(count, np.int64)

@@ -1,4 +1,4 @@
-"""Delta windows: rows whose column is near that of the newest row (SPL's delta windows)."""
+"""Delta windows: rows whose column is close to that of the newest row (SPL's delta windows)."""
 
 from __future__ import annotations
 
@@ -9,18 +9,20 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
-from sash.windows.base import Bounds, Ints, Memory, Rows, Run, Window, new_bounds
-from sash.windows.checks import check_column, refuse_wide_slide
+from sash.windows.arguments import check_column, check_slide
+from sash.windows.base import Bounds, Ints, Items, Memory, Run, Window, new_bounds
 
 Number = int | float
 
 
 @dataclass(frozen=True)
-class Delta(Window):
+class DeltaFrame(Window):
     """The newest rows, from the first on whose column is within `threshold` of the newest row's."""
 
     kind: ClassVar[str] = "delta"
+    drawn_column: ClassVar[str] = "height"
     per_row: ClassVar[bool] = True
     sliced: ClassVar[bool] = False
     memory: ClassVar[Mapping[str, str]] = {"behind": "int64"}
@@ -32,52 +34,65 @@ class Delta(Window):
         """The column whose changes count."""
         return (self.column,)
 
-    def bounds(self, rows: Rows, memory: Memory, run: Run) -> Bounds:
+    def check_type(self, column: str, kind: pa.DataType) -> None:
+        """Raise TypeError unless the column holds integers or floats."""
+        if not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
+            message = f"{self}: column {column!r} is of type {kind}, but it must hold numbers. Cast it."
+            raise TypeError(message)
+
+    def bounds(self, items: Items, memory: Memory, run: Run) -> Bounds:
         """Return a window for each row."""
-        begins, ends = new_bounds(int((rows.final - rows.done).sum()))
-        keep = np.empty(rows.keys, np.int64)
-        values = rows.columns[self.column]
-        given = (rows.firsts, rows.done, rows.final, memory["behind"])
-        refuse_wide_integers(self.column, values)
-        with np.errstate(invalid="ignore"):  # infinities are not further apart than any threshold
-            run(find_near)(values, *given, limit_for(values, self.threshold, reached=False), begins, ends, keep)
-        return Bounds(begins, ends, None, None, keep)
+        span = items.span
+        begins, ends = new_bounds(int((span.final - span.done).sum()))
+        keep = np.empty(items.keys, np.int64)
+        values = items.columns[self.column]
+        behind = memory["behind"].copy()
+        check_distances(self.column, values)
+        limit = limit_for(values, self.threshold, reached=False)
+        with np.errstate(invalid="ignore"):  # infinity minus infinity is NaN, which exceeds no threshold
+            run(find_near)(values, items.firsts, span.done, span.final, behind, limit, begins, ends, keep)
+        return Bounds(begins, ends, None, None, keep, {"behind": behind})
 
     def __repr__(self) -> str:
-        """Show it as it is written."""
+        """Return the call that makes the window."""
         return f"delta({self.column!r}, {self.threshold})"
 
 
 @dataclass(frozen=True)
-class DeltaEvery(Delta):
-    """The same, each time that the column has moved by `slide` since the last result."""
+class SlidingDelta(DeltaFrame):
+    """The same windows, each time that the column has moved by `slide` since the last result."""
 
     per_row: ClassVar[bool] = False
-    memory: ClassVar[Mapping[str, str]] = {"behind": "int64", "turned": "float64", "turned_at": "int64", "seen": "bool"}
+    memory: ClassVar[Mapping[str, str]] = {
+        "behind": "int64",
+        "float_mark": "float64",
+        "integer_mark": "int64",
+        "seen": "bool",
+    }
     slide: Number = 0
 
-    def bounds(self, rows: Rows, memory: Memory, run: Run) -> Bounds:
-        """Return a window for each time that the column has moved by `slide`."""
-        every = super().bounds(rows, memory, run)
-        values = rows.columns[self.column]
+    def bounds(self, items: Items, memory: Memory, run: Run) -> Bounds:
+        """Return a window each time that the column has moved by `slide`."""
+        every = super().bounds(items, memory, run)
+        values = items.columns[self.column]
         is_result = np.zeros(len(every), np.bool_)
-        turned = memory["turned" if values.dtype.kind == "f" else "turned_at"]
-        given = (rows.firsts, rows.done, rows.final)
-        refuse_wide_integers(self.column, values, turned[memory["seen"]])
-        run(find_turns)(values, *given, turned, memory["seen"], limit_for(values, self.slide, reached=True), is_result)
-        return Bounds(every.begins[is_result], every.ends[is_result], None, None, every.keep)
+        new = every.memory | {name: memory[name].copy() for name in ("float_mark", "integer_mark", "seen")}
+        mark = new["float_mark" if values.dtype.kind == "f" else "integer_mark"]
+        check_distances(self.column, values, mark[new["seen"]])
+        span, limit = items.span, limit_for(values, self.slide, reached=True)
+        run(find_moves)(values, items.firsts, span.done, span.final, mark, new["seen"], limit, is_result)
+        return Bounds(every.begins[is_result], every.ends[is_result], None, None, every.keep, new)
 
     def __repr__(self) -> str:
-        """Show it as it is written."""
+        """Return the call that makes the window."""
         return f"delta({self.column!r}, {self.threshold}, slide={self.slide})"
 
 
 def delta(column: str, threshold: Number, *, slide: Number | None = None) -> Window:
     """Return windows of the newest rows whose `column` is within `threshold` of the newest row's.
 
-    Rows leave in their order, oldest first: as soon as the oldest is further away than `threshold`, and for good. With
-    `slide` there is a result each time that the column has moved by so much since the last one (at first: since the
-    first row).
+    Rows leave oldest first, as soon as the oldest is further away than `threshold`, and never return. With `slide` there
+    is a result each time that the column has moved by `slide` since the last result (at first: since the first row).
 
     >>> from sash import window
     >>> window.delta("odometer", 10)
@@ -86,10 +101,10 @@ def delta(column: str, threshold: Number, *, slide: Number | None = None) -> Win
     check_column(column, "delta")
     _check_number(threshold, "threshold")
     if slide is None:
-        return Delta(column, threshold)
+        return DeltaFrame(column, threshold)
     _check_number(slide, "slide")
-    refuse_wide_slide(slide, threshold, slide, threshold)
-    return DeltaEvery(column, threshold, slide)
+    check_slide(slide, threshold, slide, threshold)
+    return SlidingDelta(column, threshold, slide)
 
 
 def _check_number(given: Any, name: str) -> None:
@@ -102,17 +117,17 @@ def _check_number(given: Any, name: str) -> None:
 
 
 def limit_for(values: npt.NDArray[Any], limit: Number, *, reached: bool) -> Number:
-    """Return the distance that values may not be further apart than; if it may not even be `reached`, the one below."""
+    """Return the largest distance within a limit; if the limit itself counts as too far (`reached`), the one below it."""
     if values.dtype.kind == "f":
         return float(np.nextafter(limit, 0)) if reached else float(limit)
     return min(math.ceil(limit) - 1 if reached else math.floor(limit), 2**63 - 1)
 
 
-def refuse_wide_integers(column: str, *parts: npt.NDArray[Any]) -> None:
-    """Say so if integers lie so far apart that their distance is none."""
+def check_distances(column: str, *parts: npt.NDArray[Any]) -> None:
+    """Raise OverflowError if the distance of two integers needs more than 64 bits."""
     ends = [end for part in parts if part.dtype.kind != "f" and len(part) for end in (int(part.min()), int(part.max()))]
     if ends and max(ends) - min(ends) >= 2**63:
-        message = f"window.delta: integers of {column} lie more than 64 bits apart: cast the column to float64."
+        message = f"window.delta: integers of column {column!r} are more than 2**63 apart. Cast the column to float64."
         raise OverflowError(message)
 
 
@@ -127,7 +142,7 @@ def find_near(
     ends: Ints,
     keep: Ints,
 ) -> None:
-    """Write the window of each row; `behind` rows before those that are new are in the window of the first."""
+    """Write the window of each row. `behind` context rows are in the window of the first new row."""
     count = 0
     for key in range(len(firsts) - 1):
         fresh = firsts[key] + done[key]
@@ -143,24 +158,24 @@ def find_near(
         keep[key] = begin
 
 
-def find_turns(
+def find_moves(
     values: npt.NDArray[Any],
     firsts: Ints,
     done: Ints,
     final: Ints,
-    turned: npt.NDArray[Any],
+    mark: npt.NDArray[Any],
     seen: npt.NDArray[np.bool_],
     limit: Number,
     is_result: npt.NDArray[np.bool_],
 ) -> None:
-    """Mark the rows whose column has moved by `slide` or more since the last one that was marked, or the first."""
+    """Mark the rows whose column has moved by `slide` or more since the last marked row, or the first row."""
     count = 0
     for key in range(len(firsts) - 1):
         for row in range(firsts[key] + done[key], firsts[key] + final[key]):
             if not seen[key]:
                 seen[key] = True
-                turned[key] = values[row]
-            elif abs(values[row] - turned[key]) > limit:
-                turned[key] = values[row]
+                mark[key] = values[row]
+            elif abs(values[row] - mark[key]) > limit:
+                mark[key] = values[row]
                 is_result[count] = True
             count += 1

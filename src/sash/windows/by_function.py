@@ -1,27 +1,30 @@
-"""Windows of one's own: the discretization function of Cutty."""
+"""User-defined windows: the discretization function of Cutty."""
 
 from __future__ import annotations
 
 import inspect
+import json
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from types import FunctionType
 from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
-from sash.windows.base import Bounds, Flags, Memory, Rows, Run, Window
+from sash.windows.base import ALL_COLUMNS, Bounds, Flags, Items, Memory, Run, Window
 
 Discretize = Callable[..., Any]
 
 
-@dataclass
-class Opened:
-    """What is remembered of a key: its function, and how far before the next row its open windows began, oldest first."""
+@dataclass(frozen=True)
+class OpenWindows:
+    """The memory of a key: its function, and how many rows before the next row its open windows began, oldest first."""
 
     discretize: Discretize
-    behind: deque[int]
+    behind: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -36,19 +39,19 @@ class Custom(Window):
     @property
     def columns(self) -> tuple[str, ...]:
         """All of them: the function may read any."""
-        return ("*",)
+        return (ALL_COLUMNS,)
 
-    def bounds(self, rows: Rows, memory: Memory, run: Run) -> Bounds:  # noqa: ARG002 — Python's own objects
-        """Return the windows that have ended; of those that are open the oldest ends first."""
+    def bounds(self, items: Items, memory: Memory, run: Run) -> Bounds:  # noqa: ARG002 — Python objects, not compiled
+        """Return the windows that have ended; of the open windows the oldest ends first."""
         begins: list[int] = []
         ends: list[int] = []
-        keep = np.empty(rows.keys, np.int64)
-        values = rows.columns["*"]
-        for key in range(rows.keys):
-            opened = memory["opened"][key] or Opened(self._of_key(), deque())
-            memory["opened"][key] = opened
-            fresh = int(rows.firsts[key] + rows.done[key])
-            end = int(rows.firsts[key] + rows.final[key])
+        keep = np.empty(items.keys, np.int64)
+        new = np.empty(items.keys, object)
+        values = items.columns[ALL_COLUMNS]
+        for key in range(items.keys):
+            opened = memory["opened"][key] or OpenWindows(self._of_key(), ())
+            fresh = int(items.firsts[key] + items.span.done[key])
+            end = int(items.firsts[key] + items.span.final[key])
             waiting = deque(fresh - behind for behind in opened.behind)
             for row in range(fresh, end):
                 begin_now, end_now = self._ask(opened.discretize, values[row], len(waiting))
@@ -56,41 +59,65 @@ class Custom(Window):
                 for _ in range(end_now):
                     begins.append(waiting.popleft())
                     ends.append(row + 1)
-            opened.behind = deque(end - begin for begin in waiting)
+            new[key] = OpenWindows(opened.discretize, tuple(end - begin for begin in waiting))
             keep[key] = waiting[0] if waiting else end
-        return Bounds(np.array(begins, np.int64), np.array(ends, np.int64), None, None, keep)
+        return Bounds(np.array(begins, np.int64), np.array(ends, np.int64), None, None, keep, {"opened": new})
 
     def remembers(self, memory: Memory) -> Flags:
-        """Tell of which keys windows are open, or a function has state."""
+        """Return for which keys windows are open, or the function has state."""
         known = [one is not None and (self.has_state or bool(one.behind)) for one in memory["opened"]]
         return np.array(known, np.bool_)
 
-    def freeze(self, opened: Opened | None) -> list[Any] | None:
-        """Return what is remembered of a key as JSON has it: of a function with state its attributes, if they are plain."""
+    def new_memory(self, keys: int, rows_before: int = 0) -> Memory:  # noqa: ARG002 — it counts no rows
+        """Return the memory of new keys."""
+        return {"opened": np.full(keys, None, object)}
+
+    def encode_memory(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Return the open windows of each key, and the attributes of its function, as JSON."""
+        return np.frombuffer(json.dumps([self._encode(opened) for opened in values]).encode(), np.uint8)
+
+    def decode_memory(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Return the memory from `encode_memory`."""
+        stored = json.loads(values.tobytes())
+        decoded = np.empty(len(stored), object)
+        decoded[:] = [self._decode(one) for one in stored]
+        return decoded
+
+    def check_restart(self) -> None:
+        """Raise TypeError if the state of the function cannot be stored for a restart."""
+        self._encode(OpenWindows(self._of_key(), ()))
+
+    @property
+    def code(self) -> list[Any]:
+        """The function; of a class its functions and plain attributes."""
+        made = self.discretize
+        if isinstance(made, FunctionType | partial):
+            return [made]
+        own = vars(made if isinstance(made, type) else type(made))
+        parts = [own[name] for name in sorted(own) if isinstance(own[name], FunctionType) or is_constant(own[name])]
+        attributes = {} if isinstance(made, type) else getattr(made, "__dict__", {})
+        return parts + [value for _, value in sorted(attributes.items()) if is_constant(value)]
+
+    def _encode(self, opened: OpenWindows | None) -> list[Any] | None:
         if opened is None:
             return None
         state = vars(opened.discretize) if self.has_state and _has_attributes(opened.discretize) else {}
         if (self.has_state and not _has_attributes(opened.discretize)) or not _is_plain(state):
             message = (
-                f"{self} has state that can't be kept for a restart: let it be a class whose attributes are numbers, text, "
-                "lists of them and dictionaries."
+                f"{self} has state that cannot be stored for a restart. Make it a class whose attributes are numbers, "
+                "strings, and lists or dictionaries of these."
             )
             raise TypeError(message)
         return [list(opened.behind), state]
 
-    def refuse_lost_state(self) -> None:
-        """Say so if what it remembers could not be kept for a restart."""
-        self.freeze(Opened(self._of_key(), deque()))
-
-    def thaw(self, kept: list[Any] | None) -> Opened | None:
-        """Return what was remembered of a key."""
-        if kept is None:
+    def _decode(self, stored: list[Any] | None) -> OpenWindows | None:
+        if stored is None:
             return None
-        behind, state = kept
+        behind, state = stored
         discretize = self._of_key()
         if self.has_state:
             vars(discretize).update(state)
-        return Opened(discretize, deque(behind))
+        return OpenWindows(discretize, tuple(behind))
 
     def _of_key(self) -> Discretize:
         return self.discretize() if self.has_state else self.discretize
@@ -101,10 +128,10 @@ class Custom(Window):
         try:
             begin, end = (int(number) for number in answer)
         except (TypeError, ValueError) as error:
-            message = f"{self}: discretize gave {answer!r} for {row}; it must give two numbers, (begin, end)."
+            message = f"{self}: discretize returned {answer!r} for {row}; it must return two numbers, (begin, end)."
             raise TypeError(message) from error
         if begin < 0 or end < 0:
-            message = f"{self}: discretize gave {answer!r} for {row}; numbers of windows can't be negative."
+            message = f"{self}: discretize returned {answer!r} for {row}; the numbers of windows cannot be negative."
             raise ValueError(message)
         if end > waiting + begin:
             message = f"{self}: discretize ends {end} window(s) after {row}, but only {waiting + begin} are open."
@@ -112,7 +139,7 @@ class Custom(Window):
         return begin, end
 
     def __repr__(self) -> str:
-        """Show it as it is written."""
+        """Return the call that makes the window."""
         made = getattr(self.discretize, "func", self.discretize)  # of a partial
         return f"custom({getattr(made, '__name__', type(made).__name__)})"
 
@@ -120,9 +147,9 @@ class Custom(Window):
 def custom(discretize: Discretize) -> Window:
     """Return windows that a function discretizes a stream into: `discretize(row) -> (begin, end)`.
 
-    It says how many windows begin before this row and how many end after it; the one that began first ends first. A row
-    is a dictionary of its columns. A function with state is made anew for each key: give what makes it, a class or a
-    function that takes no arguments.
+    It returns how many windows begin before this row and how many end after it; the oldest open window ends first. A row
+    is a dictionary of its columns. For a function with state, pass a factory (a class, or a function without arguments):
+    each key gets a function of its own.
 
     >>> from sash import window
     >>> window.custom(lambda row: (row["kind"] == "start", row["kind"] == "stop"))
@@ -135,17 +162,24 @@ def custom(discretize: Discretize) -> Window:
 
 
 def _has_attributes(made: Discretize) -> bool:
-    """Tell whether what a function remembers is in its attributes, not in variables around it."""
+    """Return whether the state of a function is in its attributes, not in a closure."""
     return hasattr(made, "__dict__") and not isinstance(made, FunctionType) and not hasattr(made, "__slots__")
 
 
 def _is_plain(value: Any) -> bool:
-    """Tell whether a value comes back from JSON as it was."""
+    """Return whether a value survives JSON unchanged."""
     if isinstance(value, list):
         return all(map(_is_plain, value))
     if isinstance(value, dict):
         return all(type(name) is str for name in value) and all(map(_is_plain, value.values()))
     return value is None or type(value) in (bool, int, float, str)
+
+
+def is_constant(value: Any) -> bool:
+    """Return whether a value is a number, text, or a sequence of these, so that it is part of a fingerprint."""
+    if isinstance(value, tuple | list):
+        return all(map(is_constant, value))
+    return isinstance(value, int | float | str | bytes)
 
 
 def _takes_nothing(function: Discretize) -> bool:

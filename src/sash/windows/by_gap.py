@@ -7,9 +7,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from sash.windows.base import Bounds, Ints, Memory, Rows, Run, Window, first_after
+from sash.windows.base import Bounds, Ints, Items, Memory, Reach, Run, Window, first_after
 from sash.windows.by_time import quote
-from sash.windows.durations import Duration, Given, read_duration
+from sash.windows.durations import Duration, DurationLike, TimeUnit, read_duration
 
 
 @dataclass(frozen=True)
@@ -19,42 +19,61 @@ class Session(Window):
     kind: ClassVar[str] = "session"
     needs_time: ClassVar[bool] = True
     is_time: ClassVar[bool] = True
-    grows_at_end: ClassVar[bool] = True
+    slices_per_window: ClassVar[int | None] = 1
     gap: Duration
 
-    def check(self, tick: int | None, time: str) -> None:
-        """Say so if the window doesn't fit a time column of such ticks."""
-        self.gap.in_ticks(tick, time)
+    def check(self, unit: TimeUnit) -> None:
+        """Raise ValueError if the window does not fit a time column of this unit."""
+        self.gap.in_ticks(unit)
 
-    def bounds(self, rows: Rows, memory: Memory, run: Run) -> Bounds:  # noqa: ARG002 — nothing to remember
-        """Return the sessions that no row can lengthen any more."""
-        gap = self.gap.in_ticks(rows.tick, rows.time)
-        room = [np.empty(len(rows.times), np.int64) for _ in range(4)]
-        keep = np.empty(rows.keys, np.int64)
-        lasts = rows.times if rows.lasts is None else rows.lasts
-        count = run(find_sessions)(rows.times, lasts, rows.firsts, rows.after, rows.now, gap, *room, keep)
+    def bounds(self, items: Items, memory: Memory, run: Run) -> Bounds:  # noqa: ARG002 — it remembers nothing
+        """Return the sessions that no row can extend any more."""
+        span = items.span
+        room = [np.empty(len(items.times), np.int64) for _ in range(4)]
+        keep = np.empty(items.keys, np.int64)
+        limits = (span.after, span.now, span.closed, self.gap.in_ticks(items.unit))
+        count = run(find_sessions)(items.times, self._lasts(items), items.firsts, *limits, *room, keep)
         begins, ends, starts, stops = (column[:count].copy() for column in room)
         return Bounds(begins, ends, starts, stops, keep)
 
-    def due(self, rows: Rows) -> int:
-        """Return when the first session that is open ends."""
-        gap = self.gap.in_ticks(rows.tick, rows.time)
-        lasts = rows.times if rows.lasts is None else rows.lasts
+    def due(self, items: Items) -> int:
+        """Return when the first open session ends."""
+        gap, lasts = self.gap.in_ticks(items.unit), self._lasts(items)
         closes = np.ones(len(lasts), np.bool_)
-        closes[:-1] = rows.times[1:] > lasts[:-1] + gap
-        closes[rows.firsts[1:] - 1] = True  # keys without rows are not kept
-        return first_after(lasts[closes] + gap + 1, rows.now)
+        closes[:-1] = items.times[1:] > lasts[:-1] + gap
+        closes[items.firsts[1:] - 1] = True  # every key in the state has items
+        return first_after(lasts[closes] + gap + 1, items.span.now)
+
+    def _lasts(self, items: Items) -> Ints:
+        return items.times if items.last_times is None else items.last_times
+
+    def gap_ticks(self, unit: TimeUnit) -> int:
+        """Return the gap between rows that ends a session."""
+        return self.gap.in_ticks(unit)
+
+    @property
+    def length(self) -> Duration:
+        """The gap."""
+        return self.gap
+
+    def extent(self, unit: TimeUnit) -> int:
+        """Return how far after its last row a session ends."""
+        return self.gap.in_ticks(unit)
+
+    def reach(self, unit: TimeUnit) -> Reach:
+        """Return the gap across which no session continues."""
+        return Reach(gap=self.gap.in_ticks(unit))
 
     def __repr__(self) -> str:
-        """Show it as it is written."""
+        """Return the call that makes the window."""
         return f"session({quote(self.gap)})"
 
 
-def session(gap: Given) -> Window:
-    """Return sessions: a row that comes more than `gap` after the last one begins a new one.
+def session(gap: DurationLike) -> Window:
+    """Return sessions: a row more than `gap` after the previous row begins a new session.
 
-    As Spark's `session_window`: a session is `[first, last + gap)`, and a row exactly `gap` after the last one belongs to
-    it still.
+    As Spark's `session_window`: a session is `[first, last + gap)`. A row exactly `gap` after the last one still belongs
+    to it.
 
     >>> from sash import window
     >>> window.session("30m")
@@ -69,6 +88,7 @@ def find_sessions(
     firsts: Ints,
     after: Ints,
     now: Ints,
+    closed: Ints,
     gap: int,
     begins: Ints,
     ends: Ints,
@@ -76,11 +96,12 @@ def find_sessions(
     stops: Ints,
     keep: Ints,
 ) -> int:
-    """Write the sessions, and return how many there are; a row at `now` could still lengthen one that ends just then."""
+    """Write the sessions, and return their number. A row at `now` could still extend a session that ends at `now`."""
     count = 0
     for key in range(len(firsts) - 1):
         begin = firsts[key]
         last = firsts[key + 1]
+        keep[key] = begin
         for row in range(firsts[key], last):
             if row + 1 == last or times[row + 1] > lasts[row] + gap:
                 stop = lasts[row] + gap
@@ -90,7 +111,7 @@ def find_sessions(
                     starts[count] = times[begin]
                     stops[count] = stop
                     count += 1
-                if stop < now[key]:
-                    begin = row + 1
-        keep[key] = begin
+                begin = row + 1
+                if stop < closed[key]:
+                    keep[key] = begin
     return count

@@ -1,4 +1,4 @@
-"""Punctuated windows: rows up to one that says that the window ends."""
+"""Punctuated windows: rows up to a row that ends the window."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
 
-from sash.windows.base import Bounds, Ints, Memory, Rows, Run, Window
-from sash.windows.checks import check_column
+from sash.windows.arguments import check_column
+from sash.windows.base import Bounds, Ints, Items, Memory, Run, Window
 
 
 @dataclass(frozen=True)
@@ -18,6 +20,8 @@ class Punctuated(Window):
     """Rows up to one whose column is true, that row included."""
 
     kind: ClassVar[str] = "punctuated"
+    slices_per_window: ClassVar[int | None] = 1
+    drawn_column: ClassVar[str] = "mark"
     memory: ClassVar[Mapping[str, str]] = {"behind": "int64"}
     column: str
 
@@ -26,24 +30,38 @@ class Punctuated(Window):
         """The column that marks the ends."""
         return (self.column,)
 
-    def bounds(self, rows: Rows, memory: Memory, run: Run) -> Bounds:
+    def check_type(self, column: str, kind: pa.DataType) -> None:
+        """Raise TypeError unless the column is boolean."""
+        if not pa.types.is_boolean(kind):
+            message = f"{self}: column {column!r} is of type {kind}, but it must be boolean. Compare it with a value."
+            raise TypeError(message)
+
+    def assumed_type(self) -> pa.DataType:
+        """Return the type of the column to assume if there is no data."""
+        return pa.bool_()
+
+    def read_column(self, column: str, array: pa.Array) -> pa.Array:  # noqa: ARG002 — it has one
+        """Return the column; null ends no window."""
+        return pc.fill_null(array, False)
+
+    def bounds(self, items: Items, memory: Memory, run: Run) -> Bounds:
         """Return the windows that have ended."""
-        marks = rows.columns[self.column]
+        marks = items.columns[self.column]
         room = [np.empty(int(np.count_nonzero(marks)), np.int64) for _ in range(2)]
-        keep = np.empty(rows.keys, np.int64)
-        given = (rows.firsts, rows.done, rows.final, memory["behind"])
-        count = run(find_marked)(marks, *given, *room, keep)
-        return Bounds(room[0][:count], room[1][:count], None, None, keep)
+        keep = np.empty(items.keys, np.int64)
+        behind = memory["behind"].copy()
+        count = run(find_marked)(marks, items.firsts, items.span.done, items.span.final, behind, *room, keep)
+        return Bounds(room[0][:count], room[1][:count], None, None, keep, {"behind": behind})
 
     def __repr__(self) -> str:
-        """Show it as it is written."""
+        """Return the call that makes the window."""
         return f"punctuated({self.column!r})"
 
 
 def punctuated(column: str) -> Window:
     """Return windows that end with the rows whose `column` is true; the next row begins the next one.
 
-    Rows after the last such row are in no window yet.
+    Rows after the last such row are in no window yet. A null counts as false.
 
     >>> from sash import window
     >>> window.punctuated("is_checkout")
@@ -63,7 +81,7 @@ def find_marked(
     ends: Ints,
     keep: Ints,
 ) -> int:
-    """Write the windows that end at marks, and return how many; `behind` rows before those that are new wait for one."""
+    """Write the windows that end at marks, and return their number. `behind` context rows are in the open window."""
     count = 0
     for key in range(len(firsts) - 1):
         fresh = firsts[key] + done[key]

@@ -1,4 +1,4 @@
-"""Windows of a number of rows: `rows(range)`, `rows(range, slide=k)`."""
+"""Windows of a number of rows: `rows(range)` for each row, `rows(range, slide=k)` for each window."""
 
 from __future__ import annotations
 
@@ -9,13 +9,27 @@ from typing import ClassVar
 
 import numpy as np
 
-from sash.windows.base import Bounds, Flags, Ints, Memory, Rows, Run, Window, new_bounds
-from sash.windows.checks import check_count, refuse_wide_slide
+from sash.windows.arguments import check_count, check_slide, min_rows_text
+from sash.windows.base import (
+    Bounds,
+    Cycle,
+    Flags,
+    Interval,
+    Ints,
+    Items,
+    Memory,
+    Reach,
+    Run,
+    TimeAxis,
+    Window,
+    new_bounds,
+)
+from sash.windows.durations import TimeUnit
 
 
 @dataclass(frozen=True)
-class LastRows(Window):
-    """The last `range` rows, for each row."""
+class RowFrame(Window):
+    """For each row, the last `range` rows."""
 
     kind: ClassVar[str] = "rows"
     per_row: ClassVar[bool] = True
@@ -28,34 +42,58 @@ class LastRows(Window):
         """How many values a window must hold to have a result."""
         return self.least
 
-    def bounds(self, rows: Rows, memory: Memory, run: Run) -> Bounds:  # noqa: ARG002 — nothing to remember
+    def bounds(self, items: Items, memory: Memory, run: Run) -> Bounds:  # noqa: ARG002 — it remembers nothing
         """Return a window for each row."""
-        begins, ends = new_bounds(int((rows.final - rows.done).sum()))
-        keep = np.empty(rows.keys, np.int64)
-        run(find_last_rows)(rows.firsts, rows.done, rows.final, self.range, begins, ends, keep)
+        if items.row_counts is not None:
+            return self._bounds_of_slices(items, items.row_counts)
+        span = items.span
+        begins, ends = new_bounds(int((span.final - span.done).sum()))
+        keep = np.empty(items.keys, np.int64)
+        run(find_row_frames)(items.firsts, span.done, span.final, self.range, begins, ends, keep)
         return Bounds(begins, ends, None, None, keep)
 
-    def bounds_over(self, rows: Rows, sizes: Ints) -> Bounds:
-        """Return a window for each row, where some of those given stand for many, at none of which a window begins later.
+    def _bounds_of_slices(self, items: Items, row_counts: Ints) -> Bounds:
+        """Return a window for each item; an item of several rows is context, and no window begins inside it.
 
-        >>> from sash.windows.base import whole_rows
-        >>> rows(4).bounds_over(whole_rows([1, 2, 7, 8]), np.array([1, 2, 1, 1])).begins.tolist()
+        >>> from sash.windows.base import whole_items
+        >>> items = whole_items([1, 2, 7, 8], row_counts=np.array([1, 2, 1, 1]))
+        >>> rows(4).bounds(items, {}, None).begins.tolist()
         [0, 0, 0, 1]
         """
-        before = np.cumsum(sizes) - sizes
-        owners = np.repeat(np.arange(rows.keys), np.diff(rows.firsts))
-        places = np.flatnonzero(np.arange(len(sizes)) >= (rows.firsts[:-1] + rows.done)[owners])
+        before = np.cumsum(row_counts) - row_counts
+        owners = np.repeat(np.arange(items.keys), np.diff(items.firsts))
+        places = np.flatnonzero(np.arange(len(row_counts)) >= (items.firsts[:-1] + items.span.done)[owners])
         begins = np.searchsorted(before, before[places] + 1 - self.range)
-        begins = np.maximum(begins, rows.firsts[owners[places]])
-        return Bounds(begins, places + 1, None, None, rows.firsts[:-1])
+        begins = np.maximum(begins, items.firsts[owners[places]])
+        return Bounds(begins, places + 1, None, None, items.firsts[:-1])
+
+    @property
+    def length(self) -> int:
+        """The range."""
+        return self.range
+
+    @property
+    def rows_held(self) -> int:
+        """How many rows a window holds at most."""
+        return self.range
+
+    def reach(self, unit: TimeUnit) -> Reach:  # noqa: ARG002 — it reaches back by rows
+        """Return how far windows reach back."""
+        return Reach(rows=self.range - 1)
+
+    def begin_zones(self, begin: int, end: int, axis: TimeAxis) -> list[Interval]:
+        """Return where the windows of rows in a time range begin: `range` rows earlier."""
+        first, _ = axis.edge_with(self.range - 1, begin)
+        last = axis.edge_after(axis.rows_before(end) - self.range)
+        return [(first, max(first, min(last, begin)))]
 
     def __repr__(self) -> str:
-        """Show it as it is written."""
-        return f"rows({self.range}{least_to_text(self.least)})"
+        """Return the call that makes the window."""
+        return f"rows({self.range}{min_rows_text(self.least)})"
 
 
 @dataclass(frozen=True)
-class EveryRows(Window):
+class SlidingRows(Window):
     """The last `range` rows, every `slide` rows."""
 
     kind: ClassVar[str] = "rows"
@@ -69,33 +107,58 @@ class EveryRows(Window):
         """How many values a window must hold to have a result."""
         return self.least
 
-    def bounds(self, rows: Rows, memory: Memory, run: Run) -> Bounds:
-        """Return a window for every `slide` rows of a key."""
-        seen = memory["seen"]
-        fresh = rows.final - rows.done
+    def bounds(self, items: Items, memory: Memory, run: Run) -> Bounds:
+        """Return a window after every `slide` rows of a key."""
+        span = items.span
+        seen = memory["seen"].copy()
+        fresh = span.final - span.done
         begins, ends = new_bounds(int(((seen + fresh) // self.slide - seen // self.slide).sum()))
-        keep = np.empty(rows.keys, np.int64)
-        loop = run(find_every_rows)
-        loop(rows.firsts, rows.done, rows.final, seen, self.range, self.slide, begins, ends, keep)
-        return Bounds(begins, ends, None, None, keep)
+        keep = np.empty(items.keys, np.int64)
+        run(find_sliding_rows)(items.firsts, span.done, span.final, seen, self.range, self.slide, begins, ends, keep)
+        return Bounds(begins, ends, None, None, keep, {"seen": seen})
+
+    def pane_starts(self, items: Items, memory: Memory) -> Ints:
+        """Return the rows that panes begin with, given the memory after these rows."""
+        before = np.repeat(memory["seen"] - items.span.final - items.firsts[:-1], np.diff(items.firsts))
+        return np.flatnonzero((before + np.arange(len(before))) % gcd(self.range, self.slide) == 0)
+
+    @property
+    def row_cycle(self) -> Cycle:
+        """Where windows repeat, in rows."""
+        return Cycle(self.range, self.slide, self.range, -self.range % self.slide)
+
+    @property
+    def length(self) -> int:
+        """The range."""
+        return self.range
+
+    @property
+    def rows_held(self) -> int:
+        """How many rows a window holds at most."""
+        return self.range
+
+    def reach(self, unit: TimeUnit) -> Reach:  # noqa: ARG002 — it reaches back by rows
+        """Return how far windows reach back."""
+        return Reach(rows=self.range - 1)
+
+    def new_memory(self, keys: int, rows_before: int = 0) -> Memory:
+        """Return the memory of new keys, each of which had `rows_before` rows earlier."""
+        return {"seen": np.full(keys, rows_before, np.int64)}
 
     def remembers(self, memory: Memory) -> Flags:
-        """Tell of which keys the next row is not the first of a slide."""
+        """Return for which keys the next row is not the first of a slide."""
         known: Flags = memory["seen"] % self.slide != 0
         return known
 
-    def panes(self, rows: Rows, memory: Memory) -> Ints:
-        """Return the rows that panes begin with, once the bounds were found: each so many that all edges are among them."""
-        before = np.repeat(memory["seen"] - rows.final - rows.firsts[:-1], np.diff(rows.firsts))
-        return np.flatnonzero((before + np.arange(len(before))) % gcd(self.range, self.slide) == 0)
-
     def __repr__(self) -> str:
-        """Show it as it is written."""
-        return f"rows({self.range}, slide={self.slide}{least_to_text(self.least)})"
+        """Return the call that makes the window."""
+        return f"rows({self.range}, slide={self.slide}{min_rows_text(self.least)})"
 
 
 def rows(range: int, *, slide: int | None = None, min_rows: int = 1) -> Window:  # noqa: A002 — the papers' word
-    """Return windows of the last `range` rows: for each row, or with `slide` after every so many rows of a key.
+    """Return windows of the last `range` rows: for each row, or with `slide` after every `slide` rows of a key.
+
+    `min_rows` is the number of values below which the result is null.
 
     >>> from sash import window
     >>> window.rows(3)
@@ -106,18 +169,13 @@ def rows(range: int, *, slide: int | None = None, min_rows: int = 1) -> Window: 
     length = check_count(range, "range", "rows")
     least = check_count(min_rows, "min_rows", "rows")
     if slide is None:
-        return LastRows(length, least)
+        return RowFrame(length, least)
     every = check_count(slide, "slide", "rows")
-    refuse_wide_slide(every, length, slide, range)
-    return EveryRows(length, every, least)
+    check_slide(every, length, slide, range)
+    return SlidingRows(length, every, least)
 
 
-def least_to_text(least: int) -> str:
-    """Return how `min_rows` is written, if it says anything."""
-    return f", min_rows={least}" if least > 1 else ""
-
-
-def find_last_rows(firsts: Ints, done: Ints, final: Ints, length: int, begins: Ints, ends: Ints, keep: Ints) -> None:
+def find_row_frames(firsts: Ints, done: Ints, final: Ints, length: int, begins: Ints, ends: Ints, keep: Ints) -> None:
     """Write the window of each row: the last `length` rows of its key."""
     count = 0
     for key in range(len(firsts) - 1):
@@ -130,7 +188,7 @@ def find_last_rows(firsts: Ints, done: Ints, final: Ints, length: int, begins: I
         keep[key] = max(first, end - length + 1)
 
 
-def find_every_rows(
+def find_sliding_rows(
     firsts: Ints, done: Ints, final: Ints, seen: Ints, length: int, slide: int, begins: Ints, ends: Ints, keep: Ints
 ) -> None:
     """Write the window of every row whose number, counted from 1, is a multiple of `slide`."""

@@ -3,24 +3,40 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
 
-from sash.windows.base import FOREVER, Bounds, Ints, Memory, Rows, Run, Window, first_after, new_bounds
-from sash.windows.by_rows import least_to_text
-from sash.windows.checks import check_count, refuse_wide_slide
-from sash.windows.durations import Duration, Given, read_duration
+from sash.windows.arguments import check_count, check_slide, min_rows_text
+from sash.windows.base import (
+    FOREVER,
+    Bounds,
+    Cycle,
+    Interval,
+    Ints,
+    Items,
+    Memory,
+    Reach,
+    Run,
+    TimeAxis,
+    Window,
+    first_after,
+    new_bounds,
+)
+from sash.windows.durations import Duration, DurationLike, TimeUnit, read_duration
 
-LITTLE = 1 << 16
+SMALL = 1 << 16
+"""Room for this many windows is allocated without counting them first."""
+FEW_STARTS = 32
+"""Up to this many windows that overlap, a time range is cut at each of their starts."""
 
 CLOSED = {"right": (False, True), "both": (True, True), "left": (True, False), "neither": (False, False)}
 """Whether a window holds the rows exactly `range` older, and those of the row's own time."""
 
 
 @dataclass(frozen=True)
-class TimeOfRow(Window):
-    """The rows of the time before each row."""
+class TimeFrame(Window):
+    """For each row, the rows up to `range` before its time."""
 
     kind: ClassVar[str] = "time"
     per_row: ClassVar[bool] = True
@@ -35,37 +51,46 @@ class TimeOfRow(Window):
         """How many values a window must hold to have a result."""
         return self.least
 
-    def check(self, tick: int | None, time: str) -> None:
-        """Say so if the window doesn't fit a time column of such ticks."""
-        self.range.in_ticks(tick, time)
+    def check(self, unit: TimeUnit) -> None:
+        """Raise ValueError if the window does not fit a time column of this unit."""
+        self.range.in_ticks(unit)
 
-    def bounds(self, rows: Rows, memory: Memory, run: Run) -> Bounds:  # noqa: ARG002 — nothing to remember
+    def bounds(self, items: Items, memory: Memory, run: Run) -> Bounds:  # noqa: ARG002 — it remembers nothing
         """Return a window for each row."""
-        begins, ends = new_bounds(int((rows.final - rows.done).sum()))
-        keep = np.empty(rows.keys, np.int64)
-        length = self.range.in_ticks(rows.tick, rows.time)
-        span = (length, *CLOSED[self.closed])
-        run(find_time_of_rows)(rows.times, rows.firsts, rows.done, rows.final, rows.now, *span, begins, ends, keep)
+        span = items.span
+        begins, ends = new_bounds(int((span.final - span.done).sum()))
+        keep = np.empty(items.keys, np.int64)
+        frame = (self.range.in_ticks(items.unit), *CLOSED[self.closed])
+        run(find_time_frames)(items.times, items.firsts, span.done, span.final, span.now, *frame, begins, ends, keep)
         return Bounds(begins, ends, None, None, keep)
 
-    def due(self, rows: Rows) -> int:
-        """Return when the first row is final, or the last of a key too old for any window."""
-        out_of_reach = rows.times[rows.firsts[1:] - 1] + self.range.in_ticks(rows.tick, rows.time) + 1
-        return min(super().due(rows), first_after(out_of_reach, rows.now))
+    def due(self, items: Items) -> int:
+        """Return when the first row is final, or when no window can reach the last row of a key any more."""
+        out_of_reach = items.times[items.firsts[1:] - 1] + self.range.in_ticks(items.unit) + 1
+        return min(super().due(items), first_after(out_of_reach, items.span.now))
+
+    @property
+    def length(self) -> Duration:
+        """The range."""
+        return self.range
+
+    def extent(self, unit: TimeUnit) -> int:
+        """Return how far a window reaches from its row."""
+        return self.range.in_ticks(unit)
+
+    def reach(self, unit: TimeUnit) -> Reach:
+        """Return how far windows reach back."""
+        return Reach(ticks=self.range.in_ticks(unit))
+
+    def begin_zones(self, begin: int, end: int, axis: TimeAxis) -> list[Interval]:
+        """Return where the windows of rows in a time range begin: the same range, earlier by the length of a window."""
+        length = self.range.in_ticks(axis.unit)
+        return [(begin - length, min(begin, end - length, axis.newest + 1 - length))]
 
     def __repr__(self) -> str:
-        """Show it as it is written."""
+        """Return the call that makes the window."""
         closed = "" if self.closed == "right" else f', closed="{self.closed}"'
-        return f"time({quote(self.range)}{closed}{least_to_text(self.least)})"
-
-
-class Cycle(NamedTuple):
-    """Windows that come again and again, in ticks: one begins each `period`, and ends after each `step` up to `length`."""
-
-    length: int
-    period: int
-    step: int
-    offset: int
+        return f"time({quote(self.range)}{closed}{min_rows_text(self.least)})"
 
 
 @dataclass(frozen=True)
@@ -78,6 +103,7 @@ class Periodic(Window):
     kind: ClassVar[str] = "time"
     needs_time: ClassVar[bool] = True
     is_time: ClassVar[bool] = True
+    half_open: ClassVar[bool] = True
     range: Duration
     period: Duration
     step: Duration
@@ -90,69 +116,91 @@ class Periodic(Window):
         """How many values a window must hold to have a result."""
         return self.least
 
-    def check(self, tick: int | None, time: str) -> None:
-        """Say so if the window doesn't fit a time column of such ticks."""
-        self.cycle(tick, time)
+    def check(self, unit: TimeUnit) -> None:
+        """Raise ValueError if the window does not fit a time column of this unit."""
+        self.cycle(unit)
 
-    def cycle(self, tick: int | None, time: str) -> Cycle:
+    def cycle(self, unit: TimeUnit) -> Cycle:
         """Return the windows in ticks of a time column."""
         length, period, step, offset = (
-            duration.in_ticks(tick, time) for duration in (self.range, self.period, self.step, self.offset)
+            duration.in_ticks(unit) for duration in (self.range, self.period, self.step, self.offset)
         )
         return Cycle(length, period, step, offset % period)
 
-    def bounds(self, rows: Rows, memory: Memory, run: Run) -> Bounds:  # noqa: ARG002 — nothing to remember
+    def bounds(self, items: Items, memory: Memory, run: Run) -> Bounds:  # noqa: ARG002 — it remembers nothing
         """Return the windows that ended by now and hold at least one row."""
-        keep = np.zeros(rows.keys, np.int64)
-        given = (rows.times, rows.firsts, rows.after, rows.now, *self.cycle(rows.tick, rows.time))
+        span = items.span
+        keep = np.zeros(items.keys, np.int64)
+        given = (items.times, items.firsts, span.after, span.now, span.closed, *self.cycle(items.unit))
         loop = run(find_periodic)
-        count = self._at_most(rows)
-        if count > 2 * len(rows.times) + LITTLE:  # gaps, in which no windows are: count them
+        count = self._at_most(items)
+        if count > 2 * len(items.times) + SMALL:  # long gaps without windows: count before allocating
             count = loop(*given, *new_bounds(0), *new_bounds(0), keep)
         begins, ends = new_bounds(count)
         starts, stops = new_bounds(count)
-        count = loop(*given, begins, ends, starts, stops, keep) if count else 0
+        count = loop(*given, begins, ends, starts, stops, keep)
         return Bounds(begins[:count], ends[:count], starts[:count], stops[:count], keep)
 
-    def due(self, rows: Rows) -> int:
+    def due(self, items: Items) -> int:
         """Return when the first window ends that may hold one of the rows."""
-        if not len(rows.times):
+        if not len(items.times):
             return FOREVER
-        length, period, step, offset = self.cycle(rows.tick, rows.time)
-        by = max(int(rows.times.min()), int(rows.now.min()))
+        length, period, step, offset = self.cycle(items.unit)
+        by = max(int(items.times.min()), int(items.span.now.min()))
         last = (by - offset - length) // period * period + length if step == length else (by - offset) // step * step
         due = last + (period if step == length else step) + offset
-        return due if due <= int(rows.times.max()) + length else FOREVER  # other windows may have kept the rows
+        return due if due <= int(items.times.max()) + length else FOREVER  # other windows may need the rows longer
 
-    def _at_most(self, rows: Rows) -> int:
-        """Return how many windows there are if none is without a row."""
-        length, period, step, _ = self.cycle(rows.tick, rows.time)
-        held = rows.firsts[1:] > rows.firsts[:-1]
-        if len(rows.times) == 0 or not held.all():
-            return 2 * len(rows.times) + LITTLE + 1
-        spans = rows.times[rows.firsts[1:] - 1] - rows.times[rows.firsts[:-1]]
-        each = (spans / period + length / period + 1) * (
-            length // step
-        )  # floats, since it may be more than 64 bits hold
+    @property
+    def length(self) -> Duration:
+        """The range."""
+        return self.range
+
+    def extent(self, unit: TimeUnit) -> int:
+        """Return how far from a row its windows begin or end."""
+        return max(abs(duration.in_ticks(unit)) for duration in (self.range, self.period, self.offset))
+
+    def reach(self, unit: TimeUnit) -> Reach:
+        """Return how far windows reach back from their end."""
+        return Reach(ticks=self.range.in_ticks(unit))
+
+    def begin_zones(self, begin: int, end: int, axis: TimeAxis) -> list[Interval]:
+        """Return where windows begin that end in a time range: at each start if they are few, or else in one interval."""
+        length, period, step, offset = self.cycle(axis.unit)
+        last = min(begin, end - step)
+        if length // period > FEW_STARTS:
+            return [(begin - length, last)]
+        first = (begin - length - offset) // period * period + period + offset
+        return [(start, start) for start in range(first, last + 1, period)]
+
+    def _at_most(self, items: Items) -> int:
+        """Return how many windows there are if none is empty."""
+        length, period, step, _ = self.cycle(items.unit)
+        held = items.firsts[1:] > items.firsts[:-1]
+        if len(items.times) == 0 or not held.all():
+            return 2 * len(items.times) + SMALL + 1
+        spans = items.times[items.firsts[1:] - 1] - items.times[items.firsts[:-1]]
+        each = (spans / period + length / period + 1) * (length // step)  # floats: it may need more than 64 bits
         return int(np.ceil(each).sum())
 
     def __repr__(self) -> str:
-        """Show it as it is written."""
+        """Return the call that makes the window."""
         return self.text
 
 
 def time(
-    range: Given,  # noqa: A002 — the papers' word
+    range: DurationLike,  # noqa: A002 — the papers' word
     *,
-    slide: Given | None = None,
-    offset: Given | None = None,
+    slide: DurationLike | None = None,
+    offset: DurationLike | None = None,
     closed: str | None = None,
     min_rows: int = 1,
 ) -> Window:
-    """Return windows of time: for each row the `range` before it, or with `slide` `[start, start + range)`.
+    """Return windows of time: for each row the `range` before its time, or with `slide` the intervals `[start, start + range)`.
 
-    Starts are multiples of the slide since the epoch, plus `offset`. For rows, `closed` tells whether a window holds rows
-    exactly `range` older ("left"), those of the row's own time ("right", as by default), "both", or "neither".
+    Starts are multiples of `slide` since the epoch, plus `offset`. Without `slide`, `closed` says whether a window holds
+    rows exactly `range` older ("left"), those of the row's own time ("right", the default), "both", or "neither".
+    `min_rows` is the number of values below which the result is null.
 
     >>> from sash import window
     >>> window.time("1h", closed="both")
@@ -164,20 +212,20 @@ def time(
     min_rows = check_count(min_rows, "min_rows", "time")
     if slide is None:
         if offset is not None:
-            message = "window.time: offset moves the starts of windows, and without slide= every row has its own."
+            message = "window.time: offset moves the starts of windows; it needs slide=."
             raise ValueError(message)
         if (closed or "right") not in CLOSED:
             message = f"window.time: closed={closed!r} is none of {', '.join(CLOSED)}."
             raise ValueError(message)
-        return TimeOfRow(length, closed or "right", min_rows)
+        return TimeFrame(length, closed or "right", min_rows)
     if closed is not None:
-        message = "window.time: with slide= windows are [start, start + range), so closed= has nothing to say there."
+        message = "window.time: with slide= windows are always [start, start + range), so closed= does not apply."
         raise ValueError(message)
     return _periodic("time", length, read_duration(slide, "slide"), length, offset, min_rows)
 
 
-def tumbling(range: Given, *, offset: Given | None = None) -> Window:  # noqa: A002 — the papers' word
-    """Return windows of time one behind the other: `time(range, slide=range)`.
+def tumbling(range: DurationLike, *, offset: DurationLike | None = None) -> Window:  # noqa: A002 — the papers' word
+    """Return windows of time that follow each other without overlap: `time(range, slide=range)`.
 
     >>> from sash import window
     >>> window.tumbling("1h")
@@ -187,29 +235,29 @@ def tumbling(range: Given, *, offset: Given | None = None) -> Window:  # noqa: A
     return _periodic("tumbling", length, length, length, offset, 1)
 
 
-def cumulative(range: Given, step: Given, *, offset: Given | None = None) -> Window:  # noqa: A002 — the papers' word
-    """Return windows that begin each `range` and have a result after each `step` up to there: sums since midnight.
+def cumulative(range: DurationLike, step: DurationLike, *, offset: DurationLike | None = None) -> Window:  # noqa: A002 — the papers' word
+    """Return windows that begin each `range` and have a result after each `step`: totals since midnight, for example.
 
     >>> from sash import window
     >>> window.cumulative("24h", "1h")
     cumulative("24h", "1h")
     """
     length, short = read_duration(range, "range"), read_duration(step, "step")
-    _refuse_two_units(length, short)
-    refuse_wide_slide(short.amount, length.amount, step, range)
+    _check_units(length, short)
+    check_slide(short.amount, length.amount, step, range)
     if length.amount % short.amount:
-        message = f"window.cumulative: range={range!r} is no multiple of step={step!r}."
+        message = f"window.cumulative: range={range!r} is not a multiple of step={step!r}."
         raise ValueError(message)
     return _periodic("cumulative", length, length, short, offset, 1)
 
 
 def _periodic(
-    name: str, length: Duration, period: Duration, step: Duration, offset: Given | None, least: int
+    name: str, length: Duration, period: Duration, step: Duration, offset: DurationLike | None, least: int
 ) -> Periodic:
     shift = Duration(0, length.is_time, "0") if offset is None else read_duration(offset, "offset", at_least=-(2**62))
-    _refuse_two_units(length, period)
-    _refuse_two_units(length, shift)
-    refuse_wide_slide(period.amount, length.amount, str(period), str(length))
+    _check_units(length, period)
+    _check_units(length, shift)
+    check_slide(period.amount, length.amount, str(period), str(length))
     text = quote(length)
     if name == "time":
         text += f", slide={quote(period)}"
@@ -217,21 +265,21 @@ def _periodic(
         text += f", {quote(step)}"
     if shift.amount:
         text += f", offset={quote(shift)}"
-    return Periodic(length, period, step, shift, f"{name}({text}{least_to_text(least)})", least)
+    return Periodic(length, period, step, shift, f"{name}({text}{min_rows_text(least)})", least)
 
 
-def _refuse_two_units(one: Duration, other: Duration) -> None:
+def _check_units(one: Duration, other: Duration) -> None:
     if one.is_time != other.is_time:
-        message = f"{one} and {other} have no common unit: give two lengths of time, or two numbers."
+        message = f"{one} and {other} have no common unit. Give two lengths of time, or two numbers."
         raise ValueError(message)
 
 
 def quote(duration: Duration) -> str:
-    """Return a duration as it is written in a call."""
+    """Return a duration as an argument of a call."""
     return f'"{duration}"' if duration.is_time else str(duration)
 
 
-def find_time_of_rows(
+def find_time_frames(
     times: Ints,
     firsts: Ints,
     done: Ints,
@@ -246,7 +294,7 @@ def find_time_of_rows(
 ) -> None:
     """Write the window of each row: the rows of its key that are at most, or less than, `length` older.
 
-    Rows of one time are all new or none, so that a row's peers are found from the first new row on.
+    Rows of equal time are all new or all context, so the search for a row's peers starts at the first new row.
     """
     count = 0
     reach = length if with_oldest else length - 1
@@ -256,8 +304,8 @@ def find_time_of_rows(
         fresh = end = firsts[key] + done[key]
         for row in range(fresh, firsts[key] + final[key]):
             time = times[row]
-            begin += 1 if times[begin] < time - reach else 0  # most often one row leaves, or none: no branch to guess
-            while times[begin] < time - reach:  # the row itself is not older
+            begin += 1 if times[begin] < time - reach else 0  # mostly one row leaves, or none: no branch to predict
+            while times[begin] < time - reach:  # stops at the row itself
                 begin += 1
             if row == fresh or time != times[row - 1]:
                 end = row
@@ -272,11 +320,12 @@ def find_time_of_rows(
         keep[key] = min(oldest, firsts[key] + final[key])
 
 
-def find_periodic(  # noqa: C901, PLR0912 — a loop is read line by line
+def find_periodic(  # noqa: C901, PLR0912 — one loop, compiled as it stands
     times: Ints,
     firsts: Ints,
     after: Ints,
     now: Ints,
+    closed: Ints,
     length: int,
     period: int,
     step: int,
@@ -287,7 +336,7 @@ def find_periodic(  # noqa: C901, PLR0912 — a loop is read line by line
     stops: Ints,
     keep: Ints,
 ) -> int:
-    """Write the windows that hold a row and end after `after`, by `now`; with no room, only count them."""
+    """Write the windows that hold a row and end after `after`, by `now`; only count them if the arrays are empty."""
     count = 0
     for key in range(len(firsts) - 1):
         begin = end = firsts[key]
@@ -298,11 +347,11 @@ def find_periodic(  # noqa: C901, PLR0912 — a loop is read line by line
         while begin < last and start <= now[key] - step:
             if times[begin] < start:
                 begin += 1
-            elif times[begin] - start >= length:  # no row for a while: go on with the first window that holds the next
+            elif times[begin] - start >= length:  # a gap: continue with the first window that holds the next row
                 start = (times[begin] - length - offset) // period * period + period + offset
             else:
                 stop = start
-                if after[key] > start:  # the ends up to there were given before
+                if after[key] > start:  # earlier ends were emitted before
                     stop += (after[key] - start) // step * step
                 while stop - start < length and stop <= now[key] - step:
                     stop += step
@@ -317,10 +366,10 @@ def find_periodic(  # noqa: C901, PLR0912 — a loop is read line by line
                         count += 1
                 start += period
         oldest = firsts[key]
-        if now[key] == FOREVER:
+        if closed[key] == FOREVER:
             oldest = last
         else:
-            start = (now[key] - length - offset) // period * period + period + offset
+            start = (closed[key] - length - offset) // period * period + period + offset
             while oldest < last and times[oldest] < start:
                 oldest += 1
         keep[key] = oldest

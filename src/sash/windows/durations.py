@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from datetime import timedelta
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 UNITS = {
     "ns": 1,
@@ -24,37 +24,53 @@ UNITS = {
 PART = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-zµ]+)\s*")
 EXAMPLES = '"24h", "1m", "500ms" or "1h30m"'
 
-Given = str | timedelta | int
+DurationLike = str | timedelta | int
+"""What users write for a duration."""
+
+
+class TimeUnit(NamedTuple):
+    """The unit of a time column."""
+
+    column: str = "time"
+    tick: int | None = None
+    """Nanoseconds of a tick; None if the column holds integers."""
 
 
 @dataclass(frozen=True)
 class Duration:
-    """A length of time, of nanoseconds or of an integer column's own unit, whichever was given."""
+    """A length of time, in nanoseconds, or in the unit of an integer time column."""
 
     amount: int
     is_time: bool
     text: str
 
-    def in_ticks(self, tick: int | None, column: str) -> int:
-        """Return how many ticks of a time column that is, a tick being so many nanoseconds (None: the column has integers).
+    def in_ticks(self, unit: TimeUnit) -> int:
+        """Return the duration in ticks of a time column.
 
-        >>> read_duration("1m", "slide").in_ticks(1_000_000_000, "ts")
+        Raise ValueError if it is a number where the column holds times, if it is a length of time where the column holds
+        integers, or if it is no whole number of ticks.
+
+        >>> read_duration("1m", "slide").in_ticks(TimeUnit("ts", 1_000_000_000))
         60
         """
+        column, tick = unit
         if self.is_time and tick is None:
             message = (
-                f"{self.text} is a length of time, but {column} holds integers: give a number, in the unit of {column}."
+                f"{self.text} is a length of time, but column {column!r} holds integers. Give a number in the unit of "
+                f"{column!r}."
             )
             raise ValueError(message)
         if not self.is_time and tick is not None:
-            message = f"{self.text} is a number without a unit, but {column} holds times: give one, as in {EXAMPLES}."
+            message = (
+                f"{self.text} is a number without a unit, but column {column!r} holds times. Add a unit: {EXAMPLES}."
+            )
             raise ValueError(message)
         if tick is None:
             return self.amount
         if self.amount % tick:
             message = (
-                f"{self.text} is no whole number of ticks of {column}, which are {tick:,} ns each: "
-                "cast the column to a finer unit."
+                f"{self.text} is not a whole number of ticks of column {column!r}, which are {tick:,} ns each. Cast the "
+                "column to a finer unit."
             )
             raise ValueError(message)
         return self.amount // tick
@@ -64,8 +80,8 @@ class Duration:
         return self.text
 
 
-def read_duration(given: Given, name: str, *, at_least: int = 1) -> Duration:
-    """Return a duration, or say what is wrong with it; `name` is the parameter that it was given for.
+def read_duration(given: DurationLike, name: str, *, at_least: int = 1) -> Duration:
+    """Return a duration. Raise TypeError or ValueError if the argument is none; `name` is the parameter.
 
     >>> read_duration("1h30m", "range").amount
     5400000000000
@@ -74,7 +90,7 @@ def read_duration(given: Given, name: str, *, at_least: int = 1) -> Duration:
         return given
     plain = _plain(given)
     if isinstance(plain, bool) or not isinstance(plain, str | timedelta | int | Duration):
-        message = f"{name}={given!r} is not a duration: give {EXAMPLES}, a timedelta, or a whole number."
+        message = f"{name}={given!r} is not a duration. Give {EXAMPLES}, a timedelta, or a whole number."
         raise TypeError(message)
     if isinstance(plain, Duration):
         read = plain
@@ -92,7 +108,7 @@ def read_duration(given: Given, name: str, *, at_least: int = 1) -> Duration:
 
 
 def _plain(given: Any) -> Any:
-    """Return what pandas and NumPy have of their own as Python's, without losing their nanoseconds."""
+    """Return durations of pandas and NumPy as a Duration, with their nanoseconds."""
     if hasattr(given, "as_unit"):
         return _of_nanoseconds(int(given.as_unit("ns").value))
     if type(given).__module__ != "numpy":
@@ -116,18 +132,18 @@ def _parse(text: str, name: str) -> int:
     while position < len(rest):
         part = PART.match(rest, position)
         if part is None or part[2] not in UNITS:
-            message = f"{name}={text!r} is not a duration: give one in {', '.join(UNITS)}, as in {EXAMPLES}."
+            message = f"{name}={text!r} is not a duration. Use the units {', '.join(UNITS)}, as in {EXAMPLES}."
             raise ValueError(message)
         total += Fraction(part[1]) * UNITS[part[2]]
         position = part.end()
     if not rest or total.denominator != 1:
-        message = f"{name}={text!r} is not a whole number of nanoseconds: give one as in {EXAMPLES}."
+        message = f"{name}={text!r} is not a whole number of nanoseconds. Examples: {EXAMPLES}."
         raise ValueError(message)
     return sign * int(total)
 
 
 def to_text(nanoseconds: int) -> str:
-    """Return a duration as a person writes it.
+    """Return a duration as text.
 
     >>> to_text(5_400_000_000_000), to_text(0)
     ('1h30m', '0s')

@@ -1,4 +1,4 @@
-"""Cells of the time axis: between two neighbouring edges all rows go to the same ranges, one by one or as partials."""
+"""Cells of the time axis: all rows between two neighbouring edges go to the same ranges, one by one or as slices."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from sash.spark.batch.split import Interval, Part
+from sash.spark.batch.time_ranges import TimeRange
 from sash.spark.schema import HASH, TICKS
-from sash.windows.base import FOREVER, NEVER
+from sash.windows.base import FOREVER, NEVER, Interval
 
 
 @dataclass(frozen=True)
 class Cells:
-    """The cells of one key: the first from ever on, then one from each edge on."""
+    """The cells of one key: one before the first edge, then one from each edge on."""
 
     edges: tuple[int, ...]
 
@@ -28,68 +28,68 @@ class Cells:
             yield from range(self._after(begin), self._after(end))
 
     def _after(self, time: int) -> int:
-        """Return the cell that begins at a time, one more than there are for that of the end."""
+        """Return the cell that begins at a time; the number of cells for FOREVER."""
         if time == NEVER:
             return 0
         return len(self) if time == FOREVER else bisect_left(self.edges, time) + 1
 
 
-def cut_cells(parts: Iterable[Part]) -> Cells:
-    """Return the cells of a key's parts."""
-    edges = {edge for part in parts for each in (*part.singles, *(part.zones or ())) for edge in each}
+def cut_cells(ranges: Iterable[TimeRange]) -> Cells:
+    """Return the cells of a key's ranges."""
+    edges = {edge for one in ranges for each in (*one.singles, *(one.zones or ())) for edge in each}
     return Cells(tuple(sorted(edges - {NEVER, FOREVER})))
 
 
 @dataclass(frozen=True)
-class Split:
-    """How the rows of some keys are cut, by the hashes of these keys; parts and cells are counted through all keys."""
+class RangeSplit:
+    """The ranges of some keys, by the hashes of the keys; ranges and cells are numbered through all keys."""
 
-    parts: Mapping[int, Sequence[Part]]
+    ranges: Mapping[int, Sequence[TimeRange]]
 
     @cached_property
-    def all_parts(self) -> list[Part]:
-        """The parts of all keys."""
-        return [part for parts in self.parts.values() for part in parts]
+    def all_ranges(self) -> list[TimeRange]:
+        """The ranges of all keys."""
+        return [one for ranges in self.ranges.values() for one in ranges]
 
     @cached_property
     def _cells(self) -> dict[int, tuple[int, Cells]]:
-        """By key: how many cells are before its first, and its cells."""
+        """By key: the number of cells before its first, and its cells."""
         cells: dict[int, tuple[int, Cells]] = {}
         before = 0
-        for key, parts in self.parts.items():
-            cells[key] = (before, cut_cells(parts))
+        for key, ranges in self.ranges.items():
+            cells[key] = (before, cut_cells(ranges))
             before += len(cells[key][1])
         return cells
 
     @cached_property
     def singles(self) -> list[list[int]]:
-        """By cell: the parts that are sent its rows one by one."""
+        """By cell: the ranges that are sent its rows one by one."""
         owners: list[list[int]] = [[] for _, cells in self._cells.values() for _ in range(len(cells))]
         number = 0
-        for key, parts in self.parts.items():
+        for key, ranges in self.ranges.items():
             before, cells = self._cells[key]
-            for part in parts:
-                for cell in cells.inside(part.singles):
+            for one in ranges:
+                for cell in cells.inside(one.singles):
                     owners[before + cell].append(number)
                 number += 1
         return owners
 
     @cached_property
     def between(self) -> list[list[int]]:
-        """By part: the cells of which it is sent partials."""
+        """By range: the cells of which it is sent slices."""
         return [
-            [before + cell for cell in cells.inside(part.between)]
+            [before + cell for cell in cells.inside(one.between)]
             for key, (before, cells) in self._cells.items()
-            for part in self.parts[key]
+            for one in self.ranges[key]
         ]
 
     @property
-    def sums(self) -> list[int]:
-        """The cells of which some part is sent partials."""
+    def sliced_cells(self) -> list[int]:
+        """The cells of which some range is sent slices."""
         return sorted({cell for cells in self.between for cell in cells})
 
     def cell_sql(self) -> str:
-        """Return an expression for the cell of a row; of a key that isn't cut it is null."""
+        """Return an SQL expression for the cell of a row; null for a key that is not split."""
         cases = [
             f"WHEN {HASH} = {key} THEN {before} + {place_sql(TICKS, cells.edges)}"
             for key, (before, cells) in self._cells.items()
@@ -97,17 +97,17 @@ class Split:
         return f"CASE {' '.join(cases)} END" if cases else "CAST(NULL AS INT)"
 
     def places_sql(self, cell: str) -> str:
-        """Return an expression for the parts that are sent a row of a cell, an array.
+        """Return an SQL expression for the array of ranges that are sent a row of a cell.
 
-        >>> Split({7: [Part(NEVER, 10, NEVER), Part(10, FOREVER, 6)]}).places_sql("cell")
+        >>> RangeSplit({7: [TimeRange(NEVER, 10, NEVER), TimeRange(10, FOREVER, 6)]}).places_sql("cell")
         'element_at(array(array(0), array(0, 1), array(1)), cell + 1)'
         """
-        arrays = [f"array({', '.join(map(str, parts))})" for parts in self.singles]
+        arrays = [f"array({', '.join(map(str, numbers))})" for numbers in self.singles]
         return f"element_at(array({', '.join(arrays)}), {cell} + 1)" if arrays else "CAST(NULL AS ARRAY<INT>)"
 
 
 def place_sql(ticks: str, edges: Sequence[int]) -> str:
-    """Return an expression for how many edges are at or before a time; 0 for null.
+    """Return an SQL expression for the number of edges at or before a time; 0 for null.
 
     >>> place_sql("t", [10, 20])
     'CASE WHEN t >= 10 THEN CASE WHEN t >= 20 THEN 2 ELSE 1 END ELSE 0 END'

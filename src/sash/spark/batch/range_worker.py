@@ -1,104 +1,177 @@
-"""What runs in Spark's Python workers for ranges: the results that belong to a range, of its rows and those it was sent."""
+"""Workers for time ranges: the results that a range owns, from its rows, its context, and slices in place of rows.
+
+    rows of a cell ──SliceWorker──► one slice
+    rows of a range, its context, slices ──RangeWorker──► the results that the range owns
+
+Nothing here knows Spark.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from sash.engine.column_types import readable
-from sash.engine.joined import heads_of, join_windows
-from sash.engine.row_block import make_block
-from sash.engine.tables import needed_of
-from sash.engine.time_column import read_time_type
-from sash.plan.declared import Declared
-from sash.spark.batch.split import Part
-from sash.spark.batch.wide import Stretch, answer_part, one_key
-from sash.spark.batch.worker import Worker, together
-from sash.windows.base import FOREVER, NEVER
-from sash.windows.by_gap import Session
-from sash.windows.by_time import Periodic
+from sash.engine.assemble import join_windows, window_tables, with_input_rows
+from sash.engine.cut import cut_each_row, cut_whole
+from sash.engine.evaluate import Evaluated, PassDoesNotCompileError, compile_ahead, evaluate
+from sash.engine.prepare import Prepared
+from sash.engine.row_block import RowBlock
+from sash.engine.slice_block import SliceBlock, concat_by_key
+from sash.kernels import CannotCompileError
+from sash.kernels.frozen import freeze_arrays, thaw_arrays
+from sash.spark.batch.spill import sort_on_disk
+from sash.spark.batch.time_ranges import TimeRange
+from sash.spark.batch.worker import BucketWorker, gather_table
+from sash.state.row_state import RowState
+from sash.state.slice_state import slices_from_arrays, slices_to_arrays
+from sash.state.watermark import MicroBatch
+from sash.windows.base import Span
 
 
 @dataclass(frozen=True)
 class RangeWorker:
-    """A worker for ranges: of each group it is known which part of a key's time it is; other groups are buckets."""
+    """A worker for groups of which some are time ranges of a key, and the others buckets of keys."""
 
-    worker: Worker
-    parts: Mapping[int, Part]
-    stretches: Mapping[int, Sequence[Stretch]] = field(default_factory=dict)
-    """By group: what it is sent in place of rows that it needs not one by one."""
+    worker: BucketWorker
+    ranges: Mapping[int, TimeRange]
+    slices: Mapping[int, Sequence[bytes]] = field(default_factory=dict)
+    """By group: encoded slices in place of rows that it does not need one by one."""
 
-    def answer(self, group: int, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield the results that are a group's own."""
-        part = self.parts.get(group)
-        if part is None:
-            yield from self.worker.answer(group, batches)
+    def evaluate_group(self, group: int, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield the results that a group owns."""
+        one = self.ranges.get(group)
+        if one is None:
+            yield from self.worker.evaluate_group(group, batches)
             return
-        if part.between:
-            table = answer_part(self.worker, part, self.stretches.get(group, ()), pa.Table.from_batches(batches))
+        for table in self._tables(one, self.slices.get(group, ()), batches):
             yield from self.worker.as_declared(table)
+
+    def _tables(self, one: TimeRange, slices: Sequence[bytes], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+        if one.between:
+            yield run_range(self.worker, one, pa.Table.from_batches(batches), slices)
             return
-        rows = together(iter(batches), self.worker.most_bytes)
+        rows = gather_table(iter(batches), self.worker.most_bytes)
         if isinstance(rows, pa.Table):
-            yield from self.worker.as_declared(answer_own(self.worker, part, rows))
-            return
-        for table in self.worker.tables(rows, part.rows_before):
-            own = table.filter(pa.array(own_results(self.worker.declared, table, part)))
-            yield from self.worker.as_declared(own)
+            yield run_range(self.worker, one, rows)
+        else:
+            yield from run_range_sorted(self.worker, one, rows)
 
 
-def answer_own(worker: Worker, part: Part, table: pa.Table) -> pa.Table:
-    """Return the results that belong to a part, beside their rows where each has one.
+def run_range(worker: BucketWorker, one: TimeRange, table: pa.Table, slices: Sequence[bytes] = ()) -> pa.Table:
+    """Return the results that a range owns, beside their rows if every row has one.
 
-    As of a piece of a stream: the rows before it are done. Others' windows, of which some rows are not here, might fail.
+    Rows before the range are context. Their own windows belong to other ranges, and might fail here, since some of their
+    rows are missing.
     """
-    rows = readable(needed_of(worker.declared, table))
-    local = worker.local(worker.declared, rows.schema)
-    block = one_key(make_block(rows, local.layout, local.run_loop))
-    done = int(np.searchsorted(block.times, part.begin))
-    local.rows_before = part.rows_before + done
-    memory = {name: local.new_memory(window, block.keys) for name, window in local.plan.windows.items()}
-    piece = {"done": done, "final": len(block), "after": part.begin, "now": part.end}
-    seen = local.rows_of(block, **{name: np.array([number], np.int64) for name, number in piece.items()})
-    records, found = local.find(seen, memory)
-    answers = local.answer(block, records, found)
-    if not local.plan.per_row:
-        parts = local.of_windows(heads_of(block), block.times, found, answers, records)
-        return join_windows([parts], worker.declared)
-    results = table.take(pa.array(block.given(np.arange(done, len(block)))))
-    for name, column in local.of_rows(answers).items():
-        results = results.append_column(name, column)
-    return results
+    rows = worker.readable_rows(table)
+    prepared = compile_ahead(worker.prepare(rows.schema))
+    block = one_key(prepared.block(rows))
+    context = int(np.searchsorted(block.times, one.begin))
+    span = range_span(one, block.keys, context, len(block))
+    if slices:
+        items = with_slices(prepared, block, slices)
+        of_slices = range_span(one, len(items.keys), context + len(slices), len(items))
+        evaluated = evaluate(prepared, items, of_slices)
+        return _assembled(prepared, items, block, span, evaluated, table)
+    memory = {
+        name: window.new_memory(block.keys, one.rows_before + context) for name, window in prepared.plan.windows.items()
+    }
+    evaluated = evaluate(prepared, block, span, memory)
+    return _assembled(prepared, block, block, span, evaluated, table)
 
 
-def own_results(declared: Declared, table: pa.Table, part: Part) -> npt.NDArray[np.bool_]:
-    """Return which results belong to a part: those of its rows, or of windows that end there."""
-    assert declared.time is not None
-    if declared.per_row:
-        return _between(table, declared.time, part.begin, part.end)
-    own = np.zeros(len(table), np.bool_)
-    for name, window in declared.windows.items():
-        match window:
-            case Periodic():  # ends are not in a window themselves
-                mine = _between(
-                    table, "window_end", part.begin + (part.begin != NEVER), part.end + (part.end != FOREVER)
-                )
-            case Session():
-                mine = _between(table, "window_start", part.begin, part.end)
-            case _:
-                mine = _between(table, "window_end", part.begin, part.end)
-        if declared.several:
-            named = table["window"].cast(pa.string()).to_numpy(zero_copy_only=False) == name
-            mine &= named.astype(np.bool_)
-        own |= mine
-    return own
+def run_range_sorted(worker: BucketWorker, one: TimeRange, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """Yield the same results for more rows than fit memory: sorted on disk, and evaluated as a stream."""
+    state: RowState | None = None
+    after = one.begin
+    with sort_on_disk(batches, worker.query, worker.most_bytes) as pieces:
+        for piece in pieces:
+            if state is None:
+                state = RowState(compile_ahead(worker.prepare(piece.schema)), rows_before=one.rows_before)
+            assert state.prepared.time is not None
+            times = state.prepared.time.read(piece[state.prepared.time.name])
+            context = int(np.searchsorted(times, one.begin))
+            if context:
+                state.preload(piece.slice(0, context))
+            if context < len(piece):
+                watermark = int(times[-1])
+                yield state.advance(MicroBatch(piece.slice(context), after, watermark))
+                after = watermark
+    if state is not None:
+        yield state.advance(MicroBatch(state.prepared.schema.empty_table(), after, one.end))
 
 
-def _between(table: pa.Table, name: str, begin: int, end: int) -> npt.NDArray[np.bool_]:
-    times = read_time_type(name, table.schema.field(name).type).read(table[name])
-    inside: npt.NDArray[np.bool_] = (times >= begin) & ((times < end) | (end == FOREVER))
-    return inside
+def range_span(one: TimeRange, keys: int, context: int, items: int) -> Span:
+    """Return the span of a range: its context, and the windows that it owns."""
+    done, final, after, now = (np.full(keys, number, np.int64) for number in (context, items, one.begin, one.end))
+    return Span(done, final, after, now, now)
+
+
+def with_slices(prepared: Prepared, block: RowBlock, encoded: Sequence[bytes]) -> SliceBlock:
+    """Return rows as slices of one row each, together with the slices that stand for many rows."""
+    sent = [slices_from_arrays(prepared, thaw_arrays(data)) for data in encoded]
+    return concat_by_key([*sent, cut_each_row(prepared, block)], prepared.run)
+
+
+def _assembled(
+    prepared: Prepared,
+    items: RowBlock | SliceBlock,
+    block: RowBlock,
+    span: Span,
+    evaluated: Evaluated,
+    table: pa.Table,
+) -> pa.Table:
+    if prepared.plan.per_row:
+        return with_input_rows(prepared, block, span, evaluated, table)
+    return join_windows(prepared, [window_tables(prepared, items, evaluated)])
+
+
+@dataclass(frozen=True)
+class SliceWorker:
+    """A worker that combines each group of rows into one slice."""
+
+    worker: BucketWorker
+    columns: ClassVar[str] = "cell int, place int, slices binary"
+
+    def evaluate_group(self, group: int, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield the slice of a group; several, one after the other in time, if its rows do not fit memory."""
+        for place, table in enumerate(self._in_order(batches)):
+            arrays = [pa.array([group], pa.int32()), pa.array([place], pa.int32()), pa.array([self._encode(table)])]
+            yield pa.RecordBatch.from_arrays(arrays, names=["cell", "place", "slices"])
+
+    def _in_order(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
+        table = gather_table(batches, self.worker.most_bytes)
+        if isinstance(table, pa.Table):
+            yield table
+            return
+        with sort_on_disk(table, self.worker.query, self.worker.most_bytes) as pieces:
+            yield from pieces
+
+    def _encode(self, table: pa.Table) -> bytes:
+        rows = self.worker.readable_rows(table)
+        prepared = self.worker.prepare(rows.schema)
+        slices = cut_whole(prepared, one_key(prepared.block(rows)))
+        return freeze_arrays(slices_to_arrays(slices), {})
+
+
+def slices_compile(prepared: Prepared) -> bool:
+    """Return whether rows can be cut into slices and evaluated as slices, by doing it without rows."""
+    try:
+        evaluate(prepared, cut_each_row(prepared, prepared.empty_block()))
+    except (CannotCompileError, PassDoesNotCompileError):
+        return False
+    return True
+
+
+def one_key(block: RowBlock) -> RowBlock:
+    """Return a block of one key. Raise RuntimeError if two keys share a 64-bit hash."""
+    if block.keys > 1:
+        message = (
+            'Two keys have the same hash, and one of them has very many rows. Run this query with strategy="buckets".'
+        )
+        raise RuntimeError(message)
+    return block

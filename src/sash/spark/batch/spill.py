@@ -1,9 +1,9 @@
-"""More rows than memory has room for, in order of key and time: sorted in runs, which lie on disk, and merged.
+"""Sorts more rows than fit memory by key and time: in runs on disk, which are merged.
 
 Without a time, the first column of `order_by` takes its place.
 
-    rows ──► run 1  ▁▃▅▇          each run is read batch by batch; what is less than the smallest of the newest rows read
-             run 2  ▂▄▆█   ──►    of each run can be given: nothing that is still on disk comes before it
+    rows ──► run 1  ▁▃▅▇          each run is read batch by batch. Of the newest rows read of each run take the smallest:
+             run 2  ▂▄▆█   ──►    all rows before it can be emitted, since no row on disk comes before it
              run 3  ▁▂▅▆
 """
 
@@ -24,45 +24,45 @@ import pyarrow as pa
 from sash.aggregator.columns import to_arrow
 from sash.engine.column_types import readable
 from sash.engine.keys import number_keys, order_rows
-from sash.engine.time_column import read_time_type
+from sash.engine.time_column import time_column
 from sash.kernels.plain import compile_loop
 from sash.plan.declared import Declared
 from sash.windows.base import Ints
 
 KEY, PLACE = "sash key", "sash place"
-"""Columns of runs: the number of a row's key, and its time in ticks, or what orders the rows in place of a time."""
+"""Columns of runs: the group id of a row's key, and its time in ticks, or the column that orders rows instead."""
 BYTES_OF_BATCH = 1 << 18
-"""A run is written in batches of about so many, and read by one or more of them."""
+"""A run is written in batches of about this size."""
 COPIES = 4
-"""A run is in memory so many times while it is sorted: as it came, as it is written, and what tells its order."""
+"""How many times a run is in memory while it is sorted: the input, the output, and the order."""
 HALF = 32
 """Bits of dates and of coarse times of day."""
 
 Bound = tuple[int, tuple[int, Any]]
-"""A key's number and the rank of a place."""
+"""The group id of a key, and the rank of a place."""
 
 
 @contextmanager
 def sort_on_disk(
     batches: Iterator[pa.RecordBatch], declared: Declared, most_bytes: int
 ) -> Iterator[Iterator[pa.Table]]:
-    """Give the rows in pieces, in order of key and time, with no more than about `most_bytes` in memory."""
+    """Yield the rows in pieces, in order of key and time, with about `most_bytes` in memory."""
     with TemporaryDirectory(prefix="sash-sort-", dir=folder_to_sort_in()) as folder:
         sorter = Sorter(declared, Path(folder))
         for table in gather(batches, most_bytes // COPIES):
             sorter.add(table)
         share = most_bytes // COPIES // max(1, len(sorter.runs))
-        yield merge([Run(path, share) for path in sorter.runs], declared)
+        yield merge_runs([SortedRun(path, share) for path in sorter.runs], declared)
 
 
 def folder_to_sort_in() -> str | None:
-    """Return a folder of Spark's for what doesn't fit memory, where one was set; else the system's."""
+    """Return Spark's local folder if it is set; None for the system's temporary folder."""
     first = os.environ.get("SPARK_LOCAL_DIRS", "").split(",")[0]
     return first if first and Path(first).is_dir() else None
 
 
 def gather(batches: Iterator[pa.RecordBatch], most_bytes: int) -> Iterator[pa.Table]:
-    """Yield batches as tables of about so many bytes, of which nothing is kept here."""
+    """Yield batches as tables of about `most_bytes`, holding on to none."""
     waiting: list[pa.RecordBatch] = []
     size = 0
     for batch in batches:
@@ -70,34 +70,34 @@ def gather(batches: Iterator[pa.RecordBatch], most_bytes: int) -> Iterator[pa.Ta
         size += batch.nbytes
         if size >= most_bytes:
             size = 0
-            yield join(waiting)
+            yield drain_table(waiting)
     if waiting:
-        yield join(waiting)
+        yield drain_table(waiting)
 
 
-def join(waiting: list[pa.RecordBatch]) -> pa.Table:
-    """Return batches as one piece, and forget them."""
+def drain_table(waiting: list[pa.RecordBatch]) -> pa.Table:
+    """Return batches as one table, and release them."""
     table = readable(pa.Table.from_batches(waiting)).combine_chunks()
     waiting.clear()
     return table
 
 
 def drain(waiting: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield batches, and forget each."""
+    """Yield batches, and release each."""
     waiting.reverse()
     while waiting:
         yield waiting.pop()
 
 
 class Sorter:
-    """Writes sorted runs, in which keys have the same numbers."""
+    """Writes sorted runs that share their group ids."""
 
     def __init__(self, declared: Declared, folder: Path) -> None:
         self.declared = declared
         self.folder = folder
         self.runs: list[Path] = []
         self.known: pa.Table | None = None
-        """The keys, a row for each, in the order of their numbers."""
+        """The keys, one row for each, in the order of their group ids."""
 
     def add(self, table: pa.Table) -> None:
         """Write a run."""
@@ -113,7 +113,7 @@ class Sorter:
         self.runs.append(path)
 
     def _number(self, table: pa.Table) -> tuple[Ints, int]:
-        """Return the numbers of rows' keys, the same for a key in every run: known ones go before the rows."""
+        """Return the group ids of rows' keys, the same in every run: known keys come before the rows."""
         if not self.declared.by:
             return np.zeros(len(table), np.int64), 1
         own = table.select(list(self.declared.by))
@@ -127,15 +127,15 @@ class Sorter:
 
 
 def places_of(table: pa.Table, declared: Declared) -> pa.Array:
-    """Return the times of rows in ticks; without a time, the first column that orders them, of moments the ticks too."""
+    """Return the times of rows in ticks; without a time, the first column of `order_by`, times as ticks too."""
     if declared.time is not None:
-        return pa.array(
-            read_time_type(declared.time, table.schema.field(declared.time).type).read(table[declared.time])
-        )
+        return pa.array(time_column(declared.time, table.schema.field(declared.time).type).read(table[declared.time]))
     column = to_arrow(table[declared.order_by[0]])
     if not pa.types.is_temporal(column.type):
         return column
-    return column.view(pa.int32() if column.type.bit_width == HALF else pa.int64())  # a clock put back has hours twice
+    return column.view(
+        pa.int32() if column.type.bit_width == HALF else pa.int64()
+    )  # when clocks are set back, an hour occurs twice
 
 
 def ticks_of(places: pa.ChunkedArray | pa.Array, declared: Declared) -> Ints:
@@ -150,7 +150,7 @@ def ties_of(table: pa.Table, declared: Declared) -> pa.Table | None:
 
 
 def rank(place: Any) -> tuple[int, Any]:
-    """Return what is compared as Arrow sorts: nulls last, and NaN before them.
+    """Return a key for comparisons in Arrow's order: nulls last, and NaN before them.
 
     >>> sorted([None, math.nan, 1.0, -math.inf], key=rank)
     [-inf, 1.0, nan, None]
@@ -160,16 +160,16 @@ def rank(place: Any) -> tuple[int, Any]:
     return (1, 0) if isinstance(place, float) and math.isnan(place) else (0, place)
 
 
-class Run:
+class SortedRun:
     """A sorted run on disk, read batch by batch."""
 
     def __init__(self, path: Path, share: int) -> None:
         self.share = share
-        """Bytes that are read together, in whole batches."""
-        self.file = pa.ipc.open_file(pa.OSFile(str(path)))  # mapped, it would count as memory of ours
+        """Bytes to read at once, in whole batches."""
+        self.file = pa.ipc.open_file(pa.OSFile(str(path)))  # a memory map would count as our memory
         self.next = 0
         self.rows: pa.Table = self.file.schema.empty_table()
-        """What was read and not given yet."""
+        """Read, but not emitted yet."""
 
     @property
     def ended(self) -> bool:
@@ -177,7 +177,7 @@ class Run:
         return bool(self.next == self.file.num_record_batches)
 
     def read(self) -> None:
-        """Read on, by at least one batch."""
+        """Read at least one more batch."""
         size, pieces = 0, [self.rows] if len(self.rows) else []
         while not self.ended and size <= self.share:
             batch = self.file.get_batch(self.next)
@@ -191,7 +191,7 @@ class Run:
         """The key and the place of the newest row that was read."""
         return self.rows[KEY][-1].as_py(), rank(self.rows[PLACE][-1].as_py())
 
-    def give(self, before: Bound | None) -> pa.Table:
+    def emit(self, before: Bound | None) -> pa.Table:
         """Return the rows before a key and a place, or all."""
         count = len(self.rows)
         if before is not None:
@@ -203,7 +203,7 @@ class Run:
         return given
 
 
-def merge(runs: list[Run], declared: Declared) -> Iterator[pa.Table]:
+def merge_runs(runs: list[SortedRun], declared: Declared) -> Iterator[pa.Table]:
     """Yield the rows of all runs in order."""
     while True:
         for run in runs:
@@ -211,19 +211,19 @@ def merge(runs: list[Run], declared: Declared) -> Iterator[pa.Table]:
                 run.read()
         open_runs = [run for run in runs if not run.ended]
         before = min((run.newest for run in open_runs), default=None)
-        given = [table for run in runs if len(table := run.give(before))]
+        given = [table for run in runs if len(table := run.emit(before))]
         if given:
             yield in_order(pa.concat_tables(given), declared)
         elif before is None:
             return
-        else:  # all that was read of a run is of one key and place, which may go on
+        else:  # all rows read of a run have one key and place; more may follow
             for run in open_runs:
                 if run.newest == before:
                     run.read()
 
 
 def in_order(table: pa.Table, declared: Declared) -> pa.Table:
-    """Return sorted rows of several runs as one piece."""
+    """Return rows of several runs as one sorted piece."""
     table = table.combine_chunks()
     rows = table.drop_columns([KEY, PLACE])
     different, numbers = np.unique(table[KEY].to_numpy(), return_inverse=True)

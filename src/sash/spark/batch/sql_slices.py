@@ -1,9 +1,9 @@
-"""Slices in SQL: Spark aggregates the rows of each slice itself, so that only slices are shuffled and reach Python.
+"""The strategy "slices": Spark aggregates the rows of each slice itself, so that only slices are shuffled and reach Python.
 
     rows ──► groupBy(keys, slice).agg(partials) ──► the same query over slices
 
 Every window holds all of a slice or nothing of it, because slices are cut wherever windows begin or end. So a slice is a
-row whose time is where it begins, and whose columns are partials.
+row: its time is where it begins, its columns are partials.
 """
 
 from __future__ import annotations
@@ -15,52 +15,51 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 — as everyone calls it
 from pyspark.sql.types import DataType, DateType, IntegralType, StructType, TimestampNTZType, TimestampType
 
-from sash.engine.local import Local
+from sash.engine.prepare import Prepared
 from sash.plan.declared import Declared
 from sash.slices.edges import Edges
 from sash.spark.batch.forms import SqlForm
 from sash.spark.batch.partials import sql_form
 from sash.spark.schema import TICKS, has_maps, is_collated
 from sash.spark.sql import EPOCH, quote
-from sash.windows.by_time import Periodic
 
 FIRST_TICK = -(1 << 63)
 
 
-def why_not(declared: Declared, local: Local, frame_schema: StructType) -> str:  # noqa: PLR0911 — a chain
+def why_not(declared: Declared, prepared: Prepared, frame_schema: StructType) -> str:  # noqa: PLR0911 — a chain
     """Return why Spark can't compute the slices of a query; empty if it can."""
     for window in declared.windows.values():
         if window.per_row:
             return f"{window} gives a result for each row."
-        if not isinstance(window, Periodic):
-            return f"{window} has no slices that are known before its rows are."
+        if window.cycle(window.own_unit) is None:
+            return f"{window} has no slices that are known before its rows are read."
         if window.min_rows > 1:
-            return f"{window} asks how many rows have a value, which slices don't tell."
+            return f"{window} needs the number of values in a window, which slices do not have."
     if has_maps(declared, frame_schema):
-        return "keys with maps in them are not told apart by Spark, where these have nulls."
+        return "Spark does not tell keys apart that contain maps with nulls."
     if declared.slicing == "none":
         return 'slicing="none" was given.'
     assert declared.time is not None
     if not ticks_sql(declared.time, frame_schema[declared.time].dataType):
-        return f"{declared.time} holds no times that Spark counts."
+        return f"{declared.time} holds no times."
     for name in declared.columns:
         kind = frame_schema[name].dataType
         if is_collated(kind):
-            return f"{name} is of {kind.simpleString()}, whose order Python doesn't know."
-    forms = _forms(declared, local, "")
+            return f"{name} is of {kind.simpleString()}, a collation that Python does not know."
+    forms = _forms(declared, prepared, "")
     reasons = [form for form in forms.values() if isinstance(form, str)]
     return reasons[0] if reasons else _clash(declared, forms)
 
 
-def slice_frame(declared: Declared, local: Local, frame: DataFrame) -> tuple[DataFrame, Declared]:
-    """Return the slices of a frame, and the query over them; their time is a bigint, in ticks."""
+def slice_frame(declared: Declared, prepared: Prepared, frame: DataFrame) -> tuple[DataFrame, Declared]:
+    """Return the slices of a frame, with their time in ticks, and the query over them."""
     assert declared.time is not None
     time = ticks_sql(declared.time, frame.schema[declared.time].dataType)
-    forms = _only_forms(_forms(declared, local, quote(TICKS)))
+    forms = _only_forms(_forms(declared, prepared, quote(TICKS)))
     expressions = {name: text for form in forms.values() for name, text in form.expressions.items()}
-    named = TICKS if declared.time in declared.by else declared.time  # which messages know
-    slices = slice_sql(local.edges_by("panes" if declared.slicing == "panes" else "pairs"), quote(TICKS))
-    # A column of its own, so that Spark computes the time once and not wherever a slice is told from it.
+    named = TICKS if declared.time in declared.by else declared.time  # the name that error messages show
+    slices = slice_sql(prepared.borders.edges, quote(TICKS))
+    # A column of its own, so that Spark computes the ticks once.
     rows = frame.select(*(F.col(quote(name)) for name in declared.columns), F.expr(time).alias(TICKS))
     grouped = rows.groupBy(*(F.col(quote(name)) for name in declared.by), F.expr(slices).alias(named))
     made = grouped.agg(*(F.expr(text).alias(name) for name, text in expressions.items()))
@@ -69,9 +68,9 @@ def slice_frame(declared: Declared, local: Local, frame: DataFrame) -> tuple[Dat
 
 
 def ticks_sql(name: str, kind: DataType) -> str:
-    """Return a time column in ticks, a bigint; empty if the column holds no times.
+    """Return SQL for a time column in ticks, a bigint; empty if the column holds no times.
 
-    A timestamp without a zone is read as it stands, whatever the session's zone: not in all versions does unix_micros so.
+    A timestamp without a zone is read without the session's zone; unix_micros does not do that in all versions.
 
     >>> ticks_sql("ts", TimestampType()), ticks_sql("day", DateType())
     ('unix_micros(`ts`)', 'CAST(unix_date(`day`) AS BIGINT)')
@@ -90,7 +89,7 @@ def ticks_sql(name: str, kind: DataType) -> str:
 
 
 def slice_sql(edges: Edges, ticks: str) -> str:
-    """Return where a row's slice begins: the last edge that is not after it.
+    """Return SQL for where a row's slice begins: the last edge at or before it.
 
     >>> from sash.slices.edges import Family
     >>> slice_sql(Edges((Family(60, 0),), ()), "t")
@@ -98,14 +97,14 @@ def slice_sql(edges: Edges, ticks: str) -> str:
     """
     last = [f"{ticks} - pmod(pmod({ticks}, {period}) - {phase}, {period})" for period, phase in edges.closing]
     latest = last[0] if len(last) == 1 else f"greatest({', '.join(last)})"
-    # A slice that would begin before all of 64 bits is left to the engine, which refuses such times.
+    # If a slice would begin before -2**63, the engine reports it.
     too_early = FIRST_TICK + max(family.period for family in edges.closing)
     return f"CASE WHEN {ticks} < {too_early} THEN {ticks} ELSE {latest} END"
 
 
-def _forms(declared: Declared, local: Local, ticks: str) -> dict[str, SqlForm | str]:
+def _forms(declared: Declared, prepared: Prepared, ticks: str) -> dict[str, SqlForm | str]:
     return {
-        name: sql_form(name, aggregate, local.schema, ticks, declared.order_by)
+        name: sql_form(name, aggregate, prepared.schema, ticks, declared.order_by)
         for name, aggregate in declared.aggregates.items()
     }
 
@@ -119,7 +118,7 @@ def _only_forms(forms: Mapping[str, SqlForm | str]) -> dict[str, SqlForm]:
 
 
 def _clash(declared: Declared, forms: Mapping[str, SqlForm | str]) -> str:
-    """Say so if two different things would have the same name; Spark takes upper case for lower case."""
+    """Return why two columns would have the same name, ignoring case; empty if none do."""
     known = {name.lower(): quote(name) for name in (*declared.by, declared.time or "")}
     for form in _only_forms(forms).values():
         for name, text in form.expressions.items():

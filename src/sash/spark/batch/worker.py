@@ -1,9 +1,9 @@
-"""What runs in Spark's Python workers: the rows of some keys in, their results out, in the memory of a part of them.
+"""BucketWorker: what runs in Spark's Python workers. The rows of some keys in, their results out.
 
-    batches ──► few enough: one table, answered as a whole
-            └─► more: sorted on disk, answered as a stream, key by key
+    batches ──► they fit memory: one table, evaluated as a whole
+            └─► they do not: sorted on disk, evaluated as a stream, key by key
 
-Nothing here knows Spark: a worker takes batches of Arrow's and gives batches of Arrow's.
+Nothing here knows Spark: a worker takes Arrow batches and returns Arrow batches.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from itertools import chain
 import pyarrow as pa
 
 from sash.engine.column_types import readable
-from sash.engine.local import Local
-from sash.engine.tables import needed_of
-from sash.engine.whole import run_whole
+from sash.engine.frames import needed_columns
+from sash.engine.prepare import Prepared, prepare
+from sash.engine.run_table import run_table
 from sash.plan.declared import Declared
 from sash.spark.batch.spill import drain, sort_on_disk
 from sash.state.reader import Stream
 
 MOST_BYTES = 1 << 26
-"""Rows of so many bytes are answered as a whole; it takes several times as many."""
-ROWS_OF_BATCH = 100_000
+"""Rows of up to this many bytes are evaluated as a whole, which takes several times as much memory."""
+BATCH_ROWS = 100_000
 
 
-def together(batches: Iterator[pa.RecordBatch], most_bytes: int) -> pa.Table | Iterator[pa.RecordBatch]:
-    """Return batches as one table; as they came, if they have more bytes than that, or are none."""
+def gather_table(batches: Iterator[pa.RecordBatch], most_bytes: int) -> pa.Table | Iterator[pa.RecordBatch]:
+    """Return batches as one table; if they have more bytes than that, or if there are none, return the batches."""
     waiting: list[pa.RecordBatch] = []
     size = 0
     for batch in batches:
@@ -40,69 +40,66 @@ def together(batches: Iterator[pa.RecordBatch], most_bytes: int) -> pa.Table | I
 
 
 @dataclass(frozen=True)
-class Worker:
+class BucketWorker:
     """A query as it is sent to workers."""
 
-    declared: Declared
+    query: Declared
     interpreted: Mapping[str, str]
-    """What was found not to compile before, so that no worker tries again."""
+    """What does not compile, so that no worker tries again."""
     results: pa.Schema
-    """The columns of results, those of rows too where there is a result for each."""
+    """The columns of results; those of input rows included if every row has a result."""
     compiled: bool = True
     time: pa.DataType | None = None
-    """What the time column holds, if it comes as ticks."""
+    """The type of the time column, if it arrives as ticks."""
     most_bytes: int = MOST_BYTES
 
-    def answer(self, _: int, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield the results of a group: the rows of some keys, in no order; there is at least one batch."""
-        for table in self.tables(batches):
+    def evaluate_group(self, _: int, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield the results of a group: the rows of some keys, in no order, in at least one batch."""
+        rows = gather_table(map(self._with_times, batches), self.most_bytes)
+        for table in [self._run_whole(rows)] if isinstance(rows, pa.Table) else self._run_sorted(rows):
             yield from self.as_declared(table)
 
-    def tables(self, batches: Iterable[pa.RecordBatch], rows_before: int = 0) -> Iterator[pa.Table]:
-        """Yield the results, of rows before which their key had so many that are not here."""
-        table = together(map(self._with_times, batches), self.most_bytes)
-        if not isinstance(table, pa.Table):
-            yield from self._streamed(table, rows_before)
-            return
-        needed = readable(needed_of(self.declared, table))
-        results = run_whole(self.local(self.declared, needed.schema, rows_before), needed)
-        if self.declared.per_row:  # beside their rows
+    def prepare(self, schema: pa.Schema, query: Declared | None = None) -> Prepared:
+        """Return the query for rows of a schema."""
+        return prepare(query or self.query, schema, compiled=self.compiled, interpreted=self.interpreted)
+
+    def readable_rows(self, table: pa.Table) -> pa.Table:
+        """Return the columns that the query reads."""
+        return readable(needed_columns(self.query, table))
+
+    def _run_whole(self, table: pa.Table) -> pa.Table:
+        needed = self.readable_rows(table)
+        results, _ = run_table(self.prepare(needed.schema), needed, threads=1)
+        if self.query.per_row:  # beside their rows
             for name in table.column_names:
                 results = results.append_column(name, table[name])
-        yield results
+        return results
 
-    def _with_times(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return a batch with ticks as times."""
-        if self.time is None:
-            return batch
-        place = batch.schema.get_field_index(self.declared.time)
-        times = batch.column(place).cast(pa.int32()) if self.time.bit_width == 32 else batch.column(place)  # noqa: PLR2004
-        return batch.set_column(place, self.declared.time, times.cast(self.time))
-
-    def local(self, declared: Declared, schema: pa.Schema, rows_before: int = 0) -> Local:
-        """Return a query made ready for rows before which their key had so many that are not here."""
-        local = Local(declared, schema, compiled=self.compiled, threads=1, interpreted=self.interpreted)
-        local.rows_before = rows_before
-        return local
-
-    def _streamed(self, batches: Iterator[pa.RecordBatch], rows_before: int) -> Iterator[pa.Table]:
-        """Yield the results of more rows than can be looked at together."""
-        declared = replace(self.declared, lateness=None)
+    def _run_sorted(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
+        """Yield the results of more rows than fit memory."""
+        query = replace(self.query, lateness=None)
         stream: Stream | None = None
-        with sort_on_disk(batches, declared, self.most_bytes) as pieces:
+        with sort_on_disk(batches, query, self.most_bytes) as pieces:
             for piece in pieces:
                 if stream is None:
-                    in_order = declared if declared.time else replace(declared, order_by=())
-                    local = self.local(in_order, piece.schema, rows_before)
-                    stream = Stream(local, order="keys" if declared.by else "time")
+                    in_order = query if query.time else replace(query, order_by=())
+                    stream = Stream(self.prepare(piece.schema, in_order), order="keys" if query.by else "time")
                 yield stream.add(piece)
         if stream is not None:
             yield stream.finish()
 
+    def _with_times(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return a batch with times in place of ticks."""
+        if self.time is None:
+            return batch
+        place = batch.schema.get_field_index(self.query.time)
+        times = batch.column(place).cast(pa.int32()) if self.time.bit_width == 32 else batch.column(place)  # noqa: PLR2004
+        return batch.set_column(place, self.query.time, times.cast(self.time))
+
     def as_declared(self, table: pa.Table) -> Iterator[pa.RecordBatch]:
-        """Yield results in the types that Spark was told."""
+        """Yield results in the types that Spark expects."""
         columns = [self._cast(table[field.name], field) for field in self.results]
-        yield from pa.table(columns, schema=self.results).to_batches(max_chunksize=ROWS_OF_BATCH)
+        yield from pa.table(columns, schema=self.results).to_batches(max_chunksize=BATCH_ROWS)
 
     def _cast(self, column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
         if column.type == field.type:
@@ -111,7 +108,7 @@ class Worker:
             return column.cast(field.type)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
             message = (
-                f"{field.name!r} gave {column.type} where {field.type} was expected of what it computes ({error}): say what "
-                f'it gives, as in run(df, types={{"{field.name}": "double"}}).'
+                f"{field.name!r} returned {column.type}, but {field.type} was expected ({error}). State the type: "
+                f'run(df, types={{"{field.name}": "double"}}).'
             )
             raise TypeError(message) from error

@@ -1,19 +1,19 @@
-"""Rows of a stream whose time can't be used: none at all, beyond what windows can reach, or far ahead of the clock."""
+"""Rows of a stream without a usable time: null, too large for windows, or far ahead of the clock."""
 
 from __future__ import annotations
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sash.engine.names import name_row
+from sash.engine.failures import name_row
 
 FAR = 1 << 61
-"""Ticks since the epoch, or before it, beyond which windows might not fit 64 bits."""
+"""Ticks before or after the epoch beyond which windows might not fit 64 bits."""
 CHOICES = ("error", "drop")
 
 
 def split_times(table: pa.Table, time: str, latest: int | None) -> tuple[pa.Table, pa.Table, pa.Table]:
-    """Return the rows whose time is good, those that have none that can be, and those later than the latest, in ticks.
+    """Return the rows with a usable time, those without, and those later than `latest`, in ticks.
 
     >>> good, without, ahead = split_times(pa.table({"t": [3, None, 9, 2**62]}), "t", 8)
     >>> good["t"].to_pylist(), without["t"].to_pylist(), ahead["t"].to_pylist()
@@ -29,19 +29,19 @@ def split_times(table: pa.Table, time: str, latest: int | None) -> tuple[pa.Tabl
     return (table.filter(in_time) if len(without) or len(ahead) else table), without, ahead
 
 
-def refuse_bad_times(without: pa.Table, ahead: pa.Table, by: tuple[str, ...], time: str) -> None:
-    """Say which row it is, if there are any such."""
+def check_times(without: pa.Table, ahead: pa.Table, by: tuple[str, ...], time: str) -> None:
+    """Raise ValueError if there are rows without a usable time."""
     if len(without):
         message = (
-            f"A row ({name_row(without, (*by, time), 0)}) has no time that windows can be made of, and {len(without) - 1} more "
-            'of its bucket: leave such rows out before, or run with on_bad_time="drop", which counts them.'
+            f"A row ({name_row(without, (*by, time), 0)}) has no usable time, and {len(without) - 1} more of its bucket. "
+            'Filter such rows before, or run with on_bad_time="drop", which counts them.'
         )
         raise ValueError(message)
     if len(ahead):
         message = (
             f"A row ({name_row(ahead, (*by, time), 0)}) is further ahead of the clock than ahead= allows, and {len(ahead) - 1} "
-            "more of its bucket: its time would take the watermark with it, and all rows after it would be late. Leave "
-            f'such rows out before withWatermark, as in df.filter("{time} < current_timestamp() + INTERVAL 1 DAY"), or run '
-            "with ahead=None if they are right."
+            "more of its bucket. It would move the watermark ahead, so that all rows after it are late. Filter such rows "
+            f'before withWatermark, df.filter("{time} < current_timestamp() + INTERVAL 1 DAY"), or run with ahead=None if '
+            "they are right."
         )
         raise ValueError(message)

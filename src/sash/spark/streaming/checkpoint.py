@@ -1,4 +1,4 @@
-"""The state of a stream that has stopped, read from its checkpoint: what it holds, and the results still in it."""
+"""Reads the checkpoint of a stopped stream: what its state holds, and the results of open windows."""
 
 from __future__ import annotations
 
@@ -11,47 +11,44 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import DataType, IntegerType, LongType, StructField, StructType, TimestampType
 
-from sash.kernels.frozen import Arrays, thaw_arrays
+from sash.kernels.frozen import Arrays
 from sash.spark.schema import GROUP, arrow_of
-from sash.spark.streaming.bucket import STATE, Standing, decompressed
+from sash.spark.streaming.bucket import STATE, StreamTask, decompressed
 from sash.spark.streaming.packing import GUARD
-from sash.spark.streaming.stream_query import Streaming
-from sash.state.codec import read_table
-from sash.state.stream_state import Keeper, read_state
+from sash.spark.streaming.stream_query import StreamQuery
+from sash.state.codec import read_arrays, read_state_header, read_table
 
 Batches = Iterator[pa.RecordBatch]
 
 
 def inspect_state(spark: SparkSession, checkpoint: str) -> DataFrame:
-    """Return the keys that a checkpoint has state of, with how much that is."""
+    """Return the keys in a checkpoint, with the size of their state."""
     frames = [_inspect(_read(spark, checkpoint, operator)) for operator in _operators(spark, checkpoint)]
     return frames[0] if len(frames) == 1 else _all_of(frames)
 
 
-def finish(streaming: Streaming, checkpoint: str) -> DataFrame:
-    """Return the results of what is still open in a checkpoint of a query's."""
+def finish(streaming: StreamQuery, checkpoint: str) -> DataFrame:
+    """Return the results of the windows that are open in a checkpoint."""
     spark = streaming.frame.sparkSession
-    standing = streaming.standing
+    task = streaming.task
     made = [
-        _read(spark, checkpoint, operator).mapInArrow(_finishing(standing), streaming.results)
+        _read(spark, checkpoint, operator).mapInArrow(_finishing(task), streaming.results)
         for operator in _operators(spark, checkpoint)
     ]
     if len(made) > 1:
-        message = (
-            f"The stream of {checkpoint!r} runs {len(made)} queries of Sash's, and only one's results can be finished."
-        )
+        message = f"The stream of {checkpoint!r} runs {len(made)} queries of Sash. finish() supports one."
         raise ValueError(message)
     return made[0]
 
 
 def _operators(spark: SparkSession, checkpoint: str) -> list[int]:
-    """Return the numbers of the operators of a stream that keep state for Sash, or say that there are none."""
+    """Return the numbers of the operators with state of Sash. Raise ValueError if there are none."""
     found = spark.read.format("state-metadata").load(checkpoint).collect()
     numbers = [row.operatorId for row in found if STATE in _variables(row.operatorProperties)]
     if not numbers:
         message = (
-            f"There is no state of Sash's in {checkpoint!r}: give the checkpointLocation of a stream that has run, of a query's "
-            "results."
+            f"There is no state of Sash in {checkpoint!r}. Give the checkpointLocation of a stream that has run and that writes "
+            "the results of a query."
         )
         raise ValueError(message)
     return numbers
@@ -75,8 +72,8 @@ def _all_of(frames: list[DataFrame]) -> DataFrame:
 
 def _inspect(states: DataFrame) -> DataFrame:
     guards = states.filter(f"{GROUP} = {GUARD}").collect()
-    queries = [read_state(decompressed((guard["size"], guard["state"])))["query"] for guard in guards]
-    query = queries[0] if queries else {"by": []}  # no row has come yet
+    queries = [read_state_header(decompressed((guard["size"], guard["state"])))["query"] for guard in guards]
+    query = queries[0] if queries else {"by": []}  # no row has arrived yet
     keys = [StructField(name, DataType.fromDDL(query["columns"][name])) for name in query["by"]]
     schema = StructType(
         [
@@ -101,13 +98,13 @@ def _inspecting(schema: pa.Schema) -> Callable[[Batches], Batches]:
     return inspect
 
 
-def _finishing(standing: Standing) -> Callable[[Batches], Batches]:
+def _finishing(task: StreamTask) -> Callable[[Batches], Batches]:
     def finish_buckets(batches: Batches) -> Batches:
         for row in _rows(batches):
             if row[GROUP] != GUARD:
-                keeper = Keeper(standing.ready(), standing.mode)
-                keeper.thaw(decompressed((row["size"], row["state"])), standing.described)
-                yield from standing.worker.as_declared(keeper.finish())
+                state = task.new_state()
+                state.decode(decompressed((row["size"], row["state"])), task.fingerprint)
+                yield from task.worker.as_declared(state.finish())
 
     return finish_buckets
 
@@ -118,9 +115,9 @@ def _rows(batches: Batches) -> Iterator[dict[str, Any]]:
 
 
 def describe_bucket(bucket: int, state: bytes, schema: pa.Schema) -> pa.RecordBatch:
-    """Return the keys of a bucket with how many slices or rows each has, and how many of its bytes that is."""
-    header = read_state(state)
-    arrays = thaw_arrays(state, header)
+    """Return the keys of a bucket, with the number of slices or rows of each, and their share of the bytes."""
+    header = read_state_header(state)
+    arrays = read_arrays(state, header)
     query = header["query"]
     sizes = arrays["sizes"]
     firsts = np.cumsum(sizes) - sizes

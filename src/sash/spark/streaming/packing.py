@@ -1,6 +1,6 @@
-"""Rows packed into one blob of bytes for each bucket, and results unpacked again.
+"""Packs rows into one blob per bucket, and unpacks results.
 
-Spark hands a stateful operator row after row, and takes row after row from it; packed, thousands of them are one.
+Spark passes rows to and from a stateful operator one by one. A blob holds thousands of rows.
 """
 
 from __future__ import annotations
@@ -10,16 +10,16 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import pyarrow as pa
 
-from sash.spark.batch.worker import ROWS_OF_BATCH
+from sash.spark.batch.worker import BATCH_ROWS
 from sash.spark.schema import GROUP
 from sash.state.codec import read_table, table_bytes
 
 ROWS, RESULTS = "sash_rows", "sash_results"
 PACKED = f"{GROUP} int, {ROWS} binary"
 GUARD = -1
-"""A group of its own, to which every task that has rows sends a blob without any: it knows which query the state is of."""
+"""A group of its own, which every task with rows sends an empty blob: its state has the fingerprint of the query."""
 MOST_BYTES = 1 << 25
-"""Rows of so many bytes are put in order of their buckets at once."""
+"""Rows of about this many bytes are sorted by bucket at once."""
 
 
 def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -36,7 +36,7 @@ def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def packing(names: list[str]) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """Return what Spark calls with rows, whose columns have these names."""
+    """Return the function that Spark calls with rows whose columns have these names."""
 
     def named(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield from pack(batch.rename_columns(names) for batch in batches)
@@ -45,7 +45,7 @@ def packing(names: list[str]) -> Callable[[Iterator[pa.RecordBatch]], Iterator[p
 
 
 def pack_rows(table: pa.Table) -> pa.RecordBatch:
-    """Return rows as one blob for each of their buckets, and one without rows for the guard.
+    """Return rows as one blob per bucket, and an empty one for the guard.
 
     >>> packed = pack_rows(pa.table({GROUP: pa.array([5, 2, 5], pa.int32()), "x": [1, 2, 3]}))
     >>> packed[GROUP].to_pylist(), read_table(packed[ROWS][2].as_buffer())["x"].to_pylist()
@@ -62,8 +62,8 @@ def pack_rows(table: pa.Table) -> pa.RecordBatch:
 
 
 def unpack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield the results that are in blobs."""
+    """Yield the results from blobs."""
     for batch in batches:
         for blob in batch.column(RESULTS):
             if blob.is_valid:
-                yield from read_table(blob.as_buffer()).to_batches(max_chunksize=ROWS_OF_BATCH)
+                yield from read_table(blob.as_buffer()).to_batches(max_chunksize=BATCH_ROWS)

@@ -1,7 +1,8 @@
-"""A copy of a bucket's state on the machine that has computed it.
+"""Copies of buckets' states on the machine that computed them.
 
-Reading it from the state store takes longer than all the rest: Spark sends it to Python as text. The store holds the truth: a copy counts only if it has the token that the store has. Copies lie in the folder that Spark
-makes for an application's files, and go with it.
+Reading a state from the state store takes longer than all the rest of a micro-batch, since Spark sends it to Python as text. The
+store decides: a copy is valid only if it has the token in the store. Copies are in the folder that Spark makes for the files of
+an application, and disappear with it.
 """
 
 from __future__ import annotations
@@ -18,18 +19,18 @@ from pyspark import SparkFiles
 FOLDER = "sash-state"
 TOKEN = 32
 """Characters of a token."""
-LONG = 86_400
-"""Seconds after which a copy is not used any more: its stream has stopped, or its bucket is idle."""
+MOST_SECONDS = 86_400
+"""The age at which a copy is removed: its stream has stopped, or its bucket is idle."""
 _swept: set[Path] = set()
 
 
 def new_token() -> str:
-    """Return a name for a state that no other has."""
+    """Return a unique name for a state."""
     return uuid.uuid4().hex
 
 
 def write(place: str, token: str, state: bytes) -> None:
-    """Keep a copy of a state, in the place of the one before; where that fails, there is none."""
+    """Write a copy of a state, in place of the previous one; if that fails, there is none."""
     folder = _folder()
     try:
         folder.mkdir(exist_ok=True)
@@ -42,12 +43,12 @@ def write(place: str, token: str, state: bytes) -> None:
             file.write(token.encode())
             file.write(state)
         Path(name).replace(folder / place)
-    except OSError:  # as a full disk
+    except OSError:  # for example, a full disk
         Path(name).unlink(missing_ok=True)
 
 
 def read(place: str, token: str) -> memoryview | None:
-    """Return the state that goes by a token, if there is a copy."""
+    """Return the copy of the state with a token; None if there is none."""
     try:
         with (_folder() / place).open("rb") as file:
             mapped = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
@@ -56,18 +57,18 @@ def read(place: str, token: str) -> memoryview | None:
     return mapped[TOKEN:] if bytes(mapped[:TOKEN]) == token.encode() else None
 
 
-def forget(place: str) -> None:
-    """Remove the copy of a state that is no more."""
+def remove(place: str) -> None:
+    """Remove the copy of a state."""
     (_folder() / place).unlink(missing_ok=True)
 
 
 def _sweep(folder: Path) -> None:
-    """Remove copies that streams have left which stopped long ago, once in a process."""
+    """Remove old copies of stopped streams, once per process."""
     if folder in _swept:
         return
     _swept.add(folder)
     for path in folder.iterdir():
-        if path.stat().st_mtime < time.time() - LONG:
+        if path.stat().st_mtime < time.time() - MOST_SECONDS:
             path.unlink(missing_ok=True)
 
 

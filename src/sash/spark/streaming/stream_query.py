@@ -1,230 +1,222 @@
-"""A query on a streaming DataFrame: rows packed by bucket, one stateful operator, results unpacked.
+"""StreamQuery: a query on a streaming DataFrame. Rows packed by bucket, one stateful operator, results unpacked.
 
     rows ──► packed by bucket ──► transformWithState ──► results unpacked
              mapInArrow           bucket.py, RocksDB     mapInArrow
 
-A state for each key would be called upon for each key in each micro-batch; a bucket has many keys, and all they keep is one
-value. How many buckets there are is part of the state.
+With a state for each key, Spark would call Python for each key of each micro-batch. A bucket holds many keys, and their state
+is one value. The number of buckets is part of the state.
 """
 
 from __future__ import annotations
 
-import re
 import uuid
 from collections.abc import Mapping
-from contextlib import redirect_stdout
 from dataclasses import dataclass
-from io import StringIO
+from datetime import timedelta
 from typing import Any
 
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F  # noqa: N812 — as everyone calls it
+from pyspark.sql import functions as F  # noqa: N812 — the usual name
 from pyspark.sql.types import StructField, StructType, TimestampType
 
 from sash.engine.column_types import readable_schema
+from sash.engine.evaluate import compile_ahead
 from sash.plan.declared import Declared
+from sash.plan.expected import and_between
+from sash.plan.tree import Branch, Leaf
 from sash.spark.groups import bucket_of, numbered, plain_names, spread_out
 from sash.spark.schema import GROUP
-from sash.spark.spark_query import Prepared
+from sash.spark.spark_query import SparkQuery
 from sash.spark.streaming.bad_times import CHOICES
-from sash.spark.streaming.bucket import ANSWERED, COUNTED, Bucket, Standing
+from sash.spark.streaming.bucket import COUNTED, EMITTED, BucketProcessor, StreamTask
 from sash.spark.streaming.packing import PACKED, RESULTS, packing, unpack
-from sash.state.codec import nullable
-from sash.state.fingerprint import Described, describe
-from sash.state.reader import refuse_mode
-from sash.state.slice_state import keeps_slices
-from sash.windows.by_function import Custom
-from sash.windows.durations import Given, read_duration
+from sash.spark.streaming.private import DELAY, comes_from_state
+from sash.state.codec import nullable_schema
+from sash.state.fingerprint import Fingerprint, fingerprint_query
+from sash.state.reader import check_mode
+from sash.windows.durations import DurationLike, TimeUnit, read_duration
 
 BUCKETS = 64
-DELAY = "spark.watermarkDelayMs"
-"""Under this name Spark tells, beside a column's type, that rows are late by it, and how late they may be."""
 STORE = "spark.sql.streaming.stateStore.providerClass"
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 METRICS = "sash"
-WAITING = re.compile(r"~(Aggregate|TransformWithState|FlatMapGroups\w*WithState)")
-"""Operators of a stream that give rows only when the watermark has passed them; so does an outer join of two streams."""
+MILLISECONDS = TimeUnit("lateness", 1_000_000)
 
 
 @dataclass(frozen=True)
-class Options:
-    """How a query is run on a stream, where that is not left to Sash."""
+class StreamOptions:
+    """The options of `run` for a streaming DataFrame."""
 
     compiled: bool = True
     mode: str = "append"
     buckets: int | None = None
-    """Groups of keys, each of which has one state."""
+    """The number of groups of keys, each with one state."""
     types: Mapping[str, Any] | None = None
-    """What aggregates give, by name, where that can't be known before they run."""
+    """The result types of aggregates, by name, where they are not known before they run."""
     on_bad_time: str = "error"
-    """What comes of rows without a time that can be used: the stream stops, or they are dropped and counted."""
-    ahead: Given | None = "1d"
+    """What happens to rows without a usable time: the stream stops, or they are dropped and counted."""
+    ahead: DurationLike | None = "1d"
     """How far ahead of the clock a time may be; None for any."""
     metrics: str = METRICS
-    """The name that counts of rows have among the observed metrics of the stream."""
+    """The name of the row counts among the observed metrics of the stream."""
 
 
-def prepare(declared: Declared, frame: DataFrame, options: dict[str, Any]) -> Streaming:
-    """Return a query made ready for a stream, or say what is wrong with it."""
-    return Streaming(declared, frame, Options(**options))
+class StreamQuery(SparkQuery):
+    """A query and its streaming DataFrame."""
 
-
-class Streaming(Prepared):
-    """A query and the stream that it is for, checked."""
-
-    def __init__(self, declared: Declared, frame: DataFrame, options: Options) -> None:
-        _refuse_no_time(declared)
-        super().__init__(declared, frame, compiled=options.compiled, types=options.types)
+    def __init__(self, query: Declared, frame: DataFrame, options: StreamOptions) -> None:
+        _check_time(query)
+        super().__init__(query, frame, compiled=options.compiled, types=options.types)
         self.options = options
-        self.delay = _read_delay(declared, frame)
-        _refuse_options(self.declared, options)
-        _refuse_other_lateness(self)
-        _refuse_other_store(frame)
-        for window in self.declared.windows.values():
-            if isinstance(window, Custom):
-                window.refuse_lost_state()
-        self.local.settle()
+        self.delay = _read_delay(query, frame)
+        _check_options(self.query, options)
+        _check_lateness(self)
+        _check_store(frame)
+        for window in self.query.windows.values():
+            window.check_restart()
+        self.prepared = self.in_python = compile_ahead(self.prepared)
+
+    def run(self) -> DataFrame:
+        """Return the results."""
+        place = numbered(bucket_of(self.query.by, self.frame.schema, self.buckets), spread_out(self.buckets))
+        grouped = self.sent.withColumn(GROUP, place)
+        names = grouped.columns
+        packed = grouped.toDF(*plain_names(names)).mapInArrow(packing(names), PACKED)
+        emitted = packed.groupBy(GROUP).transformWithState(
+            BucketProcessor(self.task), EMITTED, self.options.mode, "EventTime"
+        )
+        counts = [F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in COUNTED]
+        return emitted.observe(self.options.metrics, *counts).select(RESULTS).mapInArrow(unpack, self.results)
 
     @property
     def buckets(self) -> int:
-        """How many groups keys are put into."""
-        return (self.options.buckets or BUCKETS) if self.declared.by else 1
+        """The number of groups of keys."""
+        return (self.options.buckets or BUCKETS) if self.query.by else 1
 
     @property
     def results(self) -> StructType:
-        """The columns of the result; rows are late by the time of a row, or by the end of a window."""
-        fields = super().results.fields
-        event_time = self.declared.time if self.declared.per_row else "window_end"
+        """The columns of the result, with the watermark on the time of a row, or on the end of a window."""
+        event_time = self.query.time if self.query.per_row else "window_end"
         return StructType(
             [
                 StructField(field.name, field.dataType, field.nullable, {**field.metadata, DELAY: self.delay})
                 if field.name == event_time
                 else field
-                for field in fields
+                for field in super().results.fields
             ]
         )
 
     @property
-    def keeps_slices(self) -> bool:
-        """Whether the state is slices rather than rows."""
-        return self.options.mode == "append" and keeps_slices(self.local)
-
-    @property
     def cuts_pairs(self) -> bool:
-        """Whether slices are cut where windows begin and where they end, since they are kept whole."""
-        return self.keeps_slices
+        """Whether the state is slices, cut where windows begin and end."""
+        return self.options.mode == "append" and self.prepared.stores_slices
 
     @property
-    def described(self) -> Described:
-        """What tells the query apart from others, whose state it can't go on from."""
-        return describe(
-            self.declared,
-            {name: self.frame.schema[name].dataType.simpleString() for name in self.needed.columns},
+    def fingerprint(self) -> Fingerprint:
+        """The fingerprint of the query, which the state must have."""
+        return fingerprint_query(
+            self.query,
+            {name: self.frame.schema[name].dataType.simpleString() for name in self.sent.columns},
             buckets=self.buckets,
             mode=self.options.mode,
-            kept=f"slices, {self.declared.slicing}" if self.keeps_slices else "rows",
+            state=f"slices, {self.query.slicing}" if self.cuts_pairs else "rows",
         )
 
     @property
-    def standing(self) -> Standing:
+    def task(self) -> StreamTask:
         """What is sent to Python workers."""
-        assert self.local.time is not None
         ahead = self.options.ahead
-        return Standing(
+        unit = TimeUnit("ahead", self.prepared.unit.tick)
+        return StreamTask(
             uuid.uuid4().hex,
             self.worker,
-            nullable(readable_schema(self.schema)),
-            self.described,
+            nullable_schema(readable_schema(self.schema)),
+            self.fingerprint,
             self.options.mode,
             self.options.on_bad_time,
-            None if ahead is None else read_duration(ahead, "ahead").in_ticks(self.local.time.tick, "ahead"),
+            None if ahead is None else read_duration(ahead, "ahead").in_ticks(unit),
             chained=comes_from_state(self.frame),
         )
 
-    def run(self) -> DataFrame:
-        """Return the results."""
-        place = numbered(bucket_of(self.declared.by, self.frame.schema, self.buckets), spread_out(self.buckets))
-        grouped = self.needed.withColumn(GROUP, place)
-        names = grouped.columns
-        packed = grouped.toDF(*plain_names(names)).mapInArrow(packing(names), PACKED)
-        answered = packed.groupBy(GROUP).transformWithState(
-            Bucket(self.standing), ANSWERED, self.options.mode, "EventTime"
+    def describe(self) -> Branch:
+        """Return the branch of an explanation that says what Spark does."""
+        query, options = self.query, self.options
+        keys = f"{self.buckets} buckets of keys" if query.by else "one bucket, as there is no key"
+        emitted = "once, when the watermark has passed it" if options.mode == "append" else "whenever rows change it"
+        bad = "stop the stream" if options.on_bad_time == "error" else "are dropped and counted"
+        state = "slices of open windows" if self.cuts_pairs else "rows that open or later windows need"
+        leaves = {
+            "watermark": f"{query.time}, {timedelta(milliseconds=self.delay)} behind the newest; older rows are dropped and counted as late",
+            "shuffled": f"{'all columns' if query.per_row else and_between(self.sent.columns)} of all rows, packed into {keys}",
+            "state": f"{state}; one value per bucket, in RocksDB; the number of buckets is fixed for a checkpoint",
+            "results": f"{options.mode}: {'the result of a row' if query.per_row else 'a window'} {emitted}",
+            "times": f"rows without a usable time {bad}",
+            "counts": f'rows, late and bad_times of each micro-batch: progress.observedMetrics["{options.metrics}"]',
+        }
+        branch = Leaf("spark", ("a stream: packed buckets of keys over transformWithState",))
+        return Branch(branch, tuple(Leaf(label, (text,)) for label, text in leaves.items()))
+
+
+def _check_time(query: Declared) -> None:
+    if query.time is None:
+        message = (
+            'A stream cannot be sorted at its end. Name the column that holds the time of rows: Query(time="ts", …).'
         )
-        counts = [F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in COUNTED]
-        return answered.observe(self.options.metrics, *counts).select(RESULTS).mapInArrow(unpack, self.results)
-
-
-def comes_from_state(frame: DataFrame) -> bool:
-    """Tell whether a stream comes out of an operator that waits for the watermark, by what Spark says of its plan."""
-    with redirect_stdout(StringIO()) as told:
-        frame.explain("extended")
-    analyzed = told.getvalue().partition("== Analyzed")[2].partition("== Optimized")[0]
-    joined = "~Join" in analyzed and analyzed.count("~StreamingRelation") > 1
-    return joined or bool(WAITING.search(analyzed))
-
-
-def _refuse_no_time(declared: Declared) -> None:
-    if declared.time is None:
-        message = 'A stream has no end to be sorted at: name the column that says when rows happened, as in Query(time="ts", …).'
         raise ValueError(message)
 
 
-def _read_delay(declared: Declared, frame: DataFrame) -> int:
-    """Return how many milliseconds late rows may be, or say how to tell Spark that."""
-    assert declared.time is not None
-    field = frame.schema[declared.time]
-    late = (
-        "10 minutes"
-        if declared.lateness is None
-        else f"{declared.lateness.in_ticks(1_000_000, 'lateness')} milliseconds"
-    )
-    line = f'df = df.withWatermark("{declared.time}", "{late}")'
+def _read_delay(query: Declared, frame: DataFrame) -> int:
+    """Return the delay of the watermark in milliseconds. Raise ValueError or TypeError if there is no watermark."""
+    assert query.time is not None
+    field = frame.schema[query.time]
+    lateness = query.lateness
+    late = "10 minutes" if lateness is None else f"{lateness.in_ticks(MILLISECONDS)} milliseconds"
+    line = f'df = df.withWatermark("{query.time}", "{late}")'
     if DELAY in field.metadata:
         return int(field.metadata[DELAY])
     others = [other.name for other in frame.schema.fields if DELAY in other.metadata]
     if not isinstance(field.dataType, TimestampType):
         message = (
-            f"Column {declared.time!r} is of {field.dataType.simpleString()}, and Spark knows lateness only of timestamps: cast "
-            f'it, as in df.withColumn("{declared.time}", …cast("timestamp")), and then {line}.'
+            f"Column {query.time!r} is of type {field.dataType.simpleString()}, but a watermark needs a timestamp. Cast it, "
+            f'df.withColumn("{query.time}", …cast("timestamp")), and then {line}.'
         )
         raise TypeError(message)
     if others:
         message = (
-            f"The watermark of this stream is on {others[0]!r}, and the query is in order of {declared.time!r}: let it be on "
-            f"that column, {line}, or take {others[0]!r} for time=."
+            f"The watermark of this stream is on {others[0]!r}, but the query is in order of {query.time!r}. Set it on that "
+            f"column, {line}, or use time={others[0]!r}."
         )
         raise ValueError(message)
-    message = f"This stream has no watermark, so no window would ever be final: say how late rows may be, before run, as in {line}."
+    message = f"This stream has no watermark, so that no window would ever be final. Set one before run: {line}."
     raise ValueError(message)
 
 
-def _refuse_options(declared: Declared, options: Options) -> None:
-    refuse_mode(declared, options.mode)
+def _check_options(query: Declared, options: StreamOptions) -> None:
+    check_mode(query, options.mode)
     if options.on_bad_time not in CHOICES:
-        message = f"run: on_bad_time={options.on_bad_time!r}: it is {' or '.join(map(repr, CHOICES))}."
+        message = f"run: on_bad_time={options.on_bad_time!r} must be {' or '.join(map(repr, CHOICES))}."
         raise ValueError(message)
     if not isinstance(options.metrics, str) or not options.metrics:
-        message = f'run: metrics={options.metrics!r}: give a name for the counts of rows, as "sash".'
+        message = f'run: metrics={options.metrics!r} must be a name for the row counts, such as "sash".'
         raise ValueError(message)
     if options.ahead is not None and not read_duration(options.ahead, "ahead").is_time:
-        message = f'run: ahead={options.ahead!r}: give a length of time, as "1d", or None.'
+        message = f'run: ahead={options.ahead!r} must be a length of time, such as "1d", or None.'
         raise ValueError(message)
 
 
-def _refuse_other_lateness(streaming: Streaming) -> None:
-    lateness = streaming.declared.lateness
-    if lateness is not None and lateness.in_ticks(1_000_000, "lateness") != streaming.delay:
+def _check_lateness(stream: StreamQuery) -> None:
+    lateness = stream.query.lateness
+    if lateness is not None and lateness.in_ticks(MILLISECONDS) != stream.delay:
         message = (
-            f"Query(lateness={str(lateness)!r}) and the watermark of the stream, {streaming.delay} ms, differ: on Spark the "
-            "watermark says how late rows may be, so leave lateness out or let them be the same."
+            f"Query(lateness={str(lateness)!r}) differs from the watermark of the stream, {stream.delay} ms. On Spark the "
+            "watermark decides which rows are late. Leave lateness out, or set both to the same delay."
         )
         raise ValueError(message)
 
 
-def _refuse_other_store(frame: DataFrame) -> None:
+def _check_store(frame: DataFrame) -> None:
     if frame.sparkSession.conf.get(STORE, "") != ROCKSDB:
         message = (
-            "Spark keeps the state of such a stream only in RocksDB: before it starts, "
-            f'spark.conf.set("{STORE}", "{ROCKSDB}").'
+            f'This stream needs the RocksDB state store. Before it starts, spark.conf.set("{STORE}", "{ROCKSDB}").'
         )
         raise ValueError(message)

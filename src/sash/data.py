@@ -1,0 +1,201 @@
+"""The kinds of data that a query runs on. Each kind knows its options, and which engine runs it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from difflib import get_close_matches
+from typing import Any, ClassVar, Protocol
+
+import pyarrow as pa
+
+from sash.engine.evaluate import compile_ahead
+from sash.engine.frames import ArrowBatch, ArrowTable, PandasFrame, PolarsFrame, PolarsLazyFrame, is_a, needed_schema
+from sash.engine.prepare import PreparedCache, prepare
+from sash.plan.declared import Declared
+from sash.plan.explain import Explanation, Settled
+from sash.plan.tree import Branch
+from sash.state.reader import ArrowStream
+
+ACCEPTED = (
+    "a PySpark DataFrame, a pyarrow Table, RecordBatch or RecordBatchReader, a pandas DataFrame, or a Polars DataFrame or "
+    "LazyFrame"
+)
+
+
+class DataKind(Protocol):
+    """A kind of data."""
+
+    description: ClassVar[str]
+    options: ClassVar[tuple[str, ...]]
+
+    @property
+    def run(self) -> Callable[..., Any]:
+        """Returns the results of a query, given its prepared forms, the data, and the options."""
+
+    def accepts(self, data: Any) -> bool:
+        """Return whether data is of this kind."""
+
+    def schema(self, query: Declared, data: Any) -> pa.Schema:
+        """Return the types of the columns that a query reads."""
+
+
+class SparkFrame:
+    """A PySpark DataFrame. Nothing is computed before the result is used."""
+
+    description: ClassVar[str] = "a PySpark DataFrame"
+    options: ClassVar[tuple[str, ...]] = ("compiled", "strategy", "buckets", "ranges", "types")
+
+    def accepts(self, data: Any) -> bool:
+        """Return whether data is a DataFrame that is no stream."""
+        return is_a(data, "pyspark", "DataFrame") and not data.isStreaming
+
+    def prepare(self, query: Declared, data: Any, options: Mapping[str, Any]) -> Any:
+        """Return the query on Spark."""
+        from sash.spark.batch.batch_query import BatchOptions, BatchQuery  # noqa: PLC0415 — optional
+
+        return BatchQuery(query, data, BatchOptions(**options))
+
+    def run(self, cache: PreparedCache, data: Any, **options: Any) -> Any:
+        """Return the results as a DataFrame."""
+        return self.prepare(cache.query, data, options).run()
+
+    def schema(self, query: Declared, data: Any) -> pa.Schema:
+        """Return the types of the columns that a query reads."""
+        schema: pa.Schema = self.prepare(query, data, {}).prepared.schema
+        return schema
+
+
+class SparkStream(SparkFrame):
+    """A streaming PySpark DataFrame."""
+
+    description: ClassVar[str] = "a streaming DataFrame"
+    options: ClassVar[tuple[str, ...]] = ("compiled", "mode", "buckets", "types", "on_bad_time", "ahead", "metrics")
+
+    def accepts(self, data: Any) -> bool:
+        """Return whether data is a streaming DataFrame."""
+        return is_a(data, "pyspark", "DataFrame") and data.isStreaming
+
+    def prepare(self, query: Declared, data: Any, options: Mapping[str, Any]) -> Any:
+        """Return the query on a stream of Spark's."""
+        from sash.spark.streaming.stream_query import StreamOptions, StreamQuery  # noqa: PLC0415 — optional
+
+        return StreamQuery(query, data, StreamOptions(**options))
+
+
+class SchemaOnly:
+    """An Arrow schema, or nothing: it stands for data of that schema in `explain`."""
+
+    description: ClassVar[str] = "data in this process"
+    options: ClassVar[tuple[str, ...]] = ("compiled", "threads")
+
+    def accepts(self, data: Any) -> bool:
+        """Return whether this is a schema, or nothing."""
+        return data is None or isinstance(data, pa.Schema)
+
+    def run(self, cache: PreparedCache, data: Any, **options: Any) -> Any:  # noqa: ARG002 — there is nothing to run on
+        """Raise TypeError: a schema holds no rows."""
+        raise no_data(data)
+
+    def schema(self, query: Declared, data: pa.Schema | None) -> pa.Schema:
+        """Return the types of the columns that a query reads."""
+        return assumed_schema(query) if data is None else needed_schema(query, data)
+
+
+KINDS: tuple[DataKind, ...] = (
+    ArrowTable(),
+    ArrowBatch(),
+    PandasFrame(),
+    PolarsFrame(),
+    PolarsLazyFrame(),
+    SparkFrame(),
+    SparkStream(),
+    ArrowStream(),
+    SchemaOnly(),
+)
+
+
+def kind_of(data: Any) -> DataKind:
+    """Return the kind of data. Raise TypeError if a query does not run on it."""
+    if type(data).__module__.startswith("pyspark.pandas"):
+        message = "This is a pandas-on-Spark frame. Pass the Spark DataFrame instead: data.to_spark()."
+        raise TypeError(message)
+    for kind in KINDS:
+        if kind.accepts(data):
+            return kind
+    raise no_data(data)
+
+
+def no_data(data: Any) -> TypeError:
+    """Return the error for data that a query does not run on."""
+    return TypeError(f"A query runs on {ACCEPTED}, not on {type(data).__module__}.{type(data).__name__}.")
+
+
+def run(cache: PreparedCache, data: Any, options: Mapping[str, Any]) -> Any:
+    """Return the results of a query for data of any kind."""
+    kind = kind_of(data)
+    check_options(kind, options)
+    return kind.run(cache, data, **options)
+
+
+def check_options(kind: DataKind, options: Mapping[str, Any]) -> None:
+    """Raise TypeError or ValueError if an option does not exist, does not apply to this data, or has a wrong value."""
+    every = list(dict.fromkeys(name for one in KINDS for name in one.options))
+    for name in options:
+        if name not in every:
+            close = get_close_matches(name, every, 1)
+            hint = f" Did you mean {close[0]!r}?" if close else ""
+            message = f"run: there is no option {name!r}.{hint} The options are {', '.join(every)}."
+            raise TypeError(message)
+        if name not in kind.options:
+            owner = next(one.description for one in KINDS if name in one.options)
+            message = f"run: {name}= is for {owner}, but the data is {kind.description}."
+            raise TypeError(message)
+    if not isinstance(options.get("compiled", True), bool):
+        message = f"run: compiled={options['compiled']!r} must be True or False."
+        raise TypeError(message)
+    for name in ("threads", "buckets", "ranges"):
+        given = options.get(name)
+        if given is not None and (isinstance(given, bool) or not isinstance(given, int) or given < 1):
+            message = f"run: {name}={given!r} is not a number of {name}. Give a whole number, at least 1."
+            raise ValueError(message)
+
+
+def explain(query: Declared, data: Any, options: Mapping[str, Any]) -> Explanation:
+    """Return how a query is evaluated for data of any kind; with data, all that compiles is compiled."""
+    kind = kind_of(data)
+    check_options(kind, options)
+    engine: tuple[Branch, ...] = ()
+    shown = query
+    if isinstance(kind, SparkFrame):
+        on_spark = kind.prepare(query, data, options)
+        engine, shown, schema = (on_spark.describe(),), on_spark.shown, on_spark.prepared.schema
+    else:
+        schema = kind.schema(query, data)
+    prepared = prepare(shown, schema, compiled=options.get("compiled", True))
+    if data is not None:
+        prepared = compile_ahead(prepared)
+    types = _types_text(shown, schema, assumed=data is None)
+    return Explanation(
+        Settled(shown, prepared.plan, prepared.kinds, types, data is not None, prepared.stores_slices, engine)
+    )
+
+
+def _types_text(query: Declared, schema: pa.Schema, *, assumed: bool) -> str:
+    free = {*query.by, *query.order_by} if assumed else set()  # keys may be of any type
+    free -= {name for one in query.aggregates.values() for name in one.columns}
+    read = ", ".join(f"{name} {schema.field(name).type}" for name in query.columns if name not in free)
+    if not read:
+        return "no column is read"
+    return f"assumed, as there is no data: {read}" if assumed else read
+
+
+def assumed_schema(query: Declared) -> pa.Schema:
+    """Return the types to assume without data: times if windows have durations, booleans for marks, numbers for the rest."""
+    lengths = [window.length for window in query.windows.values()]
+    is_time = any(getattr(length, "is_time", False) for length in [*lengths, query.lateness])
+    types = {name: pa.float64() for name in query.columns}
+    for window in query.windows.values():
+        types |= {name: window.assumed_type() for name in window.columns if name in types}
+    if query.time is not None:
+        types[query.time] = pa.timestamp("ns") if is_time else pa.int64()
+    return pa.schema(types)

@@ -1,0 +1,98 @@
+"""assemble(prepared, block, evaluated): results → table. Input order is restored here and nowhere else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from sash.aggregator.columns import to_arrow
+from sash.engine.evaluate import Block, Evaluated, WindowResults
+from sash.engine.passes import Results
+from sash.engine.prepare import Prepared
+from sash.engine.row_block import RowBlock
+from sash.windows.base import Ints, Span
+
+
+def window_tables(prepared: Prepared, block: Block, evaluated: Evaluated) -> dict[str, pa.Table]:
+    """Return one row per window, by the names of windows, in order of key and time."""
+    return {name: _window_table(prepared, block, name, own) for name, own in evaluated.windows.items()}
+
+
+def _window_table(prepared: Prepared, block: Block, name: str, results: WindowResults) -> pa.Table:
+    query = prepared.query
+    columns: dict[str, pa.Array] = {}
+    if query.by:
+        keys = pa.array(np.repeat(np.arange(len(results.counts)), results.counts))
+        columns |= {key: to_arrow(block.key_index.keys[key]).take(keys) for key in query.by}
+    if query.several:
+        names = list(prepared.plan.windows)
+        number = np.full(int(results.counts.sum()), names.index(name), np.int32)
+        columns["window"] = pa.DictionaryArray.from_arrays(pa.array(number), pa.array(names))
+    if prepared.time is not None and results.starts is not None and results.stops is not None:
+        columns["window_start"] = prepared.time.write(results.starts)
+        columns["window_end"] = prepared.time.write(results.stops)
+    return pa.table(columns | {key: results.columns[key] for key in query.aggregates})
+
+
+def join_windows(prepared: Prepared, parts: Sequence[Mapping[str, pa.Table]]) -> pa.Table:
+    """Return the windows of several blocks as one table: by window, then key, then time."""
+    tables = [part[name] for name in prepared.query.windows for part in parts]
+    # A part may hold nulls only, which have no type, or integers where others hold floats.
+    return tables[0] if len(tables) == 1 else pa.concat_tables(tables, promote_options="permissive")
+
+
+def in_order_of_time(table: pa.Table) -> pa.Table:
+    """Return the results of windows in the order of their ends."""
+    if "window_end" not in table.column_names or not len(table):
+        return table
+    ends = table["window_end"].combine_chunks()
+    ticks = ends.cast(pa.int64()) if ends.type.bit_width == 64 else ends.cast(pa.int32())  # noqa: PLR2004
+    return table.take(pa.array(np.argsort(ticks.to_numpy(zero_copy_only=False), kind="stable")))
+
+
+def row_columns(prepared: Prepared, evaluated: Evaluated) -> Results:
+    """Return a column for each aggregate and window, one result per row, in block order."""
+    return {
+        prepared.query.result_name(aggregate, window): results.columns[aggregate]
+        for aggregate in prepared.query.aggregates
+        for window, results in evaluated.windows.items()
+    }
+
+
+def join_rows(parts: Sequence[pa.Array]) -> pa.ChunkedArray:
+    """Return the parts of a column as one, in the type that holds all of them."""
+    if len(parts) == 1:
+        return pa.chunked_array(parts)
+    schemas = [pa.schema({"": part.type}) for part in parts]
+    kind = pa.unify_schemas(schemas, promote_options="permissive").field(0).type
+    return pa.chunked_array([part if part.type == kind else part.cast(kind) for part in parts])
+
+
+def with_input_rows(
+    prepared: Prepared, block: RowBlock, span: Span, evaluated: Evaluated, rows: pa.Table | None = None
+) -> pa.Table:
+    """Return the rows that a span emits, each beside its results: in order of time, or else in input order.
+
+    `rows` are the input rows with all their columns, if the block has only those that the query reads.
+    """
+    fresh = runs_of(block.firsts[:-1] + span.done, block.firsts[:-1] + span.final)
+    order = block.times[fresh] if len(block.times) else block.source_rows(fresh)
+    places = np.argsort(order, kind="stable")
+    table = (block.table if rows is None else rows).take(pa.array(block.source_rows(fresh[places])))
+    for name, column in row_columns(prepared, evaluated).items():
+        table = table.append_column(name, column.take(pa.array(places)))
+    return table
+
+
+def runs_of(begins: Ints, ends: Ints) -> Ints:
+    """Return the numbers begins[i] … ends[i] - 1 for each i, one run after the other.
+
+    >>> runs_of(np.array([2, 9]), np.array([4, 10])).tolist()
+    [2, 3, 9]
+    """
+    lengths = ends - begins
+    before = np.cumsum(lengths) - lengths
+    made: Ints = np.repeat(begins - before, lengths) + np.arange(int(lengths.sum()))
+    return made

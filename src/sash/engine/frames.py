@@ -1,0 +1,220 @@
+"""The kinds of data in this process: Arrow, pandas, Polars. Results are of the same kind.
+
+Each kind is read as an Arrow table of the columns that the query needs. Results per row go back beside the input rows, which
+keep their types, their order and, in pandas, their index. Results per window become a frame of their own.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import pyarrow as pa
+
+from sash.engine.column_types import check_columns, readable, readable_schema
+from sash.engine.prepare import PreparedCache
+from sash.engine.run_table import run_table
+from sash.plan.declared import Declared
+from sash.windows.base import ALL_COLUMNS
+
+NULLABLE = {
+    pa.int8(): "Int8", pa.int16(): "Int16", pa.int32(): "Int32", pa.int64(): "Int64",
+    pa.uint8(): "UInt8", pa.uint16(): "UInt16", pa.uint32(): "UInt32", pa.uint64(): "UInt64", pa.bool_(): "boolean",
+}  # fmt: skip
+"""The types of pandas that hold nulls; without them integers would become floats."""
+
+
+class FrameKind:
+    """A kind of data in this process."""
+
+    description: ClassVar[str] = "data in this process"
+    options: ClassVar[tuple[str, ...]] = ("compiled", "threads")
+    names: ClassVar[tuple[str, str]] = ("", "")
+    """The top-level package and the name of its class, which may not be installed."""
+
+    def accepts(self, data: Any) -> bool:
+        """Return whether data is of this kind."""
+        return is_a(data, *self.names)
+
+    def run(self, cache: PreparedCache, data: Any, *, compiled: bool = True, threads: int | None = None) -> Any:
+        """Return the results of a query, as data of the same kind."""
+        table = self.read(cache.query, data)
+        prepared = cache.get(table.schema, compiled=compiled)
+        results, used = run_table(prepared, table, threads)
+        if used is not prepared:
+            cache.put(used)
+        return self.write(cache.query, data, results)
+
+    def read(self, query: Declared, data: Any) -> pa.Table:
+        """Return the columns that a query reads."""
+        raise NotImplementedError
+
+    def write(self, query: Declared, data: Any, results: pa.Table) -> Any:
+        """Return the results: beside the rows if every row has one, or else as a frame of their own."""
+        raise NotImplementedError
+
+    def schema(self, query: Declared, data: Any) -> pa.Schema:
+        """Return the types of the columns that a query reads."""
+        return self.read(query, data).schema
+
+
+class ArrowTable(FrameKind):
+    """A pyarrow Table."""
+
+    names = ("pyarrow", "Table")
+
+    def read(self, query: Declared, data: pa.Table) -> pa.Table:
+        """Return the columns that a query reads."""
+        check_columns(query, data.column_names)
+        return readable(needed_columns(query, data))
+
+    def write(self, query: Declared, data: pa.Table, results: pa.Table) -> pa.Table:
+        """Return the results."""
+        if not query.per_row:
+            return results
+        for name in results.column_names:
+            data = data.append_column(name, results[name])
+        return data
+
+    def schema(self, query: Declared, data: pa.Table) -> pa.Schema:
+        """Return the types of the columns that a query reads."""
+        return needed_schema(query, data.schema)
+
+
+class ArrowBatch(ArrowTable):
+    """A pyarrow RecordBatch."""
+
+    names = ("pyarrow", "RecordBatch")
+
+    def read(self, query: Declared, data: pa.RecordBatch) -> pa.Table:
+        """Return the columns that a query reads."""
+        return super().read(query, pa.Table.from_batches([data]))
+
+    def write(self, query: Declared, data: pa.RecordBatch, results: pa.Table) -> pa.RecordBatch:
+        """Return the results as one batch."""
+        made = super().write(query, pa.Table.from_batches([data]), results).combine_chunks()
+        empty = [pa.array([], field.type) for field in made.schema]
+        return next(iter(made.to_batches()), pa.RecordBatch.from_arrays(empty, schema=made.schema))
+
+
+class PandasFrame(FrameKind):
+    """A pandas DataFrame. NaN is a missing value there."""
+
+    names = ("pandas", "DataFrame")
+
+    def read(self, query: Declared, data: Any) -> pa.Table:
+        """Return the columns that a query reads; the time may be in the index."""
+        rows = self._rows(query, data)
+        check_columns(query, list(rows.columns))
+        needed = rows if reads_all(query) else rows[query.columns]
+        try:
+            table = pa.Table.from_pandas(needed, preserve_index=False)
+        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+            message = f"A column holds values of several types ({error}). Cast it to one."
+            raise TypeError(message) from error
+        return table if query.columns else pa.table({"": pa.nulls(len(rows))})
+
+    def write(self, query: Declared, data: Any, results: pa.Table) -> Any:
+        """Return the results; integers and booleans with nulls in pandas' nullable types."""
+        columns = {name: self._series(results[name]) for name in results.column_names}
+        if query.per_row:
+            for column in columns.values():
+                column.index = data.index
+            return data.assign(**columns)
+        import pandas as pd  # noqa: PLC0415 — optional
+
+        made = pd.DataFrame(columns)
+        rows = self._rows(query, data)
+        for name in query.by:
+            if made[name].dtype != rows[name].dtype:
+                made[name] = made[name].astype(rows[name].dtype)
+        return made
+
+    def _rows(self, query: Declared, data: Any) -> Any:
+        """Return the frame with the time of its index as a column, and with names that are strings."""
+        rows = data
+        if query.time is not None and query.time not in data.columns and query.time in data.index.names:
+            rows = data.reset_index()
+        if not all(isinstance(name, str) for name in rows.columns):
+            rows = rows.set_axis([str(name) for name in rows.columns], axis=1)
+        return rows
+
+    def _series(self, column: pa.ChunkedArray) -> Any:
+        if column.null_count and column.type in NULLABLE:
+            import pandas as pd  # noqa: PLC0415 — optional
+
+            nullable = pd.api.types.pandas_dtype(NULLABLE[column.type])
+            return column.to_pandas(types_mapper={column.type: nullable}.get)
+        return column.to_pandas()
+
+
+class PolarsFrame(FrameKind):
+    """A Polars DataFrame."""
+
+    names = ("polars", "DataFrame")
+
+    def read(self, query: Declared, data: Any) -> pa.Table:
+        """Return the columns that a query reads; an Enum as an ordered dictionary."""
+        import polars as pl  # noqa: PLC0415 — optional
+
+        check_columns(query, data.columns)
+        needed = data if reads_all(query) else data.select(query.columns)
+        table = needed.to_arrow(compat_level=pl.CompatLevel.oldest())
+        for place, (name, kind) in enumerate(needed.schema.items()):
+            if isinstance(kind, pl.Enum):  # Polars does not tell Arrow its order
+                codes = needed[name].to_physical().cast(pl.Int32).to_arrow()
+                values = pa.array(kind.categories.to_list(), pa.string())
+                table = table.set_column(place, name, pa.DictionaryArray.from_arrays(codes, values, ordered=True))
+        return table if query.columns else pa.table({"": pa.nulls(data.height)})
+
+    def write(self, query: Declared, data: Any, results: pa.Table) -> Any:
+        """Return the results; keys and values in the types of their columns."""
+        import polars as pl  # noqa: PLC0415 — optional
+
+        made: Any = pl.from_arrow(results)
+        kinds = {} if query.per_row else {name: data.schema[name] for name in query.by}
+        for name, aggregate in query.aggregates.items():
+            if aggregate.gives == "value":
+                names = [query.result_name(name, window) for window in query.windows] if query.per_row else [name]
+                kinds |= dict.fromkeys(names, data.schema[aggregate.columns[-1]])
+        made = made.cast({name: kind for name, kind in kinds.items() if made.schema[name] != kind})
+        return data.hstack(made) if query.per_row else made
+
+    def schema(self, query: Declared, data: Any) -> pa.Schema:
+        """Return the types of the columns that a query reads."""
+        return self.read(query, data.head(0).lazy().collect()).schema
+
+
+class PolarsLazyFrame(PolarsFrame):
+    """A Polars LazyFrame, which is collected."""
+
+    names = ("polars", "LazyFrame")
+
+    def run(self, cache: PreparedCache, data: Any, *, compiled: bool = True, threads: int | None = None) -> Any:
+        """Return the results of a query as a LazyFrame."""
+        return super().run(cache, data.collect(), compiled=compiled, threads=threads).lazy()
+
+
+def is_a(data: Any, package: str, name: str) -> bool:
+    """Return whether data is of a class of a package, which need not be installed.
+
+    >>> is_a(pa.table({}), "pyarrow", "Table"), is_a(3, "polars", "DataFrame")
+    (True, False)
+    """
+    return any(base.__module__.partition(".")[0] == package and base.__name__ == name for base in type(data).__mro__)
+
+
+def needed_schema(query: Declared, schema: pa.Schema) -> pa.Schema:
+    """Return the types of the columns that a query reads. Raise ValueError if one is missing."""
+    check_columns(query, schema.names)
+    needed = schema if reads_all(query) else pa.schema([schema.field(name) for name in query.columns])
+    return readable_schema(needed)
+
+
+def needed_columns(query: Declared, table: pa.Table) -> pa.Table:
+    """Return the columns of a table that a query reads; all, if it reads whole rows, or only counts them."""
+    return table if reads_all(query) else table.select(query.columns)
+
+
+def reads_all(query: Declared) -> bool:
+    """Return whether a query needs all columns: windows read whole rows, or the query names no column."""
+    return any(ALL_COLUMNS in window.columns for window in query.windows.values()) or not query.columns

@@ -1,0 +1,92 @@
+"""SlicePartials: the partials of slices, as one pass stores them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from sash.engine.interpreter import Where
+from sash.engine.keys import KeyOrder
+from sash.kernels.layout import Shape
+from sash.windows.base import Flags, Ints
+
+
+@dataclass(frozen=True)
+class SliceCounts:
+    """How many non-null rows each slice record holds."""
+
+    values: Ints
+    closes: Flags | None = None
+    """Whether the slice closes with the record; None if all do."""
+
+    @cached_property
+    def present(self) -> Flags:
+        """Which records are of closed slices with a value."""
+        present: Flags = self.values > 0
+        return present if self.closes is None else self.closes & present
+
+    @cached_property
+    def all_present(self) -> bool:
+        """Whether all are."""
+        return bool(self.present.all())
+
+    @cached_property
+    def slices_before(self) -> Ints:
+        """How many slices with a value closed before each record."""
+        return _before(self.present)
+
+    @cached_property
+    def values_before(self) -> Ints:
+        """How many non-null rows the slices held that closed before each record."""
+        if self.closes is None or self.all_present:
+            return _before(self.values)
+        return _before(np.where(self.closes, self.values, 0))
+
+
+@dataclass(frozen=True)
+class SlicePartials:
+    """The partials of slice records, as one pass stores them."""
+
+    fields: Sequence[npt.NDArray[Any]]
+    """One column per field of a partial; interpreted, one column of Python objects."""
+    shape: Shape | None
+    """How fields make a partial; None if they are Python objects, or values of rows."""
+    counts: SliceCounts
+    dictionary: pa.Array | None = None
+    """The values that integers stand for, if the column was coded."""
+    ends: Ints | None = None
+    """The row after the last one of each record, as long as the rows are at hand."""
+    where: Where | None = None
+    """The name of a record in error messages, if its rows are not at hand."""
+
+    def take(self, order: KeyOrder) -> SlicePartials:
+        """Return the partials of closed slices in another order."""
+        fields = [order.arrange(field) for field in self.fields]
+        return SlicePartials(fields, self.shape, SliceCounts(order.arrange(self.counts.values)), self.dictionary)
+
+    def select(self, chosen: Flags | slice) -> SlicePartials:
+        """Return the partials of the chosen closed slices."""
+        counts = SliceCounts(self.counts.values[chosen])
+        return SlicePartials([field[chosen] for field in self.fields], self.shape, counts, self.dictionary)
+
+
+def concat_partials(parts: Sequence[SlicePartials]) -> SlicePartials:
+    """Return the partials of closed slices, one part after the other."""
+    first, *others = parts
+    if not others:
+        return first
+    fields = [np.concatenate(columns) for columns in zip(*(part.fields for part in parts), strict=True)]
+    counts = SliceCounts(np.concatenate([part.counts.values for part in parts]))
+    return SlicePartials(fields, first.shape, counts, first.dictionary)
+
+
+def _before(counts: npt.NDArray[np.generic]) -> Ints:
+    before = np.zeros(len(counts) + 1, np.int64)
+    np.cumsum(counts, out=before[1:])
+    return before

@@ -1,0 +1,176 @@
+"""prepare(query, schema): types checked, plan made. The result never changes, and threads may share it."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import pyarrow as pa
+
+from sash.engine.column_types import check_types, interpreted_form, is_number, kind_of, why_interpreted
+from sash.engine.kernel_pool import KernelPool
+from sash.engine.row_block import RowBlock, RowLayout, read_rows
+from sash.engine.time_column import TimeColumn, check_times, time_column
+from sash.kernels.functions import fingerprint
+from sash.kernels.plain import compile_loop
+from sash.plan.declared import Declared
+from sash.plan.explain import is_built_in
+from sash.plan.sharing import Plan, make_plan
+from sash.slices.borders import Borders, borders_of
+from sash.slices.edges import Edges, cut_edges
+from sash.windows.base import NO_UNIT, Ints, Run, as_it_stands
+from sash.windows.durations import TimeUnit
+
+MOST_SCHEMAS = 8
+"""Of a query, prepared for data of different schemas."""
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A query for data of one schema."""
+
+    query: Declared
+    schema: pa.Schema
+    time: TimeColumn | None
+    interpreted: Mapping[str, str]
+    """Why aggregates are not compiled, by the names of those that are not."""
+    plan: Plan
+    compiled: bool = True
+    """Whether loops are compiled at all."""
+    kernels: KernelPool = field(default_factory=KernelPool, compare=False, repr=False)
+
+    def interpreting(self, reasons: Mapping[str, str]) -> Prepared:
+        """Return the same query with some aggregates interpreted, because they do not compile."""
+        interpreted = {**self.interpreted, **reasons}
+        return replace(self, interpreted=interpreted, plan=_plan(self.query, self.schema, interpreted))
+
+    @property
+    def run(self) -> Run:
+        """What turns a loop into the one to call: compiled, or as it stands."""
+        return compile_loop if self.compiled else as_it_stands
+
+    @property
+    def unit(self) -> TimeUnit:
+        """The unit of the time column."""
+        return self.time.unit if self.time is not None else NO_UNIT
+
+    @cached_property
+    def layout(self) -> RowLayout:
+        """The columns that order rows."""
+        return RowLayout(self.query.by, self.time, self.query.order_by)
+
+    @cached_property
+    def kinds(self) -> dict[str, str]:
+        """The kinds of the columns that hold numbers: "bool", "int" or "float"."""
+        return kinds_of(self.schema)
+
+    @cached_property
+    def edges(self) -> Edges | None:
+        """The edges of slices, if all windows repeat in time, so that rows are cut before windows are known."""
+        cycles = [window.cycle(self.unit) for window in self.plan.windows.values()]
+        known = [cycle for cycle in cycles if cycle is not None]
+        return cut_edges(known, self.plan.technique) if self.plan.technique and len(known) == len(cycles) else None
+
+    @cached_property
+    def borders(self) -> Borders:
+        """What keeps slices apart that are stored or sent, for all windows together."""
+        return borders_of(self.plan.windows.values(), self.unit, self.plan.technique)
+
+    @cached_property
+    def stores_slices(self) -> bool:
+        """Whether a stream can store slices: edges follow from times alone, and partials are numbers that commute."""
+        windows = self.plan.windows.values()
+        by_time = all(
+            window.cycle(self.unit) is not None or window.gap_ticks(self.unit) is not None for window in windows
+        )
+        columns = [column for aggregate in self.query.aggregates.values() for column in aggregate.columns]
+        numbers = all(is_number(self.schema.field(column).type) for column in columns)
+        return bool(self.plan.technique) and by_time and numbers and all(one.keeps_slices for one in self.plan.passes)
+
+    def block(self, table: pa.Table, first: int = 0) -> RowBlock:
+        """Return the rows of a table sorted by key and time; `first` is the number of its first row, in a stream."""
+        return read_rows(table, self.layout, self.run, first).sorted(self.run)
+
+    def empty_block(self) -> RowBlock:
+        """Return a block without rows."""
+        return self.block(self.schema.empty_table())
+
+    def check_times(self, times: Ints) -> None:
+        """Raise OverflowError if windows over these times would reach beyond 64 bits."""
+        if self.time is not None and any(window.needs_time for window in self.plan.windows.values()):
+            reach = max(window.extent(self.unit) for window in self.plan.windows.values())
+            check_times(times, 2 * reach, self.time.name)
+
+
+def prepare(
+    query: Declared, schema: pa.Schema, *, compiled: bool = True, interpreted: Mapping[str, str] | None = None
+) -> Prepared:
+    """Return a query for data of one schema. Raise TypeError or ValueError if it cannot read this data.
+
+    `interpreted` names aggregates that are known not to compile, with the reasons.
+    """
+    check_types(query, schema)
+    time = None
+    if query.time is not None:
+        time = time_column(query.time, schema.field(query.time).type)
+        for window in query.windows.values():
+            window.check(time.unit)
+        if query.lateness is not None:
+            query.lateness.in_ticks(time.unit)
+    reasons = {**why_interpreted(query, schema, compiled=compiled), **(interpreted or {})}
+    return Prepared(query, schema, time, reasons, _plan(query, schema, reasons), compiled)
+
+
+def _plan(query: Declared, schema: pa.Schema, interpreted: Mapping[str, str]) -> Plan:
+    return make_plan(
+        query.windows,
+        {
+            name: interpreted_form(aggregate, schema) if name in interpreted else aggregate
+            for name, aggregate in query.aggregates.items()
+        },
+        algorithm=query.algorithm,
+        objective=query.objective,
+        slicing=query.slicing,
+        kinds=kinds_of(schema),
+        interpreted=interpreted,
+    )
+
+
+def kinds_of(schema: pa.Schema) -> dict[str, str]:
+    """Return the kinds of the columns that hold numbers."""
+    return {column.name: kind_of(column.type) for column in schema if is_number(column.type)}
+
+
+@dataclass
+class PreparedCache:
+    """The prepared queries of a `Query`, by schema: a second run over data of the same schema does not prepare again.
+
+    The key covers the user's functions with all they refer to, so that a changed global variable is noticed.
+    """
+
+    query: Declared
+    _known: dict[Hashable, Prepared] = field(default_factory=dict)
+
+    def get(self, schema: pa.Schema, *, compiled: bool) -> Prepared:
+        """Return the prepared query."""
+        key = self._key(schema, compiled)
+        known = self._known.get(key)
+        if known is None:
+            known = prepare(self.query, schema, compiled=compiled)
+            self.put(known)
+        return known
+
+    def put(self, prepared: Prepared) -> None:
+        """Store a prepared query, in place of one for the same schema."""
+        while len(self._known) >= MOST_SCHEMAS:
+            self._known.pop(next(iter(self._known)), None)
+        self._known[self._key(prepared.schema, prepared.compiled)] = prepared
+
+    def _key(self, schema: pa.Schema, compiled: bool) -> Hashable:
+        functions = [
+            fingerprint(aggregate.lift, aggregate.combine, aggregate.lower, aggregate.inverse, any_value=True)
+            for aggregate in self.query.aggregates.values()
+            if not is_built_in(aggregate)
+        ]
+        return schema.remove_metadata(), compiled, *functions

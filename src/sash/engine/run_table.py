@@ -1,0 +1,168 @@
+"""A table as a whole: rows sorted by key and time, or, if the table is in order of time, slice by slice.
+
+Laying ten million rows out by key takes longer than all computation on them, since every row is fetched from far away. If rows
+are in order of time, Sash cuts the table into chunks at edges of slices and lays out only the rows of a chunk by key, which
+fits a processor cache. Only slices are then brought into the order of keys.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+import numpy as np
+import pyarrow as pa
+
+from sash.aggregator.columns import to_arrow
+from sash.engine.assemble import join_rows, join_windows, row_columns, window_tables
+from sash.engine.cut import cut
+from sash.engine.evaluate import PassDoesNotCompileError, check_compiles, evaluate, interpret_failed
+from sash.engine.keys import KeyOrder, deal_in_chunks, is_sorted
+from sash.engine.passes import codings
+from sash.engine.prepare import Prepared
+from sash.engine.row_block import InputRows, RowBlock, RowSource, read_rows
+from sash.engine.slice_block import SliceBlock, concat_in_time
+from sash.windows.base import Ints
+
+S = TypeVar("S")
+T = TypeVar("T")
+
+PART_ROWS = 1 << 18
+"""Blocks are evaluated in parts of at least this many rows: below, starting a thread takes longer than it saves; above, memory
+that is fetched anew for each part costs more than the work on it."""
+CHUNK_ROWS = 1 << 16
+"""Rows of a chunk, at least: times, values and group ids of this many rows fit a processor cache."""
+SEVERAL = 2
+
+
+def run_table(prepared: Prepared, table: pa.Table, threads: int | None = None) -> tuple[pa.Table, Prepared]:
+    """Return the results of a table, and the query with what did not compile interpreted.
+
+    If every row has a result, the table holds only the columns of results, in input order.
+    """
+    threads = threads or os.cpu_count() or 1
+    while True:
+        try:
+            return _TableRun(prepared, threads).run(table), prepared
+        except PassDoesNotCompileError as failed:
+            prepared = interpret_failed(prepared, failed)
+
+
+@dataclass(frozen=True)
+class _TableRun:
+    prepared: Prepared
+    threads: int
+
+    def run(self, table: pa.Table) -> pa.Table:
+        rows = read_rows(table, self.prepared.layout, self.prepared.run)
+        if self._pays_to_cut_first(rows):
+            return self.run_chunks(rows)
+        return self.run_block(rows.sorted(self.prepared.run))
+
+    def run_block(self, block: RowBlock) -> pa.Table:
+        """Return the results of rows sorted by key and time."""
+        prepared = self.prepared
+        parts = block.parts(part_count(len(block)))
+        if len(parts) >= SEVERAL:
+            check_compiles(prepared)
+            self._read_columns(block.source)
+        if prepared.plan.per_row:
+            made = self.in_threads(lambda part: row_columns(prepared, evaluate(prepared, part)), parts)
+            columns = [join_rows([part[name] for part in made]) for name in made[0]]
+            if block.order.rows is not None:
+                columns = self.in_threads(lambda column: block.order.restore(to_arrow(column)), columns)
+            return pa.table(dict(zip(made[0], columns, strict=True)))
+        return join_windows(
+            prepared, self.in_threads(lambda part: window_tables(prepared, part, evaluate(prepared, part)), parts)
+        )
+
+    def run_chunks(self, rows: InputRows) -> pa.Table:
+        """Return the results of rows in order of time."""
+        prepared = self.prepared
+        prepared.check_times(rows.times)
+        cuts = self._chunk_cuts(rows)
+        self._read_columns(rows.source)
+        shares = np.array_split(np.arange(len(cuts) - 1), min(part_count(len(rows.codes)), self.threads))
+        keys = self._first_rows(rows)
+        made = self.in_threads(
+            lambda share: self._cut_chunks(rows, keys, cuts[share[0] : share[-1] + 2]),
+            [share for share in shares if len(share)],
+        )
+        slices = concat_in_time(made).by_key(prepared.run)
+        parts = slices.parts(max(self.threads, part_count(len(slices))))
+        return join_windows(
+            prepared, self.in_threads(lambda part: window_tables(prepared, part, evaluate(prepared, part)), parts)
+        )
+
+    def in_threads(self, work: Callable[[S], T], tasks: Sequence[S]) -> list[T]:
+        """Return the result of each task, in order; threads run them."""
+        if len(tasks) < SEVERAL or self.threads < SEVERAL:
+            return [work(task) for task in tasks]
+        with ThreadPoolExecutor(self.threads) as pool:
+            return list(pool.map(work, tasks))
+
+    def _read_columns(self, source: RowSource) -> None:
+        """Convert the columns once, before threads would do it several times."""
+        for one in self.prepared.plan.passes:
+            for name, coding in [] if one.interpreted else codings(one, self.prepared.schema):
+                source.coded(name, coding)
+
+    # -- chunks ------------------------------------------------------------------------------------------------------
+
+    def _pays_to_cut_first(self, rows: InputRows) -> bool:
+        """Return whether rows are in order of time, keys alternate, and every pass goes over slices."""
+        prepared, run = self.prepared, self.prepared.run
+        if prepared.edges is None or rows.layout.order_by or not rows.layout.by:
+            return False
+        if len(rows.codes) < SEVERAL * max(CHUNK_ROWS, rows.keys):
+            return False
+        if not run(is_sorted)(rows.times) or run(is_sorted)(rows.codes):
+            return False
+        check_compiles(prepared)
+        return all(one.over_slices and not one.interpreted for one in prepared.plan.passes)
+
+    def _chunk_cuts(self, rows: InputRows) -> Ints:
+        """Return where chunks begin and end: at the last edge that closes slices before every CHUNK_ROWS rows."""
+        count = len(rows.codes)
+        targets = rows.times[np.arange(0, count, max(CHUNK_ROWS, SEVERAL * rows.keys))]
+        places = np.searchsorted(rows.times, self.prepared.borders.edges.before(targets))
+        return np.unique(np.concatenate([np.zeros(1, np.int64), places, np.array([count])])).astype(np.int64)
+
+    def _cut_chunks(self, rows: InputRows, keys: pa.Table, cuts: Ints) -> SliceBlock:
+        """Return the slices of some chunks, by chunk and key."""
+        begin, end = int(cuts[0]), int(cuts[-1])
+        order = np.empty(end - begin, np.int64)
+        owners, firsts = np.empty(end - begin, np.int64), np.empty(end - begin + 1, np.int64)
+        counts = np.zeros(rows.keys, np.int64)
+        deal = self.prepared.run(deal_in_chunks)
+        groups = deal(rows.codes[begin:end], cuts - begin, counts, order, owners, firsts)
+        order += begin
+        by_group = KeyOrder(order, firsts[: groups + 1].copy())
+        block = RowBlock(rows.source, rows.layout, by_group, by_group.arrange(rows.times))
+        slices = cut(self.prepared, block)
+        return replace(slices, keys=keys, codes=owners[slices.codes])
+
+    def _first_rows(self, rows: InputRows) -> pa.Table:
+        """Return the keys, one row for each, in the order of their group ids."""
+        firsts = np.empty(rows.keys, np.int64)
+        self.prepared.run(find_first_rows)(rows.codes, firsts)
+        return rows.source.table.select(list(rows.layout.by)).take(pa.array(firsts))
+
+
+def part_count(rows: int) -> int:
+    """Return into how many parts rows are cut, for threads, and so that each part uses the memory of another again."""
+    return max(1, rows // PART_ROWS)
+
+
+def find_first_rows(codes: Ints, firsts: Ints) -> None:
+    """Write the first row of each key; group ids are in the order of first rows."""
+    found = 0
+    for row in range(len(codes)):
+        if codes[row] == found:
+            firsts[found] = row
+            found += 1
+        if found == len(firsts):
+            break

@@ -1,0 +1,208 @@
+"""The time axis of a key split into ranges, so that several tasks share its rows.
+
+    time    ────────────────────────────────────────────────►
+    range          │  own rows of 1   │  own rows of 2   │
+    task 1   ░░░░░░█████████████████████                        ░ context: rows that its windows reach back to
+    task 2                      ░░░░░░░████████████████████
+
+A task emits the windows that its range owns: those of its rows, or those that end in it. All here is arithmetic on ticks.
+
+Windows wider than a range would bring the rows of many ranges to each task. A task needs rows one by one only where a window
+of its own begins (zones.py). All rows between are in each of its windows, or in none, and arrive as slices.
+
+    task 2   ░░░░░░░▪▪▪▪▪▪▪▪▪▪▪▪▪▪▪▪▪▪▪████████████████████     ▪ one slice for many rows
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from sash.engine.column_types import is_number
+from sash.engine.prepare import Prepared
+from sash.plan.sharing import FOR_ROWS, form_for
+from sash.windows import Window
+from sash.windows.base import FOREVER, NEVER, NO_UNIT, Interval, Ints, Reach
+from sash.windows.durations import TimeUnit
+
+
+def reach_of(windows: Iterable[Window], unit: TimeUnit) -> Reach | str:
+    """Return how far windows reach back together, or why that is not known.
+
+    >>> from sash import window
+    >>> reach_of([window.time(10), window.rows(3)], TimeUnit("t"))
+    Reach(ticks=10, rows=2, gap=-1)
+    """
+    reaches = []
+    for window in windows:
+        reach = window.reach(unit)
+        if reach is None:
+            return f"how far {window} reaches back is not known before its rows are read"
+        reaches.append(reach)
+    return Reach(*map(max, zip(*reaches, strict=True)))
+
+
+def no_partials(prepared: Prepared) -> str:
+    """Return why slices cannot be sent in place of rows; empty if they can."""
+    nothing = KeyAxis(np.empty(0, np.int64), np.empty(0, np.int64), 0, prepared.unit)
+    for window in prepared.plan.windows.values():
+        if window.begin_zones(0, 0, nothing) is None:
+            return f"where {window} begins is not known before its rows are read"
+    for one in prepared.plan.passes:
+        for name, aggregate in one.aggregates.items():
+            if set(FOR_ROWS) & form_for(aggregate, prepared.kinds).laws:
+                return f"{name} has no small partial"
+            if one.interpreted:
+                return f"{name} is interpreted"
+            if not all(is_number(prepared.schema.field(column).type) for column in aggregate.columns):
+                return f"{name} is not of numbers"
+    return ""
+
+
+@dataclass(frozen=True)
+class TimeRange:
+    """A range of a key's time."""
+
+    begin: int
+    end: int
+    """It owns the rows with begin ≤ time < end."""
+    since: int
+    """Its windows need rows from this time on."""
+    rows_before: int = 0
+    """How many rows of the key come before these; counted only if windows count rows."""
+    zones: tuple[Interval, ...] | None = None
+    """Where its windows begin, before its own rows; None if all rows since then are sent."""
+
+    @property
+    def singles(self) -> list[Interval]:
+        """Where rows are sent one by one."""
+        return [(self.since, self.end)] if self.zones is None else join_intervals([*self.zones, (self.begin, self.end)])
+
+    @property
+    def between(self) -> list[Interval]:
+        """Where slices are sent in place of rows.
+
+        >>> TimeRange(50, 60, 10, zones=((10, 20), (30, 30))).between
+        [(20, 50)]
+        """
+        edges = [(self.since, self.since), *self.singles]
+        return [(end, begin) for (_, end), (begin, _) in pairwise(edges) if end < begin]
+
+
+def join_intervals(intervals: Iterable[Interval]) -> list[Interval]:
+    """Return intervals in order; adjacent ones are joined, empty ones left out.
+
+    >>> join_intervals([(5, 7), (1, 2), (2, 4), (6, 9), (3, 3)])
+    [(1, 4), (5, 9)]
+    """
+    joined: list[Interval] = []
+    for begin, end in sorted(intervals):
+        if joined and begin <= joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(end, joined[-1][1]))
+        elif begin < end:
+            joined.append((begin, end))
+    return joined
+
+
+@dataclass(frozen=True)
+class KeyAxis:
+    """How many rows of a key lie before some edges on its time axis (a `TimeAxis` of windows)."""
+
+    edges: Ints
+    before: Ints
+    total: int
+    unit: TimeUnit = NO_UNIT
+    newest: int = FOREVER
+    """No row is later."""
+
+    def rows_before(self, time: int) -> int:
+        """Return how many rows lie before a time, or before the next edge after it."""
+        place = int(np.searchsorted(self.edges, time))
+        if place == len(self.edges):
+            return self.total
+        return 0 if place == 0 and time < self.edges[0] else int(self.before[place])
+
+    def rows_in(self, intervals: Iterable[Interval]) -> int:
+        """Return about how many rows lie in intervals."""
+        return sum(self.rows_before(end) - self.rows_before(begin) for begin, end in intervals)
+
+    def edge_after(self, rows: int) -> int:
+        """Return the first edge that at least that many rows lie before; FOREVER if there is none."""
+        if rows <= 0:
+            return NEVER
+        place = int(np.searchsorted(self.before, rows))
+        return int(self.edges[place]) if place < len(self.edges) else FOREVER
+
+    def edge_with(self, rows: int, until: int) -> tuple[int, int]:
+        """Return the last edge with at least that many rows from it until a time, and the number of rows before it."""
+        place = int(np.searchsorted(self.edges, until, side="right")) - 1  # rows until this edge come before the time
+        if place < 0:
+            return NEVER, 0
+        place = int(np.searchsorted(self.before, self.before[place] - rows, side="right")) - 1
+        return (NEVER, 0) if place < 0 else (int(self.edges[place]), int(self.before[place]))
+
+
+def make_ranges(bounds: Sequence[int], reach: Reach, axis: KeyAxis | None) -> list[TimeRange]:
+    """Return the ranges between bounds, with their context.
+
+    >>> make_ranges([10, 20], Reach(4, 0, -1), None)[1].since
+    6
+    """
+    ranges = []
+    for begin, end in pairwise([NEVER, *bounds, FOREVER]):
+        since, before = begin, 0
+        if begin != NEVER:
+            since = max(begin - reach.ticks, NEVER)
+            if axis is not None:
+                edge, before = axis.edge_with(reach.rows, begin)
+                if edge > since:  # a window of time reaches further: count from the next edge before
+                    edge, before = axis.edge_with(0, since)
+                since = edge
+        ranges.append(TimeRange(begin, end, since, before))
+    return ranges
+
+
+def sample_axis(quantiles: Sequence[float], rows: int) -> KeyAxis:
+    """Return the axis of `rows` rows with these quantiles."""
+    edges, firsts = np.unique(np.array(quantiles, np.int64), return_index=True)
+    return KeyAxis(edges, (firsts + 1) * rows // (len(quantiles) + 1), rows)
+
+
+def even_bounds(quantiles: Sequence[float], ranges: int) -> list[int]:
+    """Return bounds of ranges with about equally many rows; a very frequent time gets a range of its own."""
+    picks = [quantiles[len(quantiles) * number // ranges] for number in range(1, ranges)] if len(quantiles) else []
+    return sorted({int(pick) for pick in picks})
+
+
+def move_to_gaps(found: Mapping[int, tuple[int, int, int | None]], gap: int) -> list[int]:
+    """Return bounds of ranges, moved to where a session begins.
+
+    `found` has for each range with rows: the first and the last time, and the first time that begins a session.
+
+    >>> move_to_gaps({0: (1, 9, None), 1: (11, 19, 15), 2: (26, 30, None)}, 3)
+    [15, 26]
+    """
+    moved = []
+    last: int | None = None
+    for number in sorted(found):
+        first, newest, start = found[number]
+        if last is not None:
+            if first - last > gap:
+                moved.append(first)
+            elif start is not None:
+                moved.append(start)
+        last = newest
+    return moved
+
+
+def first_start(times: Ints, gap: int) -> int | None:
+    """Return the first of sorted times that comes more than `gap` after the one before.
+
+    >>> first_start(np.array([1, 2, 9, 20]), 5)
+    9
+    """
+    starts = np.flatnonzero(np.diff(times) > gap)
+    return int(times[starts[0] + 1]) if len(starts) else None
