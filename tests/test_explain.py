@@ -17,11 +17,11 @@ from sash.kernels.layout import Layout
 from sash.plan.expected import Expected
 from sash.plan.sharing import make_plan
 from sash.plan.slicing import regular_slices
-from sash.slices.cuts import as_rows, cut_by_bounds, cut_by_edges, reads_of
+from sash.slices.cuts import cut_by_bounds, cut_by_edges, records_as_items, refs_of
 from sash.slices.edges import TECHNIQUES
 from sash.slices.open_slice import OpenSlice
 from sash.windows import Window
-from sash.windows.base import as_it_stands, whole_rows
+from sash.windows.base import as_it_stands, whole_items
 
 DAY = {"day": window.time("24h", slide="1m"), "hour": window.time("1h", slide="1m")}
 SCHEMA = pa.schema({"who": pa.int64(), "ts": pa.timestamp("us"), "load": pa.float64(), "plug": pa.string()})
@@ -192,11 +192,11 @@ def test_windows_have_as_many_slices_as_is_said(technique: str, shapes: list[tup
     }
     regular = regular_slices(windows, technique)
     assert regular is not None
-    rows = whole_rows(range(120))  # a row for each tick, so that no slice is empty
+    rows = whole_items(range(120))  # a row for each tick, so that no slice is empty
     records = cut_by_edges(rows, regular.edges, as_it_stands)
     for name, one in windows.items():
-        bounds = one.bounds(as_rows(rows, records), one.new_memory(1), as_it_stands)
-        reads = reads_of(records, bounds.begins, bounds.ends)
+        bounds = one.bounds(records_as_items(rows, records), one.new_memory(1), as_it_stands)
+        reads = refs_of(records, bounds.begins, bounds.ends)
         assert bounds.starts is not None
         assert bounds.stops is not None
         count = regular.in_window(name)
@@ -212,7 +212,7 @@ def test_windows_of_rows_have_as_many_slices_as_is_said(length: int, slide: int,
     one = window.rows(length, slide=min(slide, length))
     regular = regular_slices({"": one}, technique)
     assert regular is not None
-    rows, memory = whole_rows(range(150)), one.new_memory(1)
+    rows, memory = whole_items(range(150)), one.new_memory(1)
     bounds = one.bounds(rows, memory, as_it_stands)
     also = [one.panes(rows, memory)] if technique == "panes" else []  # type: ignore[attr-defined]
     records, [reads] = cut_by_bounds(rows, [bounds], early=technique == "cutty", also=also)

@@ -19,11 +19,11 @@ from queries import Named
 
 import sash
 from sash import agg, window
-from sash.engine.local import Local
-from sash.state.fingerprint import describe
-from sash.state.row_state import KeptRows
-from sash.state.slice_state import KeptSlices
-from sash.state.stream_state import Keeper
+from sash.engine.prepare import Prepared, prepare
+from sash.state.fingerprint import fingerprint_query
+from sash.state.row_state import RowState
+from sash.state.slice_state import SliceState
+from sash.state.stream_state import StreamState
 from sash.windows import Window
 from sash.windows.base import FOREVER
 
@@ -68,31 +68,31 @@ class Watched:
     sizes: list[int] = field(default_factory=list)
     """Bytes, after each piece."""
 
-    def take(self, rows: pa.Table, watermark: int) -> Keeper:
+    def take(self, rows: pa.Table, watermark: int) -> StreamState:
         """Take a piece."""
         keeper = self.thawed()
-        taken = keeper.take(rows, watermark)
+        taken = keeper.advance(rows, watermark)
         assert taken.late == 0
-        self.state = keeper.freeze(self.described)
+        self.state = keeper.encode(self.described)
         self.results += len(taken.results)
         self.kept.append(len(keeper))
         self.sizes.append(len(self.state))
         return keeper
 
-    def thawed(self) -> Keeper:
+    def thawed(self) -> StreamState:
         """What the bytes are of."""
-        keeper = Keeper(self.local, self.mode)
+        keeper = StreamState(self.prepared, self.mode)
         if self.state:
-            keeper.thaw(self.state, self.described)
+            keeper.decode(self.state, self.described)
         return keeper
 
     @cached_property
-    def local(self) -> Local:
-        return Local(self.query._declared, SCHEMA, compiled=self.compiled)
+    def prepared(self) -> Prepared:
+        return prepare(self.query._declared, SCHEMA, compiled=self.compiled)
 
     @cached_property
     def described(self) -> dict[str, object]:
-        return dict(describe(self.query._declared, {}, buckets=1, mode=self.mode, kept=""))
+        return dict(fingerprint_query(self.query._declared, {}, buckets=1, mode=self.mode, state=""))
 
 
 def piece(number: int) -> pa.Table:
@@ -108,9 +108,12 @@ def watermark_of(number: int) -> int:
     return STEP * number - LATE
 
 
-def keys_of(keeper: Keeper) -> set[str]:
-    kept = keeper.kept
-    rows = kept.rows if isinstance(kept, KeptRows) else kept.keys
+def keys_of(keeper: StreamState) -> set[str]:
+    state = keeper.items
+    if isinstance(state, RowState):
+        rows = state.rows
+    else:
+        rows = pa.table({"key": []}) if state.slices is None else state.slices.keys
     return set() if rows is None else set(rows["key"].to_pylist())
 
 
@@ -126,7 +129,7 @@ def test_state_levels_off_and_keys_that_went_silent_are_gone(name: str) -> None:
     windows, aggregates, mode = CASES[name]
     query = sash.Query(aggregates, windows, by="key", time="t")
     watched = Watched(query, mode, compiled=name in SLICES)
-    assert isinstance(watched.thawed().kept, KeptSlices) == (name in SLICES)
+    assert isinstance(watched.thawed().items, SliceState) == (name in SLICES)
     for number in range(FIRST, FIRST + PIECES):
         keeper = watched.take(piece(number), watermark_of(number))
         reached = (watermark_of(number) - REACH) // LIFE
@@ -151,8 +154,8 @@ def test_windows_of_rows_have_no_end_in_time_and_keep_only_what_the_next_row_rea
         watched.take(piece(number), watermark_of(number))
     keeper = watched.take(SCHEMA.empty_table(), watermark_of(FIRST + PIECES + 1))
     rows = Counter(key for number in range(FIRST, FIRST + PIECES) for key in piece(number)["key"].to_pylist())
-    assert isinstance(keeper.kept, KeptRows)
-    assert Counter(keeper.kept.rows["key"].to_pylist()) == {key: min(3, count) for key, count in rows.items()}
+    assert isinstance(keeper.items, RowState)
+    assert Counter(keeper.items.rows["key"].to_pylist()) == {key: min(3, count) for key, count in rows.items()}
     assert keeper.due == FOREVER
 
 

@@ -18,13 +18,13 @@ from test_stream import COMMUTE, ORDERED, WINDOWS, rows_of, table_of
 
 import sash
 from sash import agg, window
-from sash.engine.local import Local
+from sash.engine.prepare import prepare
 from sash.kernels.frozen import freeze_arrays
-from sash.state.fingerprint import changes, describe
-from sash.state.stream_state import Keeper, first_in_time
+from sash.state.fingerprint import changes, fingerprint_query
+from sash.state.row_state import RowState
+from sash.state.stream_state import StreamState, first_in_time
 from sash.testing import recompute_query
 from sash.windows.base import FOREVER
-from sash.windows.by_time import Periodic
 
 
 class Alternating:
@@ -53,11 +53,11 @@ class Driver:
         self, query: sash.Query, schema: pa.Schema, delay: int, *, compiled: bool = False, mode: str = "append"
     ) -> None:
         self.query = query
-        self.local = Local(query._declared, schema, compiled=compiled)
-        self.described = describe(query._declared, COLUMNS)
+        self.prepared = prepare(query._declared, schema, compiled=compiled)
+        self.described = fingerprint_query(query._declared, COLUMNS)
         self.delay = delay
         self.mode = mode
-        self.keeper = Keeper(self.local, mode)
+        self.keeper = StreamState(self.prepared, mode)
         self.watermark = self.newest = 0
         self.taken: list[pa.Table] = []
         self.given: list[pa.Table] = []
@@ -66,13 +66,13 @@ class Driver:
     def batch(self, table: pa.Table) -> None:
         """Take a micro-batch, from the state that the one before has left."""
         self.watermark = max(self.watermark, self.newest - self.delay)
-        frozen = self.keeper.freeze(self.described)
-        self.keeper = Keeper(self.local, self.mode)
-        self.keeper.thaw(frozen, self.described)
-        now = first_in_time(self.local, self.watermark)
+        frozen = self.keeper.encode(self.described)
+        self.keeper = StreamState(self.prepared, self.mode)
+        self.keeper.decode(frozen, self.described)
+        now = first_in_time(self.prepared, self.watermark)
         if self.keeper.due > now:
             self._nothing_is_due(frozen, now)
-        taken = self.keeper.take(table, now)
+        taken = self.keeper.advance(table, now)
         times = table["t"].to_numpy()
         in_time = times >= self.watermark if self.accepts_ties else times > self.watermark
         assert taken.late == len(table) - np.count_nonzero(in_time)
@@ -83,22 +83,22 @@ class Driver:
 
     def _nothing_is_due(self, frozen: bytes, now: int) -> None:
         """No results come, and no key goes, before they are due."""
-        other = Keeper(self.local, self.mode)
-        other.thaw(frozen, self.described)
-        keys = len(other.kept.sizes)
-        assert len(other.take(self.local.schema.empty_table(), now).results) == 0
-        assert len(other.kept.sizes) == keys
+        other = StreamState(self.prepared, self.mode)
+        other.decode(frozen, self.described)
+        keys = key_count(other)
+        assert len(other.advance(self.prepared.schema.empty_table(), now).results) == 0
+        assert key_count(other) == keys
 
     @property
     def accepts_ties(self) -> bool:
         """Whether a row at the watermark is in time."""
-        return all(isinstance(window, Periodic) for window in self.local.plan.windows.values())
+        return all(window.half_open for window in self.prepared.plan.windows.values())
 
     def idle(self) -> None:
         """Let the watermark go on without rows, from one thing that is due to the next."""
         while (due := self.keeper.due) != FOREVER:
             assert due > self.keeper.watermark
-            self.given.append(self.keeper.take(self.local.schema.empty_table(), due).results)
+            self.given.append(self.keeper.advance(self.prepared.schema.empty_table(), due).results)
 
     @property
     def results(self) -> list[str]:
@@ -225,22 +225,30 @@ def test_what_is_wrong_with_state_is_said() -> None:
     query = sash.Query(agg.sum("x"), window.tumbling(10), by="k", time="t")
     driver = Driver(query, table.schema, 0)
     driver.batch(table)
-    frozen = driver.keeper.freeze(driver.described)
-    fresh = Keeper(driver.local)
+    frozen = driver.keeper.encode(driver.described)
+    fresh = StreamState(driver.prepared)
     with pytest.raises(ValueError, match="were cut short or changed: start from a checkpoint that is whole"):
-        fresh.thaw(frozen[:-9] + b"x" + frozen[-8:], driver.described)
+        fresh.decode(frozen[:-9] + b"x" + frozen[-8:], driver.described)
     with pytest.raises(ValueError, match="are not a frozen Sash state of a stream"):
-        fresh.thaw(b"nonsense", driver.described)
-    with pytest.raises(ValueError, match="of version 99, and this Sash reads 1"):
-        fresh.thaw(freeze_arrays({}, {"state": 99}), driver.described)
-    other = describe(sash.Query(agg.sum("x"), window.tumbling(20), by="k", time="t")._declared, COLUMNS)
-    with pytest.raises(ValueError, match=r"another query: windows: time was tumbling\(10\), and is tumbling\(20\)"):
-        fresh.thaw(frozen, other)
+        fresh.decode(b"nonsense", driver.described)
+    with pytest.raises(ValueError, match="not a state of a stream"):
+        fresh.decode(freeze_arrays({}, {"aggregate": "max"}), driver.described)
+    other = fingerprint_query(sash.Query(agg.sum("x"), window.tumbling(20), by="k", time="t")._declared, COLUMNS)
+    with pytest.raises(ValueError, match=r"different query: windows: time: tumbling\(10\) became tumbling\(20\)"):
+        fresh.decode(frozen, other)
+
+
+def key_count(state: StreamState) -> int:
+    """How many keys have state."""
+    if isinstance(state.items, RowState):
+        return len(state.items.sizes)
+    return 0 if state.items.slices is None else len(state.items.slices.keys)
 
 
 def told(then: sash.Query, now: sash.Query, **more: Any) -> list[str]:
     return changes(
-        describe(then._declared, COLUMNS, buckets=64), describe(now._declared, COLUMNS, **{"buckets": 64, **more})
+        fingerprint_query(then._declared, COLUMNS, buckets=64),
+        fingerprint_query(now._declared, COLUMNS, **{"buckets": 64, **more}),
     )
 
 
@@ -257,24 +265,24 @@ def test_what_has_changed_is_told() -> None:
         return sash.aggregate("own", lift=lambda x: x, combine=lambda older, newer: older + newer, lower=lower)("x")
 
     assert told(query(), query()) == []
-    assert told(query(), query(), buckets=8) == ["buckets was 64, and is 8"]
-    assert told(query(), query(by=())) == ["by was k, and is nothing"]
+    assert told(query(), query(), buckets=8) == ["buckets: 64 became 8"]
+    assert told(query(), query(by=())) == ["by: k became nothing"]
     assert told(query(), query(aggregates={"b": agg.max("x")})) == [
-        "aggregates: a = max(x) is gone", "aggregates: b = max(x) is new"
+        "aggregates: a = max(x) was removed", "aggregates: b = max(x) was added"
     ]  # fmt: skip
     two = {"a": agg.max("x"), "b": agg.min("x")}
     assert told(query(aggregates=two), query(aggregates=dict(reversed(two.items())))) == [
-        "aggregates: their order was a, b, and is b, a"
+        "aggregates: their order changed from a, b to b, a"
     ]
     low, high = (query(aggregates={"q": agg.quantile("x", q)}) for q in (0.1, 0.9))
-    assert told(low, high) == ["aggregates: q was quantile(x) of 0.1, and is quantile(x) of 0.9"]
+    assert told(low, high) == ["aggregates: q: quantile(x) of 0.1 became quantile(x) of 0.9"]
     assert told(query(aggregates={"a": own(1)}), query(aggregates={"a": own(1)})) == []
     assert told(query(aggregates={"a": own(1)}), query(aggregates={"a": own(2)})) == [
-        "aggregates: the functions of a are others"
+        "aggregate 'a': its functions changed"
     ]
     assert told(query(aggregates={"a": rounded(1)}), query(aggregates={"a": rounded(2)})) == []  # lower is no state
     marks = [query(windows=window.custom(lambda row, edge=edge: (1, row["x"] > edge))) for edge in (1, 2)]
-    assert told(*marks) == ["windows: the functions of custom are others"]
+    assert told(*marks) == ["window 'custom': its functions changed"]
 
 
 def test_values_that_can_not_be_compiled_tell_functions_apart() -> None:
@@ -291,9 +299,9 @@ def test_values_that_can_not_be_compiled_tell_functions_apart() -> None:
     for one, other in tables:
         same, again, changed = (query(aggregates={"a": looked_up(table)}) for table in (one, one, other))
         assert told(same, again) == []
-        assert told(same, changed) == ["aggregates: the functions of a are others"]
+        assert told(same, changed) == ["aggregate 'a': its functions changed"]
     assert told(ends_at(3), ends_at(3)) == []
-    assert told(ends_at(3), ends_at(4)) == ["windows: the functions of custom are others"]
+    assert told(ends_at(3), ends_at(4)) == ["window 'custom': its functions changed"]
     assert told(query(windows=window.custom(Until(3))), query(windows=window.custom(Until(3)))) == []
     assert told(query(windows=window.custom(Until(3))), query(windows=window.custom(Until(5))))
     assert repr(window.custom(Until(3))) == "custom(Until)"
@@ -316,9 +324,9 @@ def test_versions_of_modules_are_no_change(monkeypatch: pytest.MonkeyPatch) -> N
         root = sash.aggregate("own", lift=lambda x: np.sqrt(x) + 1, combine=lambda older, newer: older + newer)
         return sash.Query({"a": root("x")}, window.rows(3), by="k", time="t")
 
-    before = describe(query()._declared, COLUMNS)
+    before = fingerprint_query(query()._declared, COLUMNS)
     monkeypatch.setattr(np, "__version__", "9.9")
-    assert changes(before, describe(query()._declared, COLUMNS)) == []
+    assert changes(before, fingerprint_query(query()._declared, COLUMNS)) == []
 
 
 def test_keys_of_which_nothing_is_open_are_forgotten() -> None:
@@ -359,16 +367,16 @@ class Remembers(Keeps):
 
 def test_numbers_that_are_none_are_kept_too() -> None:
     kept: Any = window.custom(Remembers)
-    kept.refuse_lost_state()
+    kept.check_restart()
 
 
 @pytest.mark.parametrize("made", [Slotted, closure, Keeps])
 def test_windows_whose_state_would_be_lost_are_refused(made: Any) -> None:
     lost: Any = window.custom(made)
     with pytest.raises(
-        TypeError, match="has state that can't be kept for a restart: let it be a class whose attributes"
+        TypeError, match=r"has state that cannot be stored for a restart\. Make it a class whose attributes"
     ):
-        lost.refuse_lost_state()
+        lost.check_restart()
 
 
 def test_results_are_alike_however_long_the_stream() -> None:

@@ -15,7 +15,7 @@ import pytest
 
 import sash
 from sash import agg, window
-from sash.engine import local
+from sash.engine import run_table
 from sash.state import reader as stream
 
 LEVELS = ["low", "mid", "high"]
@@ -134,7 +134,7 @@ def test_parts_without_a_value_have_no_type_of_their_own(monkeypatch: pytest.Mon
 
     own = sash.aggregate("own", lift=refuse_what_is_made_up, combine=lambda older, _: older)
     rows = pa.table({"k": [0] * 4 + [1] * 4, "t": range(8), "x": pa.array([None] * 4 + ["a"] * 4)})
-    monkeypatch.setattr(local, "ROWS_OF_PART", 1)
+    monkeypatch.setattr(run_table, "PART_ROWS", 1)
     monkeypatch.setattr(stream, "LEAST_ROWS", 2)
     for windows in (window.rows(2), window.rows(2, slide=1)):
         whole = sash.Query({"own": own("x")}, windows, by="k", time="t").run(rows, threads=2)

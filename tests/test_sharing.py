@@ -14,7 +14,7 @@ from queries import PER_ROW, PER_WINDOW, Named, assert_agrees, assert_equal, lon
 import sash
 from sash import agg, window
 from sash.algorithms import SlickDequeSelective
-from sash.engine import local, whole
+from sash.engine import run_table
 from sash.kernels import CannotCompileError, Kernel, loops
 from sash.plan.sharing import make_plan
 from sash.testing.strategies import streams
@@ -86,8 +86,8 @@ def test_windows_that_share_agree_with_the_oracle_compiled(windows: dict[str, Wi
 
 @pytest.mark.parametrize("several", [False, True])
 def test_rows_that_come_in_order_of_time_are_cut_in_chunks(monkeypatch: pytest.MonkeyPatch, several: bool) -> None:
-    monkeypatch.setattr(whole, "CHUNK", 50)
-    monkeypatch.setattr(local, "ROWS_OF_PART", 300)
+    monkeypatch.setattr(run_table, "CHUNK_ROWS", 50)
+    monkeypatch.setattr(run_table, "PART_ROWS", 300)
     chance = Random(3)
     times = sorted(chance.randrange(5_000) for _ in range(1_000))
     rows = pa.table(
@@ -101,7 +101,7 @@ def test_rows_that_come_in_order_of_time_are_cut_in_chunks(monkeypatch: pytest.M
     aggregates = {"sum": agg.sum("x"), "first": agg.first("x"), "rows": agg.count()}
     query = sash.Query(aggregates, windows if several else windows["a"], by="key", time="t")
     chunked = query.run(rows, threads=3)
-    monkeypatch.setattr(whole, "comes_in_time", lambda *_: False)
+    monkeypatch.setattr(run_table._TableRun, "_pays_to_cut_first", lambda *_: False)
     assert chunked.equals(query.run(rows, threads=1))
     assert chunked.equals(query.run(rows, threads=2))
     assert chunked.to_pylist() == query.run(rows, compiled=False).to_pylist()

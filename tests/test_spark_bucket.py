@@ -16,15 +16,16 @@ from pyspark.sql.streaming.tws_tester import TwsTester
 
 import sash
 from sash import agg, window
-from sash.engine.local import Local
-from sash.spark.batch.worker import Worker
+from sash.engine.prepare import prepare
+from sash.engine.run_table import run_table
+from sash.spark.batch.worker import BucketWorker
 from sash.spark.schema import GROUP
 from sash.spark.streaming import state_cache as nearby
-from sash.spark.streaming.bucket import HEAD, STATE, Bucket, Standing, decompressed
+from sash.spark.streaming.bucket import HEAD, STATE, BucketProcessor, StreamTask, decompressed
 from sash.spark.streaming.checkpoint import describe_bucket
 from sash.spark.streaming.packing import GUARD, RESULTS, ROWS, pack, unpack
 from sash.state.codec import read_table
-from sash.state.fingerprint import describe
+from sash.state.fingerprint import fingerprint_query
 
 UTC = pa.timestamp("us", "UTC")
 SCHEMA = pa.schema({"k": pa.int64(), "ts": UTC, "x": pa.float64()})
@@ -60,14 +61,14 @@ class Stream:
         self.query = sash.Query(aggregates or AGGREGATES, windows, by="k", time="ts")
         self.buckets = buckets
         declared = self.query._declared
-        results = Local(declared, SCHEMA, compiled=False).run(SCHEMA.empty_table()).schema
+        results = run_table(prepare(declared, SCHEMA, compiled=False), SCHEMA.empty_table())[0].schema
         if declared.per_row:
             results = pa.schema([*SCHEMA, *results])
-        described = describe(declared, {"k": "bigint", "ts": "timestamp", "x": "double"}, buckets=buckets)
-        worker = Worker(declared, {}, results, compiled=False)
+        fingerprint = fingerprint_query(declared, {"k": "bigint", "ts": "timestamp", "x": "double"}, buckets=buckets)
+        worker = BucketWorker(declared, {}, results, compiled=False)
         options = {"name": nearby.new_token(), "mode": "append", "on_bad_time": "error", "ahead": DAY, **given}
-        self.standing = Standing(worker=worker, schema=SCHEMA, described=described, **options)
-        self.tester = TwsTester(Bucket(self.standing), timeMode="EventTime", eventTimeExtractor=lambda _: 1 << 62)
+        self.task = StreamTask(worker=worker, schema=SCHEMA, fingerprint=fingerprint, **options)
+        self.tester = TwsTester(BucketProcessor(self.task), timeMode="EventTime", eventTimeExtractor=lambda _: 1 << 62)
         self.tester._currentProcessingTimeMs = CLOCK
         self.answered: list[Row] = []
         self.newest = 0
@@ -231,8 +232,8 @@ def test_types_may_differ_in_what_spark_is_set_to(windows: Any) -> None:
     stream.batch(given.slice(0, 1))
     tokyo = pa.field("ts", pa.timestamp("us", "Asia/Tokyo"))
     stream.batch(given.slice(1).cast(pa.schema([pa.field("k", pa.int64(), nullable=False), tokyo, SCHEMA.field("x")])))
-    stream.tester.processor.standing = replace(  # type: ignore[attr-defined]
-        stream.standing, schema=SCHEMA.set(1, tokyo), name=nearby.new_token()
+    stream.tester.processor.task = replace(  # type: ignore[attr-defined]
+        stream.task, schema=SCHEMA.set(1, tokyo), name=nearby.new_token()
     )
     found = stream.pass_time(5)
     assert [row["n"] for row in found] == ([2] if windows.kind == "time" else [1, 2])

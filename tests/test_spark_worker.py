@@ -13,7 +13,7 @@ from spark.matrix import COMPILED, EVERY, PER_ROW, PER_WINDOW, SCHEMA, assert_sa
 import sash
 from sash import agg, window
 from sash.spark.batch import spill
-from sash.spark.batch.worker import Worker
+from sash.spark.batch.worker import BucketWorker
 from sash.windows import Window
 
 ROWS = rows_of_every_kind(1, 120)
@@ -46,8 +46,8 @@ def assert_answers(query: sash.Query, rows: pa.Table = ROWS, *, compiled: bool =
     if not declared.per_row and declared.time is not None:
         order += ["window_start", "window_end"]
     for most_bytes in (WHOLE, 1):
-        worker = Worker(declared, {}, expected.schema, compiled=compiled, most_bytes=most_bytes)
-        found = worker.answer(0, iter(rows.to_batches(max_chunksize=30)))
+        worker = BucketWorker(declared, {}, expected.schema, compiled=compiled, most_bytes=most_bytes)
+        found = worker.evaluate_group(0, iter(rows.to_batches(max_chunksize=30)))
         assert_same(pa.Table.from_batches(found, expected.schema), expected, order)
 
 
@@ -102,11 +102,11 @@ def test_batches_without_rows_and_a_group_of_one_row() -> None:
     assert_answers(query, ROWS.slice(0, 1))
     for most_bytes in (WHOLE, 1):
         expected = query.run(ROWS, compiled=False)
-        worker = Worker(query._declared, {}, expected.schema, compiled=False, most_bytes=most_bytes)
+        worker = BucketWorker(query._declared, {}, expected.schema, compiled=False, most_bytes=most_bytes)
         none = [pa.RecordBatch.from_pylist([], ROWS.schema)]
-        found = pa.Table.from_batches(worker.answer(0, [*none, *ROWS.to_batches(), *none]), expected.schema)
+        found = pa.Table.from_batches(worker.evaluate_group(0, [*none, *ROWS.to_batches(), *none]), expected.schema)
         assert_same(found, expected, ["id"])
-        assert list(worker.answer(0, none)) == []
+        assert list(worker.evaluate_group(0, none)) == []
 
 
 def test_memory_is_that_of_a_part_of_the_rows(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -132,7 +132,7 @@ def test_nothing_is_left_on_disk_after_an_error(folder: Path) -> None:
 
     own = sash.aggregate("own", lift=refuse, combine=lambda older, newer: older + newer)
     query = sash.Query({"own": own("x")}, window.rows(3), by="key", time="t", order_by="id")
-    worker = Worker(
+    worker = BucketWorker(
         query._declared,
         {},
         pa.schema({**dict(zip(SCHEMA.names, SCHEMA.types, strict=True)), "own": pa.int64()}),
@@ -140,14 +140,14 @@ def test_nothing_is_left_on_disk_after_an_error(folder: Path) -> None:
         most_bytes=1,
     )
     with pytest.raises(ValueError, match="too large"):
-        list(worker.answer(0, iter(ROWS.to_batches(max_chunksize=30))))
+        list(worker.evaluate_group(0, iter(ROWS.to_batches(max_chunksize=30))))
     assert list(folder.iterdir()) == []
 
 
 def test_nothing_is_left_on_disk_if_not_all_results_are_taken(folder: Path) -> None:
     query = sash.Query({"n": agg.count()}, window.rows(3), by="key", time="t", order_by="id")
-    worker = Worker(query._declared, {}, query.run(ROWS).schema, compiled=False, most_bytes=1)
-    results = worker.answer(0, iter(ROWS.to_batches(max_chunksize=30)))
+    worker = BucketWorker(query._declared, {}, query.run(ROWS).schema, compiled=False, most_bytes=1)
+    results = worker.evaluate_group(0, iter(ROWS.to_batches(max_chunksize=30)))
     next(results)
     del results
     assert list(folder.iterdir()) == []
@@ -162,6 +162,8 @@ def test_the_systems_folder_is_sorted_in_where_spark_names_none(monkeypatch: pyt
 def test_a_result_of_another_type_than_was_said() -> None:
     own = sash.aggregate("own", lift=str, combine=lambda older, newer: older + newer)
     query = sash.Query({"own": own("x")}, window.rows(3), time="t")
-    worker = Worker(query._declared, {}, pa.schema({"own": pa.list_(pa.int64())}), compiled=False)
-    with pytest.raises(TypeError, match=r"'own' gave string where list<item: int64> was expected .* run\(df, types="):
-        list(worker.answer(0, iter(ROWS.to_batches())))
+    worker = BucketWorker(query._declared, {}, pa.schema({"own": pa.list_(pa.int64())}), compiled=False)
+    with pytest.raises(
+        TypeError, match=r"'own' returned string, but list<item: int64> was expected .* run\(df, types="
+    ):
+        list(worker.evaluate_group(0, iter(ROWS.to_batches())))

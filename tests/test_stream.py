@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 import sash
 from sash import agg, window
-from sash.engine.local import Local
+from sash.engine.prepare import prepare
 from sash.state import reader as stream
-from sash.state.row_state import KeptRows
-from sash.state.slice_state import KeptSlices
+from sash.state.row_state import RowState
+from sash.state.slice_state import SliceState
 from sash.windows import Window
 
 WINDOWS: dict[str, Window | dict[str, Window]] = {
@@ -125,8 +125,8 @@ def test_slices_are_kept_compiled(name: str, made: list[Any], lateness: int, siz
     come = come_late(table, lateness, data)
     how = {"slicing": data.draw(st.sampled_from(SLICINGS[name])), "algorithm": data.draw(st.sampled_from(ALGORITHMS))}
     query = sash.Query(COMMUTE, WINDOWS[name], by="k", time="t", lateness=lateness, **how)
-    kept = stream.Stream(Local(query._declared, table.schema)).kept
-    assert isinstance(kept, KeptSlices)
+    state = stream.Stream(prepare(query._declared, table.schema)).state
+    assert isinstance(state, SliceState)
     assert rows_of(query.run(batches_of(come, size)).read_all()) == rows_of(query.run(table, compiled=False))
 
 
@@ -153,11 +153,11 @@ def test_memory_is_bounded() -> None:
     for aggregates in (COMMUTE, ORDERED):
         declared = sash.Query(aggregates, window.time(10, slide=5), by="k", time="t")._declared
         schema = table_of([]).schema
-        running = stream.Stream(Local(declared, schema, compiled=aggregates is COMMUTE))
-        assert isinstance(running.kept, KeptSlices if aggregates is COMMUTE else KeptRows)
+        running = stream.Stream(prepare(declared, schema, compiled=aggregates is COMMUTE))
+        assert isinstance(running.state, SliceState if aggregates is COMMUTE else RowState)
         for first in range(0, 400, 20):
             running.add(table_of([(time % 2, time, 1, False) for time in range(first, first + 20)]))
-            assert len(running.kept) <= 34
+            assert len(running.state) <= 34
 
 
 def count_open(table: pa.Table, gap: int, watermark: int) -> int:
@@ -175,23 +175,25 @@ def test_a_slice_is_kept_for_each_open_session(
     come = come_late(table_of(made), lateness, data)
     windows = {f"gap_{gap}": window.session(gap) for gap in gaps}
     query = sash.Query(COMMUTE, windows, by="k", time="t", lateness=lateness)
-    running = stream.Stream(Local(query._declared, come.schema))
+    running = stream.Stream(prepare(query._declared, come.schema))
     for first in range(0, len(come), size):
         running.add(come.slice(first, size))
         so_far = come.slice(0, first + size)
         watermark = max(so_far["t"].to_pylist()) - lateness
         opened = [count_open(so_far, gap, watermark) for gap in gaps]
-        assert max(opened) <= len(running.kept) <= sum(opened)  # those of longer gaps are made of those of shorter ones
+        assert (
+            max(opened) <= len(running.state) <= sum(opened)
+        )  # those of longer gaps are made of those of shorter ones
     running.finish()
-    assert len(running.kept) == 0
+    assert len(running.state) == 0
 
 
 def test_late_rows_make_one_session_of_two() -> None:
     query = sash.Query(COMMUTE, window.session(3), by="k", time="t", lateness=20)
-    running = stream.Stream(Local(query._declared, table_of([]).schema))
+    running = stream.Stream(prepare(query._declared, table_of([]).schema))
     for time, slices in [(0, 1), (10, 2), (5, 3), (3, 2), (4, 2), (7, 1), (13, 1), (6, 1), (17, 2)]:
         running.add(table_of([(0, time, time, False)]))
-        assert len(running.kept) == slices
+        assert len(running.state) == slices
     first, _ = running.finish().to_pylist()
     assert first == {"k": 0, "window_start": 0, "window_end": 16, "peak": 13, "total": 48, "rows": 8}
 
@@ -199,10 +201,10 @@ def test_late_rows_make_one_session_of_two() -> None:
 def test_a_session_that_never_ends_is_one_slice() -> None:
     windows = {"session": window.session(4), "minutes": window.time(10, slide=5)}
     query = sash.Query(COMMUTE, windows, by="k", time="t", lateness=3)
-    running = stream.Stream(Local(query._declared, table_of([]).schema))
+    running = stream.Stream(prepare(query._declared, table_of([]).schema))
     for first in range(0, 400, 20):
         running.add(table_of([(time % 2, time, 1, False) for time in range(first, first + 20)]))
-        assert len(running.kept) <= 2 * 5  # of each key: what is over for the periodic windows, and their slices since
+        assert len(running.state) <= 2 * 5  # of each key: what is over for the periodic windows, and their slices since
     [last] = [row for row in running.finish().to_pylist() if row["window"] == "session" and row["k"] == 0]
     assert (last["window_start"], last["window_end"], last["rows"]) == (0, 402, 200)
 

@@ -16,8 +16,8 @@ import sash
 from sash import agg
 from sash.aggregates.base import Aggregate
 from sash.algorithms.base import alike
-from sash.engine.local import Local
-from sash.engine.tables import run_table
+from sash.engine.prepare import Prepared, prepare
+from sash.engine.run_table import run_table
 from sash.spark.batch.sql_slices import slice_frame, why_not
 
 TYPES: dict[str, pa.DataType] = {
@@ -100,17 +100,17 @@ def some_aggregates() -> dict[str, Aggregate[Any]]:
     return {name: every_aggregate()[name] for name in (*names, "first_at", "last_wall")}
 
 
-def prepared(spark: SparkSession, query: sash.Query, table: pa.Table) -> tuple[Local, DataFrame]:
+def prepared(spark: SparkSession, query: sash.Query, table: pa.Table) -> tuple[Prepared, DataFrame]:
     """Return a query made ready, and rows as a frame."""
     schema = from_arrow_schema(table.schema, prefer_timestamp_ntz=True)
-    return Local(query._declared, table.schema), spark.createDataFrame(table, schema)
+    return prepare(query._declared, table.schema), spark.createDataFrame(table, schema)
 
 
 def in_two_stages(spark: SparkSession, query: sash.Query, table: pa.Table, *, compiled: bool = False) -> pa.Table:
     """Return the results of a query: slices by Spark, the rest by the local engine, with nothing of Spark between."""
-    local, frame = prepared(spark, query, table)
-    assert why_not(query._declared, local, frame.schema) == ""
-    sliced, declared = slice_frame(query._declared, local, frame)
+    over_rows, frame = prepared(spark, query, table)
+    assert why_not(query._declared, over_rows, frame.schema) == ""
+    sliced, declared = slice_frame(query._declared, over_rows, frame)
     assert declared.time is not None
     slices = sliced.toArrow()
     time = slices[declared.time]
@@ -119,7 +119,7 @@ def in_two_stages(spark: SparkSession, query: sash.Query, table: pa.Table, *, co
         time = time.cast(pa.int32())
     place = slices.schema.get_field_index(declared.time)
     slices = slices.set_column(place, declared.time, time.cast(kind))
-    return run_table(declared, slices, {"compiled": compiled})
+    return run_table(prepare(declared, slices.schema, compiled=compiled), slices)[0]
 
 
 def assert_equal(found: pa.Table, expected: pa.Table, rounding: float = 1e-9) -> None:

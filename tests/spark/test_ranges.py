@@ -10,9 +10,8 @@ from pyspark.sql import SparkSession
 
 import sash
 from sash import agg, window
-from sash.spark.batch import batch_query as batches
-from sash.spark.batch.batch_query import cut_ranges, prepare
-from sash.spark.batch.wide import Stretch
+from sash.spark.batch import ranges
+from sash.spark.batch.batch_query import BatchOptions, BatchQuery
 from sash.spark.schema import GROUP
 from sash.windows import Window
 from spark.matrix import assert_same
@@ -29,10 +28,11 @@ def run(spark: SparkSession, query: sash.Query, rows: pa.Table, **options: Any) 
 def rows_of_groups(spark: SparkSession, windows: Any, rows: pa.Table) -> tuple[list[int], bool]:
     """How many rows each group is sent, and whether partials stand for others."""
     query = sash.Query(AGGREGATES, windows, time="t")
-    options = {"strategy": "ranges", "ranges": RANGES}
-    grouped, worker = cut_ranges(prepare(query._declared, spark.createDataFrame(rows), options))
+    options = BatchOptions(strategy="ranges", ranges=RANGES)
+    batch = BatchQuery(query._declared, spark.createDataFrame(rows), options)
+    grouped, worker = ranges.split_frame(batch.range_plan)
     counts = [row["count"] for row in grouped.groupBy(GROUP).count().collect()]
-    return counts, any(worker.stretches.values())
+    return counts, any(worker.slices.values())
 
 
 @pytest.mark.parametrize(("name", "by"), [("right", ()), ("several", ()), ("mixed", ("key",))])
@@ -75,11 +75,11 @@ def test_no_task_is_sent_more_than_about_twice_its_share(spark: SparkSession, wi
 def test_narrow_windows_start_no_job_for_partials(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     started = []
 
-    def start(*_: object) -> dict[int, list[Stretch]]:
+    def start(*_: object) -> dict[int, list[bytes]]:
         started.append(True)
         return {}
 
-    monkeypatch.setattr(batches, "find_stretches", start)
+    monkeypatch.setattr(ranges, "cut_cells_to_slices", start)
     for windows, times in ((window.time(40), 0), (window.time(3000), 1)):
         rows_of_groups(spark, windows, even_rows(3200))
         assert len(started) == times

@@ -11,13 +11,13 @@ from queries import Named
 
 import sash
 from sash import agg, window
-from sash.engine.local import Local
-from sash.spark.batch.cells import Split
-from sash.spark.batch.range_worker import RangeWorker
-from sash.spark.batch.split import Counted, even_bounds, reach_of, sample
-from sash.spark.batch.wide import Stretch, StretchWorker, why_copied
-from sash.spark.batch.worker import Worker
-from sash.spark.batch.zones import Windows
+from sash.engine.evaluate import compile_ahead
+from sash.engine.prepare import prepare
+from sash.spark.batch.cells import RangeSplit
+from sash.spark.batch.range_worker import RangeWorker, SliceWorker
+from sash.spark.batch.time_ranges import KeyAxis, even_bounds, no_partials, reach_of, sample_axis
+from sash.spark.batch.worker import BucketWorker
+from sash.spark.batch.zones import RangeWindows
 from sash.windows import Window
 
 PRIME = 1_000_003
@@ -78,9 +78,9 @@ def dense_rows(count: int) -> pa.Table:
     return pa.table({"t": sorted({*range(0, 200 * half, 200), *range(120_001, 120_001 + 2 * half, 2)})})
 
 
-def exactly(times: list[int]) -> Counted:
+def exactly(times: list[int]) -> KeyAxis:
     """How many rows lie before each of their times."""
-    return sample(sorted(times), len(times))
+    return sample_axis(sorted(times), len(times))
 
 
 class InProcess:
@@ -89,17 +89,17 @@ class InProcess:
     def __init__(self, query: sash.Query, rows: pa.Table, ranges: int, most_bytes: int = 1 << 30) -> None:
         """Cut the rows of one key."""
         declared = query._declared
-        local = Local(declared, rows.select(declared.columns).schema, threads=1)
-        local.settle()
-        assert local.time is not None
+        prepared = compile_ahead(prepare(declared, rows.select(declared.columns).schema))
         times = rows["t"].to_pylist()
         every = tuple(declared.windows.values())
-        reach = reach_of(every, local.time.tick, "t")
+        reach = reach_of(every, prepared.unit)
         assert not isinstance(reach, str)
-        windows = Windows(every, local.time.tick, "t", reach, not why_copied(local))
-        self.split = Split({0: windows.parts(even_bounds(sorted(times), ranges), ranges, exactly(times), max(times))})
+        windows = RangeWindows(every, reach, not no_partials(prepared))
+        self.split = RangeSplit(
+            {0: windows.ranges(even_bounds(sorted(times), ranges), ranges, exactly(times), max(times))}
+        )
         self.expected = query.run(rows)
-        self.worker = Worker(declared, local.interpreted, self.expected.schema, most_bytes=most_bytes)
+        self.worker = BucketWorker(declared, prepared.interpreted, self.expected.schema, most_bytes=most_bytes)
         [(_, cells)] = self.split._cells.values()
         self.cells = np.searchsorted(cells.edges, times, side="right")
         self.rows = rows
@@ -109,31 +109,27 @@ class InProcess:
         owners = [set(parts) for parts in self.split.singles]
         return {
             part: self.rows.filter(pa.array([part in owners[cell] for cell in self.cells]))
-            for part in range(len(self.split.all_parts))
+            for part in range(len(self.split.all_ranges))
         }
 
-    def stretches(self) -> dict[int, list[Stretch]]:
+    def slices(self) -> dict[int, list[bytes]]:
         """What each part is sent of other rows."""
-        made: dict[int, list[Stretch]] = {}
-        for cell in self.split.sums:
-            chosen = self.rows.select(self.worker.declared.columns).filter(pa.array(self.cells == cell))
+        made: dict[int, list[bytes]] = {}
+        for cell in self.split.sliced_cells:
+            chosen = self.rows.select(self.worker.query.columns).filter(pa.array(self.cells == cell))
             if len(chosen):
-                batches = StretchWorker(self.worker).answer(cell, iter(chosen.to_batches(max_chunksize=7)))
-                made[cell] = [
-                    Stretch(row["time"], row["rows"], tuple(row["counts"]), tuple(row["fields"]))
-                    for batch in batches
-                    for row in batch.to_pylist()
-                ]
+                batches = SliceWorker(self.worker).evaluate_group(cell, iter(chosen.to_batches(max_chunksize=7)))
+                made[cell] = [row["slices"] for batch in batches for row in batch.to_pylist()]
         between = enumerate(self.split.between)
         return {part: [each for cell in cells for each in made.get(cell, [])] for part, cells in between}
 
     def run(self) -> pa.Table:
         """The results of all parts."""
-        worker = RangeWorker(self.worker, dict(enumerate(self.split.all_parts)), self.stretches())
+        worker = RangeWorker(self.worker, dict(enumerate(self.split.all_ranges)), self.slices())
 
         def answers() -> Iterator[pa.RecordBatch]:
             for part, rows in self.groups().items():
                 if len(rows):  # Spark starts no task for a group without rows
-                    yield from worker.answer(part, iter(rows.to_batches(max_chunksize=30)))
+                    yield from worker.evaluate_group(part, iter(rows.to_batches(max_chunksize=30)))
 
         return pa.Table.from_batches(answers(), self.expected.schema)
