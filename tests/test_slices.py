@@ -17,7 +17,7 @@ from sash import agg, window
 from sash.slices.edges import TECHNIQUES, count_together, cut_edges
 from sash.testing.strategies import streams
 from sash.windows import Window
-from sash.windows.by_time import Cycle
+from sash.windows.base import Cycle
 
 IN_ORDER: Named = {"in_order": agg.concat("x", sep=" "), "values": agg.count("x"), "who": agg.arg_max("x", "y")}
 

@@ -11,7 +11,7 @@ from sash.engine.column_types import readable_schema
 from sash.engine.local import Local
 from sash.engine.tables import SPARK, SPARK_STREAM, check_options, kind_of, schema_of
 from sash.plan.declared import Declared
-from sash.plan.explain import Explanation, Settled
+from sash.plan.explanation import Explanation
 from sash.plan.tree import Branch
 from sash.state.slice_state import keeps_slices
 
@@ -33,7 +33,7 @@ def explain(declared: Declared, data: Any, **options: Any) -> Explanation:
     if tried:
         local.settle()
     types = _types_in_words(declared, schema, tried)
-    return Explanation(Settled(declared, local.plan, local.kinds, types, tried, keeps_slices(local), engine))
+    return Explanation(declared, local.plan, local.kinds, types, tried, keeps_slices(local), engine)
 
 
 def _types_in_words(declared: Declared, schema: pa.Schema, tried: bool) -> str:

@@ -25,7 +25,7 @@ from sash.kernels.answers import NO_BITS, Answer, Bits
 from sash.kernels.kernel import KINDS
 from sash.kernels.layout import Shape
 from sash.kernels.ranks import RankKernel
-from sash.plan.explain import is_built_in
+from sash.plan.explanation import is_built_in
 from sash.plan.sharing import Pass
 from sash.slices.cuts import Reads, Records
 from sash.slices.open_slice import OpenSlice

@@ -21,8 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sash.windows.base import Ints
-from sash.windows.by_time import Cycle
+from sash.windows.base import Cycle, Ints
 
 TECHNIQUES = ("cutty", "pairs", "panes")
 

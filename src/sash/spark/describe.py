@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from sash.plan.expected import and_between
-from sash.plan.tree import Branch, Leaf
+from sash.plan.tree import Branch, and_between
 from sash.spark.batch.batch_query import Batch
 from sash.spark.batch.split import Reach
 from sash.spark.batch.wide import why_copied
@@ -41,20 +40,17 @@ def describe_stream(streaming: Streaming) -> Branch:
         "times": f"rows without one that can be used {bad}",
         "counts": f'rows, late and bad_times of each micro-batch: progress.observedMetrics["{options.metrics}"]',
     }
-    told = tuple(Leaf(label, (words,)) for label, words in leaves.items())
-    return Branch(Leaf("spark", ("a stream: packed buckets of keys over transformWithState",)), told)
+    return Branch("spark", ("a stream: packed buckets of keys over transformWithState",), leaves)
 
 
 def describe_batch(batch: Batch) -> Branch:
     """Return what Spark does with a frame that is whole."""
     say = {"slices": _of_slices, "buckets": _of_buckets, "ranges": _of_ranges}[batch.strategy.name]
-    leaves = [Leaf(label, (words,)) for label, words in say(batch).items()]
+    leaves = say(batch)
     rows = int(batch.frame.sparkSession.conf.get(BATCH) or 0)
     if 0 < rows <= FEW_ROWS:
-        leaves.append(
-            Leaf("batches", (f"{rows:,} rows go to Python at once: {BATCH}=100000 makes it faster by about a third",))
-        )
-    return Branch(Leaf("spark", (f"{batch.strategy.name}: {batch.strategy.reason.rstrip('.')}",)), tuple(leaves))
+        leaves["batches"] = f"{rows:,} rows go to Python at once: {BATCH}=100000 makes it faster by about a third"
+    return Branch("spark", (f"{batch.strategy.name}: {batch.strategy.reason.rstrip('.')}",), leaves)
 
 
 def _of_slices(batch: Batch) -> dict[str, str]:

@@ -16,7 +16,7 @@ from sash.engine.column_types import refuse_missing
 from sash.engine.local import Local
 from sash.engine.result_types import try_out
 from sash.plan.declared import ADDED, Declared
-from sash.plan.explain import label_of
+from sash.plan.explanation import label_of
 
 ZONE = "spark.sql.session.timeZone"
 CASE = "spark.sql.caseSensitive"

@@ -16,11 +16,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import import_module
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+
+from sash.windows.durations import Duration
 
 Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
@@ -107,6 +108,15 @@ class Bounds:
         return Bounds(self.begins[chosen], self.ends[chosen], starts, stops, self.keep)
 
 
+class Cycle(NamedTuple):
+    """Windows that repeat: one begins each `period`, and ends after each `step` up to `length`."""
+
+    length: int
+    period: int
+    step: int
+    offset: int
+
+
 @dataclass(frozen=True)
 class Window:
     """Where windows begin and end."""
@@ -121,6 +131,12 @@ class Window:
     """Whether a row at the very end of a window of time still belongs to it."""
     sliced: ClassVar[bool] = True
     """Whether it is deterministic: rows tell where windows begin when they come (Cutty), so that they can be sliced."""
+    slices_per_window: ClassVar[int | None] = None
+    """How many slices a window has that shares them with no other, where that is the same for all; None if it varies."""
+    drawn_column: ClassVar[str] = ""
+    """How a picture shows the column that it reads: as "height", or as a "mark"."""
+    picture: ClassVar[Callable[[Window, Sequence[Mapping[str, Any]] | None, str, str], str | None]]
+    """Draws a window. `sash.plan.pictures` lies above this package, so it installs its function here when it is imported."""
     memory: ClassVar[Mapping[str, str]] = {}
     """What it remembers of each key from one piece of a stream to the next, by name: NumPy types."""
 
@@ -133,6 +149,16 @@ class Window:
     def min_rows(self) -> int:
         """How many values a window must hold to have a result."""
         return 1
+
+    @property
+    def length(self) -> Duration | int | None:
+        """The range or the gap, as it was given; None if there is none."""
+        return None
+
+    @property
+    def row_cycle(self) -> Cycle | None:
+        """Where windows repeat after a number of rows; None if they do not."""
+        return None
 
     def check(self, tick: int | None, time: str) -> None:
         """Say so if the window doesn't fit a time column of such ticks."""
@@ -152,23 +178,32 @@ class Window:
     def draw(
         self, rows: Sequence[Mapping[str, Any]] | None = None, *, time: str = "time", slicing: str = "auto"
     ) -> str:
-        """Return a picture, as SVG, of rows, slices and windows: a notebook shows it, and a file holds its text.
+        """Return a picture of rows, slices and windows: the text of an SVG, which a notebook shows as the picture.
 
-        The rows are made up, in the window's own proportions, or those that are given, as dictionaries; `time` is the name of
-        the time in them. `slicing` shows where else slices might be cut: "pairs", "panes".
+        `rows` are dictionaries in order of time, and `time` names their time column. Without rows the picture shows sample
+        rows in the proportions of the window. `slicing` is "auto", "cutty", "pairs", "panes" or "none", as in `Query`.
+
+        Raises ValueError if a window needs rows (custom windows), if rows lack a column that it reads, or if the window
+        cannot be sliced this way.
 
         >>> from sash import window
         >>> picture = window.time("9m", slide="6m").draw()
         >>> picture  # doctest: +ELLIPSIS
-        <Picture: ... characters of SVG; a notebook shows it, print() and files have its text>
+        <Picture: ... characters of SVG; notebooks show the picture, print() shows the text>
         """
-        picture: str = import_module("sash.plan.pictures.window").draw_own(self, rows, time=time, slicing=slicing)
+        picture = self.picture(rows, time, slicing)
+        if picture is None:
+            message = f"There are no sample rows for {self}. Give rows, as in draw([{{…}}, {{…}}])."
+            raise ValueError(message)
         return picture
 
     def _repr_svg_(self) -> str | None:
-        """Return the picture over rows that are made up, if they can be."""
-        picture: str | None = import_module("sash.plan.pictures.window").draw_window(self)
-        return picture
+        """Return the picture over sample rows; None if there are none for this window."""
+        return self.picture(None, "time", "auto")
+
+    def sample_column(self, rows: int) -> npt.NDArray[Any] | None:  # noqa: ARG002 — for windows with a drawn column
+        """Return values of the column that it reads, for a picture over sample rows; None if there are none."""
+        return None
 
     def remembers(self, memory: Memory) -> Flags:
         """Tell of which keys it knows anything that it would not know of a new one."""

@@ -24,6 +24,7 @@ class Delta(Window):
     per_row: ClassVar[bool] = True
     sliced: ClassVar[bool] = False
     memory: ClassVar[Mapping[str, str]] = {"behind": "int64"}
+    drawn_column: ClassVar[str] = "height"
     column: str
     threshold: Number
 
@@ -31,6 +32,11 @@ class Delta(Window):
     def columns(self) -> tuple[str, ...]:
         """The column whose changes count."""
         return (self.column,)
+
+    def sample_column(self, rows: int) -> npt.NDArray[Any]:
+        """Return values that rise by irregular steps, some of them within the threshold of each other."""
+        steps: npt.NDArray[Any] = 0.08 + 0.3 * (np.arange(rows) * 0.618 % 1)
+        return np.cumsum(steps) * self.threshold
 
     def bounds(self, rows: Rows, memory: Memory, run: Run) -> Bounds:
         """Return a window for each row."""

@@ -20,7 +20,13 @@ class Session(Window):
     needs_time: ClassVar[bool] = True
     is_time: ClassVar[bool] = True
     grows_at_end: ClassVar[bool] = True
+    slices_per_window: ClassVar[int] = 1
     gap: Duration
+
+    @property
+    def length(self) -> Duration:
+        """The gap."""
+        return self.gap
 
     def check(self, tick: int | None, time: str) -> None:
         """Say so if the window doesn't fit a time column of such ticks."""

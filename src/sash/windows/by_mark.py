@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -19,12 +19,18 @@ class Punctuated(Window):
 
     kind: ClassVar[str] = "punctuated"
     memory: ClassVar[Mapping[str, str]] = {"behind": "int64"}
+    slices_per_window: ClassVar[int] = 1
+    drawn_column: ClassVar[str] = "mark"
     column: str
 
     @property
     def columns(self) -> tuple[str, ...]:
         """The column that marks the ends."""
         return (self.column,)
+
+    def sample_column(self, rows: int) -> npt.NDArray[Any]:
+        """Return marks at irregular distances."""
+        return np.isin(np.arange(rows), (4, 9, 11, 19))
 
     def bounds(self, rows: Rows, memory: Memory, run: Run) -> Bounds:
         """Return the windows that have ended."""

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from sash.windows.base import Bounds, Flags, Ints, Memory, Rows, Run, Window, new_bounds
+from sash.windows.base import Bounds, Cycle, Flags, Ints, Memory, Rows, Run, Window, new_bounds
 from sash.windows.checks import check_count, refuse_wide_slide
 
 
@@ -22,6 +22,11 @@ class LastRows(Window):
     sliced: ClassVar[bool] = False
     range: int
     least: int = 1
+
+    @property
+    def length(self) -> int:
+        """The range."""
+        return self.range
 
     @property
     def min_rows(self) -> int:
@@ -63,6 +68,16 @@ class EveryRows(Window):
     range: int
     slide: int
     least: int = 1
+
+    @property
+    def length(self) -> int:
+        """The range."""
+        return self.range
+
+    @property
+    def row_cycle(self) -> Cycle:
+        """Where windows repeat."""
+        return Cycle(self.range, self.slide, self.range, -self.range % self.slide)
 
     @property
     def min_rows(self) -> int:

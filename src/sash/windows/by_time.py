@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
 
-from sash.windows.base import FOREVER, Bounds, Ints, Memory, Rows, Run, Window, first_after, new_bounds
+from sash.windows.base import FOREVER, Bounds, Cycle, Ints, Memory, Rows, Run, Window, first_after, new_bounds
 from sash.windows.by_rows import least_to_text
 from sash.windows.checks import check_count, refuse_wide_slide
 from sash.windows.durations import Duration, Given, read_duration
@@ -29,6 +29,11 @@ class TimeOfRow(Window):
     range: Duration
     closed: str = "right"
     least: int = 1
+
+    @property
+    def length(self) -> Duration:
+        """The range."""
+        return self.range
 
     @property
     def min_rows(self) -> int:
@@ -59,15 +64,6 @@ class TimeOfRow(Window):
         return f"time({quote(self.range)}{closed}{least_to_text(self.least)})"
 
 
-class Cycle(NamedTuple):
-    """Windows that come again and again, in ticks: one begins each `period`, and ends after each `step` up to `length`."""
-
-    length: int
-    period: int
-    step: int
-    offset: int
-
-
 @dataclass(frozen=True)
 class Periodic(Window):
     """Windows of time that begin at multiples of `period` since the epoch, plus `offset`.
@@ -84,6 +80,11 @@ class Periodic(Window):
     offset: Duration
     text: str
     least: int = 1
+
+    @property
+    def length(self) -> Duration:
+        """The range."""
+        return self.range
 
     @property
     def min_rows(self) -> int:
