@@ -72,8 +72,6 @@ class Sample:
     """The positions of the rows, to compare with those of bars."""
     windows: Sequence[Bar] = ()
     slices: Sequence[Bar] = ()
-    closes: Sequence[int] = ()
-    """Where slices end."""
     reads: Sequence[int] = ()
     """Where windows end inside a slice, which is then read while it is open."""
 
@@ -185,8 +183,8 @@ def _repeat(sample: Sample, cycle: Cycle, technique: str) -> Sample:
     windows = []
     for end in _edges_in([Family(every, (offset + length) % every)], low, min(high, sample.high) if by_rows else high):
         begin = end - length if step == length else (end - 1 - offset) // period * period + offset
-        if begin < 0 and by_rows and not sample.omitted:
-            begin = 0  # a window that is not full yet
+        if by_rows and not sample.omitted:
+            begin = max(begin, 0)  # a window that is not full yet
         if end - 1 not in sample.gap and any(begin <= place < end for place in sample.places):
             windows.append(Bar(begin, end, begin, end))
     sample = replace(sample, positions=sample.places, windows=_chosen(windows, sample))
@@ -201,9 +199,9 @@ def _repeat(sample: Sample, cycle: Cycle, technique: str) -> Sample:
         for begin, end in pairwise(_edges_in(edges.closing, first, last))
         if begin not in sample.gap and (by_rows or any(begin <= place < end for place in sample.places))
     ]
-    closes = _edges_in(edges.closing, sample.low, sample.high)
+    begins = {one.begin for one in slices}
     reads = _edges_in(edges.reading, max(sample.low, slices[0].begin) + 1, sample.high)
-    return replace(sample, slices=slices, closes=closes, reads=[place for place in reads if place not in closes])
+    return replace(sample, slices=slices, reads=[place for place in reads if place not in begins])
 
 
 def _edges_in(families: Iterable[Family], low: int, high: int) -> list[int]:
@@ -237,7 +235,7 @@ def _find(sample: Sample, window: Window, technique: str) -> Sample:
     cuts = [0, *records.positions[records.closes].tolist()]
     slices = [Bar(edges[begin], edges[end], begin, end) for begin, end in pairwise(cuts)]
     reads = [edges[row] for row in records.positions[~records.closes].tolist()]
-    return replace(sample, slices=slices, closes=[one.right for one in slices[:-1]], reads=reads)
+    return replace(sample, slices=slices, reads=reads)
 
 
 def _chosen(windows: list[Bar], sample: Sample) -> list[Bar]:

@@ -24,7 +24,6 @@ BAR, NEXT_BAR = 14, 21
 SMALL = 11
 MOST_LETTERS = 4
 """Of more slices, only the first and the last are written."""
-DASHES = "2 3"
 
 
 def draw_window(window: Window, rows: Sequence[Mapping[str, Any]] | None, time: str, slicing: str) -> Picture | None:
@@ -93,7 +92,9 @@ class _Timeline:
         spans = [(self._x(one.left), self._x(one.right)) for one in self.sample.slices]
         for left, right in spans:
             self.canvas.box((left + 1, y), (right - left - 2, 18), "slice")
-        for places, dashes in ((self.sample.closes, ""), (self.sample.reads, DASHES)):
+        edges = {place for one in self.sample.slices for place in (one.left, one.right)}
+        closes = [place for place in sorted(edges) if self.sample.low <= place < self.sample.high]
+        for places, dashes in ((closes, ""), (self.sample.reads, "2 3")):
             for x in map(self._x, places):
                 self.canvas.line((x, y - 26), (x, bottom), "edge", dashes)
         for letter, (left, right) in zip(self.letters, spans, strict=True):
