@@ -82,7 +82,8 @@ class _Timeline:
             self.canvas.text((MARGIN, y - HEIGHT + 4), fit(self.window.columns[0], LEFT - MARGIN, SMALL), size=SMALL)
         for place, value in zip(self.sample.places, self.values, strict=True):
             x, top = self._row_x(place), y - (HEIGHT * (value - lowest) / span if raised else 0)
-            self.canvas.line((x, y), (x, top), "frame")
+            if raised:
+                self.canvas.line((x, y), (x, top), "frame")
             self.canvas.dot((x, top), *(("rim", 5) if value and not raised else ("text",)))
 
     def _draw_slices(self, y: float, bottom: float) -> None:
