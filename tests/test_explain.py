@@ -16,7 +16,7 @@ from sash.kernels import Kernel, loops
 from sash.kernels.layout import Layout
 from sash.plan.expected import Expected
 from sash.plan.sharing import make_plan
-from sash.plan.slicing import regular_slices
+from sash.plan.slicing import CUT, regular_slices
 from sash.slices.cuts import cut_by_bounds, cut_by_edges, records_as_items, refs_of
 from sash.slices.edges import TECHNIQUES
 from sash.slices.open_slice import OpenSlice
@@ -38,12 +38,13 @@ def test_the_tree_of_the_designs_example() -> None:
     aggregates = {"peak": agg.max("load"), "who": agg.arg_max("load", "plug"), "sd": agg.stddev("load")}
     tree = str(sash.Query(aggregates, DAY, by="household", time="ts").explain())
     lines = tree.splitlines()
-    assert lines[:5] == [
-        "Query by household, in order of ts",
+    assert lines[:6] == [
+        "Query by household, ordered by ts",
         "├─ types    assumed, as no data was given: ts timestamp[ns], load double, plug double",
         '├─ windows  day: time("24h", slide="1m")',
         '│           hour: time("1h", slide="1m")',
-        "├─ slices   cutty: cut where windows begin, each 1m; 1,440 a window of day, 60 of hour; shared by day and hour",
+        "├─ slices   cut where windows begin (cutty), every 1m; 1,440 per window of day, 60 of hour; shared by day and",
+        "│           hour",
     ]
     assert "└─ who: arg_max(load, plug)" in lines
     assert "     memory     2n partials of 2 numbers, n = 1,440 + 60 slices: up to 48 KB a key" in lines
@@ -64,15 +65,15 @@ def test_every_aggregate_is_explained(name: str) -> None:
 @pytest.mark.parametrize(
     ("windows", "said"),
     [
-        (window.rows(100), "slices none: there is a result for each row"),
-        (window.delta("km", 3, slide=1), "slices none: where a window begins is not known before it ends"),
-        (window.session("5m"), "cut where windows begin; a window has 1 slice"),
-        (window.custom(lambda _: (1, 1)), "a window has a slice for each window that begins in it"),
-        ({"s": window.session("5m"), "m": window.punctuated("end")}, "a slice for each window that begins in it; shared by s and m"),
-        (window.time("9m", slide="6m"), "each 6m; 2 a window, the newest read while it is open"),
-        (window.cumulative("24h", "1h"), "each 1d; 1 a window, the newest read while it is open"),
-        ({"a": window.time(100, slide=10), "b": window.time(15, slide=4)}, "6 in each 20; 30 a window of a, 4 to 5 of b"),
-        ({"a": window.time("1d", slide="1s"), "b": window.time("1d", slide="999999999ns")}, "in no cycle shorter than 365d"),
+        (window.rows(100), "slices none, because every row has its own window"),
+        (window.delta("km", 3, slide=1), "slices none, because the begin of a window is known only when it ends"),
+        (window.session("5m"), "cut where windows begin (cutty); 1 per window"),
+        (window.custom(lambda _: (1, 1)), "(cutty); one for each window that begins in a window"),
+        ({"s": window.session("5m"), "m": window.punctuated("end")}, "one for each window that begins in a window; shared by s and m"),
+        (window.time("9m", slide="6m"), "every 6m; 2 per window, the newest read while open"),
+        (window.cumulative("24h", "1h"), "every 1d; 1 per window, read while open"),
+        ({"a": window.time(100, slide=10), "b": window.time(15, slide=4)}, "6 every 20; 30 per window of a, 4 to 5 of b"),
+        ({"a": window.time("1d", slide="1s"), "b": window.time("1d", slide="999999999ns")}, "repeating after more than 365d"),
     ],
     ids=lambda given: "" if isinstance(given, str) else repr(given),
 )  # fmt: skip
@@ -83,43 +84,44 @@ def test_slices_are_explained(windows: Any, said: str) -> None:
 def test_many_windows_are_explained_in_time() -> None:
     primes = (101, 103, 107, 109, 113, 127, 131, 137, 139, 149, 151, 157, 163)
     tree = explained({f"of_{prime}": window.time(prime * 7, slide=prime) for prime in primes})
-    assert "in no cycle shorter than 1,000,000,000,000" in tree
+    assert "repeating after more than 1,000,000,000,000" in tree
     assert "about" in tree
 
 
 @pytest.mark.parametrize("slicing", TECHNIQUES)
 def test_slicing_that_was_asked_for_is_named(slicing: str) -> None:
-    assert f"slices {slicing}: cut " in explained(window.time("9m", slide="6m"), slicing=slicing)
+    tree = explained(window.time("9m", slide="6m"), slicing=slicing)
+    assert f"slices cut {CUT[slicing]} ({slicing}), " in tree
 
 
 def test_no_slicing_and_no_gain_are_told_apart() -> None:
-    assert 'slices none: slicing="none" was asked for' in explained(window.tumbling("1h"), slicing="none")
+    assert 'slices none, because slicing="none" is set' in explained(window.tumbling("1h"), slicing="none")
     tree = explained(window.tumbling("1h"), aggregates={"median": agg.median("load")})
-    assert "slices none: no aggregate here gains from them" in tree
-    assert "over rows: slices would hold as much as their rows do" in tree
+    assert "slices none, because no aggregate benefits from slices" in tree
+    assert "over rows, because slices would be as large as their rows" in tree
 
 
 def test_an_algorithm_and_an_objective_that_were_asked_for_are_explained() -> None:
     assert "algorithm daba: asked for by name" in explained(window.rows(9), algorithm="daba")
     assert "at worst" in explained(window.rows(9), objective="latency")
     shared = explained(DAY, algorithm="flatfat")
-    assert "one structure answers day and hour" in shared
+    assert "one structure for day and hour" in shared
     assert "n = 1,440 slices" in shared
 
 
 def test_lateness_is_explained() -> None:
     late = explained(DAY, lateness="10m")
-    assert "a window is given once ts is 10m past its end" in late
-    assert "until then slices are kept" in late
-    assert "until then slices are kept" in explained(window.session("1h"), lateness="10m")
-    assert "the result of a row is given once ts is 10m past it" in explained(window.time("1h"), lateness="10m")
-    assert "until then rows are kept" in explained(window.time("1h"), lateness="10m")
+    assert "a stream emits a window when ts is 10m past its end; later rows are dropped and counted" in late
+    assert "state: slices" in late
+    assert "state: slices" in explained(window.session("1h"), lateness="10m")
+    assert "a stream emits the result of a row when ts is 10m past it" in explained(window.time("1h"), lateness="10m")
+    assert "state: rows" in explained(window.time("1h"), lateness="10m")
     assert "lateness" not in explained(DAY)
 
 
 def test_keys_and_order_are_in_the_title() -> None:
-    assert explained(window.rows(2), by=["a", "b"], order_by="c").startswith("Query by a and b, in order of ts and c ")
-    assert explained(window.rows(2), time=None).startswith("Query over all rows together, in the order of the rows ")
+    assert explained(window.rows(2), by=["a", "b"], order_by="c").startswith("Query by a and b, ordered by ts and c ")
+    assert explained(window.rows(2), time=None).startswith("Query over all rows, in the order of the data ")
 
 
 def test_results_that_are_read_from_one_partial_are_named() -> None:
@@ -163,7 +165,7 @@ def test_a_stream_is_not_read_to_be_explained() -> None:
 
 
 def test_data_that_does_not_fit_is_refused() -> None:
-    with pytest.raises(ValueError, match="There is no column 'load': the data has 'ts'"):
+    with pytest.raises(ValueError, match="There is no column 'load'. The data has 'ts'"):
         explained(window.rows(3), pa.schema({"ts": pa.int64()}))
     with pytest.raises(TypeError, match="A query runs on"):
         explained(window.rows(3), {"load": [1]})
@@ -172,7 +174,7 @@ def test_data_that_does_not_fit_is_refused() -> None:
 def test_what_does_not_compile_is_found_out_with_data() -> None:
     odd = sash.aggregate("odd", lift=lambda x: {x}, combine=lambda older, newer: older | newer, lower=len)
     query = sash.Query({"odd": odd("load"), "n": agg.count()}, window.rows(3))
-    assert "compiled, if odd can be: explain(data) tries" in str(query.explain())
+    assert "compiled, if odd can be compiled; explain(data) finds out" in str(query.explain())
     tree = str(query.explain(SCHEMA))
     assert "interpreted: <built-in function len> is not a Python function" in tree
     assert "runs       compiled" in tree
@@ -214,7 +216,7 @@ def test_windows_of_rows_have_as_many_slices_as_is_said(length: int, slide: int,
     assert regular is not None
     rows, memory = whole_items(range(150)), one.new_memory(1)
     bounds = one.bounds(rows, memory, as_it_stands)
-    also = [one.panes(rows, memory)] if technique == "panes" else []  # type: ignore[attr-defined]
+    also = [one.pane_starts(rows, bounds.memory)] if technique == "panes" else []
     records, [reads] = cut_by_bounds(rows, [bounds], early=technique == "cutty", also=also)
     count = regular.in_window("")
     whole = (bounds.ends - bounds.begins == length) & (bounds.ends <= 150 - length)  # later ones begin in all of these
@@ -259,7 +261,7 @@ def test_an_explanation_has_a_picture(windows: Any) -> None:
     picture = ET.fromstring(explanation._repr_svg_())  # noqa: S314 — Sash's own text
     words = " ".join(text.text or "" for text in picture.iter("{http://www.w3.org/2000/svg}text"))
     named = windows if isinstance(windows, dict) else {"rows": windows}
-    for said in ("Query by who, in order of ts", "peak: max(load)", "x<y: collect(a&b)", "interpreted", *named):
+    for said in ("Query by who, ordered by ts", "peak: max(load)", "x<y: collect(a&b)", "interpreted", *named):
         assert said in words
     html = explanation._repr_html_()
     assert "<pre>Query by who" in html

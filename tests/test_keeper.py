@@ -227,7 +227,7 @@ def test_what_is_wrong_with_state_is_said() -> None:
     driver.batch(table)
     frozen = driver.keeper.encode(driver.described)
     fresh = StreamState(driver.prepared)
-    with pytest.raises(ValueError, match="were cut short or changed: start from a checkpoint that is whole"):
+    with pytest.raises(ValueError, match="were cut short or changed: start from an intact checkpoint"):
         fresh.decode(frozen[:-9] + b"x" + frozen[-8:], driver.described)
     with pytest.raises(ValueError, match="are not a frozen Sash state of a stream"):
         fresh.decode(b"nonsense", driver.described)

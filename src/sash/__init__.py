@@ -23,7 +23,10 @@ from sash import windows as window
 from sash.aggregates.base import Aggregate, aggregate
 from sash.aggregator import Aggregator
 from sash.algorithms.catalogue import catalogue
+from sash.plan.pictures.timeline import draw_window
 from sash.query import Query
 
 __all__ = ["Aggregate", "Aggregator", "Query", "agg", "aggregate", "catalogue", "spark", "testing", "window"]
 __version__ = "0.1.0"
+
+window.Window.picture = draw_window  # the package of windows lies below plan and cannot import it

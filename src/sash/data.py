@@ -12,7 +12,7 @@ from sash.engine.evaluate import compile_ahead
 from sash.engine.frames import ArrowBatch, ArrowTable, PandasFrame, PolarsFrame, PolarsLazyFrame, is_a, needed_schema
 from sash.engine.prepare import PreparedCache, prepare
 from sash.plan.declared import Declared
-from sash.plan.explain import Explanation, Settled
+from sash.plan.explanation import Explanation
 from sash.plan.tree import Branch
 from sash.state.reader import ArrowStream
 
@@ -175,9 +175,7 @@ def explain(query: Declared, data: Any, options: Mapping[str, Any]) -> Explanati
     if data is not None:
         prepared = compile_ahead(prepared)
     types = _types_text(shown, schema, assumed=data is None)
-    return Explanation(
-        Settled(shown, prepared.plan, prepared.kinds, types, data is not None, prepared.stores_slices, engine)
-    )
+    return Explanation(shown, prepared.plan, prepared.kinds, types, data is not None, prepared.stores_slices, engine)
 
 
 def _types_text(query: Declared, schema: pa.Schema, *, assumed: bool) -> str:

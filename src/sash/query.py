@@ -12,7 +12,7 @@ from sash.windows.durations import DurationLike
 
 if TYPE_CHECKING:
     from sash.engine.prepare import PreparedCache
-    from sash.plan.explain import Explanation
+    from sash.plan.explanation import Explanation
 
 
 class Query:
@@ -89,11 +89,12 @@ class Query:
         ...     aggregates={"sd": agg.stddev("load"), "mean": agg.mean("load"), "notes": agg.collect("note")},
         ... )
         >>> query.explain()  # doctest: +ELLIPSIS
-        Query by household, in order of ts
-        ├─ types    assumed, as no data was given: ts timestamp[ns], load double, note double
+        Query by household, ordered by ts
+        ├─ types    assumed, as there is no data: ts timestamp[ns], load double, note double
         ├─ windows  day: time("24h", slide="1m")
         │           hour: time("1h", slide="1m")
-        ├─ slices   cutty: cut where windows begin, each 1m; 1,440 a window of day, 60 of hour; shared by day and hour
+        ├─ slices   cut where windows begin (cutty), every 1m; 1,440 per window of day, 60 of hour; shared by day and
+        │           hour
         ├─ sd: stddev(load), mean: mean(load)  in one pass
         │    algorithm  two_stacks: associative...
         │    partials   mean is read from the partial of sd

@@ -282,7 +282,7 @@ REFUSED: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "time": (
         {"time": None, "windows": window.rows(3), "order_by": "x"},
         {},
-        "A stream has no end to be sorted at: name",
+        "A stream cannot be sorted at its end: name",
     ),
 }
 

@@ -30,7 +30,7 @@ from sash.kernels import Kernel, loops
 from sash.kernels.answers import NO_BITS, Answer, Bits
 from sash.kernels.layout import Shape
 from sash.kernels.ranks import RankKernel
-from sash.plan.explain import is_built_in
+from sash.plan.explanation import is_built_in
 from sash.plan.sharing import Pass
 from sash.slices.cuts import SliceRecords, SliceRefs
 from sash.slices.open_slice import OpenSlice

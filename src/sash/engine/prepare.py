@@ -15,7 +15,7 @@ from sash.engine.time_column import TimeColumn, check_times, time_column
 from sash.kernels.functions import fingerprint
 from sash.kernels.plain import compile_loop
 from sash.plan.declared import Declared
-from sash.plan.explain import is_built_in
+from sash.plan.explanation import is_built_in
 from sash.plan.sharing import Plan, make_plan
 from sash.slices.borders import Borders, borders_of
 from sash.slices.edges import Edges, cut_edges

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from sash.aggregates.base import Aggregate
 from sash.aggregator.columns import objects_to_arrow
-from sash.plan.explain import is_built_in
+from sash.plan.explanation import is_built_in
 
 MOST_DIGITS = 76
 MORE_DIGITS = 4

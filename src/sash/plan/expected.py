@@ -10,7 +10,8 @@ from typing import Any
 from sash.aggregates.base import Aggregate
 from sash.kernels.parts import share_parts
 from sash.plan.sharing import Pass, Plan, form_for
-from sash.plan.slicing import Regular, regular_slices
+from sash.plan.slicing import RegularSlices, regular_slices
+from sash.plan.tree import and_between
 from sash.windows import Window
 
 SAMPLES: Mapping[str, Any] = {"float": 1.0, "int": 1, "bool": True}
@@ -30,7 +31,7 @@ class Expected:
     objective: str
 
     @property
-    def regular(self) -> Regular | None:
+    def regular(self) -> RegularSlices | None:
         """What is known of the slices, if the pass goes over them and they are regular."""
         return regular_slices(self.plan.windows, self.plan.technique) if self.one.over_slices else None
 
@@ -178,12 +179,3 @@ def bytes_to_text(size: float) -> str:
             break
         size /= 1000
     return f"{size:,.1f} {unit}" if size < 10 and unit != "B" else f"{size:,.0f} {unit}"  # noqa: PLR2004
-
-
-def and_between(names: list[str]) -> str:
-    """Return names as they stand in a sentence.
-
-    >>> and_between(["day"]), and_between(["day", "hour", "minute"])
-    ('day', 'day, hour and minute')
-    """
-    return ", ".join(names) if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

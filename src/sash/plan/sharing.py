@@ -53,11 +53,6 @@ class Plan:
         """Whether there is a result for each row."""
         return next(iter(self.windows.values())).per_row
 
-    @property
-    def names(self) -> list[str]:
-        """The aggregates in the order that they were declared in is the caller's; these are all of them."""
-        return [name for one in self.passes for name in one.aggregates]
-
 
 def make_plan(
     windows: Mapping[str, Window],

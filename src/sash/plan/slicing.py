@@ -1,4 +1,4 @@
-"""What is known of slices before any row comes: where they are cut, and how many a window has."""
+"""What is known of slices before rows are read: where they are cut, and how many a window has."""
 
 from __future__ import annotations
 
@@ -6,132 +6,147 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import islice
 
+from sash.plan.tree import and_between
 from sash.slices.edges import Edges, Family, cut_edges
 from sash.windows import Window
 from sash.windows.base import Cycle
-from sash.windows.durations import to_text
+from sash.windows.durations import Duration, to_text
 
 YEAR = 365 * 86_400 * 1_000_000_000
 LONGEST = {"time": YEAR, "number": 10**12, "rows": 10**12}
-"""A cycle that is longer is not worth telling."""
+"""Longer cycles are not reported."""
 FEW_FAMILIES = 10
-"""Counting the edges of more families than that takes too long: the time doubles with each."""
+"""The time to count the edges of families doubles with each family; the edges of more are only estimated."""
 FEW_WINDOWS = 100
-"""So many windows of a cycle are looked at to see how many slices they have."""
-
+"""How many windows of a cycle are counted to find the number of slices per window."""
 
 CUT = {
     "cutty": "where windows begin",
-    "pairs": "where windows begin and where they end",
-    "panes": "into panes of one length",
+    "pairs": "where windows begin and end",
+    "panes": "into panes of equal length",
 }
-"""Where techniques cut, in words."""
-EACH_BEGIN = "a slice for each window that begins in it"
+"""Where each technique cuts."""
 
 
 @dataclass(frozen=True)
-class Count:
-    """How many slices windows have: from the least to the most of those that were looked at."""
+class SliceCount:
+    """The number of slices per window: the least and the most."""
 
     least: int
     most: int
     exact: bool = True
-    """Whether all of them were looked at."""
+    """Whether all windows of a cycle were counted."""
 
     def __str__(self) -> str:
-        """Show it as a person says it."""
+        """Return the number or the range of numbers."""
         about = "" if self.exact else "about "
         return about + (f"{self.least:,}" if self.least == self.most else f"{self.least:,} to {self.most:,}")
 
 
 @dataclass(frozen=True)
-class Regular:
-    """Slices of windows that all come again and again, over time or over rows."""
+class RegularSlices:
+    """Slices of windows that all repeat, either in time or in rows."""
 
     edges: Edges
     cycles: Mapping[str, Cycle]
-    """By the names of windows, in nanoseconds, numbers or rows: see `unit`."""
+    """By the name of the window, in the unit."""
     unit: str
-
-    @property
-    def slides(self) -> int | None:
-        """After how long the edges repeat, unless that is too long to be told."""
-        return self.edges.cycle if self.edges.cycle <= self.longest else None
-
-    @property
-    def longest(self) -> int:
-        """The longest cycle that is told."""
-        return LONGEST[self.unit]
+    """Nanoseconds of "time", a "number" in the unit of the time column, or "rows"."""
 
     @property
     def in_a_cycle(self) -> int | None:
-        """How many slices there are until the edges repeat, unless that is too much to count."""
-        few = self.slides is not None and len(self.edges.closing) <= FEW_FAMILIES
+        """The number of slices until the edges repeat; None if that takes too long to count."""
+        few = self.edges.cycle <= LONGEST[self.unit] and len(self.edges.closing) <= FEW_FAMILIES
         return self.edges.per_cycle() if few else None
 
-    def in_window(self, name: str) -> Count:
-        """Return how many slices a window of that name is combined of."""
+    def in_window(self, name: str) -> SliceCount:
+        """Return the number of slices per window."""
         length, period, _, offset = self.cycles[name]
         if len(self.edges.closing) > FEW_FAMILIES:
             most = 1 + sum(family.count_between(offset, offset + length - 1) for family in self.edges.closing)
-            return Count(most, most, exact=False)
+            return SliceCount(most, most, exact=False)
         starts = range(offset, offset + self.edges.cycle, period)
         counts = [self.edges.slices_of(start, length) for start in islice(starts, FEW_WINDOWS)]
-        return Count(min(counts), max(counts), exact=self.edges.cycle <= FEW_WINDOWS * period)
+        return SliceCount(min(counts), max(counts), exact=self.edges.cycle <= FEW_WINDOWS * period)
 
     def reads_open(self, name: str) -> bool:
-        """Tell whether windows of that name end while a slice is open, which is read then."""
+        """Return whether the windows end inside a slice, which is then read while it is open."""
         length, period, step, offset = self.cycles[name]
         every = min(period, step)
         ends = Family(every, (offset + length) % every)
         return not any(family.contains(ends) for family in self.edges.closing)
 
-    def to_text(self, amount: int) -> str:
-        """Return a length in words."""
-        return length_to_text(amount, self.unit)
+    def frequency(self) -> str:
+        """Return how often slices are cut, in words."""
+        longest, cycle = LONGEST[self.unit], self.edges.cycle
+        if cycle > longest:
+            return f"repeating after more than {length_to_text(longest, self.unit)}"
+        every = f"every {length_to_text(cycle, self.unit)}"
+        slices = self.in_a_cycle
+        return f"repeating {every}" if slices is None else every if slices == 1 else f"{slices:,} {every}"
+
+    def per_window(self) -> str:
+        """Return how many slices the windows have, in words."""
+        (first, count), *others = ((name, str(self.in_window(name))) for name in self.cycles)
+        text = f"{count} per window"
+        if others:
+            text += f" of {first}, " + ", ".join(f"{count} of {name}" for name, count in others)
+        if any(map(self.reads_open, self.cycles)):
+            text += ", read while open" if (count, others) == ("1", []) else ", the newest read while open"
+        return text
 
 
-def regular_slices(windows: Mapping[str, Window], technique: str) -> Regular | None:
-    """Return what is known of the slices of windows, if they come at regular times or rows.
+def regular_slices(windows: Mapping[str, Window], technique: str) -> RegularSlices | None:
+    """Return what is known of the slices of windows that repeat; None if some do not, or if their units differ.
 
     >>> from sash import window
     >>> known = regular_slices({"day": window.time("24h", slide="1m"), "hour": window.time("1h", slide="1m")}, "cutty")
-    >>> known.to_text(known.slides), str(known.in_window("day")), str(known.in_window("hour"))
-    ('1m', '1,440', '60')
+    >>> known.frequency(), known.per_window()
+    ('every 1m', '1,440 per window of day, 60 of hour')
     """
-    cycles: dict[str, Cycle] = {}
-    for name, window in windows.items():
-        cycle = window.row_cycle or window.cycle(window.own_unit)
-        if cycle is not None:
-            cycles[name] = cycle
+    cycles = {name: cycle for name, window in windows.items() if (cycle := cycle_of(window)) is not None}
     units = {unit_of(window) for window in windows.values()}
     if not technique or len(cycles) < len(windows) or len(units) > 1:
         return None
-    return Regular(cut_edges(cycles.values(), technique), cycles, units.pop())
+    return RegularSlices(cut_edges(cycles.values(), technique), cycles, units.pop())
 
 
-def slices_in_words(window: Window, regular: Regular | None, name: str = "") -> str:
-    """Return how many slices a window has that shares them with none, or with others at regular times or rows."""
+def describe_slices(windows: Mapping[str, Window], technique: str) -> list[str]:
+    """Return where slices are cut, how many a window has, and which windows share them; or why there are none.
+
+    >>> from sash import window
+    >>> describe_slices({"session": window.session("5m")}, "cutty")
+    ['cut where windows begin (cutty)', '1 per window']
+    """
+    if not technique:
+        return [f"none, because {_why_no_slices(windows)}"]
+    cut = f"cut {CUT[technique]} ({technique})"
+    shared = [f"shared by {and_between(list(windows))}"] if len(windows) > 1 else []
+    regular = regular_slices(windows, technique)
     if regular is not None:
-        count = str(regular.in_window(name))
-        return f"{count} slice{'s' * (count != '1')}"
-    return EACH_BEGIN if window.slices_per_window is None else "1 slice"
+        return [f"{cut}, {regular.frequency()}", regular.per_window(), *shared]
+    count = None if shared else next(iter(windows.values())).slices_per_window
+    return [cut, "one for each window that begins in a window" if count is None else f"{count} per window", *shared]
 
 
-def why_no_slices(window: Window) -> str:
-    """Return why a window has no slices."""
-    if window.per_row:
-        return "there is a result for each row"
-    if not window.sliced:
-        return "where a window begins is not known before it ends"
-    return 'slicing="none" was asked for'
+def _why_no_slices(windows: Mapping[str, Window]) -> str:
+    if any(window.per_row for window in windows.values()):
+        return "every row has its own window"
+    if not all(window.sliced for window in windows.values()):
+        return "the begin of a window is known only when it ends"
+    return 'slicing="none" is set'
+
+
+def cycle_of(window: Window) -> Cycle | None:
+    """Return where windows repeat, in rows or in time; None if they do not."""
+    return window.row_cycle or window.cycle(window.own_unit)
 
 
 def unit_of(window: Window) -> str:
-    """Return what the lengths of a window are: nanoseconds of "time", a "number" in the column's own unit, or "rows"."""
+    """Return the unit of lengths: nanoseconds of "time", a "number" in the unit of the time column, or "rows"."""
     if not window.needs_time:
         return "rows"
-    return "time" if window.own_unit.tick else "number"
+    return "time" if isinstance(window.length, Duration) and window.length.is_time else "number"
 
 
 def length_to_text(amount: int, unit: str) -> str:

@@ -1,61 +1,66 @@
-"""A tree as text: a title, and branches whose words are wrapped and aligned."""
+"""A tree as text: a title, and branches whose text is wrapped and aligned."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from textwrap import wrap
 
 WIDTH = 110
-"""No line is longer, unless a word is."""
-
-
-@dataclass(frozen=True)
-class Leaf:
-    """A label and what it says, in one or more lines."""
-
-    label: str
-    lines: tuple[str, ...]
+"""The longest line, unless a single word is longer."""
 
 
 @dataclass(frozen=True)
 class Branch:
-    """A heading, or a label and its words, and the leaves below."""
+    """Lines after a label, or in its place if the label is empty; and below them leaves with labels of their own."""
 
-    heading: Leaf
-    leaves: tuple[Leaf, ...] = ()
+    label: str
+    lines: tuple[str, ...]
+    leaves: Mapping[str, str] = field(default_factory=dict)
 
 
 def to_text(title: str, branches: Sequence[Branch]) -> str:
     """Return a tree as text.
 
-    >>> print(to_text("Query", [Branch(Leaf("windows", ("rows(3)",))), Branch(Leaf("", ("n: count()",)))]))
+    >>> print(to_text("Query", [Branch("windows", ("rows(3)",)), Branch("", ("n: count()",), {"runs": "compiled"})]))
     Query
     ├─ windows  rows(3)
     └─ n: count()
+         runs  compiled
     """
-    room = max((len(branch.heading.label) for branch in branches), default=0)
+    width = max((len(branch.label) for branch in branches), default=0)
     lines = _wrapped(title, "", "  ")
     for branch in branches:
         last = branch is branches[-1]
         stem = "   " if last else "│  "
-        lines += _leaf(branch.heading, "└─ " if last else "├─ ", stem, room)
-        inner = max((len(leaf.label) for leaf in branch.leaves), default=0)
-        for leaf in branch.leaves:
-            lines += _leaf(leaf, f"{stem}  ", f"{stem}  ", inner)
+        lines += _labelled(branch.label, branch.lines, "└─ " if last else "├─ ", stem, width)
+        inner = max(map(len, branch.leaves), default=0)
+        for label, text in branch.leaves.items():
+            lines += _labelled(label, (text,), f"{stem}  ", f"{stem}  ", inner)
     return "\n".join(line.rstrip() for line in lines)
 
 
-def _leaf(leaf: Leaf, first: str, after: str, room: int) -> Iterable[str]:
-    """Yield the lines of a label and its words; without a label they take its place."""
-    lead = first + (f"{leaf.label:{room}}  " if leaf.label else "")
-    for line in leaf.lines:
-        hanging = after + " " * (len(lead) - len(first) if leaf.label else 2)
-        yield from _wrapped(line, lead, hanging)
-        lead = hanging if leaf.label else after
+def _labelled(label: str, texts: Sequence[str], first: str, after: str, width: int) -> list[str]:
+    """Return the lines of texts after a label, all of them aligned with the first."""
+    lead = first + (f"{label:{width}}  " if label else "")
+    hanging = after + " " * (width + 2 if label else 2)
+    lines = []
+    for text in texts:
+        lines += _wrapped(text, lead, hanging)
+        lead = hanging if label else after
+    return lines
 
 
-def _wrapped(words: str, first: str, after: str) -> list[str]:
+def _wrapped(text: str, first: str, after: str) -> list[str]:
     return wrap(
-        words, WIDTH, initial_indent=first, subsequent_indent=after, break_long_words=False, break_on_hyphens=False
+        text, WIDTH, initial_indent=first, subsequent_indent=after, break_long_words=False, break_on_hyphens=False
     ) or [first]
+
+
+def and_between(names: Sequence[str]) -> str:
+    """Return names as an enumeration.
+
+    >>> and_between(["day"]), and_between(["day", "hour", "minute"])
+    ('day', 'day, hour and minute')
+    """
+    return ", ".join(names) if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -17,7 +17,7 @@ from sash.engine.prepare import Prepared
 from sash.engine.result_types import try_out
 from sash.engine.run_table import run_table
 from sash.plan.declared import ADDED, Declared
-from sash.plan.explain import label_of
+from sash.plan.explanation import label_of
 
 ZONE = "spark.sql.session.timeZone"
 CASE = "spark.sql.caseSensitive"

@@ -11,7 +11,7 @@ from typing import Any
 from sash.aggregates.base import Aggregate
 from sash.kernels.functions import fingerprint
 from sash.plan.declared import Declared
-from sash.plan.explain import is_built_in, label_of
+from sash.plan.explanation import is_built_in, label_of
 from sash.windows import Window
 from sash.windows.by_function import is_constant
 

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib import import_module
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
@@ -195,6 +194,8 @@ class Window:
     """What it remembers of each key between micro-batches, by name: NumPy types."""
     drawn_column: ClassVar[str] = ""
     """How a picture shows the column that it reads: as "height", or as a "mark"."""
+    picture: ClassVar[Callable[[Window, Sequence[Mapping[str, Any]] | None, str, str], str | None]]
+    """Draws a window. `sash.plan.pictures` lies above this package, so it installs its function here when it is imported."""
 
     # -- what it reads -----------------------------------------------------------------------------------------------
 
@@ -328,23 +329,32 @@ class Window:
     def draw(
         self, rows: Sequence[Mapping[str, Any]] | None = None, *, time: str = "time", slicing: str = "auto"
     ) -> str:
-        """Return a picture, as SVG, of rows, slices and windows: a notebook shows it, and a file holds its text.
+        """Return a picture of rows, slices and windows: the text of an SVG, which a notebook shows as the picture.
 
-        The rows are made up, in the window's own proportions, or those that are given, as dictionaries; `time` is the name of
-        the time in them. `slicing` shows where else slices might be cut: "pairs", "panes".
+        `rows` are dictionaries in order of time, and `time` names their time column. Without rows the picture shows sample
+        rows in the proportions of the window. `slicing` is "auto", "cutty", "pairs", "panes" or "none", as in `Query`.
+
+        Raises ValueError if a window needs rows (custom windows), if rows lack a column that it reads, or if the window
+        cannot be sliced this way.
 
         >>> from sash import window
         >>> picture = window.time("9m", slide="6m").draw()
         >>> picture  # doctest: +ELLIPSIS
-        <Picture: ... characters of SVG; a notebook shows it, print() and files have its text>
+        <Picture: ... characters of SVG; notebooks show the picture, print() shows the text>
         """
-        picture: str = import_module("sash.plan.pictures.window").draw_own(self, rows, time=time, slicing=slicing)
+        picture = self.picture(rows, time, slicing)
+        if picture is None:
+            message = f"There are no sample rows for {self}. Give rows, as in draw([{{…}}, {{…}}])."
+            raise ValueError(message)
         return picture
 
     def _repr_svg_(self) -> str | None:
-        """Return the picture over rows that are made up, if they can be."""
-        picture: str | None = import_module("sash.plan.pictures.window").draw_window(self)
-        return picture
+        """Return the picture over sample rows; None if there are none for this window."""
+        return self.picture(None, "time", "auto")
+
+    def sample_column(self, rows: int) -> npt.NDArray[Any] | None:  # noqa: ARG002 — for windows with a drawn column
+        """Return values of the column that it reads, for a picture over sample rows; None if there are none."""
+        return None
 
 
 def is_waiting(items: Items) -> Flags:

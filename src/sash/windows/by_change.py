@@ -34,6 +34,11 @@ class DeltaFrame(Window):
         """The column whose changes count."""
         return (self.column,)
 
+    def sample_column(self, rows: int) -> npt.NDArray[Any]:
+        """Return values that rise by irregular steps, some of them within the threshold of each other."""
+        steps: npt.NDArray[Any] = 0.08 + 0.3 * (np.arange(rows) * 0.618 % 1)
+        return np.cumsum(steps) * self.threshold
+
     def check_type(self, column: str, kind: pa.DataType) -> None:
         """Raise TypeError unless the column holds integers or floats."""
         if not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):

@@ -1,7 +1,5 @@
-"""Pictures, as SVG, of windows and of plans. Nothing but pictures imports these.
+"""Pictures, as SVG, of windows and of plans.
 
-svg.py       shapes and colours as text                      slices.py   the slices of that stretch
-axis.py      where times and rows lie in a picture           window.py   rows, slices and windows, drawn
-stretch.py   a short stretch of stream for each window       flow.py     a plan, drawn
-shown.py     the windows of that stretch
+sample.py     the rows, windows and slices of a picture        svg.py        shapes and colours as text
+timeline.py   rows, slices and windows along an axis           flowchart.py  a plan as columns of boxes
 """

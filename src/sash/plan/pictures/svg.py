@@ -1,7 +1,7 @@
-"""Pictures as SVG text: a few shapes in a few colours, legible on light pages and dark ones.
+"""SVG text: a few shapes in a few colours, legible on light and on dark pages.
 
-Colours are written twice: into the shapes, for programs that take no style sheets, and into a style sheet for dark pages.
-Text is not measured, as no font is known here: a letter is taken to be a little wider than it mostly is.
+Every colour has two values. Shapes carry the light one as an attribute, because some viewers ignore style sheets; a style
+sheet replaces it on dark pages. The width of text is estimated, because the font is not known here.
 """
 
 from __future__ import annotations
@@ -10,26 +10,28 @@ from html import escape
 
 FONT = "system-ui, 'Segoe UI', 'Helvetica Neue', Arial, sans-serif"
 LETTER = 0.56
-"""The width of a letter, in parts of the font's size."""
+"""The estimated width of a letter, relative to the font size: a little more than the average."""
 BOLD = 1.2
 """How much wider bold letters are."""
+MARGIN = 18
 
 INKS = {
     "paper": ("#ffffff", "#1c2026"),
     "frame": ("#d0d7de", "#3d444d"),
     "text": ("#1f2328", "#e6edf3"),
     "note": ("#59636e", "#9da7b3"),
-    "row": ("#1f2328", "#e6edf3"),
     "slice": ("#d7e8f7", "#1f3f5e"),
-    "edge": ("#1f6fb5", "#6cb6ff"),
+    "edge": ("#1a65a8", "#7cc0ff"),
     "window": ("#f6cf9a", "#7a4a12"),
     "rim": ("#b45f06", "#f0a04b"),
 }
-"""Colours by what they stand for: on light pages, and on dark ones."""
+"""Colours by use: on light pages, on dark pages."""
+
+Point = tuple[float, float]
 
 
 class Picture(str):
-    """The text of an SVG, which notebooks show as the picture that it is."""
+    """The text of an SVG. Notebooks show it as a picture."""
 
     __slots__ = ()
 
@@ -37,112 +39,89 @@ class Picture(str):
         return str(self)
 
     def __repr__(self) -> str:
-        """Say what it is, rather than all of it."""
-        return f"<Picture: {len(self):,} characters of SVG; a notebook shows it, print() and files have its text>"
+        """Return a summary instead of the whole text."""
+        return f"<Picture: {len(self):,} characters of SVG; notebooks show the picture, print() shows the text>"
 
 
 class Canvas:
-    """Shapes, one on top of the other.
+    """Shapes, later ones on top of earlier ones, below a title.
 
-    >>> canvas = Canvas(40)
-    >>> canvas.dot(20, 20, "row")
-    >>> print(canvas.picture(40, "a dot").splitlines()[-2])
-    <circle cx="20" cy="20" r="3.2" fill="#1f2328" class="sash-fill-row"/>
+    >>> canvas = Canvas(40, "a dot")
+    >>> canvas.dot((20, 20), "text")
+    >>> print(canvas.picture(40).splitlines()[-2])
+    <circle cx="20" cy="20" r="3.2" fill="#1f2328" class="sash-fill-text"/>
     """
 
-    def __init__(self, width: float) -> None:
+    def __init__(self, width: float, title: str) -> None:
         self.width = width
-        self._shapes: list[str] = []
+        self.title = title
+        self.shapes: list[str] = []
+        self.text((MARGIN, 27), fit(title, width - 2 * MARGIN, 14 * BOLD), "text", 14, weight="bold")
 
-    def dot(self, x: float, y: float, fill: str, radius: float = 3.2, stroke: str = "") -> None:
+    def dot(self, center: Point, fill: str, radius: float = 3.2, stroke: str = "") -> None:
         """Draw a dot, or a ring if it has a stroke."""
-        self._add("circle", "", cx=x, cy=y, r=radius, **_paint(fill, stroke))
+        self._add("circle", fill, stroke, cx=center[0], cy=center[1], r=radius)
 
-    def line(
-        self, start: tuple[float, float], end: tuple[float, float], stroke: str, width: float = 1.0, dashes: str = ""
-    ) -> None:
+    def line(self, start: Point, end: Point, stroke: str, dashes: str = "") -> None:
         """Draw a straight line."""
-        dashed: dict[str, float | str] = {"stroke-dasharray": dashes} if dashes else {}
         (x1, y1), (x2, y2) = start, end
-        self._add("line", "", x1=x1, y1=y1, x2=x2, y2=y2, **_paint("", stroke, width), **dashed)
+        self._add("line", "", stroke, x1=x1, y1=y1, x2=x2, y2=y2, stroke_dasharray=dashes)
 
-    def curve(self, path: str, stroke: str, width: float = 1.0) -> None:
-        """Draw a path of SVG's own letters."""
-        self._add("path", "", d=path, **_paint("none", stroke, width))
+    def curve(self, start: Point, end: Point, stroke: str) -> None:
+        """Draw a curve that is level at both ends."""
+        (x1, y1), (x2, y2), half = start, end, (start[0] + end[0]) / 2
+        self._add("path", "none", stroke, d=f"M {x1:g} {y1:g} C {half:g} {y1:g} {half:g} {y2:g} {x2:g} {y2:g}")
 
-    def box(
-        self, corner: tuple[float, float], size: tuple[float, float], fill: str, stroke: str = "", radius: float = 3
-    ) -> None:
+    def box(self, corner: Point, size: Point, fill: str, stroke: str = "", radius: float = 3) -> None:
         """Draw a rectangle with round corners."""
-        (x, y), (width, height) = corner, size
-        self._add("rect", "", x=x, y=y, width=max(width, 0.0), height=height, rx=radius, **_paint(fill, stroke))
+        self._add("rect", fill, stroke, x=corner[0], y=corner[1], width=max(size[0], 0), height=size[1], rx=radius)
 
     def text(
-        self, place: tuple[float, float], words: str, fill: str = "text", size: float = 12, **more: float | str
+        self, place: Point, text: str, fill: str = "note", size: float = 12, anchor: str = "", weight: str = ""
     ) -> None:
-        """Write words; `anchor` says which end of them is at the place, `weight` how thick they are."""
-        anchor, weight = more.get("anchor", "start"), more.get("weight", "normal")
-        styled: dict[str, float | str] = {"font-size": size, "text-anchor": anchor, "font-weight": weight}
-        plain = {name: value for name, value in styled.items() if value not in ("start", "normal")}
-        self._add("text", escape(words, quote=False), x=place[0], y=place[1], **plain, **_paint(fill))
+        """Write text; `anchor` is which end of it lies at the place: "" for the start, "middle" or "end"."""
+        x, y = place
+        self._add("text", fill, text=text, x=x, y=y, font_size=size, text_anchor=anchor, font_weight=weight)
 
-    def picture(self, height: float, title: str) -> Picture:
-        """Return what was drawn, on a panel with a frame."""
-        whole = Canvas(self.width)
-        whole.box((0.5, 0.5), (self.width - 1, height - 1), "paper", "frame", 8)
-        sizes = f'width="{_number(self.width)}" height="{_number(height)}"'
-        view = f'viewBox="0 0 {_number(self.width)} {_number(height)}"'
+    def picture(self, height: float) -> Picture:
+        """Return the shapes on a panel of this height."""
+        dark = [f".sash-{part}-{name} {{ {part}: {INKS[name][1]} }}" for name in INKS for part in ("fill", "stroke")]
+        size = f'width="{self.width:g}" height="{height:g}" viewBox="0 0 {self.width:g} {height:g}"'
+        panel = Canvas(self.width, "")
+        panel.box((0.5, 0.5), (self.width - 1, height - 1), "paper", "frame", 8)
         lines = [
-            f'<svg xmlns="http://www.w3.org/2000/svg" {sizes} {view} role="img" font-family="{FONT}">',
-            f"<title>{escape(title, quote=False)}</title>",
-            f"<style>@media (prefers-color-scheme: dark) {{ {_dark_style()} }}</style>",
-            *whole._shapes,
-            *self._shapes,
+            f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" font-family="{FONT}">',
+            f"<title>{escape(self.title, quote=False)}</title>",
+            f"<style>@media (prefers-color-scheme: dark) {{ {' '.join(dark)} }}</style>",
+            panel.shapes[-1],
+            *self.shapes,
             "</svg>",
         ]
         return Picture("\n".join(lines))
 
-    def _add(self, name: str, inside: str, **attributes: float | str) -> None:
-        written = " ".join(f'{key}="{_number(value)}"' for key, value in attributes.items())
-        self._shapes.append(f"<{name} {written}>{inside}</{name}>" if inside else f"<{name} {written}/>")
+    def _add(self, tag: str, fill: str, stroke: str = "", text: str = "", **attributes: float | str) -> None:
+        """Add an element; fill and stroke are names of colours, or "none", and empty attributes are left out."""
+        inks = {part: ink for part, ink in (("fill", fill), ("stroke", stroke)) if ink}
+        attributes |= {part: INKS[ink][0] if ink in INKS else ink for part, ink in inks.items()}
+        attributes["class"] = " ".join(f"sash-{part}-{ink}" for part, ink in inks.items() if ink in INKS)
+        written = " ".join(
+            f'{name.replace("_", "-")}="{value if isinstance(value, str) else f"{round(value, 1):g}"}"'
+            for name, value in attributes.items()
+            if value != ""
+        )
+        self.shapes.append(f"<{tag} {written}>{escape(text, quote=False)}</{tag}>" if text else f"<{tag} {written}/>")
 
 
 def width_of(words: str, size: float) -> float:
-    """Return about how wide words are."""
+    """Return the estimated width of text."""
     return len(words) * size * LETTER
 
 
 def fit(words: str, room: float, size: float) -> str:
-    """Return words, less those that there is no room for.
+    """Return text, cut off if it is wider than the room.
 
     >>> fit("odometer", 62, 11), fit("odometer_of_the_truck", 62, 11)
     ('odometer', 'odometer…')
     """
     letters = int(room / (size * LETTER))
     return words if len(words) <= letters else f"{words[: letters - 2]}…"
-
-
-def _paint(fill: str = "", stroke: str = "", width: float = 1.0) -> dict[str, float | str]:
-    """Return the attributes for colours by their names."""
-    attributes: dict[str, float | str] = {}
-    classes = []
-    if fill:
-        attributes["fill"] = INKS[fill][0] if fill in INKS else fill
-        classes += [f"sash-fill-{fill}"] if fill in INKS else []
-    if stroke:
-        attributes |= {"stroke": INKS[stroke][0], "stroke-width": width}
-        classes.append(f"sash-stroke-{stroke}")
-    if classes:
-        attributes["class"] = " ".join(classes)
-    return attributes
-
-
-def _dark_style() -> str:
-    rules = [
-        f".sash-{part}-{name} {{ {part}: {dark} }}" for name, (_, dark) in INKS.items() for part in ("fill", "stroke")
-    ]
-    return " ".join(rules)
-
-
-def _number(value: float | str) -> str:
-    return escape(value) if isinstance(value, str) else f"{round(value, 1):g}"

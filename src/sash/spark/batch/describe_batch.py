@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sash.plan.expected import and_between
-from sash.plan.tree import Branch, Leaf
+from sash.plan.tree import Branch, and_between
 from sash.spark.batch.time_ranges import no_partials
 from sash.windows.base import Reach
 
@@ -20,13 +19,11 @@ FEW_ROWS = 10_000
 def describe_batch(batch: BatchQuery) -> Branch:
     """Return what Spark does with a DataFrame that is no stream."""
     say = {"slices": _of_slices, "buckets": _of_buckets, "ranges": _of_ranges}[batch.strategy.name]
-    leaves = [Leaf(label, (words,)) for label, words in say(batch).items()]
+    leaves = say(batch)
     rows = int(batch.frame.sparkSession.conf.get(BATCH) or 0)
     if 0 < rows <= FEW_ROWS:
-        leaves.append(
-            Leaf("batches", (f"{rows:,} rows go to Python at a time; {BATCH}=100000 is faster by about a third",))
-        )
-    return Branch(Leaf("spark", (f"{batch.strategy.name}: {batch.strategy.reason.rstrip('.')}",)), tuple(leaves))
+        leaves["batches"] = f"{rows:,} rows go to Python at a time; {BATCH}=100000 is faster by about a third"
+    return Branch("spark", (f"{batch.strategy.name}: {batch.strategy.reason.rstrip('.')}",), leaves)
 
 
 def _of_slices(batch: BatchQuery) -> dict[str, str]:

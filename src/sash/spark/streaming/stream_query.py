@@ -22,8 +22,7 @@ from pyspark.sql.types import StructField, StructType, TimestampType
 from sash.engine.column_types import readable_schema
 from sash.engine.evaluate import compile_ahead
 from sash.plan.declared import Declared
-from sash.plan.expected import and_between
-from sash.plan.tree import Branch, Leaf
+from sash.plan.tree import Branch, and_between
 from sash.spark.groups import bucket_of, numbered, plain_names, spread_out
 from sash.spark.schema import GROUP
 from sash.spark.spark_query import SparkQuery
@@ -153,8 +152,7 @@ class StreamQuery(SparkQuery):
             "times": f"rows without a usable time {bad}",
             "counts": f'rows, late and bad_times of each micro-batch: progress.observedMetrics["{options.metrics}"]',
         }
-        branch = Leaf("spark", ("a stream: packed buckets of keys over transformWithState",))
-        return Branch(branch, tuple(Leaf(label, (text,)) for label, text in leaves.items()))
+        return Branch("spark", ("a stream: packed buckets of keys over transformWithState",), leaves)
 
 
 def _check_time(query: Declared) -> None:

@@ -1,0 +1,132 @@
+"""A plan in words and as a picture: windows → slices → for each pass the algorithm, why it was chosen, and its cost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+from sash.aggregates.base import Aggregate
+from sash.plan.declared import Declared
+from sash.plan.expected import Expected
+from sash.plan.pictures.flowchart import TextBox, draw_flowchart
+from sash.plan.sharing import Pass, Plan
+from sash.plan.slicing import describe_slices
+from sash.plan.tree import Branch, and_between, to_text
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Explanation:
+    """How a query is evaluated: `print` shows a tree, a notebook also a picture."""
+
+    declared: Declared
+    plan: Plan
+    kinds: Mapping[str, str]
+    """The kinds of the numeric columns."""
+    types: str
+    """The types of the columns, in words."""
+    tried: bool
+    """Whether the types are those of data, so that everything that compiles was compiled."""
+    keeps_slices: bool
+    """Whether the state of a stream is slices instead of rows."""
+    engine: tuple[Branch, ...] = ()
+    """What another engine than this process does."""
+
+    def __str__(self) -> str:
+        """Return the tree."""
+        windows = {name: repr(window) for name, window in self.plan.windows.items()}
+        named = [text if name == self.plan.windows[name].kind else f"{name}: {text}" for name, text in windows.items()]
+        branches = [
+            Branch("types", (self.types,)),
+            Branch("windows", tuple(named)),
+            Branch("slices", ("; ".join(self._slices()),)),
+            *self.engine,
+            *([Branch("lateness", (self._lateness(),))] if self.declared.lateness is not None else []),
+            *map(self._branch, self.plan.passes),
+        ]
+        return to_text(self._title(), branches)
+
+    __repr__ = __str__
+
+    def _repr_svg_(self) -> str:
+        windows = [TextBox(name, [repr(one)], "window", "rim") for name, one in self.plan.windows.items()]
+        sliced = {one.over_slices for one in self.plan.passes}
+        slices = TextBox("slices", self._slices(), "slice", "edge", windows)
+        rows = TextBox("rows", [] if True in sliced else [f"slices: {self._slices()[0]}"], reads=windows)
+        read = {over_slices: box for over_slices, box in ((True, slices), (False, rows)) if over_slices in sliced}
+        passes = [
+            self._box(one, box) for kind, box in read.items() for one in self.plan.passes if one.over_slices == kind
+        ]
+        heading = " and ".join(box.title for box in read.values())
+        return draw_flowchart(self._title(), {"windows": windows, heading: [*read.values()], "aggregates": passes})
+
+    def _repr_html_(self) -> str:
+        return f"{self._repr_svg_()}\n<pre>{escape(str(self))}</pre>"
+
+    def _title(self) -> str:
+        declared = self.declared
+        order = [*([declared.time] if declared.time else []), *declared.order_by]
+        keys = f"by {and_between(declared.by)}" if declared.by else "over all rows"
+        return f"Query {keys}, ordered by {and_between(order)}" if order else f"Query {keys}, in the order of the data"
+
+    def _slices(self) -> list[str]:
+        if self.plan.technique and not any(one.over_slices for one in self.plan.passes):
+            return ["none, because no aggregate benefits from slices"]
+        return describe_slices(self.plan.windows, self.plan.technique)
+
+    def _lateness(self) -> str:
+        emitted = "the result of a row" if self.declared.per_row else "a window"
+        after = "it" if self.declared.per_row else "its end"
+        state = "slices" if self.keeps_slices else "rows"
+        return (
+            f"a stream emits {emitted} when {self.declared.time} is {self.declared.lateness} past {after}; later rows are "
+            f"dropped and counted; state: {state}"
+        )
+
+    # -- passes ----------------------------------------------------------------------------------------------------
+
+    def _branch(self, one: Pass) -> Branch:
+        expected = self._expected(one)
+        together = "  in one pass" if len(one.aggregates) > 1 else ""
+        beside = self.plan.technique and not one.over_slices
+        leaves = {
+            "algorithm": f"{one.algorithm.about.name}: {one.choice.reason}",
+            "partials": "; ".join(expected.readings()),
+            "over": "rows, because slices would be as large as their rows" if beside else "",
+            "shared": f"one structure for {and_between(list(self.plan.windows))}" if one.together else "",
+            "cost": expected.combines(),
+            "memory": expected.memory(),
+            "runs": self._runs(one),
+        }
+        return Branch("", (_heading(one) + together,), {label: text for label, text in leaves.items() if text})
+
+    def _box(self, one: Pass, reads: TextBox) -> TextBox:
+        expected = self._expected(one)
+        how = f"{one.algorithm.about.name}, {'interpreted' if one.interpreted else 'compiled'}"
+        return TextBox(_heading(one), [how, expected.combines(), expected.memory()], reads=[reads])
+
+    def _expected(self, one: Pass) -> Expected:
+        return Expected(self.plan, one, self.kinds, self.declared.objective)
+
+    def _runs(self, one: Pass) -> str:
+        if one.interpreted:
+            return f"interpreted: {one.interpreted.rstrip('.')}"
+        own = [name for name, aggregate in one.aggregates.items() if not is_built_in(aggregate)]
+        if own and not self.tried:
+            return f"compiled, if {and_between(own)} can be compiled; explain(data) finds out"
+        return "compiled"
+
+
+def _heading(one: Pass) -> str:
+    return ", ".join(f"{name}: {label_of(aggregate)}" for name, aggregate in one.aggregates.items())
+
+
+def label_of(aggregate: Aggregate[Any]) -> str:
+    """Return an aggregate as it is written in a query."""
+    return f"{aggregate.name}({', '.join(aggregate.columns)})"
+
+
+def is_built_in(aggregate: Aggregate[Any]) -> bool:
+    """Return whether an aggregate is one of Sash's own, of which it is known whether they compile."""
+    return str(getattr(aggregate.lift, "__module__", "")).startswith("sash.")
