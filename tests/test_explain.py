@@ -40,7 +40,7 @@ def test_the_tree_of_the_designs_example() -> None:
     lines = tree.splitlines()
     assert lines[:6] == [
         "Query by household, ordered by ts",
-        "├─ types    assumed, as no data was given: ts timestamp[ns], load double, plug double",
+        "├─ types    assumed, as there is no data: ts timestamp[ns], load double, plug double",
         '├─ windows  day: time("24h", slide="1m")',
         '│           hour: time("1h", slide="1m")',
         "├─ slices   cut where windows begin (cutty), every 1m; 1,440 per window of day, 60 of hour; shared by day and",

@@ -106,7 +106,7 @@ def test_errors_over_slices_that_are_kept_name_what_is_known(monkeypatch: pytest
     lucky = sash.Query({"share": LUCKY}, window.time(10, slide=5), by="k", time="t")
     rows = pa.table({"k": ["a", "b", "a", "b"], "t": [1, 2, 7, 8], "x": [1.0, 3.0, 1.0, 4.0]})
     note = note_of(lambda: read_all(lucky, rows), KeyError)
-    assert note == "'share': lucky(x) failed while answering the window that ends with the slice of k=b from t=5 on."
+    assert note == "'share': lucky(x) failed while evaluating the window that ends with the slice of k=b from t=5 on."
     bounded = sash.Query({"share": BOUNDED}, window.time(10, slide=5), by="k", time="t")
     same = pa.table({"k": ["a"] * 4, "t": [1, 1, 2, 2], "x": [60.0, 1.0, 60.0, 1.0]})
     assert note_of(lambda: read_all(bounded, same), ValueError) == "'share': bounded(x) failed."
@@ -150,7 +150,7 @@ def test_sums_that_overflow_name_their_window_at_once() -> None:
     rows = pa.table({"k": list("ab"), "t": [1, 2], "x": [1, 2**63 - 1]})
     query = sash.Query({"total": agg.sum_of_squares("x")}, window.rows(3), by="k", time="t")
     note = note_of(lambda: query.run(rows), OverflowError)
-    assert note == "'total': sum_of_squares(x) failed while answering the window that ends with the row of k=b, t=2."
+    assert note == "'total': sum_of_squares(x) failed while evaluating the window that ends with the row of k=b, t=2."
 
 
 def test_values_that_are_made_up_may_fail() -> None:

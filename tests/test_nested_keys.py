@@ -200,7 +200,7 @@ def test_frames_have_nested_keys() -> None:
 
 def test_nested_keys_that_come_again_are_said() -> None:
     rows = pa.table({"k": [{"a": [math.nan]}, None, {"a": [math.nan]}], "t": [1, 2, 3]})
-    with pytest.raises(ValueError, match=r"Rows of k={'a': \[nan\]} come again after those of another key"):
+    with pytest.raises(ValueError, match=r"Rows of k={'a': \[nan\]} arrived again after rows of another key"):
         COUNT.run(rows.to_reader(), order="keys", compiled=False).read_all()
 
 
@@ -215,5 +215,5 @@ def test_nested_keys_that_come_again_are_said() -> None:
     ],
 )
 def test_keys_that_can_not_be_told_apart_are_refused(kind: pa.DataType) -> None:
-    with pytest.raises(TypeError, match=r"The key 'k' is of .*, whose values can't be told apart: .*\.$"):
+    with pytest.raises(TypeError, match=r"The key 'k' is of type .*, whose values cannot be compared\. .*\.$"):
         COUNT.explain(pa.schema({"k": kind, "t": pa.int64()}), compiled=False)

@@ -140,7 +140,7 @@ NESTED = pa.schema({"x": pa.list_(pa.int64()), "key": pa.list_view(pa.string_vie
         ({"windows": window.session("5s"), "time": "t"}, ROWS, r"5s is a length of time, but column 't' holds integers"),
         ({"windows": window.tumbling("10us"), "time": "ts"}, ROWS, r"10us is not a whole number of ticks of column 'ts'"),
         ({"windows": window.punctuated("x")}, ROWS, r"column 'x' is of type double, but it must be boolean"),
-        ({"windows": window.delta("s", 3)}, ROWS, r"column 's' is of string, but it must hold numbers"),
+        ({"windows": window.delta("s", 3)}, ROWS, r"column 's' is of type string, but it must hold numbers"),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("compiled", [True, False])
@@ -156,14 +156,14 @@ def test_queries_say_what_is_wrong_with_the_data_before_they_look_at_rows(
 def test_rows_without_a_time_are_refused() -> None:
     table = pa.table({"t": pa.array([1, None, 3, None]), "x": [1.0, 2.0, 3.0, 4.0]})
     with pytest.raises(
-        ValueError, match=r"The time column t has 2 null\(s\), which have no place in the order of rows"
+        ValueError, match=r"The time column 't' has 2 null\(s\), so that these rows have no order"
     ):
         declared(time="t").run(table, compiled=False)
 
 
 @pytest.mark.parametrize("values", [[1.0, None], [1.0, float("nan")]])
 def test_rows_without_a_number_are_near_nothing(values: list[float]) -> None:
-    with pytest.raises(ValueError, match=r"column v has rows without a number \(null or NaN\), which are near nothing"):
+    with pytest.raises(ValueError, match=r"column 'v' has nulls or NaN, which have no distance"):
         declared(windows=window.delta("v", 3)).run(pa.table({"v": values, "x": [1.0, 2.0]}), compiled=False)
 
 
@@ -176,9 +176,9 @@ def test_times_that_windows_would_reach_beyond_are_refused() -> None:
 @pytest.mark.parametrize(
     ("answer", "sentence"),
     [
-        (None, r"discretize gave None for .* it must give two numbers, \(begin, end\)"),
-        ((1, 2, 3), r"it must give two numbers"),
-        ((-1, 0), r"numbers of windows can't be negative"),
+        (None, r"discretize returned None for .* it must return two numbers, \(begin, end\)"),
+        ((1, 2, 3), r"it must return two numbers"),
+        ((-1, 0), r"numbers of windows cannot be negative"),
         ((1, 2), r"discretize ends 2 window\(s\) after .*, but only 1 are open"),
     ],
 )

@@ -29,7 +29,7 @@ def frame(spark: SparkSession) -> DataFrame:
         (sash.Query({"n": agg.sum("s")}, window.rows(2), time="t"), {}, "'n': sum computes with its values, and column 's'"),
         (sash.Query(COUNT, window.time(5), time="t"), {}, "5"),
         (sash.Query(COUNT, window.time("1h"), time="id"), {}, "1h"),
-        (sash.Query(COUNT, window.delta("s", 2), time="t"), {}, "column 's' is of string, but it must hold numbers"),
+        (sash.Query(COUNT, window.delta("s", 2), time="t"), {}, "column 's' is of type string, but it must hold numbers"),
         (sash.Query(COUNT, window.punctuated("x"), time="t"), {}, "column 'x' is of int32, but it must be true or false"),
         (sash.Query(COUNT, window.rows(2), time="t", order_by="m"), {}, "order_by: column 'm'"),
         (sash.Query(COUNT, window.rows(2)), {}, r"Rows of a Spark DataFrame have no order of their own: say which column"),

@@ -154,7 +154,8 @@ def find_in_rows(
     every = {name: one.bounds for name, one in found.items()}
     panes: list[Ints] = []
     if plan.technique == "panes":
-        panes = [window.pane_starts(items, every[name].memory) for name, window in plan.windows.items()]
+        counted = [(name, window) for name, window in plan.windows.items() if window.row_cycle is not None]
+        panes = [window.pane_starts(items, every[name].memory) for name, window in counted]
     records, refs = cut_by_bounds(items, list(every.values()), early=plan.technique == "cutty", also=panes)
     for (name, one), own in zip(found.items(), refs, strict=True):
         found[name] = replace(one, refs=own)
