@@ -83,23 +83,17 @@ def _refuse_for_aggregate(name: str, aggregate: Aggregate[Any], place: int, fiel
                 "with its ticks."
             )
             raise TypeError(message)
-    compares = aggregate.codes[place] == "ordered" if aggregate.codes else _sorts(aggregate)
-    if _sorts(aggregate) and pa.types.is_dictionary(field.type) and field.type.ordered:
+    compares = aggregate.codes[place] == "ordered" if aggregate.codes else aggregate.sorts
+    if aggregate.sorts and pa.types.is_dictionary(field.type) and field.type.ordered:
         message = (
             f"{label} of column {field.name!r}: it has an order of its own, which only max, min and the like know."
         )
         raise TypeError(message)
     if compares:
         _refuse_unordered(kind, f"{label} of column {field.name!r}")
-    if (
-        aggregate.distinct or aggregate.modal or (aggregate.name == "collect_distinct" and aggregate.gives == "values")
-    ) and pa.types.is_nested(kind):
+    if aggregate.hashes and pa.types.is_nested(kind):
         message = f"{label} of column {field.name!r}: values of {kind} can't be told apart: take one of their parts."
         raise TypeError(message)
-
-
-def _sorts(aggregate: Aggregate[Any]) -> bool:
-    return aggregate.gives == "values" and aggregate.name in ("top_k", "bottom_k")
 
 
 def has_middle(kind: pa.DataType) -> bool:

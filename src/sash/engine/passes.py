@@ -25,7 +25,6 @@ from sash.kernels.answers import NO_BITS, Answer, Bits
 from sash.kernels.kernel import KINDS
 from sash.kernels.layout import Shape
 from sash.kernels.ranks import RankKernel
-from sash.plan.explain import is_built_in
 from sash.plan.sharing import Pass
 from sash.slices.cuts import Reads, Records
 from sash.slices.open_slice import OpenSlice
@@ -81,7 +80,8 @@ class PassOver:
         kind = self.block.table.schema.field(name).type
         if not (pa.types.is_dictionary(kind) and kind.ordered and self.aggregates[0].codes):
             # Python compares and subtracts times of one zone by what its clocks show, which is wrong where they are put back.
-            zoned = pa.types.is_timestamp(kind) and kind.tz is not None and is_built_in(self.aggregates[0])
+            first = self.aggregates[0]
+            zoned = pa.types.is_timestamp(kind) and kind.tz is not None and first.is_built_in and first.gives != "text"
             return self.block.objects(name, pa.timestamp(kind.unit, "UTC") if zoned else None)
         coded = self.block.number(name, "ordered")
         self.decode = coded.values

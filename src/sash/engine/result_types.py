@@ -10,7 +10,6 @@ import pyarrow as pa
 
 from sash.aggregates.base import Aggregate
 from sash.aggregator.columns import objects_to_arrow
-from sash.plan.explain import is_built_in
 
 MOST_DIGITS = 76
 MORE_DIGITS = 4
@@ -93,11 +92,10 @@ def result_type(aggregate: Aggregate[Any], columns: list[pa.DataType]) -> pa.Dat
         case "difference" if plain is not None and pa.types.is_temporal(plain):
             return pa.duration(plain.unit if hasattr(plain, "unit") else "s")
     sampled = sample_type(aggregate, columns)
-    if sampled is not None and not is_built_in(aggregate) and may_vary(sampled):
+    if sampled is not None and not aggregate.is_built_in and may_vary(sampled):
         return None
     if sampled is not None and pa.types.is_decimal(sampled) and plain is not None and pa.types.is_decimal(plain):
-        exact = aggregate.name in ("sum", "spread")
-        return pa.decimal128(38, plain.scale if exact else min(plain.scale + MORE_DIGITS, 37))
+        return pa.decimal128(38, plain.scale if aggregate.exact_decimals else min(plain.scale + MORE_DIGITS, 37))
     return sampled
 
 

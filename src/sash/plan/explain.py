@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from html import escape
-from typing import Any
 
-from sash.aggregates.base import Aggregate
 from sash.plan.declared import Declared
 from sash.plan.expected import Expected, and_between
 from sash.plan.pictures.flow import Box, draw_flow
@@ -86,7 +84,7 @@ class _PassInWords:
 
     @property
     def heading(self) -> str:
-        return ", ".join(f"{name}: {label_of(one)}" for name, one in self.one.aggregates.items())
+        return ", ".join(f"{name}: {one.label}" for name, one in self.one.aggregates.items())
 
     def branch(self) -> Branch:
         """Return what the tree says."""
@@ -113,20 +111,10 @@ class _PassInWords:
     def _runs(self) -> str:
         if self.one.interpreted:
             return f"interpreted: {self.one.interpreted.rstrip('.')}"
-        own = [name for name, one in self.one.aggregates.items() if not is_built_in(one)]
+        own = [name for name, one in self.one.aggregates.items() if not one.is_built_in]
         if own and not self.settled.tried:
             return f"compiled, if {and_between(own)} can be: explain(data) tries"
         return "compiled"
-
-
-def label_of(aggregate: Aggregate[Any]) -> str:
-    """Return an aggregate as it is written."""
-    return f"{aggregate.name}({', '.join(aggregate.columns)})"
-
-
-def is_built_in(aggregate: Aggregate[Any]) -> bool:
-    """Tell whether an aggregate is one of Sash's own, of which it is known what compiles."""
-    return str(getattr(aggregate.lift, "__module__", "")).startswith("sash.")
 
 
 def name_window(name: str, window: Window) -> str:

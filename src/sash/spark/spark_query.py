@@ -10,13 +10,13 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructField, StructType
 
+from sash.aggregates.sql import quote
 from sash.engine.column_types import readable
 from sash.engine.local import Local
 from sash.engine.tables import needed_of
 from sash.plan.declared import Declared
 from sash.spark.batch.worker import Worker
 from sash.spark.schema import arrow_of, read_schema, read_types, result_fields, with_types
-from sash.spark.sql import quote
 
 LARGE = "spark.sql.execution.arrow.useLargeVarTypes"
 

@@ -11,7 +11,6 @@ from typing import Any
 from sash.aggregates.base import Aggregate
 from sash.kernels.functions import fingerprint
 from sash.plan.declared import Declared
-from sash.plan.explain import is_built_in, label_of
 from sash.windows import Window
 from sash.windows.by_function import Custom
 
@@ -89,7 +88,7 @@ def _shown(value: Any) -> str:
 def _aggregate(aggregate: Aggregate[Any]) -> str:
     """Return an aggregate as it is written, with the numbers that it was made with."""
     numbers = ", ".join(dict.fromkeys(repr(number) for each in _functions(aggregate) for number in _constants(each)))
-    return f"{label_of(aggregate)} of {numbers}" if numbers and _is_of_sash(aggregate) else label_of(aggregate)
+    return f"{aggregate.label} of {numbers}" if numbers and aggregate.is_built_in else aggregate.label
 
 
 def _functions(aggregate: Aggregate[Any]) -> list[Any]:
@@ -117,12 +116,7 @@ def _is_plain(value: Any) -> bool:
 
 def _aggregate_code(aggregate: Aggregate[Any]) -> str:
     """Return what tells one's own lift and combine apart; lower may change, and those of Sash be written anew."""
-    return "" if _is_of_sash(aggregate) else _hash([aggregate.lift, aggregate.combine])
-
-
-def _is_of_sash(aggregate: Aggregate[Any]) -> bool:
-    """Tell whether an aggregate is one of Sash's own; its lift may be a type of Python's."""
-    return is_built_in(aggregate) or str(getattr(aggregate.combine, "__module__", "")).startswith("sash.")
+    return "" if aggregate.is_built_in else _hash([aggregate.lift, aggregate.combine])
 
 
 def _window_code(window: Window) -> str:

@@ -19,6 +19,7 @@ from datasketches import kll_doubles_sketch
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 — as everyone calls it
 
+from sash.aggregates.sql import quote
 from sash.spark.batch.cells import Split, place_sql
 from sash.spark.batch.split import Counted, even_bounds, first_start, move_to_gaps, sample
 from sash.spark.batch.wide import Stretch, StretchWorker
@@ -26,7 +27,6 @@ from sash.spark.batch.worker import Worker
 from sash.spark.batch.zones import Windows
 from sash.spark.groups import answer_groups, hash_of
 from sash.spark.schema import GROUP, HASH, RANGE, TICKS
-from sash.spark.sql import quote
 
 ACCURACY = 4000
 """Of sketches: ranks are off by less than a thousandth."""
