@@ -1,4 +1,4 @@
-"""What the tests of slices in SQL share: rows with values of every type, and a query run in two stages without a worker."""
+"""Helpers for the tests of SQL slices: rows with values of every type, and a query run in two stages without a worker."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ WORDS = ["", "a", "b", "B", "ä", "z", "\U0001f600"]
 
 
 def rows(count: int, seed: int = 1) -> dict[str, list[Any]]:
-    """Values of every type, a fifth of them null, with many ties, in no order."""
+    """Return values of every type, unordered, a fifth of them null, with many ties."""
     chooser = random.Random(seed)
 
     def some(make: Any) -> list[Any]:
@@ -67,7 +67,7 @@ def table_of(values: dict[str, list[Any]], time: pa.Array) -> pa.Table:
 
 
 def every_aggregate() -> dict[str, Aggregate[Any]]:
-    """Every aggregate that has partials in SQL, over every type that they are different for."""
+    """Return every aggregate that has an SQL form, over every type for which the form differs."""
     made: dict[str, Aggregate[Any]] = {"rows": agg.count(), "values": agg.count("wild")}
 
     def add(one: Any, *columns: str, also: tuple[str, ...] = ()) -> None:
@@ -95,19 +95,19 @@ def every_aggregate() -> dict[str, Aggregate[Any]]:
 
 
 def some_aggregates() -> dict[str, Aggregate[Any]]:
-    """A few of them, of each family."""
+    """Return a few of them, of each family."""
     names = ("rows", "sum_i64", "mean_i32", "stddev_f64", "variance_f64", "correlation_wild", "arg_max_f32", "max_text")
     return {name: every_aggregate()[name] for name in (*names, "first_at", "last_wall")}
 
 
 def prepared(spark: SparkSession, query: sash.Query, table: pa.Table) -> tuple[Local, DataFrame]:
-    """Return a query made ready, and rows as a frame."""
+    """Return a prepared query, and the rows as a DataFrame."""
     schema = from_arrow_schema(table.schema, prefer_timestamp_ntz=True)
     return Local(query._declared, table.schema), spark.createDataFrame(table, schema)
 
 
 def in_two_stages(spark: SparkSession, query: sash.Query, table: pa.Table, *, compiled: bool = False) -> pa.Table:
-    """Return the results of a query: slices by Spark, the rest by the local engine, with nothing of Spark between."""
+    """Run a query: Spark computes the slices, the local engine the windows."""
     local, frame = prepared(spark, query, table)
     assert why_not(query._declared, local, frame.schema) == ""
     sliced, declared = slice_frame(query._declared, local, frame)
@@ -123,7 +123,7 @@ def in_two_stages(spark: SparkSession, query: sash.Query, table: pa.Table, *, co
 
 
 def assert_equal(found: pa.Table, expected: pa.Table, rounding: float = 1e-9) -> None:
-    """Compare types, and values but for the rounding of floats; keys come in no order."""
+    """Compare types, and values up to the rounding of floats; keys may come in any order."""
     assert found.schema.names == expected.schema.names
     for field in expected.schema:
         known = found.schema.field(field.name).type

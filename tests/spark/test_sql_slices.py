@@ -1,4 +1,4 @@
-"""Slices that Spark computes in SQL, against the local engine on the rows themselves."""
+"""Slices that Spark computes in SQL, compared with the local engine on the rows."""
 
 from __future__ import annotations
 

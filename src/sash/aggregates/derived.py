@@ -55,9 +55,9 @@ def sum_of_integer_mean(partial: integers.CountedTotal) -> int:
 
 COUNT: Functions = (sum_like.one_value, sum_like.add)
 SUM: Functions = (sum_like.as_float, sum_like.add)
-INTEGER_SUM: Functions = (integers.split, integers.add)
-ANY_MEAN: Functions = (means.count_one, means.add_both)
-MEAN: Functions = (means.count_float, means.add_both)
+INTEGER_SUM: Functions = (integers.split, sum_like.add_both)
+ANY_MEAN: Functions = (means.count_one, sum_like.add_both)
+MEAN: Functions = (means.count_float, sum_like.add_both)
 INTEGER_MEAN: Functions = (integers.split_and_count, integers.add_counted)
 SPREAD: Functions = (moments.lift_spread, moments.merge_spread)
 SKEW: Functions = (moments.lift_skew, moments.merge_skew)

@@ -47,20 +47,10 @@ def split_square(value: int) -> Total:
     return split(int(value) * int(value))
 
 
-def add(older: Total, newer: Total) -> Total:
-    """Return the total of both."""
-    return older[0] + newer[0], older[1] + newer[1]
-
-
-def subtract(whole: Total, older: Total) -> Total:
-    """Return the total without the older values."""
-    return whole[0] - older[0], whole[1] - older[1]
-
-
 def join(total: Total) -> int:
     """Return a total as one integer. Raise OverflowError if it needs more than 64 bits.
 
-    >>> join(add(split(-(2**63)), split(5)))
+    >>> join((-(2**31), 5))
     -9223372036854775803
     """
     high = total[0] + (total[1] >> 32)

@@ -18,7 +18,7 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from sash.aggregates.base import Aggregate
-from sash.aggregates.definition import define
+from sash.aggregates.definition import Fields, define
 from sash.aggregates.moments import Mean, distance, mean_of_float, merge_spread, moved, no_distance
 from sash.aggregates.sql import SqlForm, SqlInput
 from sash.aggregates.sum_like import as_float
@@ -41,18 +41,7 @@ def covariance(x: str | None = None, y: str | None = None) -> Aggregate[Joint]:
     >>> cov.lower(cov.combine(cov.lift(1, 10), cov.lift(3, 20)))
     10.0
     """
-    return define(
-        "covariance",
-        x,
-        y,
-        lift=lift_joint,
-        combine=merge_joint,
-        lower=lower_joint,
-        commutative=True,
-        at_least=2,
-        counts=(0,),
-        sql=partial(joint_sql, lift=joint_of, functions=SQL_JOINT),
-    )
+    return define("covariance", x, y, lower=lower_joint, **JOINT)
 
 
 def correlation(x: str | None = None, y: str | None = None) -> Aggregate[Linear]:
@@ -64,18 +53,7 @@ def correlation(x: str | None = None, y: str | None = None) -> Aggregate[Linear]
     >>> round(corr.lower(corr.combine(corr.lift(1, 30), corr.lift(3, 20))), 12)
     -1.0
     """
-    return define(
-        "correlation",
-        x,
-        y,
-        lift=lift_linear,
-        combine=merge_linear,
-        lower=lower_linear,
-        commutative=True,
-        at_least=2,
-        counts=(0,),
-        sql=partial(joint_sql, lift=linear_of, functions=SQL_LINEAR),
-    )
+    return define("correlation", x, y, lower=lower_linear, **LINEAR)
 
 
 # -- functions of partials ------------------------------------------------------------------------------------------------
@@ -132,14 +110,6 @@ def lower_linear(moments: Linear) -> float:
 
 # -- SQL ------------------------------------------------------------------------------------------------------------------
 
-SQL_JOINT = {
-    "count": "regr_count",
-    "mean of first": "regr_avgx",
-    "mean of second": "regr_avgy",
-    "joint moment": "regr_sxy",
-}
-SQL_LINEAR = SQL_JOINT | {"moment of first": "regr_sxx", "moment of second": "regr_syy"}
-
 
 def joint_sql(source: SqlInput, lift: Callable[..., Any], functions: Mapping[str, str]) -> SqlForm | str:
     """Merge Spark's joint moments of slices."""
@@ -157,3 +127,25 @@ def joint_of(n: int, x_mean: float, y_mean: float, together: float) -> Joint:
 def linear_of(n: int, x_mean: float, y_mean: float, together: float, x_m2: float, y_m2: float) -> Linear:
     """Lift a slice to joint moments and both second moments."""
     return float(n), mean_of_float(x_mean), mean_of_float(y_mean), together, x_m2, y_m2
+
+
+REGRESSION = {
+    "count": "regr_count",
+    "mean of first": "regr_avgx",
+    "mean of second": "regr_avgy",
+    "joint moment": "regr_sxy",
+}
+SQUARES = {"moment of first": "regr_sxx", "moment of second": "regr_syy"}
+JOINT: Fields = {
+    "lift": lift_joint,
+    "combine": merge_joint,
+    "commutative": True,
+    "at_least": 2,
+    "counts": (0,),
+    "sql": partial(joint_sql, lift=joint_of, functions=REGRESSION),
+}
+LINEAR: Fields = JOINT | {
+    "lift": lift_linear,
+    "combine": merge_linear,
+    "sql": partial(joint_sql, lift=linear_of, functions=REGRESSION | SQUARES),
+}

@@ -14,7 +14,7 @@ from sash.aggregates.base import Aggregate, P, pair
 from sash.aggregates.definition import FLOATS, INTEGERS, define
 from sash.aggregates.integers import split
 from sash.aggregates.sql import SqlForm, SqlInput, filtered
-from sash.aggregates.sum_like import as_float, sums_of
+from sash.aggregates.sum_like import add_both, as_float, subtract_both, sums_of
 
 LARGEST_LOGARITHM = 709.782712893384
 """The logarithm of the largest float64. For larger arguments CPython's exp raises, and Numba's returns infinity."""
@@ -103,16 +103,6 @@ def weighted_mean(x: str | None = None, w: str | None = None) -> Aggregate[tuple
 
 
 # -- functions of partials ------------------------------------------------------------------------------------------------
-
-
-def add_both(older: tuple[Any, Any], newer: tuple[Any, Any]) -> tuple[Any, Any]:
-    """Return the sums of the first and of the second fields."""
-    return older[0] + newer[0], older[1] + newer[1]
-
-
-def subtract_both(whole: tuple[Any, Any], older: tuple[Any, Any]) -> tuple[Any, Any]:
-    """Return both sums without the older values."""
-    return whole[0] - older[0], whole[1] - older[1]
 
 
 def count_one(value: P) -> tuple[P, int]:

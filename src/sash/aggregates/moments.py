@@ -27,7 +27,7 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from sash.aggregates.base import Aggregate
-from sash.aggregates.definition import INTEGERS, define
+from sash.aggregates.definition import INTEGERS, Fields, define
 from sash.aggregates.sql import SqlForm, SqlInput
 from sash.aggregates.sum_like import as_float
 
@@ -39,6 +39,7 @@ Skew: TypeAlias = tuple[float, Mean, float, float]
 """n, mean, m2, m3."""
 Tails: TypeAlias = tuple[float, Mean, float, float, float]
 """n, mean, m2, m3, m4."""
+Lift: TypeAlias = Callable[..., Any]
 
 
 # -- factories ------------------------------------------------------------------------------------------------------------
@@ -53,7 +54,7 @@ def variance(column: str | None = None) -> Aggregate[Spread]:
     >>> var.lower(var.combine(var.lift(1e9), var.lift(1e9 + 2)))
     2.0
     """
-    return _of_spread("variance", column, sample_variance, at_least=2)
+    return define("variance", column, lower=sample_variance, at_least=2, **SPREAD)
 
 
 def var_pop(column: str | None = None) -> Aggregate[Spread]:
@@ -65,7 +66,7 @@ def var_pop(column: str | None = None) -> Aggregate[Spread]:
     >>> var.lower(var.combine(var.lift(1), var.lift(3)))
     1.0
     """
-    return _of_spread("var_pop", column, population_variance)
+    return define("var_pop", column, lower=population_variance, **SPREAD)
 
 
 def stddev(column: str | None = None) -> Aggregate[Spread]:
@@ -77,7 +78,7 @@ def stddev(column: str | None = None) -> Aggregate[Spread]:
     >>> sd.lower(sd.combine(sd.combine(sd.lift(1), sd.lift(3)), sd.lift(5)))
     2.0
     """
-    return _of_spread("stddev", column, sample_deviation, at_least=2)
+    return define("stddev", column, lower=sample_deviation, at_least=2, **SPREAD)
 
 
 def stddev_pop(column: str | None = None) -> Aggregate[Spread]:
@@ -89,22 +90,7 @@ def stddev_pop(column: str | None = None) -> Aggregate[Spread]:
     >>> sd.lower(sd.combine(sd.lift(1), sd.lift(5)))
     2.0
     """
-    return _of_spread("stddev_pop", column, population_deviation)
-
-
-def _of_spread(name: str, column: str | None, lower: Callable[[Spread], float], at_least: int = 1) -> Aggregate[Spread]:
-    return define(
-        name,
-        column,
-        lift=lift_spread,
-        combine=merge_spread,
-        lower=lower,
-        commutative=True,
-        at_least=at_least,
-        counts=(0,),
-        sql=partial(moments_sql, lift=spread_of),
-        variants={INTEGERS: {"lift": lift_integer_spread}},
-    )
+    return define("stddev_pop", column, lower=population_deviation, **SPREAD)
 
 
 def skewness(column: str | None = None) -> Aggregate[Skew]:
@@ -116,17 +102,7 @@ def skewness(column: str | None = None) -> Aggregate[Skew]:
     >>> skew.lower(skew.combine(skew.lift(1), skew.lift(3)))
     0.0
     """
-    return define(
-        "skewness",
-        column,
-        lift=lift_skew,
-        combine=merge_skew,
-        lower=lower_skew,
-        commutative=True,
-        counts=(0,),
-        sql=partial(moments_sql, lift=skew_of, higher=("skewness",)),
-        variants={INTEGERS: {"lift": lift_integer_skew}},
-    )
+    return define("skewness", column, lower=lower_skew, **SKEW)
 
 
 def kurtosis(column: str | None = None) -> Aggregate[Tails]:
@@ -138,17 +114,7 @@ def kurtosis(column: str | None = None) -> Aggregate[Tails]:
     >>> tails.lower(tails.combine(tails.lift(1), tails.lift(3)))
     -2.0
     """
-    return define(
-        "kurtosis",
-        column,
-        lift=lift_tails,
-        combine=merge_tails,
-        lower=lower_tails,
-        commutative=True,
-        counts=(0,),
-        sql=partial(moments_sql, lift=tails_of, higher=("skewness", "kurtosis")),
-        variants={INTEGERS: {"lift": lift_integer_tails}},
-    )
+    return define("kurtosis", column, lower=lower_tails, **TAILS)
 
 
 # -- functions of partials ------------------------------------------------------------------------------------------------
@@ -287,7 +253,7 @@ def lower_tails(moments: Tails) -> float:
 # -- SQL ------------------------------------------------------------------------------------------------------------------
 
 
-def moments_sql(source: SqlInput, lift: Callable[..., Any], higher: tuple[str, ...] = ()) -> SqlForm | str:
+def moments_sql(source: SqlInput, lift: Lift, higher: tuple[str, ...] = ()) -> SqlForm | str:
     """Merge Spark's moments of slices; `higher` names its functions for the moments above the second."""
     x = source.column
     if not x.is_number:
@@ -322,3 +288,15 @@ def tails_of(n: int, mean: float, variance: float, skewness: float, kurtosis: fl
     """Lift a slice to moments up to the fourth."""
     count, middle, m2, m3 = skew_of(n, mean, variance, skewness)
     return count, middle, m2, m3, (kurtosis + 3.0) * m2 * variance
+
+
+def _fields(lift: Lift, integer_lift: Lift, combine: Callable[[Any, Any], Any], sql: partial[Any]) -> Fields:
+    variants = {INTEGERS: {"lift": integer_lift}}
+    return {"lift": lift, "combine": combine, "commutative": True, "counts": (0,), "sql": sql, "variants": variants}
+
+
+SPREAD = _fields(lift_spread, lift_integer_spread, merge_spread, partial(moments_sql, lift=spread_of))
+SKEW = _fields(lift_skew, lift_integer_skew, merge_skew, partial(moments_sql, lift=skew_of, higher=("skewness",)))
+TAILS = _fields(
+    lift_tails, lift_integer_tails, merge_tails, partial(moments_sql, lift=tails_of, higher=("skewness", "kurtosis"))
+)

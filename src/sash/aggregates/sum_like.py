@@ -114,16 +114,6 @@ def sum_of_squares(column: str | None = None) -> Aggregate[Any]:
     )
 
 
-EXACT: Fields = {
-    "combine": integers.add,
-    "lower": integers.join,
-    "inverse": integers.subtract,
-    "inverse_is_exact": True,
-    "identity": integers.ZERO,
-    "commutative": True,
-}
-"""The fields of the variants for integers: exact, invertible, and an error if the result does not fit."""
-
 # -- functions of partials ------------------------------------------------------------------------------------------------
 
 
@@ -147,6 +137,16 @@ def subtract(whole: Any, older: Any) -> Any:
     return whole - older
 
 
+def add_both(older: tuple[Any, Any], newer: tuple[Any, Any]) -> tuple[Any, Any]:
+    """Return the sums of the first and of the second fields."""
+    return older[0] + newer[0], older[1] + newer[1]
+
+
+def subtract_both(whole: tuple[Any, Any], older: tuple[Any, Any]) -> tuple[Any, Any]:
+    """Return both sums without the older values."""
+    return whole[0] - older[0], whole[1] - older[1]
+
+
 def multiply(older: float, newer: float) -> float:
     """Return the product."""
     return older * newer
@@ -166,6 +166,16 @@ def float_square(value: Any) -> float:
     """Return the square as float64."""
     return as_float(value) * as_float(value)
 
+
+EXACT: Fields = {
+    "combine": add_both,
+    "lower": integers.join,
+    "inverse": subtract_both,
+    "inverse_is_exact": True,
+    "identity": integers.ZERO,
+    "commutative": True,
+}
+"""The fields of the variants for integers: exact, invertible, and an error if the result does not fit."""
 
 # -- SQL ------------------------------------------------------------------------------------------------------------------
 
