@@ -305,7 +305,7 @@ def _argument_sql(source: SqlInput, function: str, argument: str) -> SqlForm | s
 
 
 def truth_sql(source: SqlInput, function: str) -> SqlForm | str:
-    """Tell whether any or all of the slices are true."""
+    """Take any or all of the slices."""
     x = source.column
     if not x.is_number:
         return source.refuse()

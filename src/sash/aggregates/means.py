@@ -7,6 +7,7 @@ integers have an exact inverse. The geometric mean adds logarithms, since a prod
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from sash.aggregates import integers
@@ -159,30 +160,37 @@ def mean_sql(source: SqlInput) -> SqlForm | str:
     """Add sums and counts; the sum of floats comes from Spark's mean, which the moments share."""
     counted = {"count": f"count({source.column.sql})"}
     if source.column.kind == "float":
-        return source.form({"mean": f"avg({source.column.as_double})", **counted}, total_of_mean)
+        return source.form({**counted, "mean": f"avg({source.column.as_double})"}, total_of_mean)
     sums = sums_of(source)
     if isinstance(sums, str):
         return sums
-    whole = counted_halves if len(sums) > 1 else counted_integer
-    return source.form({**sums, **counted}, whole if source.column.is_integer else pair)
+    lift: Callable[..., Any] = counted_sum
+    if source.column.is_integer:
+        lift = counted_halves if len(sums) > 1 else counted_integer
+    return source.form({**counted, **sums}, lift)  # the sum last: its type, a decimal, determines that of the result
 
 
-def total_of_mean(mean: float, n: int) -> tuple[float, int]:
+def counted_sum(n: int, total: Any) -> tuple[Any, int]:
+    """Lift the sum of a slice to the partial of a mean."""
+    return total, n
+
+
+def total_of_mean(n: int, mean: float) -> tuple[float, int]:
     """Lift the mean of a slice to the partial of a mean."""
     return mean * n, n
 
 
-def counted_integer(total: int, n: int) -> integers.CountedTotal:
+def counted_integer(n: int, total: int) -> integers.CountedTotal:
     """Lift the sum of a slice, which fits in 64 bits, to the partial of a mean of integers.
 
-    >>> counted_integer(2**40 + 7, 3)
+    >>> counted_integer(3, 2**40 + 7)
     (256, 7, 3)
     """
     high, low = split(total)
     return high, low, n
 
 
-def counted_halves(high: int, low: int, n: int) -> integers.CountedTotal:
+def counted_halves(n: int, high: int, low: int) -> integers.CountedTotal:
     """Lift the sum of a slice, in two halves, to the partial of a mean of integers."""
     return high, low, n
 

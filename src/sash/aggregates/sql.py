@@ -87,7 +87,7 @@ class SqlInput:
         """Return the form with these expressions by name.
 
         `lift` makes a partial of their results; None means the aggregate's own lift. `fields` replace other fields of
-        the aggregate.
+        the aggregate. If the type of the result depends on that of a column, this is the last expression.
         """
         label = ", ".join(column.name for column in self.columns) or "*"
         named = {f"{name} of {label}": text for name, text in expressions.items()}
