@@ -12,7 +12,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
 from functools import cache, partial, reduce
@@ -24,6 +24,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import sash
 import sash.aggregates as agg
 from sash.aggregates import BUILT_IN
 from sash.aggregates.base import Aggregate, unchanged
@@ -654,6 +655,18 @@ def test_sql_uses_the_variant_for_the_column() -> None:
     assert isinstance(real, SqlForm)
     assert from_left(whole.aggregate, [(1, 5), (0, 7)]) == 2**32 + 12  # high and low halves
     assert from_left(real.aggregate, [1.5, 2.0]) == 3.5
+
+
+def test_the_sql_of_a_mean_ends_with_the_column_that_determines_its_type() -> None:
+    form = sql_form("m", agg.mean("x"), pa.schema({"x": pa.decimal128(28, 3)}), "`ts`", ())
+    assert isinstance(form, SqlForm)
+    assert form.aggregate.columns == ("count of x", "sum of x")
+
+
+def test_concat_shows_timestamps_in_their_own_zone() -> None:
+    noon = pa.array([datetime(2026, 1, 1, 12, tzinfo=UTC)], pa.timestamp("us", "America/New_York"))
+    query = sash.Query({"text": agg.concat("x")}, sash.window.rows(2))
+    assert query.run(pa.table({"x": noon}))["text"].to_pylist() == ["2026-01-01 07:00:00-05:00"]
 
 
 def test_capabilities_of_built_in_aggregates() -> None:
