@@ -4,28 +4,32 @@ from __future__ import annotations
 
 import copy
 import math
+import operator
 import random
 import statistics
 import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from datetime import date, datetime, timedelta
+from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
 from functools import cache, partial, reduce
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import sash
 import sash.aggregates as agg
 from sash.aggregates import BUILT_IN
-from sash.aggregates.base import Aggregate
+from sash.aggregates.base import Aggregate, unchanged
 from sash.aggregates.median_like import SortedValues
+from sash.aggregates.sql import SqlForm, SqlInput, sql_form
 from sash.algorithms.base import alike, same
 from sash.kernels.functions import compile_function
 from sash.testing.laws import check_laws
@@ -543,7 +547,7 @@ def test_sketches_take_equal_numbers_for_the_same_value() -> None:
 
 @pytest.mark.parametrize("name", ["frequency", "may_contain"])
 def test_an_item_must_be_named(name: str) -> None:
-    with pytest.raises(TypeError, match=f"{name} asks about one item: name it"):
+    with pytest.raises(TypeError, match=f"{name} answers a question about one item: name it"):
         BUILT_IN[name]("x")
 
 
@@ -593,6 +597,86 @@ def test_every_partial_of_numbers_is_compiled_here() -> None:
     aggregates = {name: factory() for name, factory in BUILT_IN.items() if name not in others}
     found = {name for name, aggregate in aggregates.items() if is_numbers(aggregate.lift(*[1.0] * aggregate.inputs))}
     assert found == set(PARTIALS_OF_NUMBERS)
+
+
+# Capabilities that engines ask for
+
+NO_SQL = {
+    **dict.fromkeys(["median", "quantile", "nth_smallest", "mode", "count_distinct"], "needs all values"),
+    **dict.fromkeys(["collect", "collect_distinct", "concat"], "needs all values, in order"),
+    **dict.fromkeys(["first_n", "last_n", "top_k", "bottom_k"], "SQL has no bounded list that merges"),
+    **dict.fromkeys(["max_count", "min_count"], "SQL would need two passes over the rows"),
+    **dict.fromkeys(["frequency", "may_contain"], "the sketches of Spark have another format"),
+    "product": "SQL has no product",
+}
+"""The aggregates whose slices Spark SQL cannot compute, and why."""
+LOADS = pa.schema({"load": pa.float64(), "plug": pa.string(), "ts": pa.int64()})
+
+
+def test_every_aggregate_has_sql_or_a_reason() -> None:
+    assert {name for name in BUILT_IN if not build(name).has_sql} == set(NO_SQL)
+
+
+def test_sql_of_an_aggregate_needs_no_registration() -> None:
+    def total_distance(source: SqlInput) -> SqlForm | str:
+        if not source.are_numbers:
+            return source.refuse()
+        return source.form({"distance": f"sum(abs({source.column.as_double}))"}, unchanged)
+
+    distance = Aggregate(name="distance", lift=abs, combine=operator.add, gives="number", sql=total_distance)
+    assert not distance.is_built_in
+    form = sql_form("way", distance("load"), LOADS, "`ts`", ())
+    assert isinstance(form, SqlForm)
+    assert form.expressions == {"distance of load": "sum(abs(`load`))"}
+    assert form.aggregate.columns == ("distance of load",)
+    assert from_left(form.aggregate, [2.5, 4.0]) == 6.5
+    assert sql_form("way", distance("plug"), LOADS, "`ts`", ()) == (
+        "'way': Spark SQL has no partials of distance of string."
+    )
+
+
+@pytest.mark.parametrize("function", ["lift", "combine", "lower"])
+def test_sql_belongs_to_the_functions_that_it_was_declared_with(function: str) -> None:
+    other = replace(agg.sum("load"), **{function: max})  # type: ignore[arg-type]
+    assert sql_form("x", other, LOADS, "`ts`", ()) == "'x': Spark SQL has no partials of sum."
+
+
+def test_sql_does_not_depend_on_the_name() -> None:
+    renamed = replace(agg.max("load"), name="peak")
+    form = sql_form("x", renamed, LOADS, "`ts`", ())
+    assert isinstance(form, SqlForm)
+    assert form.expressions == {"max of load": "max(`load`)"}
+
+
+def test_sql_uses_the_variant_for_the_column() -> None:
+    schema = pa.schema({"x": pa.int64(), "y": pa.float32()})
+    whole, real = (sql_form("s", agg.sum(column), schema, "`ts`", ()) for column in ("x", "y"))
+    assert isinstance(whole, SqlForm)
+    assert isinstance(real, SqlForm)
+    assert from_left(whole.aggregate, [(1, 5), (0, 7)]) == 2**32 + 12  # high and low halves
+    assert from_left(real.aggregate, [1.5, 2.0]) == 3.5
+
+
+def test_the_sql_of_a_mean_ends_with_the_column_that_determines_its_type() -> None:
+    form = sql_form("m", agg.mean("x"), pa.schema({"x": pa.decimal128(28, 3)}), "`ts`", ())
+    assert isinstance(form, SqlForm)
+    assert form.aggregate.columns == ("count of x", "sum of x")
+
+
+def test_concat_shows_timestamps_in_their_own_zone() -> None:
+    noon = pa.array([datetime(2026, 1, 1, 12, tzinfo=UTC)], pa.timestamp("us", "America/New_York"))
+    query = sash.Query({"text": agg.concat("x")}, sash.window.rows(2))
+    assert query.run(pa.table({"x": noon}))["text"].to_pylist() == ["2026-01-01 07:00:00-05:00"]
+
+
+def test_capabilities_of_built_in_aggregates() -> None:
+    built = {name: build(name) for name in BUILT_IN}
+    assert all(aggregate.is_built_in for aggregate in built.values())
+    assert {name for name, aggregate in built.items() if aggregate.exact_decimals} == {"sum", "spread"}
+    assert {name for name, aggregate in built.items() if aggregate.sorts} == {"top_k", "bottom_k"}
+    assert {name for name, aggregate in built.items() if aggregate.hashes} == {
+        *("collect_distinct", "count_distinct", "mode"),
+    }
 
 
 # Mistakes

@@ -165,7 +165,7 @@ def test_a_stream_is_not_read_to_be_explained() -> None:
 
 
 def test_data_that_does_not_fit_is_refused() -> None:
-    with pytest.raises(ValueError, match="There is no column 'load'. The data has 'ts'"):
+    with pytest.raises(ValueError, match=r"There is no column 'load'\. The data has 'ts'"):
         explained(window.rows(3), pa.schema({"ts": pa.int64()}))
     with pytest.raises(TypeError, match="A query runs on"):
         explained(window.rows(3), {"load": [1]})

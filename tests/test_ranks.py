@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from sash import agg
 from sash.aggregates.base import Aggregate
-from sash.aggregates.order import is_above
+from sash.aggregates.comparison import is_above
 from sash.algorithms import OrderStatisticsTree
 from sash.algorithms.base import alike, same
 from sash.algorithms.sorted_stretch import SortedStretch

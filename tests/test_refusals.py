@@ -155,9 +155,7 @@ def test_queries_say_what_is_wrong_with_the_data_before_they_look_at_rows(
 
 def test_rows_without_a_time_are_refused() -> None:
     table = pa.table({"t": pa.array([1, None, 3, None]), "x": [1.0, 2.0, 3.0, 4.0]})
-    with pytest.raises(
-        ValueError, match=r"The time column 't' has 2 null\(s\), so that these rows have no order"
-    ):
+    with pytest.raises(ValueError, match=r"The time column 't' has 2 null\(s\), so that these rows have no order"):
         declared(time="t").run(table, compiled=False)
 
 

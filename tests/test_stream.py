@@ -240,7 +240,7 @@ def test_a_key_that_comes_again_is_refused() -> None:
     ("options", "sentence"),
     [
         ({"mode": "sometimes"}, '"append" .* or "update"'),
-        ({"order": "rows"}, 'is not an order of rows'),
+        ({"order": "rows"}, "is not an order of rows"),
         ({"mode": "update"}, r"rows\(2\) is none"),
     ],
 )

@@ -14,7 +14,7 @@ from pyspark.sql import functions as F  # noqa: N812 — as everyone calls it
 
 import sash
 from benchmarks.spark_batch.sash_calls import AGGREGATES
-from sash.spark.batch.partials import sql_form
+from sash.aggregates.sql import sql_form
 from sash.windows.base import Window
 
 COLUMNS = pa.schema({"load": pa.float64()})

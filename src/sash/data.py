@@ -193,7 +193,8 @@ def assumed_schema(query: Declared) -> pa.Schema:
     is_time = any(getattr(length, "is_time", False) for length in [*lengths, query.lateness])
     types = {name: pa.float64() for name in query.columns}
     for window in query.windows.values():
-        types |= {name: window.assumed_type() for name in window.columns if name in types}
+        marks = [name for name in window.columns if window.column_kind == "mark"]
+        types |= dict.fromkeys(marks, pa.bool_())
     if query.time is not None:
         types[query.time] = pa.timestamp("ns") if is_time else pa.int64()
     return pa.schema(types)

@@ -164,5 +164,5 @@ def test_what_python_can_not_be_sent(spark: SparkSession) -> None:
 
 def test_columns_of_the_same_name(spark: SparkSession) -> None:
     frame = spark.sql("SELECT id, 1 AS k, 2 AS x, 3 AS x FROM range(3)")
-    with pytest.raises(ValueError, match="There are 2 columns named 'x'. Rename all but one"):
+    with pytest.raises(ValueError, match=r"There are 2 columns named 'x'\. Rename all but one"):
         QUERY.run(frame)

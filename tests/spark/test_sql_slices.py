@@ -1,24 +1,26 @@
-"""Slices that Spark computes in SQL, against the local engine on the rows themselves."""
+"""Slices that Spark computes in SQL, compared with the local engine on the rows."""
 
 from __future__ import annotations
 
 import math
+import operator
 import random
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from cases import AGGREGATES
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 — as everyone calls it
 
 import sash
 from sash import agg, window
 from sash.aggregates import BUILT_IN
-from sash.aggregates.base import Aggregate
-from sash.spark.batch.forms import SqlForm
-from sash.spark.batch.partials import FORMS, sql_form
+from sash.aggregates.base import Aggregate, unchanged
+from sash.aggregates.sql import SqlForm, SqlInput, sql_form
 from sash.spark.batch.sql_slices import why_not
 from sash.windows import Window
 from spark.sliced import TYPES, assert_equal, every_aggregate, in_two_stages, prepared, rows, some_aggregates, table_of
@@ -222,6 +224,7 @@ SCHEMA = pa.schema({**TYPES, "huge": pa.decimal128(29, 3), "hour": pa.time64("us
         (agg.max("hour"), "no partials of max of time64[us]."),
         (agg.first("list"), "no partials of first of list<item: int64>."),
         (sash.aggregate("max", lift=abs, combine=max)("f64"), "no partials of max."),
+        (replace(agg.max("f64"), lift=abs), "no partials of max."),
         (sash.aggregate("sum", lift=lambda x, y: x + y, combine=max)("f64", "i8"), "no partials of sum."),
     ],
 )
@@ -232,15 +235,23 @@ def test_what_spark_cannot_slice_has_a_reason(aggregate: Aggregate[Any], reason:
     assert found.endswith(reason)
 
 
-def test_every_aggregate_has_a_form_or_is_known_to_have_none() -> None:
-    assert set(BUILT_IN) - set(FORMS) == {
-        "bottom_k", "collect", "collect_distinct", "concat", "count_distinct", "first_n", "frequency", "last_n",
-        "max_count", "may_contain", "median", "min_count", "mode", "nth_smallest", "product", "quantile", "top_k",
-    }  # fmt: skip
+def test_every_aggregate_with_sql_is_compared_here() -> None:
     covered = {aggregate.name for aggregate in every_aggregate().values()}
-    assert covered == set(FORMS)
+    assert covered == {name for name in BUILT_IN if AGGREGATES[name].has_sql}
     for name, aggregate in every_aggregate().items():
         assert isinstance(sql_form(name, aggregate, SCHEMA, "`t`", ("id",)), SqlForm)
+
+
+def test_an_aggregate_of_a_user_with_sql_is_sliced_without_registration(spark: SparkSession) -> None:
+    def total_distance(source: SqlInput) -> SqlForm:
+        return source.form({"distance": f"sum(abs({source.column.sql}))"}, unchanged)
+
+    distance = Aggregate(
+        name="distance", lift=abs, combine=operator.add, commutative=True, gives="number", sql=total_distance
+    )
+    table = table_of(rows(COUNT), numbers(pa.int64()))
+    query = sash.Query({"way": distance("f64"), "most": agg.max("f64")}, BY_NUMBER, by="key", time="t")
+    assert_equal(in_two_stages(spark, query, table), query.run(table, compiled=False))
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
-"""WHAT is computed: every built-in aggregate, reached as `sash.agg`.
+"""The built-in aggregates, also available as `sash.agg`.
 
-Each name is a function that takes the columns and returns an `Aggregate`; called without columns it returns one that is
-not bound to any yet. `BUILT_IN` holds all of them by name.
+Each name is a factory: a function that takes the columns and returns an `Aggregate`. Without columns it returns an unbound
+one. `BUILT_IN` maps names to factories.
 
     sum_like         count sum product sum_of_squares
     means            mean geometric_mean weighted_mean
@@ -85,4 +85,4 @@ __all__ = [
 BUILT_IN: Mapping[str, Callable[..., Aggregate[Any]]] = MappingProxyType(
     {name: globals()[name] for name in __all__ if name != "BUILT_IN"}
 )
-"""Every built-in aggregate's function by its name."""
+"""The factories of all built-in aggregates by name."""

@@ -1,9 +1,11 @@
-"""Aggregate: WHAT is computed, as the papers' three functions and the laws that hold for them.
+"""Aggregate: three functions and the laws that hold for them.
 
     values ──lift──► partials ──combine(older, newer)──► partial ──lower──► result
 
-Only associativity is asked of every aggregate. Each further law that holds (commutative, invertible, selective, …)
-opens more algorithms; `sash.testing.check_laws` looks for a counter-example to the laws that an aggregate claims.
+Every aggregate is associative. Each further law (commutative, invertible, selective, …) allows more algorithms.
+`sash.testing.check_laws` searches for a counter-example to the laws that an aggregate claims.
+
+Everything that engines need to know about an aggregate is a field or a property of it: no engine tests its name.
 """
 
 from __future__ import annotations
@@ -11,22 +13,25 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+if TYPE_CHECKING:  # sql imports this module
+    from sash.aggregates.sql import SqlForm, SqlInput
 
 P = TypeVar("P")
-"""The type of a partial: what `lift` returns, `combine` takes and returns, and `lower` takes."""
+"""The type of a partial: `lift` returns it, `combine` takes and returns it, `lower` takes it."""
 
 
 class Absent:
-    """Stands for what an aggregate doesn't have; there is one, also after it was sent to another process."""
+    """The type of `ABSENT`, a singleton also after pickling."""
 
     def __reduce__(self) -> str:
-        """Say by which name it is found there."""
+        """Pickle the name of the singleton."""
         return "ABSENT"
 
 
 ABSENT: Any = Absent()
-"""Stands for an identity that an aggregate doesn't have."""
+"""The identity of an aggregate that has none."""
 
 LAWS = (
     "associative",
@@ -42,13 +47,18 @@ LAWS = (
 
 
 def unchanged(partial: P) -> P:
-    """Return the argument: the `lift` or `lower` of an aggregate that has nothing to do there."""
+    """Return the argument: a `lift` or `lower` that does nothing."""
     return partial
+
+
+def pair(first: Any, second: Any) -> tuple[Any, Any]:
+    """Return both arguments as a tuple: a `lift` for partials of two fields."""
+    return first, second
 
 
 @dataclass(frozen=True, kw_only=True)
 class Aggregate(Generic[P]):
-    """What is computed over a window, decomposed as in section 3 of the FlatFAT paper.
+    """An aggregate over a window, decomposed as in section 3 of the FlatFAT paper.
 
     >>> from sash import agg
     >>> spread = agg.spread()
@@ -59,61 +69,77 @@ class Aggregate(Generic[P]):
 
     name: str
     lift: Callable[..., P]
-    """One row's values, one argument per column, to the partial of a window with only that row."""
+    """Turns the values of one row, one argument per column, into the partial of a window with only that row."""
     combine: Callable[[P, P], P]
-    """The partials of two neighbouring stretches, `combine(older, newer)`, to that of both. Changes neither."""
+    """Merges the partials of two adjacent row ranges, `combine(older, newer)`. Modifies neither."""
     lower: Callable[[P], Any] = unchanged
-    """The partial of the whole window to the result."""
+    """Turns the partial of the whole window into the result."""
     columns: tuple[str, ...] = ()
     inputs: int = 1
-    """How many columns `lift` takes; 0 for `count()`, which counts rows whatever is in them."""
+    """The number of columns that `lift` takes; 0 for `count()`, which counts rows."""
     inverse: Callable[[P, P], P] | None = None
-    """`inverse(combine(older, newer), older)` is `newer`: takes the oldest rows out again."""
+    """Removes the oldest rows: `inverse(combine(older, newer), older)` is `newer`."""
     inverse_is_exact: bool = True
-    """False where undoing leaves rounding behind (floats). Then it is used only when asked for by name."""
+    """False if the inverse leaves rounding errors (floats). Then only algorithms chosen by name use it."""
     identity: Any = ABSENT
-    """The partial that changes nothing when combined, where there is one."""
+    """The neutral partial of `combine`, if there is one."""
     commutative: bool = False
     selective: bool = False
     """`combine` returns one of its two arguments, as max does."""
     rank: Callable[[int], float] | None = None
-    """For an aggregate that is read by rank, as the median is: at which rank of n sorted values, between two of them if it
-    has a fraction. `lower` then reads its partial only through `len()` and `select(rank)`."""
+    """For order statistics such as the median: the rank to read in n sorted values, between two ranks if it has a fraction.
+    `lower` then uses its partial only through `len()` and `select(rank)`."""
     between: Callable[[Any, Any, float], Any] | None = None
-    """For the same: the values below and above that rank and its fraction, to the result."""
+    """For order statistics: the result, from the values below and above the rank and the fraction of the rank."""
     distinct: bool = False
-    """The result is how many different values there are. `lower` then reads its partial only through `len()`."""
+    """The result is the number of distinct values. `lower` then uses its partial only through `len()`."""
     modal: bool = False
-    """The result is the most frequent value, of several the first. `lower` then reads nothing else of its partial, which
-    maps each value to how often it occurs, in the order of their first occurrences."""
+    """The result is the most frequent value, the first one if several are. `lower` then uses nothing but a partial that maps
+    each value to its number of occurrences, in the order of first occurrence."""
     holistic: bool = False
-    """No bound on the size of a partial: it grows with the values (Gray et al. 1996)."""
+    """The size of a partial has no bound: it grows with the values (Gray et al. 1996)."""
     fixed_size: bool = True
-    """All partials have the same size (the tutorial's size-preserving)."""
+    """All partials have the same size (size-preserving in the tutorial)."""
     empty: Any = None
     """The result for a window with fewer than `at_least` values: null, but 0 for a count."""
     at_least: int = 1
     held: int | None = None
-    """The field of a partial that tells how many values are in it, where `lift` is given the partials of others instead of
-    values: then that number, and not the number of rows, is what must be `at_least` so large. None where rows are values."""
+    """The field of a partial that counts its values, if `lift` takes the partials of slices instead of values. This count,
+    not the number of rows, must then be `at_least`. None if each row is one value."""
     counts: tuple[int, ...] = ()
-    """The fields of a partial, by place, that tell nothing but how many values are in it: computed once for all lanes."""
+    """The fields of a partial, by index, that are the number of its values: kernels compute them once for all lanes."""
     gives: str = "arithmetic"
-    """What a result is: a "value" of its (last) column, in that column's type, or a list of "values"; the "difference" of
-    two; a "number" whatever the values are, as a count is, or more exactly a "whole" or a "real" one; "text"; or the
-    outcome of "arithmetic" with them, which points in time have none of."""
+    """The kind of the result: a "value" of the (last) column, in its type, or a list of "values"; the "difference" of two
+    values; a "number" of a type that does not depend on the values, or specifically a "whole" or "real" number; "text";
+    or the outcome of "arithmetic" with the values, which timestamps don't support."""
     type: Any = None
-    """What results are, as a type of Arrow, where the user said so."""
+    """The Arrow type of the result, if the user declared it."""
     codes: tuple[str, ...] = ()
-    """What its columns may be replaced by, so that values of any kind are compiled: "any" numbers, a different one for
-    each value, where it only tells values apart; "ordered" ones, where it compares them."""
+    """The integer codes that may replace each column, so that kernels can process values of any type: "any" distinct codes
+    if the aggregate only tests values for equality, "ordered" codes if it compares them."""
+    exact_decimals: bool = False
+    """The result for decimals has the scale of the column, as a sum has; otherwise it needs more digits, as a mean does."""
+    sorts: bool = False
+    """Sorts Python values, so that the own order of a dictionary column is not respected."""
+    hashes: bool = False
+    """Uses values as dictionary keys, so that nested values are rejected."""
     interpreted_only: str = ""
-    """Why it can't be compiled, where that is known: a sentence."""
+    """The reason why the aggregate cannot be compiled, if that is known: a sentence."""
+    sql: Callable[[SqlInput], SqlForm | str] | None = field(default=None, repr=False, compare=False)
+    """Returns Spark SQL that computes the partials of slices, or why there is none for these columns (see `sql`). None if
+    SQL has no such partials. It is for the functions it was declared with: see `has_sql`."""
+    sql_functions: tuple[Callable[..., Any], ...] = field(default=(), repr=False, compare=False)
+    """The lift, combine and lower that `sql` was declared with. Set automatically."""
     variants: Mapping[str, Aggregate[Any]] = field(default_factory=dict, repr=False, compare=False)
-    """Other forms for columns of one kind ("int", "float"), where the kind allows stronger laws or needs more care."""
+    """Forms for columns of one kind ("bool", "int", "float"), where the kind has stronger laws or needs more care."""
+
+    def __post_init__(self) -> None:
+        """Record the functions that `sql` belongs to; `replace` passes the record on."""
+        if self.sql is not None and not self.sql_functions:
+            object.__setattr__(self, "sql_functions", (self.lift, self.combine, self.lower))
 
     def __call__(self, *columns: str) -> Aggregate[P]:
-        """Return this aggregate over the named columns.
+        """Return this aggregate over the named columns. Raise TypeError if their number is wrong.
 
         >>> import sash
         >>> newest = sash.aggregate("newest", lift=lambda x: x, combine=lambda older, newer: newer)
@@ -127,7 +153,7 @@ class Aggregate(Generic[P]):
         return replace(self, columns=columns, variants=variants)
 
     def of_kind(self, kind: str) -> Aggregate[Any]:
-        """Return the form of this aggregate for columns of a kind: "bool", "int", "float" or "object".
+        """Return the variant for columns of a kind: "bool", "int", "float" or "object".
 
         >>> from sash import agg
         >>> "invertible" in agg.sum().of_kind("int").laws, "invertible" in agg.sum().of_kind("float").laws
@@ -136,29 +162,60 @@ class Aggregate(Generic[P]):
         return self.variants.get(kind, self)
 
     @property
+    def label(self) -> str:
+        """The aggregate as a user writes it.
+
+        >>> from sash import agg
+        >>> agg.arg_max("load", "plug").label
+        'arg_max(load, plug)'
+        """
+        return f"{self.name}({', '.join(self.columns)})"
+
+    @property
+    def is_built_in(self) -> bool:
+        """Whether Sash defines its lift and combine, so that it is known what compiles.
+
+        >>> from sash import agg
+        >>> agg.max().is_built_in, replace(agg.max(), lift=abs).is_built_in
+        (True, False)
+        """
+        functions = (self.lift, self.combine)
+        return all(str(getattr(function, "__module__", "")).startswith("sash.") for function in functions)
+
+    @property
+    def has_sql(self) -> bool:
+        """Whether it has an SQL form, and still the functions that the form belongs to.
+
+        >>> from sash import agg
+        >>> agg.max().has_sql, replace(agg.max(), lift=abs).has_sql, agg.median().has_sql
+        (True, False, False)
+        """
+        return self.sql is not None and self.sql_functions == (self.lift, self.combine, self.lower)
+
+    @property
     def rows_needed(self) -> int:
-        """From how many rows with a value on a window may have a result."""
+        """The number of non-null rows from which on a window may have a result."""
         return max(1, self.at_least) if self.held is None else 1
 
     def has_enough(self, partial: P) -> bool:
-        """Tell whether a window of enough rows has enough values.
+        """Return whether the partial of a window with `rows_needed` rows has `at_least` values.
 
         >>> from sash import agg
         >>> of_partials = replace(agg.stddev(), lift=lambda n, mean, m2: (n, mean, m2), inputs=3, held=0)
         >>> of_partials.rows_needed, of_partials.has_enough((1.0, (0.5, 0.0), 0.0))
         (1, False)
         """
-        place: Any = partial
-        return self.held is None or bool(place[self.held] >= self.at_least)
+        fields: Any = partial
+        return self.held is None or bool(fields[self.held] >= self.at_least)
 
     @property
     def ranked(self) -> bool:
-        """Whether it is read by rank."""
+        """Whether it is an order statistic."""
         return self.rank is not None
 
     @property
     def has_identity(self) -> bool:
-        """Whether there is a partial that changes nothing."""
+        """Whether `combine` has a neutral partial."""
         return self.identity is not ABSENT
 
     @property
@@ -191,10 +248,12 @@ def aggregate(
     holistic: bool = False,
     fixed_size: bool = True,
 ) -> Aggregate[P]:
-    """Define an aggregate from the papers' three functions and the laws that hold for them.
+    """Define an aggregate from three functions and the laws that hold for them.
 
-    An `inverse` is used without being asked for only if `inverse_is_exact`: integers can be subtracted, floats leave
-    rounding behind. Compiled, integers have 64 bits.
+    Nulls are skipped: a row reaches `lift` only if all its columns have a value. A window without values gives null. The
+    result has the type that the functions return. Sash uses `inverse` by itself only if `inverse_is_exact`: subtracting
+    integers is exact, subtracting floats leaves rounding errors. Compiled integers have 64 bits. `inputs` is the number of
+    columns, by default the number of parameters of `lift`; TypeError if `lift` takes any number of them.
 
     >>> import sash
     >>> spread = sash.aggregate("spread", lift=lambda x: (x, x),
@@ -225,10 +284,9 @@ def aggregate(
 
 def _count_parameters(name: str, lift: Callable[..., Any]) -> int:
     code = getattr(lift, "__code__", None)
-    if code is None:  # a builtin such as float or len: one value in, one partial out
+    if code is None:  # a builtin such as float or len takes one value
         return 1
-    variadic = bool(code.co_flags & inspect.CO_VARARGS)
-    if variadic:
-        message = f"lift of {name} takes any number of values: say how many columns it reads with inputs=."
+    if code.co_flags & inspect.CO_VARARGS:
+        message = f"lift of {name} takes any number of values: give the number of columns that it reads as inputs=."
         raise TypeError(message)
     return int(code.co_argcount) - len(getattr(lift, "__defaults__", None) or ())

@@ -1,13 +1,13 @@
 """Collect-like aggregates: collect, collect_distinct, concat, count_distinct, mode.
 
-They keep what they have seen, so their partials grow with the window (holistic) and a combine takes time with it.
-Where partials can be told apart again they have an exact inverse: collect and concat cut the older part off the front,
-count_distinct takes the older occurrences off the counts. mode and collect_distinct can't, since with an older
-occurrence the place of the next one is lost. Over one range count_distinct and mode need no combine: occurrence_table and
-occurrence_tournament keep the values instead.
+They store all values or all distinct values: partials grow with the window (holistic), and so does the time of a combine. Those
+whose partials can be separated again have an exact inverse: collect and concat cut the older part off the front, count_distinct
+subtracts the older occurrences. mode and collect_distinct have none, because the position of the next occurrence of a value is
+lost with the older one. Over one range count_distinct and mode need no combine: occurrence_table and occurrence_tournament
+store the values instead.
 
-Partials are immutable by convention: no function here changes a mapping it was given. Nulls never reach an aggregate, so
-None is free to stand for NaN as a key. NaN itself would not do: two of them are two keys.
+Partials are immutable by convention: no function here modifies a mapping that it receives. Nulls never reach an aggregate, so
+None can represent NaN as a key. NaN itself cannot: two NaNs are two keys.
 """
 
 from __future__ import annotations
@@ -17,60 +17,68 @@ from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 from sash.aggregates.base import ABSENT, Aggregate
-from sash.aggregates.binding import compiled_only_by, over
+from sash.aggregates.definition import Fields, compiled_only_by, define
 from sash.aggregates.ends import alone
 
 Counts: TypeAlias = Mapping[Any, int]
-"""How often each value occurs, in the order of their first occurrences."""
+"""The number of occurrences of each value, in the order of first occurrence."""
 
-GROWS = "its partials grow with the window, so they have no place in flat columns."
+GROWS = "its partials grow with the window, so they do not fit in flat columns."
+HOLISTIC: Fields = {"holistic": True, "fixed_size": False}
+
+# -- factories ------------------------------------------------------------------------------------------------------------
 
 
 def collect(column: str | None = None) -> Aggregate[tuple[Any, ...]]:
-    """List all values, in order.
+    """Return all values, in order.
+
+    Skips nulls; null without values. A list of the type of the column.
 
     >>> everything = collect()
     >>> everything.lower(everything.combine(everything.lift("a"), everything.lift("b")))
     ['a', 'b']
     """
-    aggregate = Aggregate(
-        name="collect",
+    return define(
+        "collect",
+        column,
         lift=alone,
         combine=append,
-        gives="values",
         lower=list,
         inverse=cut_front,
         identity=(),
-        holistic=True,
-        fixed_size=False,
+        gives="values",
         interpreted_only=GROWS,
+        **HOLISTIC,
     )
-    return over(aggregate, column)
 
 
 def collect_distinct(column: str | None = None) -> Aggregate[Mapping[Any, None]]:
-    """List each value once, in the order of their first occurrences.
+    """Return each distinct value once, in the order of first occurrence.
+
+    Skips nulls; null without values. A list of the type of the column, which must not be nested.
 
     >>> kinds = collect_distinct()
     >>> kinds.lower(kinds.combine({"b": None, "a": None}, kinds.lift("b")))
     ['b', 'a']
     """
-    aggregate = Aggregate(
-        name="collect_distinct",
+    return define(
+        "collect_distinct",
+        column,
         lift=mark,
         combine=unite,
-        gives="values",
         lower=list_values,
         identity={},
-        holistic=True,
-        fixed_size=False,
+        hashes=True,
+        gives="values",
         interpreted_only=GROWS,
+        **HOLISTIC,
     )
-    return over(aggregate, column)
 
 
 def concat(x: str | None = None, sep: str = "") -> Aggregate[str]:
     """Join the values to one string, in order, with `sep` between them.
+
+    Skips nulls; null without values. A string; other values are converted by `str`.
 
     >>> sentence = concat(sep=" ")
     >>> sentence.combine(sentence.lift("older"), sentence.lift("newer"))
@@ -83,29 +91,31 @@ def concat(x: str | None = None, sep: str = "") -> Aggregate[str]:
     def cut(whole: str, older: str) -> str:
         return whole[len(older) + len(sep) :]
 
-    aggregate = Aggregate(
-        name="concat",
-        lift=str,
+    return define(
+        "concat",
+        x,
+        lift=as_text,
         combine=join,
-        gives="text",
         inverse=cut,
         identity=ABSENT if sep else "",  # "" would leave a separator behind
-        holistic=True,
-        fixed_size=False,
+        gives="text",
         interpreted_only=GROWS,
+        **HOLISTIC,
     )
-    return over(aggregate, x)
 
 
 def count_distinct(column: str | None = None) -> Aggregate[Counts]:
-    """Count the different values, exactly.
+    """Count the distinct values, exactly.
+
+    Skips nulls; 0 without values. int64. The column must not be nested.
 
     >>> kinds = count_distinct()
     >>> kinds.lower(kinds.combine({"b": 1, "a": 1}, kinds.lift("b")))
     2
     """
-    aggregate = Aggregate(
-        name="count_distinct",
+    return define(
+        "count_distinct",
+        column,
         lift=count_once,
         combine=add_counts,
         lower=len,
@@ -113,37 +123,46 @@ def count_distinct(column: str | None = None) -> Aggregate[Counts]:
         identity={},
         commutative=True,
         distinct=True,
-        holistic=True,
-        fixed_size=False,
-        interpreted_only=compiled_only_by("occurrence_table"),
+        hashes=True,
         empty=0,
         gives="number",
         codes=("any",),
+        interpreted_only=compiled_only_by("occurrence_table"),
+        **HOLISTIC,
     )
-    return over(aggregate, column)
 
 
 def mode(column: str | None = None) -> Aggregate[Counts]:
-    """Take the value that occurs most often, of several the one that occurs first.
+    """Return the most frequent value, the one that occurs first if there are several.
+
+    Skips nulls; null without values. The type of the column, which must not be nested.
 
     >>> usual = mode()
     >>> usual.lower(usual.combine({"b": 1, "a": 1}, usual.lift("a")))
     'a'
     """
-    aggregate = Aggregate(
-        name="mode",
+    return define(
+        "mode",
+        column,
         lift=count_once,
         combine=add_counts,
         lower=most_frequent,
         identity={},
         modal=True,
+        hashes=True,
         gives="value",
         codes=("any",),
-        holistic=True,
-        fixed_size=False,
         interpreted_only=compiled_only_by("occurrence_tournament"),
+        **HOLISTIC,
     )
-    return over(aggregate, column)
+
+
+# -- functions of partials ------------------------------------------------------------------------------------------------
+
+
+def as_text(value: Any) -> str:
+    """Lift a value to a string."""
+    return str(value)
 
 
 def append(older: tuple[Any, ...], newer: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -157,7 +176,7 @@ def cut_front(whole: tuple[Any, ...], older: tuple[Any, ...]) -> tuple[Any, ...]
 
 
 def key_of(value: Any) -> Any:
-    """Return the value as a key, None for NaN, which is what differs from itself."""
+    """Return the value as a key: None for NaN, which differs from itself."""
     return value if value == value else None
 
 
@@ -167,12 +186,12 @@ def value_of(key: Any) -> Any:
 
 
 def mark(value: Any) -> Mapping[Any, None]:
-    """Lift a value to the set of only that value; a mapping, because sets have no order."""
+    """Lift a value to a set of one; it is a mapping, because sets have no order."""
     return {key_of(value): None}
 
 
 def unite(older: Mapping[Any, None], newer: Mapping[Any, None]) -> Mapping[Any, None]:
-    """Return the older values, then those newer ones that are not among them."""
+    """Return the older values, then the newer ones that are not among them."""
     return {**older, **newer}
 
 
@@ -182,12 +201,12 @@ def list_values(keys: Mapping[Any, None]) -> list[Any]:
 
 
 def count_once(value: Any) -> Counts:
-    """Lift a value to its one occurrence."""
+    """Lift a value to one occurrence."""
     return {key_of(value): 1}
 
 
 def add_counts(older: Counts, newer: Counts) -> Counts:
-    """Return the occurrences in both, the older values first; the loop goes over the shorter of the two."""
+    """Add the occurrences, the older values first; the loop iterates over the shorter mapping."""
     added = {**older, **newer}
     fewer, more = (older, newer) if len(older) < len(newer) else (newer, older)
     for value, occurrences in fewer.items():

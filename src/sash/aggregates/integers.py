@@ -1,10 +1,10 @@
 """Exact totals of 64-bit integers: the partials of sum, sum_of_squares and mean over columns of integers.
 
-Each integer is split into its high part and its low 32 bits, which are added apart. Neither sum can leave 64 bits in
-fewer than 2**31 rows, so that an overflow can be found at the end, in `lower`, by the same code in CPython and in Numba,
-and so that subtraction undoes addition whatever has happened in between.
+Each integer is split into its high part and its low 32 bits, which are summed separately. Neither sum overflows 64 bits in
+fewer than 2**31 rows. So `lower` detects an overflow of the total with the same code in CPython and in Numba, and subtraction
+always undoes addition, also if the total overflowed in between.
 
-    value = high · 2³² + low     high: bits 32 to 63, signed     low: bits 0 to 31, carries gather above them
+    value = high · 2³² + low     high: bits 32 to 63, signed     low: bits 0 to 31, carries accumulate above them
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TypeAlias
 Total: TypeAlias = tuple[int, int]
 """The sum of the high parts, and the sum of the low parts."""
 CountedTotal: TypeAlias = tuple[int, int, int]
-"""A total, and how many values are in it."""
+"""A total, and the number of its values."""
 
 ZERO: Total = (0, 0)
 ZERO_COUNTED: CountedTotal = (0, 0, 0)
@@ -37,30 +37,20 @@ def split(value: int) -> Total:
 
 
 def split_square(value: int) -> Total:
-    """Return the total of one integer's square; one that needs more than 64 bits is marked as an overflow.
+    """Return the total of the square of one integer, or a marker of overflow if the square needs more than 64 bits.
 
     >>> split_square(-3), split_square(2**62)
     ((0, 9), (2147483648, 0))
     """
-    if value > LARGEST_ROOT or value < -LARGEST_ROOT:  # no other row makes up for it: squares are never negative
+    if value > LARGEST_ROOT or value < -LARGEST_ROOT:  # no other row compensates: squares are never negative
         return HIGH_LIMIT, 0
     return split(int(value) * int(value))
 
 
-def add(older: Total, newer: Total) -> Total:
-    """Return the total of both."""
-    return older[0] + newer[0], older[1] + newer[1]
-
-
-def subtract(whole: Total, older: Total) -> Total:
-    """Return the total without that of the older values."""
-    return whole[0] - older[0], whole[1] - older[1]
-
-
 def join(total: Total) -> int:
-    """Return a total as one integer, or raise if it needs more than 64 bits.
+    """Return a total as one integer. Raise OverflowError if it needs more than 64 bits.
 
-    >>> join(add(split(-(2**63)), split(5)))
+    >>> join((-(2**31), 5))
     -9223372036854775803
     """
     high = total[0] + (total[1] >> 32)
@@ -70,7 +60,7 @@ def join(total: Total) -> int:
 
 
 def split_and_count(value: int) -> CountedTotal:
-    """Return the total of one integer, counted."""
+    """Return the counted total of one integer."""
     return int(value) >> 32, int(value) & LOW_BITS, 1
 
 
@@ -80,12 +70,12 @@ def add_counted(older: CountedTotal, newer: CountedTotal) -> CountedTotal:
 
 
 def subtract_counted(whole: CountedTotal, older: CountedTotal) -> CountedTotal:
-    """Return the counted total without that of the older values."""
+    """Return the counted total without the older values."""
     return whole[0] - older[0], whole[1] - older[1], whole[2] - older[2]
 
 
 def divide(total: CountedTotal) -> float:
-    """Return the mean, rounded no sooner than here.
+    """Return the mean; nothing is rounded before the division.
 
     >>> divide(add_counted(split_and_count(2**62), split_and_count(2**62 + 2**12)))
     4.61168601842739e+18

@@ -3,8 +3,8 @@
 Pébay. Formulas for robust, one-pass parallel computation of covariances and arbitrary-order statistical moments.
 Sandia report SAND2008-6212, 2008.
 
-They merge as the moments of one column do (see `moments`): through the distances between the means of both partials, which
-is stable, and commutative but for rounding. None has an inverse. An infinity makes the result NaN, whatever its place.
+They merge as the moments of one column do (see `moments`): through the distances between the means of two partials, which
+is stable, and commutative except for rounding. None has an inverse. An infinity makes the result NaN, wherever it is.
 
     older: n, x̄, ȳ, Σ(x - x̄)(y - ȳ)         newer: n, x̄, ȳ, Σ(x - x̄)(y - ȳ)
     both:  Σ(x - x̄)(y - ȳ) = older.Σ + newer.Σ + x distance · y distance · older.n · newer.n / n
@@ -13,11 +13,14 @@ is stable, and commutative but for rounding. None has an inverse. An infinity ma
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, TypeAlias
 
 from sash.aggregates.base import Aggregate
-from sash.aggregates.binding import over
+from sash.aggregates.definition import Fields, define
 from sash.aggregates.moments import Mean, distance, mean_of_float, merge_spread, moved, no_distance
+from sash.aggregates.sql import SqlForm, SqlInput
 from sash.aggregates.sum_like import as_float
 
 Joint: TypeAlias = tuple[float, Mean, Mean, float]
@@ -26,44 +29,34 @@ Linear: TypeAlias = tuple[float, Mean, Mean, float, float, float]
 """A Joint, then Σ(x - x̄)² and Σ(y - ȳ)²."""
 
 
+# -- factories ------------------------------------------------------------------------------------------------------------
+
+
 def covariance(x: str | None = None, y: str | None = None) -> Aggregate[Joint]:
-    """Take the sample covariance of two columns; null for fewer than two rows.
+    """Return the sample covariance of two columns (divisor n - 1).
+
+    Skips rows with a null in either column; null for fewer than two rows. float64.
 
     >>> cov = covariance()
     >>> cov.lower(cov.combine(cov.lift(1, 10), cov.lift(3, 20)))
     10.0
     """
-    aggregate = Aggregate(
-        name="covariance",
-        lift=lift_joint,
-        combine=merge_joint,
-        lower=lower_joint,
-        inputs=2,
-        commutative=True,
-        at_least=2,
-        counts=(0,),
-    )
-    return over(aggregate, x, y)
+    return define("covariance", x, y, lower=lower_joint, **JOINT)
 
 
 def correlation(x: str | None = None, y: str | None = None) -> Aggregate[Linear]:
-    """Take Pearson's correlation of two columns: NaN where one of them is constant, null for fewer than two rows.
+    """Return Pearson's correlation of two columns: NaN if one of them is constant.
+
+    Skips rows with a null in either column; null for fewer than two rows. float64, from -1 to 1.
 
     >>> corr = correlation()
     >>> round(corr.lower(corr.combine(corr.lift(1, 30), corr.lift(3, 20))), 12)
     -1.0
     """
-    aggregate = Aggregate(
-        name="correlation",
-        lift=lift_linear,
-        combine=merge_linear,
-        lower=lower_linear,
-        inputs=2,
-        commutative=True,
-        at_least=2,
-        counts=(0,),
-    )
-    return over(aggregate, x, y)
+    return define("correlation", x, y, lower=lower_linear, **LINEAR)
+
+
+# -- functions of partials ------------------------------------------------------------------------------------------------
 
 
 def lift_joint(x_value: Any, y_value: Any) -> Joint:
@@ -107,9 +100,52 @@ def merge_linear(older: Linear, newer: Linear) -> Linear:
 
 
 def lower_linear(moments: Linear) -> float:
-    """Return Σ(x - x̄)(y - ȳ) / √(m2 of x · m2 of y), kept inside [-1, 1] against rounding."""
+    """Return Σ(x - x̄)(y - ȳ) / √(m2 of x · m2 of y), limited to [-1, 1] against rounding."""
     scale = math.sqrt(moments[4]) * math.sqrt(moments[5])
     if scale == 0.0:
         return math.nan
     ratio = moments[3] / scale
     return math.copysign(1.0, ratio) if abs(ratio) > 1.0 else ratio
+
+
+# -- SQL ------------------------------------------------------------------------------------------------------------------
+
+
+def joint_sql(source: SqlInput, lift: Callable[..., Any], functions: Mapping[str, str]) -> SqlForm | str:
+    """Merge Spark's joint moments of slices."""
+    if not source.are_numbers:
+        return source.refuse()
+    x, y = (column.as_double for column in source.columns)
+    return source.form({name: f"{function}({y}, {x})" for name, function in functions.items()}, lift, held=0)
+
+
+def joint_of(n: int, x_mean: float, y_mean: float, together: float) -> Joint:
+    """Lift a slice to joint moments."""
+    return float(n), mean_of_float(x_mean), mean_of_float(y_mean), together
+
+
+def linear_of(n: int, x_mean: float, y_mean: float, together: float, x_m2: float, y_m2: float) -> Linear:
+    """Lift a slice to joint moments and both second moments."""
+    return float(n), mean_of_float(x_mean), mean_of_float(y_mean), together, x_m2, y_m2
+
+
+REGRESSION = {
+    "count": "regr_count",
+    "mean of first": "regr_avgx",
+    "mean of second": "regr_avgy",
+    "joint moment": "regr_sxy",
+}
+SQUARES = {"moment of first": "regr_sxx", "moment of second": "regr_syy"}
+JOINT: Fields = {
+    "lift": lift_joint,
+    "combine": merge_joint,
+    "commutative": True,
+    "at_least": 2,
+    "counts": (0,),
+    "sql": partial(joint_sql, lift=joint_of, functions=REGRESSION),
+}
+LINEAR: Fields = JOINT | {
+    "lift": lift_linear,
+    "combine": merge_linear,
+    "sql": partial(joint_sql, lift=linear_of, functions=REGRESSION | SQUARES),
+}

@@ -1,168 +1,163 @@
 """Max-like aggregates: max, min, spread, max_count, min_count, arg_max, arg_min, any, all.
 
-None has an inverse. Most are selective: combine returns one of its arguments, the older one where they tie. The order is
-that of `order`: NaN is larger than every number and equal to NaN, so max is NaN with a NaN in the window, and min only if
-there is nothing else. any and all are max and min of truth values.
+None has an inverse. Most are selective: combine returns one of its arguments, the older one of equals. Values are ordered as in
+`comparison`: NaN is larger than every number and equal to NaN, so max is NaN if the window has a NaN, and min is NaN only if
+there is nothing else. any and all are max and min of booleans.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from functools import partial
 from typing import Any
 
-from sash.aggregates.base import Aggregate, P, unchanged
-from sash.aggregates.binding import over
-from sash.aggregates.order import is_above
+from sash.aggregates.base import Aggregate, P, pair, unchanged
+from sash.aggregates.comparison import is_above
+from sash.aggregates.definition import INTEGERS, NUMBERS, Fields, define
+from sash.aggregates.sql import SqlForm, SqlInput, filtered
 
 LARGEST_INTEGER = (1 << 63) - 1
 
+# -- factories ------------------------------------------------------------------------------------------------------------
+
 
 def max(column: str | None = None) -> Aggregate[Any]:
-    """Take the largest value.
+    """Return the largest value; NaN is larger than every number.
+
+    Skips nulls; null without values. The type of the column, which may be any type with an order.
 
     >>> max().combine(3, 9), max().combine("ant", "bee")
     (9, 'bee')
     """
-    return over(_extreme("max", larger, larger_number), column)
+    return define(
+        "max",
+        column,
+        lift=unchanged,
+        combine=larger,
+        sql=partial(extreme_sql, function="max"),
+        variants={NUMBERS: {"combine": larger_number}},
+        **EXTREME,
+    )
 
 
 def min(column: str | None = None) -> Aggregate[Any]:
-    """Take the smallest value.
+    """Return the smallest value; NaN is larger than every number.
+
+    Skips nulls; null without values. The type of the column, which may be any type with an order.
 
     >>> min().combine(3, 9), min().combine(float("nan"), 9.0)
     (3, 9.0)
     """
-    return over(_extreme("min", smaller, smaller_number), column)
-
-
-def _extreme(name: str, combine: Callable[[Any, Any], Any], of_numbers: Callable[[Any, Any], Any]) -> Aggregate[Any]:
-    generic = Aggregate(
-        name=name, lift=unchanged, combine=combine, commutative=True, selective=True, gives="value", codes=("ordered",)
+    return define(
+        "min",
+        column,
+        lift=unchanged,
+        combine=smaller,
+        sql=partial(extreme_sql, function="min"),
+        variants={NUMBERS: {"combine": smaller_number}},
+        **EXTREME,
     )
-    numbers = replace(generic, combine=of_numbers)
-    return replace(generic, variants={"int": numbers, "float": numbers, "bool": numbers})
+
+
+EXTREME: Fields = {"commutative": True, "selective": True, "gives": "value", "codes": ("ordered",)}
 
 
 def spread(column: str | None = None) -> Aggregate[tuple[Any, Any]]:
-    """Take the largest value minus the smallest.
+    """Return the largest value minus the smallest.
+
+    Skips nulls; null without values. The type of the column; int64 for integers (OverflowError if the difference does not
+    fit), a duration for dates and timestamps.
 
     >>> width = spread()
     >>> width.lower(width.combine(width.lift(3), width.lift(9)))
     6
     """
-    whole = Aggregate(
-        name="spread", lift=twice, combine=widen, lower=integer_width, commutative=True, gives="difference"
-    )
-    variants = {"int": whole, "bool": whole}
-    generic = Aggregate(
-        name="spread",
+    return define(
+        "spread",
+        column,
         lift=twice,
         combine=widen,
         lower=width_between,
         commutative=True,
-        variants=variants,
         gives="difference",
+        exact_decimals=True,
+        sql=spread_sql,
+        variants={INTEGERS: {"lower": integer_width}},
     )
-    return over(generic, column)
 
 
 def max_count(column: str | None = None) -> Aggregate[tuple[Any, int]]:
-    """Count how often the largest value occurs.
+    """Count the occurrences of the largest value.
+
+    Skips nulls; null without values. int64.
 
     >>> peaks = max_count()
     >>> peaks.lower(peaks.combine(peaks.lift(9), peaks.lift(9)))
     2
     """
-    aggregate = Aggregate(
-        name="max_count",
-        lift=counted,
-        combine=count_larger,
-        lower=second,
-        commutative=True,
-        gives="number",
-        codes=("ordered",),
-    )
-    return over(aggregate, column)
+    return define("max_count", column, combine=count_larger, **COUNTED)
 
 
 def min_count(column: str | None = None) -> Aggregate[tuple[Any, int]]:
-    """Count how often the smallest value occurs.
+    """Count the occurrences of the smallest value.
+
+    Skips nulls; null without values. int64.
 
     >>> lows = min_count()
     >>> lows.lower(lows.combine(lows.lift(3), lows.lift(9)))
     1
     """
-    aggregate = Aggregate(
-        name="min_count",
-        lift=counted,
-        combine=count_smaller,
-        lower=second,
-        commutative=True,
-        gives="number",
-        codes=("ordered",),
-    )
-    return over(aggregate, column)
+    return define("min_count", column, combine=count_smaller, **COUNTED)
 
 
 def arg_max(x: str | None = None, a: str | None = None) -> Aggregate[tuple[Any, Any]]:
-    """Take `a` of the first row where x is largest.
+    """Return `a` of the first row in which x is largest.
+
+    Skips rows with a null in either column; null without values. The type of `a`.
 
     >>> who = arg_max()
     >>> who.lower(who.combine(who.lift(9, "Ann"), who.lift(9, "Bob")))
     'Ann'
     """
-    aggregate = Aggregate(
-        name="arg_max",
-        lift=pair,
-        combine=larger_first,
-        lower=second,
-        inputs=2,
-        selective=True,
-        gives="value",
-        codes=("ordered", "any"),
-    )
-    return over(aggregate, x, a)
+    return define("arg_max", x, a, combine=larger_first, sql=arg_max_sql, **ARGUMENT)
 
 
 def arg_min(x: str | None = None, a: str | None = None) -> Aggregate[tuple[Any, Any]]:
-    """Take `a` of the first row where x is smallest.
+    """Return `a` of the first row in which x is smallest.
+
+    Skips rows with a null in either column; null without values. The type of `a`.
 
     >>> who = arg_min()
     >>> who.lower(who.combine(who.lift(9, "Ann"), who.lift(3, "Bob")))
     'Bob'
     """
-    aggregate = Aggregate(
-        name="arg_min",
-        lift=pair,
-        combine=smaller_first,
-        lower=second,
-        inputs=2,
-        selective=True,
-        gives="value",
-        codes=("ordered", "any"),
-    )
-    return over(aggregate, x, a)
+    return define("arg_min", x, a, combine=smaller_first, sql=arg_min_sql, **ARGUMENT)
 
 
 def any(column: str | None = None) -> Aggregate[bool]:
-    """Tell whether at least one value is true.
+    """Return whether at least one value is true.
+
+    Skips nulls; null without values. bool; numbers are true unless they are 0.
 
     >>> any().combine(False, True)
     True
     """
-    aggregate = Aggregate(name="any", lift=truth, combine=either, identity=False, commutative=True, selective=True)
-    return over(aggregate, column)
+    sql = partial(truth_sql, function="bool_or")
+    return define("any", column, lift=truth, combine=either, identity=False, commutative=True, selective=True, sql=sql)
 
 
 def all(column: str | None = None) -> Aggregate[bool]:
-    """Tell whether every value is true.
+    """Return whether every value is true.
+
+    Skips nulls; null without values. bool; numbers are true unless they are 0.
 
     >>> all().combine(False, True)
     False
     """
-    aggregate = Aggregate(name="all", lift=truth, combine=both, identity=True, commutative=True, selective=True)
-    return over(aggregate, column)
+    sql = partial(truth_sql, function="bool_and")
+    return define("all", column, lift=truth, combine=both, identity=True, commutative=True, selective=True, sql=sql)
+
+
+# -- functions of partials ------------------------------------------------------------------------------------------------
 
 
 def larger(older: P, newer: P) -> P:
@@ -176,19 +171,19 @@ def smaller(older: P, newer: P) -> P:
 
 
 def larger_number(older: Any, newer: Any) -> Any:
-    """Return what `larger` does of two numbers; compiled, two selections: a branch that is guessed wrong costs more."""
-    winner = newer if newer > older else older  # noqa: FURB136 — that of CPython and that of Numba differ for NaN
+    """Return the larger number, as `larger` does; it compiles to two selections: a mispredicted branch costs more."""
+    winner = newer if newer > older else older  # noqa: FURB136 — max of CPython and max of Numba differ for NaN
     return newer if newer != newer else winner
 
 
 def smaller_number(older: Any, newer: Any) -> Any:
-    """Return what `smaller` does of two numbers, by two selections."""
+    """Return the smaller number, as `smaller` does, by two selections."""
     winner = newer if newer < older else older  # noqa: FURB136 — as above
     return newer if older != older else winner
 
 
 def twice(value: P) -> tuple[P, P]:
-    """Lift a value to the smallest and the largest one."""
+    """Lift a value to the smallest and the largest value."""
     return value, value
 
 
@@ -203,9 +198,9 @@ def width_between(ends: tuple[Any, Any]) -> Any:
 
 
 def integer_width(ends: tuple[int, int]) -> int:
-    """Return the largest minus the smallest, or raise if it needs more than 64 bits."""
+    """Return the largest minus the smallest. Raise OverflowError if it needs more than 64 bits."""
     width = int(ends[1]) - int(ends[0])
-    if width < 0 or width > LARGEST_INTEGER:  # negative where 64 bits wrap, too large where integers are unbounded
+    if width < 0 or width > LARGEST_INTEGER:  # negative if 64 bits wrap around, too large if integers are unbounded
         raise OverflowError("The spread of the integers of a window needs more than 64 bits: cast them to float64.")
     return width
 
@@ -216,7 +211,7 @@ def counted(value: P) -> tuple[P, int]:
 
 
 def count_larger(older: tuple[P, int], newer: tuple[P, int]) -> tuple[P, int]:
-    """Return the larger extreme, or both counts together where they are equal."""
+    """Return the larger extreme; add the counts of equal ones."""
     if is_above(newer[0], older[0]):
         return newer
     if is_above(older[0], newer[0]):
@@ -225,17 +220,12 @@ def count_larger(older: tuple[P, int], newer: tuple[P, int]) -> tuple[P, int]:
 
 
 def count_smaller(older: tuple[P, int], newer: tuple[P, int]) -> tuple[P, int]:
-    """Return the smaller extreme, or both counts together where they are equal."""
+    """Return the smaller extreme; add the counts of equal ones."""
     if is_above(older[0], newer[0]):
         return newer
     if is_above(newer[0], older[0]):
         return older
     return older[0], older[1] + newer[1]
-
-
-def pair(value: Any, argument: Any) -> tuple[Any, Any]:
-    """Lift a row to the value that is compared and what belongs to it."""
-    return value, argument
 
 
 def larger_first(older: tuple[Any, Any], newer: tuple[Any, Any]) -> tuple[Any, Any]:
@@ -249,8 +239,12 @@ def smaller_first(older: tuple[Any, Any], newer: tuple[Any, Any]) -> tuple[Any, 
 
 
 def second(partial: tuple[Any, Any]) -> Any:
-    """Return what belongs to the extreme."""
+    """Return the second field."""
     return partial[1]
+
+
+COUNTED: Fields = {"lift": counted, "lower": second, "commutative": True, "gives": "number", "codes": ("ordered",)}
+ARGUMENT: Fields = {"lift": pair, "lower": second, "selective": True, "gives": "value", "codes": ("ordered", "any")}
 
 
 def truth(value: Any) -> bool:
@@ -259,10 +253,60 @@ def truth(value: Any) -> bool:
 
 
 def either(older: bool, newer: bool) -> bool:
-    """Return whether one of both is true."""
+    """Return whether at least one is true."""
     return older or newer
 
 
 def both(older: bool, newer: bool) -> bool:
     """Return whether both are true."""
     return older and newer
+
+
+# -- SQL ------------------------------------------------------------------------------------------------------------------
+
+
+def extreme_sql(source: SqlInput, function: str) -> SqlForm | str:
+    """Take the extreme of extremes."""
+    if not source.column.is_ordered:
+        return source.refuse()
+    return source.form({function: f"{function}({source.column.sql})"})
+
+
+def spread_sql(source: SqlInput) -> SqlForm | str:
+    """Take the smallest and the largest value."""
+    if not source.column.is_ordered or source.column.is_text:
+        return source.refuse()
+    return source.form({function: f"{function}({source.column.sql})" for function in ("min", "max")}, pair)
+
+
+def arg_min_sql(source: SqlInput) -> SqlForm | str:
+    """Take the smallest x, and `a` of the first row that has it."""
+    x, a = source.columns
+    return _argument_sql(source, "min", f"min_by({a.sql}, {source.order.smallest(x.sql)})")
+
+
+def arg_max_sql(source: SqlInput) -> SqlForm | str:
+    """Take the largest x, and `a` of the first row that has it."""
+    x, a = source.columns
+    if x.descending:
+        return _argument_sql(source, "max", f"min_by({a.sql}, {source.order.smallest(x.descending)})")
+    key = source.order.largest(x.sql)
+    return _argument_sql(source, "max", f"max_by({a.sql}, {key})" if key else "")
+
+
+def _argument_sql(source: SqlInput, function: str, argument: str) -> SqlForm | str:
+    x, a = source.columns
+    if not (x.is_ordered and a.is_ordered and source.order.is_known):
+        return source.refuse()
+    if not argument:
+        return source.refuse(" in an order of text")
+    parts = {function: f"{function}({x.sql})", f"arg_{function}": argument}
+    return source.form({name: filtered(text, source.columns) for name, text in parts.items()})
+
+
+def truth_sql(source: SqlInput, function: str) -> SqlForm | str:
+    """Take any or all of the slices."""
+    x = source.column
+    if not x.is_number:
+        return source.refuse()
+    return source.form({function: f"{function}({x.sql if x.kind == 'bool' else f'{x.sql} <> 0'})"})

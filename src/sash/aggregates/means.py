@@ -1,43 +1,41 @@
-"""Sum-like aggregates that divide in the end: mean, geometric_mean, weighted_mean.
+"""Means: mean, geometric_mean, weighted_mean.
 
-The partials are sums and counts, combined field by field. mean has the forms of sum (see `sum_like`): only that of
-integers has an exact inverse. The geometric mean adds logarithms, since a product of a few hundred values overflows.
+Partials are sums and counts, combined field by field; `lower` divides. mean has the variants of sum (see `sum_like`): only
+integers have an exact inverse. The geometric mean adds logarithms, since a product of a few hundred values overflows.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from collections.abc import Callable
 from typing import Any
 
 from sash.aggregates import integers
-from sash.aggregates.base import Aggregate, P
-from sash.aggregates.binding import over
-from sash.aggregates.sum_like import as_float, in_three_forms
+from sash.aggregates.base import Aggregate, P, pair
+from sash.aggregates.definition import FLOATS, INTEGERS, define
+from sash.aggregates.integers import split
+from sash.aggregates.sql import SqlForm, SqlInput, filtered
+from sash.aggregates.sum_like import add_both, as_float, subtract_both, sums_of
 
 LARGEST_LOGARITHM = 709.782712893384
-"""That of the largest float64. CPython's exp raises above it, and Numba's gives infinity."""
+"""The logarithm of the largest float64. For larger arguments CPython's exp raises, and Numba's returns infinity."""
+
+# -- factories ------------------------------------------------------------------------------------------------------------
 
 
 def mean(column: str | None = None) -> Aggregate[Any]:
-    """Take the arithmetic mean; that of integers is not rounded before the division.
+    """Return the arithmetic mean.
+
+    Skips nulls; null without values. float64 for integers, which are not rounded before the division, and for floats;
+    decimals give a decimal with more digits.
 
     >>> average = mean()
     >>> average.lower(average.combine(average.lift(3), average.lift(4)))
     3.5
     """
-    whole = Aggregate(
-        name="mean",
-        lift=integers.split_and_count,
-        combine=integers.add_counted,
-        lower=integers.divide,
-        inverse=integers.subtract_counted,
-        identity=integers.ZERO_COUNTED,
-        commutative=True,
-        counts=(2,),
-    )
-    generic = Aggregate(
-        name="mean",
+    return define(
+        "mean",
+        column,
         lift=count_one,
         combine=add_both,
         lower=divide,
@@ -45,57 +43,67 @@ def mean(column: str | None = None) -> Aggregate[Any]:
         inverse_is_exact=False,
         commutative=True,
         counts=(1,),
+        sql=mean_sql,
+        variants={
+            FLOATS: {"lift": count_float, "identity": (0.0, 0)},
+            INTEGERS: {
+                "lift": integers.split_and_count,
+                "combine": integers.add_counted,
+                "lower": integers.divide,
+                "inverse": integers.subtract_counted,
+                "inverse_is_exact": True,
+                "identity": integers.ZERO_COUNTED,
+                "counts": (2,),
+            },
+        },
     )
-    real = replace(generic, lift=count_float, identity=(0.0, 0))
-    return over(in_three_forms(generic, real, whole), column)
 
 
 def geometric_mean(column: str | None = None) -> Aggregate[tuple[float, int]]:
-    """Take the n-th root of the product of n values: 0 with a zero among them, NaN with a negative one.
+    """Return the n-th root of the product of n values: 0 if one is zero, NaN if one is negative.
+
+    Skips nulls; null without values. float64.
 
     >>> growth = geometric_mean()
     >>> round(growth.lower(growth.combine(growth.lift(2e200), growth.lift(8e200))) / 1e200, 9)
     4.0
     """
-    logarithms = Aggregate(
-        name="geometric_mean",
+    return define(
+        "geometric_mean",
+        column,
         lift=count_logarithm,
         combine=add_both,
         lower=root,
         identity=(0.0, 0),
         commutative=True,
         counts=(1,),
+        sql=geometric_mean_sql,
     )
-    return over(logarithms, column)
 
 
 def weighted_mean(x: str | None = None, w: str | None = None) -> Aggregate[tuple[float, float]]:
-    """Take the mean of x weighted by w, Σwx / Σw: NaN if the weights add up to 0.
+    """Return the mean of x weighted by w, Σwx / Σw: NaN if the weights sum to 0.
+
+    Skips rows with a null in either column; null without values. float64.
 
     >>> price = weighted_mean()
     >>> price.lower(price.combine(price.lift(10.0, 3), price.lift(20.0, 1)))
     12.5
     """
-    weighed = Aggregate(
-        name="weighted_mean",
+    return define(
+        "weighted_mean",
+        x,
+        w,
         lift=weigh,
         combine=add_both,
         lower=divide_by_weight,
-        inputs=2,
         identity=(0.0, 0.0),
         commutative=True,
+        sql=weighted_mean_sql,
     )
-    return over(weighed, x, w)
 
 
-def add_both(older: tuple[Any, Any], newer: tuple[Any, Any]) -> tuple[Any, Any]:
-    """Return the sums of the first and of the second fields."""
-    return older[0] + newer[0], older[1] + newer[1]
-
-
-def subtract_both(whole: tuple[Any, Any], older: tuple[Any, Any]) -> tuple[Any, Any]:
-    """Return what is left of both sums."""
-    return whole[0] - older[0], whole[1] - older[1]
+# -- functions of partials ------------------------------------------------------------------------------------------------
 
 
 def count_one(value: P) -> tuple[P, int]:
@@ -119,7 +127,7 @@ def count_logarithm(value: Any) -> tuple[float, int]:
 
 
 def logarithm(value: float) -> float:
-    """Return the natural logarithm, -inf for 0 and NaN below, where CPython's raises.
+    """Return the natural logarithm: -inf for 0 and NaN for negative values, where CPython raises.
 
     >>> logarithm(1.0), logarithm(0.0), logarithm(-1.0)
     (0.0, -inf, nan)
@@ -130,7 +138,7 @@ def logarithm(value: float) -> float:
 
 
 def root(total: tuple[float, int]) -> float:
-    """Return exp of the mean logarithm, kept from overflowing by a rounding error."""
+    """Return exp of the mean logarithm; a rounding error does not make it overflow."""
     exponent = total[0] / total[1]
     return math.exp(LARGEST_LOGARITHM if LARGEST_LOGARITHM < exponent < math.inf else exponent)
 
@@ -143,3 +151,64 @@ def weigh(value: Any, weight: Any) -> tuple[float, float]:
 def divide_by_weight(total: tuple[float, float]) -> float:
     """Return the weighted sum divided by the sum of weights."""
     return total[0] / total[1] if total[1] != 0.0 else math.nan
+
+
+# -- SQL ------------------------------------------------------------------------------------------------------------------
+
+
+def mean_sql(source: SqlInput) -> SqlForm | str:
+    """Add sums and counts; the sum of floats comes from Spark's mean, which the moments share."""
+    counted = {"count": f"count({source.column.sql})"}
+    if source.column.kind == "float":
+        return source.form({**counted, "mean": f"avg({source.column.as_double})"}, total_of_mean)
+    sums = sums_of(source)
+    if isinstance(sums, str):
+        return sums
+    lift: Callable[..., Any] = counted_sum
+    if source.column.is_integer:
+        lift = counted_halves if len(sums) > 1 else counted_integer
+    return source.form({**counted, **sums}, lift)  # the sum last: its type, a decimal, determines that of the result
+
+
+def counted_sum(n: int, total: Any) -> tuple[Any, int]:
+    """Lift the sum of a slice to the partial of a mean."""
+    return total, n
+
+
+def total_of_mean(n: int, mean: float) -> tuple[float, int]:
+    """Lift the mean of a slice to the partial of a mean."""
+    return mean * n, n
+
+
+def counted_integer(n: int, total: int) -> integers.CountedTotal:
+    """Lift the sum of a slice, which fits in 64 bits, to the partial of a mean of integers.
+
+    >>> counted_integer(3, 2**40 + 7)
+    (256, 7, 3)
+    """
+    high, low = split(total)
+    return high, low, n
+
+
+def counted_halves(n: int, high: int, low: int) -> integers.CountedTotal:
+    """Lift the sum of a slice, in two halves, to the partial of a mean of integers."""
+    return high, low, n
+
+
+def geometric_mean_sql(source: SqlInput) -> SqlForm | str:
+    """Add logarithms, also of zero and negative numbers, for which Spark's ln is null."""
+    if not source.are_numbers:
+        return source.refuse()
+    x = source.column.as_double
+    ln = f"CASE WHEN {x} > 0 THEN ln({x}) WHEN {x} = 0 THEN -DOUBLE('inf') WHEN {x} < 0 THEN DOUBLE('nan') END"
+    return source.form({"sum of logarithms": f"sum({ln})", "count": f"count({source.column.sql})"}, pair)
+
+
+def weighted_mean_sql(source: SqlInput) -> SqlForm | str:
+    """Add weights, and values times weights."""
+    if not source.are_numbers:
+        return source.refuse()
+    x, w = (column.as_double for column in source.columns)
+    return source.form(
+        {"sum of products": f"sum({x} * {w})", "sum of weights": filtered(f"sum({w})", source.columns)}, pair
+    )

@@ -2,8 +2,8 @@
 
 Hirzel, Schneider, Tangwongsan. Tutorial: Sliding-Window Aggregation Algorithms. DEBS 2017, section 4.3.
 
-Their partial is the window's values in sorted order, which `lower` reads only through `len()` and `select(rank)`. So an
-order-statistics tree, which has both, can stand in for it and saves the merging. The order is that of `order`: NaN last.
+A partial holds the values in sorted order. `lower` uses it only through `len()` and `select(rank)`, so an order-statistics
+tree, which has both, can replace it and saves the merging. Values are ordered as in `comparison`: NaN last.
 
     SortedValues     1  3  3  7  nan        select(0) = 1, select(3) = 7, len = 5
 """
@@ -11,24 +11,23 @@ order-statistics tree, which has both, can stand in for it and saves the merging
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from decimal import Decimal
 from numbers import Real
 from typing import Any, Protocol
 
 from sash.aggregates.base import Aggregate
-from sash.aggregates.binding import compiled_only_by, over, refuse_less_than_one
-from sash.aggregates.order import ascending, is_above
+from sash.aggregates.comparison import ascending, is_above
+from sash.aggregates.definition import NUMBERS, Fields, compiled_only_by, define, require_fraction, require_positive
 
 
 class Ranked(Protocol):
-    """What `lower` needs: values that can be counted and picked by rank."""
+    """The interface that `lower` needs: values that can be counted and selected by rank."""
 
     def __len__(self) -> int:
-        """Return how many values there are."""
+        """Return the number of values."""
 
     def select(self, rank: int) -> Any:
-        """Return the value with `rank` others before it in sorted order."""
+        """Return the value with `rank` values before it in sorted order."""
 
 
 class SortedValues:
@@ -42,7 +41,7 @@ class SortedValues:
     __slots__ = ("_values",)
 
     def __init__(self, values: Any) -> None:
-        """Sort the values: O(n log n), or O(n) for sorted runs one behind the other."""
+        """Sort the values: O(n log n), or O(n) for concatenated sorted runs."""
         self._values = ascending(values)
 
     def merge(self, newer: SortedValues) -> SortedValues:
@@ -50,7 +49,7 @@ class SortedValues:
         return SortedValues(self._values + newer._values)
 
     def without(self, older: SortedValues) -> SortedValues:
-        """Return what is left when the older values, which must be among these, are taken out: O(n)."""
+        """Return the values without the older ones, which must be among these: O(n)."""
         left: list[Any] = []
         gone = 0
         for value in self._values:
@@ -61,15 +60,15 @@ class SortedValues:
         return SortedValues(left)
 
     def select(self, rank: int) -> Any:
-        """Return the value with `rank` others before it: O(1)."""
+        """Return the value with `rank` values before it: O(1)."""
         return self._values[rank]
 
     def __len__(self) -> int:
-        """Return how many values there are."""
+        """Return the number of values."""
         return len(self._values)
 
     def __eq__(self, other: object) -> bool:
-        """Tell whether the same values are in both, NaN being equal to NaN."""
+        """Return whether both hold equal values; NaN equals NaN."""
         if not isinstance(other, SortedValues) or len(self) != len(other):
             return False
         pairs = zip(self._values, other._values, strict=True)
@@ -78,60 +77,64 @@ class SortedValues:
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        """Return the call that makes these values."""
+        """Return the constructor call."""
         return f"SortedValues({list(self._values)})"
 
 
 def median(column: str | None = None) -> Aggregate[SortedValues]:
-    """Take the value in the middle, or the mean of the two there.
+    """Return the middle value, or the mean of the two middle values.
+
+    Skips nulls; null without values. float64 for numbers; decimals, dates and timestamps keep their type. Strings have a
+    median only if it is one of them.
 
     >>> middle = median()
     >>> middle.lower(middle.combine(middle.lift(3), middle.lift(4)))
     3.5
     """
-    return over(_order_statistic("median", _at_fraction(0.5)), column)
+    return _quantile("median", column, 0.5)
 
 
 def quantile(x: str | None = None, q: float = 0.5) -> Aggregate[SortedValues]:
-    """Take the value below which a fraction q lies, interpolated between its neighbours as NumPy and Spark do.
+    """Return the value at fraction q of the sorted values, interpolated between its neighbours as in NumPy and Spark.
+
+    Skips nulls; null without values. The types are those of `median`. Raises ValueError if q is not between 0 and 1.
 
     >>> high = quantile(q=0.9)
     >>> high.lower(SortedValues(range(11)))
     9.0
     """
-    if not 0 <= q <= 1:
-        message = f"quantile was given q={q}, but q is a fraction: give one from 0 (the smallest) to 1 (the largest)."
-        raise ValueError(message)
-    return over(_order_statistic("quantile", _at_fraction(q)), x)
+    require_fraction("quantile", q)
+    return _quantile("quantile", x, q)
 
 
 def nth_smallest(x: str | None = None, i: int = 1) -> Aggregate[SortedValues]:
-    """Take the i-th smallest value, 1 for the smallest; null for fewer than i values.
+    """Return the i-th smallest value; 1 is the smallest.
+
+    Skips nulls; null for fewer than i values. The type of the column. Raises ValueError if i is less than 1.
 
     >>> runner_up = nth_smallest(i=2)
     >>> runner_up.lower(runner_up.combine(runner_up.lift("bee"), runner_up.lift("ant")))
     'bee'
     """
-    refuse_less_than_one("nth_smallest", "i", i)
+    require_positive("nth_smallest", "i", i)
     rank = float(i - 1)
-    smallest = _read_by_rank("nth_smallest", lambda _: rank, value_below)
-    return over(replace(smallest, at_least=i, gives="value", codes=("ordered",)), x)
+    fields = _rank_fields(lambda _: rank, value_below)
+    return define("nth_smallest", x, at_least=i, gives="value", codes=("ordered",), **SORTED, **fields)
 
 
-def _at_fraction(fraction: float) -> Callable[[int], float]:
-    return lambda count: fraction * (count - 1)
+def _quantile(name: str, column: str | None, fraction: float) -> Aggregate[SortedValues]:
+    """Interpolate: numbers by a function that compiles, other values by the arithmetic of their type."""
+
+    def rank(count: int) -> float:
+        return fraction * (count - 1)
+
+    numbers = {NUMBERS: _rank_fields(rank, number_between)}
+    return define(name, column, variants=numbers, **SORTED, **_rank_fields(rank, interpolate))
 
 
-def _order_statistic(name: str, rank: Callable[[int], float]) -> Aggregate[SortedValues]:
-    """Interpolate: columns of numbers in a form that compiles, anything else with what arithmetic its type has."""
-    of_numbers = _read_by_rank(name, rank, number_between)
-    generic = _read_by_rank(name, rank, interpolate)
-    return replace(generic, variants={"int": of_numbers, "float": of_numbers, "bool": of_numbers})
+def _rank_fields(rank: Callable[[int], float], between: Callable[[Any, Any, float], Any]) -> Fields:
+    """Return the fields of an aggregate that reads the values at a rank."""
 
-
-def _read_by_rank(
-    name: str, rank: Callable[[int], float], between: Callable[[Any, Any, float], Any]
-) -> Aggregate[SortedValues]:
     def lower(values: Ranked) -> Any:
         place = rank(len(values))
         first = int(place)
@@ -139,42 +142,41 @@ def _read_by_rank(
         above = values.select(first + 1) if place > first else below
         return between(below, above, place - first)
 
-    return Aggregate(
-        name=name,
-        lift=lift,
-        combine=SortedValues.merge,
-        lower=lower,
-        inverse=SortedValues.without,
-        identity=SortedValues(()),
-        commutative=True,
-        rank=rank,
-        between=between,
-        holistic=True,
-        fixed_size=False,
-        interpreted_only=compiled_only_by("order_statistics_tree"),
-    )
+    return {"lower": lower, "rank": rank, "between": between}
 
 
 def lift(value: Any) -> SortedValues:
-    """Lift a value to sorted values of only that value."""
+    """Lift a value to one sorted value."""
     return SortedValues((value,))
 
 
+SORTED: Fields = {
+    "lift": lift,
+    "combine": SortedValues.merge,
+    "inverse": SortedValues.without,
+    "identity": SortedValues(()),
+    "commutative": True,
+    "holistic": True,
+    "fixed_size": False,
+    "interpreted_only": compiled_only_by("order_statistics_tree"),
+}
+
+
 def value_below(below: Any, above: Any, part: float) -> Any:  # noqa: ARG001 — the rank has no fraction
-    """Return the value at the rank itself."""
+    """Return the value at the rank."""
     return below
 
 
 def number_between(below: float, above: float, part: float) -> float:
-    """Weigh instead of adding `(above - below) * part`: a difference could overflow, and is NaN for infinities."""
-    low, high = 1.0 * below, 1.0 * above  # not float(…), which does not compile for a bool
+    """Interpolate by weights; `below + (above - below) * part` could overflow, and is NaN for infinities."""
+    low, high = 1.0 * below, 1.0 * above  # not float(…), which does not compile for bool
     return low if low == high or part == 0 else low * (1 - part) + high * part
 
 
 def interpolate(below: Any, above: Any, part: float) -> Any:
-    """Return what lies that part of the way from one value to the next.
+    """Interpolate between two values.
 
-    Numbers give a float; dates, times and Decimals keep their type; what has no middle (strings) fails between two.
+    Numbers give a float; dates, times and Decimals keep their type; strings raise TypeError if `part` is not 0.
 
     >>> interpolate(10, 20, 0.25)
     12.5

@@ -4,128 +4,134 @@ Chan, Golub, LeVeque. Updating formulae and a pairwise algorithm for computing s
 Pébay. Formulas for robust, one-pass parallel computation of covariances and arbitrary-order statistical moments.
 Sandia report SAND2008-6212, 2008, for the third and the fourth moment.
 
-A partial holds the count, the mean, and the sums of powers of the distances to that mean. Two of them merge through the
-distance between their means, so that the spread is never the small difference of two large sums:
+A partial holds the count, the mean, and the sums of powers of the distances to the mean. Two partials merge through the
+distance between their means, so that the second moment is never a small difference of two large sums:
 
     older: n, mean, m2 = Σ(x - mean)²         newer: n, mean, m2
     both:  m2 = older.m2 + newer.m2 + distance² · older.n · newer.n / n          (m3 and m4 likewise)
 
-A mean is kept as (half of one of the values, how far the mean is from that value). The mean of values around 1e9 as one
-float64 is off by 1e-7, and so would be their deviation; two values of a window are subtracted exactly, or nearly so. With
-that it is as accurate as two passes over the window: 1e-15 where the plain formula has 1e-7. It is half of the value so
-that two integers of 64 bits can be subtracted too, as integers. n is a float, which saves conversions.
+A mean is stored as (half of one of the values, distance of the mean from that value). As one float64, the mean of values around
+1e9 would be off by 1e-7, and so would be their deviation; the difference of two values of a window is exact, or nearly so.
+This is as accurate as two passes over the window: 1e-15 where the plain formula has 1e-7. The half allows the subtraction of
+two 64-bit integers, as integers. n is a float, which saves conversions.
 
-All are commutative but for rounding. None has an inverse: undoing a float is not exact. An infinity makes all of them
-NaN, whatever its place, because the distances to an infinite mean are not numbers.
+All are commutative except for rounding. None has an inverse: subtracting floats is not exact. An infinity makes all of them
+NaN, wherever it is, because the distances to an infinite mean are not numbers.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
+from functools import partial
 from typing import Any, TypeAlias
 
 from sash.aggregates.base import Aggregate
-from sash.aggregates.binding import over
+from sash.aggregates.definition import INTEGERS, Fields, define
+from sash.aggregates.sql import SqlForm, SqlInput
 from sash.aggregates.sum_like import as_float
 
 Mean: TypeAlias = tuple[float, float]
-"""Half of the oldest value (of an integer, rounded down), and how far the mean is from twice that."""
+"""Half of the oldest value (an integer is rounded down), and the distance of the mean from twice that."""
 Spread: TypeAlias = tuple[float, Mean, float]
 """n, mean, m2."""
 Skew: TypeAlias = tuple[float, Mean, float, float]
 """n, mean, m2, m3."""
 Tails: TypeAlias = tuple[float, Mean, float, float, float]
 """n, mean, m2, m3, m4."""
+Lift: TypeAlias = Callable[..., Any]
+
+
+# -- factories ------------------------------------------------------------------------------------------------------------
 
 
 def variance(column: str | None = None) -> Aggregate[Spread]:
-    """Take the sample variance, with n - 1 below; null for fewer than two values.
+    """Return the sample variance (divisor n - 1).
+
+    Skips nulls; null for fewer than two values. float64.
 
     >>> var = variance()
     >>> var.lower(var.combine(var.lift(1e9), var.lift(1e9 + 2)))
     2.0
     """
-    return over(_of_spread("variance", sample_variance, at_least=2), column)
+    return define("variance", column, lower=sample_variance, at_least=2, **SPREAD)
 
 
 def var_pop(column: str | None = None) -> Aggregate[Spread]:
-    """Take the population variance, with n below.
+    """Return the population variance (divisor n).
+
+    Skips nulls; null without values. float64.
 
     >>> var = var_pop()
     >>> var.lower(var.combine(var.lift(1), var.lift(3)))
     1.0
     """
-    return over(_of_spread("var_pop", population_variance), column)
+    return define("var_pop", column, lower=population_variance, **SPREAD)
 
 
 def stddev(column: str | None = None) -> Aggregate[Spread]:
-    """Take the sample standard deviation; null for fewer than two values.
+    """Return the sample standard deviation (divisor n - 1).
+
+    Skips nulls; null for fewer than two values. float64.
 
     >>> sd = stddev()
     >>> sd.lower(sd.combine(sd.combine(sd.lift(1), sd.lift(3)), sd.lift(5)))
     2.0
     """
-    return over(_of_spread("stddev", sample_deviation, at_least=2), column)
+    return define("stddev", column, lower=sample_deviation, at_least=2, **SPREAD)
 
 
 def stddev_pop(column: str | None = None) -> Aggregate[Spread]:
-    """Take the population standard deviation.
+    """Return the population standard deviation (divisor n).
+
+    Skips nulls; null without values. float64.
 
     >>> sd = stddev_pop()
     >>> sd.lower(sd.combine(sd.lift(1), sd.lift(5)))
     2.0
     """
-    return over(_of_spread("stddev_pop", population_deviation), column)
-
-
-def _of_spread(name: str, lower: Callable[[Spread], float], at_least: int = 1) -> Aggregate[Spread]:
-    return _of_moments(name, (lift_spread, lift_integer_spread), merge_spread, lower, at_least)
-
-
-def _of_moments(
-    name: str, lifts: tuple[Callable[[Any], Any], Callable[[Any], Any]], combine: Any, lower: Any, at_least: int = 1
-) -> Aggregate[Any]:
-    generic = Aggregate(
-        name=name, lift=lifts[0], combine=combine, lower=lower, commutative=True, at_least=at_least, counts=(0,)
-    )
-    of_integers = replace(generic, lift=lifts[1])
-    return replace(generic, variants={"int": of_integers, "bool": of_integers})
+    return define("stddev_pop", column, lower=population_deviation, **SPREAD)
 
 
 def skewness(column: str | None = None) -> Aggregate[Skew]:
-    """Take the population skewness, √n · m3 / m2^1.5: NaN where all values are equal.
+    """Return the population skewness, √n · m3 / m2^1.5: NaN if all values are equal.
+
+    Skips nulls; null without values. float64.
 
     >>> skew = skewness()
     >>> skew.lower(skew.combine(skew.lift(1), skew.lift(3)))
     0.0
     """
-    return over(_of_moments("skewness", (lift_skew, lift_integer_skew), merge_skew, lower_skew), column)
+    return define("skewness", column, lower=lower_skew, **SKEW)
 
 
 def kurtosis(column: str | None = None) -> Aggregate[Tails]:
-    """Take the excess kurtosis of the population, n · m4 / m2² - 3: NaN where all values are equal.
+    """Return the population excess kurtosis, n · m4 / m2² - 3: NaN if all values are equal.
+
+    Skips nulls; null without values. float64.
 
     >>> tails = kurtosis()
     >>> tails.lower(tails.combine(tails.lift(1), tails.lift(3)))
     -2.0
     """
-    return over(_of_moments("kurtosis", (lift_tails, lift_integer_tails), merge_tails, lower_tails), column)
+    return define("kurtosis", column, lower=lower_tails, **TAILS)
+
+
+# -- functions of partials ------------------------------------------------------------------------------------------------
 
 
 def no_distance(value: float) -> float:
-    """Return the distance of a value to itself: 0, but NaN for an infinity."""
+    """Return the distance of a value to itself: 0, or NaN for an infinity."""
     return value - value
 
 
 def distance(older: Mean, newer: Mean) -> float:
-    """Return how far apart two means are."""
+    """Return the distance from the older to the newer mean."""
     return 2.0 * (newer[0] - older[0]) + (newer[1] - older[1])
 
 
 def moved(mean: Mean, step: float) -> Mean:
-    """Return the mean that lies so far from another."""
+    """Return the mean at a distance of `step` from another."""
     return mean[0], mean[1] + step
 
 
@@ -135,7 +141,7 @@ def mean_of_float(value: float) -> Mean:
 
 
 def mean_of_integer(value: int) -> Mean:
-    """Return the mean of one integer, which as a float might not be the same."""
+    """Return the mean of one integer, which might not be exact as a float."""
     return int(value) >> 1, float(int(value) & 1)
 
 
@@ -169,7 +175,7 @@ def merge_spread(older: Spread, newer: Spread) -> Spread:
 
 
 def sample_variance(moments: Spread) -> float:
-    """Return m2 / (n - 1), multiplied, since 1 / (n - 1) is computed once for all lanes."""
+    """Return m2 / (n - 1), as a product, since kernels compute 1 / (n - 1) once for all lanes."""
     return moments[2] * (1.0 / (moments[0] - 1))
 
 
@@ -210,7 +216,7 @@ def merge_skew(older: Skew, newer: Skew) -> Skew:
 
 
 def lower_skew(moments: Skew) -> float:
-    """Return √n · m3 / m2^1.5, divided in two steps so that no power leaves the range of floats."""
+    """Return √n · m3 / m2^1.5, divided in two steps so that no power overflows or underflows."""
     n, m2, m3 = moments[0], moments[2], moments[3]
     return m3 / m2 * math.sqrt(n / m2) if m2 != 0.0 else math.nan
 
@@ -239,6 +245,58 @@ def merge_tails(older: Tails, newer: Tails) -> Tails:
 
 
 def lower_tails(moments: Tails) -> float:
-    """Return n · m4 / m2² - 3; m4 is 0 beside m2 > 0 only where the fourth powers were too small for a float."""
+    """Return n · m4 / m2² - 3, or NaN if m4 is 0: next to m2 > 0 that means that the fourth powers underflowed."""
     n, m2, m4 = moments[0], moments[2], moments[4]
     return m4 / m2 / m2 * n - 3.0 if m2 != 0.0 and m4 != 0.0 else math.nan
+
+
+# -- SQL ------------------------------------------------------------------------------------------------------------------
+
+
+def moments_sql(source: SqlInput, lift: Lift, higher: tuple[str, ...] = ()) -> SqlForm | str:
+    """Merge Spark's moments of slices; `higher` names its functions for the moments above the second."""
+    x = source.column
+    if not x.is_number:
+        return source.refuse()
+    if x.is_integer and not x.is_small:
+        return source.refuse(", which it would round")
+    if higher and (x.kind, x.bits) == ("float", 64):
+        return source.refuse(", since its own fails where values lie close together")
+    value = x.as_double
+    parts = {"count": f"count({x.sql})", "mean": f"avg({value})", "variance": f"var_pop({value})"}
+    # Spark's skewness of equal values is null, while the third moment of the partial is 0.
+    parts |= {name: f"CASE WHEN var_pop({value}) = 0 THEN 0D ELSE {name}({value}) END" for name in higher}
+    return source.form(parts, lift, held=0)
+
+
+def spread_of(n: int, mean: float, variance: float) -> Spread:
+    """Lift a slice to moments up to the second.
+
+    >>> spread_of(2, 3.0, 1.0)
+    (2.0, (1.5, 0.0), 2.0)
+    """
+    return float(n), mean_of_float(mean), variance * n
+
+
+def skew_of(n: int, mean: float, variance: float, skewness: float) -> Skew:
+    """Lift a slice to moments up to the third."""
+    count, middle, m2 = spread_of(n, mean, variance)
+    return count, middle, m2, skewness * m2 * math.sqrt(variance)
+
+
+def tails_of(n: int, mean: float, variance: float, skewness: float, kurtosis: float) -> Tails:
+    """Lift a slice to moments up to the fourth."""
+    count, middle, m2, m3 = skew_of(n, mean, variance, skewness)
+    return count, middle, m2, m3, (kurtosis + 3.0) * m2 * variance
+
+
+def _fields(lift: Lift, integer_lift: Lift, combine: Callable[[Any, Any], Any], sql: partial[Any]) -> Fields:
+    variants = {INTEGERS: {"lift": integer_lift}}
+    return {"lift": lift, "combine": combine, "commutative": True, "counts": (0,), "sql": sql, "variants": variants}
+
+
+SPREAD = _fields(lift_spread, lift_integer_spread, merge_spread, partial(moments_sql, lift=spread_of))
+SKEW = _fields(lift_skew, lift_integer_skew, merge_skew, partial(moments_sql, lift=skew_of, higher=("skewness",)))
+TAILS = _fields(
+    lift_tails, lift_integer_tails, merge_tails, partial(moments_sql, lift=tails_of, higher=("skewness", "kurtosis"))
+)

@@ -1,4 +1,4 @@
-"""An aggregate whose partials may hold no value at all, for algorithms that must see a null as a row."""
+"""An aggregate whose partials may hold no values, for algorithms in which a null must be a row."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ NO_VALUES: Counted = (0, None)
 
 
 def counting_values(aggregate: Aggregate[Any]) -> Aggregate[Counted]:
-    """Return the aggregate over partials (how many values, their partial); a null lifts to `NO_VALUES`.
+    """Return the aggregate with partials (number of values, their partial); a null lifts to `NO_VALUES`.
 
-    The count is what makes an inverse exact: sum's inverse gives 0 both for a zero that is left and for nothing left.
+    The count keeps an inverse exact: without it, sum's inverse returns 0 both for a remaining zero and for no values.
 
     >>> from sash import agg
     >>> total = counting_values(agg.sum())

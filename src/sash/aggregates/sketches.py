@@ -1,46 +1,77 @@
 """Sketches of all values: approx_count_distinct, approx_quantile, from Apache DataSketches.
 
-They answer approximately from a partial of bounded size, however many values there are:
+They answer approximately from a partial of bounded size, for any number of values:
 
     aggregate               sketch                        accuracy                                          bytes
     approx_count_distinct   HyperLogLog, 2¹² registers    1.6 % standard error, near exact up to 384       ≤ 4 K
     approx_quantile         KLL, k = 200                  rank off by 1.33 % at 99 % confidence, and        ≤ 5 K
                                                           exact up to 200 values
 
-Partials are serialized sketches, in the format that DataSketches has in every language: immutable, and ready to be kept.
-Sketches that are asked about one item are in `item_sketches`.
+Partials are serialized sketches, in the format that DataSketches has in every language: immutable, and ready to be stored.
+Sketches that answer questions about one item are in `item_sketches`.
 """
 
 from __future__ import annotations
 
 import math
+from numbers import Integral, Real
 from typing import Any, TypeAlias
 
-from sash.aggregates.base import Aggregate
-from sash.aggregates.binding import over
-from sash.aggregates.hashing import SKETCHES, datasketches, hashable
+from sash.aggregates.base import Aggregate, pair
+from sash.aggregates.definition import Fields, define, require_fraction
+from sash.aggregates.sql import SqlForm, SqlInput
 
 LG_K = 12
 KLL_K = 200
 
 Quantiles: TypeAlias = tuple[bytes, int]
-"""A serialized KLL sketch, which leaves NaN out, and the number of NaNs."""
+"""A serialized KLL sketch, which ignores NaN, and the number of NaNs."""
+
+SKETCH: Fields = {"interpreted_only": "its partials are sketches of Apache DataSketches, which Numba doesn't know."}
+
+
+def datasketches() -> Any:
+    """Return Apache DataSketches; the first value imports it, not `import sash`."""
+    import datasketches as library  # noqa: PLC0415 — takes time, and most queries have no sketch
+
+    return library
+
+
+def hashable(value: Any) -> int | str:
+    """Return a value in the form that all sketches hash; equal numbers have the same form.
+
+    >>> hashable(True), hashable(2.0), hashable(2.5), hashable("ant")
+    (1, 2, '2.5', 'ant')
+    """
+    if isinstance(value, str):
+        return value or "\0"  # the library ignores empty strings
+    if isinstance(value, Integral):
+        return _in_64_bits(int(value))
+    if isinstance(value, Real):
+        number = float(value)
+        return _in_64_bits(int(number)) if number.is_integer() else repr(number)
+    message = f"Sketches take numbers and strings, not the {type(value).__name__} {value!r}: cast it to a string."
+    raise TypeError(message)
+
+
+def _in_64_bits(whole: int) -> int | str:
+    return whole if -(1 << 63) <= whole < 1 << 63 else str(whole)
 
 
 class Registers:
-    """A serialized HyperLogLog sketch; equal to one that has seen the same values.
+    """A serialized HyperLogLog sketch; equal to a sketch of the same values.
 
-    Its bytes depend on the order of the values, what it says does not.
+    Its bytes depend on the order of the values, its estimate does not.
     """
 
     __slots__ = ("data",)
 
     def __init__(self, data: bytes) -> None:
-        """Keep the bytes."""
+        """Store the bytes."""
         self.data = data
 
     def __eq__(self, other: object) -> bool:
-        """Tell whether neither has anything to add to the other."""
+        """Return whether the union has the same estimate as each of them."""
         if not isinstance(other, Registers):
             return NotImplemented
         return _estimate(self) == _estimate(other) == _estimate(unite_registers(self, other))
@@ -48,39 +79,44 @@ class Registers:
     __hash__ = None  # type: ignore[assignment]
 
 
+# -- factories ------------------------------------------------------------------------------------------------------------
+
+
 def approx_count_distinct(column: str | None = None) -> Aggregate[Registers]:
-    """Count the different values, to about 1.6 % (HyperLogLog).
+    """Estimate the number of distinct values, with a standard error of 1.6 % (HyperLogLog).
+
+    Skips nulls; 0 without values. int64. Raises TypeError for values that are neither numbers nor strings.
 
     >>> kinds = approx_count_distinct()
     >>> kinds.lower(kinds.combine(kinds.lift("a"), kinds.lift("b")))
     2
     """
-    aggregate = Aggregate(
-        name="approx_count_distinct",
+    return define(
+        "approx_count_distinct",
+        column,
         lift=lift_registers,
         combine=unite_registers,
         lower=count_registers,
         commutative=True,
         fixed_size=False,
         empty=0,
-        interpreted_only=SKETCHES,
         gives="number",
+        sql=registers_sql,
+        **SKETCH,
     )
-    return over(aggregate, column)
 
 
 def approx_quantile(x: str | None = None, q: float = 0.5) -> Aggregate[Quantiles]:
-    """Take a value whose rank is about the fraction q of the window, to about 1.33 % of the ranks (KLL).
+    """Return a value whose rank is about the fraction q of the window, within 1.33 % of the ranks (KLL).
 
-    It is not commutative: from 200 values on, what a merge drops depends on the order and on chance.
+    Skips nulls; null without values. float64. Raises ValueError if q is not between 0 and 1. It is not commutative: from 200
+    values on, a merge drops values depending on the order and on chance.
 
     >>> middle = approx_quantile()
     >>> middle.lower(middle.combine(middle.lift(3), middle.combine(middle.lift(8), middle.lift(5))))
     5.0
     """
-    if not 0 <= q <= 1:
-        message = f"approx_quantile was given q={q}, but q is a fraction: give one from 0 to 1."
-        raise ValueError(message)
+    require_fraction("approx_quantile", q)
 
     def at_fraction(partial: Quantiles) -> float:
         sketch = datasketches().kll_doubles_sketch.deserialize(partial[0])
@@ -89,16 +125,19 @@ def approx_quantile(x: str | None = None, q: float = 0.5) -> Aggregate[Quantiles
             return math.nan
         return float(sketch.get_quantile(rank / sketch.n, True))  # inclusive: a value counts in its own rank
 
-    aggregate = Aggregate(
-        name="approx_quantile",
+    return define(
+        "approx_quantile",
+        x,
         lift=lift_quantiles,
         combine=merge_quantiles,
         lower=at_fraction,
         fixed_size=False,
-        interpreted_only=SKETCHES,
-        gives="arithmetic",
+        sql=quantiles_sql,
+        **SKETCH,
     )
-    return over(aggregate, x)
+
+
+# -- functions of partials ------------------------------------------------------------------------------------------------
 
 
 def lift_registers(value: Any) -> Registers:
@@ -110,12 +149,12 @@ def lift_registers(value: Any) -> Registers:
 
 
 def unite_registers(older: Registers, newer: Registers) -> Registers:
-    """Return the HyperLogLog sketch of the values of both."""
+    """Return the union of two HyperLogLog sketches."""
     return Registers(_union(older, newer).serialize_compact())
 
 
 def count_registers(partial: Registers) -> int:
-    """Return the estimated number of different values."""
+    """Return the estimated number of distinct values."""
     return round(_estimate(partial))
 
 
@@ -130,7 +169,7 @@ def lift_quantiles(value: Any) -> Quantiles:
 
 
 def merge_quantiles(older: Quantiles, newer: Quantiles) -> Quantiles:
-    """Return the KLL sketch of the values of both; while it still has them all, they are sorted, so that it is unique."""
+    """Merge two KLL sketches; while they store all values, the values are sorted, so that the bytes are unique."""
     sketches = datasketches().kll_doubles_sketch
     merged = sketches.deserialize(older[0])
     merged.merge(sketches.deserialize(newer[0]))
@@ -151,5 +190,29 @@ def _union(*partials: Registers) -> Any:
 
 
 def _estimate(partial: Registers) -> float:
-    """Estimate from the union with itself: only after a union does the estimate not depend on the order of values."""
+    """Estimate from the union with itself: only the estimate of a union is independent of the order of values."""
     return float(_union(partial, partial).get_estimate())
+
+
+# -- SQL ------------------------------------------------------------------------------------------------------------------
+
+
+def registers_sql(source: SqlInput) -> SqlForm | str:
+    """Use Spark's HyperLogLog sketches, which come from the same library; it ignores empty strings, so they are replaced."""
+    x = source.column
+    if x.is_integer:
+        hashed = x.as_bigint
+    elif x.kind == "string":
+        hashed = f"CASE WHEN {x.sql} = '' THEN chr(0) ELSE {x.sql} END"
+    else:
+        return source.refuse(", which it hashes otherwise")
+    return source.form({"sketch of values": f"hll_sketch_agg({hashed}, {LG_K})"}, Registers, gives="whole")
+
+
+def quantiles_sql(source: SqlInput) -> SqlForm | str:
+    """Use Spark's KLL sketches, which come from the same library."""
+    if not source.are_numbers:
+        return source.refuse()
+    x, counted = source.column.as_double, f"count({source.column.sql})"
+    sketch = f"CASE WHEN {counted} > 0 THEN kll_sketch_agg_double({x}, {KLL_K}) END"
+    return source.form({"sketch of ranks": sketch, "count of NaN": f"count_if(isnan({x}))"}, pair, gives="real")

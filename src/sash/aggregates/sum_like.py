@@ -1,122 +1,150 @@
 """Sum-like aggregates: count, sum, product, sum_of_squares.
 
-sum and sum_of_squares come in several forms, of which `Aggregate.of_kind` picks one. Only integers have an exact
-inverse: a float that was added can't be taken out again without leaving its rounding behind, and one 1e90 would spoil all
-windows after it.
+sum and sum_of_squares have variants for kinds of columns (`Aggregate.of_kind`). Only integers have an exact inverse: subtracting
+a float leaves its rounding error behind, and one 1e90 would spoil all later windows.
 
-    form         partial        inverse    commutative   for
-    (generic)    total          inexact    sum: no       any object with +; sum concatenates strings and lists
+    variant      partial        inverse    commutative   for
+    (general)    total          inexact    sum: no       any object with +; sum concatenates strings and lists
     "float"      total          inexact    yes           float64
     "int"        (high, low)    exact      yes           int64 and bool: see `integers`
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 from sash.aggregates import integers
-from sash.aggregates.base import Aggregate, unchanged
-from sash.aggregates.binding import over
+from sash.aggregates.base import Aggregate, pair, unchanged
+from sash.aggregates.definition import FLOATS, INTEGERS, Fields, define
+from sash.aggregates.sql import SqlForm, SqlInput
+
+MOST_DIGITS = 28
+"""The precision up to which Spark sums decimals exactly: its sum has ten more digits, up to 38, enough for any slice."""
+
+# -- factories ------------------------------------------------------------------------------------------------------------
 
 
 def count(column: str | None = None) -> Aggregate[int]:
-    """Count the rows, or with a column its values that are not null.
+    """Count the rows, or the non-null values of a column.
+
+    int64; 0 for an empty window.
 
     >>> rows = count()
     >>> rows.lower(rows.combine(rows.lift(), rows.lift()))
     2
     """
-    rows = Aggregate(
-        name="count",
-        lift=one_row if column is None else one_value,
+    columns = () if column is None else (column,)
+    return define(
+        "count",
+        *columns,
+        lift=one_value if columns else one_row,
         combine=add,
-        inputs=0 if column is None else 1,
         inverse=subtract,
         identity=0,
         commutative=True,
         empty=0,
         at_least=0,
         gives="number",
+        sql=count_sql,
     )
-    return over(rows, column)
 
 
 def sum(column: str | None = None) -> Aggregate[Any]:
-    """Add the values: a column of integers to an int64 (an overflow is an error), floats to a float64, strings to one.
+    """Add the values.
 
-    Python's own integers, given one by one, have no limit.
+    Skips nulls; null without values. Integers and booleans give int64 (OverflowError if the sum does not fit), floats give
+    float64, decimals keep their scale, strings and lists are concatenated in order. Python integers that an `Aggregator`
+    receives one by one have no limit.
 
     >>> total = sum()
     >>> total.combine(total.lift(3), total.lift(4)), total.combine(total.lift("ab"), total.lift("c"))
     (7, 'abc')
     """
-    whole = exact_sum("sum", integers.split)
-    generic = Aggregate(name="sum", lift=unchanged, combine=add, inverse=subtract, inverse_is_exact=False)
-    real = replace(generic, lift=as_float, identity=0.0, commutative=True)
-    return over(in_three_forms(generic, real, whole), column)
+    return define(
+        "sum",
+        column,
+        lift=unchanged,
+        combine=add,
+        inverse=subtract,
+        inverse_is_exact=False,
+        exact_decimals=True,
+        sql=sum_sql,
+        variants={
+            FLOATS: {"lift": as_float, "identity": 0.0, "commutative": True},
+            INTEGERS: {"lift": integers.split, **EXACT},
+        },
+    )
 
 
 def product(column: str | None = None) -> Aggregate[float]:
-    """Multiply the values, as float64.
+    """Multiply the values.
+
+    Skips nulls; null without values. float64.
 
     >>> volume = product()
     >>> volume.combine(volume.lift(2), volume.lift(4))
     8.0
     """
-    return over(Aggregate(name="product", lift=as_float, combine=multiply, identity=1.0, commutative=True), column)
+    return define("product", column, lift=as_float, combine=multiply, identity=1.0, commutative=True)
 
 
 def sum_of_squares(column: str | None = None) -> Aggregate[Any]:
-    """Add the squares of the values: those of integers to an int64 (an overflow is an error).
+    """Add the squares of the values.
+
+    Skips nulls; null without values. Integers and booleans give int64 (OverflowError if the sum does not fit), floats give
+    float64.
 
     >>> energy = sum_of_squares()
     >>> energy.combine(energy.lift(3), energy.lift(4))
     25
     """
-    whole = exact_sum("sum_of_squares", integers.split_square)
-    generic = replace(sum(), name="sum_of_squares", lift=square, commutative=True, variants={})
-    real = replace(generic, lift=float_square, identity=0.0)
-    return over(in_three_forms(generic, real, whole), column)
-
-
-def exact_sum(name: str, lift: Callable[..., integers.Total]) -> Aggregate[integers.Total]:
-    """Return the form for integers: exact, invertible, and an error where the result doesn't fit."""
-    return Aggregate(
-        name=name,
-        lift=lift,
-        combine=integers.add,
-        lower=integers.join,
-        inverse=integers.subtract,
-        identity=integers.ZERO,
+    return define(
+        "sum_of_squares",
+        column,
+        lift=square,
+        combine=add,
+        inverse=subtract,
+        inverse_is_exact=False,
         commutative=True,
+        sql=sum_of_squares_sql,
+        variants={
+            FLOATS: {"lift": float_square, "identity": 0.0},
+            INTEGERS: {"lift": integers.split_square, **EXACT},
+        },
     )
 
 
-def in_three_forms(generic: Aggregate[Any], real: Aggregate[Any], whole: Aggregate[Any]) -> Aggregate[Any]:
-    """Return the generic form, which `of_kind` turns into that for floats or that for integers and booleans."""
-    return replace(generic, variants={"float": real, "int": whole, "bool": whole})
+# -- functions of partials ------------------------------------------------------------------------------------------------
 
 
 def one_row() -> int:
-    """Lift a row, whatever is in it, to a count."""
+    """Lift a row to a count."""
     return 1
 
 
-def one_value(value: object) -> int:  # noqa: ARG001 — it counts because it is there
-    """Lift a value, whatever it is, to a count."""
+def one_value(value: object) -> int:  # noqa: ARG001 — only its presence counts
+    """Lift a value to a count."""
     return 1
 
 
 def add(older: Any, newer: Any) -> Any:
-    """Return the sum, which for strings and lists depends on the order."""
+    """Return the sum; for strings and lists it depends on the order."""
     return older + newer
 
 
 def subtract(whole: Any, older: Any) -> Any:
-    """Return what is left of a sum."""
+    """Return the sum without the older values."""
     return whole - older
+
+
+def add_both(older: tuple[Any, Any], newer: tuple[Any, Any]) -> tuple[Any, Any]:
+    """Return the sums of the first and of the second fields."""
+    return older[0] + newer[0], older[1] + newer[1]
+
+
+def subtract_both(whole: tuple[Any, Any], older: tuple[Any, Any]) -> tuple[Any, Any]:
+    """Return both sums without the older values."""
+    return whole[0] - older[0], whole[1] - older[1]
 
 
 def multiply(older: float, newer: float) -> float:
@@ -125,15 +153,79 @@ def multiply(older: float, newer: float) -> float:
 
 
 def as_float(value: Any) -> float:
-    """Return a number of any kind as float64; Numba's float() alone leaves float32 as it is and takes no bool."""
+    """Return a number of any type as float64; Numba's float() keeps float32 and rejects bool."""
     return float(value * 1)
 
 
 def square(value: Any) -> Any:
-    """Return the square in the value's own type."""
+    """Return the square in the type of the value."""
     return value * value
 
 
 def float_square(value: Any) -> float:
     """Return the square as float64."""
     return as_float(value) * as_float(value)
+
+
+EXACT: Fields = {
+    "combine": add_both,
+    "lower": integers.join,
+    "inverse": subtract_both,
+    "inverse_is_exact": True,
+    "identity": integers.ZERO,
+    "commutative": True,
+}
+"""The fields of the variants for integers: exact, invertible, and an error if the result does not fit."""
+
+# -- SQL ------------------------------------------------------------------------------------------------------------------
+
+
+def count_sql(source: SqlInput) -> SqlForm:
+    """Count rows or values."""
+    return source.form({"count": f"count({source.column.sql if source.columns else '*'})"}, unchanged)
+
+
+def sum_sql(source: SqlInput) -> SqlForm | str:
+    """Add values, 64-bit integers in two halves: only the sum of a window may overflow, not that of a slice."""
+    sums = sums_of(source)
+    if isinstance(sums, str):
+        return sums
+    return source.form(sums, pair if len(sums) > 1 else None)
+
+
+def sums_of(source: SqlInput) -> dict[str, str] | str:
+    """Return the sum of a column, as one expression or as a high and a low half, or why there is none."""
+    x = source.column
+    if x.is_small:
+        return {"sum": f"sum({x.as_bigint})"}
+    if x.is_integer:
+        return _halves(x.sql, "")
+    if x.kind == "float":
+        return {"sum": f"sum({x.as_double})"}
+    if x.kind == "decimal" and x.precision <= MOST_DIGITS:
+        return {"sum": f"sum({x.sql})"}
+    return source.refuse(", which may have more than 38 digits" if x.kind == "decimal" else "")
+
+
+def _halves(value: str, what: str) -> dict[str, str]:
+    return {f"high{what}": f"sum(shiftright({value}, 32))", f"low{what}": f"sum({value} & {integers.LOW_BITS}L)"}
+
+
+def sum_of_squares_sql(source: SqlInput) -> SqlForm | str:
+    """Add squares, those of integers in two halves; a square that does not fit is marked in the high half."""
+    x = source.column
+    if x.kind == "float":
+        return source.form({"sum of squares": f"sum({x.as_double} * {x.as_double})"}, as_float)
+    if not x.is_integer:
+        return source.refuse()
+    squared = f"{x.as_bigint} * {x.as_bigint}"
+    if x.bits < 32:  # noqa: PLR2004 — the sum of 2³¹ squares fits in 64 bits
+        return source.form({"sum of squares": f"sum({squared})"}, integers.split)
+    parts = _halves(f"({squared})", " of squares")
+    if not x.is_small:
+        fits = f"{x.sql} BETWEEN -{integers.LARGEST_ROOT}L AND {integers.LARGEST_ROOT}L"
+        high, low = f"shiftright({squared}, 32)", f"({squared}) & {integers.LOW_BITS}L"
+        marked = [f"sum(CASE WHEN {fits} THEN {high} WHEN {x.sql} IS NOT NULL THEN {integers.HIGH_LIMIT}L END)"]
+        marked += [f"sum(CASE WHEN {fits} THEN {low} WHEN {x.sql} IS NOT NULL THEN 0L END)"]
+        parts = dict(zip(parts, marked, strict=True))
+    return source.form(parts, pair)

@@ -27,7 +27,7 @@ from itertools import pairwise
 from typing import Any, cast
 
 from sash.aggregates.base import Aggregate, P
-from sash.aggregates.order import is_above
+from sash.aggregates.comparison import is_above
 from sash.algorithms.base import About, Algorithm, Array, Column, same
 
 

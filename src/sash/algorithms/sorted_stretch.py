@@ -34,7 +34,7 @@ from itertools import pairwise
 from typing import Any, cast
 
 from sash.aggregates.base import Aggregate, P
-from sash.aggregates.order import is_above
+from sash.aggregates.comparison import is_above
 from sash.algorithms.base import About, Algorithm, Array
 from sash.algorithms.words import WIDTH, count_ones, highest_one, lowest_one, select_one
 

@@ -14,6 +14,7 @@ from sash.engine.nested_keys import can_be_key
 from sash.kernels import CannotCompileError
 from sash.kernels.kernel import KINDS
 from sash.plan.declared import Declared
+from sash.windows import Window
 from sash.windows.base import ALL_COLUMNS
 
 
@@ -32,7 +33,7 @@ def check_types(declared: Declared, schema: pa.Schema) -> None:
     for window in declared.windows.values():
         for name in window.columns:
             if name != ALL_COLUMNS:
-                window.check_type(name, schema.field(name).type)
+                _check_window(window, name, schema.field(name).type)
     for name, aggregate in declared.aggregates.items():
         for place, column in enumerate(aggregate.columns):
             _check_aggregate(name, aggregate, place, schema.field(column))
@@ -52,6 +53,28 @@ def check_columns(declared: Declared, names: list[str]) -> None:
         if taken := [name for name in added if name in names]:
             message = f"The data has a column {taken[0]!r} already, the name of a result. Rename the aggregate."
             raise ValueError(message)
+
+
+def _check_window(window: Window, name: str, kind: pa.DataType) -> None:
+    is_right, need = {
+        "number": (pa.types.is_integer(kind) or pa.types.is_floating(kind), "hold numbers. Cast it"),
+        "mark": (pa.types.is_boolean(kind), "be boolean. Compare it with a value"),
+    }[window.column_kind]
+    if not is_right:
+        message = f"{window}: column {name!r} is of type {kind}, but it must {need}."
+        raise TypeError(message)
+
+
+def window_column(window: Window, name: str, array: pa.Array) -> pa.Array:
+    """Return a column for a window, without nulls. Raise ValueError if the window does not accept them."""
+    if window.column_kind == "mark":
+        return pc.fill_null(array, False)
+    if array.null_count or (pa.types.is_floating(array.type) and pc.any(pc.is_nan(array)).as_py()):
+        message = (
+            f"{window}: column {name!r} has nulls or NaN, which have no distance to other values. Drop these rows."
+        )
+        raise ValueError(message)
+    return array
 
 
 def _check_aggregate(name: str, aggregate: Aggregate[Any], place: int, field: pa.Field) -> None:
@@ -74,23 +97,17 @@ def _check_aggregate(name: str, aggregate: Aggregate[Any], place: int, field: pa
                 "with its ticks."
             )
             raise TypeError(message)
-    compares = aggregate.codes[place] == "ordered" if aggregate.codes else _sorts(aggregate)
-    if _sorts(aggregate) and pa.types.is_dictionary(field.type) and field.type.ordered:
+    compares = aggregate.codes[place] == "ordered" if aggregate.codes else aggregate.sorts
+    if aggregate.sorts and pa.types.is_dictionary(field.type) and field.type.ordered:
         message = (
             f"{label} of column {field.name!r}: it has an order of its own, which only max, min and the like know."
         )
         raise TypeError(message)
     if compares:
         _check_ordered(kind, f"{label} of column {field.name!r}")
-    if (
-        aggregate.distinct or aggregate.modal or (aggregate.name == "collect_distinct" and aggregate.gives == "values")
-    ) and pa.types.is_nested(kind):
+    if aggregate.hashes and pa.types.is_nested(kind):
         message = f"{label} of column {field.name!r}: values of {kind} can't be told apart: take one of their parts."
         raise TypeError(message)
-
-
-def _sorts(aggregate: Aggregate[Any]) -> bool:
-    return aggregate.gives == "values" and aggregate.name in ("top_k", "bottom_k")
 
 
 def has_middle(kind: pa.DataType) -> bool:

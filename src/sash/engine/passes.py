@@ -30,7 +30,6 @@ from sash.kernels import Kernel, loops
 from sash.kernels.answers import NO_BITS, Answer, Bits
 from sash.kernels.layout import Shape
 from sash.kernels.ranks import RankKernel
-from sash.plan.explanation import is_built_in
 from sash.plan.sharing import Pass
 from sash.slices.cuts import SliceRecords, SliceRefs
 from sash.slices.open_slice import OpenSlice
@@ -199,7 +198,8 @@ class PassRun:
         kind = self.prepared.schema.field(name).type
         if not (pa.types.is_dictionary(kind) and kind.ordered and self.aggregates[0].codes):
             # Python compares and subtracts times of one zone by wall clock, which is wrong when clocks are set back.
-            zoned = pa.types.is_timestamp(kind) and kind.tz is not None and is_built_in(self.aggregates[0])
+            first = self.aggregates[0]
+            zoned = pa.types.is_timestamp(kind) and kind.tz is not None and first.is_built_in and first.gives != "text"
             return self.block.objects(name, pa.timestamp(kind.unit, "UTC") if zoned else None)
         coded = self.block.coded(name, "ordered")
         self.dictionary = coded.values
@@ -256,10 +256,7 @@ class PassRun:
     @property
     def label(self) -> str:
         """The names of the results and the aggregates, for errors."""
-        return " and ".join(
-            f"{name!r}: {aggregate.name}({', '.join(aggregate.columns)})"
-            for name, aggregate in self.one.aggregates.items()
-        )
+        return " and ".join(f"{name!r}: {aggregate.label}" for name, aggregate in self.one.aggregates.items())
 
     def _notes(self, again: Callable[[PassRun], object] | None = None) -> ErrorNotes:
         """Return what adds the place to errors, by running `again` with an interpreted pass."""

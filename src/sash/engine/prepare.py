@@ -15,7 +15,6 @@ from sash.engine.time_column import TimeColumn, check_times, time_column
 from sash.kernels.functions import fingerprint
 from sash.kernels.plain import compile_loop
 from sash.plan.declared import Declared
-from sash.plan.explanation import is_built_in
 from sash.plan.sharing import Plan, make_plan
 from sash.slices.borders import Borders, borders_of
 from sash.slices.edges import Edges, cut_edges
@@ -171,6 +170,6 @@ class PreparedCache:
         functions = [
             fingerprint(aggregate.lift, aggregate.combine, aggregate.lower, aggregate.inverse, any_value=True)
             for aggregate in self.query.aggregates.values()
-            if not is_built_in(aggregate)
+            if not aggregate.is_built_in
         ]
         return schema.remove_metadata(), compiled, *functions

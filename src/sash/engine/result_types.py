@@ -10,7 +10,6 @@ import pyarrow as pa
 
 from sash.aggregates.base import Aggregate
 from sash.aggregator.columns import objects_to_arrow
-from sash.plan.explanation import is_built_in
 
 MOST_DIGITS = 76
 MORE_DIGITS = 4
@@ -35,11 +34,11 @@ def interpreted_to_arrow(aggregate: Aggregate[Any], results: list[Any], columns:
             return pa.array(results, kind)
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
         if pa.types.is_decimal(kind) and aggregate.type is None:
-            message = f"{aggregate.name}({', '.join(aggregate.columns)}): some results need more than the 38 digits of {kind}."
+            message = f"{aggregate.label}: some results need more than the 38 digits of {kind}."
             raise OverflowError(message) from error
         strange = results
     if aggregate.type is not None:
-        message = f"{aggregate.name}({', '.join(aggregate.columns)}) gave {strange[0]!r}, and types= says that it gives {kind}."
+        message = f"{aggregate.label} returned {strange[0]!r}, but types= declares {kind}."
         raise TypeError(message)
     return objects_to_arrow(results)
 
@@ -93,11 +92,10 @@ def result_type(aggregate: Aggregate[Any], columns: list[pa.DataType]) -> pa.Dat
         case "difference" if plain is not None and pa.types.is_temporal(plain):
             return pa.duration(plain.unit if hasattr(plain, "unit") else "s")
     sampled = sample_type(aggregate, columns)
-    if sampled is not None and not is_built_in(aggregate) and may_vary(sampled):
+    if sampled is not None and not aggregate.is_built_in and may_vary(sampled):
         return None
     if sampled is not None and pa.types.is_decimal(sampled) and plain is not None and pa.types.is_decimal(plain):
-        exact = aggregate.name in ("sum", "spread")
-        return pa.decimal128(38, plain.scale if exact else min(plain.scale + MORE_DIGITS, 37))
+        return pa.decimal128(38, plain.scale if aggregate.exact_decimals else min(plain.scale + MORE_DIGITS, 37))
     return sampled
 
 

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sash.aggregator.columns import Column, objects_of, read_numbers, to_arrow
+from sash.engine.column_types import window_column
 from sash.engine.keys import KeyOrder, cut_evenly, number_keys, order_rows
 from sash.engine.nested_keys import Codes
 from sash.engine.time_column import TimeColumn
@@ -156,7 +157,7 @@ class RowBlock:
             listed = np.empty(len(self), object)
             listed[:] = self.table.take(pa.array(self.source_rows(np.arange(len(self))))).to_pylist()
             return listed
-        return read_numbers(window.read_column(name, self.order.arrange_arrow(self.table[name]))).values
+        return read_numbers(window_column(window, name, self.order.arrange_arrow(self.table[name]))).values
 
 
 @dataclass(frozen=True)

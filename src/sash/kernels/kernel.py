@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sash.aggregates.base import Aggregate
-from sash.aggregates.order import is_above
+from sash.aggregates.comparison import is_above
 from sash.algorithms.base import Algorithm
 from sash.algorithms.occurrence_table import mix
 from sash.algorithms.words import count_ones, highest_one, lowest_one, select_one

@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 
 from sash.aggregates.base import Aggregate, unchanged
-from sash.aggregates.readings import reading
+from sash.aggregates.derived import derive_lower
 from sash.kernels.layout import Layout, Shape
 
 
@@ -126,7 +126,9 @@ def share_parts(aggregates: Sequence[Aggregate[Any]], inputs: tuple[str, ...]) -
     (['stddev'], [0, 0, 0])
     """
     parts: list[Aggregate[Any]] = []
-    for aggregate in sorted(aggregates, key=lambda one: sum(reading(one, other) is not None for other in aggregates)):
+    for aggregate in sorted(
+        aggregates, key=lambda one: sum(derive_lower(one, other) is not None for other in aggregates)
+    ):
         if not any(_lower_from(aggregate, part) for part in parts):  # those that others can be read from came first
             parts.append(aggregate)
     outputs = []
@@ -146,4 +148,4 @@ def whole_shape(shapes: list[Shape]) -> Shape:
 def _lower_from(aggregate: Aggregate[Any], part: Aggregate[Any]) -> Callable[[Any], Any] | None:
     """Return how the aggregate is read from a part, if it can be."""
     same = aggregate.lift is part.lift and aggregate.combine is part.combine
-    return aggregate.lower if same else reading(aggregate, part)
+    return aggregate.lower if same else derive_lower(aggregate, part)

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from html import escape
-from typing import Any
 
-from sash.aggregates.base import Aggregate
 from sash.plan.declared import Declared
 from sash.plan.expected import Expected
 from sash.plan.pictures.flowchart import TextBox, draw_flowchart
@@ -112,21 +110,11 @@ class Explanation:
     def _runs(self, one: Pass) -> str:
         if one.interpreted:
             return f"interpreted: {one.interpreted.rstrip('.')}"
-        own = [name for name, aggregate in one.aggregates.items() if not is_built_in(aggregate)]
+        own = [name for name, aggregate in one.aggregates.items() if not aggregate.is_built_in]
         if own and not self.tried:
             return f"compiled, if {and_between(own)} can be compiled; explain(data) finds out"
         return "compiled"
 
 
 def _heading(one: Pass) -> str:
-    return ", ".join(f"{name}: {label_of(aggregate)}" for name, aggregate in one.aggregates.items())
-
-
-def label_of(aggregate: Aggregate[Any]) -> str:
-    """Return an aggregate as it is written in a query."""
-    return f"{aggregate.name}({', '.join(aggregate.columns)})"
-
-
-def is_built_in(aggregate: Aggregate[Any]) -> bool:
-    """Return whether an aggregate is one of Sash's own, of which it is known whether they compile."""
-    return str(getattr(aggregate.lift, "__module__", "")).startswith("sash.")
+    return ", ".join(f"{name}: {aggregate.label}" for name, aggregate in one.aggregates.items())

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from sash.aggregates.base import Aggregate
-from sash.aggregates.readings import reading
+from sash.aggregates.derived import derive_lower
 from sash.algorithms import Algorithm, SharedAlgorithm, find_algorithm
 from sash.plan.choose import Choice, choose_algorithm
 from sash.windows import Window
@@ -112,7 +112,9 @@ def join_readings(placed: list[Placed]) -> list[Placed]:
     """
 
     def host_of(one: Placed) -> Placed:
-        hosts = [other for other in placed if other.apart == one.apart and reading(one.form, other.form) is not None]
+        hosts = [
+            other for other in placed if other.apart == one.apart and derive_lower(one.form, other.form) is not None
+        ]
         own = [host for host in hosts if host.made.algorithm is one.made.algorithm]
         return one if own or not hosts else hosts[0]
 

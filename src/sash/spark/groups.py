@@ -11,8 +11,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 — as everyone calls it
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
+from sash.aggregates.sql import quote
 from sash.spark.schema import GROUP, has
-from sash.spark.sql import quote
 
 SEED = 42
 BITS = 0xFFFFFFFF

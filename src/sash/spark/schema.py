@@ -17,7 +17,6 @@ from sash.engine.prepare import Prepared
 from sash.engine.result_types import try_out
 from sash.engine.run_table import run_table
 from sash.plan.declared import ADDED, Declared
-from sash.plan.explanation import label_of
 
 ZONE = "spark.sql.session.timeZone"
 CASE = "spark.sql.caseSensitive"
@@ -207,7 +206,7 @@ def _refuse_unknown_type(prepared: Prepared, name: str) -> None:
     except Exception as error:  # noqa: BLE001 — whatever the user's functions raise
         tried = f" (tried on made-up values, it raised {type(error).__name__}: {error})"
     message = (
-        f"{name!r}: what {label_of(aggregate)} gives can't be known before it runs{tried}, and Spark must know it: say it, as "
+        f"{name!r}: what {aggregate.label} gives can't be known before it runs{tried}, and Spark must know it: say it, as "
         f'in run(df, types={{"{name}": "double"}}).'
     )
     raise TypeError(message)

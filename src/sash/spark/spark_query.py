@@ -10,6 +10,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructField, StructType
 
+from sash.aggregates.sql import quote
 from sash.engine.column_types import readable
 from sash.engine.frames import needed_columns
 from sash.engine.prepare import prepare
@@ -17,7 +18,6 @@ from sash.plan.declared import Declared
 from sash.plan.tree import Branch
 from sash.spark.batch.worker import BucketWorker
 from sash.spark.schema import arrow_of, read_schema, read_types, result_fields, with_types
-from sash.spark.sql import quote
 
 LARGE_TYPES = "spark.sql.execution.arrow.useLargeVarTypes"
 

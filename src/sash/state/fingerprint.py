@@ -11,7 +11,6 @@ from typing import Any
 from sash.aggregates.base import Aggregate
 from sash.kernels.functions import fingerprint
 from sash.plan.declared import Declared
-from sash.plan.explanation import is_built_in, label_of
 from sash.windows import Window
 from sash.windows.by_function import is_constant
 
@@ -91,7 +90,7 @@ def _shown(value: Any) -> str:
 def _aggregate(aggregate: Aggregate[Any]) -> str:
     """Return the call that makes an aggregate, with its constants."""
     numbers = ", ".join(dict.fromkeys(repr(number) for each in _functions(aggregate) for number in _constants(each)))
-    return f"{label_of(aggregate)} of {numbers}" if numbers and _is_of_sash(aggregate) else label_of(aggregate)
+    return f"{aggregate.label} of {numbers}" if numbers and aggregate.is_built_in else aggregate.label
 
 
 def _functions(aggregate: Aggregate[Any]) -> list[Any]:
@@ -113,12 +112,7 @@ def _constants(function: Any) -> Iterator[Any]:
 
 def _aggregate_code(aggregate: Aggregate[Any]) -> str:
     """Return a hash of user-written lift and combine; lower may change, and so may built-in aggregates."""
-    return "" if _is_of_sash(aggregate) else _hash([aggregate.lift, aggregate.combine])
-
-
-def _is_of_sash(aggregate: Aggregate[Any]) -> bool:
-    """Return whether an aggregate is built in; its lift may be a Python type."""
-    return is_built_in(aggregate) or str(getattr(aggregate.combine, "__module__", "")).startswith("sash.")
+    return "" if aggregate.is_built_in else _hash([aggregate.lift, aggregate.combine])
 
 
 def _window_code(window: Window) -> str:

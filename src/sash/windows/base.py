@@ -21,8 +21,6 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from sash.windows.durations import Duration, TimeUnit
 
@@ -192,8 +190,8 @@ class Window:
     """How many slices a window has that shares them with no other, where that is the same for all; None if it varies."""
     memory: ClassVar[Mapping[str, str]] = {}
     """What it remembers of each key between micro-batches, by name: NumPy types."""
-    drawn_column: ClassVar[str] = ""
-    """How a picture shows the column that it reads: as "height", or as a "mark"."""
+    column_kind: ClassVar[str] = ""
+    """What the column that it reads must hold: "number" (neither null nor NaN), or "mark" (a boolean; null is false)."""
     picture: ClassVar[Callable[[Window, Sequence[Mapping[str, Any]] | None, str, str], str | None]]
     """Draws a window. `sash.plan.pictures` lies above this package, so it installs its function here when it is imported."""
 
@@ -211,22 +209,6 @@ class Window:
 
     def check(self, unit: TimeUnit) -> None:
         """Raise ValueError if the window does not fit a time column of this unit."""
-
-    def check_type(self, column: str, kind: pa.DataType) -> None:
-        """Raise TypeError if it cannot read a column of this type."""
-
-    def assumed_type(self) -> pa.DataType:
-        """Return the type of its columns to assume if there is no data."""
-        return pa.float64()
-
-    def read_column(self, column: str, array: pa.Array) -> pa.Array:
-        """Return a column that it reads without nulls, or raise ValueError."""
-        if array.null_count or (pa.types.is_floating(array.type) and pc.any(pc.is_nan(array)).as_py()):
-            message = (
-                f"{self}: column {column!r} has nulls or NaN, which have no distance to other values. Drop these rows."
-            )
-            raise ValueError(message)
-        return array
 
     # -- bounds ------------------------------------------------------------------------------------------------------
 

@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from sash.windows.arguments import check_column, check_slide
 from sash.windows.base import Bounds, Ints, Items, Memory, Run, Window, new_bounds
@@ -22,7 +21,7 @@ class DeltaFrame(Window):
     """The newest rows, from the first on whose column is within `threshold` of the newest row's."""
 
     kind: ClassVar[str] = "delta"
-    drawn_column: ClassVar[str] = "height"
+    column_kind: ClassVar[str] = "number"
     per_row: ClassVar[bool] = True
     sliced: ClassVar[bool] = False
     memory: ClassVar[Mapping[str, str]] = {"behind": "int64"}
@@ -38,12 +37,6 @@ class DeltaFrame(Window):
         """Return values that rise by irregular steps, some of them within the threshold of each other."""
         steps: npt.NDArray[Any] = 0.08 + 0.3 * (np.arange(rows) * 0.618 % 1)
         return np.cumsum(steps) * self.threshold
-
-    def check_type(self, column: str, kind: pa.DataType) -> None:
-        """Raise TypeError unless the column holds integers or floats."""
-        if not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
-            message = f"{self}: column {column!r} is of type {kind}, but it must hold numbers. Cast it."
-            raise TypeError(message)
 
     def bounds(self, items: Items, memory: Memory, run: Run) -> Bounds:
         """Return a window for each row."""

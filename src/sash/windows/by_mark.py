@@ -8,8 +8,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from sash.windows.arguments import check_column
 from sash.windows.base import Bounds, Ints, Items, Memory, Run, Window
@@ -21,7 +19,7 @@ class Punctuated(Window):
 
     kind: ClassVar[str] = "punctuated"
     slices_per_window: ClassVar[int | None] = 1
-    drawn_column: ClassVar[str] = "mark"
+    column_kind: ClassVar[str] = "mark"
     memory: ClassVar[Mapping[str, str]] = {"behind": "int64"}
     column: str
 
@@ -33,20 +31,6 @@ class Punctuated(Window):
     def sample_column(self, rows: int) -> npt.NDArray[Any]:
         """Return marks at irregular distances."""
         return np.isin(np.arange(rows), (4, 9, 11, 19))
-
-    def check_type(self, column: str, kind: pa.DataType) -> None:
-        """Raise TypeError unless the column is boolean."""
-        if not pa.types.is_boolean(kind):
-            message = f"{self}: column {column!r} is of type {kind}, but it must be boolean. Compare it with a value."
-            raise TypeError(message)
-
-    def assumed_type(self) -> pa.DataType:
-        """Return the type of the column to assume if there is no data."""
-        return pa.bool_()
-
-    def read_column(self, column: str, array: pa.Array) -> pa.Array:  # noqa: ARG002 — it has one
-        """Return the column; null ends no window."""
-        return pc.fill_null(array, False)
 
     def bounds(self, items: Items, memory: Memory, run: Run) -> Bounds:
         """Return the windows that have ended."""

@@ -46,11 +46,11 @@ class _Timeline:
         self.scale = (self.right - LEFT) / (sample.high - sample.low)
         self.by_rows = sample.unit == "rows"
         self.letters = [ascii_lowercase[n % 26] * (n // 26 + 1) for n in range(len(sample.slices))]
-        column = sample.columns[window.columns[0]] if window.drawn_column else [0] * len(sample.places)
+        column = sample.columns[window.columns[0]] if window.column_kind else [0] * len(sample.places)
         self.values = [float(value) for value in column]
 
     def draw(self) -> Picture:
-        rows_at = 54 + (HEIGHT if self.window.drawn_column == "height" else 0)
+        rows_at = 54 + (HEIGHT if self.window.column_kind == "number" else 0)
         slices_at = rows_at + 18
         windows_at = slices_at + (30 if self.sample.slices else 4)
         bottom = windows_at + NEXT_BAR * len(self.sample.windows) + 4
@@ -77,7 +77,7 @@ class _Timeline:
         self.canvas.text((MARGIN, y + 4), "rows")
         self.canvas.line((LEFT, y), (self.right, y), "frame")
         lowest, span = min(self.values), max(self.values) - min(self.values) or 1
-        raised = self.window.drawn_column == "height"
+        raised = self.window.column_kind == "number"
         if raised:
             self.canvas.text((MARGIN, y - HEIGHT + 4), fit(self.window.columns[0], LEFT - MARGIN, SMALL), size=SMALL)
         for place, value in zip(self.sample.places, self.values, strict=True):
@@ -170,7 +170,7 @@ class _Timeline:
         """Yield what the picture does not explain itself."""
         if self.sample.rows_per_dot > 1:
             yield f"A dot stands for {self.sample.rows_per_dot:,} rows."
-        if self.window.drawn_column == "mark":
+        if self.window.column_kind == "mark":
             yield f"Large dots: {fit(self.window.columns[0], WIDTH / 2, SMALL)} is true."
         if self.window.per_row:
             yield "A ring marks the row that gets the result."

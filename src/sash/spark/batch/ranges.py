@@ -21,6 +21,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 — the usual name
 from pyspark.sql.types import StructType
 
+from sash.aggregates.sql import quote
 from sash.engine.prepare import Prepared
 from sash.spark.batch.cells import RangeSplit, place_sql
 from sash.spark.batch.range_worker import RangeWorker, SliceWorker, slices_compile
@@ -30,7 +31,6 @@ from sash.spark.batch.worker import BucketWorker
 from sash.spark.batch.zones import RangeWindows
 from sash.spark.groups import bucket_of, hash_of, numbered, run_groups, spread_out
 from sash.spark.schema import GROUP, HASH, RANGE, TICKS
-from sash.spark.sql import quote
 from sash.windows.base import Reach
 from sash.windows.durations import TimeUnit
 

@@ -15,13 +15,11 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 — as everyone calls it
 from pyspark.sql.types import DataType, DateType, IntegralType, StructType, TimestampNTZType, TimestampType
 
+from sash.aggregates.sql import EPOCH, SqlForm, quote, sql_form
 from sash.engine.prepare import Prepared
 from sash.plan.declared import Declared
 from sash.slices.edges import Edges
-from sash.spark.batch.forms import SqlForm
-from sash.spark.batch.partials import sql_form
 from sash.spark.schema import TICKS, has_maps, is_collated
-from sash.spark.sql import EPOCH, quote
 
 FIRST_TICK = -(1 << 63)
 

@@ -1,0 +1,70 @@
+"""How factories define an aggregate, its variants and its columns, and how they check their parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+from sash.aggregates.base import Aggregate
+
+Kinds: TypeAlias = tuple[str, ...]
+Fields: TypeAlias = dict[str, Any]
+"""Fields of an aggregate by name."""
+
+INTEGERS: Kinds = ("int", "bool")
+FLOATS: Kinds = ("float",)
+NUMBERS: Kinds = ("int", "float", "bool")
+
+
+def define(
+    name: str, *columns: str | None, variants: Mapping[Kinds, Fields] | None = None, **fields: Any
+) -> Aggregate[Any]:
+    """Return the aggregate with these fields over the columns, or not bound to columns if all are None.
+
+    `variants` holds the fields that differ for columns of some kinds.
+
+    >>> total = define("total", None, lift=abs, combine=max, variants={INTEGERS: {"commutative": True}})
+    >>> total.inputs, total.columns, total.of_kind("bool").commutative, total.of_kind("float").commutative
+    (1, (), True, False)
+    """
+    general = Aggregate(name=name, inputs=len(columns), **fields)
+    forms = {kind: replace(general, **other) for kinds, other in (variants or {}).items() for kind in kinds}
+    named = [column for column in columns if column is not None]
+    defined = replace(general, variants=forms)
+    return defined(*named) if named else defined
+
+
+def compiled_only_by(algorithm: str) -> str:
+    """Return why only one algorithm compiles an aggregate whose partials grow: it stores values instead.
+
+    >>> compiled_only_by("order_statistics_tree")
+    'its partials grow with the window, so only order_statistics_tree, which stores none, is compiled.'
+    """
+    return f"its partials grow with the window, so only {algorithm}, which stores none, is compiled."
+
+
+def require_positive(name: str, parameter: str, value: int) -> None:
+    """Raise ValueError if a parameter that counts values is less than 1.
+
+    >>> require_positive("top_k", "k", 0)
+    Traceback (most recent call last):
+      ...
+    ValueError: top_k got k=0, but k is a number of values: give k=1 or more.
+    """
+    if value < 1:
+        message = f"{name} got {parameter}={value}, but {parameter} is a number of values: give {parameter}=1 or more."
+        raise ValueError(message)
+
+
+def require_fraction(name: str, q: float) -> None:
+    """Raise ValueError if q is not a fraction.
+
+    >>> require_fraction("quantile", 1.5)
+    Traceback (most recent call last):
+      ...
+    ValueError: quantile got q=1.5, but q is a fraction: give one from 0 (the smallest value) to 1 (the largest).
+    """
+    if not 0 <= q <= 1:
+        message = f"{name} got q={q}, but q is a fraction: give one from 0 (the smallest value) to 1 (the largest)."
+        raise ValueError(message)

@@ -1,0 +1,270 @@
+"""The Spark SQL form of an aggregate: SQL computes the partials of slices, the aggregate's own functions merge them.
+
+    rows ──SQL──► columns of a slice ──lift──► partial ──combine, lower──► result
+                  sum of load, …
+
+The field `sql` of an aggregate is a function from a `SqlInput` (the columns and their types) to a `SqlForm` (the expressions,
+and the aggregate that reads their results), or to the reason why SQL has no such partials for these columns.
+
+A slice without a value for an aggregate has a null in at least one of the aggregate's columns, and is skipped as a row without
+a value is. The name of a column says what it holds, so that aggregates that need the same one share it.
+
+This module builds text only; it does not import PySpark, nor PyArrow before it is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from sash.aggregates.base import Aggregate
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+EPOCH = "TIMESTAMP_NTZ'1970-01-01 00:00:00'"
+
+
+def sql_form(
+    name: str, aggregate: Aggregate[Any], schema: pa.Schema, ticks: str, order_by: Sequence[str]
+) -> SqlForm | str:
+    """Return the SQL form of the aggregate called `name`, or a sentence that says why there is none.
+
+    `ticks` is SQL for the time in ticks; `schema` has the types of the columns.
+
+    >>> import pyarrow as pa
+    >>> from sash import agg
+    >>> schema = pa.schema({"load": pa.float64()})
+    >>> form = sql_form("sd", agg.stddev("load"), schema, "`ts`", ())
+    >>> form.expressions["variance of load"]
+    'var_pop(`load`)'
+    >>> sql_form("middle", agg.median("load"), schema, "`ts`", ())
+    "'middle': Spark SQL has no partials of median."
+    """
+    if aggregate.sql is None or not aggregate.has_sql:
+        return f"{name!r}: Spark SQL has no partials of {aggregate.name}."
+    columns = [column_of(schema.field(column)) for column in aggregate.columns]
+    order = RowOrder(ticks, tuple(column_of(schema.field(column)) for column in order_by))
+    form = aggregate.sql(SqlInput(_of_kind(aggregate, columns), columns, order))
+    return f"{name!r}: {form}" if isinstance(form, str) else form
+
+
+def _of_kind(aggregate: Aggregate[Any], columns: Sequence[SqlColumn]) -> Aggregate[Any]:
+    """Return the variant for the kind of the column."""
+    return aggregate.of_kind(columns[0].kind) if len(columns) == 1 else aggregate
+
+
+@dataclass(frozen=True)
+class SqlForm:
+    """An aggregate in two stages."""
+
+    expressions: Mapping[str, str]
+    """SQL aggregates, evaluated per slice, by the names of their columns."""
+    aggregate: Aggregate[Any]
+    """The aggregate that reads these columns."""
+
+
+@dataclass(frozen=True)
+class SqlInput:
+    """An aggregate, in the variant for its column, and its columns."""
+
+    aggregate: Aggregate[Any]
+    columns: Sequence[SqlColumn]
+    order: RowOrder
+
+    @property
+    def column(self) -> SqlColumn:
+        """The first column."""
+        return self.columns[0]
+
+    @property
+    def are_numbers(self) -> bool:
+        """Whether all columns hold numbers."""
+        return all(column.is_number for column in self.columns)
+
+    def form(self, expressions: Mapping[str, str], lift: Callable[..., Any] | None = None, **fields: Any) -> SqlForm:
+        """Return the form with these expressions by name.
+
+        `lift` makes a partial of their results; None means the aggregate's own lift. `fields` replace other fields of
+        the aggregate. If the type of the result depends on that of a column, this is the last expression.
+        """
+        label = ", ".join(column.name for column in self.columns) or "*"
+        named = {f"{name} of {label}": text for name, text in expressions.items()}
+        aggregate = replace(
+            self.aggregate,
+            lift=lift or self.aggregate.lift,
+            columns=tuple(named),
+            inputs=len(named),
+            counts=(),  # slices of different lanes hold different numbers of values
+            variants={},
+            sql=None,
+            **fields,
+        )
+        return SqlForm(named, aggregate)
+
+    def refuse(self, why: str = "") -> str:
+        """Return the sentence that says that SQL has no partials for these columns."""
+        types = " and ".join(column.type for column in self.columns)
+        return f"Spark SQL has no partials of {self.aggregate.name} of {types}{why}."
+
+
+def quote(name: str) -> str:
+    """Return a column name as an SQL identifier.
+
+    >>> quote("a.b"), quote("a`b")
+    ('`a.b`', '`a``b`')
+    """
+    return "`" + name.replace("`", "``") + "`"
+
+
+@dataclass(frozen=True)
+class SqlColumn:
+    """A column that an expression reads."""
+
+    name: str
+    kind: str
+    """One of "bool", "int", "float", "decimal", "date", "timestamp", "duration", "string", "binary" and "other"."""
+    type: str = ""
+    """The Arrow type, for messages."""
+    bits: int = 0
+    """The size of an integer or a float."""
+    precision: int = 0
+    """The digits of a decimal."""
+    has_zone: bool = False
+
+    @property
+    def sql(self) -> str:
+        """The column itself."""
+        return quote(self.name)
+
+    @property
+    def as_double(self) -> str:
+        """The column as float64; Spark casts true to 1, as Python does."""
+        return self.sql if (self.kind, self.bits) == ("float", 64) else f"CAST({self.sql} AS DOUBLE)"
+
+    @property
+    def as_bigint(self) -> str:
+        """The column of integers or booleans as int64."""
+        return self.sql if (self.kind, self.bits) == ("int", 64) else f"CAST({self.sql} AS BIGINT)"
+
+    @property
+    def is_integer(self) -> bool:
+        """Whether it holds integers, or booleans, which are summed as integers."""
+        return self.kind in ("int", "bool")
+
+    @property
+    def is_small(self) -> bool:
+        """Whether it holds integers of at most 32 bits: the sum of 2³¹ of them fits in 64 bits."""
+        return self.is_integer and self.bits < 64  # noqa: PLR2004
+
+    @property
+    def is_number(self) -> bool:
+        """Whether it holds numbers."""
+        return self.is_integer or self.kind in ("float", "decimal")
+
+    @property
+    def is_text(self) -> bool:
+        """Whether it holds strings or bytes."""
+        return self.kind in ("string", "binary")
+
+    @property
+    def is_ordered(self) -> bool:
+        """Whether Spark and Python agree on the order of its values."""
+        return self.kind != "other"
+
+    @property
+    def descending(self) -> str:
+        """SQL whose ascending order is the descending order of the column; empty if there is none.
+
+        The negative of an integer may need one more bit, and -NaN is not less than any number.
+
+        >>> SqlColumn("x", "int").descending, SqlColumn("who", "string").descending
+        ('~`x`', '')
+        """
+        return {
+            "bool": f"NOT {self.sql}",
+            "int": f"~{self.sql}",
+            "float": f"NOT isnan({self.sql}), -{self.sql}",
+            "decimal": f"-{self.sql}",
+            "duration": f"-{self.sql}",
+            "date": f"~unix_date({self.sql})",
+            # differences of timestamps with a zone depend on the session's zone
+            "timestamp": f"~unix_micros({self.sql})" if self.has_zone else f"{EPOCH} - {self.sql}",
+        }.get(self.kind, "")
+
+
+def column_of(field: pa.Field) -> SqlColumn:
+    """Return a field of an Arrow schema as a column.
+
+    >>> import pyarrow as pa
+    >>> column_of(pa.field("x", pa.decimal128(28, 3)))
+    SqlColumn(name='x', kind='decimal', type='decimal128(28, 3)', bits=0, precision=28, has_zone=False)
+    """
+    from pyarrow import types  # noqa: PLC0415 — `import sash` does not import PyArrow
+
+    kinds = {
+        "bool": types.is_boolean,
+        "int": types.is_integer,
+        "float": types.is_floating,
+        "decimal": types.is_decimal,
+        "date": types.is_date32,
+        "timestamp": types.is_timestamp,
+        "duration": types.is_duration,
+        "string": types.is_string,
+        "binary": types.is_binary,
+    }
+    kind = next((kind for kind, test in kinds.items() if test(field.type)), "other")
+    return SqlColumn(
+        field.name,
+        kind,
+        str(field.type),
+        bits=field.type.bit_width if kind in ("int", "float") else 0,
+        precision=field.type.precision if kind == "decimal" else 0,
+        has_zone=kind == "timestamp" and field.type.tz is not None,
+    )
+
+
+def filtered(expression: str, columns: Sequence[SqlColumn]) -> str:
+    """Return an aggregate of the rows in which no column is null.
+
+    >>> filtered("max(`x`)", [SqlColumn("x", "int"), SqlColumn("y", "int")])
+    'max(`x`) FILTER (WHERE `x` IS NOT NULL AND `y` IS NOT NULL)'
+    """
+    return f"{expression} FILTER (WHERE {' AND '.join(f'{column.sql} IS NOT NULL' for column in columns)})"
+
+
+@dataclass(frozen=True)
+class RowOrder:
+    """The order of rows: by time, then by further columns, nulls last as in Arrow."""
+
+    ticks: str
+    """The time as a bigint."""
+    ties: tuple[SqlColumn, ...]
+
+    @property
+    def is_known(self) -> bool:
+        """Whether Spark and Python agree on the order of all columns."""
+        return all(tie.is_ordered for tie in self.ties)
+
+    @property
+    def key(self) -> str:
+        """A key that is smallest in the first row; one bigint if only time orders, which Spark aggregates without sorting."""
+        return f"struct({', '.join([self.ticks, *self._ties])})" if self.ties else self.ticks
+
+    @property
+    def _ties(self) -> list[str]:
+        return [part for tie in self.ties for part in (f"{tie.sql} IS NULL", tie.sql)]
+
+    def smallest(self, value: str) -> str:
+        """Return a key that is smallest in the first row with the smallest value."""
+        return f"struct({', '.join([value, self.ticks, *self._ties])})"
+
+    def largest(self, value: str) -> str:
+        """Return a key that is largest in the first row with the largest value; empty if there is none."""
+        parts = [f"~({self.ticks})"]
+        for tie in self.ties:
+            if not tie.descending:
+                return ""
+            parts += [f"{tie.sql} IS NOT NULL", tie.descending]
+        return f"struct({', '.join([value, *parts])})"
