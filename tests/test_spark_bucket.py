@@ -246,7 +246,7 @@ def test_the_guard_refuses_another_query() -> None:
     other.tester.handle = stream.tester.handle
     other.tester.processor.init(stream.tester.handle)
     with pytest.raises(
-        ValueError, match=r"The checkpoint holds the state of another query: buckets was 3, and is 4\. Run"
+        ValueError, match=r"The checkpoint belongs to a different query: buckets: 3 became 4\. Run"
     ):
         other.batch(rows_at((3, 1, 1.0)))  # of a bucket that has no state
     assert stream.state(GUARD) is not None
@@ -256,7 +256,7 @@ def test_the_guard_refuses_another_query() -> None:
 def test_rows_without_a_time_stop_the_stream_or_are_counted() -> None:
     bad = rows_at((0, 1, 1.0), (7, None, 2.0), (0, (1 << 61) // MINUTE, 3.0))
     stream = Stream(window.tumbling("5m"), buckets=1)
-    with pytest.raises(ValueError, match=r"A row \(k=7, ts=None\) has no time that windows can be made of, and 1 more"):
+    with pytest.raises(ValueError, match=r"A row \(k=7, ts=None\) has no usable time, and 1 more"):
         stream.batch(bad)
     stream = Stream(window.tumbling("5m"), buckets=1, on_bad_time="drop")
     stream.batch(bad)
@@ -316,7 +316,7 @@ def test_state_that_was_changed_is_refused(folder: Path) -> None:
         path.unlink()
     for other in (state[:-20] + bytes(20), b"", state[: len(state) // 2]):
         stream.tester.updateValueState(STATE, 0, (size, other))
-        with pytest.raises(ValueError, match=r"state of a stream.*start from a checkpoint that is whole, or anew"):
+        with pytest.raises(ValueError, match=r"state of a stream.*start from an intact checkpoint, or from a new one"):
             stream.batch(rows_at((0, 2, 1.0)))
 
 
