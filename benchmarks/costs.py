@@ -31,12 +31,12 @@ from benchmarks.sash_calls import AGGREGATES
 from sash.aggregates.base import Aggregate
 from sash.algorithms import ALGORITHMS, Algorithm, Recalculate, TwoStacks, find_algorithm
 from sash.kernels import Kernel, loops
-from sash.kernels.answers import NO_BITS, Answer
+from sash.kernels.kernel_io import NO_BITS, ResultColumn
 from sash.kernels.lanes import count_lanes
 from sash.kernels.read import read_algorithm
 from sash.plan.costs import USES, Cost, Use, law_class
 
-Run: TypeAlias = Callable[[], Answer]
+Run: TypeAlias = Callable[[], ResultColumn]
 Key: TypeAlias = tuple[str, str, str, int, str]
 """Laws, aggregate, use, number of ranges and algorithm."""
 
@@ -159,7 +159,7 @@ def measure(situation: Situation, repeats: int = REPEATS) -> dict[str, float]:
     return {"two_stacks": 1.0, **costs} if len(ranges) == 1 else costs
 
 
-def plain(answer: Answer) -> npt.NDArray[Any]:
+def plain(answer: ResultColumn) -> npt.NDArray[Any]:
     """Return answers as a line for each range, NaN where there is none."""
     values = np.atleast_2d(answer.values)
     valid = np.atleast_2d(answer.valid)

@@ -19,7 +19,7 @@ from test_stream import COMMUTE, ORDERED, WINDOWS, rows_of, table_of
 import sash
 from sash import agg, window
 from sash.engine.local import Local
-from sash.kernels.frozen import freeze_arrays
+from sash.kernels.array_codec import encode_arrays
 from sash.state.fingerprint import changes, describe
 from sash.state.stream_state import Keeper, first_in_time
 from sash.testing import recompute_query
@@ -232,7 +232,7 @@ def test_what_is_wrong_with_state_is_said() -> None:
     with pytest.raises(ValueError, match="are not a frozen Sash state of a stream"):
         fresh.thaw(b"nonsense", driver.described)
     with pytest.raises(ValueError, match="of version 99, and this Sash reads 1"):
-        fresh.thaw(freeze_arrays({}, {"state": 99}), driver.described)
+        fresh.thaw(encode_arrays({}, {"state": 99}), driver.described)
     other = describe(sash.Query(agg.sum("x"), window.tumbling(20), by="k", time="t")._declared, COLUMNS)
     with pytest.raises(ValueError, match=r"another query: windows: time was tumbling\(10\), and is tumbling\(20\)"):
         fresh.thaw(frozen, other)

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 from sash.aggregates.base import Aggregate
 from sash.aggregator.checks import check_ranges, refuse_what_is_no_aggregate
-from sash.aggregator.interpreted import Interpreted
+from sash.aggregator.object_window import Interpreted
 from sash.algorithms import Algorithm, SharedAlgorithm, find_algorithm
 from sash.algorithms.fiba import FiBA
 from sash.plan.choose import choose_algorithm
 
 if TYPE_CHECKING:
     from sash.aggregator.columns import Column
-    from sash.aggregator.compiled import Compiled
+    from sash.aggregator.compiled_window import Compiled
 
 
 class Aggregator:
@@ -403,4 +403,4 @@ class Aggregator:
 
 def machine() -> Any:
     """Return the module for whole columns; it imports Numba and pyarrow, which `import sash` does not."""
-    return import_module("sash.aggregator.compiled")
+    return import_module("sash.aggregator.compiled_window")

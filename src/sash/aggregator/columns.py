@@ -16,8 +16,8 @@ import pyarrow.compute as pc
 
 from sash.aggregates.base import Aggregate
 from sash.kernels import CannotCompileError
-from sash.kernels.answers import NO_BITS, Answer, Bits
 from sash.kernels.kernel import KINDS
+from sash.kernels.kernel_io import NO_BITS, Bits, ResultColumn
 
 WIDENED = {
     pa.int8(): pa.int32(), pa.int16(): pa.int32(), pa.uint8(): pa.int32(), pa.uint16(): pa.int32(),
@@ -192,7 +192,7 @@ def refuse_times(aggregate: Aggregate[Any], columns: list[Column]) -> None:
         raise TypeError(message)
 
 
-def results_to_arrow(answer: Answer, aggregate: Aggregate[Any], columns: list[Column]) -> pa.Array:
+def results_to_arrow(answer: ResultColumn, aggregate: Aggregate[Any], columns: list[Column]) -> pa.Array:
     """Return results as Arrow: where they are values of a column (max, first, …) in the type that it was given in."""
     values, bits = answer.values, answer.bits
     validity = None if bits is None else pa.py_buffer(np.ascontiguousarray(bits))

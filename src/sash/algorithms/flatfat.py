@@ -36,7 +36,7 @@ from typing import Any
 
 from sash.aggregates.base import Aggregate, P
 from sash.algorithms.base import About, Algorithm, Array, SharedAlgorithm, alike
-from sash.algorithms.words import lowest_one
+from sash.algorithms.bit_words import lowest_one
 
 
 class FlatTree(Algorithm[P]):

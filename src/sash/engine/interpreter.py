@@ -14,7 +14,7 @@ from sash.aggregates.base import Aggregate
 from sash.algorithms import Algorithm
 from sash.engine.failures import COMBINING, LIFTING, LOWERING, failure
 from sash.kernels import loops
-from sash.kernels.answers import Turns
+from sash.kernels.kernel_io import Schedule
 from sash.slices.cuts import Records
 from sash.slices.open_slice import OpenSlice
 from sash.windows.base import Bounds, Ints
@@ -104,7 +104,7 @@ class Interpreter:
         algorithm: type[Algorithm[Any]],
         partials: Objects,
         present: npt.NDArray[np.bool_],
-        turns: Turns,
+        turns: Schedule,
         where: Where,
     ) -> list[Any]:
         """Return the results of windows over slices; `where` says what their records are called."""

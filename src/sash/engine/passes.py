@@ -21,8 +21,8 @@ from sash.engine.result_types import interpreted_to_arrow
 from sash.engine.row_block import Block
 from sash.engine.schedule import Counts, take_turns
 from sash.kernels import Kernel, loops
-from sash.kernels.answers import NO_BITS, Answer, Bits
 from sash.kernels.kernel import KINDS
+from sash.kernels.kernel_io import NO_BITS, Bits, ResultColumn
 from sash.kernels.layout import Shape
 from sash.kernels.ranks import RankKernel
 from sash.plan.explain import is_built_in
@@ -250,7 +250,7 @@ class PassOver:
         values: Ints = ends - begins[np.cumsum(records.closes) - records.closes]
         return values
 
-    def _as_results(self, answers: list[Answer]) -> Results:
+    def _as_results(self, answers: list[ResultColumn]) -> Results:
         results = {}
         for (name, aggregate), answer in zip(self.one.aggregates.items(), answers, strict=True):
             if answer.bits is not None and len(answer.values) and answer.valid.all():

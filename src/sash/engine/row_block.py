@@ -16,7 +16,7 @@ from sash.engine.kernel_pool import Kernels
 from sash.engine.keys import Order, cut_evenly, number_keys, order_rows
 from sash.engine.nested_keys import Codes
 from sash.engine.time_column import TimeType
-from sash.kernels.answers import NO_BITS
+from sash.kernels.kernel_io import NO_BITS
 from sash.windows import Window
 from sash.windows.base import Ints, Rows, Run, whole_rows
 

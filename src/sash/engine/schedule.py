@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from sash.kernels.answers import Turns
+from sash.kernels.kernel_io import Schedule
 from sash.slices.cuts import Reads
 from sash.windows.base import Ints
 
@@ -19,7 +19,7 @@ from sash.windows.base import Ints
 class Together:
     """The turns of several kinds of windows, and which turns are whose."""
 
-    turns: Turns
+    turns: Schedule
     places: list[Ints | None]
     """For each kind, the turns of its windows; None if all are."""
 
@@ -81,10 +81,10 @@ def take_turns(kinds: Sequence[Reads], counts: Counts) -> Together:
         places[kind] = place[first : first + count]
         first += count
     ranges = tuple(longest[kind] for kind in ascending)
-    return Together(Turns(np.ascontiguousarray(begins), ends, lasts, numbers, opens, held, ranges), places)
+    return Together(Schedule(np.ascontiguousarray(begins), ends, lasts, numbers, opens, held, ranges), places)
 
 
-def _turns(reads: Reads, counts: Counts) -> Turns:
+def _turns(reads: Reads, counts: Counts) -> Schedule:
     if counts.all_present:
         lasts = reads.ends - reads.begins
     else:
@@ -95,7 +95,7 @@ def _turns(reads: Reads, counts: Counts) -> Turns:
         of_open = np.where(opens >= 0, counts.values[opens], 0)
         held += of_open
         opens = np.where(of_open > 0, opens, -1)
-    return Turns(reads.begins, reads.ends, lasts, np.zeros(len(lasts), np.int64), opens, held)
+    return Schedule(reads.begins, reads.ends, lasts, np.zeros(len(lasts), np.int64), opens, held)
 
 
 def _before(counts: npt.NDArray[np.generic]) -> Ints:

@@ -38,7 +38,7 @@ def cache_folder() -> Path | None:
 
 
 def _user() -> int:
-    return os.getuid() if hasattr(os, "getuid") else 0  # on Windows st_uid is 0
+    return os.getuid() if hasattr(os, "getuid") else 0  # on WindowSequence st_uid is 0
 
 
 def loaded_module(name: str) -> ModuleType | None:

@@ -16,8 +16,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from sash.kernels.layout import Layout
-from sash.kernels.read import AlgorithmSource, Source
+from sash.kernels.layout import PartialLayout
+from sash.kernels.read import AlgorithmSource, FunctionSource
 
 KNOWN_FUNCTIONS = {"min", "max", "abs", "int", "range", "same", "is_newer", "is_above", "only_value"}
 KNOWN_FUNCTIONS |= {"only_key", "same_key", "hash_of", "count_ones", "lowest_one", "highest_one", "select_one"}
@@ -33,11 +33,11 @@ STORAGE_METHODS = {"_resize", "_forget"}
 
 
 @dataclass(frozen=True)
-class Fused:
+class FusionSpec:
     """What a loop is fused with."""
 
     algorithm: AlgorithmSource
-    layout: Layout
+    layout: PartialLayout
     inputs: int
     at_least: tuple[int, ...]
     """For each result: from how many values on there is one."""
@@ -56,19 +56,19 @@ class Fused:
 class Fuser:
     """Inlines an algorithm's methods into a loop."""
 
-    def __init__(self, fused: Fused) -> None:
+    def __init__(self, fused: FusionSpec) -> None:
         self.fused = fused
         self.algorithm = fused.algorithm
         self.layout = fused.layout
         self._instances = 0
 
-    def fuse(self, loop: Source) -> list[ast.stmt]:
+    def fuse(self, loop: FunctionSource) -> list[ast.stmt]:
         """Return the body of the loop with everything inlined."""
         frame = _Frame(self, loop, receiver="window", renamed={}, result=None)
         return frame.block(loop.node.body)
 
     def inline(
-        self, method: Source, arguments: list[ast.expr], call: ast.AST, caller: Source
+        self, method: FunctionSource, arguments: list[ast.expr], call: ast.AST, caller: FunctionSource
     ) -> tuple[list[ast.stmt], str]:
         """Return the statements of one call and the name that holds what it returns."""
         number = self.next_instance()
@@ -94,7 +94,7 @@ class _Frame(ast.NodeTransformer):
     """Rewrites the body of one inlined call."""
 
     def __init__(
-        self, fuser: Fuser, source: Source, receiver: str, renamed: dict[str, str], result: str | None
+        self, fuser: Fuser, source: FunctionSource, receiver: str, renamed: dict[str, str], result: str | None
     ) -> None:
         self.fuser = fuser
         self.source = source

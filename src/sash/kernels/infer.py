@@ -14,7 +14,7 @@ from numba.np.numpy_support import as_dtype
 
 from sash.kernels.functions import CannotCompileError
 from sash.kernels.layout import Shape
-from sash.kernels.parts import Parts
+from sash.kernels.parts import PartialParts
 
 types: Any = numba.types
 
@@ -31,7 +31,7 @@ class Types:
     """The functions that return just the shape of their part, so that nothing needs to be cast."""
 
 
-def infer_types(parts: Parts, compiled: dict[str, Any]) -> Types:
+def infer_types(parts: PartialParts, compiled: dict[str, Any]) -> Types:
     """Return the types of partials and results, or say why they can't be compiled."""
     shapes, results, exact = [], [], set()
     for number, part in enumerate(parts.parts):

@@ -16,31 +16,31 @@ import numpy.typing as npt
 from sash.aggregates.base import Aggregate
 from sash.aggregates.order import is_above
 from sash.algorithms.base import Algorithm
+from sash.algorithms.bit_words import count_ones, highest_one, lowest_one, select_one
 from sash.algorithms.occurrence_table import mix
-from sash.algorithms.words import count_ones, highest_one, lowest_one, select_one
 from sash.kernels import loops
-from sash.kernels.answers import (
+from sash.kernels.bit_intrinsics import compile_bit_functions
+from sash.kernels.cache import find_module, load_module, loaded_module
+from sash.kernels.functions import CannotCompileError, compile_function, fingerprint
+from sash.kernels.fuse import FusionSpec
+from sash.kernels.infer import infer_types
+from sash.kernels.kernel_io import (
     NO_BITS,
     NOTHING,
-    Answer,
     Bits,
     Columns,
     Positions,
-    Turns,
+    ResultColumn,
+    Schedule,
     check_bounds,
     empty_array,
     first_missing,
 )
-from sash.kernels.cache import find_module, load_module, loaded_module
-from sash.kernels.functions import CannotCompileError, compile_function, fingerprint
-from sash.kernels.fuse import Fused
-from sash.kernels.infer import infer_types
+from sash.kernels.kernel_state import KernelState, empty_state, grown_state
 from sash.kernels.lanes import cut_into_lanes
-from sash.kernels.layout import Layout, Shape, shape_from
+from sash.kernels.layout import PartialLayout, Shape, shape_from
 from sash.kernels.parts import as_values, share_parts, whole_shape
 from sash.kernels.read import AlgorithmSource, read_algorithm, read_function
-from sash.kernels.state import State, empty_state, grown_state
-from sash.kernels.words import compile_words
 from sash.kernels.write import write_kernel
 
 Loop = Any
@@ -63,14 +63,14 @@ class FailedWithoutRowError(Exception):
     """One of the aggregate's functions raised, and the loop didn't keep count of rows."""
 
 
-def _again_if_it_fails(slide: Callable[..., list[Answer]]) -> Callable[..., list[Answer]]:
+def _again_if_it_fails(slide: Callable[..., list[ResultColumn]]) -> Callable[..., list[ResultColumn]]:
     """Run once more after an error, with a kernel that can tell its row: keeping count costs others a tenth of their time.
 
     An error in lanes may be none: all but the first begin with windows that are shorter than any that was asked for.
     """
 
     @wraps(slide)
-    def run(kernel: Kernel, *arguments: Any, **options: Any) -> list[Answer]:
+    def run(kernel: Kernel, *arguments: Any, **options: Any) -> list[ResultColumn]:
         try:
             return slide(kernel, *arguments, **options)
         except FailedWithoutRowError:
@@ -169,11 +169,11 @@ class Kernel:
             types = infer_types(self.parts, compiled)
             text = write_kernel(self._fused(source, whole_shape(types.shapes), given), self.parts, types, self.loop)
         raw = {f"raw_{name}": function for name, function in compiled.items()}
-        raw |= {"is_above": compile_function(is_above), "mix": compile_function(mix), **compile_words()}
+        raw |= {"is_above": compile_function(is_above), "mix": compile_function(mix), **compile_bit_functions()}
         return load_module(name, text, raw)
 
     @property
-    def layout(self) -> Layout:
+    def layout(self) -> PartialLayout:
         """How a partial lies in flat columns."""
         return self.fused.layout
 
@@ -182,14 +182,14 @@ class Kernel:
         """The aggregates as they were written, for messages."""
         return " and ".join(f"{one.name}({', '.join(one.columns)})" for one in self.aggregates)
 
-    def _fused(self, source: AlgorithmSource, shape: Shape, given: frozenset[str]) -> Fused:
+    def _fused(self, source: AlgorithmSource, shape: Shape, given: frozenset[str]) -> FusionSpec:
         at_least = tuple(output.at_least for output in self.parts.outputs)
         counted = tuple(output.held is not None for output in self.parts.outputs)
         emits = "emit" in read_function(self.loop).parameters
         marks = emits and (self.nullable or self.loop is loops.slide_between)
-        return Fused(
+        return FusionSpec(
             source,
-            Layout(shape),
+            PartialLayout(shape),
             len(self.parts.inputs),
             at_least,
             counted,
@@ -212,12 +212,12 @@ class Kernel:
         elif self.loop is loops.cut_slices:
             self.cut_slices(columns, nothing, np.empty(0, np.bool_))
         elif self.loop is loops.slide_slices:
-            self.slide_slices(columns, Turns(nothing, nothing, nothing, nothing, nothing, nothing))
+            self.slide_slices(columns, Schedule(nothing, nothing, nothing, nothing, nothing, nothing))
         else:
             self.advance(self.new_state((1,)), columns, NO_BITS, limit=1)
 
     @_again_if_it_fails
-    def slide_rows(self, columns: Columns, length: int, validity: Bits = NO_BITS) -> list[Answer]:
+    def slide_rows(self, columns: Columns, length: int, validity: Bits = NO_BITS) -> list[ResultColumn]:
         """Return each row's aggregates over the newest `length` rows."""
         rows = self._check_columns(columns)
         answers = self._new_answers((rows,), (length,))
@@ -231,7 +231,7 @@ class Kernel:
     @_again_if_it_fails
     def slide_between(
         self, columns: Columns, begins: Positions, ends: Positions, validity: Bits = NO_BITS
-    ) -> list[Answer]:
+    ) -> list[ResultColumn]:
         """Return the aggregates of the rows begins[row] … ends[row] - 1 for each row."""
         rows = self._check_columns(columns)
         longest = check_bounds(begins, ends, rows)
@@ -242,7 +242,7 @@ class Kernel:
         return answers
 
     @_again_if_it_fails
-    def slide_ranges(self, columns: Columns, ranges: tuple[int, ...]) -> list[Answer]:
+    def slide_ranges(self, columns: Columns, ranges: tuple[int, ...]) -> list[ResultColumn]:
         """Return each row's aggregates over several ranges, given in ascending order: a line for each, the widest first."""
         rows = self._check_columns(columns)
         lengths = np.array(ranges[::-1], np.int64)
@@ -265,7 +265,7 @@ class Kernel:
         return fields
 
     @_again_if_it_fails
-    def slide_slices(self, columns: Columns, turns: Turns, validity: Bits = NO_BITS) -> list[Answer]:
+    def slide_slices(self, columns: Columns, turns: Schedule, validity: Bits = NO_BITS) -> list[ResultColumn]:
         """Return the aggregates of windows that are combined of slices; see `loops.slide_slices`."""
         slices = self._check_columns(columns)
         longest = check_bounds(turns.begins, turns.ends, slices)
@@ -278,7 +278,7 @@ class Kernel:
 
     def advance(
         self,
-        state: State,
+        state: KernelState,
         columns: Columns,
         validity: Bits,
         *,
@@ -286,7 +286,7 @@ class Kernel:
         lengths: Positions = NOTHING,
         numbers: Positions = NOTHING,
         answer_now: bool = False,
-    ) -> list[Answer]:
+    ) -> list[ResultColumn]:
         """Go on with the window of a state; see `loops.advance`."""
         rows = self._check_columns(columns)
         steps = 1 if answer_now else rows
@@ -298,7 +298,13 @@ class Kernel:
         return answers
 
     def _run(
-        self, own: tuple[Any, ...], columns: Columns, validity: Bits, results: list[Any], bits: list[Any], state: State
+        self,
+        own: tuple[Any, ...],
+        columns: Columns,
+        validity: Bits,
+        results: list[Any],
+        bits: list[Any],
+        state: KernelState,
     ) -> None:
         columns = columns[: len(self.parts.inputs)]
         masks = [validity] if self.nullable else []
@@ -330,23 +336,23 @@ class Kernel:
         assert isinstance(cause, Exception)
         return _with_message(cause, f"{self.label}: {cause}")
 
-    def _bits(self, answers: list[Answer]) -> list[Any]:
+    def _bits(self, answers: list[ResultColumn]) -> list[Any]:
         return [answer.bits for answer in answers] if self.fused.marks else []
 
-    def new_state(self, ranges: tuple[int, ...], longest: int = 0) -> State:
+    def new_state(self, ranges: tuple[int, ...], longest: int = 0) -> KernelState:
         """Return the state of an empty window that will be asked for these ranges, with room for so many rows."""
         window = self.algorithm(self.parts.parts[0].aggregate, ranges)
         longest = max(1, longest, *ranges)
         window.make_room(longest)
         return empty_state(window, self.fused, longest, kept=self.loop is loops.advance)
 
-    def grow(self, state: State, rows: int) -> State:
+    def grow(self, state: KernelState, rows: int) -> KernelState:
         """Return the same window with room for so many rows."""
         if self.algorithm.compiled_query != "query":  # it keeps the values themselves: they can be inserted again
             return self._insert_again(state, rows)
         return grown_state(self.algorithm, self.parts.parts[0].aggregate, self.fused, state, rows)
 
-    def _insert_again(self, state: State, rows: int) -> State:
+    def _insert_again(self, state: KernelState, rows: int) -> KernelState:
         """Return a window with the values of another one, in their order, that has room for so many rows."""
         window = dict(zip(self.fused.algorithm.attributes("int"), state.arrays["cursors"], strict=True))
         positions = np.arange(window["begin"], window["end"])
@@ -359,7 +365,7 @@ class Kernel:
         larger.before[: len(before)] = before - before[0]
         return larger
 
-    def _new_answers(self, shape: tuple[int, ...], ranges: tuple[int, ...] = ()) -> list[Answer]:
+    def _new_answers(self, shape: tuple[int, ...], ranges: tuple[int, ...] = ()) -> list[ResultColumn]:
         """Allocate the results: where a window may hold too few values, with what stands for that in their place."""
         answers = []
         for result, one in zip(self.results, self.aggregates, strict=False):
@@ -368,9 +374,9 @@ class Kernel:
                 values[...] = 0 if one.empty is None else one.empty
                 unmarked = 0 if one.empty is None else 255
                 bits = np.full((*shape[:-1], (shape[-1] + 7) // 8), unmarked, np.uint8)
-                answers.append(Answer(values, bits))
+                answers.append(ResultColumn(values, bits))
             elif one.at_least <= 1:
-                answers.append(Answer(empty_array(shape, result), None))
+                answers.append(ResultColumn(empty_array(shape, result), None))
             else:
                 rows = shape[-1]
                 missing = [min(rows, one.at_least - 1 if one.at_least <= length else rows) for length in ranges[::-1]]
@@ -378,7 +384,7 @@ class Kernel:
                 for line, few in zip(values.reshape(len(ranges), rows), missing, strict=True):
                     line[:few] = 0
                 bits = np.array([first_missing(rows, few) for few in missing])
-                answers.append(Answer(values, bits.reshape(*shape[:-1], -1)))
+                answers.append(ResultColumn(values, bits.reshape(*shape[:-1], -1)))
         return answers
 
     def _check_columns(self, columns: Columns) -> int:

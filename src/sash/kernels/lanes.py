@@ -8,7 +8,7 @@ LANES = 2
 """Measured for max: one lane waits for its last combine (5.2 ns a row), two take 2.9 ns, four 2.3 ns if they fit the cache."""
 LANES_OF_SMALL = 4
 SMALL = 1 << 13
-"""Windows of so many rows have room for more lanes in the processor's cache, whatever they take."""
+"""WindowSequence of so many rows have room for more lanes in the processor's cache, whatever they take."""
 DEPENDS_ON_DATA = ("same(", "is_newer(", "is_above(", "same_key(")
 
 

@@ -12,10 +12,10 @@ Shape = str | tuple["Shape", ...]
 
 
 @dataclass(frozen=True)
-class Layout:
+class PartialLayout:
     """The fields of a partial, in order.
 
-    >>> Layout(("int64", ("float64", "bool"))).fields
+    >>> PartialLayout(("int64", ("float64", "bool"))).fields
     ['int64', 'float64', 'bool']
     """
 

@@ -176,7 +176,7 @@ def slide_slices(
 ) -> None:
     """Give each window the aggregate of the newest lasts[row] slices up to ends[row] - 1, and of opens[row].
 
-    The latter is the record of a slice that is read while open, or -1. Windows of several kinds may take turns, in the
+    The latter is the record of a slice that is read while open, or -1. WindowSequence of several kinds may take turns, in the
     order of their ends, with the numbers of their kinds: slices are kept from begins[row] on, where the widest begins.
     `present` are the records of closed slices with a value; `values` says how many rows with a value a window holds.
     """

@@ -10,11 +10,11 @@ from typing import Any
 
 from sash.aggregates.base import Aggregate, unchanged
 from sash.aggregates.readings import reading
-from sash.kernels.layout import Layout, Shape
+from sash.kernels.layout import PartialLayout, Shape
 
 
 @dataclass(frozen=True)
-class Part:
+class PartialPart:
     """One aggregate's share of the partial, and the input columns that it is lifted from."""
 
     aggregate: Aggregate[Any]
@@ -35,7 +35,7 @@ class Output:
 
 
 @dataclass(frozen=True)
-class Parts:
+class PartialParts:
     """The parts of a partial that is combined as a whole, and what is read from it.
 
     Several aggregates in one pass are parts over the same columns. One aggregate over several stretches of a column at
@@ -43,12 +43,12 @@ class Parts:
     combine.
     """
 
-    parts: tuple[Part, ...]
+    parts: tuple[PartialPart, ...]
     outputs: tuple[Output, ...]
     inputs: tuple[str, ...]
     """The types of the input columns."""
 
-    def read_as(self, part: Part) -> tuple[str, ...]:
+    def read_as(self, part: PartialPart) -> tuple[str, ...]:
         """The types in which a part reads its columns: float32 as float64, as interpreted, unless it only hands values on."""
         kinds = (self.inputs[column] for column in part.columns)
         return tuple("float64" if kind == "float32" and part.aggregate.gives != "value" else kind for kind in kinds)
@@ -65,21 +65,21 @@ class Parts:
         functions |= {name: getattr(first, name) for name in ("rank", "between") if getattr(first, name) is not None}
         return functions | {f"lower_{number}": output.lower for number, output in enumerate(self.outputs)}
 
-    def of_partials(self, shape: Shape) -> Parts:
+    def of_partials(self, shape: Shape) -> PartialParts:
         """Return the same over partials of a shape in place of rows: a column for each field."""
         shapes = [shape] if len(self.parts) == 1 else list(shape)
         parts, inputs = [], list[str]()
         for part, own in zip(self.parts, shapes, strict=True):
-            fields = Layout(own).fields
+            fields = PartialLayout(own).fields
             columns = tuple(range(len(inputs), len(inputs) + len(fields)))
             parts.append(replace(part, aggregate=replace(part.aggregate, lift=as_partial(own)), columns=columns))
             inputs += fields
-        return Parts(tuple(parts), self.outputs, tuple(inputs))
+        return PartialParts(tuple(parts), self.outputs, tuple(inputs))
 
-    def in_lanes(self, lanes: int) -> Parts:
+    def in_lanes(self, lanes: int) -> PartialParts:
         """Return the same over as many stretches of the columns at once."""
         width, parts = len(self.inputs), len(self.parts)
-        return Parts(
+        return PartialParts(
             tuple(
                 replace(part, columns=tuple(column + lane * width for column in part.columns))
                 for lane in range(lanes)
@@ -97,8 +97,8 @@ def as_partial(shape: Shape) -> Callable[..., Any]:
     >>> as_partial(("int64", ("float64", "float64")))(3, 1.5, 2.5)
     (3, (1.5, 2.5))
     """
-    names = [f"x{field}" for field in range(len(Layout(shape).fields))]
-    made = Layout(shape).build(lambda field: ast.Name(names[field], ast.Load()))
+    names = [f"x{field}" for field in range(len(PartialLayout(shape).fields))]
+    made = PartialLayout(shape).build(lambda field: ast.Name(names[field], ast.Load()))
     text = f"lambda {', '.join(names)}: {ast.unparse(ast.fix_missing_locations(made))}"
     function: Callable[..., Any] = eval(text)  # noqa: S307 — made of nothing but x0, x1, …
     return function
@@ -116,7 +116,7 @@ def as_values(aggregate: Aggregate[Any]) -> Aggregate[Any]:
     )
 
 
-def share_parts(aggregates: Sequence[Aggregate[Any]], inputs: tuple[str, ...]) -> Parts:
+def share_parts(aggregates: Sequence[Aggregate[Any]], inputs: tuple[str, ...]) -> PartialParts:
     """Return the pass that computes several aggregates of the same columns, each partial only once.
 
     >>> from sash import agg
@@ -135,7 +135,9 @@ def share_parts(aggregates: Sequence[Aggregate[Any]], inputs: tuple[str, ...]) -
         number, lower = next((number, lower) for number, lower in enumerate(lowers) if lower is not None)
         outputs.append(Output(number, lower, aggregate.at_least, aggregate.held))
     columns = tuple(range(len(inputs)))
-    return Parts(tuple(Part(part, columns, number) for number, part in enumerate(parts)), tuple(outputs), inputs)
+    return PartialParts(
+        tuple(PartialPart(part, columns, number) for number, part in enumerate(parts)), tuple(outputs), inputs
+    )
 
 
 def whole_shape(shapes: list[Shape]) -> Shape:

@@ -18,7 +18,7 @@ class CannotFuseError(Exception):
 
 
 @dataclass(frozen=True)
-class Source:
+class FunctionSource:
     """One function as syntax, with where it stands and what its global names mean."""
 
     node: ast.FunctionDef
@@ -49,7 +49,7 @@ class AlgorithmSource:
     name: str
     state: dict[str, str]
     """Attribute to one of `STATE_KINDS`, in the order of declaration."""
-    methods: dict[str, Source]
+    methods: dict[str, FunctionSource]
     query: str
     """The method that a loop's `query` stands for."""
     text: str
@@ -84,7 +84,7 @@ def read_algorithm(algorithm: Any) -> AlgorithmSource:
 @cache
 def _read_class(algorithm: Any) -> AlgorithmSource:
     state: dict[str, str] = {}
-    methods: dict[str, Source] = {}
+    methods: dict[str, FunctionSource] = {}
     texts = []
     for level in reversed(algorithm.__mro__):
         if level is object or level.__module__ == "typing":
@@ -98,7 +98,7 @@ def _read_class(algorithm: Any) -> AlgorithmSource:
                 if kind in STATE_KINDS:
                     state[statement.target.id] = kind
             elif isinstance(statement, ast.FunctionDef):
-                methods[statement.name] = Source(statement, module.__file__ or level.__module__, vars(module))
+                methods[statement.name] = FunctionSource(statement, module.__file__ or level.__module__, vars(module))
     return AlgorithmSource(algorithm.__name__, state, methods, algorithm.compiled_query, "\n".join(texts))
 
 
@@ -108,12 +108,12 @@ def _targets(node: ast.AST) -> list[ast.Subscript]:
     return [target for target in targets if isinstance(target, ast.Subscript)]
 
 
-def read_function(function: FunctionType) -> Source:
+def read_function(function: FunctionType) -> FunctionSource:
     """Read a function of a module."""
     module = sys.modules[function.__module__]
     for statement in _parse(module).body:
         if isinstance(statement, ast.FunctionDef) and statement.name == function.__name__:
-            return Source(statement, module.__file__ or function.__module__, vars(module))
+            return FunctionSource(statement, module.__file__ or function.__module__, vars(module))
     message = f"{function.__module__} has no function {function.__name__} at its top level."
     raise CannotFuseError(message)
 

@@ -7,11 +7,11 @@ import json
 from functools import partial
 from typing import Any
 
-from sash.kernels.fuse import OF_THE_LOOP, Fused, Fuser
+from sash.kernels.fuse import OF_THE_LOOP, Fuser, FusionSpec
 from sash.kernels.infer import Types
-from sash.kernels.layout import Layout
-from sash.kernels.parts import Parts
-from sash.kernels.read import Source, read_function
+from sash.kernels.layout import PartialLayout
+from sash.kernels.parts import PartialParts
+from sash.kernels.read import FunctionSource, read_function
 
 VALIDITY = """
 @njit
@@ -26,7 +26,7 @@ def mark_valid_of(valid, number, row):
 """
 
 
-def write_kernel(fused: Fused, parts: Parts, types: Types, loop: Any) -> str:
+def write_kernel(fused: FusionSpec, parts: PartialParts, types: Types, loop: Any) -> str:
     """Return the text of the module that holds the fused loop."""
     algorithm, layout = fused.algorithm, fused.layout
     source = read_function(loop)
@@ -61,7 +61,7 @@ def write_kernel(fused: Fused, parts: Parts, types: Types, loop: Any) -> str:
     )
 
 
-def _parameters(fused: Fused, loop: Source) -> list[str]:
+def _parameters(fused: FusionSpec, loop: FunctionSource) -> list[str]:
     """The parameters of the fused loop: the loop's own, columns, results, and the algorithm's state."""
     names = [name for name in loop.parameters if name not in OF_THE_LOOP]
     names += [f"column_{number}" for number in range(fused.inputs)]
@@ -80,12 +80,12 @@ def _parameters(fused: Fused, loop: Source) -> list[str]:
     return names
 
 
-def _count_results(fused: Fused, loop: Source) -> int:
+def _count_results(fused: FusionSpec, loop: FunctionSource) -> int:
     """How many columns the loop writes: results, or the fields of partials."""
     return len(fused.layout.fields if "keep" in loop.parameters else fused.at_least)
 
 
-def _load_and_keep_state(fused: Fused) -> tuple[list[str], list[str]]:
+def _load_and_keep_state(fused: FusionSpec) -> tuple[list[str], list[str]]:
     """Cursors and single partials live in local variables while the loop runs."""
     opening, closing = [], []
     for number, name in enumerate(fused.algorithm.attributes("int")):
@@ -98,14 +98,14 @@ def _load_and_keep_state(fused: Fused) -> tuple[list[str], list[str]]:
     return opening, closing
 
 
-def _of_parts(function: str, parameters: str, parts: Parts, types: Types) -> list[str]:
+def _of_parts(function: str, parameters: str, parts: PartialParts, types: Types) -> list[str]:
     """Write lift, combine or inverse of every part, each field cast to its column's type, and of the whole partial."""
     lines: list[str] = []
     calls = []
     for number, (part, shape) in enumerate(zip(parts.parts, types.shapes, strict=True)):
         name = f"{function}_{number}"
         own = parameters or ", ".join(f"x{column}" for column in part.columns)
-        lines += [f"{name} = raw_{name}"] if name in types.exact else _cast(name, own, Layout(shape))
+        lines += [f"{name} = raw_{name}"] if name in types.exact else _cast(name, own, PartialLayout(shape))
         if parameters:
             arguments = [_part(partial, number, parts, types) for partial in own.split(", ")]
         else:
@@ -118,7 +118,7 @@ def _of_parts(function: str, parameters: str, parts: Parts, types: Types) -> lis
     return lines + _function(function, everything, calls[0] if len(calls) == 1 else f"({', '.join(calls)})")
 
 
-def _lowers(parts: Parts, types: Types) -> list[str]:
+def _lowers(parts: PartialParts, types: Types) -> list[str]:
     """Write the functions that read each result from the whole partial, and the number of values where it has that."""
     lines = []
     for number, output in enumerate(parts.outputs):
@@ -133,7 +133,7 @@ def _lowers(parts: Parts, types: Types) -> list[str]:
     return lines
 
 
-def _part(partial: str, number: int, parts: Parts, types: Types) -> str:
+def _part(partial: str, number: int, parts: PartialParts, types: Types) -> str:
     """Return one part of a partial, with the counts of the first lane.
 
     They are the same in all lanes, which LLVM sees if they have one name, and then divides by them only once.
@@ -146,7 +146,7 @@ def _part(partial: str, number: int, parts: Parts, types: Types) -> str:
     return f"({''.join(f'{partial}[{lane}][{field}], ' for field, lane in enumerate(lanes))})"
 
 
-def _cast(function: str, parameters: str, layout: Layout) -> list[str]:
+def _cast(function: str, parameters: str, layout: PartialLayout) -> list[str]:
     """Wrap one of the aggregate's functions so that every field has its column's type."""
     parts = iter(layout.take_apart(ast.Name("partial", ast.Load())))
     types = iter(layout.fields)
@@ -163,7 +163,7 @@ def _function(name: str, parameters: str, result: str) -> list[str]:
     return ["@njit", f"def {name}({parameters}):", f"    return {result}"]
 
 
-def _same(layout: Layout) -> str:
+def _same(layout: PartialLayout) -> str:
     ones = layout.take_apart(ast.Name("one", ast.Load()))
     others = layout.take_apart(ast.Name("other", ast.Load()))
     return " and ".join(
@@ -172,7 +172,7 @@ def _same(layout: Layout) -> str:
     )
 
 
-def _hash(layout: Layout) -> str:
+def _hash(layout: PartialLayout) -> str:
     """Mix the bits of a value: all NaNs have the same hash, and -0.0 that of 0.0, which adding 0.0 makes of it."""
     if layout.shape in ("float32", "float64"):
         return "np.int64(mix(np.uint64(0) if key != key else np.float64(key + 0.0).view(np.uint64)))"

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from sash.engine.passes import Slices
-from sash.kernels.frozen import Arrays
+from sash.kernels.array_codec import Arrays
 from sash.kernels.layout import shape_from
 from sash.state.row_state import KeptRows
 from sash.state.slice_state import KeptSlices, all_closing

@@ -20,7 +20,7 @@ from sash.engine.passes import PassOver, Slices, is_number
 from sash.engine.row_block import Block, make_block
 from sash.engine.schedule import Counts
 from sash.engine.slice_block import SliceBlock, arrange_slices
-from sash.kernels.answers import NO_BITS
+from sash.kernels.kernel_io import NO_BITS
 from sash.slices.borders import Borders, latest_so_far
 from sash.slices.cuts import Flags, Records
 from sash.state.row_state import first_due, in_order_of_time

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from sash.engine.local import Local
-from sash.kernels.frozen import freeze_arrays, read_header, thaw_arrays
+from sash.kernels.array_codec import decode_arrays, encode_arrays, read_header
 from sash.state.codec import arrays_of, restore
 from sash.state.fingerprint import changes
 from sash.state.reader import new_kept
@@ -93,14 +93,14 @@ class Keeper:
     def freeze(self, described: Mapping[str, Any]) -> bytes:
         """Return all that is kept as bytes, with a description of the query."""
         header = {"state": VERSION, "query": dict(described), "watermark": self.watermark}
-        return freeze_arrays(arrays_of(self.kept), header)
+        return encode_arrays(arrays_of(self.kept), header)
 
     def thaw(self, data: bytes | memoryview, described: Mapping[str, Any]) -> None:
         """Go on from bytes that were frozen, or say why they are not for this query."""
         header = read_state(data)
         refuse_another(header["query"], described)
         self.watermark = header["watermark"]
-        restore(self.kept, thaw_arrays(data, header))
+        restore(self.kept, decode_arrays(data, header))
 
 
 def read_state(data: bytes | memoryview) -> dict[str, Any]:

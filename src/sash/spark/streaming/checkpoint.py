@@ -11,7 +11,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import DataType, IntegerType, LongType, StructField, StructType, TimestampType
 
-from sash.kernels.frozen import Arrays, thaw_arrays
+from sash.kernels.array_codec import Arrays, decode_arrays
 from sash.spark.schema import GROUP, arrow_of
 from sash.spark.streaming.bucket import STATE, Standing, decompressed
 from sash.spark.streaming.packing import GUARD
@@ -120,7 +120,7 @@ def _rows(batches: Batches) -> Iterator[dict[str, Any]]:
 def describe_bucket(bucket: int, state: bytes, schema: pa.Schema) -> pa.RecordBatch:
     """Return the keys of a bucket with how many slices or rows each has, and how many of its bytes that is."""
     header = read_state(state)
-    arrays = thaw_arrays(state, header)
+    arrays = decode_arrays(state, header)
     query = header["query"]
     sizes = arrays["sizes"]
     firsts = np.cumsum(sizes) - sizes

@@ -24,9 +24,9 @@ from sash.aggregator.columns import (
 )
 from sash.algorithms import Algorithm, OrderStatisticsTree
 from sash.kernels import CannotCompileError, Kernel, loops
-from sash.kernels.answers import Answer, Positions, check_bounds
-from sash.kernels.frozen import freeze_state, read_header, thaw_state
+from sash.kernels.array_codec import decode_state, encode_state, read_header
 from sash.kernels.functions import fingerprint
+from sash.kernels.kernel_io import Positions, ResultColumn, check_bounds
 from sash.kernels.lanes import count_lanes
 from sash.kernels.ranks import RankKernel
 from sash.kernels.read import read_algorithm
@@ -108,7 +108,7 @@ class Compiled:
         self._refuse_if_lost()
         described |= {"types": types_to_text(self.types), "ranges": list(self.ranges), "capacity": self.capacity}
         described |= {"functions": self._functions(), "python": sys.implementation.cache_tag}
-        return freeze_state(self.state, described)
+        return encode_state(self.state, described)
 
     def thaw(self, data: bytes, described: dict[str, Any]) -> None:
         """Take over a window that was frozen."""
@@ -117,7 +117,7 @@ class Compiled:
             message = f"lift or combine of {self.aggregate.name} is another than when this window was frozen."
             raise ValueError(message)
         self.capacity = described["capacity"]
-        self.state = thaw_state(data, self.state)
+        self.state = decode_state(data, self.state)
 
     def _functions(self) -> str:
         """Return what tells apart the functions that made the partials; lower may be another one."""
@@ -140,7 +140,7 @@ class Compiled:
 
     def _advance(
         self, columns: list[Column], limit: int, lengths: tuple[int, ...] = (), *, answer_now: bool = False
-    ) -> Answer:
+    ) -> ResultColumn:
         columns = [
             nulls(len(column), kind) if column.type != kind else column
             for column, kind in zip(columns, self.types, strict=True)
@@ -231,10 +231,10 @@ def slide_ranges_once(
     return [result_of_range(answer, len(lengths) - 1 - number, aggregate, columns) for number in range(len(lengths))]
 
 
-def result_of_range(answer: Answer, number: int, aggregate: Aggregate[Any], columns: list[Column]) -> pa.Array:
+def result_of_range(answer: ResultColumn, number: int, aggregate: Aggregate[Any], columns: list[Column]) -> pa.Array:
     """Return the line of one range as Arrow."""
     bits = None if answer.bits is None else answer.bits[number]
-    return results_to_arrow(Answer(answer.values[number], bits), aggregate, columns)
+    return results_to_arrow(ResultColumn(answer.values[number], bits), aggregate, columns)
 
 
 def slide_between(

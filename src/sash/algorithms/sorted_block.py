@@ -36,18 +36,18 @@ from typing import Any, cast
 from sash.aggregates.base import Aggregate, P
 from sash.aggregates.order import is_above
 from sash.algorithms.base import About, Algorithm, Array
-from sash.algorithms.words import WIDTH, count_ones, highest_one, lowest_one, select_one
+from sash.algorithms.bit_words import WIDTH, count_ones, highest_one, lowest_one, select_one
 
 SHIFT = 6
 PLACES = WIDTH - 1
 
 
-class SortedStretch(Algorithm[P]):
+class SortedBlock(Algorithm[P]):
     """A window in a stretch whose values are known and sorted. `query` returns the window, which is read by rank.
 
     >>> from sash import agg
     >>> median = agg.median()
-    >>> window = SortedStretch(median, values=(5, 3, 8, 3, 9, 7))
+    >>> window = SortedBlock(median, values=(5, 3, 8, 3, 9, 7))
     >>> for value in (5, 3, 8, 3, 9):
     ...     window.insert(median.lift(value))
     >>> window.evict()

@@ -1,4 +1,4 @@
-"""State as bytes: NumPy's own, with a header that says what they are, and a checksum. No pickle.
+"""KernelState as bytes: NumPy's own, with a header that says what they are, and a checksum. No pickle.
 
 SASH · version · length of the header · header (JSON) · the arrays one behind the other · CRC-32 of all before
 """
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sash.kernels.state import State
+from sash.kernels.kernel_state import KernelState
 
 MAGIC = b"SASH"
 VERSION = 1
@@ -23,11 +23,11 @@ END = struct.Struct("<I")
 Arrays = dict[str, npt.NDArray[Any]]
 
 
-def freeze_arrays(arrays: Mapping[str, npt.NDArray[Any]], described: Mapping[str, Any]) -> bytes:
+def encode_arrays(arrays: Mapping[str, npt.NDArray[Any]], described: Mapping[str, Any]) -> bytes:
     """Return arrays as bytes, with a description for whoever thaws them.
 
-    >>> frozen = freeze_arrays({"x": np.array([3, 5])}, {"of": "a window"})
-    >>> read_header(frozen)["of"], thaw_arrays(frozen)["x"].tolist()
+    >>> frozen = encode_arrays({"x": np.array([3, 5])}, {"of": "a window"})
+    >>> read_header(frozen)["of"], decode_arrays(frozen)["x"].tolist()
     ('a window', [3, 5])
     """
     listed = [[name, array.dtype.str, len(array)] for name, array in arrays.items()]
@@ -60,7 +60,7 @@ def read_header(
     return header
 
 
-def thaw_arrays(data: bytes | memoryview, header: Mapping[str, Any] | None = None) -> Arrays:
+def decode_arrays(data: bytes | memoryview, header: Mapping[str, Any] | None = None) -> Arrays:
     """Return the arrays in frozen bytes, which they share; a header that was read already is not read again."""
     place = START.size + START.unpack_from(data)[2]
     arrays = {}
@@ -70,13 +70,13 @@ def thaw_arrays(data: bytes | memoryview, header: Mapping[str, Any] | None = Non
     return arrays
 
 
-def freeze_state(state: State, described: dict[str, Any]) -> bytes:
+def encode_state(state: KernelState, described: dict[str, Any]) -> bytes:
     """Return the state of a window as bytes."""
     arrays = {"span": state.span, "before": state.before, **state.arrays}
-    return freeze_arrays(arrays, {**described, "room": state.room})
+    return encode_arrays(arrays, {**described, "room": state.room})
 
 
-def thaw_state(data: bytes, like: State) -> State:
+def decode_state(data: bytes, like: KernelState) -> KernelState:
     """Return the state in frozen bytes; it must have the arrays of `like`, whatever their lengths."""
     header = read_header(data)
     expected = {"span": like.span, "before": like.before, **like.arrays}
@@ -87,6 +87,6 @@ def thaw_state(data: bytes, like: State) -> State:
             f"now kept as {kinds}: thaw it with the aggregate that it was frozen with."
         )
         raise ValueError(message)
-    arrays = {name: array.copy() for name, array in thaw_arrays(data, header).items()}
+    arrays = {name: array.copy() for name, array in decode_arrays(data, header).items()}
     span, before = arrays.pop("span"), arrays.pop("before")
-    return State(header["room"], arrays, span, before)
+    return KernelState(header["room"], arrays, span, before)

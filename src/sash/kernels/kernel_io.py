@@ -22,7 +22,7 @@ NOTHING: Positions = np.empty(0, np.int64)
 
 
 @dataclass(frozen=True)
-class Answer:
+class ResultColumn:
     """One column of results; `bits` has a 1 for each row that has one, as in Arrow, and is None if all have."""
 
     values: npt.NDArray[Any]
@@ -38,8 +38,8 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Turns:
-    """Windows in the order of their ends, as `loops.slide_slices` takes them."""
+class Schedule:
+    """WindowSequence in the order of their ends, as `loops.slide_slices` takes them."""
 
     begins: Positions
     ends: Positions

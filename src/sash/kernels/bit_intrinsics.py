@@ -1,4 +1,4 @@
-"""The functions of `sash.algorithms.words` as kernels call them: an instruction, where the processor has one.
+"""The functions of `sash.algorithms.bit_words` as kernels call them: an instruction, where the processor has one.
 
 PDEP lays the bits of one word into the places of another's ones: of the bit `before`, it finds the place that `select_one`
 takes six halvings for. A window's median is read in 9 ns instead of 16 with it.
@@ -15,7 +15,7 @@ import numpy as np
 from numba import njit
 from numba.core.registry import cpu_target
 
-from sash.algorithms.words import count_ones, lowest_one, select_one
+from sash.algorithms.bit_words import count_ones, lowest_one, select_one
 from sash.kernels.functions import compile_function
 
 types: Any = numba.types
@@ -28,7 +28,7 @@ SLOW = ("znver1", "znver2")
 """AMD's first two Zen do it in microcode, a bit at a time."""
 
 
-def compile_words() -> dict[str, Any]:
+def compile_bit_functions() -> dict[str, Any]:
     """Return the functions, compiled, by name."""
     return {
         "count_ones": compile_function(count_ones),  # LLVM sees for itself that this and the next are instructions

@@ -10,13 +10,13 @@ import numpy.typing as npt
 
 from sash.aggregates.base import Aggregate
 from sash.algorithms.base import Algorithm
-from sash.kernels.fuse import Fused
+from sash.kernels.fuse import FusionSpec
 
 Arrays = dict[str, npt.NDArray[Any]]
 
 
 @dataclass
-class State:
+class KernelState:
     """The arrays of one window, by the names of the fused loop's parameters."""
 
     room: int
@@ -33,7 +33,7 @@ class State:
         return [self.room - 1, *self.arrays.values()]
 
 
-def empty_state(window: Any, fused: Fused, longest: int, *, kept: bool) -> State:
+def empty_state(window: Any, fused: FusionSpec, longest: int, *, kept: bool) -> KernelState:
     """Return the state of an empty window with room for so many rows, to be `kept` between calls or not."""
     algorithm = type(window)
     room = 1 << (longest - 1 + algorithm.rows_behind).bit_length()
@@ -56,12 +56,12 @@ def empty_state(window: Any, fused: Fused, longest: int, *, kept: bool) -> State
         else:
             arrays[f"self_{attribute}"] = _as_array(getattr(window, attribute), PLAIN_TYPES[kind])
     rows = 1 << longest.bit_length() if kept else 1
-    return State(room, arrays, np.zeros(2, np.int64), np.zeros(rows, np.int64))
+    return KernelState(room, arrays, np.zeros(2, np.int64), np.zeros(rows, np.int64))
 
 
 def grown_state(
-    algorithm: type[Algorithm[Any]], aggregate: Aggregate[Any], fused: Fused, state: State, rows: int
-) -> State:
+    algorithm: type[Algorithm[Any]], aggregate: Aggregate[Any], fused: FusionSpec, state: KernelState, rows: int
+) -> KernelState:
     """Return the state with room for so many rows.
 
     A ring twice as long holds the old one twice: each position finds its item in one of the two. Arrays are enlarged by
@@ -73,7 +73,7 @@ def grown_state(
         for name in _names_of(attribute, kind, fused) if kind.startswith("Column") else ():
             arrays[name] = np.tile(state.arrays[name], room // state.room)
     before = np.tile(state.before, max(1, (1 << rows.bit_length()) // len(state.before)))
-    larger = State(room, arrays, state.span, before)
+    larger = KernelState(room, arrays, state.span, before)
     if any(kind.startswith("Array") for kind in fused.algorithm.state.values()):
         window = _to_interpreted(algorithm, aggregate, fused, larger)
         window.make_room(rows)
@@ -82,7 +82,7 @@ def grown_state(
 
 
 def _to_interpreted(
-    algorithm: type[Algorithm[Any]], aggregate: Aggregate[Any], fused: Fused, state: State
+    algorithm: type[Algorithm[Any]], aggregate: Aggregate[Any], fused: FusionSpec, state: KernelState
 ) -> Algorithm[Any]:
     """Return an object of the algorithm's class with the cursors and arrays of a state; its columns stay empty."""
     window = algorithm(aggregate)
@@ -96,7 +96,7 @@ def _to_interpreted(
     return window
 
 
-def _from_interpreted(window: Algorithm[Any], fused: Fused, state: State) -> None:
+def _from_interpreted(window: Algorithm[Any], fused: FusionSpec, state: KernelState) -> None:
     """Write the cursors and arrays of an object back into a state; items that were never written become zeros."""
     state.arrays["cursors"] = np.array([getattr(window, n) for n in fused.algorithm.attributes("int")], np.int64)
     for attribute in fused.algorithm.attributes("Array[int]", "Array[bool]"):
@@ -111,7 +111,7 @@ def _from_interpreted(window: Algorithm[Any], fused: Fused, state: State) -> Non
             state.arrays[name] = np.array(field, dtype)
 
 
-def _names_of(attribute: str, kind: str, fused: Fused) -> list[str]:
+def _names_of(attribute: str, kind: str, fused: FusionSpec) -> list[str]:
     """The parameters that hold an attribute."""
     prefix = "start" if kind == "P" else "self"
     if kind.endswith("P]") or kind == "P":

@@ -36,7 +36,7 @@ AT_ONCE = 1 << 14
 """How many bounds are made at once: few enough to stay in a near cache."""
 
 
-class Stretch(NamedTuple):
+class RankBlock(NamedTuple):
     """The windows first … last - 1, which lie in the rows begin … end - 1."""
 
     first: int
@@ -45,13 +45,13 @@ class Stretch(NamedTuple):
     end: int
 
 
-def in_sheets(stretches: Iterable[Stretch]) -> Iterator[list[Stretch]]:
+def in_batches(stretches: Iterable[RankBlock]) -> Iterator[list[RankBlock]]:
     """Yield short stretches some at once, so that what is done for all of them costs little for each.
 
-    >>> [len(sheet) for sheet in in_sheets([Stretch(0, 9, 0, 9), Stretch(9, 12, 9, 12), Stretch(12, 13, 12, 99_999)])]
+    >>> [len(sheet) for sheet in in_batches([RankBlock(0, 9, 0, 9), RankBlock(9, 12, 9, 12), RankBlock(12, 13, 12, 99_999)])]
     [2, 1]
     """
-    sheet: list[Stretch] = []
+    sheet: list[RankBlock] = []
     rows = 0
     for stretch in stretches:
         rows += stretch.end - stretch.begin
@@ -63,13 +63,13 @@ def in_sheets(stretches: Iterable[Stretch]) -> Iterator[list[Stretch]]:
         yield sheet
 
 
-class Windows(Protocol):
+class WindowSequence(Protocol):
     """Where windows begin and end, one for each result."""
 
     def __len__(self) -> int:
         """Return how many windows there are."""
 
-    def stretches(self) -> Iterator[Stretch]:
+    def stretches(self) -> Iterator[RankBlock]:
         """Yield stretches that hold all windows, in order."""
 
     def parts(self, first: int, last: int) -> Iterator[tuple[slice, Bounds, Bounds, int]]:
@@ -80,10 +80,10 @@ class Windows(Protocol):
 
 
 @dataclass(frozen=True)
-class LastRows:
+class FixedLengthWindows:
     """Each row's window is the newest `length` rows.
 
-    >>> [(part, begins.tolist(), ends.tolist()) for part, begins, ends, _ in LastRows(4, length=3).parts(0, 4)]
+    >>> [(part, begins.tolist(), ends.tolist()) for part, begins, ends, _ in FixedLengthWindows(4, length=3).parts(0, 4)]
     [(slice(0, 4, None), [-2, -1, 0, 1], [1, 2, 3, 4])]
     """
 
@@ -94,14 +94,14 @@ class LastRows:
         """Return how many windows there are."""
         return self.rows
 
-    def stretches(self) -> Iterator[Stretch]:
+    def stretches(self) -> Iterator[RankBlock]:
         """Yield stretches that hold all windows, in order."""
         most = find_room(self.length, WINDOWS_LONG, LITTLE, LEAST)
         last = 0
         while last < self.rows:
             first, begin = last, max(0, last + 1 - self.length)
             last = min(self.rows, begin + most)
-            yield Stretch(first, last, begin, last)
+            yield RankBlock(first, last, begin, last)
 
     def parts(self, first: int, last: int) -> Iterator[tuple[slice, Bounds, Bounds, int]]:
         """Yield these windows part by part: all with the same bounds, but for how far along they are."""
@@ -123,10 +123,10 @@ class LastRows:
 
 
 @dataclass(frozen=True)
-class Between:
-    """Windows with bounds of their own, which never move back.
+class BoundedWindows:
+    """WindowSequence with bounds of their own, which never move back.
 
-    >>> windows = Between(np.array([0, 0, 100_000]), np.array([2, 5, 100_001]))
+    >>> windows = BoundedWindows(np.array([0, 0, 100_000]), np.array([2, 5, 100_001]))
     >>> [tuple(stretch) for stretch in windows.stretches()]
     [(0, 2, 0, 5), (2, 3, 100000, 100001)]
     """
@@ -138,14 +138,14 @@ class Between:
         """Return how many windows there are."""
         return len(self.begins)
 
-    def stretches(self) -> Iterator[Stretch]:
+    def stretches(self) -> Iterator[RankBlock]:
         """Yield stretches that hold all windows, in order."""
         find_last = compile_plain(find_room, find_last_window).find_last_window
         last = 0
         while last < len(self):
             first = last
             last = find_last(self.begins, self.ends, first, WINDOWS_LONG, LITTLE, LEAST)
-            yield Stretch(first, last, int(self.begins[first]), int(self.ends[last - 1]))
+            yield RankBlock(first, last, int(self.begins[first]), int(self.ends[last - 1]))
 
     def parts(self, first: int, last: int) -> Iterator[tuple[slice, Bounds, Bounds, int]]:
         """Yield all these windows as one part, with their bounds as given."""

@@ -10,12 +10,12 @@ import numpy.typing as npt
 
 from sash.aggregates.base import Aggregate
 from sash.algorithms.base import Algorithm
-from sash.algorithms.sorted_stretch import SortedStretch, lay_out
+from sash.algorithms.sorted_block import SortedBlock, lay_out
 from sash.kernels import loops
-from sash.kernels.answers import NO_BITS, Answer, Bits, Columns, check_bounds
 from sash.kernels.kernel import Kernel
-from sash.kernels.sort import RowSorter
-from sash.kernels.stretches import Between, Bounds, LastRows, Stretch, Windows, in_sheets
+from sash.kernels.kernel_io import NO_BITS, Bits, Columns, ResultColumn, check_bounds
+from sash.kernels.ranks.blocks import BoundedWindows, Bounds, FixedLengthWindows, RankBlock, WindowSequence, in_batches
+from sash.kernels.ranks.row_sorter import RowSorter
 
 
 class RankKernel(Kernel):
@@ -30,43 +30,45 @@ class RankKernel(Kernel):
     """
 
     def __init__(self, aggregate: Aggregate[Any], inputs: tuple[str, ...]) -> None:
-        super().__init__(SortedStretch, aggregate, inputs, slide_on)
+        super().__init__(SortedBlock, aggregate, inputs, slide_on)
 
     def _compile_now(self) -> None:
         self.slide_rows((np.zeros(1, self.inputs[0]),), 1)
 
-    def slide_rows(self, columns: Columns, length: int, validity: Bits = NO_BITS) -> list[Answer]:
+    def slide_rows(self, columns: Columns, length: int, validity: Bits = NO_BITS) -> list[ResultColumn]:
         """Return each row's aggregate over the newest `length` rows."""
         rows = self._check_columns(columns)
         if len(validity) == 0:
-            return self._slide(columns[0], LastRows(rows, min(length, rows)))
+            return self._slide(columns[0], FixedLengthWindows(rows, min(length, rows)))
         ends = np.arange(1, rows + 1)
         return self.slide_between(columns, np.maximum(ends - length, 0), ends, validity)
 
-    def slide_between(self, columns: Columns, begins: Bounds, ends: Bounds, validity: Bits = NO_BITS) -> list[Answer]:
+    def slide_between(
+        self, columns: Columns, begins: Bounds, ends: Bounds, validity: Bits = NO_BITS
+    ) -> list[ResultColumn]:
         """Return the aggregate of the rows begins[row] … ends[row] - 1 for each row."""
         rows = self._check_columns(columns)
         check_bounds(begins, ends, rows)
         if len(validity) == 0:
-            return self._slide(columns[0], Between(begins, ends))
+            return self._slide(columns[0], BoundedWindows(begins, ends))
         present = np.unpackbits(validity, count=rows, bitorder="little").view(np.bool_)
         before = np.zeros(rows + 1, np.int64)
         np.cumsum(present, out=before[1:])
-        return self._slide(columns[0][present], Between(before[begins], before[ends]))
+        return self._slide(columns[0][present], BoundedWindows(before[begins], before[ends]))
 
-    def _slide(self, column: npt.NDArray[Any], windows: Windows) -> list[Answer]:
+    def _slide(self, column: npt.NDArray[Any], windows: WindowSequence) -> list[ResultColumn]:
         results = np.zeros(len(windows), self.results[0])
         sorter = RowSorter()
-        for sheet in in_sheets(windows.stretches()):
+        for sheet in in_batches(windows.stretches()):
             self._slide_sheet(column, windows, sheet, sorter, results)
         valid = windows.which_hold(self.at_least)
-        return [Answer(results, None if valid.all() else np.packbits(valid, bitorder="little"))]
+        return [ResultColumn(results, None if valid.all() else np.packbits(valid, bitorder="little"))]
 
     def _slide_sheet(
         self,
         column: npt.NDArray[Any],
-        windows: Windows,
-        sheet: list[Stretch],
+        windows: WindowSequence,
+        sheet: list[RankBlock],
         sorter: RowSorter,
         results: npt.NDArray[Any],
     ) -> None:
