@@ -32,8 +32,7 @@ from sash.aggregates.base import Aggregate
 from sash.algorithms import ALGORITHMS, Algorithm, Recalculate, TwoStacks, find_algorithm
 from sash.kernels import Kernel, loops
 from sash.kernels.kernel_io import NO_BITS, ResultColumn
-from sash.kernels.lanes import count_lanes
-from sash.kernels.read import read_algorithm
+from sash.kernels.whole_column import column_kernel
 from sash.plan.costs import USES, Cost, Use, law_class
 
 Run: TypeAlias = Callable[[], ResultColumn]
@@ -125,8 +124,7 @@ def prepare(situation: Situation, algorithm: type[Algorithm[Any]], values: Value
     if situation.use == "kept":
         return keep(Kernel(algorithm, aggregate, inputs, loops.advance), values, ranges)
     if len(ranges) == 1:
-        lanes = count_lanes(read_algorithm(algorithm), ranges[0])
-        kernel = Kernel(algorithm, aggregate, inputs, loops.slide_rows, lanes=lanes)
+        kernel = column_kernel(algorithm, [aggregate], inputs, loops.slide_rows, length=ranges[0])
         return lambda: kernel.slide_rows((values,), ranges[0])[0]
     kernel = Kernel(algorithm, aggregate, inputs, loops.slide_ranges)
     return lambda: kernel.slide_ranges((values,), ranges)[0]

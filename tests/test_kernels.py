@@ -62,7 +62,7 @@ def test_only_those_whose_state_is_not_flat_are_interpreted_only() -> None:
         (algorithm, name)
         for algorithm in FUSED
         for name in (AGGREGATES if SOAK else OF_EVERY_LAW if algorithm.about.needs else OF_EVERY_KIND)
-        if not AGGREGATES[name].interpreted_only or algorithm.compiled_query != "query"
+        if not AGGREGATES[name].interpreted_only or algorithm.keeps_values
         if fits(algorithm.about, AGGREGATES[name])
     ],
 )

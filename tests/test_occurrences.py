@@ -269,7 +269,7 @@ def test_a_kernel_is_answered_as_lower_reads_it(algorithm: Any, aggregate: Aggre
     window = algorithm(aggregate)
     for value in (5, 3, 8, 3, 9, 5, 5):
         window.insert(aggregate.lift(value))
-        assert window.answer() == aggregate.lower(window.query())
+        assert window.result() == aggregate.lower(window.query())
 
 
 def bits_of(number: float) -> int:

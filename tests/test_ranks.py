@@ -91,11 +91,11 @@ def test_every_step_agrees_with_the_oracle(name: str, values: list[Any], moves: 
         if len(held) >= max(1, chosen.at_least):
             expected = recompute(chosen, held)
             assert same(chosen.lower(window.query()), expected)
-            assert same(window.answer(), expected)
+            assert same(window.result(), expected)
             window._check()
 
 
-def test_a_window_that_is_sparse_in_its_stretch() -> None:
+def test_a_window_that_is_sparse_in_its_block() -> None:
     """The smallest and the largest of 9,000 values by turns: the next rank is hundreds of words and a level away."""
     median: Aggregate[Any] = agg.median()
     ends = [value for pair in zip(range(60), range(-1, -61, -1), strict=True) for value in pair]
@@ -106,7 +106,7 @@ def test_a_window_that_is_sparse_in_its_stretch() -> None:
         if len(window) > 3:
             window.evict()
         held = values[window.begin : window.end]
-        assert window.answer() == recompute(median, held)
+        assert window.result() == recompute(median, held)
         assert window.select(len(held) - 1) == max(held)
         assert window.select(0) == min(held)
         if row % 8 == 0:  # it looks at all 9,000
@@ -204,10 +204,10 @@ def expect_same(answers: list[ResultColumn], expected: list[ResultColumn]) -> No
 
 @pytest.fixture(
     params=[(0, 0, 48), (64, 0, 48), (64, 250, 1000), (1024, 16384, 16384)],
-    ids=["shortest stretches", "alone", "in sheets", "as it is"],
+    ids=["shortest blocks", "alone", "in batches", "as it is"],
 )
 def cut(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in zip(("LEAST", "SHEET", "AT_ONCE"), request.param, strict=True):
+    for name, value in zip(("LEAST", "BATCH", "AT_ONCE"), request.param, strict=True):
         monkeypatch.setattr(blocks, name, value)
 
 
@@ -340,15 +340,15 @@ def test_at_most_a_third_of_the_rows_is_sorted_twice(moves: list[int], data: st.
     ends = np.cumsum(moves)
     lengths = data.draw(st.lists(st.sampled_from([0, 3, 900, 30_000, 90_000]), min_size=len(ends), max_size=len(ends)))
     begins = np.maximum.accumulate(np.maximum(ends - np.array(lengths), 0))
-    cut = list(stretches.Between(begins, ends).stretches())
-    assert [stretch.first for stretch in cut] == [0, *(stretch.last for stretch in cut[:-1])]
+    cut = list(blocks.BoundedWindows(begins, ends).blocks())
+    assert [block.first for block in cut] == [0, *(block.last for block in cut[:-1])]
     assert cut[-1].last == len(ends)
-    assert sum(stretch.end - stretch.begin for stretch in cut) <= ends[-1] * 4 / 3
+    assert sum(block.end - block.begin for block in cut) <= ends[-1] * 4 / 3
     for first, last, begin, end in cut:
         assert begin <= begins[first:last].min()
         assert end >= ends[first:last].max()
         longest = int((ends - begins)[first:last].max())
-        assert end - begin <= max(stretches.WINDOWS_LONG * longest, stretches.LITTLE)
+        assert end - begin <= max(blocks.WINDOWS_LONG * longest, blocks.LITTLE)
 
 
 @pytest.mark.parametrize("moving", [False, True])

@@ -32,7 +32,7 @@ from functools import reduce
 from typing import Any
 
 from sash.aggregates.base import Aggregate, P
-from sash.algorithms.base import About, Array, SharedAlgorithm, alike
+from sash.algorithms.base import About, Array, SharedAlgorithm, SlideCost, SpaceCost, alike
 
 
 class BInt(SharedAlgorithm[P]):
@@ -50,12 +50,11 @@ class BInt(SharedAlgorithm[P]):
     about = About(
         name="b_int",
         title="B-Int",
-        order="FIFO",
         ranges="many",
-        amortised="2 log2 n",
-        worst="3 log2 n",
-        amortised_many="1 + 2q log2 n",
-        space="2n",
+        amortised=SlideCost("2 log2 n"),
+        worst=SlideCost("3 log2 n"),
+        amortised_many=SlideCost("1 + 2q log2 n"),
+        space=SpaceCost(2),
         paper="Arasu and Widom (VLDB 2004), Tutorial (DEBS 2017)",
     )
     tree: Array[P]
@@ -127,7 +126,7 @@ class BInt(SharedAlgorithm[P]):
         return 2 * (position & (self.capacity - 1)) + length - 1
 
     def make_room(self, rows: int) -> None:
-        """Enlarge the levels for a window of so many partials."""
+        """Enlarge the levels for a window of `rows` partials."""
         if rows > self.capacity:
             self._resize(1 << (rows - 1).bit_length())
 

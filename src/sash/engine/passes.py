@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from sash.aggregates.base import Aggregate
 from sash.aggregator.columns import Column, empty_column, present_in_all, results_to_arrow
-from sash.algorithms import Algorithm, OrderStatisticsTree
+from sash.algorithms import Algorithm
 from sash.engine.failures import Telling
 from sash.engine.interpreter import Interpreter, Where
 from sash.engine.names import name_row
@@ -24,7 +24,7 @@ from sash.kernels import Kernel, loops
 from sash.kernels.kernel import KINDS
 from sash.kernels.kernel_io import NO_BITS, Bits, ResultColumn
 from sash.kernels.layout import Shape
-from sash.kernels.ranks import RankKernel
+from sash.kernels.whole_column import column_kernel
 from sash.plan.explain import is_built_in
 from sash.plan.sharing import Pass
 from sash.slices.cuts import Reads, Records
@@ -175,9 +175,7 @@ class PassOver:
         """Return a kernel for this pass."""
 
         def make() -> Kernel:
-            if algorithm is OrderStatisticsTree:  # what is known as a whole can be sorted beforehand
-                return RankKernel(aggregates[0], self.inputs)
-            return Kernel(algorithm, aggregates, self.inputs, loop, nullable=nullable, over=over)
+            return column_kernel(algorithm, aggregates, self.inputs, loop, nullable=nullable, over=over)
 
         key = (*self.one.aggregates, algorithm, loop, least, nullable, over, self.inputs)
         return self.block.source.kernels.get(key, make)

@@ -1,13 +1,13 @@
-"""Where a column is cut into stretches: each the rows of some windows one behind the other, so neighbours overlap.
+"""Where a column is cut into blocks. A block holds all rows of some consecutive windows, so neighbouring blocks overlap.
 
-    rows        ├───────────────────────────────────────────────────────────┤
-    stretch 1   ├──────────────────────────┤
-    stretch 2                       ├──────────────────────────┤                four times as long as its longest window,
-    stretch 3                                           ├───────────────────┤   so that at most a third is there twice
+    rows      ├───────────────────────────────────────────────────────────┤
+    block 1   ├──────────────────────────┤
+    block 2                       ├──────────────────────────┤                four times as long as its longest window,
+    block 3                                           ├───────────────────┤   so at most a third of the rows repeat
 
-A window that doesn't fit into a stretch any more is shorter than a quarter of what the stretch would be with it. So the next
-stretch begins at least three of its lengths behind the beginning of this one, and repeats at most one: a third, however
-lengths vary.
+The first window that does not fit into a block is shorter than a quarter of the block that would hold it. So the next
+block begins at least three of its lengths after the begin of this one and repeats at most one length: a third, however
+the lengths of windows vary.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from sash.kernels.plain import compile_plain
 Bounds = npt.NDArray[np.int64]
 
 WINDOWS_LONG = 4
-"""A stretch is so many times as long as its longest window: longer takes more memory, shorter has more rows twice."""
+"""The length of a block in lengths of its longest window: longer takes more memory, shorter repeats more rows."""
 LITTLE = 1 << 13
-"""Up to so many rows memory doesn't count, and it is twice as long."""
+"""Up to this many rows memory does not matter, and a block is twice as long."""
 LEAST = 1 << 10
-"""It isn't shorter than this, so that what a stretch costs beside its rows doesn't count."""
-SHEET = 1 << 14
-"""So many rows of short stretches are sorted at once."""
+"""The minimum length of a block, so that the fixed cost of a block does not matter."""
+BATCH = 1 << 14
+"""The number of rows of short blocks that are sorted at once."""
 AT_ONCE = 1 << 14
-"""How many bounds are made at once: few enough to stay in a near cache."""
+"""The number of bounds that are made at once: few enough for the processor's cache."""
 
 
 class RankBlock(NamedTuple):
@@ -45,45 +45,47 @@ class RankBlock(NamedTuple):
     end: int
 
 
-def in_batches(stretches: Iterable[RankBlock]) -> Iterator[list[RankBlock]]:
-    """Yield short stretches some at once, so that what is done for all of them costs little for each.
+def in_batches(blocks: Iterable[RankBlock]) -> Iterator[list[RankBlock]]:
+    """Group short blocks, so that the fixed cost of a batch is shared.
 
-    >>> [len(sheet) for sheet in in_batches([RankBlock(0, 9, 0, 9), RankBlock(9, 12, 9, 12), RankBlock(12, 13, 12, 99_999)])]
+    >>> batches = in_batches([RankBlock(0, 9, 0, 9), RankBlock(9, 12, 9, 12), RankBlock(12, 13, 12, 99_999)])
+    >>> [len(batch) for batch in batches]
     [2, 1]
     """
-    sheet: list[RankBlock] = []
+    batch: list[RankBlock] = []
     rows = 0
-    for stretch in stretches:
-        rows += stretch.end - stretch.begin
-        if sheet and rows > SHEET:
-            yield sheet
-            sheet, rows = [], stretch.end - stretch.begin
-        sheet.append(stretch)
-    if sheet:
-        yield sheet
+    for block in blocks:
+        rows += block.end - block.begin
+        if batch and rows > BATCH:
+            yield batch
+            batch, rows = [], block.end - block.begin
+        batch.append(block)
+    if batch:
+        yield batch
 
 
 class WindowSequence(Protocol):
-    """Where windows begin and end, one for each result."""
+    """The bounds of windows, one window for each result."""
 
     def __len__(self) -> int:
-        """Return how many windows there are."""
+        """Return the number of windows."""
 
-    def stretches(self) -> Iterator[RankBlock]:
-        """Yield stretches that hold all windows, in order."""
+    def blocks(self) -> Iterator[RankBlock]:
+        """Yield blocks that hold all windows, in order."""
 
     def parts(self, first: int, last: int) -> Iterator[tuple[slice, Bounds, Bounds, int]]:
-        """Yield these windows part by part, with the first row of each, the one behind its last, and what both lack."""
+        """Yield windows in parts: their numbers, begins and ends, and the offset to add to both bounds."""
 
     def which_hold(self, at_least: int) -> npt.NDArray[np.bool_]:
-        """Tell of each window whether it has so many rows."""
+        """Tell for each window whether it has at least that many rows."""
 
 
 @dataclass(frozen=True)
 class FixedLengthWindows:
-    """Each row's window is the newest `length` rows.
+    """For each row, the window of the newest `length` rows.
 
-    >>> [(part, begins.tolist(), ends.tolist()) for part, begins, ends, _ in FixedLengthWindows(4, length=3).parts(0, 4)]
+    >>> windows = FixedLengthWindows(4, length=3)
+    >>> [(part, begins.tolist(), ends.tolist()) for part, begins, ends, _ in windows.parts(0, 4)]
     [(slice(0, 4, None), [-2, -1, 0, 1], [1, 2, 3, 4])]
     """
 
@@ -91,11 +93,11 @@ class FixedLengthWindows:
     length: int
 
     def __len__(self) -> int:
-        """Return how many windows there are."""
+        """Return the number of windows."""
         return self.rows
 
-    def stretches(self) -> Iterator[RankBlock]:
-        """Yield stretches that hold all windows, in order."""
+    def blocks(self) -> Iterator[RankBlock]:
+        """Yield blocks that hold all windows, in order."""
         most = find_room(self.length, WINDOWS_LONG, LITTLE, LEAST)
         last = 0
         while last < self.rows:
@@ -104,7 +106,7 @@ class FixedLengthWindows:
             yield RankBlock(first, last, begin, last)
 
     def parts(self, first: int, last: int) -> Iterator[tuple[slice, Bounds, Bounds, int]]:
-        """Yield these windows part by part: all with the same bounds, but for how far along they are."""
+        """Yield windows in parts that share their bounds and differ in the offset."""
         begins, ends = self._first_bounds
         for start in range(first, last, AT_ONCE):
             many = min(last - start, AT_ONCE)
@@ -116,7 +118,7 @@ class FixedLengthWindows:
         return ends - self.length, ends
 
     def which_hold(self, at_least: int) -> npt.NDArray[np.bool_]:
-        """Tell of each window whether it has so many rows."""
+        """Tell for each window whether it has at least that many rows."""
         enough = np.full(self.rows, self.length >= at_least)
         enough[: at_least - 1] = False
         return enough
@@ -124,10 +126,10 @@ class FixedLengthWindows:
 
 @dataclass(frozen=True)
 class BoundedWindows:
-    """WindowSequence with bounds of their own, which never move back.
+    """Windows with their own bounds, which never move back.
 
     >>> windows = BoundedWindows(np.array([0, 0, 100_000]), np.array([2, 5, 100_001]))
-    >>> [tuple(stretch) for stretch in windows.stretches()]
+    >>> [tuple(block) for block in windows.blocks()]
     [(0, 2, 0, 5), (2, 3, 100000, 100001)]
     """
 
@@ -135,11 +137,11 @@ class BoundedWindows:
     ends: Bounds
 
     def __len__(self) -> int:
-        """Return how many windows there are."""
+        """Return the number of windows."""
         return len(self.begins)
 
-    def stretches(self) -> Iterator[RankBlock]:
-        """Yield stretches that hold all windows, in order."""
+    def blocks(self) -> Iterator[RankBlock]:
+        """Yield blocks that hold all windows, in order."""
         find_last = compile_plain(find_room, find_last_window).find_last_window
         last = 0
         while last < len(self):
@@ -148,11 +150,11 @@ class BoundedWindows:
             yield RankBlock(first, last, int(self.begins[first]), int(self.ends[last - 1]))
 
     def parts(self, first: int, last: int) -> Iterator[tuple[slice, Bounds, Bounds, int]]:
-        """Yield all these windows as one part, with their bounds as given."""
+        """Yield all windows as one part, with their own bounds."""
         yield slice(first, last), self.begins[first:last], self.ends[first:last], 0
 
     def which_hold(self, at_least: int) -> npt.NDArray[np.bool_]:
-        """Tell of each window whether it has so many rows."""
+        """Tell for each window whether it has at least that many rows."""
         enough = np.empty(len(self), np.bool_)
         for start in range(0, len(self), AT_ONCE):
             part = slice(start, start + AT_ONCE)
@@ -161,7 +163,7 @@ class BoundedWindows:
 
 
 def find_room(longest: int, windows_long: int, little: int, least: int) -> int:
-    """Return how long a stretch may be for its longest window.
+    """Return the maximum length of a block for its longest window.
 
     >>> [find_room(longest, WINDOWS_LONG, LITTLE, LEAST) for longest in (16, 256, 1024, 4096)]
     [1024, 2048, 8192, 16384]
@@ -170,7 +172,7 @@ def find_room(longest: int, windows_long: int, little: int, least: int) -> int:
 
 
 def find_last_window(begins: Bounds, ends: Bounds, first: int, windows_long: int, little: int, least: int) -> int:
-    """Return the window behind the last that fits into the stretch which begins with the first.
+    """Return the number after the last window that fits into the block that begins with window `first`.
 
     >>> find_last_window(np.array([0, 1, 2, 3]), np.array([2, 3, 4, 5]), first=0, windows_long=1, little=4, least=0)
     3
