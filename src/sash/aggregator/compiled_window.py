@@ -121,7 +121,7 @@ class CompiledWindow(HeldWindow):
 
     def _functions(self) -> str:
         """Return the fingerprint of the functions that make partials; lower may change."""
-        aggregate = self.kernel.aggregates[0]
+        aggregate = self.kernel.design.aggregates[0]
         functions = (aggregate.lift, aggregate.combine, aggregate.inverse)
         return fingerprint(*(function for function in functions if function is not None))
 

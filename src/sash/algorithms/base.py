@@ -177,6 +177,31 @@ class SharedAlgorithm(Algorithm[P]):
         return self.query_last(last)
 
 
+class TreeAlgorithm(Algorithm[P]):
+    """An algorithm with a tree of partials in one array, twice as long as its capacity, a power of two."""
+
+    tree: Array[P]
+    capacity: int
+
+    def __init__(self, aggregate: Aggregate[P], ranges: tuple[int, ...] = ()) -> None:
+        super().__init__(aggregate, ranges)
+        self._allocate(1 << (max(ranges, default=8) - 1).bit_length())
+
+    def make_room(self, rows: int) -> None:
+        """Enlarge the tree for a window of `rows` partials."""
+        if rows > self.capacity:
+            self._resize(1 << (rows - 1).bit_length())
+
+    def _allocate(self, capacity: int) -> None:
+        nothing: Any = None
+        self.capacity = capacity
+        self.tree = [nothing] * (2 * capacity)
+
+    def _resize(self, capacity: int) -> None:
+        """Move to a tree of another capacity."""
+        raise NotImplementedError
+
+
 def inverse_of(aggregate: Aggregate[P]) -> Callable[[P, P], P]:
     """Return the inverse of an aggregate that has one."""
     assert aggregate.inverse is not None

@@ -32,31 +32,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import reduce
-from typing import Any
 
 from sash.aggregates.base import Aggregate, P
-from sash.algorithms.base import About, Algorithm, Array, SharedAlgorithm, SlideCost, SpaceCost, alike
+from sash.algorithms.base import About, SharedAlgorithm, SlideCost, SpaceCost, TreeAlgorithm, alike
 from sash.algorithms.bit_words import lowest_one
 
 
-class FlatTree(Algorithm[P]):
+class FlatTree(TreeAlgorithm[P]):
     """The paper's tree: its numbering, and the walks from a leaf to the root. The places of leaves count from 0."""
-
-    tree: Array[P]
-    capacity: int
-
-    def __init__(self, aggregate: Aggregate[P], ranges: tuple[int, ...] = ()) -> None:
-        super().__init__(aggregate, ranges)
-        self._allocate(1 << (max(ranges, default=8) - 1).bit_length())
-
-    def make_room(self, rows: int) -> None:
-        """Enlarge the tree for a window of `rows` partials."""
-        if rows > self.capacity:
-            self._resize(1 << (rows - 1).bit_length())
-
-    def _resize(self, capacity: int) -> None:
-        """Move to a tree of another capacity."""
-        raise NotImplementedError
 
     def _leaf(self, position: int) -> int:
         return self.capacity + (position & (self.capacity - 1))
@@ -134,11 +117,6 @@ class FlatTree(Algorithm[P]):
             return older
         newer = self._prefix(split & (self.capacity - 1), stop)
         return self.combine(older, newer)
-
-    def _allocate(self, capacity: int) -> None:
-        nothing: Any = None
-        self.capacity = capacity
-        self.tree = [nothing] * (2 * capacity)
 
 
 class FlatFAT(FlatTree[P], SharedAlgorithm[P]):

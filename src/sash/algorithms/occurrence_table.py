@@ -38,6 +38,9 @@ ROOM = 4
 class PositionTable(Algorithm[P]):
     """A queue of values and a hash table that maps each value to one of its positions; the subclass chooses which."""
 
+    keeps_values = True
+    one_aggregate = True
+    branches_on_data = True
     values: Column[P]
     table: Array[int]
     capacity: int
@@ -122,9 +125,6 @@ class OccurrenceTable(PositionTable[P]):
         space=SpaceCost(1),
         paper="Knuth (TAOCP 3, 1998), section 6.4",
     )
-    keeps_values = True
-    one_aggregate = True
-    branches_on_data = True
     repeated: Column[int]
     distinct: int
 

@@ -59,9 +59,6 @@ class OccurrenceTournament(PositionTable[P]):
         space=SpaceCost(1),
         paper="Knuth (TAOCP 3, 1998), sections 5.2.3 and 6.4",
     )
-    keeps_values = True
-    one_aggregate = True
-    branches_on_data = True
     following: Column[int]
     newest: Column[int]
     tree: Array[int]

@@ -24,15 +24,16 @@ Invariants:
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any, cast
+from typing import Any
 
 from sash.aggregates.base import Aggregate, P
 from sash.aggregates.order import is_above
-from sash.algorithms.base import About, Algorithm, Array, Column, SlideCost, SpaceCost, same
-from sash.algorithms.sorted_block import SortedBlock, check_rank
+from sash.algorithms.base import About, Array, Column, SlideCost, SpaceCost, same
+from sash.algorithms.ranked import RankedAlgorithm
+from sash.algorithms.sorted_block import SortedBlock
 
 
-class OrderStatisticsTree(Algorithm[P]):
+class OrderStatisticsTree(RankedAlgorithm[P]):
     """A queue of values beside an AVL tree of them, in flat columns. `query` returns the tree, which is read by rank.
 
     >>> from sash import agg
@@ -56,10 +57,7 @@ class OrderStatisticsTree(Algorithm[P]):
         space=SpaceCost(1),
         paper="Tutorial (DEBS 2017), section 4.3",
     )
-    keeps_values = True
     sorted_in_advance = SortedBlock
-    one_aggregate = True
-    branches_on_data = True
     values: Column[P]
     keys: Array[P]
     left: Array[int]
@@ -73,10 +71,6 @@ class OrderStatisticsTree(Algorithm[P]):
 
     def __init__(self, aggregate: Aggregate[P], ranges: tuple[int, ...] = ()) -> None:
         super().__init__(aggregate, ranges)
-        assert aggregate.rank is not None
-        assert aggregate.between is not None
-        self.rank = aggregate.rank
-        self.between = aggregate.between
         self.values = {}
         self.keys = [None]  # type: ignore[list-item]  # node 0 is the empty tree
         self.left, self.right, self.parent = [0], [0], [0]
@@ -108,30 +102,21 @@ class OrderStatisticsTree(Algorithm[P]):
         else:
             self._remove(node)
 
-    def query(self) -> P:
-        """Return the tree itself, to be read with `len` and `select` before the window changes again: O(1)."""
-        return cast("P", self)
-
     def result(self) -> Any:
         """Return the result at the aggregate's rank, for a kernel: equal to `lower` of the tree."""
         place = self.rank(self.end - self.begin)
         first = int(place)
-        below = self._at(first)
+        below = self._value_at(first)
         above = below
         if place > first:
-            above = self._at(first + 1)
+            above = self._value_at(first + 1)
         return self.between(below, above, place - first)
-
-    def select(self, rank: int) -> Any:
-        """Return the value of a rank, counted from 0: O(log n)."""
-        check_rank(rank, len(self))
-        return self._at(rank)
 
     def make_room(self, rows: int) -> None:
         """Add nodes for a window of `rows` values."""
         self._resize(1 + rows)
 
-    def _at(self, rank: int) -> P:
+    def _value_at(self, rank: int) -> P:
         node = self.root
         smaller = self.size[self.left[node]]
         while rank < smaller or rank >= smaller + self.multiplicity[node]:

@@ -31,18 +31,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cmp_to_key
 from itertools import pairwise
-from typing import Any, cast
+from typing import Any
 
 from sash.aggregates.base import Aggregate, P
 from sash.aggregates.order import is_above
-from sash.algorithms.base import About, Algorithm, Array, SlideCost, SpaceCost
+from sash.algorithms.base import About, Array, SlideCost, SpaceCost
 from sash.algorithms.bit_words import WIDTH, count_ones, highest_one, lowest_one, select_one
+from sash.algorithms.ranked import RankedAlgorithm
 
 SHIFT = 6
 PLACES = WIDTH - 1
 
 
-class SortedBlock(Algorithm[P]):
+class SortedBlock(RankedAlgorithm[P]):
     """A window in a block whose values are known and sorted. `query` returns the window, which is read by rank.
 
     >>> from sash import agg
@@ -65,9 +66,6 @@ class SortedBlock(Algorithm[P]):
         space=SpaceCost(1),
         paper="Median filtering (2014)",
     )
-    keeps_values = True
-    one_aggregate = True
-    branches_on_data = True
     values: Array[P]
     order: Array[int]
     ranks: Array[int]
@@ -78,10 +76,6 @@ class SortedBlock(Algorithm[P]):
 
     def __init__(self, aggregate: Aggregate[P], ranges: tuple[int, ...] = (), values: Sequence[P] = ()) -> None:
         super().__init__(aggregate, ranges)
-        assert aggregate.rank is not None
-        assert aggregate.between is not None
-        self.rank = aggregate.rank
-        self.between = aggregate.between
         self.values = list(values)
         self.order = sorted(range(len(values)), key=cmp_to_key(self._compare_rows))
         self.ranks = [0] * len(values)
@@ -112,10 +106,6 @@ class SortedBlock(Algorithm[P]):
             self._unmark(leaf)
         self.below -= int(leaf < self.word)
 
-    def query(self) -> P:
-        """Return the window itself, to be read with `len` and `select` before it changes again: O(1)."""
-        return cast("P", self)
-
     def result(self) -> Any:
         """Return the result at the aggregate's rank, for a kernel: equal to `lower` of the window."""
         place = self.rank(self.end - self.begin)
@@ -126,9 +116,8 @@ class SortedBlock(Algorithm[P]):
             above = self._after(below)
         return self.between(self.values[self.order[below]], self.values[self.order[above]], place - first)
 
-    def select(self, rank: int) -> Any:
-        """Return the value of a rank in the window, counted from 0: O(1) near the rank selected last."""
-        check_rank(rank, len(self))
+    def _value_at(self, rank: int) -> P:
+        """Return the value of a rank: O(1) near the rank selected last."""
         return self.values[self.order[self._at(rank)]]
 
     def _at(self, before: int) -> int:
@@ -213,13 +202,6 @@ class SortedBlock(Algorithm[P]):
             is_marked = self.words[(node - 1) // WIDTH] >> (node - 1) % WIDTH & 1
             assert is_marked == (self.words[node] != 0)
         assert self.below == sum(map(count_ones, self.words[self.leaves : self.word]))
-
-
-def check_rank(rank: int, values: int) -> None:
-    """Raise IndexError if a window of `values` values has no such rank."""
-    if not 0 <= rank < values:
-        message = f"Rank {rank} is not in the window: it holds {values} values, with the ranks from 0."
-        raise IndexError(message)
 
 
 def lay_out(rows: int) -> tuple[int, int]:

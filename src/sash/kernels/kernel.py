@@ -1,27 +1,20 @@
-"""Kernel: one loop, one algorithm and the aggregates of one pass, compiled for columns of given types."""
+"""Kernel: a compiled loop, and the methods that run it over columns."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
 from functools import wraps
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from sash.aggregates.base import Aggregate
-from sash.aggregates.order import is_above
 from sash.algorithms.base import Algorithm
-from sash.algorithms.bit_words import count_ones, highest_one, lowest_one, select_one
-from sash.algorithms.occurrence_table import mix
 from sash.kernels import loops
-from sash.kernels.bit_intrinsics import compile_bit_functions
-from sash.kernels.cache import find_module, load_module, loaded_module, read_sources
-from sash.kernels.functions import CannotCompileError, compile_function, fingerprint
-from sash.kernels.fuse import FusionSpec
-from sash.kernels.infer import infer_types
+from sash.kernels.cache import find_module, load_module, loaded_module
+from sash.kernels.design import KINDS, KernelDesign, Loop
 from sash.kernels.kernel_io import (
     NO_BITS,
     NOTHING,
@@ -37,18 +30,8 @@ from sash.kernels.kernel_io import (
 from sash.kernels.kernel_state import KernelState, empty_state, grown_state
 from sash.kernels.lanes import cut_into_lanes
 from sash.kernels.layout import PartialLayout, Shape, shape_from
-from sash.kernels.parts import as_values, share_parts, whole_shape
-from sash.kernels.read import read_algorithm, read_function
-from sash.kernels.write import write_kernel
 
-Loop = Any
-
-KINDS = {"bool": "bool", "int32": "int", "int64": "int", "float32": "float", "float64": "float"}
-"""The types of columns that kernels take, and their kinds for `Aggregate.of_kind`."""
-CALLED = (is_above, mix, count_ones, lowest_one, highest_one, select_one)
-"""The functions that algorithms call by name."""
-OWN_SOURCE = fingerprint(*read_sources())
-"""The fingerprint of this package, so that a kernel of another version of it is never loaded from the cache."""
+__all__ = ["KINDS", "Kernel"]
 
 
 class FailedWithoutRowError(Exception):
@@ -103,42 +86,31 @@ class Kernel:
         *,
         nullable: bool = False,
         lanes: int = 1,
-        tracks_row: bool = False,
         over: Shape | None = None,
     ) -> None:
         """Compile the loop or load it from the cache; `over` is the shape of partials that replace rows."""
-        several = [aggregate] if isinstance(aggregate, Aggregate) else list(aggregate)
-        self.aggregates = [form_for(algorithm, one, inputs) for one in several]
-        self.algorithm = algorithm
-        self.column_types = inputs
-        """The types of the columns that the aggregates read."""
-        self.over = over
-        self.loop = loop
-        self.lanes = lanes
-        self.tracks_row = tracks_row or loop is loops.advance  # its state has changed, so it can't run again
-        parts = share_parts(self.aggregates, inputs)
-        if algorithm.one_aggregate and len(parts.parts) > 1:
-            message = f"{self.label} can't be computed together: {algorithm.about.name} takes one aggregate."
-            raise CannotCompileError(message)
-        if over is not None:
-            parts = parts.of_partials(over)
-        self.inputs = parts.inputs
-        self.parts = parts.in_lanes(lanes)
-        self.at_least = min(one.rows_needed for one in self.aggregates)
-        self.nullable = nullable or loop is loops.advance
-        self.name = self._fingerprint()
-        module = loaded_module(self.name)
+        several = [aggregate] if isinstance(aggregate, Aggregate) else aggregate
+        self.load(KernelDesign(algorithm, several, inputs, loop, nullable=nullable, lanes=lanes, over=over))
+
+    def load(self, design: KernelDesign) -> None:
+        """Compile the design, or load it from the cache."""
+        self.design = design
+        self.algorithm = design.algorithm
+        self.inputs = design.inputs
+        self.parts = design.parts
+        self.at_least = min(one.rows_needed for one in design.aggregates)
+        module = loaded_module(design.name)
         is_new = module is None
         if module is None:
-            module = self._make_module()
+            module = load_module(design.name, find_module(design.name) or design.write(), design.names())
         described = json.loads(module.LAYOUT)
-        self.spec = self._fusion_spec(shape_from(described["partial"]))
+        self.spec = design.fusion_spec(shape_from(described["partial"]))
         self.results = [np.dtype(result) for result in described["results"]]
         self.progress = np.zeros(1, np.int64)
         """The current row of the loop, for errors."""
         self.where: Callable[[int], str] = "row {}".format
         """The name of a row in errors."""
-        self.run = vars(module)[loop.__name__]
+        self.run = vars(module)[design.loop.__name__]
         if is_new:
             self._compile_now()
 
@@ -146,53 +118,6 @@ class Kernel:
     def layout(self) -> PartialLayout:
         """The layout of a partial in flat columns."""
         return self.spec.layout
-
-    @property
-    def label(self) -> str:
-        """The aggregates and their columns, for messages."""
-        return " and ".join(f"{one.name}({', '.join(one.columns)})" for one in self.aggregates)
-
-    # -- compiling -------------------------------------------------------------------------------------------------
-
-    def _fingerprint(self) -> str:
-        """Return the name of the generated module, which covers everything that the module is generated from."""
-        loop, algorithm = read_function(self.loop).identity, read_algorithm(self.algorithm).identity
-        try:
-            return fingerprint(
-                OWN_SOURCE, algorithm, CALLED, loop, (self.nullable, self.tracks_row), self.parts.identity
-            )
-        except CannotCompileError as error:
-            message = f"{self.label} is not compiled: {error}"
-            raise CannotCompileError(message) from error
-
-    def _make_module(self) -> ModuleType:
-        """Return the module with the fused loop, from the disk or generated now."""
-        compiled = {name: compile_function(function) for name, function in self.parts.functions.items()}
-        text = find_module(self.name) or self.write(compiled)
-        called = {function.__name__: compile_function(function) for function in CALLED} | compile_bit_functions()
-        return load_module(self.name, text, called | {f"raw_{name}": function for name, function in compiled.items()})
-
-    def write(self, compiled: dict[str, Any] | None = None) -> str:
-        """Generate the text of the module."""
-        compiled = compiled or {name: compile_function(one) for name, one in self.parts.functions.items()}
-        types = infer_types(self.parts, compiled)
-        return write_kernel(self._fusion_spec(whole_shape(types.shapes)), self.parts, types, self.loop)
-
-    def _fusion_spec(self, shape: Shape) -> FusionSpec:
-        source = read_algorithm(self.algorithm)
-        emits = "emit" in read_function(self.loop).parameters
-        return FusionSpec(
-            source,
-            PartialLayout(shape),
-            len(self.parts.inputs),
-            at_least=tuple(output.at_least for output in self.parts.outputs),
-            counted=tuple(output.held is not None for output in self.parts.outputs),
-            nullable=self.nullable,
-            marks=emits and (self.nullable or self.loop is loops.slide_between),
-            # A position of the stream is a row of the input only if every row is inserted.
-            from_input=frozenset() if self.nullable else source.from_input,
-            tracks_row=self.tracks_row,
-        )
 
     def _compile_now(self) -> None:
         """Run over no rows, so that Numba compiles and caches what was fingerprinted, before a function changes."""
@@ -207,7 +132,7 @@ class Kernel:
             ),
             loops.advance: lambda: self.advance(self.new_state((1,)), columns, NO_BITS, limit=1),
         }
-        runs[self.loop]()
+        runs[self.design.loop]()
 
     # -- running ---------------------------------------------------------------------------------------------------
 
@@ -216,7 +141,7 @@ class Kernel:
         """Return each row's aggregates over the newest `length` rows."""
         rows = self._check_columns(columns)
         results = self._new_results((rows,), (length,))
-        steps, starts = cut_into_lanes(rows, length, self.lanes)
+        steps, starts = cut_into_lanes(rows, length, self.design.lanes)
         lanes = tuple(column[start:] for start in starts for column in columns[: len(self.inputs)])
         written = [result.values[start:] for start in starts for result in results]
         state = self.new_state((max(1, min(length, rows)),))
@@ -252,7 +177,7 @@ class Kernel:
         except FailedWithoutRowError as error:
             cause = error.__cause__
             assert isinstance(cause, Exception)
-            raise _with_message(cause, f"{self.label}: {cause}") from cause
+            raise _with_message(cause, f"{self.design.label}: {cause}") from cause
         return fields
 
     @_retry_with_row
@@ -293,29 +218,29 @@ class Kernel:
     ) -> list[ResultColumn]:
         """Run the loop and return the results; it writes their values, or the arrays in `written`."""
         columns = columns[: len(self.parts.inputs)]
-        masks = [validity] if self.nullable else []
+        masks = [validity] if self.design.nullable else []
         values = [result.values for result in results] if written is None else written
         bits = [result.bits for result in results] if self.spec.marks else []
         try:
             self.run(*own, *columns, *masks, *values, *bits, self.progress, *state.arguments)
         except Exception as error:
-            if not self.tracks_row:
+            if not self.design.tracks_row:
                 raise FailedWithoutRowError from error
-            message = f"{self.label}, {self.where(int(self.progress[0]))}: {error}"
+            message = f"{self.design.label}, {self.where(int(self.progress[0]))}: {error}"
             raise _with_message(error, message) from error
         return results
 
     def tracking_row(self) -> Kernel:
         """Return the same kernel in one lane, which records each row before it emits its results."""
-        options: dict[str, Any] = {"nullable": self.nullable, "tracks_row": True, "over": self.over}
-        tracking = Kernel(self.algorithm, self.aggregates, self.column_types, self.loop, **options)
+        tracking = Kernel.__new__(Kernel)
+        tracking.load(self.design.tracking_row())
         tracking.where = self.where
         return tracking
 
     def _new_results(self, shape: tuple[int, ...], ranges: tuple[int, ...] = ()) -> list[ResultColumn]:
         """Allocate the results; where a window may hold too few values, with the result of an empty window."""
         results = []
-        for kind, one in zip(self.results, self.aggregates, strict=False):
+        for kind, one in zip(self.results, self.design.aggregates, strict=False):
             values = empty_array(shape, kind)
             bits: Bits | None = None
             if self.spec.marks:
@@ -346,7 +271,7 @@ class Kernel:
         window = self.algorithm(self.parts.parts[0].aggregate, ranges)
         longest = max(1, longest, *ranges)
         window.make_room(longest)
-        return empty_state(window, self.spec, longest, persistent=self.loop is loops.advance)
+        return empty_state(window, self.spec, longest, persistent=self.design.loop is loops.advance)
 
     def grow(self, state: KernelState, rows: int) -> KernelState:
         """Return the same window with room for `rows` rows."""
@@ -366,20 +291,3 @@ class Kernel:
         larger.span[:] = 0, after - first
         larger.before[: len(before)] = before - before[0]
         return larger
-
-
-def form_for(algorithm: type[Algorithm[Any]], aggregate: Aggregate[Any], inputs: tuple[str, ...]) -> Aggregate[Any]:
-    """Return the form of the aggregate for these types and this algorithm. Raise CannotCompileError if there is none."""
-    if unknown := [name for name in inputs if name not in KINDS]:
-        message = f"Columns of {', '.join(unknown)} are not compiled: cast them to one of {', '.join(KINDS)}."
-        raise CannotCompileError(message)
-    if len(inputs) == 1:
-        aggregate = aggregate.of_kind(KINDS[inputs[0]])
-    if reason := algorithm.interpreted_only:
-        raise CannotCompileError(reason)
-    if algorithm.keeps_values:
-        aggregate = as_values(aggregate)
-    if reason := aggregate.interpreted_only:
-        message = f"{aggregate.name} is not compiled: {reason}"
-        raise CannotCompileError(message)
-    return aggregate
