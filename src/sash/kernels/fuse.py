@@ -271,17 +271,15 @@ class _Frame(ast.NodeTransformer):
                 raise self.source.error(statement, "only a position of a column can be deleted")
         return []
 
-    def _assert(self, _: ast.Assert) -> list[ast.stmt]:
+    def _pass(self, _: ast.Pass | ast.Assert) -> list[ast.stmt]:
         return []
 
-    def _pass(self, _: ast.Pass) -> list[ast.stmt]:
-        return []
+    _assert = _pass
 
-    def _break(self, _: ast.Break) -> list[ast.stmt]:
-        return [ast.Break()]
+    def _break(self, statement: ast.Break | ast.Continue) -> list[ast.stmt]:
+        return [type(statement)()]
 
-    def _continue(self, _: ast.Continue) -> list[ast.stmt]:
-        return [ast.Continue()]
+    _continue = _break
 
     def _refuse_return_or_else(self, loop: ast.While | ast.For) -> None:
         if loop.orelse:
@@ -312,17 +310,14 @@ class _Frame(ast.NodeTransformer):
             return [self._visit_field(item) for item in value]
         return self.visit(value) if isinstance(value, ast.AST) else value
 
-    def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
-        return self._visit_conditional(node)
-
-    def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
-        return self._visit_conditional(node)
-
-    def _visit_conditional(self, node: ast.expr) -> ast.AST:
+    def visit_BoolOp(self, node: ast.BoolOp | ast.IfExp) -> ast.AST:
         self.conditional += 1
         rewritten = self.generic_visit(node)
         self.conditional -= 1
         return rewritten
+
+    def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
+        return self.visit_BoolOp(node)
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         if node.id in self.renamed:
