@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cases import SOAK, compiled_by, fitting
+from cases import SOAK, fitting
 
 import sash
 from sash import agg
@@ -117,8 +117,8 @@ def designed(
 ) -> KernelDesign:
     """A kernel that is named but not compiled."""
     if chosen is None:
-        names = fitting(algorithm)
-        chosen = next(one for one in names.values() if one.inputs == 1 and compiled_by(one) in (algorithm, TwoStacks))
+        compiled = [one for one in fitting(algorithm).values() if algorithm.keeps_values or not one.interpreted_only]
+        chosen = next(one for one in compiled if one.inputs == 1)
     return KernelDesign(algorithm, [chosen], ("float64",), options.pop("loop", loops.slide_rows), **options)
 
 
