@@ -92,7 +92,7 @@ class CompiledWindow(HeldWindow):
 
     def query(self, last: int | None = None) -> Any:
         """Return the result for the whole window or its `last` rows."""
-        result = self._advance(self._no_rows, NO_LIMIT, (last or max(len(self), 1),), answer_now=True)
+        result = self._advance(self._no_rows, NO_LIMIT, (last or max(len(self), 1),), emit_now=True)
         value = line_to_arrow(result, 0, self.aggregate, self._no_rows)[0].as_py()
         return self.aggregate.empty if value is None else value
 
@@ -126,7 +126,7 @@ class CompiledWindow(HeldWindow):
         return fingerprint(*(function for function in functions if function is not None))
 
     def _advance(
-        self, columns: list[Column], limit: int, lengths: tuple[int, ...] = (), *, answer_now: bool = False
+        self, columns: list[Column], limit: int, lengths: tuple[int, ...] = (), *, emit_now: bool = False
     ) -> ResultColumn:
         columns = [
             nulls(len(column), kind) if column.type != kind else column
@@ -148,7 +148,7 @@ class CompiledWindow(HeldWindow):
             limit=limit,
             lengths=np.array(ordered, np.int64),
             numbers=numbers,
-            answer_now=answer_now,
+            emit_now=emit_now,
         )
         assert isinstance(result, ResultColumn)
         return result

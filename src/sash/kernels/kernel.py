@@ -198,11 +198,11 @@ class Kernel:
         limit: int,
         lengths: Positions = NOTHING,
         numbers: Positions = NOTHING,
-        answer_now: bool = False,
+        emit_now: bool = False,
     ) -> list[ResultColumn]:
         """Continue the window of a state; see `loops.advance`."""
         rows = self._check_columns(columns)
-        steps = 1 if answer_now else rows
+        steps = 1 if emit_now else rows
         kept = (state.span, state.before, len(state.before) - 1)
         own = (rows, steps, limit, len(lengths), lengths, numbers, *kept, self.at_least)
         return self._run(own, columns, validity, self._new_results((len(lengths), steps)), state)
