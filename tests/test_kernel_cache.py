@@ -22,6 +22,7 @@ from sash.algorithms import ALGORITHMS, Algorithm, OccurrenceTable, TwoStacks, o
 from sash.kernels import cache, design, loops, read
 from sash.kernels.design import KernelDesign
 from sash.kernels.functions import fingerprint
+from sash.slices.open_slice import OpenSlice
 
 PROCESSES = 6 if SOAK else 3
 COMPILE = """
@@ -245,13 +246,36 @@ def test_what_is_asked_of_a_kernel_is_part_of_its_name() -> None:
     assert len(set(names)) == len(names)
 
 
-@pytest.mark.parametrize("algorithm", fused_algorithms(), ids=lambda algorithm: algorithm.__name__)
-def test_the_text_of_a_kernel_depends_on_nothing_else(algorithm: type[Algorithm[Any]]) -> None:
-    """Generated twice, the text is the same, and if the cache has the kernel, it is the text in the cache."""
-    made = designed(algorithm)
+VARIANTS: list[dict[str, Any]] = [
+    {},
+    {"lanes": 2},
+    {"nullable": True, "tracks_row": True},
+    {"loop": loops.slide_between},
+    {"loop": loops.slide_ranges},
+    {"loop": loops.slide_slices, "nullable": True},
+    {"loop": loops.advance},
+]
+
+
+def expect_same_text(made: KernelDesign) -> None:
+    """Generate the text again and compare it with the text in the cache, if the kernel is there."""
     text = made.write()
     assert made.write() == text
     assert cache.find_module(made.name) in (None, text)
+
+
+@pytest.mark.parametrize("algorithm", fused_algorithms(), ids=lambda algorithm: algorithm.__name__)
+def test_the_text_of_a_kernel_depends_on_nothing_else(algorithm: type[Algorithm[Any]]) -> None:
+    for options in VARIANTS:
+        expect_same_text(designed(algorithm, **options))
+
+
+def test_the_text_of_slices_and_of_several_aggregates_depends_on_nothing_else() -> None:
+    several = [agg.stddev("x"), agg.max("x"), agg.mean("x")]
+    for nullable in (False, True):
+        expect_same_text(KernelDesign(OpenSlice, several, ("float64",), loops.cut_slices, nullable=nullable))
+    for lanes in (1, 4):
+        expect_same_text(KernelDesign(TwoStacks, several, ("float64",), loops.slide_rows, lanes=lanes))
 
 
 def test_names_are_the_same_from_a_zip_file(tmp_path: Path) -> None:
