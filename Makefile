@@ -23,7 +23,7 @@ demo: .venv/ready
 
 test: export SASH_TESTS_CACHE = $(CURDIR)/build/kernels
 test: .venv/ready check
-	@rm -rf build/kernels; mkdir -p build
+	@mkdir -p build
 	$(BIN)/python -m pytest -q -n $(CORES) --ignore=tests/spark --cov --cov-report=
 	@echo "the tests on Spark: a classic session, and at the same time one of Spark Connect"
 	@SASH_SPARK=connect $(BIN)/python -m pytest -q tests/spark > build/connect.txt 2>&1 & connect=$$!; \

@@ -1,12 +1,12 @@
-"""Measures what each algorithm costs beside two_stacks and writes src/sash/plan/costs.csv, from which plan/ chooses.
+"""Measures the cost of each algorithm relative to two_stacks and writes src/sash/plan/costs.csv, which plan/choose.py reads.
 
-python -m benchmarks.costs            all of it: some minutes, most of them to compile
-python -m benchmarks.costs --quick    few rows, to see that everything runs; writes nothing
+python -m benchmarks.costs            everything: some minutes, most of them to compile
+python -m benchmarks.costs --quick    few rows, to check that everything runs; writes nothing
 
 The unit of a cost is one pass of two_stacks: the time of a call that answers q ranges, divided by the mean time that
 two_stacks takes to answer one of them alone. So q ranges in q passes cost q, on every machine. A line of the table is the mean
-over windows of several lengths, ranges that are spaced evenly or as powers, and data in and out of order, since an algorithm
-that is fast in one of them only is not to be chosen for all.
+over windows of several lengths, ranges that are spaced evenly or as powers, and sorted and unsorted data, so that an algorithm
+that is fast in one case only is not chosen for all.
 """
 
 from __future__ import annotations
@@ -31,12 +31,11 @@ from benchmarks.sash_calls import AGGREGATES
 from sash.aggregates.base import Aggregate
 from sash.algorithms import ALGORITHMS, Algorithm, Recalculate, TwoStacks, find_algorithm
 from sash.kernels import Kernel, loops
-from sash.kernels.answers import NO_BITS, Answer
-from sash.kernels.lanes import count_lanes
-from sash.kernels.read import read_algorithm
+from sash.kernels.kernel_io import NO_BITS, ResultColumn
+from sash.kernels.whole_column import column_kernel
 from sash.plan.costs import USES, Cost, Use, law_class
 
-Run: TypeAlias = Callable[[], Answer]
+Run: TypeAlias = Callable[[], ResultColumn]
 Key: TypeAlias = tuple[str, str, str, int, str]
 """Laws, aggregate, use, number of ranges and algorithm."""
 
@@ -46,7 +45,7 @@ HEADING = (
     "a ratio, whatever the machine. least and most: in the best and the worst of the situations that were measured."
 )
 MEASURED = {
-    ("max", "float64"): ("float64", "rising", "falling"),  # how far algorithms for max go depends on the values
+    ("max", "float64"): ("float64", "rising", "falling"),  # the work of algorithms for max depends on the values
     ("sum", "int64"): ("int64",),
     ("sum", "float64"): ("float64",),
     ("stddev", "float64"): ("float64",),
@@ -63,7 +62,7 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class Situation:
-    """What the algorithms are to answer."""
+    """One case to measure."""
 
     aggregate: Aggregate[Any]
     values: Values
@@ -72,7 +71,7 @@ class Situation:
 
     @property
     def algorithms(self) -> dict[str, type[Algorithm[Any]]]:
-        """The algorithms that can be compiled for it, in the form that `find_algorithm` gives, but for two_stacks."""
+        """The algorithms that compile for it, in the form that `find_algorithm` returns, without two_stacks."""
         several, longest = len(self.ranges) > 1, max(self.ranges)
         return {
             algorithm.about.name: find_algorithm(algorithm.about.name, self.aggregate)
@@ -80,15 +79,13 @@ class Situation:
             if (not algorithm.about.needs or algorithm.about.needs in self.aggregate.laws)
             and not algorithm.interpreted_only
             and not (several and algorithm.about.ranges == "one")
-            and not (
-                algorithm is Recalculate and longest > max(LENGTHS_OF_SEVERAL)
-            )  # minutes, to learn that it is slow
+            and not (algorithm is Recalculate and longest > max(LENGTHS_OF_SEVERAL))  # would take minutes
             and algorithm is not TwoStacks
         }
 
 
 def situations(rows: int | None = None) -> Iterator[tuple[str, Situation]]:
-    """Yield what is measured, by the name of its aggregate, with at most so many rows."""
+    """Yield the cases with the names of their aggregates, with at most `rows` rows."""
     for (name, dtype), columns in MEASURED.items():
         aggregate = AGGREGATES[name].of_kind("int" if dtype == "int64" else "float")
         for use in USES:
@@ -100,7 +97,7 @@ def situations(rows: int | None = None) -> Iterator[tuple[str, Situation]]:
 
 
 def ranges_of(count: int) -> list[Ranges]:
-    """Return the ranges to measure: for several, spaced evenly, and as powers from 2 rows on.
+    """Return the ranges to measure: several ranges are spaced evenly, and as powers from 2 rows on.
 
     >>> ranges_of(1)
     [(60,), (1440,), (100000,)]
@@ -120,27 +117,26 @@ def ranges_of(count: int) -> list[Ranges]:
 
 
 def prepare(situation: Situation, algorithm: type[Algorithm[Any]], values: Values, ranges: Ranges) -> Run:
-    """Return a call that answers the ranges with a kernel that is compiled already."""
+    """Return a call that answers the ranges with a compiled kernel."""
     aggregate, inputs = situation.aggregate, (values.dtype.name,)
     if situation.use == "kept":
         return keep(Kernel(algorithm, aggregate, inputs, loops.advance), values, ranges)
     if len(ranges) == 1:
-        lanes = count_lanes(read_algorithm(algorithm), ranges[0])
-        kernel = Kernel(algorithm, aggregate, inputs, loops.slide_rows, lanes=lanes)
+        kernel = column_kernel(algorithm, [aggregate], inputs, loops.slide_rows, length=ranges[0])
         return lambda: kernel.slide_rows((values,), ranges[0])[0]
     kernel = Kernel(algorithm, aggregate, inputs, loops.slide_ranges)
     return lambda: kernel.slide_ranges((values,), ranges)[0]
 
 
 def keep(kernel: Kernel, values: Values, ranges: Ranges) -> Run:
-    """Return a call that slides a window on over the column, as streams do."""
+    """Return a call that continues a window over the column, as streams do."""
     state = kernel.new_state(ranges)
     lengths, numbers = np.array(ranges[::-1]), np.arange(len(ranges))[::-1].copy()
     return lambda: kernel.advance(state, (values,), NO_BITS, limit=max(ranges), lengths=lengths, numbers=numbers)[0]
 
 
 def measure(situation: Situation, repeats: int = REPEATS) -> dict[str, float]:
-    """Return the cost of each algorithm, each checked against two_stacks before it is timed."""
+    """Return the cost of each algorithm, checked against two_stacks before it is timed."""
     values, ranges = situation.values, situation.ranges
     separate = [prepare(situation, TwoStacks, values, (length,)) for length in ranges]
     expected = np.stack([plain(run()).reshape(-1) for run in reversed(separate)])
@@ -159,30 +155,30 @@ def measure(situation: Situation, repeats: int = REPEATS) -> dict[str, float]:
     return {"two_stacks": 1.0, **costs} if len(ranges) == 1 else costs
 
 
-def plain(answer: Answer) -> npt.NDArray[Any]:
-    """Return answers as a line for each range, NaN where there is none."""
-    values = np.atleast_2d(answer.values)
-    valid = np.atleast_2d(answer.valid)
+def plain(result: ResultColumn) -> npt.NDArray[Any]:
+    """Return results as one line per range, NaN for null."""
+    values = np.atleast_2d(result.values)
+    valid = np.atleast_2d(result.valid)
     return values if valid.all() else np.where(valid, values, np.nan)
 
 
-def check(name: str, answers: npt.NDArray[Any], expected: npt.NDArray[Any]) -> None:
-    """Raise if an algorithm answers something else than two_stacks, but for the rounding of floats."""
+def check(name: str, results: npt.NDArray[Any], expected: npt.NDArray[Any]) -> None:
+    """Raise if the results of an algorithm differ from those of two_stacks, up to the rounding of floats."""
     rounding = ROUNDING if expected.dtype.kind == "f" else 0.0
-    np.testing.assert_allclose(answers, expected, rtol=rounding, err_msg=f"{name} and two_stacks differ")
+    np.testing.assert_allclose(results, expected, rtol=rounding, err_msg=f"{name} and two_stacks differ")
 
 
 def seconds(run: Run) -> float:
-    """Return the processor time of this thread for a call: what else the machine does is not counted."""
+    """Return the processor time of this thread for a call, which other work on the machine does not change."""
     start = time.thread_time_ns()
-    answer = run()
+    result = run()
     spent = time.thread_time_ns() - start
-    del answer  # after the clock was read
+    del result  # after reading the clock
     return spent / 1e9
 
 
 def summarise(found: list[tuple[Key, float]]) -> list[Cost]:
-    """Return one line for each aggregate, use, number of ranges and algorithm, from what each situation cost."""
+    """Return one line for each aggregate, use, number of ranges and algorithm, from the costs of all situations."""
     lines = []
     for key, group in groupby(sorted(found), key=lambda pair: pair[0]):
         costs = [cost for _, cost in group]
@@ -192,7 +188,7 @@ def summarise(found: list[tuple[Key, float]]) -> list[Cost]:
 
 
 def short(cost: float) -> float:
-    """Return a cost in three digits: what comes after them is noise.
+    """Round a cost to three digits: the rest is noise.
 
     >>> short(12.3456)
     12.3
@@ -212,7 +208,7 @@ def write(lines: list[Cost], path: Path = TABLE) -> None:
 def main(arguments: list[str] | None = None) -> None:
     """Measure all situations and write the table."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.costs", description="Measure the algorithms.")
-    parser.add_argument("--quick", action="store_true", help="few rows and one repeat: to see that it all runs")
+    parser.add_argument("--quick", action="store_true", help="few rows and one repeat, to check that everything runs")
     parser.add_argument("--csv", type=Path, help="another file for the table")
     options = parser.parse_args(arguments)
     found: list[tuple[Key, float]] = []

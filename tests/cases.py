@@ -54,7 +54,7 @@ def fitting(algorithm: type[Algorithm[Any]]) -> dict[str, Aggregate[Any]]:
 
 def compiled_by(chosen: Aggregate[Any]) -> type[Algorithm[Any]]:
     """The algorithm that keeps an aggregate's values and answers itself, where there is one: then no other compiles it."""
-    keepers = [algorithm for algorithm in ALGORITHMS if algorithm.compiled_query != "query"]
+    keepers = [algorithm for algorithm in ALGORITHMS if algorithm.keeps_values]
     return next((algorithm for algorithm in keepers if algorithm.about.needs in chosen.laws), TwoStacks)
 
 

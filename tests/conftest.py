@@ -1,6 +1,7 @@
 import os
 import sys
-import tempfile
+import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,27 +11,45 @@ from numba.core import compiler
 settings.register_profile("sash", derandomize=True, deadline=None, database=None, print_blob=True, max_examples=25)
 settings.load_profile("sash")
 
-# Every run compiles anew: a kernel from an earlier run would hide a change of the fuser. Its processes share what they
-# made, and so do the runs that make test consists of.
-if "PYTEST_XDIST_WORKER" not in os.environ:
-    os.environ["SASH_CACHE_DIR"] = os.environ.get("SASH_TESTS_CACHE") or tempfile.mkdtemp(prefix="sash-tests-")
+# Compiled kernels are kept between runs. A kernel's name is the fingerprint of everything that it is generated from
+# (test_kernel_cache.py proves it), so a change of a source never meets an old kernel.
+IS_WORKER = "PYTEST_XDIST_WORKER" in os.environ
+KERNELS = Path(os.environ.get("SASH_TESTS_CACHE") or Path(__file__).parents[1] / "build" / "kernels")
+UNUSED_DAYS = 7
+if not IS_WORKER:
+    os.environ["SASH_CACHE_DIR"] = str(KERNELS)
+
+
+def pytest_sessionfinish() -> None:
+    """Remove compiled kernels that no run has used for a week: those of sources that have changed since."""
+    if IS_WORKER:
+        return
+    oldest = time.time() - UNUSED_DAYS * 24 * 60 * 60
+    for path in KERNELS.rglob("*"):
+        try:
+            used = path.stat()
+            if path.is_file() and max(used.st_atime, used.st_mtime) < oldest:
+                path.unlink()
+        except FileNotFoundError:  # another run removed it
+            continue
+
 
 _compile: Any = compiler.compile_extra
 
 
 def _compile_untraced(*arguments: Any, **options: Any) -> Any:
-    """Compile without coverage, which would double the time by following Numba's every line."""
+    """Compile without coverage, which would trace every line of Numba and double the time."""
     tracer = sys.gettrace()
     sys.settrace(None)
     try:
         return _compile(*arguments, **options)
     finally:
         sys.settrace(tracer)
-        _go_on()
+        _resume_tracing()
 
 
-def _go_on() -> None:
-    """Be called: coverage goes on following what is running, this function's callers too, from the next call on."""
+def _resume_tracing() -> None:
+    """Do nothing. Coverage resumes with the next call, and then traces the callers of this function too."""
 
 
 pytest.MonkeyPatch().setattr(compiler, "compile_extra", _compile_untraced)

@@ -129,7 +129,7 @@ def test_a_window_whose_combine_failed_never_answers_again(name: str) -> None:
     with pytest.raises(TypeError):
         insert_and_ask(Incomparable())
     for use in (window.query, window.evict, lambda: window.insert(1)):
-        with pytest.raises(RuntimeError, match="this window is lost: make a new one"):
+        with pytest.raises(RuntimeError, match="this window is lost: make a new Aggregator"):
             use()
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import ast
 import gc
 import weakref
 from operator import itemgetter
@@ -13,6 +14,9 @@ from hypothesis import strategies as st
 from sash.aggregates.base import Aggregate
 from sash.algorithms import ALGORITHMS, Algorithm, FiBA, ReactiveAggregator, SharedAlgorithm
 from sash.algorithms.base import alike
+from sash.algorithms.sorted_block import SortedBlock
+from sash.kernels.read import read_algorithm
+from sash.slices.open_slice import OpenSlice
 from sash.testing import recompute
 from sash.testing.strategies import Script, scripts, steps
 
@@ -196,3 +200,25 @@ def test_forgets_what_left_the_window(algorithm: type[Algorithm[Any]]) -> None:
             window.query()
         columns = [state for state in vars(window).values() if isinstance(state, dict | list)]
         assert max(map(len, columns), default=0) <= 2 * 16, name
+
+
+def calls_of(algorithm: type[Algorithm[Any]]) -> set[str]:
+    """The functions and methods that an algorithm calls, beside its check of invariants."""
+    methods = [method for name, method in read_algorithm(algorithm).methods.items() if not name.startswith("_check")]
+    calls = [node for method in methods for node in ast.walk(method.node) if isinstance(node, ast.Call)]
+    return {ast.unparse(call.func) for call in calls}
+
+
+@pytest.mark.parametrize("algorithm", [*ALGORITHMS, SortedBlock, OpenSlice], ids=lambda algorithm: algorithm.__name__)
+def test_capabilities_are_what_the_source_does(algorithm: type[Algorithm[Any]]) -> None:
+    calls = calls_of(algorithm)
+    compares = bool(calls & {"same", "is_newer", "is_above", "same_key"})
+    assert algorithm.branches_on_data == compares or algorithm is SortedBlock  # which compares words of bits
+    assert algorithm.about.needs_inverse == ("self.inverse" in calls)
+    assert algorithm.keeps_values == hasattr(algorithm, "result")
+    assert algorithm.one_aggregate == (algorithm.keeps_values or algorithm.about.needs == "selective")
+    assert algorithm.answers_ranges == hasattr(algorithm, "query_last") == (algorithm.about.ranges == "many")
+    assert algorithm.answers_any_length == (algorithm.answers_ranges and not algorithm.takes_nulls)
+    assert algorithm.takes_times == (algorithm.about.order == "any")
+    companion = algorithm.sorted_in_advance
+    assert companion is None or companion.about.needs == algorithm.about.needs

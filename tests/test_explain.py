@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import sash
 from sash import agg, window
 from sash.kernels import Kernel, loops
-from sash.kernels.layout import Layout
+from sash.kernels.layout import PartialLayout
 from sash.plan.expected import Expected
 from sash.plan.sharing import make_plan
 from sash.plan.slicing import CUT, regular_slices
@@ -247,7 +247,7 @@ def test_partials_have_as_many_numbers_as_is_said() -> None:
     plan = make_plan({"rows": window.rows(9)}, aggregates, algorithm="two_stacks", kinds={"x": "float"})
     [one] = plan.passes
     kernel = Kernel(OpenSlice, list(aggregates.values()), ("float64",), loops.cut_slices)
-    fields = Layout(kernel.layout.shape).fields
+    fields = PartialLayout(kernel.layout.shape).fields
     assert Expected(plan, one, {"x": "float"}, "throughput").numbers() == len(fields)
 
 

@@ -19,7 +19,7 @@ from test_stream import COMMUTE, ORDERED, WINDOWS, rows_of, table_of
 import sash
 from sash import agg, window
 from sash.engine.prepare import prepare
-from sash.kernels.frozen import freeze_arrays
+from sash.kernels.array_codec import encode_arrays
 from sash.state.fingerprint import changes, fingerprint_query
 from sash.state.row_state import RowState
 from sash.state.stream_state import StreamState, first_in_time
@@ -232,7 +232,7 @@ def test_what_is_wrong_with_state_is_said() -> None:
     with pytest.raises(ValueError, match="are not a frozen Sash state of a stream"):
         fresh.decode(b"nonsense", driver.described)
     with pytest.raises(ValueError, match="not a state of a stream"):
-        fresh.decode(freeze_arrays({}, {"aggregate": "max"}), driver.described)
+        fresh.decode(encode_arrays({}, {"aggregate": "max"}), driver.described)
     other = fingerprint_query(sash.Query(agg.sum("x"), window.tumbling(20), by="k", time="t")._declared, COLUMNS)
     with pytest.raises(ValueError, match=r"different query: windows: time: tumbling\(10\) became tumbling\(20\)"):
         fresh.decode(frozen, other)

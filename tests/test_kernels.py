@@ -20,8 +20,8 @@ from sash.aggregates.base import Aggregate, P
 from sash.algorithms import ALGORITHMS, DABA, Algorithm, FlatFIT, OrderStatisticsTree, TwoStacks, find_algorithm
 from sash.algorithms.base import alike, fits
 from sash.kernels import CannotCompileError, CannotFuseError, Kernel, loops
-from sash.kernels.answers import Answer
 from sash.kernels.functions import compile_function, fingerprint
+from sash.kernels.kernel_io import ResultColumn
 from sash.kernels.ranks import RankKernel
 from sash.testing import recompute
 
@@ -43,7 +43,7 @@ def windows(columns: tuple[Any, ...], begins: Any, ends: Any) -> list[list[Any]]
     return [rows[begin:end] for begin, end in zip(begins, ends, strict=True)]
 
 
-def expect_equal(chosen: Aggregate[Any], answers: list[Answer], held: list[list[Any]]) -> None:
+def expect_equal(chosen: Aggregate[Any], answers: list[ResultColumn], held: list[list[Any]]) -> None:
     [answer] = answers
     for result, is_valid, rows in zip(answer.values.tolist(), answer.valid.tolist(), held, strict=True):
         expected: Any = recompute(chosen, rows)
@@ -62,7 +62,7 @@ def test_only_those_whose_state_is_not_flat_are_interpreted_only() -> None:
         (algorithm, name)
         for algorithm in FUSED
         for name in (AGGREGATES if SOAK else OF_EVERY_LAW if algorithm.about.needs else OF_EVERY_KIND)
-        if not AGGREGATES[name].interpreted_only or algorithm.compiled_query != "query"
+        if not AGGREGATES[name].interpreted_only or algorithm.keeps_values
         if fits(algorithm.about, AGGREGATES[name])
     ],
 )

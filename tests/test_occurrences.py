@@ -20,7 +20,7 @@ from sash.aggregates.base import Aggregate
 from sash.algorithms import OccurrenceTable, OccurrenceTournament
 from sash.algorithms.occurrence_table import PositionTable, mix
 from sash.kernels import Kernel, loops
-from sash.kernels.answers import Answer
+from sash.kernels.kernel_io import ResultColumn
 from sash.plan.choose import choose_algorithm
 from sash.testing import recompute
 from sash.testing.strategies import scripts, steps
@@ -147,7 +147,7 @@ def interpreted(algorithm: Any, aggregate: Aggregate[Any], column: Any, begins: 
     return [shown(result) for result in results]
 
 
-def compiled(answers: list[Answer]) -> list[str]:
+def compiled(answers: list[ResultColumn]) -> list[str]:
     results, valid = answers[0].values.tolist(), answers[0].valid.tolist()
     return [shown(result if is_valid else None) for result, is_valid in zip(results, valid, strict=True)]
 
@@ -269,7 +269,7 @@ def test_a_kernel_is_answered_as_lower_reads_it(algorithm: Any, aggregate: Aggre
     window = algorithm(aggregate)
     for value in (5, 3, 8, 3, 9, 5, 5):
         window.insert(aggregate.lift(value))
-        assert window.answer() == aggregate.lower(window.query())
+        assert window.result() == aggregate.lower(window.query())
 
 
 def bits_of(number: float) -> int:

@@ -21,13 +21,14 @@ from sash.aggregates.base import Aggregate
 from sash.aggregates.comparison import is_above
 from sash.algorithms import OrderStatisticsTree
 from sash.algorithms.base import alike, same
-from sash.algorithms.sorted_stretch import SortedStretch
-from sash.algorithms.words import count_ones, highest_one, lowest_one, select_one
-from sash.kernels import Kernel, loops, sort, stretches
-from sash.kernels.answers import Answer
+from sash.algorithms.bit_words import count_ones, highest_one, lowest_one, select_one
+from sash.algorithms.sorted_block import SortedBlock
+from sash.kernels import Kernel, loops
+from sash.kernels.bit_intrinsics import compile_bit_functions
 from sash.kernels.functions import compile_function
-from sash.kernels.ranks import RankKernel, slide_on
-from sash.kernels.words import compile_words
+from sash.kernels.kernel_io import ResultColumn
+from sash.kernels.ranks import blocks, row_sorter
+from sash.kernels.ranks.rank_kernel import RankKernel, slide_on
 from sash.testing import recompute
 
 RANKED: dict[str, Aggregate[Any]] = {name: AGGREGATES[name] for name in ("median", "quantile", "nth_smallest")}
@@ -47,7 +48,7 @@ def tree_kernel(name: str, kind: str, loop: Any) -> Kernel:
 INTERPRETED: dict[str, Any] = {
     function.__name__: function for function in (count_ones, lowest_one, highest_one, select_one)
 }
-COMPILED = compile_words()
+COMPILED = compile_bit_functions()
 AS_THEY_STAND = {name: compile_function(function) for name, function in INTERPRETED.items()}
 
 
@@ -78,7 +79,7 @@ NUMBERS = st.integers(-3, 3) | st.floats(allow_nan=True) | st.sampled_from([0.0,
 @given(values=st.lists(NUMBERS, min_size=1, max_size=200), moves=st.lists(st.integers(-20, 30), max_size=25))
 def test_every_step_agrees_with_the_oracle(name: str, values: list[Any], moves: list[int]) -> None:
     chosen = RANKED[name]
-    window = SortedStretch(chosen, values=values)
+    window = SortedBlock(chosen, values=values)
     for move in moves:
         for _ in range(abs(move)):
             if move > 0 and window.end < len(values):
@@ -90,22 +91,22 @@ def test_every_step_agrees_with_the_oracle(name: str, values: list[Any], moves: 
         if len(held) >= max(1, chosen.at_least):
             expected = recompute(chosen, held)
             assert same(chosen.lower(window.query()), expected)
-            assert same(window.answer(), expected)
+            assert same(window.result(), expected)
             window._check()
 
 
-def test_a_window_that_is_sparse_in_its_stretch() -> None:
+def test_a_window_that_is_sparse_in_its_block() -> None:
     """The smallest and the largest of 9,000 values by turns: the next rank is hundreds of words and a level away."""
     median: Aggregate[Any] = agg.median()
     ends = [value for pair in zip(range(60), range(-1, -61, -1), strict=True) for value in pair]
     values = [value % 9000 for value in ends] + [value for value in range(9000) if 60 <= value < 8940]
-    window = SortedStretch(median, values=values)
+    window = SortedBlock(median, values=values)
     for row in range(120):
         window.insert(median.lift(values[row]))
         if len(window) > 3:
             window.evict()
         held = values[window.begin : window.end]
-        assert window.answer() == recompute(median, held)
+        assert window.result() == recompute(median, held)
         assert window.select(len(held) - 1) == max(held)
         assert window.select(0) == min(held)
         if row % 8 == 0:  # it looks at all 9,000
@@ -114,7 +115,7 @@ def test_a_window_that_is_sparse_in_its_stretch() -> None:
 
 def test_a_rank_outside_of_the_window_is_an_error() -> None:
     median: Aggregate[Any] = agg.median()
-    window = SortedStretch(median, values=(1, 2))
+    window = SortedBlock(median, values=(1, 2))
     window.insert(median.lift(1))
     with pytest.raises(IndexError, match="Rank 1 is not in the window: it holds 1 values"):
         window.select(1)
@@ -134,7 +135,7 @@ COLUMNS = {
 
 def expect_sorted(column: Column, steps: Any = None, cut: int = 0) -> None:
     cuts = [0, cut, len(column)] if cut else [0, len(column)]
-    order, ranks = sort.RowSorter(steps).sort(column, np.array(cuts))
+    order, ranks = row_sorter.RowSorter(steps).sort(column, np.array(cuts))
     assert ranks[order].tolist() == list(range(len(column)))
     for begin, end in pairwise(cuts):
         assert sorted(order[begin:end].tolist()) == list(range(begin, end))
@@ -149,10 +150,10 @@ def test_rows_are_sorted(kind: str, data: st.DataObject) -> None:
     column = np.array(data.draw(st.lists(COLUMNS[kind], max_size=60)), kind)
     for cut in (0, data.draw(st.integers(0, len(column)))):
         expect_sorted(column, cut=cut)
-        expect_sorted(column, sort, cut)  # the steps as they stand, interpreted
+        expect_sorted(column, row_sorter, cut)  # the steps as they stand, interpreted
 
 
-@pytest.mark.parametrize("steps", [None, sort], ids=["compiled", "interpreted"])
+@pytest.mark.parametrize("steps", [None, row_sorter], ids=["compiled", "interpreted"])
 def test_values_that_agree_in_all_bits_of_the_key_are_put_right(steps: Any) -> None:
     generator = np.random.default_rng(1)
     close = generator.integers(0, 2**12, 300)  # one outlier takes all bits of the key, so the rest agree in theirs
@@ -194,7 +195,7 @@ def columns_of(kind: str, rows: int = 700) -> dict[str, Column]:
     return {name: column.astype(kind) for name, column in made.items()}
 
 
-def expect_same(answers: list[Answer], expected: list[Answer]) -> None:
+def expect_same(answers: list[ResultColumn], expected: list[ResultColumn]) -> None:
     [answer], [wanted] = answers, expected
     assert answer.values.dtype == wanted.values.dtype
     assert np.array_equal(answer.valid, wanted.valid)
@@ -203,11 +204,11 @@ def expect_same(answers: list[Answer], expected: list[Answer]) -> None:
 
 @pytest.fixture(
     params=[(0, 0, 48), (64, 0, 48), (64, 250, 1000), (1024, 16384, 16384)],
-    ids=["shortest stretches", "alone", "in sheets", "as it is"],
+    ids=["shortest blocks", "alone", "in batches", "as it is"],
 )
 def cut(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in zip(("LEAST", "SHEET", "AT_ONCE"), request.param, strict=True):
-        monkeypatch.setattr(stretches, name, value)
+    for name, value in zip(("LEAST", "BATCH", "AT_ONCE"), request.param, strict=True):
+        monkeypatch.setattr(blocks, name, value)
 
 
 WHOLE = [("median", kind) for kind in COLUMNS] + [("quantile", "float64"), ("nth_smallest", "int32")]
@@ -222,7 +223,7 @@ class InOrder(list[Any]):
 
 
 @cache
-def sorted_by_numpy(name: str, kind: str, data: str, length: int) -> list[Answer]:
+def sorted_by_numpy(name: str, kind: str, data: str, length: int) -> list[ResultColumn]:
     column = columns_of(kind)[data]
     chosen = RANKED[name].of_kind(kind.rstrip("3264"))
     results = np.zeros(len(column), rank_kernel(name, kind).results[0])
@@ -231,7 +232,7 @@ def sorted_by_numpy(name: str, kind: str, data: str, length: int) -> list[Answer
         held = InOrder(np.sort(column[max(0, row + 1 - length) : row + 1]).tolist())
         if len(held) >= chosen.at_least:
             results[row], valid[row] = chosen.lower(held), True
-    return [Answer(results, np.packbits(valid, bitorder="little"))]
+    return [ResultColumn(results, np.packbits(valid, bitorder="little"))]
 
 
 @pytest.mark.usefixtures("cut")
@@ -274,7 +275,7 @@ def test_the_interpreted_loop_is_the_compiled_one() -> None:
     begins, ends = np.array([0, 0, 3, 9, 9, 30]), np.array([0, 4, 5, 9, 12, 33])
     results: list[Any] = [0.0] * 6
     slide_on(
-        SortedStretch(median, values=column.tolist()),
+        SortedBlock(median, values=column.tolist()),
         6,
         begins.tolist(),
         ends.tolist(),
@@ -313,7 +314,7 @@ import numpy as np
 from sash import agg
 from sash.kernels.ranks import RankKernel
 from sash.kernels.plain import compile_plain
-from sash.kernels.sort import STEPS
+from sash.kernels.ranks.row_sorter import STEPS
 kernel = RankKernel(agg.quantile(q={q}), ("int32",))
 print(kernel.slide_rows((np.arange(5, dtype="int32"),), 2)[0].values.tolist(), end=" ")
 print(*(sum(run.stats.cache_hits.values()) for run in (kernel.run, compile_plain(*STEPS).write_keys)))
@@ -339,15 +340,15 @@ def test_at_most_a_third_of_the_rows_is_sorted_twice(moves: list[int], data: st.
     ends = np.cumsum(moves)
     lengths = data.draw(st.lists(st.sampled_from([0, 3, 900, 30_000, 90_000]), min_size=len(ends), max_size=len(ends)))
     begins = np.maximum.accumulate(np.maximum(ends - np.array(lengths), 0))
-    cut = list(stretches.Between(begins, ends).stretches())
-    assert [stretch.first for stretch in cut] == [0, *(stretch.last for stretch in cut[:-1])]
+    cut = list(blocks.BoundedWindows(begins, ends).blocks())
+    assert [block.first for block in cut] == [0, *(block.last for block in cut[:-1])]
     assert cut[-1].last == len(ends)
-    assert sum(stretch.end - stretch.begin for stretch in cut) <= ends[-1] * 4 / 3
+    assert sum(block.end - block.begin for block in cut) <= ends[-1] * 4 / 3
     for first, last, begin, end in cut:
         assert begin <= begins[first:last].min()
         assert end >= ends[first:last].max()
         longest = int((ends - begins)[first:last].max())
-        assert end - begin <= max(stretches.WINDOWS_LONG * longest, stretches.LITTLE)
+        assert end - begin <= max(blocks.WINDOWS_LONG * longest, blocks.LITTLE)
 
 
 @pytest.mark.parametrize("moving", [False, True])

@@ -137,5 +137,7 @@ def test_aggregates_that_are_selective_each_are_not_together(windows: Window) ->
     assert (
         query.run(rows).to_pylist() == sash.Query(aggregates, windows, time="t").run(rows, compiled=False).to_pylist()
     )
-    with pytest.raises(CannotCompileError, match=r"max\(x\) and min\(x\) are selective each, but not together"):
+    with pytest.raises(
+        CannotCompileError, match=r"max\(x\) and min\(x\) can't be computed together: slickdeque takes one"
+    ):
         Kernel(SlickDequeSelective, [agg.max("x"), agg.min("x")], ("int64",), loops.slide_between)

@@ -245,9 +245,7 @@ def test_the_guard_refuses_another_query() -> None:
     other = Stream(window.tumbling("5m"), buckets=4)
     other.tester.handle = stream.tester.handle
     other.tester.processor.init(stream.tester.handle)
-    with pytest.raises(
-        ValueError, match=r"The checkpoint belongs to a different query: buckets: 3 became 4\. Run"
-    ):
+    with pytest.raises(ValueError, match=r"The checkpoint belongs to a different query: buckets: 3 became 4\. Run"):
         other.batch(rows_at((3, 1, 1.0)))  # of a bucket that has no state
     assert stream.state(GUARD) is not None
     assert stream.state(GUARD, HEAD) is None

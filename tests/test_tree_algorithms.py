@@ -613,4 +613,4 @@ def test_the_tree_answers_a_kernel_as_lower_reads_it(ranked: Aggregate[Any]) -> 
     for value in (5, 3, 8, 3, 9, 7, 1):
         window.insert(ranked.lift(value))
         if len(window) >= ranked.at_least:
-            assert window.answer() == ranked.lower(window.query())
+            assert window.result() == ranked.lower(window.query())

@@ -1,4 +1,4 @@
-"""Algorithms that use what the fuser doesn't know. The line that it must name is marked, `complaint` is what it must say."""
+"""Algorithms with syntax that the fuser doesn't support. HERE marks the line that its error must name; `complaint` is its text."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from sash.algorithms import TwoStacks
 
 
 class MakesAList(TwoStacks[P]):
-    complaint = r"doesn't know the expression \[partial\]"
+    complaint = r"doesn't support the expression \[partial\]"
 
     def insert(self, partial: P) -> None:
         self.kept = [partial]  # HERE
@@ -31,7 +31,7 @@ class HasUndeclaredState(TwoStacks[P]):
 
 
 class CallsWhereItMayNotRun(TwoStacks[P]):
-    complaint = "_more is called where it may not run"
+    complaint = "_more is called in a conditional expression"
 
     def query(self) -> P:
         while self._more() or self.begin < 0:  # HERE
@@ -43,7 +43,7 @@ class CallsWhereItMayNotRun(TwoStacks[P]):
 
 
 class CatchesErrors(TwoStacks[P]):
-    complaint = "doesn't know the statement try"
+    complaint = "doesn't support the statement try"
 
     def evict(self) -> None:
         try:  # HERE
@@ -53,7 +53,7 @@ class CatchesErrors(TwoStacks[P]):
 
 
 class AssignsTwice(TwoStacks[P]):
-    complaint = "one target at a time"
+    complaint = "assign one target at a time"
 
     def evict(self) -> None:
         self.begin = self.flip = self.end  # HERE
@@ -81,7 +81,7 @@ class ReadsAColumn(TwoStacks[P]):
 
 
 class LoopsOverAColumn(TwoStacks[P]):
-    complaint = "a for loop may only count"
+    complaint = "a for loop must count"
 
     def evict(self) -> None:
         for position in self.values:  # HERE
@@ -99,7 +99,7 @@ class HasALoopWithElse(TwoStacks[P]):
 
 
 class DoesNothing(TwoStacks[P]):
-    complaint = "does nothing"
+    complaint = "has no effect"
 
     def evict(self) -> None:
         self.begin + 1  # HERE

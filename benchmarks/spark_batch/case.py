@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 
 from benchmarks.case import Case, Contestant
 
-Answer: TypeAlias = Callable[[DataFrame], DataFrame]
+ResultColumn: TypeAlias = Callable[[DataFrame], DataFrame]
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class Question:
     """What is asked of the readings."""
 
     range: str
-    right: Answer
+    right: ResultColumn
     """Spark's own way, whatever it takes: on few rows."""
     identify: tuple[str, ...]
     """The columns that tell one answer from another."""
@@ -32,7 +32,7 @@ class SparkContestant(Contestant):
     question: Question
     readings: str
     """The name of the data in `data.py`."""
-    answer: Answer
+    answer: ResultColumn
     conf: Mapping[str, str] = field(default_factory=dict)
     """Spark's settings for it."""
 

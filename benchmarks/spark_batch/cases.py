@@ -7,7 +7,7 @@ from functools import partial
 
 from benchmarks.case import MEMORY, Target
 from benchmarks.spark_batch import native
-from benchmarks.spark_batch.case import Answer, Question, SparkCase, SparkContestant
+from benchmarks.spark_batch.case import Question, ResultColumn, SparkCase, SparkContestant
 from benchmarks.spark_batch.sash_calls import by_sash, steepest
 from sash import agg, window
 
@@ -27,13 +27,15 @@ class Asked:
         self.question = question
         self.readings = readings
 
-    def sash(self, answer: Answer, name: str = "Sash") -> SparkContestant:
+    def sash(self, answer: ResultColumn, name: str = "Sash") -> SparkContestant:
         """Return Sash."""
         return SparkContestant(
             name=name, role="sash", algorithm="auto", question=self.question, readings=self.readings, answer=answer
         )
 
-    def spark(self, name: str, answer: Answer, rows: int | None = None, *, tree: bool | None = None) -> SparkContestant:
+    def spark(
+        self, name: str, answer: ResultColumn, rows: int | None = None, *, tree: bool | None = None
+    ) -> SparkContestant:
         """Return a way of Spark's own; of those that answer something else, only the time is looked at."""
         return SparkContestant(
             name=name,
@@ -45,7 +47,7 @@ class Asked:
             conf={} if tree is None else {native.SEGMENT_TREE: str(tree).lower()},
         )
 
-    def beside(self, name: str, answer: Answer) -> SparkContestant:
+    def beside(self, name: str, answer: ResultColumn) -> SparkContestant:
         """Return what answers another question, whose time is a measure."""
         return SparkContestant(
             name=name,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import sash
-from benchmarks.spark_batch.case import Answer
+from benchmarks.spark_batch.case import ResultColumn
 from sash import agg, window
 
 AGGREGATES: Mapping[str, Any] = {"peak": agg.max("load"), "mean": agg.mean("load"), "sd": agg.stddev("load")}
@@ -25,7 +25,7 @@ def by_sash(
     *,
     by: str | tuple[str, ...] = "household",
     **options: Any,
-) -> Answer:
+) -> ResultColumn:
     """Return Sash's query, declared once; running it is what is timed."""
     query = sash.Query(aggregates, windows, by=by, time="ts")
     return lambda frame: query.run(frame, **options)

@@ -1,7 +1,7 @@
-"""Columns as they are given (Arrow, NumPy, pandas, Polars, lists) and as a kernel takes them, and results as Arrow.
+"""Converts columns (Arrow, NumPy, pandas, Polars, lists) to the form that kernels take, and results to Arrow.
 
-Integers, booleans and times stay what they are: none of them passes through float64. NaN is an ordinary value, but in a
-pandas column, where it stands for a missing one, it is a null.
+Integers, booleans and times never pass through float64. NaN is an ordinary value, except in a pandas column, where it
+stands for a null.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ import pyarrow.compute as pc
 
 from sash.aggregates.base import Aggregate
 from sash.kernels import CannotCompileError
-from sash.kernels.answers import NO_BITS, Answer, Bits
 from sash.kernels.kernel import KINDS
+from sash.kernels.kernel_io import NO_BITS, Bits, ResultColumn
 
 WIDENED = {
     pa.int8(): pa.int32(), pa.int16(): pa.int32(), pa.uint8(): pa.int32(), pa.uint16(): pa.int32(),
     pa.uint32(): pa.int64(), pa.uint64(): pa.int64(), pa.float16(): pa.float32(),
 }  # fmt: skip
-"""Types that a kernel takes in a wider one."""
+"""Types that are widened for a kernel."""
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column of numbers as a kernel takes it, and the Arrow type that it was given in."""
+    """A column of numbers as a kernel takes it, and its original Arrow type."""
 
     values: npt.NDArray[Any]
     bits: Bits
@@ -41,11 +41,11 @@ class Column:
 
     @property
     def kind(self) -> str:
-        """The kind of numbers that `Aggregate.of_kind` knows."""
+        """The kind of numbers, for `Aggregate.of_kind`."""
         return KINDS[self.values.dtype.name]
 
     def tail(self, rows: int) -> Column:
-        """Return a copy of the last rows, which holds on to nothing else."""
+        """Return a copy of the last rows, so that the rest of the column can be freed."""
         first = max(0, len(self) - rows)
         bits = self.bits
         if len(bits):
@@ -55,9 +55,12 @@ class Column:
 
 
 def read_columns(given: tuple[Any, ...], aggregate: Aggregate[Any]) -> list[Column]:
-    """Return the columns of an aggregate as a kernel takes them; `count()` reads nothing of its one but the length."""
+    """Convert the columns of an aggregate; `count()` reads only the length of its column.
+
+    Raise CannotCompileError if a column must be interpreted.
+    """
     if aggregate.inputs == 0:
-        _refuse_what_is_no_column(given[0])
+        _check_is_column(given[0])
         return [Column(np.ones(len(given[0]), np.bool_), NO_BITS, pa.bool_())]
     columns = [read_numbers(values) for values in given]
     if len({len(column) for column in columns}) > 1:
@@ -68,17 +71,17 @@ def read_columns(given: tuple[Any, ...], aggregate: Aggregate[Any]) -> list[Colu
 
 
 def empty_column(kind: pa.DataType) -> Column:
-    """Return a column of a type without rows."""
+    """Return a column without rows."""
     return nulls(0, kind)
 
 
 def nulls(rows: int, kind: pa.DataType) -> Column:
-    """Return a column of a type with nulls only."""
+    """Return a column of nulls."""
     return read_numbers(pa.nulls(rows, kind))
 
 
 def to_arrow(values: Any) -> pa.Array:
-    """Return a column of any kind as one Arrow array, or say what can't be one.
+    """Return a column of any kind as one Arrow array. Raise CannotCompileError if it has no Arrow type.
 
     >>> to_arrow([1, None, 3]).null_count
     1
@@ -89,7 +92,7 @@ def to_arrow(values: Any) -> pa.Array:
         return values
     if hasattr(values, "to_arrow"):  # Polars
         return to_arrow(values.to_arrow())
-    _refuse_what_is_no_column(values)
+    _check_is_column(values)
     if isinstance(values, np.ma.MaskedArray):
         return pa.array(values.data, mask=np.ma.getmaskarray(values))
     try:
@@ -100,7 +103,7 @@ def to_arrow(values: Any) -> pa.Array:
     return to_arrow(made)
 
 
-def _refuse_what_is_no_column(values: Any) -> None:
+def _check_is_column(values: Any) -> None:
     if getattr(values, "ndim", 1) != 1:
         message = f"A column has one dimension, but {values.ndim} were given: pass one column at a time."
         raise ValueError(message)
@@ -110,7 +113,7 @@ def _refuse_what_is_no_column(values: Any) -> None:
 
 
 def read_numbers(values: Any) -> Column:
-    """Return a column as a kernel takes it, or say why it is not compiled.
+    """Return a column as a kernel takes it. Raise CannotCompileError if it must be interpreted.
 
     >>> read_numbers([True, False]).values.dtype.name
     'bool'
@@ -122,9 +125,8 @@ def read_numbers(values: Any) -> Column:
     array = to_arrow(values)
     if pa.types.is_dictionary(array.type):
         array = array.dictionary_decode()
-    given = array.type
-    array = _as_numbers(array)
-    return Column(_values_of(array), _bits_of(array), given)
+    numbers = _as_numbers(array)
+    return Column(_values_of(numbers), _bits_of(numbers), array.type)
 
 
 def _as_numbers(array: pa.Array) -> pa.Array:
@@ -157,7 +159,7 @@ def _values_of(array: pa.Array) -> npt.NDArray[Any]:
 
 
 def _bits_of(array: pa.Array) -> Bits:
-    """Return the validity bitmap of an array from its first row on."""
+    """Return the validity bitmap of an array, without its offset."""
     if array.null_count == 0:
         return NO_BITS
     bits = np.frombuffer(array.buffers()[0], np.uint8)
@@ -167,8 +169,13 @@ def _bits_of(array: pa.Array) -> Bits:
     return np.packbits(valid, bitorder="little")
 
 
+def types_of(aggregate: Aggregate[Any], columns: list[Column]) -> tuple[str, ...]:
+    """Return the NumPy types of the columns that an aggregate reads."""
+    return tuple(column.values.dtype.name for column in columns[: aggregate.inputs])
+
+
 def present_in_all(columns: list[Column]) -> Bits:
-    """Return the validity of the rows that have a value in every column."""
+    """Return the validity bitmap of the rows that are not null in any column."""
     together = NO_BITS
     for column in columns:
         if len(column.bits):
@@ -178,12 +185,12 @@ def present_in_all(columns: list[Column]) -> Bits:
 
 
 def refuse_times(aggregate: Aggregate[Any], columns: list[Column]) -> None:
-    """Say so if the aggregate does arithmetic with its values and is given points in time."""
+    """Raise TypeError if the aggregate does arithmetic and a column holds points in time."""
     for column in columns:
         if aggregate.gives != "arithmetic" or not pa.types.is_temporal(column.type):
             continue
-        if aggregate.interpreted_only:  # Python's own times can be collected, and have something between them
-            message = f"{aggregate.name} of {column.type} is left to Python's own times."
+        if aggregate.interpreted_only:  # Python's datetime objects support more
+            message = f"{aggregate.name} of {column.type} is computed with Python's datetime objects."
             raise CannotCompileError(message)
         message = (
             f"{aggregate.name} does arithmetic, which {column.type} has none of: "
@@ -192,9 +199,9 @@ def refuse_times(aggregate: Aggregate[Any], columns: list[Column]) -> None:
         raise TypeError(message)
 
 
-def results_to_arrow(answer: Answer, aggregate: Aggregate[Any], columns: list[Column]) -> pa.Array:
-    """Return results as Arrow: where they are values of a column (max, first, …) in the type that it was given in."""
-    values, bits = answer.values, answer.bits
+def results_to_arrow(result: ResultColumn, aggregate: Aggregate[Any], columns: list[Column]) -> pa.Array:
+    """Return results as Arrow; values of a column (max, first, …) in the original type of that column."""
+    values, bits = result.values, result.bits
     validity = None if bits is None else pa.py_buffer(np.ascontiguousarray(bits))
     if values.dtype == np.bool_:
         data = pa.py_buffer(np.packbits(values, bitorder="little"))
@@ -211,15 +218,21 @@ def results_to_arrow(answer: Answer, aggregate: Aggregate[Any], columns: list[Co
     return plain
 
 
+def line_to_arrow(result: ResultColumn, line: int, aggregate: Aggregate[Any], columns: list[Column]) -> pa.Array:
+    """Return one line of the results of several ranges as Arrow."""
+    bits = None if result.bits is None else result.bits[line]
+    return results_to_arrow(ResultColumn(result.values[line], bits), aggregate, columns)
+
+
 def _as_durations(ticks: pa.Array, kind: pa.DataType) -> pa.Array:
-    """Return differences between times of a type; those of dates in seconds, since Arrow has no duration in days."""
+    """Return differences of times; those of dates in seconds, because Arrow has no duration in days."""
     if kind == pa.date32():
         return pc.multiply(ticks, 24 * 60 * 60).view(pa.duration("s"))
     return ticks.view(pa.duration("ms" if kind == pa.date64() else kind.unit))
 
 
 def objects_to_arrow(results: list[Any]) -> pa.Array:
-    """Return what the interpreter computed as Arrow, or say that it has no type there."""
+    """Return interpreted results as Arrow. Raise TypeError or OverflowError if they have no common Arrow type."""
     try:
         return pa.array(results)
     except OverflowError as error:
@@ -232,13 +245,13 @@ def objects_to_arrow(results: list[Any]) -> pa.Array:
 
 
 def rows_of(given: tuple[Any, ...], inputs: int) -> list[tuple[Any, ...]]:
-    """Return the rows of columns as Python's own objects, for the interpreter."""
+    """Return the rows of columns as Python objects, for the interpreter."""
     rows = list(zip(*(objects_of(values) for values in given), strict=True))
     return rows if inputs else [()] * len(rows)
 
 
 def objects_of(values: Any) -> list[Any]:
-    """Return a column as Python's own objects, for the interpreter.
+    """Return a column as Python objects, for the interpreter.
 
     >>> objects_of(np.array([1, 2]))
     [1, 2]
@@ -246,7 +259,7 @@ def objects_of(values: Any) -> list[Any]:
     if isinstance(values, list | tuple):
         return list(values)
     array = to_arrow(values)
-    if getattr(array.type, "unit", "") == "ns":  # Python's own times end at microseconds
+    if getattr(array.type, "unit", "") == "ns":  # Python's datetime has microseconds at most
         array = pc.cast(array, pa.int64())
     listed: list[Any] = array.to_pylist()
     return listed

@@ -1,6 +1,6 @@
-"""HOW slices are combined over a window: every algorithm of the papers, in a module under the paper's name.
+"""HOW slices are combined over a window: every algorithm of the papers, each in a module with the paper's name.
 
-`ALGORITHMS` is the registry: what is listed there is in the catalogue, in the choice and in the tests.
+`ALGORITHMS` is the registry: catalogue, choice and tests read it.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ ALGORITHMS: tuple[type[Algorithm[Any]], ...] = (
 
 
 def find_algorithm(name: str, aggregate: Aggregate[Any]) -> type[Algorithm[Any]]:
-    """Return the algorithm of that name, in the first of its forms that fits the aggregate.
+    """Return the algorithm with that name, in its first form that fits the aggregate.
 
     >>> from sash import agg
     >>> find_algorithm("slickdeque", agg.max()).__name__
@@ -60,7 +60,7 @@ def find_algorithm(name: str, aggregate: Aggregate[Any]) -> type[Algorithm[Any]]
     fitting = [form for form in forms if fits(form.about, aggregate)]
     if not fitting:
         refuse_what_cannot_work(forms[-1].about, aggregate)
-    # An inverse that leaves rounding behind is used only where the algorithm has no other form.
+    # A form with an inexact inverse is used only where the algorithm has no other form.
     exact = [form for form in fitting if not form.about.needs or form.about.needs in aggregate.laws]
     return (exact or fitting)[0]
 

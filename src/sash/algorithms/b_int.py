@@ -29,13 +29,12 @@ Invariants:
 from __future__ import annotations
 
 from functools import reduce
-from typing import Any
 
-from sash.aggregates.base import Aggregate, P
-from sash.algorithms.base import About, Array, SharedAlgorithm, alike
+from sash.aggregates.base import P
+from sash.algorithms.base import About, Array, SharedAlgorithm, SlideCost, SpaceCost, TreeAlgorithm, alike
 
 
-class BInt(SharedAlgorithm[P]):
+class BInt(TreeAlgorithm[P], SharedAlgorithm[P]):
     """One circular array per length, all of them interleaved in one flat array, as a tree is read from left to right.
 
     >>> from sash import agg
@@ -50,21 +49,14 @@ class BInt(SharedAlgorithm[P]):
     about = About(
         name="b_int",
         title="B-Int",
-        order="FIFO",
         ranges="many",
-        amortised="2 log2 n",
-        worst="3 log2 n",
-        amortised_many="1 + 2q log2 n",
-        space="2n",
+        amortised=SlideCost("2 log2 n"),
+        worst=SlideCost("3 log2 n"),
+        amortised_many=SlideCost("1 + 2q log2 n"),
+        space=SpaceCost(2),
         paper="Arasu and Widom (VLDB 2004), Tutorial (DEBS 2017)",
     )
-    tree: Array[P]
     places: Array[int]
-    capacity: int
-
-    def __init__(self, aggregate: Aggregate[P], ranges: tuple[int, ...] = ()) -> None:
-        super().__init__(aggregate, ranges)
-        self._allocate(1 << (max(ranges, default=8) - 1).bit_length())
 
     def insert(self, partial: P) -> None:
         """Complete the base intervals that end with the new position: 1 combine, amortised."""
@@ -126,15 +118,8 @@ class BInt(SharedAlgorithm[P]):
         """Return the place of the base interval of the length that begins at the position."""
         return 2 * (position & (self.capacity - 1)) + length - 1
 
-    def make_room(self, rows: int) -> None:
-        """Enlarge the levels for a window of so many partials."""
-        if rows > self.capacity:
-            self._resize(1 << (rows - 1).bit_length())
-
     def _allocate(self, capacity: int) -> None:
-        nothing: Any = None
-        self.capacity = capacity
-        self.tree = [nothing] * (2 * capacity)
+        super()._allocate(capacity)
         self.places = [0] * capacity.bit_length()
 
     def _resize(self, capacity: int) -> None:

@@ -1,7 +1,7 @@
-"""What every algorithm is: a window's partials under insert, evict and query (the tutorial's SWAG).
+"""The interface of every algorithm: the partials of a window under insert, evict and query (the tutorial's SWAG).
 
-An algorithm is an ordinary class. Interpreted as it stands it works on any Python object; `sash.kernels` reads the same
-source and fuses it with an aggregate into one compiled loop. For that its state is declared by annotations:
+An algorithm is an ordinary class. Interpreted, it works on any Python object; `sash.kernels` reads the same source and
+fuses it with an aggregate into one compiled loop. For that its state is declared by annotations:
 
     values: Column[P]      partials by stream position (0 for the first row ever inserted, 1 for the next, …)
     pointers: Column[int]  numbers by stream position
@@ -9,9 +9,9 @@ source and fuses it with an aggregate into one compiled loop. For that its state
     back: P                one partial
     flip: int              a cursor
 
-No more positions of a column may be in use at once than the window has rows (and one): compiled, it is a ring. A position
-that will not be read again is forgotten with `del`, which frees it in the interpreter and does nothing compiled. Calling `evict` or `query` on an empty window is the caller's mistake, which
-`sash.Aggregator` catches; the algorithms don't look.
+At most as many positions of a column as the window has rows, plus `rows_behind`, may be in use at once: compiled, a column
+is a ring. `del` drops a position that will not be read again: it frees the item in the interpreter and does nothing
+compiled. The algorithms do not check for `evict` or `query` of an empty window; `sash.Aggregator` does.
 """
 
 from __future__ import annotations
@@ -33,46 +33,98 @@ Array: TypeAlias = list[Item]
 REASONS = {
     "invertible": "{aggregate} has no inverse, so {algorithm} can't evict it",
     "selective": "combine of {aggregate} doesn't return one of its arguments, so {algorithm} can't drop the other",
-    "ranked": "{aggregate} is not read by rank (as median and quantile are), so {algorithm} can't answer it",
-    "distinct": "{aggregate} is not the number of different values (as count_distinct is), so {algorithm} can't answer it",
-    "modal": "{aggregate} is not the most frequent value (as mode is), so {algorithm} can't answer it",
+    "ranked": "{aggregate} is not read by rank (as median and quantile are), so {algorithm} can't compute it",
+    "distinct": "{aggregate} is not the number of different values (as count_distinct is), so {algorithm} can't compute it",
+    "modal": "{aggregate} is not the most frequent value (as mode is), so {algorithm} can't compute it",
 }
+
+
+@dataclass(frozen=True)
+class SlideCost:
+    """The cost of one slide: a number, or a formula in the length n of the window.
+
+    >>> str(SlideCost(3)), str(SlideCost("O(1)", "comparisons", expected=True))
+    ('3', 'O(1) comparisons, expected')
+    """
+
+    amount: int | str
+    unit: str = "combines"
+    """What is counted: calls of combine, or something else that `amount` does not name; "" if it is an order of growth."""
+    expected: bool = False
+    """Whether this is the expected cost, rather than an amortised or worst-case bound."""
+
+    def __str__(self) -> str:
+        unit = "" if self.unit in ("", "combines") else f" {self.unit}"
+        return f"{self.amount}{unit}{', expected' * self.expected}"
+
+
+@dataclass(frozen=True)
+class SpaceCost:
+    """The memory of a window of n rows, in partials: the coefficient of n, and the formula where it has more terms.
+
+    >>> str(SpaceCost(2)), str(SpaceCost(1, "n + q"))
+    ('2n', 'n + q')
+    """
+
+    per_row: int
+    formula: str = ""
+
+    def __str__(self) -> str:
+        return self.formula or f"{self.per_row if self.per_row > 1 else ''}n"
 
 
 @dataclass(frozen=True, kw_only=True)
 class About:
-    """One row of the catalogue: what an algorithm needs and what it costs, in calls of combine."""
+    """One row of the catalogue: the laws that an algorithm needs and its costs."""
 
     name: str
     title: str
-    order: str
+    order: str = "FIFO"
     needs: str = ""
     ranges: str = "one"
-    amortised: str
-    worst: str
-    amortised_many: str = ""
-    """For `ranges="many"`: a slide that answers q ranges."""
-    space: str
+    amortised: SlideCost
+    worst: SlideCost
+    amortised_many: SlideCost | None = None
+    """For `ranges="many"`: the cost of a slide for q ranges."""
+    space: SpaceCost
     paper: str
+
+    @property
+    def needs_inverse(self) -> bool:
+        """Whether the algorithm calls the aggregate's inverse."""
+        return self.needs == "invertible"
 
 
 class Algorithm(Generic[P]):
-    """A window's partials, in order, and their combination."""
+    """The partials of a window, in order, and their combination."""
 
     about: ClassVar[About]
     takes_nulls: ClassVar[bool] = False
-    """Whether rows without a value must be inserted too, because it answers by numbers of inserts or by times."""
+    """Whether rows without a value must be inserted too, because ranges count inserts or rows have times."""
+    takes_times: ClassVar[bool] = False
+    """Whether rows have times and may be inserted out of order."""
+    answers_ranges: ClassVar[bool] = False
+    """Whether one window answers ranges of several lengths (`query_last`)."""
+    answers_any_length: ClassVar[bool] = False
+    """Whether it answers every length, announced or not."""
+    keeps_values: ClassVar[bool] = False
+    """Whether it keeps the values of rows and computes results from them. A kernel then calls `result` in place of `query`,
+    whose return value it can't hold."""
+    one_aggregate: ClassVar[bool] = False
+    """Whether a window takes one aggregate only: it keeps values, or drops partials that lose a comparison."""
+    branches_on_data: ClassVar[bool] = False
+    """Whether control flow depends on the values of partials: then lanes can't share it."""
+    sorted_in_advance: ClassVar[type[Algorithm[Any]] | None] = None
+    """The faster algorithm with the same results for columns that are known as a whole."""
     rows_behind: ClassVar[int] = 0
-    """How many positions before the window it still reads: its columns are rings with that much more room."""
+    """The number of positions before the window that it still reads: its rings have that much more room."""
     interpreted_only: ClassVar[str] = ""
-    """Why the class can't be compiled, where it can't."""
-    compiled_query: ClassVar[str] = "query"
-    """The method that answers in a kernel, where `query` returns what a kernel can't hold."""
+    """Why the class can't be compiled; empty if it can."""
     begin: int
     end: int
 
     def __init__(self, aggregate: Aggregate[P], ranges: tuple[int, ...] = ()) -> None:  # noqa: ARG002 — for subclasses
-        """Make an empty window; `ranges` are the lengths that will be asked for, where that is known."""
+        """Make an empty window; `ranges` are the lengths of later queries, where they are known."""
         refuse_what_cannot_work(type(self).about, aggregate)
         self.combine = aggregate.combine
         self.begin = 0
@@ -91,15 +143,15 @@ class Algorithm(Generic[P]):
         raise NotImplementedError
 
     def query_range(self, number: int, last: int) -> P:  # noqa: ARG002 — for those that answer several ranges
-        """Return the ordered combination of the newest `last` partials, asked for by the range of that number."""
+        """Return the ordered combination of the newest `last` partials for the range with that number."""
         return self.query()
 
     def __len__(self) -> int:
-        """Return how many partials are in the window."""
+        """Return the number of partials in the window."""
         return self.end - self.begin
 
     def make_room(self, rows: int) -> None:
-        """Enlarge the arrays, where there are any, for a window of so many partials."""
+        """Enlarge the arrays, if there are any, for a window of `rows` partials."""
 
     def _check(self) -> None:
         """Assert the invariants."""
@@ -108,6 +160,9 @@ class Algorithm(Generic[P]):
 
 class SharedAlgorithm(Algorithm[P]):
     """An algorithm that answers windows of several lengths from one structure."""
+
+    answers_ranges = True
+    answers_any_length = True
 
     def query(self) -> P:
         """Return the ordered combination of all partials in the window."""
@@ -118,18 +173,43 @@ class SharedAlgorithm(Algorithm[P]):
         raise NotImplementedError
 
     def query_range(self, number: int, last: int) -> P:  # noqa: ARG002 — for those that keep something for each range
-        """Return the ordered combination of the newest `last` partials, asked for by the range of that number."""
+        """Return the ordered combination of the newest `last` partials for the range with that number."""
         return self.query_last(last)
 
 
+class TreeAlgorithm(Algorithm[P]):
+    """An algorithm with a tree of partials in one array, twice as long as its capacity, a power of two."""
+
+    tree: Array[P]
+    capacity: int
+
+    def __init__(self, aggregate: Aggregate[P], ranges: tuple[int, ...] = ()) -> None:
+        super().__init__(aggregate, ranges)
+        self._allocate(1 << (max(ranges, default=8) - 1).bit_length())
+
+    def make_room(self, rows: int) -> None:
+        """Enlarge the tree for a window of `rows` partials."""
+        if rows > self.capacity:
+            self._resize(1 << (rows - 1).bit_length())
+
+    def _allocate(self, capacity: int) -> None:
+        nothing: Any = None
+        self.capacity = capacity
+        self.tree = [nothing] * (2 * capacity)
+
+    def _resize(self, capacity: int) -> None:
+        """Move to a tree of another capacity."""
+        raise NotImplementedError
+
+
 def inverse_of(aggregate: Aggregate[P]) -> Callable[[P, P], P]:
-    """Return the inverse of an aggregate that `refuse_what_cannot_work` let pass."""
+    """Return the inverse of an aggregate that has one."""
     assert aggregate.inverse is not None
     return aggregate.inverse
 
 
 def same(one: Any, other: Any) -> bool:
-    """Tell whether two partials are equal, NaN being equal to NaN.
+    """Tell whether two partials are equal; NaN equals NaN.
 
     >>> same((1, float("nan")), (1, float("nan")))
     True
@@ -137,13 +217,13 @@ def same(one: Any, other: Any) -> bool:
     if isinstance(one, tuple) and isinstance(other, tuple):
         return len(one) == len(other) and all(same(mine, yours) for mine, yours in zip(one, other, strict=True))
     equal = one == other
-    if hasattr(equal, "all"):  # a NumPy array of answers
+    if hasattr(equal, "all"):  # a NumPy array
         return bool((equal | ((one != one) & (other != other))).all())  # noqa: PLR0124
     return bool(equal or (one != one and other != other))  # noqa: PLR0124 — only NaN differs from itself
 
 
 def is_newer(winner: Any, older: Any, newer: Any) -> bool:
-    """Tell whether a selective combine chose its newer argument; of two equal ones it is the object that counts.
+    """Tell whether a selective combine returned its newer argument; identity decides between equal arguments.
 
     >>> is_newer(True, 1, True), is_newer(1, 1, True)
     (True, False)
@@ -152,12 +232,12 @@ def is_newer(winner: Any, older: Any, newer: Any) -> bool:
 
 
 def alike(one: Any, other: Any, rounding: float = 1e-9) -> bool:
-    """Tell whether two partials are the same but for the rounding of floats: what `_check` compares with.
+    """Tell whether two partials are equal up to the rounding of floats; `_check` uses it.
 
     >>> alike((3, 0.1 + 0.2), (3, 0.3)), alike(0.1 + 0.2, 0.3, rounding=0)
     (True, False)
     """
-    one, other = (side.tolist() if hasattr(side, "tolist") else side for side in (one, other))  # NumPy's
+    one, other = (side.tolist() if hasattr(side, "tolist") else side for side in (one, other))  # NumPy arrays
     if isinstance(one, tuple | list) and isinstance(other, tuple | list):
         return len(one) == len(other) and all(
             alike(mine, yours, rounding) for mine, yours in zip(one, other, strict=True)
@@ -168,7 +248,7 @@ def alike(one: Any, other: Any, rounding: float = 1e-9) -> bool:
 
 
 def refuse_what_cannot_work(about: About, aggregate: Aggregate[Any]) -> None:
-    """Raise a sentence that names the missing law if the algorithm can't compute the aggregate."""
+    """Raise ValueError that names the missing law if the algorithm can't compute the aggregate."""
     if not fits(about, aggregate):
         reason = REASONS[about.needs].format(aggregate=aggregate.name, algorithm=about.name)
         message = f'{reason}: use two_stacks, or leave algorithm="auto".'
@@ -176,7 +256,7 @@ def refuse_what_cannot_work(about: About, aggregate: Aggregate[Any]) -> None:
 
 
 def fits(about: About, aggregate: Aggregate[Any]) -> bool:
-    """Tell whether the laws of the aggregate are enough for the algorithm."""
-    if about.needs == "invertible":  # an inexact inverse is enough for those who name the algorithm
+    """Tell whether the aggregate has the laws that the algorithm needs."""
+    if about.needs_inverse:  # an inexact inverse is enough if the algorithm was named
         return aggregate.inverse is not None
     return not about.needs or about.needs in aggregate.laws

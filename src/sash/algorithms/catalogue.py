@@ -1,4 +1,4 @@
-"""The catalogue: what every algorithm needs and costs, as a table."""
+"""The catalogue: the requirements and costs of every algorithm, as a table."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ HEADINGS: dict[str, Callable[[About], str]] = {
     "order": lambda about: about.order,
     "laws needed": lambda about: about.needs or "—",
     "ranges": lambda about: about.ranges,
-    "amortised": lambda about: about.amortised,
-    "worst": lambda about: about.worst,
-    "q ranges": lambda about: about.amortised_many or "—",
-    "space": lambda about: about.space,
+    "amortised": lambda about: str(about.amortised),
+    "worst": lambda about: str(about.worst),
+    "q ranges": lambda about: str(about.amortised_many or "—"),
+    "space": lambda about: str(about.space),
     "paper": lambda about: about.paper,
 }
 
@@ -33,7 +33,7 @@ class Catalogue(tuple[About, ...]):
 
 
 def catalogue() -> Catalogue:
-    """Return every algorithm with the order and laws it needs, and its costs for a slide, in calls of combine.
+    """Return every algorithm with the order and laws that it needs, and the costs of a slide, in calls of combine.
 
     >>> import sash
     >>> [about.name for about in sash.catalogue() if about.needs == "selective"]

@@ -29,7 +29,7 @@ from __future__ import annotations
 from functools import reduce
 
 from sash.aggregates.base import Aggregate, P
-from sash.algorithms.base import About, Algorithm, Column, alike
+from sash.algorithms.base import About, Algorithm, Column, SlideCost, SpaceCost, alike
 
 
 class DABA(Algorithm[P]):
@@ -47,10 +47,9 @@ class DABA(Algorithm[P]):
     about = About(
         name="daba",
         title="DABA (Lite)",
-        order="FIFO",
-        amortised="6",
-        worst="6",
-        space="n + 2",
+        amortised=SlideCost(6),
+        worst=SlideCost(6),
+        space=SpaceCost(1, "n + 2"),
         paper="DABA (DEBS 2017, VLDBJ 2021)",
     )
     partials: Column[P]

@@ -11,7 +11,7 @@ evict amortised O(1), worst O(log n); evict(before) amortised O(log m), m elemen
 query at most 2 combines; query_between O(log n). Space: n elements, at most as many nodes.
 
 A B-tree with elements in all its nodes. What a node's `total` covers depends on where the node is, so that a change
-near an end of the window is felt by few nodes, and the two fingers and the root together know the whole window:
+near an end of the window affects few nodes, and the two fingers and the root together cover the whole window:
 
                           [d]                       root    d
                   ┌────────┴────────┐
@@ -30,7 +30,7 @@ Invariants:
      total of the root (Π∘)        = everything below it, without its first and its last child
      total on the left spine (Π↙)  = all below it without its first child ⊕ its parent's total (nothing for the root's)
      total on the right spine (Π↘) = its parent's total (nothing for the root's) ⊕ all below it without its last child
-  6. count is how many elements total covers, so the size of the window is known without looking at what a cut dropped.
+  6. count is the number of elements that total covers, so the size of the window is known without visiting what a cut dropped.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from operator import itemgetter
 from typing import Any, Generic, TypeAlias
 
 from sash.aggregates.base import Aggregate, P
-from sash.algorithms.base import About, Algorithm, Item, alike
+from sash.algorithms.base import About, Algorithm, Item, SlideCost, SpaceCost, alike
 
 MIN_ARITY = 2
 MAX_ARITY = 2 * MIN_ARITY
@@ -56,7 +56,7 @@ NOTHING: Any = object()
 
 
 class Role(Enum):
-    """Where a node is, which says what its total covers (invariant 5)."""
+    """The position of a node, which determines what its total covers (invariant 5)."""
 
     INNER = "inner"
     LEFT = "left"
@@ -81,7 +81,7 @@ class Node(Generic[P]):
 
     @property
     def arity(self) -> int:
-        """How many children the node has, or would have if it were no leaf."""
+        """The number of children, or what it would be if the node were not a leaf."""
         return len(self.elements) + 1
 
 
@@ -104,12 +104,13 @@ class FiBA(Algorithm[P]):
         title="FiBA: finger B-tree",
         order="any",
         ranges="any interval",
-        amortised="O(log d)",
-        worst="O(log n)",
-        space="O(n)",
+        amortised=SlideCost("O(log d)", ""),
+        worst=SlideCost("O(log n)", ""),
+        space=SpaceCost(1, "O(n)"),
         paper="FiBA (VLDB 2019, 2023)",
     )
     takes_nulls = True
+    takes_times = True
     interpreted_only = "FiBA's nodes are split, merged and linked, so its state is not flat columns."
 
     def __init__(self, aggregate: Aggregate[P], ranges: tuple[int, ...] = ()) -> None:
@@ -118,11 +119,13 @@ class FiBA(Algorithm[P]):
         self.left_finger = self.right_finger = self.root
 
     def insert(self, partial: P, time: Time = None) -> None:
-        """Add a partial after all those of its time or older; without a time, at newest + 1, or 0 at first."""
+        """Add a partial after all partials of its time or older. Without a time it gets newest + 1, or 0 in an empty window."""
         if time is None:
             time = self._next_time()
         if time != time:  # noqa: PLR0124 — NaN has no place in an order
-            message = f"The time {time!r} is neither before nor after any other: give every row a time that is."
+            message = (
+                f"The time {time!r} is neither before nor after any other: give every row a time that can be ordered."
+            )
             raise ValueError(message)
         node = self._find_leaf(time)
         node.elements.insert(bisect_right(node.elements, time, key=time_of), (time, partial))
@@ -138,7 +141,7 @@ class FiBA(Algorithm[P]):
         self._refresh_spines(node, changed)
 
     def evict(self, before: Time = None) -> None:
-        """Remove the oldest partial, or all those of times before the given one."""
+        """Remove the oldest partial, or all partials whose time is less than `before`."""
         changed = {Role.LEFT}
         if before is None:
             del self.left_finger.elements[0]
@@ -151,7 +154,7 @@ class FiBA(Algorithm[P]):
         self.begin = self.end - self._count()
 
     def query(self) -> P:
-        """Combine what the fingers and the root know: at most 2 combines."""
+        """Combine the totals of the fingers and the root: at most 2 combines."""
         if not self.root.children:
             return self.root.total
         return self.combine(self.combine(self.left_finger.total, self.root.total), self.right_finger.total)
@@ -180,9 +183,7 @@ class FiBA(Algorithm[P]):
         try:
             return self.newest + 1
         except TypeError as error:
-            message = (
-                f"The newest time is {self.newest!r}, which is no number to count on from: give every row its time."
-            )
+            message = f"The newest time is {self.newest!r}, which is not a number, so there is no next time: give every row its time."
             raise ValueError(message) from error
 
     def _join(self, older: P, newer: P) -> P:
@@ -221,9 +222,9 @@ class FiBA(Algorithm[P]):
         return node, newer
 
     def _cut(self, before: Time, changed: set[Role]) -> Node[P]:
-        """Drop all that is older, along one path down to the new left finger; return the highest node that changed.
+        """Drop all older elements along one path down to the new left finger; return the highest node that changed.
 
-        Dropped subtrees are not walked: their nodes point at each other, so they wait for the garbage collector.
+        Dropped subtrees are not visited: their nodes refer to each other, so the garbage collector frees them.
         """
         node = self.left_finger
         while node.role is Role.LEFT and time_of(node.parent.elements[0]) < before:
@@ -238,7 +239,7 @@ class FiBA(Algorithm[P]):
             node = node.children[0]
             node.role = Role.LEFT
         self.left_finger = node
-        # From the top down, a parent one wider than it must be: the next node has a neighbour and may take an element.
+        # From the top down, make a parent one wider than the minimum: then the next node has a neighbour to borrow from.
         tops = [self._repair(node, MIN_ARITY + bool(node.children), changed) for node in path]
         return self.root if tops[0].role is Role.ROOT else tops[0]
 
@@ -308,7 +309,7 @@ class FiBA(Algorithm[P]):
         return self.root.count + sum(finger.count for finger in ends)
 
     def _total_between(self, node: Node[P], start: Time, end: Time) -> P:
-        """Combine what is below a node in [start, end), None being no bound: one path for each bound."""
+        """Combine the elements below a node in [start, end), where None is no bound: one path for each bound."""
         if start is None and end is None and node.role is Role.INNER:
             return node.total
         first = 0 if start is None else bisect_left(node.elements, start, key=time_of)
@@ -329,7 +330,7 @@ class FiBA(Algorithm[P]):
         assert len(depths) == 1
 
     def _check_node(self, node: Node[P], role: Role, beyond: list[tuple[Time, P]]) -> set[int]:
-        """Assert what holds for a node and below it; `beyond` is what its spine adds. Tell how deep its leaves are."""
+        """Assert the invariants of a node and its descendants; `beyond` is what its spine adds. Return the depths of leaves."""
         on_left, on_right = role in (Role.LEFT, Role.ROOT), role in (Role.RIGHT, Role.ROOT)
         own = self._elements(node, first=not on_left, last=not on_right)
         covered = beyond + own if role is Role.RIGHT else own + beyond
@@ -362,7 +363,7 @@ class FiBA(Algorithm[P]):
 
 
 def in_order(children: list[Item], elements: list[Item]) -> list[Item]:
-    """List what is there for the children and for the elements of a node in the order of time.
+    """Interleave the items of the children and of the elements of a node in the order of time.
 
     >>> in_order(["older", "newer"], ["between"])
     ['older', 'between', 'newer']

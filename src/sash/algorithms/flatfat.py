@@ -24,52 +24,35 @@ n is the capacity, a power of two, and stays at that of the largest window so fa
 Invariants:
   1. end - begin ≤ capacity, a power of two
   2. T(v) = T(left(v)) ⊕ T(right(v)), the paper's (4.1), for every node v whose leaves are all in the window;
-     a query reads no others, and until `_settle` the ancestors of the newest leaf that are not complete are out of date
-  3. a node with nothing ever written below it is read by nobody: x ⊕ ⊥ = x while the first lap fills the leaves
+     a query reads no others, and until `_refresh_postponed` the ancestors of the newest leaf that are not complete are out of date
+  3. a node without any element written below it is never read: x ⊕ ⊥ = x while the first lap fills the leaves
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import reduce
-from typing import Any
 
 from sash.aggregates.base import Aggregate, P
-from sash.algorithms.base import About, Algorithm, Array, SharedAlgorithm, alike
-from sash.algorithms.words import lowest_one
+from sash.algorithms.base import About, SharedAlgorithm, SlideCost, SpaceCost, TreeAlgorithm, alike
+from sash.algorithms.bit_words import lowest_one
 
 
-class FlatTree(Algorithm[P]):
+class FlatTree(TreeAlgorithm[P]):
     """The paper's tree: its numbering, and the walks from a leaf to the root. The places of leaves count from 0."""
-
-    tree: Array[P]
-    capacity: int
-
-    def __init__(self, aggregate: Aggregate[P], ranges: tuple[int, ...] = ()) -> None:
-        super().__init__(aggregate, ranges)
-        self._allocate(1 << (max(ranges, default=8) - 1).bit_length())
-
-    def make_room(self, rows: int) -> None:
-        """Enlarge the tree for a window of so many partials."""
-        if rows > self.capacity:
-            self._resize(1 << (rows - 1).bit_length())
-
-    def _resize(self, capacity: int) -> None:
-        """Move to a tree of another capacity."""
-        raise NotImplementedError
 
     def _leaf(self, position: int) -> int:
         return self.capacity + (position & (self.capacity - 1))
 
     def _filled(self, node: int, leaves: int) -> bool:
-        """Tell whether anything is below a node that has so many leaves; if not, it is the paper's ⊥."""
+        """Tell whether a node with `leaves` leaves has an element below it; if not, it is the paper's ⊥."""
         raise NotImplementedError
 
     def _mark(self, node: int, filled: bool) -> None:
-        """Take note of whether anything is below the node, for those that store it."""
+        """Store whether the node has an element below it, in subclasses that need it."""
 
     def _refresh(self, node: int, leaves: int) -> None:
-        """Compute a node from its children, which have so many leaves each: T(v) = T(left(v)) ⊕ T(right(v))."""
+        """Compute a node from its children, of `leaves` leaves each: T(v) = T(left(v)) ⊕ T(right(v))."""
         older_filled = self._filled(2 * node, leaves)
         newer_filled = self._filled(2 * node + 1, leaves)
         if older_filled and newer_filled:
@@ -80,14 +63,14 @@ class FlatTree(Algorithm[P]):
             self.tree[node] = self.tree[2 * node + 1]
         self._mark(node, older_filled or newer_filled)
 
-    def _is_hole(self, node: int) -> bool:  # noqa: ARG002 — for those that have holes
-        """Tell whether a node between the oldest and the newest element has nothing below it."""
+    def _is_hole(self, node: int) -> bool:  # noqa: ARG002 — for subclasses with holes
+        """Tell whether a node between the oldest and the newest element has no element below it."""
         return False
 
     def _node(self, start: int, leaves: int) -> int:
-        """Return the node above so many slots, a power of two, from `start`: (n + start) / leaves.
+        """Return the node above `leaves` slots, a power of two, from `start`: (n + start) / leaves.
 
-        A division by what the compiler doesn't know to be a power of two took half of the time of a query.
+        A division would take half of the time of a query: the compiler can't know that it is by a power of two.
         """
         return (self.capacity + start) >> lowest_one(leaves)
 
@@ -135,14 +118,9 @@ class FlatTree(Algorithm[P]):
         newer = self._prefix(split & (self.capacity - 1), stop)
         return self.combine(older, newer)
 
-    def _allocate(self, capacity: int) -> None:
-        nothing: Any = None
-        self.capacity = capacity
-        self.tree = [nothing] * (2 * capacity)
-
 
 class FlatFAT(FlatTree[P], SharedAlgorithm[P]):
-    """A tree over the slots of a circular buffer, brought up to date with every insert as far as a query reads it.
+    """A tree over the slots of a circular buffer; an insert updates the nodes that a query reads.
 
     >>> from sash import agg
     >>> window = FlatFAT(agg.concat())
@@ -156,12 +134,11 @@ class FlatFAT(FlatTree[P], SharedAlgorithm[P]):
     about = About(
         name="flatfat",
         title="FlatFAT",
-        order="FIFO",
         ranges="many",
-        amortised="2 log2 n",
-        worst="3 log2 n",
-        amortised_many="1 + 2q log2 n",
-        space="2n",
+        amortised=SlideCost("2 log2 n"),
+        worst=SlideCost("3 log2 n"),
+        amortised_many=SlideCost("1 + 2q log2 n"),
+        space=SpaceCost(2),
         paper="FlatFAT (PVLDB 2015)",
     )
     settled: int
@@ -199,17 +176,17 @@ class FlatFAT(FlatTree[P], SharedAlgorithm[P]):
 
     def aggregate(self) -> P:
         """Return a[0] ⊕ … ⊕ a[n - 1]: no combine."""
-        self._settle()
+        self._refresh_postponed()
         return self.tree[1]
 
     def prefix(self, place: int) -> P:
         """Return a[0] ⊕ … ⊕ a[place]: at most log2 n combines (algorithm 3)."""
-        self._settle()
+        self._refresh_postponed()
         return self._prefix(0, min(place + 1, self.end))
 
     def suffix(self, place: int) -> P:
         """Return a[place] ⊕ … ⊕ a[n - 1]: at most log2 n combines."""
-        self._settle()
+        self._refresh_postponed()
         return self._between(place, min(self.capacity, self.end))
 
     def insert(self, partial: P) -> None:
@@ -240,8 +217,8 @@ class FlatFAT(FlatTree[P], SharedAlgorithm[P]):
             split &= split - 1
         return self._around(start, split, stop)
 
-    def _settle(self) -> None:
-        """Compute the ancestors of the newest leaf that inserts have put off."""
+    def _refresh_postponed(self) -> None:
+        """Compute the ancestors of the newest leaf that inserts have postponed."""
         node = self._leaf(self.end - 1)
         leaves = 1
         while node > 1 and self.settled < self.end:
@@ -254,7 +231,7 @@ class FlatFAT(FlatTree[P], SharedAlgorithm[P]):
         return self.end >= self.capacity or node * leaves < self.capacity + self.end
 
     def _resize(self, capacity: int) -> None:
-        """Lay the tree twice side by side, so that a position finds its leaf in one of the two: no combine."""
+        """Put two copies of the tree side by side, so that a position finds its leaf in one of them: no combine."""
         while self.capacity < capacity:
             tree = self.tree[:2]
             width = 1

@@ -25,7 +25,7 @@ Invariants:
 from __future__ import annotations
 
 from sash.aggregates.base import Aggregate, P
-from sash.algorithms.base import About, Column, SharedAlgorithm
+from sash.algorithms.base import About, Column, SharedAlgorithm, SlideCost, SpaceCost
 
 
 class FlatFIT(SharedAlgorithm[P]):
@@ -42,12 +42,11 @@ class FlatFIT(SharedAlgorithm[P]):
     about = About(
         name="flatfit",
         title="FlatFIT",
-        order="FIFO",
         ranges="many",
-        amortised="3",
-        worst="n",
-        amortised_many="n - 1 for all n ranges",
-        space="2n",
+        amortised=SlideCost(3),
+        worst=SlideCost("n"),
+        amortised_many=SlideCost("n - 1 for all n ranges"),
+        space=SpaceCost(2),
         paper="FlatFIT (SSDBM 2017)",
     )
     partials: Column[P]

@@ -12,7 +12,7 @@ insert and evict O(1) expected, O(n) worst case, in comparisons of values; query
     value         5   3   8   3  14   5          position      .   .   5   .   2   4   .   3   .   .
     repeated      1   1   0   0   0   0          its value             5       8  14       3
 
-    distinct = 4: so many rows are the newest of their value. When row 0 leaves, 5 has a newer row and stays in the table;
+    distinct = 4: the number of rows that are the newest of their value. When row 0 leaves, 5 has a newer row and stays in the table;
     when row 2 leaves, 8 is counted no more, and 14, whose home is place 20 too, moves up.
 
 Invariants:
@@ -28,16 +28,19 @@ from __future__ import annotations
 from typing import Any, cast
 
 from sash.aggregates.base import Aggregate, P
-from sash.algorithms.base import About, Algorithm, Array, Column
+from sash.algorithms.base import About, Algorithm, Array, Column, SlideCost, SpaceCost
 
 FREE = -1
 ROOM = 4
-"""Places for each row. Half as many took twice the time when all values differ: its branches are not predictable."""
+"""Places per row. Half as many took twice the time when all values differ, because branches are not predictable."""
 
 
 class PositionTable(Algorithm[P]):
-    """A queue of values beside a table that finds one position of each; which one is for the subclass to say."""
+    """A queue of values and a hash table that maps each value to one of its positions; the subclass chooses which."""
 
+    keeps_values = True
+    one_aggregate = True
+    branches_on_data = True
     values: Column[P]
     table: Array[int]
     capacity: int
@@ -49,12 +52,12 @@ class PositionTable(Algorithm[P]):
         self._resize(ROOM << (max(ranges, default=8) - 1).bit_length())
 
     def make_room(self, rows: int) -> None:
-        """Enlarge the table for a window of so many values."""
+        """Enlarge the table for a window of `rows` values."""
         if ROOM * rows > self.capacity:
             self._resize(1 << (ROOM * rows - 1).bit_length())
 
     def _place_of(self, key: P) -> int:
-        """Return the place of the value or, if it has none, the free one that it would take."""
+        """Return the place of the value, or the free place where it would be entered."""
         place = hash_of(key) & (self.capacity - 1)
         while self.table[place] != FREE and not same_key(self.values[self.table[place]], key):
             place = (place + 1) & (self.capacity - 1)
@@ -68,7 +71,7 @@ class PositionTable(Algorithm[P]):
         return place
 
     def _free(self, place: int) -> None:
-        """Free a place, and move up what was pushed behind it (algorithm R)."""
+        """Free a place, and move up the entries that were displaced by it (algorithm R)."""
         hole = place
         place = (place + 1) & (self.capacity - 1)
         while self.table[place] != FREE:
@@ -80,7 +83,7 @@ class PositionTable(Algorithm[P]):
         self.table[hole] = FREE
 
     def _resize(self, capacity: int) -> None:
-        """Make a table of so many places and enter the positions again."""
+        """Replace the table by one of another capacity and enter the positions again."""
         held = [position for position in self.table if position != FREE]
         self.capacity = capacity
         self.table = [FREE] * capacity
@@ -116,14 +119,12 @@ class OccurrenceTable(PositionTable[P]):
     about = About(
         name="occurrence_table",
         title="Occurrence table",
-        order="FIFO",
         needs="distinct",
-        amortised="O(1) comparisons, expected",
-        worst="O(n) comparisons",
-        space="n",
+        amortised=SlideCost("O(1)", "comparisons", expected=True),
+        worst=SlideCost("O(n)", "comparisons"),
+        space=SpaceCost(1),
         paper="Knuth (TAOCP 3, 1998), section 6.4",
     )
-    compiled_query = "answer"
     repeated: Column[int]
     distinct: int
 
@@ -133,7 +134,7 @@ class OccurrenceTable(PositionTable[P]):
         self.distinct = 0
 
     def insert(self, partial: P) -> None:
-        """Add the only value of the partial, which is counted if no older row has it: O(1) expected."""
+        """Add the only value of the partial; count it if no older row has it: O(1) expected."""
         if ROOM * (self.end - self.begin) == self.capacity:
             self._resize(2 * self.capacity)
         key = only_key(partial)
@@ -148,7 +149,7 @@ class OccurrenceTable(PositionTable[P]):
         self.end += 1
 
     def evict(self) -> None:
-        """Remove the oldest value, which is counted no more if no newer row has it: O(1) expected."""
+        """Remove the oldest value; stop counting it if no newer row has it: O(1) expected."""
         if self.repeated[self.begin] == 0:
             place = self._place_at(self.begin)
             self._free(place)
@@ -158,11 +159,11 @@ class OccurrenceTable(PositionTable[P]):
         self.begin += 1
 
     def query(self) -> P:
-        """Return something as long as there are different values: O(1)."""
+        """Return a range whose length is the number of different values: O(1)."""
         return cast("P", range(self.distinct))
 
-    def answer(self) -> int:
-        """Return the number of different values: what `lower` makes of the query, for a kernel that can't hold one."""
+    def result(self) -> int:
+        """Return the number of different values, for a kernel: equal to `lower` of the query."""
         return self.distinct
 
     def _check(self) -> None:
@@ -209,10 +210,10 @@ SECOND_FACTOR = 0x94D049BB133111EB
 
 
 def mix(bits: int) -> int:
-    """Spread 64 bits over 63, so that values with the same low bits, or in a row, don't crowd together. Compiles.
+    """Spread 64 bits over 63, so that values with equal low bits, or consecutive ones, do not collide. Compiles.
 
     SplitMix64: Steele, Lea, Flood. Fast splittable pseudorandom number generators. OOPSLA 2014. Compiled, the bits must be
-    unsigned: LLVM takes it that a signed product never wraps.
+    unsigned: LLVM assumes that a signed product never wraps.
 
     >>> [mix(number << 40) & 31 for number in range(6)]
     [0, 28, 24, 30, 24, 29]

@@ -30,12 +30,12 @@ from itertools import pairwise
 from typing import cast
 
 from sash.aggregates.base import Aggregate, P
-from sash.algorithms.base import About, Array, Column
+from sash.algorithms.base import About, Array, Column, SlideCost, SpaceCost
 from sash.algorithms.occurrence_table import FREE, ROOM, PositionTable, only_key
 
 
 class OccurrenceTournament(PositionTable[P]):
-    """Keeps the winner of the tournament, and looks for another only when its first row leaves.
+    """Keeps the winner of the tournament, and searches for another only when its first row leaves.
 
     >>> from sash import agg
     >>> usual = agg.mode()
@@ -53,14 +53,12 @@ class OccurrenceTournament(PositionTable[P]):
     about = About(
         name="occurrence_tournament",
         title="Occurrence tournament",
-        order="FIFO",
         needs="modal",
-        amortised="O(log n), expected",
-        worst="O(n) comparisons",
-        space="n",
+        amortised=SlideCost("O(log n)", "", expected=True),
+        worst=SlideCost("O(n)", "comparisons"),
+        space=SpaceCost(1),
         paper="Knuth (TAOCP 3, 1998), sections 5.2.3 and 6.4",
     )
-    compiled_query = "answer"
     following: Column[int]
     newest: Column[int]
     tree: Array[int]
@@ -97,7 +95,7 @@ class OccurrenceTournament(PositionTable[P]):
         self._raise(leaf, count)
 
     def evict(self) -> None:
-        """Remove the oldest value, which is the first of its kind, and leave its other rows to the next: O(log n)."""
+        """Remove the oldest row, which is the first of its value, and pass its count to the next row: O(log n)."""
         leaf = self._leaf(self.begin)
         place = self._place_at(self.begin)
         count = self.tree[leaf]
@@ -121,8 +119,8 @@ class OccurrenceTournament(PositionTable[P]):
         """Return the most frequent value with its count, as the partial of a window with no other values: O(1)."""
         return cast("P", {self.values[self.best]: self.tree[1]})
 
-    def answer(self) -> P:
-        """Return the most frequent value: what `lower` makes of the query, for a kernel that can't hold one."""
+    def result(self) -> P:
+        """Return the most frequent value, for a kernel: equal to `lower` of the query."""
         return self.values[self.best]
 
     def _leaf(self, position: int) -> int:
@@ -163,7 +161,7 @@ class OccurrenceTournament(PositionTable[P]):
         return self.begin + ((node - self.begin) & (self.leaves - 1))
 
     def _resize(self, capacity: int) -> None:
-        """Make room in the table and plant a larger tree with the same counts."""
+        """Enlarge the table and build a larger tree with the same counts."""
         super()._resize(capacity)
         firsts = [position for position in self.table if position != FREE]
         counts = [self.tree[self._leaf(first)] for first in firsts]

@@ -12,7 +12,7 @@ insert, evict and select O(log n) worst case, in comparisons of values; query O(
             3 × 2           8 (size 3)            select(2): 2 values are left of 5, so 5 is the one of rank 2
                          7      9
 
-Nodes are numbers; node 0 is nobody, with size and height 0. Free nodes are linked through `right`.
+Nodes are numbers; node 0 is the empty tree, with size and height 0. Free nodes are linked through `right`.
 
 Invariants:
   1. the keys left of a node come before its key, those right of it after; NaN comes last and equals NaN
@@ -24,14 +24,16 @@ Invariants:
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any, cast
+from typing import Any
 
 from sash.aggregates.base import Aggregate, P
 from sash.aggregates.comparison import is_above
-from sash.algorithms.base import About, Algorithm, Array, Column, same
+from sash.algorithms.base import About, Array, Column, SlideCost, SpaceCost, same
+from sash.algorithms.ranked import RankedAlgorithm
+from sash.algorithms.sorted_block import SortedBlock
 
 
-class OrderStatisticsTree(Algorithm[P]):
+class OrderStatisticsTree(RankedAlgorithm[P]):
     """A queue of values beside an AVL tree of them, in flat columns. `query` returns the tree, which is read by rank.
 
     >>> from sash import agg
@@ -49,14 +51,13 @@ class OrderStatisticsTree(Algorithm[P]):
     about = About(
         name="order_statistics_tree",
         title="Order statistics tree",
-        order="FIFO",
         needs="ranked",
-        amortised="O(log n) comparisons",
-        worst="O(log n) comparisons",
-        space="n",
+        amortised=SlideCost("O(log n)", "comparisons"),
+        worst=SlideCost("O(log n)", "comparisons"),
+        space=SpaceCost(1),
         paper="Tutorial (DEBS 2017), section 4.3",
     )
-    compiled_query = "answer"
+    sorted_in_advance = SortedBlock
     values: Column[P]
     keys: Array[P]
     left: Array[int]
@@ -70,12 +71,8 @@ class OrderStatisticsTree(Algorithm[P]):
 
     def __init__(self, aggregate: Aggregate[P], ranges: tuple[int, ...] = ()) -> None:
         super().__init__(aggregate, ranges)
-        assert aggregate.rank is not None
-        assert aggregate.between is not None
-        self.rank = aggregate.rank
-        self.between = aggregate.between
         self.values = {}
-        self.keys = [None]  # type: ignore[list-item]  # node 0 is nobody
+        self.keys = [None]  # type: ignore[list-item]  # node 0 is the empty tree
         self.left, self.right, self.parent = [0], [0], [0]
         self.size, self.height, self.multiplicity = [0], [0], [0]
         self.root = 0
@@ -105,32 +102,21 @@ class OrderStatisticsTree(Algorithm[P]):
         else:
             self._remove(node)
 
-    def query(self) -> P:
-        """Return the tree itself, to be read with `len` and `select` before the window changes again: O(1)."""
-        return cast("P", self)
-
-    def answer(self) -> Any:
-        """Return the result at the aggregate's rank: what `lower` makes of the tree, for a kernel that can't hold one."""
+    def result(self) -> Any:
+        """Return the result at the aggregate's rank, for a kernel: equal to `lower` of the tree."""
         place = self.rank(self.end - self.begin)
         first = int(place)
-        below = self._at(first)
+        below = self._value_at(first)
         above = below
         if place > first:
-            above = self._at(first + 1)
+            above = self._value_at(first + 1)
         return self.between(below, above, place - first)
 
-    def select(self, rank: int) -> Any:
-        """Return the value with so many values before it: O(log n)."""
-        if not 0 <= rank < len(self):
-            message = f"Rank {rank} is not in the window: it holds {len(self)} values, with the ranks from 0."
-            raise IndexError(message)
-        return self._at(rank)
-
     def make_room(self, rows: int) -> None:
-        """Add nodes for a window of so many values."""
+        """Add nodes for a window of `rows` values."""
         self._resize(1 + rows)
 
-    def _at(self, rank: int) -> P:
+    def _value_at(self, rank: int) -> P:
         node = self.root
         smaller = self.size[self.left[node]]
         while rank < smaller or rank >= smaller + self.multiplicity[node]:
@@ -143,7 +129,7 @@ class OrderStatisticsTree(Algorithm[P]):
         return self.keys[node]
 
     def _nearest(self, key: P) -> int:
-        """Return the node with the key or, if there is none, the one that a node with it would hang from."""
+        """Return the node with the key or, if there is none, the parent that a node with it would have."""
         near = 0
         node = self.root
         while node != 0:
@@ -191,7 +177,7 @@ class OrderStatisticsTree(Algorithm[P]):
         self._retrace(above)
 
     def _replace(self, node: int, other: int) -> None:
-        """Hang another node, or none, where the node hangs."""
+        """Replace a node by another node, or by none, as child of its parent."""
         above = self.parent[node]
         if above == 0:
             self.root = other
@@ -203,7 +189,7 @@ class OrderStatisticsTree(Algorithm[P]):
             self.parent[other] = above
 
     def _retrace(self, start: int) -> None:
-        """Measure and balance the nodes on the way from here to the root."""
+        """Measure and balance the nodes from here up to the root."""
         node = start
         while node != 0:
             left = self.left[node]
@@ -221,7 +207,7 @@ class OrderStatisticsTree(Algorithm[P]):
             node = self.parent[node]
 
     def _rotate_left(self, node: int) -> None:
-        """Hang a node as left child below its right child."""
+        """Make a node the left child of its right child."""
         risen = self.right[node]
         self._replace(node, risen)
         self.right[node] = self.left[risen]
@@ -233,7 +219,7 @@ class OrderStatisticsTree(Algorithm[P]):
         self._measure(risen)
 
     def _rotate_right(self, node: int) -> None:
-        """Hang a node as right child below its left child."""
+        """Make a node the right child of its left child."""
         risen = self.left[node]
         self._replace(node, risen)
         self.left[node] = self.right[risen]
@@ -251,10 +237,10 @@ class OrderStatisticsTree(Algorithm[P]):
         self.height[node] = 1 + max(self.height[left], self.height[right])
 
     def _forget(self, node: int) -> None:
-        self.keys[node] = None  # type: ignore[assignment]  # so that the value is not kept alive
+        self.keys[node] = None  # type: ignore[assignment]  # free the value
 
     def _resize(self, capacity: int) -> None:
-        """Add free nodes until there are so many, node 0 included."""
+        """Add free nodes up to a capacity, node 0 included."""
         more = range(len(self.keys), capacity)
         self.keys += [None] * len(more)  # type: ignore[list-item]
         for column in (self.left, self.right, self.parent, self.size, self.height, self.multiplicity):

@@ -1,10 +1,10 @@
-"""Reactive Aggregator: a circular buffer in FlatFAT's leaves, brought up to date only when it is asked.
+"""Reactive Aggregator: a circular buffer in FlatFAT's leaves, updated only by a query.
 
 Tangwongsan, Hirzel, Schneider, Wu. General Incremental Sliding-Window Aggregation. PVLDB 8(7), 2015, section 5.
 
 Order: ReactiveAggregator evicts any element, FifoReactiveAggregator the oldest. Laws: associative.
-insert and evict no combine; query after m of them at most m(1 + ⌈log2(n/m)⌉) to bring the tree up to date (a resize or
-compact between them counts as one more change of each element that it moves: amortised O(1)), then none, or at most
+insert and evict no combine; query after m of them at most m(1 + ⌈log2(n/m)⌉) to update the tree (a resize or compact
+between them counts as one more change of each element that it moves: amortised O(1)), then none, or at most
 2 log2 n - 1 if the buffer is inverted. n is the capacity: at most 4 times the window, or the first one. Space: 2n.
 
     Six elements in a buffer of 8; e was evicted out of order and left the hole ⊥:
@@ -31,12 +31,12 @@ from functools import reduce
 from itertools import pairwise
 
 from sash.aggregates.base import Aggregate, P
-from sash.algorithms.base import About, Array, alike
+from sash.algorithms.base import About, Array, SlideCost, SpaceCost, alike
 from sash.algorithms.flatfat import FlatTree
 
 
 class FifoReactiveAggregator(FlatTree[P]):
-    """The form without ⊥ (section 5.2): begin and end tell which nodes hold something.
+    """The form without ⊥ (section 5.2): begin and end tell which nodes have elements.
 
     >>> from sash import agg
     >>> window = FifoReactiveAggregator(agg.concat())
@@ -50,10 +50,9 @@ class FifoReactiveAggregator(FlatTree[P]):
     about = About(
         name="reactive_aggregator_fifo",
         title="Reactive Aggregator, FIFO form",
-        order="FIFO",
-        amortised="m(1 + log2(n/m)) + 2 log2 n",
-        worst="n",
-        space="2n",
+        amortised=SlideCost("m(1 + log2(n/m)) + 2 log2 n"),
+        worst=SlideCost("n"),
+        space=SpaceCost(2),
         paper="FlatFAT (PVLDB 2015), section 5.2",
     )
     changed: Array[int]
@@ -83,10 +82,10 @@ class FifoReactiveAggregator(FlatTree[P]):
             self._resize(self.capacity // 2)
 
     def query(self) -> P:
-        """Bring the tree up to date, then read the root, or both ends of an inverted buffer."""
-        return self._answer(self.end - 1)
+        """Update the tree, then read the root, or both ends of an inverted buffer."""
+        return self._combine_to(self.end - 1)
 
-    def _answer(self, newest: int) -> P:
+    def _combine_to(self, newest: int) -> P:
         """Combine from begin to the place of the newest element (section 5.1.2)."""
         self._update()
         front = self.begin & (self.capacity - 1)
@@ -96,7 +95,7 @@ class FifoReactiveAggregator(FlatTree[P]):
         return self.tree[1]
 
     def _schedule(self, leaf: int) -> None:
-        """Remember that a leaf changed."""
+        """Record that a leaf changed."""
         if not self.scheduled[leaf]:
             self.scheduled[leaf] = True
             self.changed[self.changes] = leaf
@@ -135,7 +134,7 @@ class FifoReactiveAggregator(FlatTree[P]):
         self.changes = 0
 
     def _resize(self, capacity: int) -> None:
-        """Copy the elements to a tree of another size, whose inner nodes wait for the next query."""
+        """Copy the elements to a tree of another size; the next query computes its inner nodes."""
         partials = [self.tree[self._leaf(position)] for position in range(self.begin, self.end)]
         self._allocate(capacity)
         for position, partial in enumerate(partials, self.begin):
@@ -162,7 +161,7 @@ class FifoReactiveAggregator(FlatTree[P]):
 
 
 class ReactiveAggregator(FifoReactiveAggregator[P]):
-    """The general form: ⊥ in the slots that hold nothing, so that any element can be evicted.
+    """The general form: ⊥ in the empty slots, so that any element can be evicted.
 
     >>> from sash import agg
     >>> window = ReactiveAggregator(agg.concat())
@@ -177,9 +176,9 @@ class ReactiveAggregator(FifoReactiveAggregator[P]):
         name="reactive_aggregator",
         title="Reactive Aggregator",
         order="evicts any",
-        amortised="m(1 + log2(n/m)) + 2 log2 n",
-        worst="n",
-        space="2n",
+        amortised=SlideCost("m(1 + log2(n/m)) + 2 log2 n"),
+        worst=SlideCost("n"),
+        space=SpaceCost(2),
         paper="FlatFAT (PVLDB 2015), section 5.1",
     )
     filled: Array[bool]
@@ -221,11 +220,11 @@ class ReactiveAggregator(FifoReactiveAggregator[P]):
         self._empty(place)
 
     def query(self) -> P:
-        """Bring the tree up to date, then read the root, or both ends of an inverted buffer."""
-        return self._answer(self.back - 1)
+        """Update the tree, then read the root, or both ends of an inverted buffer."""
+        return self._combine_to(self.back - 1)
 
     def __len__(self) -> int:
-        """Return how many partials are in the window."""
+        """Return the number of partials in the window."""
         return self.count
 
     def _empty(self, place: int) -> None:
@@ -241,7 +240,7 @@ class ReactiveAggregator(FifoReactiveAggregator[P]):
         if 4 * self.count < self.capacity and self.capacity > self.smallest:
             self._resize(self.capacity // 2)
 
-    def _filled(self, node: int, leaves: int) -> bool:  # noqa: ARG002 — stored, so the leaves need not be counted
+    def _filled(self, node: int, leaves: int) -> bool:  # noqa: ARG002 — stored, so the leaves are not needed
         return self.filled[node]
 
     def _is_hole(self, node: int) -> bool:

@@ -17,11 +17,11 @@ Invariants:
 from __future__ import annotations
 
 from sash.aggregates.base import Aggregate, P
-from sash.algorithms.base import About, Column, SharedAlgorithm
+from sash.algorithms.base import About, Column, SharedAlgorithm, SlideCost, SpaceCost
 
 
 class Recalculate(SharedAlgorithm[P]):
-    """All partials of the window, combined anew at each query.
+    """All partials of the window, combined again at each query.
 
     >>> from sash import agg
     >>> window = Recalculate(agg.max())
@@ -34,12 +34,11 @@ class Recalculate(SharedAlgorithm[P]):
     about = About(
         name="recalculate",
         title="Recalculate from scratch",
-        order="FIFO",
         ranges="many",
-        amortised="n - 1",
-        worst="n - 1",
-        amortised_many="q(n - 1)",
-        space="n",
+        amortised=SlideCost("n - 1"),
+        worst=SlideCost("n - 1"),
+        amortised_many=SlideCost("q(n - 1)"),
+        space=SpaceCost(1),
         paper="Tutorial (DEBS 2017)",
     )
     values: Column[P]
@@ -54,7 +53,7 @@ class Recalculate(SharedAlgorithm[P]):
         self.end += 1
 
     def evict(self) -> None:
-        """Forget the oldest partial."""
+        """Drop the oldest partial."""
         del self.values[self.begin]
         self.begin += 1
 

@@ -26,7 +26,7 @@ Invariants:
   1. answers[k] = the newest min(lengths[k], len) partials; lengths ascend                               (invertible)
   2. births ascend from head to tail; the last is the newest row, end - 1                                (selective)
   3. nodes[k] is row births[k], and also the combination of all rows births[k - 1] + 1 … end - 1          (selective)
-  4. found[k] is where the k-th range was answered last: only a place to begin the search at               (selective)
+  4. found[k] is the last answer of the k-th range, where the next search begins                           (selective)
 """
 
 from __future__ import annotations
@@ -35,13 +35,24 @@ from functools import reduce
 from itertools import pairwise
 
 from sash.aggregates.base import Aggregate, P
-from sash.algorithms.base import About, Array, Column, SharedAlgorithm, alike, inverse_of, is_newer, same
+from sash.algorithms.base import (
+    About,
+    Array,
+    Column,
+    SharedAlgorithm,
+    SlideCost,
+    SpaceCost,
+    alike,
+    inverse_of,
+    is_newer,
+    same,
+)
 
 NO_LIMIT = 2**62
 
 
 class SlickDequeInvertible(SharedAlgorithm[P]):
-    """A running answer for each range, which gains the newest partial and loses the one that the range leaves behind.
+    """A running answer per range: each insert adds the newest partial and subtracts the one that leaves the range.
 
     >>> from sash import agg
     >>> window = SlickDequeInvertible(agg.sum(), ranges=(2, 3))
@@ -54,16 +65,16 @@ class SlickDequeInvertible(SharedAlgorithm[P]):
     about = About(
         name="slickdeque",
         title="SlickDeque, invertible",
-        order="FIFO",
         needs="invertible",
         ranges="many",
-        amortised="2",
-        worst="2",
-        amortised_many="2q",
-        space="n + q",
+        amortised=SlideCost(2),
+        worst=SlideCost(2),
+        amortised_many=SlideCost("2q"),
+        space=SpaceCost(1, "n + q"),
         paper="SlickDeque (EDBT 2018)",
     )
     takes_nulls = True
+    answers_any_length = False
     values: Column[P]
     answers: Array[P]
     lengths: Array[int]
@@ -92,7 +103,7 @@ class SlickDequeInvertible(SharedAlgorithm[P]):
         self.end += 1
 
     def evict(self) -> None:
-        """Take the oldest partial out of the answers that still hold it."""
+        """Subtract the oldest partial from the answers that still hold it."""
         held = self.end - self.begin
         for index in range(self.count):
             if 1 < held <= self.lengths[index]:
@@ -108,7 +119,7 @@ class SlickDequeInvertible(SharedAlgorithm[P]):
         return self.answers[index]
 
     def query_range(self, number: int, last: int) -> P:  # noqa: ARG002 — the range has its own answer
-        """Read the answer of the range of that number, without looking for it: no combine."""
+        """Read the answer of the range with that number, without a search: no combine."""
         return self.answers[number]
 
     def _check(self) -> None:
@@ -136,15 +147,16 @@ class SlickDequeSelective(SharedAlgorithm[P]):
     about = About(
         name="slickdeque",
         title="SlickDeque, selective",
-        order="FIFO",
         needs="selective",
         ranges="many",
-        amortised="2",
-        worst="n",
-        amortised_many="2",
-        space="2 to 2n",
+        amortised=SlideCost(2),
+        worst=SlideCost("n"),
+        amortised_many=SlideCost(2),
+        space=SpaceCost(2, "2 to 2n"),
         paper="SlickDeque (EDBT 2018)",
     )
+    one_aggregate = True  # the rows that one aggregate drops may be the results of another
+    branches_on_data = True
     nodes: Column[P]
     births: Column[int]
     found: Array[int]
@@ -195,9 +207,9 @@ class SlickDequeSelective(SharedAlgorithm[P]):
         return self.nodes[low]
 
     def query_range(self, number: int, last: int) -> P:
-        """Return the same, found from where the range found it before: fewer than 2 steps a slide, amortised."""
+        """Return the same, found starting where the range found it before: fewer than 2 steps a slide, amortised."""
         first = min(max(self.found[number], self.head), self.tail - 1)
-        while first > self.head and self.births[first - 1] >= self.end - last:  # nobody asked after the last rows
+        while first > self.head and self.births[first - 1] >= self.end - last:  # no query after the last rows
             first -= 1
         while self.births[first] < self.end - last:
             first += 1

@@ -33,7 +33,7 @@ from __future__ import annotations
 from functools import reduce
 
 from sash.aggregates.base import Aggregate, P
-from sash.algorithms.base import About, Column, SharedAlgorithm, alike, inverse_of, same
+from sash.algorithms.base import About, Column, SharedAlgorithm, SlideCost, SpaceCost, alike, inverse_of, same
 
 
 class SlideSideInvertible(SharedAlgorithm[P]):
@@ -50,13 +50,12 @@ class SlideSideInvertible(SharedAlgorithm[P]):
     about = About(
         name="slideside",
         title="SlideSide, invertible",
-        order="FIFO",
         needs="invertible",
         ranges="many",
-        amortised="3",
-        worst="n",
-        amortised_many="q + 2",
-        space="3n",
+        amortised=SlideCost(3),
+        worst=SlideCost("n"),
+        amortised_many=SlideCost("q + 2"),
+        space=SpaceCost(3),
         paper="SlideSide (EDBT 2020)",
     )
     rows_behind = 1
@@ -77,7 +76,7 @@ class SlideSideInvertible(SharedAlgorithm[P]):
 
     def insert(self, partial: P) -> None:
         """Extend the prefix scan; where a lap is over, scan its suffixes and begin the next."""
-        # Windows that nobody announced a range for begin a lap as soon as the one before has left the window.
+        # Without announced ranges, a lap begins as soon as the lap before has left the window.
         if self.end - self.lap >= self.widest and self.begin >= self.lap and self.begin < self.end:
             self._scan_suffixes()
         if self.begin == self.end:
@@ -121,7 +120,7 @@ class SlideSideInvertible(SharedAlgorithm[P]):
         self.lap = self.end
 
     def _forget_prefix_before_window(self) -> None:
-        if self.begin > self.lap:  # what ⊖ takes away lies one row before the window
+        if self.begin > self.lap:  # ⊖ reads the prefix one row before the window
             del self.prefixes[self.begin - 1]
 
     def _check(self) -> None:
@@ -147,14 +146,14 @@ class SlideSideNonInvertible(SharedAlgorithm[P]):
     about = About(
         name="slideside",
         title="SlideSide, non-invertible",
-        order="FIFO",
         ranges="many",
-        amortised="3",
-        worst="n",
-        amortised_many="q + 1 + n/r",
-        space="n + 1",
+        amortised=SlideCost(3),
+        worst=SlideCost("n"),
+        amortised_many=SlideCost("q + 1 + n/r"),
+        space=SpaceCost(1, "n + 1"),
         paper="SlideSide (EDBT 2020)",
     )
+    branches_on_data = True
     partials: Column[P]
     back: P
     flip: int

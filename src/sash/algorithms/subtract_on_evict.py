@@ -1,4 +1,4 @@
-"""Subtract on evict: one running value; what leaves the window is taken out of it by the inverse.
+"""Subtract on evict: one running value; the inverse subtracts the partials that leave the window.
 
 Hirzel, Schneider, Tangwongsan. Tutorial: Sliding-Window Aggregation Algorithms. DEBS 2017, figure 2.
 
@@ -19,7 +19,7 @@ from __future__ import annotations
 from functools import reduce
 
 from sash.aggregates.base import Aggregate, P
-from sash.algorithms.base import About, Algorithm, Column, alike, inverse_of
+from sash.algorithms.base import About, Algorithm, Column, SlideCost, SpaceCost, alike, inverse_of
 
 
 class SubtractOnEvict(Algorithm[P]):
@@ -37,11 +37,10 @@ class SubtractOnEvict(Algorithm[P]):
     about = About(
         name="subtract_on_evict",
         title="Subtract-on-Evict",
-        order="FIFO",
         needs="invertible",
-        amortised="2",
-        worst="2",
-        space="n",
+        amortised=SlideCost(2),
+        worst=SlideCost(2),
+        space=SpaceCost(1),
         paper="Tutorial (DEBS 2017)",
     )
     values: Column[P]
@@ -55,12 +54,12 @@ class SubtractOnEvict(Algorithm[P]):
     def insert(self, partial: P) -> None:
         """Add to the total: 1 combine."""
         self.values[self.end] = partial
-        # An empty window starts anew, so that no identity is needed and no rounding outlives its window.
+        # An empty window restarts the total, so that no identity is needed and no rounding outlives its window.
         self.total = partial if self.begin == self.end else self.combine(self.total, partial)
         self.end += 1
 
     def evict(self) -> None:
-        """Take the oldest out of the total: 1 inverse."""
+        """Subtract the oldest from the total: 1 inverse."""
         if self.end - self.begin > 1:
             self.total = self.inverse(self.total, self.values[self.begin])
         del self.values[self.begin]

@@ -24,7 +24,7 @@ from __future__ import annotations
 from functools import reduce
 
 from sash.aggregates.base import Aggregate, P
-from sash.algorithms.base import About, Algorithm, Column, alike
+from sash.algorithms.base import About, Algorithm, Column, SlideCost, SpaceCost, alike
 
 
 class TwoStacks(Algorithm[P]):
@@ -43,10 +43,9 @@ class TwoStacks(Algorithm[P]):
     about = About(
         name="two_stacks",
         title="Two-Stacks",
-        order="FIFO",
-        amortised="3",
-        worst="n",
-        space="2n",
+        amortised=SlideCost(3),
+        worst=SlideCost("n"),
+        space=SpaceCost(2),
         paper="Tutorial (DEBS 2017), HammerSlide (ADMS 2018)",
     )
     values: Column[P]

@@ -152,7 +152,7 @@ def _why(declared: Declared, aggregate: Aggregate[Any], types: list[pa.DataType]
             return ""
         if algorithm.interpreted_only:
             return algorithm.interpreted_only
-        if keeper and algorithm.compiled_query == "query":
+        if keeper and not algorithm.keeps_values:
             return aggregate.interpreted_only
     try:
         refuse_times(aggregate, [empty_column(kind) for kind in types if is_number(kind)])

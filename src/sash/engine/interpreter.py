@@ -14,7 +14,7 @@ from sash.aggregates.base import Aggregate
 from sash.algorithms import Algorithm
 from sash.engine.failures import COMBINING, LIFTING, LOWERING, failure
 from sash.kernels import loops
-from sash.kernels.answers import Turns
+from sash.kernels.kernel_io import Schedule
 from sash.slices.cuts import SliceRecords
 from sash.slices.open_slice import OpenSlice
 from sash.windows.base import Bounds, Ints
@@ -104,11 +104,11 @@ class Interpreter:
         algorithm: type[Algorithm[Any]],
         partials: Objects,
         present: npt.NDArray[np.bool_],
-        turns: Turns,
+        schedule: Schedule,
         where: Where,
     ) -> list[Any]:
         """Return the results of windows over slices; `where` names their records."""
-        results = [self.aggregate.empty] * len(turns.begins)
+        results = [self.aggregate.empty] * len(schedule.begins)
 
         def take(record: int) -> Any:
             self.row = record
@@ -117,18 +117,18 @@ class Interpreter:
 
         with self._noting(where):
             loops.slide_slices(
-                algorithm(self.aggregate, turns.ranges),
-                len(turns.begins),
-                turns.begins.tolist(),
-                turns.ends.tolist(),
-                turns.lasts.tolist(),
-                turns.numbers.tolist(),
-                turns.opens.tolist(),
-                turns.values.tolist(),
+                algorithm(self.aggregate, schedule.ranges),
+                len(schedule.begins),
+                schedule.begins.tolist(),
+                schedule.ends.tolist(),
+                schedule.lasts.tolist(),
+                schedule.numbers.tolist(),
+                schedule.opens.tolist(),
+                schedule.values.tolist(),
                 self.aggregate.rows_needed,
                 lambda record: bool(present[record]),
                 take,
-                self._lower_into(results, turns.ends),
+                self._lower_into(results, schedule.ends),
             )
         return results
 

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from sash.aggregates.base import Aggregate
 from sash.aggregator.columns import Column, empty_column, present_in_all, results_to_arrow
-from sash.algorithms import Algorithm, OrderStatisticsTree
+from sash.algorithms import Algorithm
 from sash.engine.column_types import interpreted_form, is_number
 from sash.engine.failures import ErrorNotes, name_row
 from sash.engine.interpreter import Interpreter, Where
@@ -27,9 +27,9 @@ from sash.engine.result_types import interpreted_to_arrow
 from sash.engine.row_block import RowBlock
 from sash.engine.schedule import make_schedule
 from sash.kernels import Kernel, loops
-from sash.kernels.answers import NO_BITS, Answer, Bits
+from sash.kernels.kernel_io import NO_BITS, Bits, ResultColumn
 from sash.kernels.layout import Shape
-from sash.kernels.ranks import RankKernel
+from sash.kernels.whole_column import column_kernel
 from sash.plan.sharing import Pass
 from sash.slices.cuts import SliceRecords, SliceRefs
 from sash.slices.open_slice import OpenSlice
@@ -158,9 +158,7 @@ class PassRun:
         nullable = loop is loops.slide_slices or over is not None or len(self._bits) > 0
 
         def make() -> Kernel:
-            if algorithm is OrderStatisticsTree:  # a whole column can be sorted beforehand
-                return RankKernel(aggregates[0], inputs)
-            return Kernel(algorithm, aggregates, inputs, loop, nullable=nullable, over=over)
+            return column_kernel(algorithm, aggregates, inputs, loop, nullable=nullable, over=over)
 
         key = (*self.one.aggregates, algorithm, loop, min_rows, nullable, over, inputs)
         return self.prepared.kernels.get(key, make)
@@ -232,7 +230,7 @@ class PassRun:
 
     # -- results -----------------------------------------------------------------------------------------------------
 
-    def _results(self, answers: list[Answer], dictionary: pa.Array | None = None) -> Results:
+    def _results(self, answers: list[ResultColumn], dictionary: pa.Array | None = None) -> Results:
         dictionary = self.dictionary if dictionary is None else dictionary
         results = {}
         for (name, aggregate), answer in zip(self.one.aggregates.items(), answers, strict=True):

@@ -17,7 +17,7 @@ from sash.engine.column_types import window_column
 from sash.engine.keys import KeyOrder, cut_evenly, number_keys, order_rows
 from sash.engine.nested_keys import Codes
 from sash.engine.time_column import TimeColumn
-from sash.kernels.answers import NO_BITS
+from sash.kernels.kernel_io import NO_BITS
 from sash.windows import Window
 from sash.windows.base import ALL_COLUMNS, NO_UNIT, Ints, Items, Run, Span
 

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from sash.engine.partials import SliceCounts
-from sash.kernels.answers import Turns
+from sash.kernels.kernel_io import Schedule
 from sash.slices.cuts import SliceRefs
 from sash.windows.base import Ints
 
@@ -18,7 +18,7 @@ from sash.windows.base import Ints
 class SharedSchedule:
     """The schedule of several kinds of windows, and which entries belong to which kind."""
 
-    entries: Turns
+    entries: Schedule
     places: list[Ints | None]
     """For each kind, the entries of its windows; None if all are."""
 
@@ -51,10 +51,10 @@ def make_schedule(kinds: Sequence[SliceRefs], counts: SliceCounts) -> SharedSche
         places[kind] = place[first : first + count]
         first += count
     ranges = tuple(longest[kind] for kind in ascending)
-    return SharedSchedule(Turns(np.ascontiguousarray(begins), ends, lasts, numbers, opens, held, ranges), places)
+    return SharedSchedule(Schedule(np.ascontiguousarray(begins), ends, lasts, numbers, opens, held, ranges), places)
 
 
-def _entries(refs: SliceRefs, counts: SliceCounts) -> Turns:
+def _entries(refs: SliceRefs, counts: SliceCounts) -> Schedule:
     if counts.all_present:
         lasts = refs.ends - refs.begins
     else:
@@ -65,4 +65,4 @@ def _entries(refs: SliceRefs, counts: SliceCounts) -> Turns:
         of_open = np.where(opens >= 0, counts.values[opens], 0)
         held += of_open
         opens = np.where(of_open > 0, opens, -1)
-    return Turns(refs.begins, refs.ends, lasts, np.zeros(len(lasts), np.int64), opens, held)
+    return Schedule(refs.begins, refs.ends, lasts, np.zeros(len(lasts), np.int64), opens, held)

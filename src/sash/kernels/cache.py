@@ -1,7 +1,7 @@
-"""Generated modules on disk, so that Numba's own cache can keep the machine code beside them.
+"""Generated modules on disk, so that Numba's own cache can store the machine code beside them.
 
-A module is named by the fingerprint of all that went into it, so it never changes once written, and processes that start
-together may all write it: each writes a file of its own and renames it into place.
+A module is named by the fingerprint of everything that it was generated from. So it never changes once written, and
+processes that start together may all write it: each writes a file of its own and renames it into place.
 """
 
 from __future__ import annotations
@@ -10,6 +10,9 @@ import importlib.util
 import os
 import sys
 import tempfile
+from collections.abc import Iterator
+from importlib.resources import files
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -20,7 +23,7 @@ PREFIX = "sash_kernel_"
 
 
 def cache_folder() -> Path | None:
-    """Return the first folder that can be written to: $SASH_CACHE_DIR, the user's cache, the temporary one; or None."""
+    """Return the first writable folder of $SASH_CACHE_DIR, the user's cache and the temporary folder; else None."""
     versions = f"numba{numba.__version__}-{sys.implementation.cache_tag}"
     named = os.environ.get("SASH_CACHE_DIR")
     home = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
@@ -28,7 +31,7 @@ def cache_folder() -> Path | None:
         folder = candidate / versions
         try:
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            # What is in there is run, so nobody else may have put it there.
+            # The files in this folder are executed, so nobody else may own it.
             if candidate.stat().st_uid == _user():
                 with tempfile.TemporaryFile(dir=folder):
                     return folder
@@ -41,13 +44,23 @@ def _user() -> int:
     return os.getuid() if hasattr(os, "getuid") else 0  # on Windows st_uid is 0
 
 
+def read_sources(folder: Traversable | None = None) -> Iterator[tuple[str, str]]:
+    """Yield name and text of every Python file of this package, subfolders included; from a zip file too."""
+    folder = files(__package__) if folder is None else folder
+    for entry in sorted(folder.iterdir(), key=lambda entry: entry.name):
+        if entry.is_dir():
+            yield from read_sources(entry)
+        elif entry.name.endswith(".py"):
+            yield entry.name, entry.read_text(encoding="utf-8")
+
+
 def loaded_module(name: str) -> ModuleType | None:
-    """Return a module that this process has, if it does."""
+    """Return a module that this process has already loaded, or None."""
     return sys.modules.get(PREFIX + name)
 
 
 def find_module(name: str) -> str | None:
-    """Return the text of a module that was written before, if there is one."""
+    """Return the text of a module on disk, or None."""
     folder = cache_folder()
     if folder is None:
         return None
@@ -58,7 +71,7 @@ def find_module(name: str) -> str | None:
 
 
 def load_module(name: str, text: str, names: dict[str, Any]) -> ModuleType:
-    """Write the module if it isn't there, and import it with the given names already defined in it."""
+    """Write the module unless it is on disk, and import it with `names` defined in it."""
     module_name = PREFIX + name
     folder = cache_folder()
     if folder is None:
@@ -73,8 +86,8 @@ def load_module(name: str, text: str, names: dict[str, Any]) -> ModuleType:
         module = importlib.util.module_from_spec(spec)
         code = compile(text, str(path), "exec")
     vars(module).update(names)
-    exec(code, vars(module))  # noqa: S102 — the text is what fuse.py made of Sash's own classes
-    # Numba finds a cached function's globals through its module's name. Not before, since other threads look here too.
+    exec(code, vars(module))  # noqa: S102 — fuse.py generated the text from Sash's own classes
+    # Numba finds the globals of a cached function through the module's name. Registered last: other threads look here too.
     sys.modules[module_name] = module
     return module
 

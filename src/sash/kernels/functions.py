@@ -1,4 +1,4 @@
-"""The aggregate's own functions: compiled with what they call, and told apart by what they do."""
+"""Compiles the functions of an aggregate with the functions that they call, and fingerprints what they do."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from numba import njit
 
 
 class CannotCompileError(Exception):
-    """Why an aggregate runs interpreted, as a sentence for `explain()`."""
+    """Why an aggregate is interpreted, as a sentence for `explain()`."""
 
 
 def compile_function(function: Callable[..., Any]) -> Any:
@@ -23,15 +23,15 @@ def compile_function(function: Callable[..., Any]) -> Any:
 
 
 class Seen(dict[int, int]):
-    """Functions that were met, by their numbers."""
+    """The numbers of functions that were visited, by identity."""
 
     any_value = False
 
 
 def fingerprint(*parts: object, any_value: bool = False) -> str:
-    """Return a name for functions, source texts and constants that changes when what they do changes.
+    """Return a name for functions, source texts and constants that changes when their behaviour changes.
 
-    Of `any_value` means also of those that use what can't be compiled, and whatever versions modules have.
+    With `any_value` functions may use values that can't be compiled, and the versions of modules don't matter.
 
     >>> fingerprint(lambda x: x + 1) == fingerprint(lambda x: x + 2)
     False
@@ -49,7 +49,7 @@ def fingerprint(*parts: object, any_value: bool = False) -> str:
 
 
 BY_VALUE: dict[object, Any] = {
-    float: lambda x: float(x),  # noqa: PLW0108 — Numba compiles these by name only
+    float: lambda x: float(x),  # noqa: PLW0108 — Numba compiles builtins only where they are called
     int: lambda x: int(x),  # noqa: PLW0108
     bool: lambda x: bool(x),  # noqa: PLW0108
     abs: lambda x: abs(x),  # noqa: PLW0108
@@ -63,12 +63,12 @@ def _as_function(function: Callable[..., Any]) -> FunctionType:
         return function
     if function in BY_VALUE:
         return cast(FunctionType, BY_VALUE[function])
-    message = f"{function!r} is not a Python function, so there is no source to compile."
+    message = f"{function!r} is not a Python function: there is no source to compile."
     raise CannotCompileError(message)
 
 
 _compiled: dict[str, Any] = {}
-"""By fingerprint: kernels share what they call, and so does every algorithm that an aggregate is compiled for."""
+"""By fingerprint: all kernels share the functions of an aggregate."""
 
 
 def _compile(function: FunctionType, done: dict[FunctionType, Any]) -> Any:
@@ -80,12 +80,16 @@ def _compile(function: FunctionType, done: dict[FunctionType, Any]) -> Any:
     known_as = fingerprint(function)
     if known_as in _compiled:
         return _compiled[known_as]
-    done[function] = None  # until it is compiled, so that a function that calls itself is noticed
-    names = {name: _frozen(value, done) for name, value in _globals_of(function).items()}
-    cells = tuple(CellType(_frozen(cell.cell_contents, done)) for cell in function.__closure__ or ())
+    done[function] = None  # until it is compiled: detects recursion
+    names = {name: _current_value(value, done) for name, value in _globals_of(function).items()}
+    cells = tuple(CellType(_current_value(cell.cell_contents, done)) for cell in function.__closure__ or ())
     copy = FunctionType(
         function.__code__,
-        {**function.__globals__, **names, "__name__": __name__},  # Numba looks for it there, in another process too
+        {
+            **function.__globals__,
+            **names,
+            "__name__": __name__,
+        },  # Numba looks up the module by this name, in other processes too
         function.__name__,
         function.__defaults__,
         cells,
@@ -94,8 +98,8 @@ def _compile(function: FunctionType, done: dict[FunctionType, Any]) -> Any:
     return done[function]
 
 
-def _frozen(value: Any, done: dict[FunctionType, Any]) -> Any:
-    """Return what a name stands for now: the machine code may be made later, when the name has another meaning."""
+def _current_value(value: Any, done: dict[FunctionType, Any]) -> Any:
+    """Return the value of a name as it is now: Numba may compile later, when the name has another value."""
     if isinstance(value, FunctionType):
         return _compile(value, done)
     return value.copy() if isinstance(value, np.ndarray) else value
@@ -130,7 +134,7 @@ def _tokens(part: object, seen: Seen) -> Iterator[str]:
 
 
 def _value_tokens(part: object, seen: Seen) -> Iterator[str]:
-    """Yield what tells values apart that are never compiled; of what isn't known it is the type."""
+    """Yield tokens of a value that is never compiled; of an unknown value only its type."""
     if isinstance(part, set | frozenset):
         yield f"set {sorted(map(repr, part))}"
     elif isinstance(part, Mapping):
@@ -169,7 +173,7 @@ def _cells_of(function: FunctionType) -> list[tuple[str, CellType]]:
 
 
 def _module_tokens(module: ModuleType, names: set[str], seen: Seen) -> Iterator[str]:
-    """What a function reads of a module; of those that are installed with Numba it is enough to know the version."""
+    """Yield tokens of what a function reads from a module; the version is enough for modules installed with Numba."""
     yield module.__name__ if seen.any_value else f"{module.__name__} {getattr(module, '__version__', '')}"
     if module.__name__.partition(".")[0] not in ("math", "cmath", "numpy", "numba"):
         for name in sorted(names & set(vars(module))):
@@ -185,6 +189,8 @@ def _constant_token(part: object) -> str:
         return f"{part.dtype} {part.shape} {part.tobytes().hex()}"
     if part is None or isinstance(part, bool | int | float | complex | str | bytes):
         return f"{type(part).__name__} {part!r}"
-    # The repr of anything else might hide what it does, and then another function's machine code would be taken for it.
-    message = f"it uses {part!r}, a {type(part).__name__}: only functions, modules, numbers, strings and arrays can be."
+    # The repr of another value may hide its behaviour, and then a different function's machine code would be reused.
+    message = (
+        f"it uses {part!r}, a {type(part).__name__}: only functions, modules, numbers, strings and arrays compile."
+    )
     raise CannotCompileError(message)

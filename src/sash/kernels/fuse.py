@@ -5,8 +5,8 @@
                                         self_back = partial_1 if self_end == self_flip else combine(self_back, partial_1)
                                         self_end += 1
 
-Why not call the methods as compiled functions: handing arrays around in a state tuple costs reference counts, five to ten
-times the work itself. Each rewriting rule is one method of `_Frame`; what no rule knows is an error that names the line.
+Why the methods are not called as compiled functions: passing arrays in a state tuple costs reference counts, five to ten
+times the work itself. Each rewriting rule is one method of `_Frame`. Unsupported syntax is an error that names the line.
 """
 
 from __future__ import annotations
@@ -16,61 +16,68 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from sash.kernels.layout import Layout
-from sash.kernels.read import AlgorithmSource, Source
+from sash.kernels.layout import PartialLayout
+from sash.kernels.read import AlgorithmSource, FunctionSource
 
 KNOWN_FUNCTIONS = {"min", "max", "abs", "int", "range", "same", "is_newer", "is_above", "only_value"}
 KNOWN_FUNCTIONS |= {"only_key", "same_key", "hash_of", "count_ones", "lowest_one", "highest_one", "select_one"}
 OF_THE_LOOP = {"window", "present", "lifted", "emit", "keep"}
-"""Parameters of a loop that the fuser replaces."""
+"""The parameters of a loop that the fuser replaces."""
 AGGREGATE_FUNCTIONS = {"combine", "inverse", "rank", "between"}
 KNOWN_EXPRESSIONS = (
     ast.BinOp, ast.UnaryOp, ast.Compare, ast.BoolOp, ast.IfExp, ast.Constant, ast.Name,
     ast.operator, ast.unaryop, ast.cmpop, ast.boolop, ast.expr_context,
 )  # fmt: skip
 STORAGE_METHODS = {"_resize", "_forget"}
-"""Dropped: a kernel allocates for its largest window before it starts, and frees all of it at the end."""
+"""Calls that are dropped: a kernel allocates for its largest window before it starts, and frees everything at the end."""
 
 
 @dataclass(frozen=True)
-class Fused:
-    """What a loop is fused with."""
+class FusionSpec:
+    """The algorithm and the options that a loop is fused with."""
 
     algorithm: AlgorithmSource
-    layout: Layout
+    layout: PartialLayout
     inputs: int
     at_least: tuple[int, ...]
-    """For each result: from how many values on there is one."""
+    """For each result: the minimum number of values."""
     counted: tuple[bool, ...]
-    """For each result: whether the partial tells how many values there are, rather than the loop."""
+    """For each result: whether the partial counts its values; otherwise the loop does."""
     nullable: bool
-    """Whether rows may have no value."""
+    """Whether rows may be null."""
     marks: bool
-    """Whether the loop marks the rows that have a result."""
-    given: frozenset[str]
+    """Whether the loop writes a validity bitmap."""
+    from_input: frozenset[str]
     """The columns that are read from the input, because they hold nothing else."""
-    tells_row: bool
-    """Whether the loop writes down which row it answers, so that an error in lower can be told with it."""
+    tracks_row: bool
+    """Whether the loop records the current row, so that an error in lower can name it."""
+
+    def parameters_of(self, attribute: str, kind: str) -> list[str]:
+        """Return the parameters of the fused loop that hold an attribute of the algorithm."""
+        if kind != "P" and not kind.endswith("[P]"):
+            return [f"self_{attribute}"]
+        prefix = "start" if kind == "P" else "self"
+        return [f"{prefix}_{attribute}_{field}" for field in range(len(self.layout.fields))]
 
 
 class Fuser:
     """Inlines an algorithm's methods into a loop."""
 
-    def __init__(self, fused: Fused) -> None:
-        self.fused = fused
-        self.algorithm = fused.algorithm
-        self.layout = fused.layout
+    def __init__(self, spec: FusionSpec) -> None:
+        self.spec = spec
+        self.algorithm = spec.algorithm
+        self.layout = spec.layout
         self._instances = 0
 
-    def fuse(self, loop: Source) -> list[ast.stmt]:
+    def fuse(self, loop: FunctionSource) -> list[ast.stmt]:
         """Return the body of the loop with everything inlined."""
         frame = _Frame(self, loop, receiver="window", renamed={}, result=None)
         return frame.block(loop.node.body)
 
     def inline(
-        self, method: Source, arguments: list[ast.expr], call: ast.AST, caller: Source
+        self, method: FunctionSource, arguments: list[ast.expr], call: ast.AST, caller: FunctionSource
     ) -> tuple[list[ast.stmt], str]:
-        """Return the statements of one call and the name that holds what it returns."""
+        """Return the statements of one call and the name that holds its result."""
         number = self.next_instance()
         receiver, *parameters = method.parameters
         if len(parameters) != len(arguments):
@@ -94,7 +101,7 @@ class _Frame(ast.NodeTransformer):
     """Rewrites the body of one inlined call."""
 
     def __init__(
-        self, fuser: Fuser, source: Source, receiver: str, renamed: dict[str, str], result: str | None
+        self, fuser: Fuser, source: FunctionSource, receiver: str, renamed: dict[str, str], result: str | None
     ) -> None:
         self.fuser = fuser
         self.source = source
@@ -103,9 +110,9 @@ class _Frame(ast.NodeTransformer):
         self.renamed = renamed
         self.result = result
         self.before: list[ast.stmt] = []
-        """What was inlined out of the expression at hand and must run before it."""
+        """Inlined statements that must run before the current expression."""
         self.conditional = 0
-        """How deep in code that may not run at all: nothing can be moved in front of that."""
+        """The depth of conditional expressions: a call in them can't be inlined, because its statements would always run."""
 
     # -- statements ------------------------------------------------------------------------------------------------
 
@@ -121,7 +128,7 @@ class _Frame(ast.NodeTransformer):
         return out
 
     def _branch(self, statement: ast.If, rest: list[ast.stmt]) -> list[ast.stmt]:
-        """Move what follows an `if` that returns into the branches that don't, since inlined code can't return."""
+        """Move the statements after an `if` that returns into the branches that don't return: inlined code can't return."""
         test = self._expression(statement.test)
         before = self._take_before()
         body = self.block(statement.body + ([] if _always_returns(statement.body) else rest))
@@ -132,7 +139,7 @@ class _Frame(ast.NodeTransformer):
         rule = getattr(self, f"_{type(statement).__name__.lower()}", None)
         if rule is None:
             raise self.source.error(
-                statement, f"the fuser doesn't know the statement {type(statement).__name__.lower()}"
+                statement, f"the fuser doesn't support the statement {type(statement).__name__.lower()}"
             )
         rewritten: list[ast.stmt] = rule(statement)
         return self._take_before() + rewritten
@@ -144,7 +151,7 @@ class _Frame(ast.NodeTransformer):
 
     def _assign(self, statement: ast.Assign) -> list[ast.stmt]:
         if len(statement.targets) != 1:
-            raise self.source.error(statement, "one target at a time: the fuser doesn't know a = b = …")
+            raise self.source.error(statement, "the fuser doesn't support a = b = …: assign one target at a time")
         return self._store(statement.targets[0], self._expression(statement.value))
 
     def _annassign(self, statement: ast.AnnAssign) -> list[ast.stmt]:
@@ -163,7 +170,9 @@ class _Frame(ast.NodeTransformer):
         if isinstance(target, ast.Name):
             return [ast.Assign([ast.Name(self.renamed.get(target.id, target.id), ast.Store())], value)]
         attribute = self._attribute_of(target.value if isinstance(target, ast.Subscript) else target)
-        if attribute is None and self.is_loop and isinstance(target, ast.Subscript):  # an array of the loop's own
+        if (
+            attribute is None and self.is_loop and isinstance(target, ast.Subscript)
+        ):  # an array that is a parameter of the loop
             place = _unsigned(self._expression(target.slice))
             return [ast.Assign([_item(ast.unparse(target.value), place, ast.Store())], value)]
         if attribute is None:
@@ -175,7 +184,7 @@ class _Frame(ast.NodeTransformer):
             return [ast.Assign([ast.Name(f"self_{attribute}", ast.Store())], value)]
         assert isinstance(target, ast.Subscript)
         index = self._index(kind, self._expression(target.slice))
-        if attribute in self.fuser.fused.given:
+        if attribute in self.fuser.spec.from_input:
             return []
         if not kind.endswith("[P]"):
             return [ast.Assign([_item(f"self_{attribute}", index, ast.Store())], value)]
@@ -183,9 +192,9 @@ class _Frame(ast.NodeTransformer):
 
     def _fields_to(self, columns: str, index: ast.expr, partial: ast.expr) -> list[ast.stmt]:
         """Write each field of a partial into its column."""
-        held = f"held_{self.fuser.next_instance()}"
-        stores: list[ast.stmt] = [ast.Assign([ast.Name(held, ast.Store())], partial)]
-        for field, part in enumerate(self.fuser.layout.take_apart(ast.Name(held, ast.Load()))):
+        stored = f"stored_{self.fuser.next_instance()}"
+        stores: list[ast.stmt] = [ast.Assign([ast.Name(stored, ast.Store())], partial)]
+        for field, part in enumerate(self.fuser.layout.take_apart(ast.Name(stored, ast.Load()))):
             stores.append(ast.Assign([_item(f"{columns}_{field}", index, ast.Store())], part))
         return stores
 
@@ -208,14 +217,14 @@ class _Frame(ast.NodeTransformer):
         self._refuse_return_or_else(statement)
         call = statement.iter
         if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "range"):
-            raise self.source.error(statement, "a for loop may only count: for i in range(…)")
+            raise self.source.error(statement, "a for loop must count: for i in range(…)")
         if not isinstance(statement.target, ast.Name):
-            raise self.source.error(statement, "a for loop may only count with one name")
+            raise self.source.error(statement, "a for loop must count with one name")
         target = ast.Name(self.renamed.get(statement.target.id, statement.target.id), ast.Store())
         counted = self._expression(call)
         before = self._take_before()
         body = self.block(statement.body) or [ast.Pass()]
-        if self.is_loop and self.fuser.fused.tells_row and target.id == "row":
+        if self.is_loop and self.fuser.spec.tracks_row and target.id == "row":
             row = ast.Name(target.id, ast.Load())
             body = [ast.Assign([_item("progress", ast.Constant(0), ast.Store())], row), *body]
         return [*before, ast.For(target, counted, body, [])]
@@ -225,7 +234,7 @@ class _Frame(ast.NodeTransformer):
         if isinstance(call, ast.Constant):  # a docstring
             return []
         if not isinstance(call, ast.Call):
-            raise self.source.error(statement, f"{ast.unparse(call)} does nothing")
+            raise self.source.error(statement, f"{ast.unparse(call)} has no effect")
         if isinstance(call.func, ast.Name) and call.func.id == "emit":
             *place, held, partial = (self._expression(argument) for argument in call.args)
             return self._take_before() + self._emit(place, held, partial)
@@ -241,16 +250,16 @@ class _Frame(ast.NodeTransformer):
         """Write the results of one window at a row, or at a range and a row."""
         *number, row = place
         where = ast.Tuple([*map(_unsigned, number), _unsigned(row)], ast.Load()) if number else _unsigned(row)
-        statements: list[ast.stmt] = [ast.Assign([ast.Name("answer", ast.Store())], partial)]
-        for output, at_least in enumerate(self.fuser.fused.at_least):
-            lowered = ast.Call(ast.Name(f"lower_{output}", ast.Load()), [ast.Name("answer", ast.Load())], [])
+        statements: list[ast.stmt] = [ast.Assign([ast.Name("emitted", ast.Store())], partial)]
+        for output, at_least in enumerate(self.fuser.spec.at_least):
+            lowered = ast.Call(ast.Name(f"lower_{output}", ast.Load()), [ast.Name("emitted", ast.Load())], [])
             written: list[ast.stmt] = [ast.Assign([_item(f"results_{output}", where, ast.Store())], lowered)]
-            if self.fuser.fused.marks:
+            if self.fuser.spec.marks:
                 mark = "mark_valid_of" if number else "mark_valid"
                 written += ast.parse(f"{mark}(valid_{output}, {', '.join(map(ast.unparse, place))})").body
             if at_least > 1:
-                told = ast.Call(ast.Name(f"held_{output}", ast.Load()), [ast.Name("answer", ast.Load())], [])
-                values = told if self.fuser.fused.counted[output] else held
+                counted = ast.Call(ast.Name(f"held_{output}", ast.Load()), [ast.Name("emitted", ast.Load())], [])
+                values = counted if self.fuser.spec.counted[output] else held
                 written = [ast.If(ast.Compare(values, [ast.GtE()], [ast.Constant(at_least)]), written, [])]
             statements += written
         return statements
@@ -262,21 +271,19 @@ class _Frame(ast.NodeTransformer):
                 raise self.source.error(statement, "only a position of a column can be deleted")
         return []
 
-    def _assert(self, _: ast.Assert) -> list[ast.stmt]:
+    def _pass(self, _: ast.Pass | ast.Assert) -> list[ast.stmt]:
         return []
 
-    def _pass(self, _: ast.Pass) -> list[ast.stmt]:
-        return []
+    _assert = _pass
 
-    def _break(self, _: ast.Break) -> list[ast.stmt]:
-        return [ast.Break()]
+    def _break(self, statement: ast.Break | ast.Continue) -> list[ast.stmt]:
+        return [type(statement)()]
 
-    def _continue(self, _: ast.Continue) -> list[ast.stmt]:
-        return [ast.Continue()]
+    _continue = _break
 
     def _refuse_return_or_else(self, loop: ast.While | ast.For) -> None:
         if loop.orelse:
-            raise self.source.error(loop, "the fuser doesn't know a loop with else")
+            raise self.source.error(loop, "the fuser doesn't support a loop with else")
         if not self.is_loop and _returns(loop):
             raise self.source.error(loop, "return inside a loop: leave the loop first, then return")
 
@@ -293,7 +300,7 @@ class _Frame(ast.NodeTransformer):
 
     def generic_visit(self, node: ast.AST) -> ast.AST:
         if not isinstance(node, KNOWN_EXPRESSIONS):
-            raise self.source.error(node, f"the fuser doesn't know the expression {ast.unparse(node)}")
+            raise self.source.error(node, f"the fuser doesn't support the expression {ast.unparse(node)}")
         node_type: Any = type(node)
         rewritten: ast.AST = node_type(**{name: self._visit_field(value) for name, value in ast.iter_fields(node)})
         return rewritten
@@ -303,26 +310,22 @@ class _Frame(ast.NodeTransformer):
             return [self._visit_field(item) for item in value]
         return self.visit(value) if isinstance(value, ast.AST) else value
 
-    def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
-        return self._visit_conditional(node)
-
-    def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
-        return self._visit_conditional(node)
-
-    def _visit_conditional(self, node: ast.expr) -> ast.AST:
+    def visit_BoolOp(self, node: ast.BoolOp | ast.IfExp) -> ast.AST:
         self.conditional += 1
         rewritten = self.generic_visit(node)
         self.conditional -= 1
         return rewritten
+
+    def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
+        return self.visit_BoolOp(node)
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         if node.id in self.renamed:
             return ast.Name(self.renamed[node.id], ast.Load())
         if node.id in self.source.assigned:
             return ast.Name(node.id, ast.Load())
-        constant = self.source.names.get(node.id)
-        if isinstance(constant, bool | int | float):
-            return ast.Constant(constant)
+        if node.id in self.source.constants:
+            return ast.Constant(self.source.constants[node.id])
         raise self.source.error(node, f"the fuser doesn't know the name {node.id}")
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
@@ -337,11 +340,11 @@ class _Frame(ast.NodeTransformer):
     def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
         attribute = self._attribute_of(node.value)
         if attribute is None:
-            if isinstance(node.value, ast.Name) and self.is_loop:  # an array of the loop's own
+            if isinstance(node.value, ast.Name) and self.is_loop:  # an array that is a parameter of the loop
                 return _item(node.value.id, _unsigned(self._expression(node.slice)), ast.Load())
             raise self.source.error(node, f"the fuser doesn't know {ast.unparse(node)}")
         kind = self._kind(attribute, node)
-        if attribute in self.fuser.fused.given:
+        if attribute in self.fuser.spec.from_input:
             return self._lifted(self._expression(node.slice))
         index = self._index(kind, self._expression(node.slice))
         if kind.endswith("[P]"):
@@ -350,7 +353,7 @@ class _Frame(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
         if node.keywords:
-            raise self.source.error(node, "arguments by keyword: give them by position")
+            raise self.source.error(node, "arguments by keyword: pass them by position")
         method = self._attribute_of(node.func)
         if method is None:
             return self._call_function(node)
@@ -362,7 +365,9 @@ class _Frame(ast.NodeTransformer):
         if method not in self.fuser.algorithm.methods:
             raise self.source.error(node, f"{self.fuser.algorithm.name} has no method {method}")
         if self.conditional:
-            raise self.source.error(node, f"{method} is called where it may not run: assign its result before")
+            raise self.source.error(
+                node, f"{method} is called in a conditional expression: assign its result to a name before"
+            )
         statements, result = self.fuser.inline(self.fuser.algorithm.methods[method], arguments, node, self.source)
         self.before += statements
         return ast.Name(result, ast.Load())
@@ -373,7 +378,7 @@ class _Frame(ast.NodeTransformer):
         if name == "lifted" and self.is_loop:
             return self._lifted(arguments[0])
         if name == "present" and self.is_loop:
-            if not self.fuser.fused.nullable:
+            if not self.fuser.spec.nullable:
                 return ast.Constant(True)
             row = ast.unparse(arguments[0])
             return ast.parse(f"is_valid(validity, {row})", mode="eval").body
@@ -382,7 +387,7 @@ class _Frame(ast.NodeTransformer):
         return ast.Call(ast.Name(name, ast.Load()), arguments, [])
 
     def _lifted(self, row: ast.expr) -> ast.expr:
-        columns = [_item(f"column_{n}", _unsigned(row), ast.Load()) for n in range(self.fuser.fused.inputs)]
+        columns = [_item(f"column_{n}", _unsigned(row), ast.Load()) for n in range(self.fuser.spec.inputs)]
         return ast.Call(ast.Name("lift", ast.Load()), list[ast.expr](columns), [])
 
     # -- state -----------------------------------------------------------------------------------------------------
@@ -401,7 +406,7 @@ class _Frame(ast.NodeTransformer):
 
     @staticmethod
     def _index(kind: str, index: ast.expr) -> ast.expr:
-        """A column is a ring: its places are used again."""
+        """A column is a ring: its places are reused."""
         if kind.startswith("Column"):
             index = ast.BinOp(index, ast.BitAnd(), ast.Name("mask", ast.Load()))
         return _unsigned(index)
@@ -412,7 +417,7 @@ def _item(array: str, index: ast.expr, context: ast.expr_context) -> ast.Subscri
 
 
 def _unsigned(index: ast.expr) -> ast.expr:
-    """Keep Numba from looking at every access whether the index counts from the end of the array."""
+    """Spare Numba the test for a negative index at every access."""
     return ast.Call(ast.Name("np.uint64", ast.Load()), [index], [])
 
 

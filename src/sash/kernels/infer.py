@@ -1,4 +1,4 @@
-"""What types an aggregate's partial and result have for columns of given types, as Numba sees it."""
+"""The types of an aggregate's partial and result for columns of given types, as Numba infers them."""
 
 from __future__ import annotations
 
@@ -14,55 +14,58 @@ from numba.np.numpy_support import as_dtype
 
 from sash.kernels.functions import CannotCompileError
 from sash.kernels.layout import Shape
-from sash.kernels.parts import Parts
+from sash.kernels.parts import PartialParts
 
 types: Any = numba.types
 
 
 @dataclass(frozen=True)
-class Types:
-    """The types of what a pass computes."""
+class InferredTypes:
+    """The types of the partials and results of a pass."""
 
     shapes: list[Shape]
     """The shape of each part."""
     results: list[str]
     """The NumPy type of each result."""
     exact: set[str]
-    """The functions that return just the shape of their part, so that nothing needs to be cast."""
+    """The functions that return exactly the shape of their part and need no cast."""
 
 
-def infer_types(parts: Parts, compiled: dict[str, Any]) -> Types:
-    """Return the types of partials and results, or say why they can't be compiled."""
+def infer_types(parts: PartialParts, compiled: dict[str, Any]) -> InferredTypes:
+    """Return the types of partials and results. Raise CannotCompileError if a function can't be compiled."""
     shapes, results, exact = [], [], set()
     for number, part in enumerate(parts.parts):
         functions = _Functions(part.aggregate.name, compiled, number)
         lifted = functions.returned("lift", tuple(from_dtype(np.dtype(kind)) for kind in parts.read_as(part)))
         shape, wider = None, lifted
-        while wider != shape:  # lift may give an int where combine gives a float; types only widen, so it ends
+        while (
+            wider != shape
+        ):  # lift may return an int where combine returns a float; types only widen, so it terminates
             shape = wider
             made = functions.once_more(shape)
             wider = reduce(functions.widen, made.values(), shape)
         exact |= {f"{name}_{number}" for name, returned in {"lift": lifted, **made}.items() if returned == shape}
         shapes.append(shape)
     for number, output in enumerate(parts.outputs):
-        functions = _Functions(parts.parts[output.part].aggregate.name, compiled, number)
+        aggregate = parts.parts[output.part].aggregate
+        functions = _Functions(aggregate.name, compiled, number)
         value = _numba_type(shapes[output.part])
         result: Shape
-        if parts.parts[output.part].aggregate.distinct:
+        if aggregate.distinct:
             result = "int64"
-        elif parts.parts[output.part].aggregate.ranked:
+        elif aggregate.ranked:
             result = functions.returned("between", (value, value, types.float64))
         else:
             result = functions.returned("lower", (value,))
         if not isinstance(result, str):
-            message = f"{functions.aggregate} gives {result} for a row, which is not one number."
+            message = f"{aggregate.name} returns {result} for a row, which is not one number."
             raise CannotCompileError(message)
         results.append(result)
-    return Types(shapes, results, exact)
+    return InferredTypes(shapes, results, exact)
 
 
 class _Functions:
-    """The compiled functions of one part, asked for what they return."""
+    """The return types of the compiled functions of one part."""
 
     def __init__(self, aggregate: str, compiled: dict[str, Any], number: int) -> None:
         self.aggregate = aggregate
@@ -70,17 +73,17 @@ class _Functions:
         self.number = number
 
     def once_more(self, shape: Shape) -> dict[str, Shape]:
-        """Return what combine and inverse make of two partials of a shape."""
+        """Return what combine and inverse return for two partials of a shape."""
         partials = (_numba_type(shape), _numba_type(shape))
         known = [name for name in ("combine", "inverse") if f"{name}_{self.number}" in self.compiled]
         return {name: self.returned(name, partials) for name in known}
 
     def returned(self, function: str, arguments: tuple[Any, ...]) -> Shape:
-        """Return what a function returns for arguments of these types."""
+        """Return the shape that a function returns for arguments of these types."""
         compiled = self.compiled[function if function == "between" else f"{function}_{self.number}"]
         try:
             compiled.compile(arguments)
-        except (NumbaError, TypeError) as error:  # the latter for a function with other parameters
+        except (NumbaError, TypeError) as error:  # TypeError for a function with other parameters
             lines = [line.strip() for line in str(error).splitlines()]
             reason = next(
                 (line for line in lines if line and not line.startswith("Failed in nopython mode")), "no reason given"
@@ -99,7 +102,7 @@ class _Functions:
         raise CannotCompileError(message)
 
     def widen(self, one: Shape, other: Shape) -> Shape:
-        """Return the shape that holds partials of both."""
+        """Return the shape that holds partials of both shapes."""
         if isinstance(one, str) and isinstance(other, str):
             return str(np.promote_types(one, other))
         if isinstance(one, tuple) and isinstance(other, tuple) and len(one) == len(other):

@@ -1,36 +1,39 @@
-"""How many stretches of a column a kernel works on at once, and where they begin."""
+"""How many sections of a column a kernel processes at once (lanes), and where they begin."""
 
 from __future__ import annotations
 
-from sash.kernels.read import AlgorithmSource
+from typing import Any
+
+from sash.algorithms.base import Algorithm
+from sash.kernels.read import read_algorithm
 
 LANES = 2
-"""Measured for max: one lane waits for its last combine (5.2 ns a row), two take 2.9 ns, four 2.3 ns if they fit the cache."""
+"""Measured for max: one lane waits for its last combine (5.2 ns per row); two take 2.9 ns, four 2.3 ns if they fit the cache."""
 LANES_OF_SMALL = 4
 SMALL = 1 << 13
-"""Windows of so many rows have room for more lanes in the processor's cache, whatever they take."""
-DEPENDS_ON_DATA = ("same(", "is_newer(", "is_above(", "same_key(")
+"""Up to this many rows per window, more lanes fit into the processor's cache."""
 
 
-def count_lanes(source: AlgorithmSource, length: int) -> int:
-    """Return how many lanes suit an algorithm: all of them take the same way through it, in the memory of one.
+def count_lanes(algorithm: type[Algorithm[Any]], length: int) -> int:
+    """Return the best number of lanes: all lanes take the same branches and must fit into the cache together.
 
-    Columns that are read from the input leave the memory to another lane.
+    Columns that are read from the input leave memory for another lane.
     """
-    if any(call in source.text for call in DEPENDS_ON_DATA):
+    if algorithm.branches_on_data:
         return 1
-    declared = source.attributes("Column[P]", "Array[P]")
-    stored = [attribute for attribute in declared if attribute not in source.given]
     if length <= SMALL:
         return LANES_OF_SMALL
+    source = read_algorithm(algorithm)
+    declared = source.attributes("Column[P]", "Array[P]")
+    stored = [attribute for attribute in declared if attribute not in source.from_input]
     return LANES if LANES * len(stored) <= len(declared) else 1
 
 
 def cut_into_lanes(rows: int, length: int, lanes: int) -> tuple[int, list[int]]:
-    """Return how many rows each lane runs over and where it begins, so that every full window is in one of them.
+    """Return the number of rows per lane and the first row of each, so that every full window lies in one lane.
 
-    A lane begins with the rows before its first full window. What it writes for these is overwritten by the lane before
-    it, which gets there later.
+    A lane begins with the rows before its first full window. The results that it writes for these rows are overwritten
+    by the lane before it, which gets there later.
 
     >>> cut_into_lanes(10, 3, 2)
     (6, [0, 4])

@@ -1,4 +1,4 @@
-"""How a partial lies in flat columns: one NumPy column per field, nested tuples opened up."""
+"""The layout of a partial in flat columns: one NumPy column per field, nested tuples flattened."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ Shape = str | tuple["Shape", ...]
 
 
 @dataclass(frozen=True)
-class Layout:
+class PartialLayout:
     """The fields of a partial, in order.
 
-    >>> Layout(("int64", ("float64", "bool"))).fields
+    >>> PartialLayout(("int64", ("float64", "bool"))).fields
     ['int64', 'float64', 'bool']
     """
 
@@ -27,12 +27,12 @@ class Layout:
         return [field for _, field in _leaves(self.shape, ())]
 
     def build(self, field: Callable[[int], ast.expr]) -> ast.expr:
-        """Return the expression of a partial, made of one expression per field."""
+        """Return the expression of a partial from one expression per field."""
         numbers = iter(range(len(self.fields)))
         return _build(self.shape, lambda: field(next(numbers)))
 
     def take_apart(self, partial: ast.expr) -> list[ast.expr]:
-        """Return one expression per field of the partial that the expression stands for."""
+        """Return one expression per field of the partial."""
         parts = []
         for path, _ in _leaves(self.shape, ()):
             part = partial
@@ -57,5 +57,5 @@ def _build(shape: Shape, next_field: Callable[[], ast.expr]) -> ast.expr:
 
 
 def shape_from(value: Any) -> Shape:
-    """Return a shape from its lists as JSON keeps them."""
+    """Return a shape from the nested lists of JSON."""
     return value if isinstance(value, str) else tuple(shape_from(part) for part in value)

@@ -1,8 +1,8 @@
-"""The loops that move a window over columns. Interpreted as they stand, or fused with an algorithm and compiled.
+"""The loops that move a window over columns: interpreted unchanged, or fused with an algorithm and compiled.
 
-`window` is the algorithm. `present(row)` tells whether the row has a value, `lifted(row)` is its partial, and
-`emit(row, held, partial)` writes the results of a window that holds so many values. A window with fewer than `at_least`
-(1 or more) emits nothing: what is in its place was there before. `keep(record, partial)` writes the partial itself.
+`window` is the algorithm. `present(row)` tells whether the row is not null, `lifted(row)` is its partial, and
+`emit(row, held, partial)` writes the results of a window of `held` values. A window with fewer than `at_least` values (1 or
+more) emits nothing: the result keeps its initial value. `keep(record, partial)` writes the partial itself.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def slide_rows(
     lifted: Lifted,
     emit: Emit,
 ) -> None:
-    """Give each row the aggregate of the newest `length` rows."""
+    """Emit for each row the aggregate of the newest `length` rows."""
     for row in range(rows):
         if row >= length and present(row - length):
             window.evict()
@@ -49,7 +49,7 @@ def slide_between(
     lifted: Lifted,
     emit: Emit,
 ) -> None:
-    """Give each row the aggregate of the rows begins[row] … ends[row] - 1; neither bound ever moves back."""
+    """Emit for each row the aggregate of the rows begins[row] … ends[row] - 1; the bounds never move back."""
     inserted = 0
     evicted = 0
     for row in range(rows):
@@ -61,7 +61,7 @@ def slide_between(
             if present(inserted):
                 window.insert(lifted(inserted))
             inserted += 1
-            if evicted < begins[row]:  # a row between two windows: no window sees it
+            if evicted < begins[row]:  # a row between two windows is in no window
                 if present(evicted):
                     window.evict()
                 evicted += 1
@@ -79,7 +79,7 @@ def slide_ranges(
     lifted: Lifted,
     emit: EmitRange,
 ) -> None:
-    """Give each row the aggregates of several ranges, the widest first."""
+    """Emit for each row the aggregates of several ranges, the widest first."""
     for row in range(rows):
         if row >= lengths[0]:
             window.evict()
@@ -106,12 +106,12 @@ def advance(
     lifted: Lifted,
     emit: EmitRange,
 ) -> None:
-    """Go on with a window that is kept: let go of rows until `limit` are left, then add rows and answer after each.
+    """Continue a persistent window: evict rows until `limit` are left, then insert rows and emit after each.
 
-    `span` holds the first row of the window and the one after the last, counted from the first ever inserted. Nulls are
-    rows too, but no algorithm sees them: `before` says, by row, how many values came before it. `lengths` are the
-    ranges to answer, the widest first, and `numbers` their places among those that the algorithm was made for. With no
-    rows, one step answers and none only lets go.
+    `span` holds the first row of the window and the row after the last, counted from the first row ever inserted. Nulls
+    are rows too, but no algorithm sees them: `before` is, by row, the number of values before it. `lengths` are the
+    ranges to emit, the widest first, and `numbers` their places among the ranges of the algorithm. Without rows, one step
+    emits the current results, and no step only evicts.
     """
     first = span[0]
     after = span[1]
@@ -147,7 +147,7 @@ def cut_slices(
     lifted: Lifted,
     keep: Keep,
 ) -> None:
-    """Keep the partial of the open slice at each of some positions, and begin a new slice where one closes."""
+    """Write the partial of the open slice at each position, and begin a new slice where one closes."""
     row = 0
     for record in range(records):
         while row < positions[record]:
@@ -174,11 +174,11 @@ def slide_slices(
     lifted: Lifted,
     emit: Emit,
 ) -> None:
-    """Give each window the aggregate of the newest lasts[row] slices up to ends[row] - 1, and of opens[row].
+    """Emit for each window the aggregate of the newest lasts[row] slices up to ends[row] - 1, combined with opens[row].
 
-    The latter is the record of a slice that is read while open, or -1. Windows of several kinds may take turns, in the
-    order of their ends, with the numbers of their kinds: slices are kept from begins[row] on, where the widest begins.
-    `present` are the records of closed slices with a value; `values` says how many rows with a value a window holds.
+    opens[row] is the record of a slice that is read while it is open, or -1. Windows of several kinds are interleaved in
+    the order of their ends, with the numbers of their kinds. Slices are held from begins[row] on, the begin of the widest
+    window. `present` are the records of closed slices with a value; values[row] is the number of values in the window.
     """
     inserted = 0
     evicted = 0

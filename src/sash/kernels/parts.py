@@ -10,52 +10,62 @@ from typing import Any
 
 from sash.aggregates.base import Aggregate, unchanged
 from sash.aggregates.derived import derive_lower
-from sash.kernels.layout import Layout, Shape
+from sash.kernels.layout import PartialLayout, Shape
 
 
 @dataclass(frozen=True)
-class Part:
-    """One aggregate's share of the partial, and the input columns that it is lifted from."""
+class PartialPart:
+    """The part of the partial that belongs to one aggregate, and the input columns that it is lifted from."""
 
     aggregate: Aggregate[Any]
     columns: tuple[int, ...]
     in_first_lane: int
-    """The number of the same part in the first lane: its own, if it is there."""
+    """The number of the same part in the first lane; its own number if it is there."""
 
 
 @dataclass(frozen=True)
-class Output:
-    """One column of results: which part it is read from, how, and from how many values on."""
+class PartOutput:
+    """One column of results: the part that it is read from, the function, and the minimum number of values."""
 
     part: int
     lower: Callable[[Any], Any]
     at_least: int
     held: int | None
-    """The field of the part that tells how many those are; None if they are as many as rows."""
+    """The field of the part that counts the values; None if every row is one value."""
 
 
 @dataclass(frozen=True)
-class Parts:
-    """The parts of a partial that is combined as a whole, and what is read from it.
+class PartialParts:
+    """The parts of a partial that is combined as a whole, and the results that are read from it.
 
-    Several aggregates in one pass are parts over the same columns. One aggregate over several stretches of a column at
-    once (lanes) is as many parts over as many columns: the processor works on one while another waits for its last
-    combine.
+    Several aggregates in one pass are parts over the same columns. One aggregate over several sections of a column at
+    once (lanes) has one part and one set of columns per lane: the processor works on one lane while another waits for its
+    last combine.
     """
 
-    parts: tuple[Part, ...]
-    outputs: tuple[Output, ...]
+    parts: tuple[PartialPart, ...]
+    outputs: tuple[PartOutput, ...]
     inputs: tuple[str, ...]
     """The types of the input columns."""
 
-    def read_as(self, part: Part) -> tuple[str, ...]:
-        """The types in which a part reads its columns: float32 as float64, as interpreted, unless it only hands values on."""
+    @property
+    def identity(self) -> tuple[Any, ...]:
+        """Everything that a kernel takes from the parts, for its fingerprint."""
+        parts = [
+            (part.columns, self.read_as(part), part.in_first_lane, part.aggregate.counts, part.aggregate.distinct)
+            for part in self.parts
+        ]
+        outputs = [(output.part, output.at_least, output.held) for output in self.outputs]
+        return self.inputs, parts, outputs, *self.functions.items()
+
+    def read_as(self, part: PartialPart) -> tuple[str, ...]:
+        """The types in which a part reads its columns: float32 as float64, as interpreted, unless it returns input values."""
         kinds = (self.inputs[column] for column in part.columns)
         return tuple("float64" if kind == "float32" and part.aggregate.gives != "value" else kind for kind in kinds)
 
     @property
     def functions(self) -> dict[str, Callable[..., Any]]:
-        """The aggregates' own functions by the names that the text of a kernel has for them."""
+        """The functions of the aggregates, by their names in the generated module."""
         functions = {}
         for number, part in enumerate(self.parts):
             for name in ("lift", "combine", "inverse"):
@@ -65,21 +75,21 @@ class Parts:
         functions |= {name: getattr(first, name) for name in ("rank", "between") if getattr(first, name) is not None}
         return functions | {f"lower_{number}": output.lower for number, output in enumerate(self.outputs)}
 
-    def of_partials(self, shape: Shape) -> Parts:
-        """Return the same over partials of a shape in place of rows: a column for each field."""
+    def of_partials(self, shape: Shape) -> PartialParts:
+        """Return the same pass over partials of a shape instead of rows: one column per field."""
         shapes = [shape] if len(self.parts) == 1 else list(shape)
         parts, inputs = [], list[str]()
         for part, own in zip(self.parts, shapes, strict=True):
-            fields = Layout(own).fields
+            fields = PartialLayout(own).fields
             columns = tuple(range(len(inputs), len(inputs) + len(fields)))
             parts.append(replace(part, aggregate=replace(part.aggregate, lift=as_partial(own)), columns=columns))
             inputs += fields
-        return Parts(tuple(parts), self.outputs, tuple(inputs))
+        return PartialParts(tuple(parts), self.outputs, tuple(inputs))
 
-    def in_lanes(self, lanes: int) -> Parts:
-        """Return the same over as many stretches of the columns at once."""
+    def in_lanes(self, lanes: int) -> PartialParts:
+        """Return the same pass over several sections of the columns at once."""
         width, parts = len(self.inputs), len(self.parts)
-        return Parts(
+        return PartialParts(
             tuple(
                 replace(part, columns=tuple(column + lane * width for column in part.columns))
                 for lane in range(lanes)
@@ -92,20 +102,20 @@ class Parts:
 
 @cache
 def as_partial(shape: Shape) -> Callable[..., Any]:
-    """Return the function that makes a partial of its fields.
+    """Return the function that builds a partial from its fields.
 
     >>> as_partial(("int64", ("float64", "float64")))(3, 1.5, 2.5)
     (3, (1.5, 2.5))
     """
-    names = [f"x{field}" for field in range(len(Layout(shape).fields))]
-    made = Layout(shape).build(lambda field: ast.Name(names[field], ast.Load()))
+    names = [f"x{field}" for field in range(len(PartialLayout(shape).fields))]
+    made = PartialLayout(shape).build(lambda field: ast.Name(names[field], ast.Load()))
     text = f"lambda {', '.join(names)}: {ast.unparse(ast.fix_missing_locations(made))}"
-    function: Callable[..., Any] = eval(text)  # noqa: S307 — made of nothing but x0, x1, …
+    function: Callable[..., Any] = eval(text)  # noqa: S307 — consists of x0, x1, … only
     return function
 
 
 def as_values(aggregate: Aggregate[Any]) -> Aggregate[Any]:
-    """Return the form of an aggregate for an algorithm that keeps the values and answers itself: a partial is one value."""
+    """Return the form of an aggregate for an algorithm that keeps values: a partial is one value."""
     return replace(
         aggregate,
         lift=unchanged,
@@ -116,7 +126,7 @@ def as_values(aggregate: Aggregate[Any]) -> Aggregate[Any]:
     )
 
 
-def share_parts(aggregates: Sequence[Aggregate[Any]], inputs: tuple[str, ...]) -> Parts:
+def share_parts(aggregates: Sequence[Aggregate[Any]], inputs: tuple[str, ...]) -> PartialParts:
     """Return the pass that computes several aggregates of the same columns, each partial only once.
 
     >>> from sash import agg
@@ -126,18 +136,20 @@ def share_parts(aggregates: Sequence[Aggregate[Any]], inputs: tuple[str, ...]) -
     (['stddev'], [0, 0, 0])
     """
     parts: list[Aggregate[Any]] = []
+    # Aggregates that others can be read from come first.
     for aggregate in sorted(
         aggregates, key=lambda one: sum(derive_lower(one, other) is not None for other in aggregates)
     ):
-        if not any(_lower_from(aggregate, part) for part in parts):  # those that others can be read from came first
+        if not any(_lower_from(aggregate, part) for part in parts):
             parts.append(aggregate)
     outputs = []
     for aggregate in aggregates:
         lowers = [_lower_from(aggregate, part) for part in parts]
         number, lower = next((number, lower) for number, lower in enumerate(lowers) if lower is not None)
-        outputs.append(Output(number, lower, aggregate.at_least, aggregate.held))
+        outputs.append(PartOutput(number, lower, aggregate.at_least, aggregate.held))
     columns = tuple(range(len(inputs)))
-    return Parts(tuple(Part(part, columns, number) for number, part in enumerate(parts)), tuple(outputs), inputs)
+    numbered = tuple(PartialPart(part, columns, number) for number, part in enumerate(parts))
+    return PartialParts(numbered, tuple(outputs), inputs)
 
 
 def whole_shape(shapes: list[Shape]) -> Shape:
@@ -146,6 +158,6 @@ def whole_shape(shapes: list[Shape]) -> Shape:
 
 
 def _lower_from(aggregate: Aggregate[Any], part: Aggregate[Any]) -> Callable[[Any], Any] | None:
-    """Return how the aggregate is read from a part, if it can be."""
+    """Return the function that reads the aggregate from a part, or None."""
     same = aggregate.lift is part.lift and aggregate.combine is part.combine
     return aggregate.lower if same else derive_lower(aggregate, part)

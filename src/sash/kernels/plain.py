@@ -1,4 +1,4 @@
-"""Functions of a module compiled as they stand, with what they call, and cached on disk as kernels are."""
+"""Compiles functions of a module unchanged, with the functions that they call, and caches them on disk as kernels are."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sash.kernels.functions import fingerprint
 
 @cache
 def compile_plain(*functions: FunctionType) -> ModuleType:
-    """Return a module with these functions, and those of Python's that they call, compiled."""
+    """Return a module with these functions, and the Python functions that they call, compiled."""
     lines = ["from __future__ import annotations", "import numpy as np", "from numba import njit"]
     lines += list(dict.fromkeys(line for function in functions for line in _needed(function)))
     text = "\n".join(lines)
@@ -33,7 +33,7 @@ def compile_loop(function: Any) -> Any:
 
 
 def _needed(function: FunctionType) -> Iterator[str]:
-    """Yield the text of what a function uses, each before what uses it: numbers, other functions, and itself."""
+    """Yield the source of the constants and functions that a function uses, dependencies first, then its own."""
     for name in function.__code__.co_names:
         value = function.__globals__.get(name)
         if isinstance(value, FunctionType):

@@ -1,4 +1,4 @@
-"""Reads an algorithm as source: the state that its annotations declare and the methods to inline."""
+"""Reads the source of an algorithm: the state that its annotations declare, and the methods to inline."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ STATE_KINDS = ("int", "P", "Column[P]", "Column[int]", "Array[P]", "Array[int]",
 
 
 class CannotFuseError(Exception):
-    """An algorithm's source uses something that the fuser doesn't know; the message names file and line."""
+    """An algorithm uses something that the fuser does not support; the message names file and line."""
 
 
 @dataclass(frozen=True)
-class Source:
-    """One function as syntax, with where it stands and what its global names mean."""
+class FunctionSource:
+    """The syntax tree of a function, its file and its global names."""
 
     node: ast.FunctionDef
     file: str
@@ -35,71 +35,62 @@ class Source:
         """The names of the parameters, the receiver first."""
         return [parameter.arg for parameter in self.node.args.args]
 
-    @property
+    @cached_property
     def assigned(self) -> set[str]:
         """The names that the function assigns to, its parameters included."""
         stored = {n.id for n in ast.walk(self.node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
         return stored | set(self.parameters)
 
+    @cached_property
+    def constants(self) -> dict[str, bool | int | float]:
+        """The numbers that global names stand for: the fuser writes their values into the kernel."""
+        used = {node.id for node in ast.walk(self.node) if isinstance(node, ast.Name)} - self.assigned
+        values = {name: self.names.get(name) for name in sorted(used)}
+        return {name: value for name, value in values.items() if isinstance(value, bool | int | float)}
+
+    @property
+    def identity(self) -> tuple[str, ...]:
+        """Everything that a kernel takes from this function, for its fingerprint."""
+        return ast.unparse(self.node), *(f"{name} = {value!r}" for name, value in self.constants.items())
+
 
 @dataclass(frozen=True)
 class AlgorithmSource:
-    """An algorithm class as source, what it inherits included."""
+    """The source of an algorithm class and its base classes."""
 
     name: str
     state: dict[str, str]
     """Attribute to one of `STATE_KINDS`, in the order of declaration."""
-    methods: dict[str, Source]
+    methods: dict[str, FunctionSource]
     query: str
-    """The method that a loop's `query` stands for."""
-    text: str
-    """All of the source read, for the fingerprint of what is compiled from it."""
+    """The method that a loop's `query` calls."""
+    needs_inverse: bool
 
     def attributes(self, *kinds: str) -> list[str]:
         """The attributes of these kinds, in the order of declaration."""
         return [attribute for attribute, kind in self.state.items() if kind in kinds]
 
     @cached_property
-    def given(self) -> frozenset[str]:
-        """The columns that hold just what `insert` was given, by stream position: the input column has it too."""
+    def identity(self) -> tuple[Any, ...]:
+        """Everything that a kernel takes from this algorithm, for its fingerprint."""
+        methods = [(name, method.identity) for name, method in self.methods.items()]
+        return self.name, self.query, self.needs_inverse, list(self.state.items()), methods
+
+    @cached_property
+    def from_input(self) -> frozenset[str]:
+        """The columns that hold exactly the inserted partials, by stream position: a kernel reads the input instead."""
         insert = self.methods["insert"]
         argument = insert.parameters[1]
         unchanged = {argument, f"only_value({argument})", f"only_key({argument})"}
-        given = set(self.attributes("Column[P]"))
+        columns = set(self.attributes("Column[P]"))
         for name, method in self.methods.items():
             for node in ast.walk(method.node) if name not in ("__init__", "_check") else ():
                 for target in _targets(node):
                     attribute = ast.unparse(target.value).removeprefix("self.")
-                    kept = name == "insert" and ast.unparse(target.slice) == "self.end"
-                    if not (kept and isinstance(node, ast.Assign) and ast.unparse(node.value) in unchanged):
-                        given.discard(attribute)
-        return frozenset(given)
-
-
-def read_algorithm(algorithm: Any) -> AlgorithmSource:
-    """Read the class and the classes it derives from, the most derived definition winning."""
-    return _read_class(algorithm)
-
-
-@cache
-def _read_class(algorithm: Any) -> AlgorithmSource:
-    state: dict[str, str] = {}
-    methods: dict[str, Source] = {}
-    texts = []
-    for level in reversed(algorithm.__mro__):
-        if level is object or level.__module__ == "typing":
-            continue
-        module = sys.modules[level.__module__]
-        definition = _find_class(module, level.__name__)
-        texts.append(ast.unparse(definition))
-        for statement in definition.body:
-            if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
-                kind = ast.unparse(statement.annotation)
-                if kind in STATE_KINDS:
-                    state[statement.target.id] = kind
-            elif isinstance(statement, ast.FunctionDef):
-                methods[statement.name] = Source(statement, module.__file__ or level.__module__, vars(module))
-    return AlgorithmSource(algorithm.__name__, state, methods, algorithm.compiled_query, "\n".join(texts))
+                    appends = name == "insert" and ast.unparse(target.slice) == "self.end"
+                    if not (appends and isinstance(node, ast.Assign) and ast.unparse(node.value) in unchanged):
+                        columns.discard(attribute)
+        return frozenset(columns)
 
 
 def _targets(node: ast.AST) -> list[ast.Subscript]:
@@ -108,21 +99,44 @@ def _targets(node: ast.AST) -> list[ast.Subscript]:
     return [target for target in targets if isinstance(target, ast.Subscript)]
 
 
-def read_function(function: FunctionType) -> Source:
+def read_algorithm(algorithm: Any) -> AlgorithmSource:
+    """Read the class and its base classes; the most derived definition wins."""
+    return _read_class(algorithm)  # mypy does not accept a generic class as argument of a cached function
+
+
+@cache
+def _read_class(algorithm: Any) -> AlgorithmSource:
+    state: dict[str, str] = {}
+    methods: dict[str, FunctionSource] = {}
+    for level in reversed(algorithm.__mro__):
+        if level is object or level.__module__ == "typing":
+            continue
+        module = sys.modules[level.__module__]
+        for statement in _find(module, ast.ClassDef, level.__name__).body:
+            if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
+                kind = ast.unparse(statement.annotation)
+                if kind in STATE_KINDS:
+                    state[statement.target.id] = kind
+            elif isinstance(statement, ast.FunctionDef):
+                methods[statement.name] = FunctionSource(statement, module.__file__ or level.__module__, vars(module))
+    query = "result" if algorithm.keeps_values else "query"
+    return AlgorithmSource(algorithm.__name__, state, methods, query, algorithm.about.needs_inverse)
+
+
+@cache
+def read_function(function: FunctionType) -> FunctionSource:
     """Read a function of a module."""
     module = sys.modules[function.__module__]
-    for statement in _parse(module).body:
-        if isinstance(statement, ast.FunctionDef) and statement.name == function.__name__:
-            return Source(statement, module.__file__ or function.__module__, vars(module))
-    message = f"{function.__module__} has no function {function.__name__} at its top level."
-    raise CannotFuseError(message)
+    node = _find(module, ast.FunctionDef, function.__name__)
+    return FunctionSource(node, module.__file__ or function.__module__, vars(module))
 
 
-def _find_class(module: Any, name: str) -> ast.ClassDef:
+def _find(module: Any, kind: Any, name: str) -> Any:
     for statement in _parse(module).body:
-        if isinstance(statement, ast.ClassDef) and statement.name == name:
+        if isinstance(statement, kind) and statement.name == name:
             return statement
-    message = f"{module.__name__} has no class {name} at its top level, so its source can't be read."
+    what = "class" if kind is ast.ClassDef else "function"
+    message = f"{module.__name__} has no {what} {name} at its top level, so its source can't be read."
     raise CannotFuseError(message)
 
 

@@ -1,30 +1,29 @@
-"""One chain from the properties of an aggregate and its windows to the algorithm; measured costs decide where several fit."""
+"""One chain from the properties of an aggregate and its windows to the algorithm; measured costs decide between several."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sash.aggregates.base import Aggregate
 from sash.algorithms import find_algorithm
-from sash.algorithms.base import About
-from sash.plan.costs import Use, cost_of
+from sash.algorithms.base import About, SlideCost, SpaceCost
+from sash.plan.costs import cost_of
 
 OBJECTIVES = ("throughput", "latency")
 CLEARLY_CHEAPER = 0.8
-"""A later name of a line is taken if it costs less than so much of those before: two runs of `make costs` seldom differ by more."""
+"""A later name of a line is chosen if it costs less than this share of the earlier ones: runs of `make costs` seldom differ by more."""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """An algorithm, the reason for it, and what the catalogue says it costs."""
+    """An algorithm, the reason for it, and its costs in the catalogue."""
 
     algorithm: str
     reason: str
-    combines: str
-    """A slide, as `sash.catalogue()` counts them: amortised, or in the worst case if latency was asked for."""
-    space: str
-    """In partials."""
+    combines: SlideCost
+    """The cost of a slide: amortised, or in the worst case for the objective "latency"."""
+    space: SpaceCost
 
 
 def choose_algorithm(
@@ -35,11 +34,11 @@ def choose_algorithm(
     in_order: bool = True,
     algorithm: str = "auto",
 ) -> Choice:
-    """Return the algorithm for an aggregate over windows of that many lengths, or the one that was asked for if it can.
+    """Return the algorithm for an aggregate over windows of `ranges` lengths, or the named one. Raise if it does not fit.
 
     >>> from sash import agg
     >>> choice = choose_algorithm(agg.max())
-    >>> choice.algorithm, choice.combines, choice.space
+    >>> choice.algorithm, str(choice.combines), str(choice.space)
     ('two_stacks', '3', '2n')
     >>> choose_algorithm(agg.max(), ranges=5).algorithm, choose_algorithm(agg.max(), objective="latency").algorithm
     ('slickdeque', 'daba')
@@ -65,7 +64,7 @@ def choose_algorithm(
 def candidates(  # noqa: C901, PLR0911, PLR0912 — a chain is read line by line
     aggregate: Aggregate[Any], ranges: int, *, objective: str, in_order: bool
 ) -> tuple[tuple[str, ...], str]:
-    """Return the algorithms that suit, the one to prefer first, and the properties that they suit.
+    """Return the algorithms that fit, the preferred one first, and the properties that decide.
 
     >>> from sash import agg
     >>> candidates(agg.median(), 1, objective="throughput", in_order=True)
@@ -107,12 +106,12 @@ def candidates(  # noqa: C901, PLR0911, PLR0912 — a chain is read line by line
     if several:  # FlatFIT, SSDBM 2017; FlatFAT, PVLDB 2015; B-Int, VLDB 2004. SlideSide would scan n rows every r rows.
         return ("flatfit", "flatfat", "b_int"), "associative, several ranges"
 
-    # Tutorial, figure 1. Every other structure would keep n partials of up to n values each.
+    # Tutorial, figure 1. Every other structure would hold n partials of up to n values each.
     return ("recalculate",), "its partials grow with the window, several ranges: only the rows are kept"
 
 
 def cheapest(names: tuple[str, ...], aggregate: Aggregate[Any], ranges: int) -> str:
-    """Return the name of the algorithm that was measured to cost least, the first of those that cost about the same."""
+    """Return the name of the algorithm with the lowest measured cost, the first of about equal ones."""
     best, *others = names
     least = cost_of(best, aggregate, ranges) if others else 0.0
     for name in others:
@@ -122,24 +121,8 @@ def cheapest(names: tuple[str, ...], aggregate: Aggregate[Any], ranges: int) -> 
     return best
 
 
-def shared_is_cheaper(aggregate: Aggregate[Any], ranges: int, *, use: Use = "whole") -> bool:
-    """Tell whether one structure that answers so many ranges costs less than a window of its own for each of them.
-
-    A column that is there as a whole is slid over in several lanes by algorithms of one range, and a window that is `kept`
-    while rows come is not: there sharing pays sooner.
-
-    >>> from sash import agg
-    >>> shared_is_cheaper(agg.max(), 5), shared_is_cheaper(agg.max(), 5, use="kept")
-    (False, True)
-    """
-    if ranges == 1 or "holistic" in aggregate.laws:  # these have their own algorithms for one range, and only there
-        return False
-    shared, single = choose_algorithm(aggregate, ranges).algorithm, choose_algorithm(aggregate).algorithm
-    return cost_of(shared, aggregate, ranges, use) < ranges * cost_of(single, aggregate, 1, use)
-
-
 def refuse_other_windows(about: About, ranges: int, *, in_order: bool) -> None:
-    """Raise a sentence if an algorithm can't answer so many ranges, or rows that come out of order."""
+    """Raise ValueError if an algorithm can't answer that many ranges, or rows out of order."""
     if not in_order and about.order != "any":
         message = f'{about.name} takes rows in order: use fiba, or leave algorithm="auto".'
         raise ValueError(message)
@@ -148,7 +131,7 @@ def refuse_other_windows(about: About, ranges: int, *, in_order: bool) -> None:
         raise ValueError(message)
 
 
-def _combines(about: About, ranges: int, objective: str) -> str:
+def _combines(about: About, ranges: int, objective: str) -> SlideCost:
     if objective == "latency":
-        return about.worst if ranges == 1 else f"{about.worst} for each range"
-    return about.amortised if ranges == 1 else about.amortised_many or about.amortised
+        return about.worst if ranges == 1 else replace(about.worst, amount=f"{about.worst.amount} for each range")
+    return (ranges > 1 and about.amortised_many) or about.amortised

@@ -1,4 +1,4 @@
-"""What algorithms were measured to cost, from costs.csv, which `make costs` writes."""
+"""The measured costs of algorithms, from costs.csv, which `make costs` writes."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from sash.aggregates.base import Aggregate
 
 Use = Literal["whole", "kept"]
 USES: tuple[Use, ...] = ("whole", "kept")
-"""A column that is there as a whole, and a window that is kept while rows come: the first runs several stretches at once."""
+"""A whole column, which runs in lanes, and a window that is kept between batches of rows."""
 
 
 class Cost(NamedTuple):
-    """One line of the table: in passes of two_stacks, the mean, the least and the most of what was measured."""
+    """One line of the table: the mean, the least and the largest measured cost, in passes of two_stacks."""
 
     laws: str
     aggregate: str
@@ -27,7 +27,7 @@ class Cost(NamedTuple):
 
 
 def law_class(aggregate: Aggregate[Any]) -> str:
-    """Return the law that decides which algorithms an aggregate has, and so whose costs it shares.
+    """Return the law that decides which algorithms fit an aggregate, and so which costs apply.
 
     >>> from sash import agg
     >>> law_class(agg.arg_max()), law_class(agg.count()), law_class(agg.stddev())
@@ -39,7 +39,7 @@ def law_class(aggregate: Aggregate[Any]) -> str:
 @cache
 def read_costs() -> tuple[Cost, ...]:
     """Return the table."""
-    import csv  # noqa: PLC0415 — read when something is chosen for the first time, so that `import sash` stays light
+    import csv  # noqa: PLC0415 — only the first choice reads the table, so that `import sash` stays light
     from importlib.resources import files  # noqa: PLC0415
 
     text = (files("sash.plan") / "costs.csv").read_text(encoding="utf-8")
@@ -57,10 +57,10 @@ def read_costs() -> tuple[Cost, ...]:
     )
 
 
-def cost_of(algorithm: str, aggregate: Aggregate[Any], ranges: int = 1, use: Use | None = None) -> float:
-    """Return the cost of an algorithm that answers so many ranges, in passes of two_stacks over one of them.
+def cost_of(algorithm: str, aggregate: Aggregate[Any], ranges: int = 1) -> float:
+    """Return the cost of an algorithm for a number of ranges, in passes of two_stacks over one of them.
 
-    An aggregate that was not measured costs what those with the same laws do. Without a use it is the mean of both.
+    An aggregate that was not measured has the costs of those with the same laws. It is the mean of both uses.
 
     >>> from sash import agg
     >>> cost_of("two_stacks", agg.max())
@@ -68,16 +68,13 @@ def cost_of(algorithm: str, aggregate: Aggregate[Any], ranges: int = 1, use: Use
     >>> cost_of("subtract_on_evict", agg.count()) < 1
     True
     """
-    laws = law_class(aggregate)
-    uses = USES if use is None else (use,)
-    costs = [_interpolated(_points(algorithm, aggregate.name, laws, one), ranges) for one in uses]
-    return sum(costs) / len(costs)
+    return _interpolated(_points(algorithm, aggregate.name, law_class(aggregate)), ranges)
 
 
 @cache
-def _points(algorithm: str, name: str, laws: str, use: Use) -> tuple[tuple[int, float], ...]:
-    """Return the numbers of ranges that were measured, ascending, and the cost of each."""
-    lines = [line for line in read_costs() if (line.algorithm, line.laws, line.use) == (algorithm, laws, use)]
+def _points(algorithm: str, name: str, laws: str) -> tuple[tuple[int, float], ...]:
+    """Return the measured numbers of ranges, ascending, and the cost of each."""
+    lines = [line for line in read_costs() if (line.algorithm, line.laws) == (algorithm, laws)]
     lines = [line for line in lines if line.aggregate == name] or lines
     if not lines:
         message = f"{algorithm} was not measured for {laws} aggregates: run make costs."
@@ -89,9 +86,9 @@ def _points(algorithm: str, name: str, laws: str, use: Use) -> tuple[tuple[int, 
 
 
 def _interpolated(points: tuple[tuple[int, float], ...], ranges: int) -> float:
-    """Return the cost between two measured numbers of ranges, or beyond the last, on the line through the nearest two.
+    """Interpolate between the nearest two measured numbers of ranges, or extrapolate beyond the last.
 
-    What answers one range only answers several in as many passes.
+    An algorithm for one range answers several in as many passes.
 
     >>> _interpolated(((2, 3.0), (5, 6.0)), 4), _interpolated(((2, 3.0), (5, 6.0)), 7), _interpolated(((1, 0.5),), 4)
     (5.0, 8.0, 2.0)

@@ -1,8 +1,7 @@
-"""What a pass is expected to cost: combines for each row, and memory for each key."""
+"""The expected cost of a pass: combines per row and memory per key."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -17,56 +16,55 @@ from sash.windows import Window
 SAMPLES: Mapping[str, Any] = {"float": 1.0, "int": 1, "bool": True}
 NUMBER = 8
 """Bytes."""
-EXPECTED = re.compile(r", expected$")
 
 
 @dataclass(frozen=True)
 class Expected:
-    """What is known of a pass before it runs."""
+    """The cost of a pass, as far as it is known before it runs."""
 
     plan: Plan
     one: Pass
     kinds: Mapping[str, str]
-    """What the columns hold, where that is a kind of number."""
+    """The kinds of the columns that hold numbers."""
     objective: str
 
     @property
     def regular(self) -> RegularSlices | None:
-        """What is known of the slices, if the pass goes over them and they are regular."""
+        """The edges of the slices, if the pass uses slices and they are regular."""
         return regular_slices(self.plan.windows, self.plan.technique) if self.one.over_slices else None
 
     # -- combines --------------------------------------------------------------------------------------------------
 
     def combines(self) -> str:
-        """Return how many combines there are, in words."""
+        """Return the number of combines, in words."""
         each = " and window" if len(self.plan.windows) > 1 else ""
         if not self.one.over_slices:
             return f"for each row{each}: {self._slide()}"
         return f"{self._per_row()}1 combine for each row, into its slice; for each slice{each}: {self._slide()}"
 
     def _slide(self) -> str:
-        """Return what a slide costs."""
+        """Return the cost of a slide."""
         cost = self.one.choice.combines
-        words = cost if "O(" in cost else f"{cost} combine{'s' * (cost != '1')}"
-        if not EXPECTED.search(cost):
+        words = f"{cost} combine{'s' * (cost.amount != 1)}" if cost.unit == "combines" else str(cost)
+        if not cost.expected:
             words += ", at worst" if self.objective == "latency" else ", amortised"
         opens = self.regular is not None and any(self.regular.reads_open(name) for name in self.plan.windows)
         return words + (", and 1 for each window's open slice" if opens else "")
 
     def _per_row(self) -> str:
-        """Return the sum for windows of rows, where it is known how many rows are in a slice."""
-        regular, cost = self.regular, self.one.choice.combines
-        if regular is None or regular.unit != "rows" or not cost.isdigit() or regular.in_a_cycle is None:
+        """Return the total per row for windows of rows, if the number of rows in a slice is known."""
+        regular, cost = self.regular, self.one.choice.combines.amount
+        if regular is None or regular.unit != "rows" or isinstance(cost, str) or regular.in_a_cycle is None:
             return ""
         windows = 1 if self.one.together else len(self.plan.windows)
-        total = 1 + windows * int(cost) * regular.in_a_cycle / regular.edges.cycle
+        total = 1 + windows * cost * regular.in_a_cycle / regular.edges.cycle
         total += sum(1 / cycle.period for name, cycle in regular.cycles.items() if regular.reads_open(name))
         return f"about {total:.3g} a row: "
 
     # -- memory ----------------------------------------------------------------------------------------------------
 
     def memory(self) -> str:
-        """Return how much a key keeps, in words."""
+        """Return the memory of a key, in words."""
         space = self.one.choice.space
         counts = {name: self._held(name, window) for name, window in self.plan.windows.items()}
         if self.one.together and None not in counts.values():  # one structure, as long as the longest window
@@ -80,13 +78,13 @@ class Expected:
         numbers = self.numbers()
         if self.one.interpreted or numbers is None:
             return words
-        size = _times_n(space) * numbers * NUMBER
+        size = space.per_row * numbers * NUMBER
         if len(known) == len(counts):
             return f"{words}: up to {bytes_to_text(size * sum(known))} a key"
         return f"{words}: {bytes_to_text(size)} for each"
 
     def _held(self, name: str, window: Window) -> int | None:
-        """Return how many slices or rows are in a window, where that is known."""
+        """Return the number of slices or rows in a window, if it is known."""
         if self.one.over_slices:
             alone = len(self.plan.windows) == 1 and window.slices_per_window == 1
             return self.regular.in_window(name).most if self.regular is not None else 1 if alone else None
@@ -94,29 +92,25 @@ class Expected:
 
     def _partials(self) -> str:
         numbers = self.numbers()
-        if self._keeps_values:
+        if self.one.algorithm.keeps_values:
             return "values"
         if self.one.interpreted or numbers is None:
             return "partials, Python's own objects"
         return f"partials of {numbers} number{'s' * (numbers != 1)}"
 
-    @property
-    def _keeps_values(self) -> bool:
-        return self.one.algorithm.compiled_query != "query"
-
     def numbers(self) -> int | None:
-        """Return how many numbers the partial of a pass has, if it has some."""
-        if self._keeps_values:
+        """Return how many numbers a partial of the pass has; None if it has other objects."""
+        if self.one.algorithm.keeps_values:
             return 1
         counts = [count_numbers(part, self.kinds) for part in self.parts()]
         return None if None in counts else sum(count for count in counts if count is not None)
 
     def parts(self) -> list[Aggregate[Any]]:
-        """Return the aggregates whose partials are kept: the others are read from them."""
+        """Return the aggregates whose partials are computed; the others are read from them."""
         return [part.aggregate for part in share_parts(self._forms, ("float64",)).parts]
 
     def readings(self) -> list[str]:
-        """Return which results are read from the partial of another one, in words."""
+        """Return which results are read from the partial of another aggregate, in words."""
         names = list(self.one.aggregates)
         outputs = share_parts(self._forms, ("float64",)).outputs
         parts = self.parts()
@@ -136,7 +130,7 @@ class Expected:
 
 
 def count_numbers(aggregate: Aggregate[Any], kinds: Mapping[str, str]) -> int | None:
-    """Return how many numbers are in a partial of an aggregate; None if there is something else in it.
+    """Return the number of numbers in a partial of an aggregate; None if it has other objects.
 
     >>> from sash import agg
     >>> count_numbers(agg.mean("x").of_kind("float"), {"x": "float"}), count_numbers(agg.collect("x"), {"x": "float"})
@@ -146,7 +140,7 @@ def count_numbers(aggregate: Aggregate[Any], kinds: Mapping[str, str]) -> int | 
         return None
     try:
         partial = aggregate.lift(*(SAMPLES.get(kinds.get(column, "int"), 1) for column in aggregate.columns))
-    except Exception:  # noqa: BLE001 — whatever a user's function raises for a value that is made up
+    except Exception:  # noqa: BLE001 — a user's function may raise anything for a made-up value
         return None
     return _leaves(partial)
 
@@ -158,18 +152,8 @@ def _leaves(partial: Any) -> int | None:
     return 1 if isinstance(partial, bool | int | float) else None
 
 
-def _times_n(space: str) -> int:
-    """Return by how much the space of an algorithm grows with each item.
-
-    >>> _times_n("2n"), _times_n("n + q"), _times_n("2 to 2n"), _times_n("O(n)")
-    (2, 1, 2, 1)
-    """
-    found = re.findall(r"(\d*)n\b", space)
-    return max((int(times or 1) for times in found), default=1)
-
-
 def bytes_to_text(size: float) -> str:
-    """Return so many bytes as a person says it.
+    """Return a number of bytes with its unit.
 
     >>> bytes_to_text(64), bytes_to_text(46_080), bytes_to_text(1_440_000)
     ('64 B', '46 KB', '1.4 MB')

@@ -8,7 +8,7 @@ from typing import Any
 
 from sash.aggregates.base import Aggregate
 from sash.aggregates.derived import derive_lower
-from sash.algorithms import Algorithm, SharedAlgorithm, find_algorithm
+from sash.algorithms import Algorithm, find_algorithm
 from sash.plan.choose import Choice, choose_algorithm
 from sash.windows import Window
 
@@ -80,8 +80,7 @@ def make_plan(
             form = without_values(form)
         choice = choose_algorithm(form, objective=objective, algorithm=algorithm)
         found = find_algorithm(choice.algorithm, form)
-        # Two that are selective are not when they are combined together: each may choose another of the two rows.
-        alone = name in interpreted or found.compiled_query != "query" or found.about.needs == "selective"
+        alone = name in interpreted or found.one_aggregate
         coded = aggregate.codes if any(column not in kinds for column in aggregate.columns) else ()
         together = algorithm != "auto" and can_share(found, windows)
         made = Pass(
@@ -151,5 +150,4 @@ def can_share(algorithm: type[Algorithm[Any]], windows: Mapping[str, Window]) ->
     since windows then take turns, and results must be put in order again.
     """
     equal = len({window.min_rows for window in windows.values()}) == 1
-    shares = issubclass(algorithm, SharedAlgorithm) and not algorithm.takes_nulls
-    return len(windows) > 1 and equal and shares
+    return len(windows) > 1 and equal and algorithm.answers_any_length

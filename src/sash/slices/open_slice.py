@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sash.aggregates.base import P
-from sash.algorithms.base import About, Algorithm
+from sash.algorithms.base import About, Algorithm, SlideCost, SpaceCost
 
 
 class OpenSlice(Algorithm[P]):
@@ -12,10 +12,9 @@ class OpenSlice(Algorithm[P]):
     about = About(
         name="open_slice",
         title="Partial of the open slice",
-        order="FIFO",
-        amortised="1",
-        worst="1",
-        space="1",
+        amortised=SlideCost(1),
+        worst=SlideCost(1),
+        space=SpaceCost(0, "1"),
         paper="Cutty (CIKM 2016)",
     )
     whole: P

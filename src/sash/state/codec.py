@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from sash.kernels.frozen import Arrays, freeze_arrays, read_header, thaw_arrays
+from sash.kernels.array_codec import Arrays, decode_arrays, encode_arrays, read_header
 from sash.state.fingerprint import Fingerprint, check_same_query
 
 WHAT = "state of a stream"
@@ -18,7 +18,7 @@ REMEDY = "start from an intact checkpoint, or from a new one"
 
 def encode_state(arrays: Arrays, watermark: int, fingerprint: Fingerprint) -> bytes:
     """Return the arrays of a state as bytes, with the watermark and the fingerprint of the query."""
-    return freeze_arrays(arrays, {"query": dict(fingerprint), "watermark": watermark})
+    return encode_arrays(arrays, {"query": dict(fingerprint), "watermark": watermark})
 
 
 def read_state_header(data: bytes | memoryview) -> dict[str, Any]:
@@ -34,12 +34,12 @@ def decode_state(data: bytes | memoryview, fingerprint: Fingerprint) -> tuple[Ar
     """Return the arrays and the watermark of a state. Raise ValueError if it belongs to a different query."""
     header = read_state_header(data)
     check_same_query(header["query"], fingerprint)
-    return thaw_arrays(data, header), header["watermark"]
+    return decode_arrays(data, header), header["watermark"]
 
 
 def read_arrays(data: bytes | memoryview, header: Mapping[str, Any]) -> Arrays:
     """Return the arrays of a state, whichever query it belongs to."""
-    return thaw_arrays(data, header)
+    return decode_arrays(data, header)
 
 
 def table_bytes(table: pa.Table) -> npt.NDArray[np.uint8]:

@@ -22,7 +22,7 @@ from sash.engine.prepare import Prepared
 from sash.engine.row_block import RowBlock
 from sash.engine.slice_block import SliceBlock, concat_by_key
 from sash.kernels import CannotCompileError
-from sash.kernels.frozen import freeze_arrays, thaw_arrays
+from sash.kernels.array_codec import decode_arrays, encode_arrays
 from sash.spark.batch.spill import sort_on_disk
 from sash.spark.batch.time_ranges import TimeRange
 from sash.spark.batch.worker import BucketWorker, gather_table
@@ -113,7 +113,7 @@ def range_span(one: TimeRange, keys: int, context: int, items: int) -> Span:
 
 def with_slices(prepared: Prepared, block: RowBlock, encoded: Sequence[bytes]) -> SliceBlock:
     """Return rows as slices of one row each, together with the slices that stand for many rows."""
-    sent = [slices_from_arrays(prepared, thaw_arrays(data)) for data in encoded]
+    sent = [slices_from_arrays(prepared, decode_arrays(data)) for data in encoded]
     return concat_by_key([*sent, cut_each_row(prepared, block)], prepared.run)
 
 
@@ -155,7 +155,7 @@ class SliceWorker:
         rows = self.worker.readable_rows(table)
         prepared = self.worker.prepare(rows.schema)
         slices = cut_whole(prepared, one_key(prepared.block(rows)))
-        return freeze_arrays(slices_to_arrays(slices), {})
+        return encode_arrays(slices_to_arrays(slices), {})
 
 
 def slices_compile(prepared: Prepared) -> bool:

@@ -11,7 +11,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import DataType, IntegerType, LongType, StructField, StructType, TimestampType
 
-from sash.kernels.frozen import Arrays
+from sash.kernels.array_codec import Arrays
 from sash.spark.schema import GROUP, arrow_of
 from sash.spark.streaming.bucket import STATE, StreamTask, decompressed
 from sash.spark.streaming.packing import GUARD

@@ -1,7 +1,7 @@
-"""Words of 64 bits, asked for their ones: what an algorithm that keeps a set as a bitmap is made of.
+"""Counts and finds the set bits of 64-bit words, for algorithms that keep a set as a bitmap.
 
-They compile: in CPython a word is 0 to 2**64 - 1, in a kernel the same bits as a signed number. So every shift to the right
-is followed by a mask, and LLVM makes one instruction of `count_ones`.
+The functions compile. In CPython a word is 0 to 2**64 - 1, in a kernel the same bits as a signed integer. So every shift to
+the right is followed by a mask. LLVM turns `count_ones` into one instruction.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ EVERY_EIGHTH = 0x0101010101010101
 
 
 def count_ones(word: int) -> int:
-    """Return how many bits are set, summed in pairs, fours and bytes.
+    """Return the number of set bits, summed in pairs, fours and bytes.
 
     >>> count_ones(0b1011)
     3
@@ -26,7 +26,7 @@ def count_ones(word: int) -> int:
 
 
 def lowest_one(word: int) -> int:
-    """Return the place of the lowest bit set, of a word that isn't 0.
+    """Return the place of the lowest set bit of a word that is not 0.
 
     >>> lowest_one(0b1100)
     2
@@ -35,7 +35,7 @@ def lowest_one(word: int) -> int:
 
 
 def highest_one(word: int) -> int:
-    """Return the place of the highest bit set, of a word that isn't 0.
+    """Return the place of the highest set bit of a word that is not 0.
 
     >>> highest_one(0b1100)
     3
@@ -50,7 +50,7 @@ def highest_one(word: int) -> int:
 
 
 def select_one(word: int, before: int) -> int:
-    """Return the place of the set bit that has so many set bits below it, by halving the places.
+    """Return the place of the set bit with `before` set bits below it, by halving the places.
 
     >>> select_one(0b1011, 2)
     3

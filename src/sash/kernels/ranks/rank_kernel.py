@@ -1,4 +1,4 @@
-"""Kernel for aggregates that are read by rank, for whole columns: sorted in stretches, where windows are sets of ranks."""
+"""The kernel for aggregates that are read by rank, over whole columns: it sorts blocks, where a window is a set of ranks."""
 
 from __future__ import annotations
 
@@ -10,83 +10,85 @@ import numpy.typing as npt
 
 from sash.aggregates.base import Aggregate
 from sash.algorithms.base import Algorithm
-from sash.algorithms.sorted_stretch import SortedStretch, lay_out
+from sash.algorithms.sorted_block import SortedBlock, lay_out
 from sash.kernels import loops
-from sash.kernels.answers import NO_BITS, Answer, Bits, Columns, check_bounds
 from sash.kernels.kernel import Kernel
-from sash.kernels.sort import RowSorter
-from sash.kernels.stretches import Between, Bounds, LastRows, Stretch, Windows, in_sheets
+from sash.kernels.kernel_io import NO_BITS, Bits, Columns, ResultColumn, check_bounds
+from sash.kernels.ranks.blocks import BoundedWindows, Bounds, FixedLengthWindows, RankBlock, WindowSequence, in_batches
+from sash.kernels.ranks.row_sorter import RowSorter
 
 
 class RankKernel(Kernel):
-    """Sorts and slides: the interface and the results of a `Kernel` of OrderStatisticsTree, for columns known as a whole.
+    """Sorts and slides, with the interface and the results of a `Kernel` of OrderStatisticsTree.
 
     >>> from sash import agg
     >>> import numpy as np
     >>> kernel = RankKernel(agg.median(), ("float64",))
-    >>> [answer] = kernel.slide_rows((np.array([3.0, 1.0, 2.0, 0.0]),), length=3)
-    >>> answer.values.tolist()
+    >>> [result] = kernel.slide_rows((np.array([3.0, 1.0, 2.0, 0.0]),), length=3)
+    >>> result.values.tolist()
     [3.0, 2.0, 2.0, 1.0]
     """
 
     def __init__(self, aggregate: Aggregate[Any], inputs: tuple[str, ...]) -> None:
-        super().__init__(SortedStretch, aggregate, inputs, slide_on)
+        super().__init__(SortedBlock, aggregate, inputs, slide_on)
 
     def _compile_now(self) -> None:
         self.slide_rows((np.zeros(1, self.inputs[0]),), 1)
 
-    def slide_rows(self, columns: Columns, length: int, validity: Bits = NO_BITS) -> list[Answer]:
+    def slide_rows(self, columns: Columns, length: int, validity: Bits = NO_BITS) -> list[ResultColumn]:
         """Return each row's aggregate over the newest `length` rows."""
         rows = self._check_columns(columns)
         if len(validity) == 0:
-            return self._slide(columns[0], LastRows(rows, min(length, rows)))
+            return self._slide(columns[0], FixedLengthWindows(rows, min(length, rows)))
         ends = np.arange(1, rows + 1)
         return self.slide_between(columns, np.maximum(ends - length, 0), ends, validity)
 
-    def slide_between(self, columns: Columns, begins: Bounds, ends: Bounds, validity: Bits = NO_BITS) -> list[Answer]:
+    def slide_between(
+        self, columns: Columns, begins: Bounds, ends: Bounds, validity: Bits = NO_BITS
+    ) -> list[ResultColumn]:
         """Return the aggregate of the rows begins[row] … ends[row] - 1 for each row."""
         rows = self._check_columns(columns)
         check_bounds(begins, ends, rows)
         if len(validity) == 0:
-            return self._slide(columns[0], Between(begins, ends))
+            return self._slide(columns[0], BoundedWindows(begins, ends))
         present = np.unpackbits(validity, count=rows, bitorder="little").view(np.bool_)
         before = np.zeros(rows + 1, np.int64)
         np.cumsum(present, out=before[1:])
-        return self._slide(columns[0][present], Between(before[begins], before[ends]))
+        return self._slide(columns[0][present], BoundedWindows(before[begins], before[ends]))
 
-    def _slide(self, column: npt.NDArray[Any], windows: Windows) -> list[Answer]:
+    def _slide(self, column: npt.NDArray[Any], windows: WindowSequence) -> list[ResultColumn]:
         results = np.zeros(len(windows), self.results[0])
         sorter = RowSorter()
-        for sheet in in_sheets(windows.stretches()):
-            self._slide_sheet(column, windows, sheet, sorter, results)
+        for batch in in_batches(windows.blocks()):
+            self._slide_batch(column, windows, batch, sorter, results)
         valid = windows.which_hold(self.at_least)
-        return [Answer(results, None if valid.all() else np.packbits(valid, bitorder="little"))]
+        return [ResultColumn(results, None if valid.all() else np.packbits(valid, bitorder="little"))]
 
-    def _slide_sheet(
+    def _slide_batch(
         self,
         column: npt.NDArray[Any],
-        windows: Windows,
-        sheet: list[Stretch],
+        windows: WindowSequence,
+        batch: list[RankBlock],
         sorter: RowSorter,
         results: npt.NDArray[Any],
     ) -> None:
-        """Lay the stretches one behind the other, as if they were one: windows go on from the last row of each to the next."""
-        pieces = [column[stretch.begin : stretch.end] for stretch in sheet]
+        """Concatenate the blocks and slide over them as one: windows go on from the last row of one block to the next."""
+        pieces = [column[block.begin : block.end] for block in batch]
         values = pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
         cuts = np.cumsum([0, *map(len, pieces)])
         window = self._start(values, *sorter.sort(values, cuts))
-        for stretch, cut in zip(sheet, cuts.tolist(), strict=False):
-            for part, begins, ends, along in windows.parts(stretch.first, stretch.last):
-                ahead = along - stretch.begin + cut
+        for block, cut in zip(batch, cuts.tolist(), strict=False):
+            for part, begins, ends, offset in windows.parts(block.first, block.last):
+                ahead = offset - block.begin + cut
                 state = (self.progress, 0, *window)
                 self.run(len(begins), begins, ends, ahead, self.at_least, values, results[part], *state)
 
     def _start(self, values: npt.NDArray[Any], order: npt.NDArray[Any], ranks: npt.NDArray[Any]) -> list[Any]:
-        """Return the state of an empty window in a sorted stretch, as the loop takes it."""
+        """Return the state of an empty window in a sorted block, as arguments of the loop."""
         leaves, nodes = lay_out(len(values))
         cursors = {"begin": 0, "end": 0, "leaves": leaves, "word": leaves, "below": 0}
         arrays = {"values": values, "order": order, "ranks": ranks, "words": np.zeros(nodes, np.int64)}
-        source = self.fused.algorithm
+        source = self.spec.algorithm
         numbers = np.array([cursors[name] for name in source.attributes("int")])
         return [numbers, *(arrays[name] for name in source.state if name in arrays)]
 
@@ -96,20 +98,20 @@ def slide_on(
     rows: int,
     begins: Sequence[int],
     ends: Sequence[int],
-    along: int,
+    offset: int,
     at_least: int,
     lifted: loops.Lifted,
     emit: loops.Emit,
 ) -> None:
-    """Give each row the aggregate of the rows begins[row] + along … ends[row] + along - 1, from where the window stands."""
+    """Emit for each row the aggregate of the rows begins[row] + offset … ends[row] + offset - 1; the window goes on."""
     for row in range(rows):
-        begin = begins[row] + along
-        end = ends[row] + along
+        begin = begins[row] + offset
+        end = ends[row] + offset
         while window.begin < begin and window.begin < window.end:
             window.evict()
         while window.end < end:
             window.insert(lifted(window.end))
-            if window.begin < begin:  # a row between two windows: no window sees it
+            if window.begin < begin:  # a row between two windows is in no window
                 window.evict()
         held = window.end - window.begin
         if held >= at_least:

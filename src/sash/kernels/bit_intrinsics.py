@@ -1,7 +1,7 @@
-"""The functions of `sash.algorithms.words` as kernels call them: an instruction, where the processor has one.
+"""The functions of `sash.algorithms.bit_words` for kernels: one processor instruction where there is one.
 
-PDEP lays the bits of one word into the places of another's ones: of the bit `before`, it finds the place that `select_one`
-takes six halvings for. A window's median is read in 9 ns instead of 16 with it.
+PDEP deposits the bits of one word at the set bits of another. One PDEP of `1 << before` replaces the six halvings of
+`select_one`: a window's median takes 9 ns instead of 16.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 from numba import njit
 from numba.core.registry import cpu_target
 
-from sash.algorithms.words import count_ones, lowest_one, select_one
+from sash.algorithms.bit_words import count_ones, lowest_one, select_one
 from sash.kernels.functions import compile_function
 
 types: Any = numba.types
@@ -25,13 +25,13 @@ leading_zeros: Any = numba.cpython.unsafe.numbers.leading_zeros
 trailing_zeros: Any = numba.cpython.unsafe.numbers.trailing_zeros
 
 SLOW = ("znver1", "znver2")
-"""AMD's first two Zen do it in microcode, a bit at a time."""
+"""AMD's first two Zen generations implement PDEP in microcode, one bit at a time."""
 
 
-def compile_words() -> dict[str, Any]:
+def compile_bit_functions() -> dict[str, Any]:
     """Return the functions, compiled, by name."""
     return {
-        "count_ones": compile_function(count_ones),  # LLVM sees for itself that this and the next are instructions
+        "count_ones": compile_function(count_ones),  # LLVM recognises this and the next as instructions
         "lowest_one": compile_function(lowest_one),
         "highest_one": _highest_one,
         "select_one": _select_one if has_fast_pdep() else compile_function(select_one),
@@ -39,7 +39,7 @@ def compile_words() -> dict[str, Any]:
 
 
 def has_fast_pdep() -> bool:
-    """Tell whether the processor that Numba compiles for has PDEP and is good at it."""
+    """Tell whether the processor that Numba compiles for has a fast PDEP."""
     _, processor, features = cpu_target.target_context.codegen().magic_tuple()
     return "+bmi2" in features.split(",") and processor not in SLOW
 
@@ -54,7 +54,7 @@ def _select_one(word: Any, before: Any) -> Any:
     return np.int64(trailing_zeros(_pdep(np.int64(1) << np.int64(before), word)))
 
 
-def _write_pdep(_: Any, bits: Any, word: Any) -> Any:  # noqa: ARG001 — Numba reads the names
+def _write_pdep(_: Any, bits: Any, word: Any) -> Any:  # noqa: ARG001 — Numba reads the parameter names
     def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
         signature = cgutils.ir.FunctionType(arguments[0].type, [argument.type for argument in arguments])
         function = cgutils.get_or_insert_function(builder.module, signature, "llvm.x86.bmi.pdep.64")

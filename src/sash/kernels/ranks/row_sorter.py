@@ -1,12 +1,12 @@
-"""Sorts a stretch of a column, so that every row has its rank: equal values in any order, NaN last, -0.0 equal to 0.0.
+"""Sorts a block of a column and gives every row its rank: equal values in any order, NaN last, -0.0 equal to 0.0.
 
-NumPy sorts whole numbers two to five times faster than it finds the order of rows (`argsort`), so that a row is sorted as
-one number of 63 bits:
+NumPy sorts integers two to five times faster than it computes the order of rows (`argsort`). So a row is sorted as one
+integer of 63 bits:
 
-    │ what the value is above the smallest one, without its lowest bits │ row │
+    │ the value minus the smallest value, without its lowest bits │ row │
 
-Values that differ only in the bits left out are then in the order of their rows, and are put right one by one or, where
-that would take long, by `argsort` after all. The steps are compiled as they stand; interpreted, they give the same.
+Values that differ only in the dropped bits are then in the order of their rows. An insertion sort repairs them or, where
+it would take too long, `argsort` sorts everything. The steps are compiled unchanged; interpreted, they give the same.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from sash.kernels.plain import compile_plain
 Numbers = npt.NDArray[Any]
 
 KEY_BITS = 63
-"""One less than a word has, so that no key is negative."""
+"""One bit less than a word, so that no key is negative."""
 SAME_BITS = {"bool": "int8", "int32": "int32", "int64": "int64", "float32": "int32", "float64": "int64"}
 FLOATS = {"float32": (-(2**31), 0x7F800000), "float64": (-(2**63), 0x7FF0000000000000)}
-"""The bits of -0.0 and of infinity, as signed numbers."""
+"""The bits of -0.0 and of infinity, as signed integers."""
 WHOLE_NUMBERS = (0, 2**63 - 1)
-"""In place of those two, for columns whose bits are numbers already."""
+"""The same for columns of integers, which need no mapping."""
 
 
 class RowSorter:
-    """Sorts one stretch after the other, in the same memory: 12 bytes for each row of the longest.
+    """Sorts one block after the other in the same memory: 12 bytes for each row of the longest block.
 
     >>> import numpy as np
     >>> order, ranks = RowSorter().sort(np.array([2.5, np.nan, -1.0, 2.0]), cuts=np.array([0, 4]))
@@ -47,12 +47,12 @@ class RowSorter:
     def sort(self, values: Numbers, cuts: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
         """Return the rows in the order of their values, and the rank of each row; the next call overwrites both.
 
-        Each piece from one cut to the next is sorted by itself: its ranks begin with its first row.
+        Each piece between two cuts is sorted separately: its ranks start at its first row.
         """
         rows = len(values)
         row_bits = max(1, (rows - 1).bit_length())
         if len(self._ranks) < rows:
-            self._ranks = np.empty(0, np.int32)  # let go of the old ones first
+            self._ranks = np.empty(0, np.int32)  # free the old array first
             self._ranks = np.empty(rows, np.int32)
         if not self._sort_keys(values, cuts, row_bits):
             self._keys = np.empty(0, np.int64)
@@ -62,7 +62,7 @@ class RowSorter:
         return order, ranks
 
     def _sort_keys(self, values: Numbers, cuts: npt.NDArray[np.int64], row_bits: int) -> bool:
-        """Sort the values with their rows as keys; tell whether the order is right."""
+        """Sort the values with their rows as keys. Return whether the order is correct."""
         rows = len(values)
         if len(self._keys) < rows:
             self._keys = np.empty(0, np.int64)
@@ -71,12 +71,12 @@ class RowSorter:
         numbers = values.view(SAME_BITS[values.dtype.name])
         zero, infinity = FLOATS.get(values.dtype.name, WHOLE_NUMBERS)
         low, high = self.steps.find_extremes(numbers, zero, infinity)
-        nan = high + 1 if zero else high  # there may be no number above an integer
-        left_out = max(0, (nan - low).bit_length() - (KEY_BITS - row_bits))
-        self.steps.write_keys(numbers, zero, infinity, low, nan, left_out, row_bits, keys)
+        nan = high + 1 if zero else high  # the largest int64 has no successor
+        dropped = max(0, (nan - low).bit_length() - (KEY_BITS - row_bits))
+        self.steps.write_keys(numbers, zero, infinity, low, nan, dropped, row_bits, keys)
         for begin, end in pairwise(cuts.tolist()):
             keys[begin:end].sort()
-        return left_out == 0 or bool(self.steps.settle(numbers, zero, infinity, row_bits, cuts, keys))
+        return dropped == 0 or bool(self.steps.repair_ties(numbers, zero, infinity, row_bits, cuts, keys))
 
 
 def sort_arguments(values: Numbers, cuts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
@@ -85,13 +85,13 @@ def sort_arguments(values: Numbers, cuts: npt.NDArray[np.int64]) -> npt.NDArray[
     >>> sort_arguments(np.array([5, 4, 1, 3, 2]), np.array([0, 2, 5])).tolist()
     [1, 0, 2, 4, 3]
     """
-    if len(cuts) == 2:  # noqa: PLR2004 — one piece, which may be long: it isn't copied
+    if len(cuts) == 2:  # noqa: PLR2004 — one piece, which may be long: avoid a copy
         return np.argsort(values)
     return np.concatenate([begin + np.argsort(values[begin:end]) for begin, end in pairwise(cuts.tolist())])
 
 
 def ordinal(bits: int, zero: int, infinity: int) -> int:
-    """Return a number that grows with the value that has these bits; all NaN have the same one, beyond infinity.
+    """Map the bits of a value to an integer with the same order; all NaN map to one integer above infinity.
 
     >>> import numpy as np
     >>> [ordinal(int(np.float32(x).view(np.int32)), *FLOATS["float32"]) for x in (-1e-45, -0.0, 0.0, 1e-45)]
@@ -104,7 +104,7 @@ def ordinal(bits: int, zero: int, infinity: int) -> int:
 
 
 def find_extremes(numbers: Numbers, zero: int, infinity: int) -> tuple[int, int]:
-    """Return the smallest and the largest ordinal of all but NaN; if there is nothing else, any two."""
+    """Return the smallest and the largest ordinal without NaN; any two numbers if all values are NaN."""
     low = infinity
     high = -infinity
     for row in range(len(numbers)):
@@ -120,7 +120,7 @@ def write_keys(
     infinity: int,
     low: int,
     nan: int,
-    left_out: int,
+    dropped: int,
     row_bits: int,
     keys: npt.NDArray[np.int64],
 ) -> None:
@@ -128,11 +128,11 @@ def write_keys(
     bits = KEY_BITS - row_bits
     for row in range(len(numbers)):
         above = min(ordinal(int(numbers[row]), zero, infinity), nan) - low
-        # Compiled, a difference of 2**63 or more is negative and draws ones in from the left, which are not wanted.
-        keys[row] = (((above >> left_out) & ((1 << bits) - 1)) << row_bits) | row
+        # Compiled, a difference of 2**63 or more is negative, and the shift fills in ones from the left: mask them.
+        keys[row] = (((above >> dropped) & ((1 << bits) - 1)) << row_bits) | row
 
 
-def settle(
+def repair_ties(
     numbers: Numbers,
     zero: int,
     infinity: int,
@@ -140,7 +140,7 @@ def settle(
     cuts: npt.NDArray[np.int64],
     keys: npt.NDArray[np.int64],
 ) -> bool:
-    """Put rows right whose keys differ in nothing but the row, unless it takes more than a step for each; tell whether."""
+    """Sort rows whose keys differ only in the row. Return False if that takes more than one step per row."""
     rows = len(keys)
     row_mask = (1 << row_bits) - 1
     steps = 0
@@ -163,11 +163,11 @@ def settle(
 
 
 def number_rows(row_bits: int, keys: npt.NDArray[np.int64], ranks: npt.NDArray[np.int32]) -> None:
-    """Leave of each key only the row, and give that row the place of its key as rank."""
+    """Reduce each key to its row, and write the place of the key as the rank of that row."""
     for place in range(len(keys)):
         row = int(keys[place]) & ((1 << row_bits) - 1)
         keys[place] = row
         ranks[row] = place
 
 
-STEPS = (ordinal, find_extremes, write_keys, settle, number_rows)
+STEPS = (ordinal, find_extremes, write_keys, repair_ties, number_rows)

@@ -1,6 +1,6 @@
-"""State as bytes: NumPy's own, with a header that says what they are, and a checksum. No pickle.
+"""Arrays as bytes: NumPy's own bytes after a header, with a checksum. No pickle.
 
-SASH · version · length of the header · header (JSON) · the arrays one behind the other · CRC-32 of all before
+SASH · version · length of the header · header (JSON) · the arrays, concatenated · CRC-32 of all bytes before
 """
 
 from __future__ import annotations
@@ -14,44 +14,45 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sash.kernels.state import State
+from sash.kernels.kernel_state import KernelState
 
 MAGIC = b"SASH"
-VERSION = 1
+VERSION = 2
+"""The only version number of the format, for windows and for the state of streams."""
 START = struct.Struct("<4sHI")
 END = struct.Struct("<I")
 Arrays = dict[str, npt.NDArray[Any]]
 
 
-def freeze_arrays(arrays: Mapping[str, npt.NDArray[Any]], described: Mapping[str, Any]) -> bytes:
-    """Return arrays as bytes, with a description for whoever thaws them.
+def encode_arrays(arrays: Mapping[str, npt.NDArray[Any]], described: Mapping[str, Any]) -> bytes:
+    """Return arrays as bytes; `described` goes into the header.
 
-    >>> frozen = freeze_arrays({"x": np.array([3, 5])}, {"of": "a window"})
-    >>> read_header(frozen)["of"], thaw_arrays(frozen)["x"].tolist()
+    >>> data = encode_arrays({"x": np.array([3, 5])}, {"of": "a window"})
+    >>> read_header(data)["of"], decode_arrays(data)["x"].tolist()
     ('a window', [3, 5])
     """
     listed = [[name, array.dtype.str, len(array)] for name, array in arrays.items()]
     header = json.dumps({**described, "arrays": listed}).encode()
-    frozen = b"".join(
+    data = b"".join(
         [
             START.pack(MAGIC, VERSION, len(header)),
             header,
             *(np.ascontiguousarray(array).data for array in arrays.values()),
         ]
     )
-    return frozen + END.pack(zlib.crc32(frozen))
+    return data + END.pack(zlib.crc32(data))
 
 
 def read_header(
     data: bytes | memoryview, what: str = "window", then: str = "freeze the window again"
 ) -> dict[str, Any]:
-    """Return the description of frozen bytes, or say what is wrong with them."""
+    """Return the header. Raise ValueError if the bytes are truncated, changed, or of another version."""
     if len(data) < START.size + END.size or data[:4] != MAGIC:
         message = f"These bytes are not a frozen Sash {what}, or were cut short: {then}."
         raise ValueError(message)
     _, version, size = START.unpack_from(data)
     if version != VERSION:
-        message = f"This {what} was frozen in version {version} of the format; this Sash reads version {VERSION}."
+        message = f"This {what} is of version {version} of the format, but this Sash reads version {VERSION}: {then}."
         raise ValueError(message)
     if zlib.crc32(data[: -END.size]) != END.unpack_from(data, len(data) - END.size)[0]:
         message = f"The bytes of this frozen {what} were cut short or changed: {then}."
@@ -60,8 +61,8 @@ def read_header(
     return header
 
 
-def thaw_arrays(data: bytes | memoryview, header: Mapping[str, Any] | None = None) -> Arrays:
-    """Return the arrays in frozen bytes, which they share; a header that was read already is not read again."""
+def decode_arrays(data: bytes | memoryview, header: Mapping[str, Any] | None = None) -> Arrays:
+    """Return the arrays as views of the bytes. Pass the header if it was read before."""
     place = START.size + START.unpack_from(data)[2]
     arrays = {}
     for name, dtype, length in (read_header(data) if header is None else header)["arrays"]:
@@ -70,23 +71,24 @@ def thaw_arrays(data: bytes | memoryview, header: Mapping[str, Any] | None = Non
     return arrays
 
 
-def freeze_state(state: State, described: dict[str, Any]) -> bytes:
+def encode_state(state: KernelState, described: dict[str, Any]) -> bytes:
     """Return the state of a window as bytes."""
     arrays = {"span": state.span, "before": state.before, **state.arrays}
-    return freeze_arrays(arrays, {**described, "room": state.room})
+    return encode_arrays(arrays, {**described, "room": state.room})
 
 
-def thaw_state(data: bytes, like: State) -> State:
-    """Return the state in frozen bytes; it must have the arrays of `like`, whatever their lengths."""
+def decode_state(data: bytes, like: KernelState) -> KernelState:
+    """Return the state in the bytes. Raise ValueError unless it has the same arrays as `like`, of any length."""
     header = read_header(data)
     expected = {"span": like.span, "before": like.before, **like.arrays}
     kinds = [[name, array.dtype.str] for name, array in expected.items()]
-    if [entry[:2] for entry in header["arrays"]] != kinds:
+    found = [entry[:2] for entry in header["arrays"]]
+    if found != kinds:
         message = (
-            f"This window was frozen as {[entry[:2] for entry in header['arrays']]}, but {header['aggregate']} is "
-            f"now kept as {kinds}: thaw it with the aggregate that it was frozen with."
+            f"This window was frozen with the arrays {found}, but the state of {header['aggregate']} now has {kinds}: "
+            "thaw it with the aggregate that it was frozen with."
         )
         raise ValueError(message)
-    arrays = {name: array.copy() for name, array in thaw_arrays(data, header).items()}
+    arrays = {name: array.copy() for name, array in decode_arrays(data, header).items()}
     span, before = arrays.pop("span"), arrays.pop("before")
-    return State(header["room"], arrays, span, before)
+    return KernelState(header["room"], arrays, span, before)

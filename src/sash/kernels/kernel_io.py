@@ -1,4 +1,4 @@
-"""What kernels are given and what they answer: columns, bounds of windows, results in Arrow's memory."""
+"""What kernels take and return: columns, bounds and schedules of windows, results in Arrow's memory."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ Bits = npt.NDArray[np.uint8]
 Positions = npt.NDArray[np.int64]
 
 NO_BITS: Bits = np.empty(0, np.uint8)
-"""For columns without nulls."""
+"""The validity of columns without nulls."""
 NOTHING: Positions = np.empty(0, np.int64)
 
 
 @dataclass(frozen=True)
-class Answer:
-    """One column of results; `bits` has a 1 for each row that has one, as in Arrow, and is None if all have."""
+class ResultColumn:
+    """One column of results. `bits` is Arrow's validity bitmap; None if no result is null."""
 
     values: npt.NDArray[Any]
     bits: Bits | None
 
     @property
     def valid(self) -> npt.NDArray[np.bool_]:
-        """Which rows have a result."""
-        rows = self.values.shape[-1]
+        """Which results are not null."""
         if self.bits is None:
             return np.ones(self.values.shape, np.bool_)
+        rows = self.values.shape[-1]
         return np.unpackbits(self.bits, axis=-1, count=rows, bitorder="little").astype(np.bool_)
 
 
 @dataclass(frozen=True)
-class Turns:
-    """Windows in the order of their ends, as `loops.slide_slices` takes them."""
+class Schedule:
+    """Windows ordered by their ends: the arguments of `loops.slide_slices`."""
 
     begins: Positions
     ends: Positions
@@ -48,7 +48,7 @@ class Turns:
     opens: Positions
     values: Positions
     ranges: tuple[int, ...] = ()
-    """How many slices the windows of each number have at most, ascending; empty if there is one kind."""
+    """The maximum number of slices in the windows of each kind, ascending; empty if there is one kind."""
 
     @property
     def columns(self) -> tuple[Positions, ...]:
@@ -57,9 +57,9 @@ class Turns:
 
 
 def check_bounds(begins: Positions, ends: Positions, rows: int) -> int:
-    """Return the length of the longest window, or say what is wrong with the bounds."""
+    """Return the length of the longest window. Raise ValueError if the bounds are invalid."""
     if len(begins) != len(ends):
-        message = f"There are {len(begins)} beginnings of windows but {len(ends)} ends."
+        message = f"There are {len(begins)} begins of windows but {len(ends)} ends: give one of each for every window."
         raise ValueError(message)
     longest: int = compile_loop(find_longest)(begins, ends)
     if longest < 0:
@@ -72,7 +72,7 @@ def check_bounds(begins: Positions, ends: Positions, rows: int) -> int:
 
 
 def find_longest(begins: Positions, ends: Positions) -> int:
-    """Return the length of the longest window, or -1 if a bound moves back or lies before the other."""
+    """Return the length of the longest window, or -1 if a bound moves back or a window ends before it begins."""
     longest = 0
     for window in range(len(begins)):
         if ends[window] < begins[window]:
@@ -84,16 +84,16 @@ def find_longest(begins: Positions, ends: Positions) -> int:
 
 
 def empty_array(shape: tuple[int, ...], kind: np.dtype[Any]) -> npt.NDArray[Any]:
-    """Return an array in Arrow's memory, where the results go: its pool gives pages again that were already used.
+    """Return an uninitialised array in Arrow's memory pool, which reuses pages.
 
-    Fresh pages cost more than the work on them: a copy of a column takes 1.3 ns a row instead of 2.5.
+    Fresh pages cost more than the work on them: a copy of a column takes 1.3 ns per row instead of 2.5.
     """
     buffer = pa.allocate_buffer(max(1, math.prod(shape)) * kind.itemsize)
     return np.frombuffer(buffer, kind)[: math.prod(shape)].reshape(shape)
 
 
 def first_missing(rows: int, missing: int) -> Bits:
-    """Return the validity of rows of which only the first ones have no result."""
+    """Return the validity bitmap of rows of which only the first `missing` are null."""
     bits = np.full((rows + 7) // 8, 255, np.uint8)
     bits[: missing // 8] = 0
     if missing % 8:

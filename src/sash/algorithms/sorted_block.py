@@ -1,21 +1,21 @@
-"""Sorted stretch: a stretch of the column is sorted beforehand, then a window in it is a set of ranks.
+"""Sorted block: a block of the column is sorted in advance, then a window in it is a set of ranks.
 
 Suomela. Median Filtering is Equivalent to Sorting. 2014 (arXiv 1406.1717), for sorting first and O(1) a row thereafter.
 The set is a bitmap with bitmaps above it, after van Emde Boas. Preserving order in a forest in less than logarithmic
 time. 1975, but 64-ary; Suomela's linked lists need blocks as long as the window, and a bitmap takes any bounds.
 
 Order: first in, first out. Laws: ranked. It knows every value before the first insert, so it is no online algorithm and
-not in `ALGORITHMS`: `kernels/ranks.py` cuts columns into stretches for it. insert and evict O(1), query O(1) amortised
-for ranks that move by at most one with each row, as quantiles do; all times log_64 s where the window is sparse in its
-stretch of s rows. Space: the stretch.
+not in `ALGORITHMS`: `kernels/ranks/` cuts columns into blocks for it. insert and evict O(1), query O(1) amortised for
+ranks that move by at most one with each row, as quantiles do; all times log_64 s where the window is sparse in its block
+of s rows. Space: the block.
 
-    Values 5 3 8 3 9 7, of which the first has left and the last is not there yet; words of 4 bits instead of 64:
+    Values 5 3 8 3 9 7, of which the first was evicted and the last is not inserted yet; words of 4 bits instead of 64:
 
         ranks    2 0 4 1 5 3        the rank of each row: ties in any order, NaN last
         order    1 3 0 5 2 4        the row of each rank
         leaves   1 1 0 0 │ 1 1      the set of ranks {0, 1, 4, 5}: values 3 3 8 9
-                       root 1 1     which leaves are not empty
-        word     ↑  below = 0       the leaf that was read last, and how many ranks are in the leaves before it
+                       root 1 1     the leaves that are not empty
+        word     ↑  below = 0       the leaf that was read last, and the number of ranks in the leaves before it
 
 Nodes are numbers as in a heap: the root is 0, the children of v are 64v + 1 to 64v + 64, and all leaves are equally deep.
 
@@ -23,7 +23,7 @@ Invariants:
   1. ranks and order are inverse to each other, and values[order[r]] never decreases with r
   2. bit r of the leaves is set if and only if begin ≤ order[r] < end
   3. bit b of an inner node v is set if and only if words[64v + 1 + b] is not 0
-  4. below = how many bits are set in the leaves before word
+  4. below = the number of set bits in the leaves before word
 """
 
 from __future__ import annotations
@@ -31,23 +31,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cmp_to_key
 from itertools import pairwise
-from typing import Any, cast
+from typing import Any
 
 from sash.aggregates.base import Aggregate, P
 from sash.aggregates.comparison import is_above
-from sash.algorithms.base import About, Algorithm, Array
-from sash.algorithms.words import WIDTH, count_ones, highest_one, lowest_one, select_one
+from sash.algorithms.base import About, Array, SlideCost, SpaceCost
+from sash.algorithms.bit_words import WIDTH, count_ones, highest_one, lowest_one, select_one
+from sash.algorithms.ranked import RankedAlgorithm
 
 SHIFT = 6
 PLACES = WIDTH - 1
 
 
-class SortedStretch(Algorithm[P]):
-    """A window in a stretch whose values are known and sorted. `query` returns the window, which is read by rank.
+class SortedBlock(RankedAlgorithm[P]):
+    """A window in a block whose values are known and sorted. `query` returns the window, which is read by rank.
 
     >>> from sash import agg
     >>> median = agg.median()
-    >>> window = SortedStretch(median, values=(5, 3, 8, 3, 9, 7))
+    >>> window = SortedBlock(median, values=(5, 3, 8, 3, 9, 7))
     >>> for value in (5, 3, 8, 3, 9):
     ...     window.insert(median.lift(value))
     >>> window.evict()
@@ -56,16 +57,15 @@ class SortedStretch(Algorithm[P]):
     """
 
     about = About(
-        name="sorted_stretch",
-        title="Sorted stretch",
+        name="sorted_block",
+        title="Sorted block",
         order="FIFO, all values known",
         needs="ranked",
-        amortised="O(1) after sorting",
-        worst="O(n) after sorting",
-        space="n",
+        amortised=SlideCost("O(1) after sorting", ""),
+        worst=SlideCost("O(n) after sorting", ""),
+        space=SpaceCost(1),
         paper="Median filtering (2014)",
     )
-    compiled_query = "answer"
     values: Array[P]
     order: Array[int]
     ranks: Array[int]
@@ -76,10 +76,6 @@ class SortedStretch(Algorithm[P]):
 
     def __init__(self, aggregate: Aggregate[P], ranges: tuple[int, ...] = (), values: Sequence[P] = ()) -> None:
         super().__init__(aggregate, ranges)
-        assert aggregate.rank is not None
-        assert aggregate.between is not None
-        self.rank = aggregate.rank
-        self.between = aggregate.between
         self.values = list(values)
         self.order = sorted(range(len(values)), key=cmp_to_key(self._compare_rows))
         self.ranks = [0] * len(values)
@@ -90,32 +86,28 @@ class SortedStretch(Algorithm[P]):
         self.word = self.leaves
         self.below = 0
 
-    def insert(self, partial: P) -> None:  # noqa: ARG002 — it is the next value of the stretch, whose rank is known
+    def insert(self, partial: P) -> None:  # noqa: ARG002 — it is the next value of the block, whose rank is known
         """Add the rank of the next row to the set: O(1)."""
         rank = self.ranks[self.end]
         self.end += 1
         leaf = self.leaves + (rank >> SHIFT)
         if self.words[leaf] == 0:
-            self._announce(leaf)
+            self._mark(leaf)
         self.words[leaf] |= 1 << (rank & PLACES)
         self.below += int(leaf < self.word)
 
     def evict(self) -> None:
-        """Take the rank of the oldest row out of the set: O(1)."""
+        """Remove the rank of the oldest row from the set: O(1)."""
         rank = self.ranks[self.begin]
         self.begin += 1
         leaf = self.leaves + (rank >> SHIFT)
         self.words[leaf] ^= 1 << (rank & PLACES)
         if self.words[leaf] == 0:
-            self._withdraw(leaf)
+            self._unmark(leaf)
         self.below -= int(leaf < self.word)
 
-    def query(self) -> P:
-        """Return the window itself, to be read with `len` and `select` before it changes again: O(1)."""
-        return cast("P", self)
-
-    def answer(self) -> Any:
-        """Return the result at the aggregate's rank: what `lower` makes of the window, for a kernel."""
+    def result(self) -> Any:
+        """Return the result at the aggregate's rank, for a kernel: equal to `lower` of the window."""
         place = self.rank(self.end - self.begin)
         first = int(place)
         below = self._at(first)
@@ -124,15 +116,12 @@ class SortedStretch(Algorithm[P]):
             above = self._after(below)
         return self.between(self.values[self.order[below]], self.values[self.order[above]], place - first)
 
-    def select(self, rank: int) -> Any:
-        """Return the value with so many values of the window before it: O(1) near the one selected last."""
-        if not 0 <= rank < len(self):
-            message = f"Rank {rank} is not in the window: it holds {len(self)} values, with the ranks from 0."
-            raise IndexError(message)
+    def _value_at(self, rank: int) -> P:
+        """Return the value of a rank: O(1) near the rank selected last."""
         return self.values[self.order[self._at(rank)]]
 
     def _at(self, before: int) -> int:
-        """Return the rank in the stretch of the row that has so many rows of the window before it."""
+        """Return the rank in the block of the row that has `before` rows of the window before it."""
         while self.below > before:
             self.word = self._earlier(self.word)
             self.below -= count_ones(self.words[self.word])
@@ -155,7 +144,7 @@ class SortedStretch(Algorithm[P]):
     def _later(self, leaf: int) -> int:
         """Return the next leaf that isn't empty; there must be one."""
         node = leaf + 1
-        if self.words[node] == 0:  # rarely, unless the window is sparse in its stretch
+        if self.words[node] == 0:  # rare, unless the window is sparse in its block
             bit = (leaf - 1) & PLACES
             node = (leaf - 1) >> SHIFT
             while self.words[node] & -(2 << bit) == 0:
@@ -180,8 +169,8 @@ class SortedStretch(Algorithm[P]):
                 node = (node << SHIFT) + 1 + highest_one(self.words[node])
         return node
 
-    def _announce(self, leaf: int) -> None:
-        """Tell the nodes above a leaf that it isn't empty any more, up to one that wasn't empty itself."""
+    def _mark(self, leaf: int) -> None:
+        """Mark a leaf as not empty in the nodes above it, up to one that was not empty itself."""
         node = leaf
         while node > 0:
             bit = (node - 1) & PLACES
@@ -191,8 +180,8 @@ class SortedStretch(Algorithm[P]):
             if not was_empty:
                 break
 
-    def _withdraw(self, leaf: int) -> None:
-        """Tell the nodes above a leaf that it is empty, up to one that isn't empty itself."""
+    def _unmark(self, leaf: int) -> None:
+        """Mark a leaf as empty in the nodes above it, up to one that is not empty itself."""
         node = leaf
         while node > 0 and self.words[node] == 0:
             bit = (node - 1) & PLACES
@@ -216,7 +205,7 @@ class SortedStretch(Algorithm[P]):
 
 
 def lay_out(rows: int) -> tuple[int, int]:
-    """Return the first leaf and the number of nodes of the bitmaps for so many ranks.
+    """Return the first leaf and the number of nodes of the bitmaps for `rows` ranks.
 
     >>> lay_out(64), lay_out(65), lay_out(4096), lay_out(4097)
     ((0, 1), (1, 3), (1, 65), (65, 130))

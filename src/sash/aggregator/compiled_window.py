@@ -1,0 +1,194 @@
+"""A window of numbers: the algorithm's class fused with the aggregate, its state in NumPy arrays between calls."""
+
+from __future__ import annotations
+
+import base64
+import sys
+from bisect import bisect_left
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from sash.aggregates.base import Aggregate
+from sash.aggregator.columns import (
+    Column,
+    empty_column,
+    line_to_arrow,
+    nulls,
+    present_in_all,
+    read_numbers,
+    types_of,
+)
+from sash.aggregator.object_window import HeldWindow
+from sash.algorithms import Algorithm
+from sash.kernels import CannotCompileError, Kernel, loops
+from sash.kernels.array_codec import decode_state, encode_state
+from sash.kernels.functions import fingerprint
+from sash.kernels.kernel_io import ResultColumn
+
+NO_LIMIT = 2**62
+
+
+class CompiledWindow(HeldWindow):
+    """Rows of numbers in machine code's own form."""
+
+    is_compiled = True
+
+    def __init__(
+        self,
+        aggregate: Aggregate[Any],
+        algorithm: type[Algorithm[Any]],
+        ranges: tuple[int, ...],
+        limit: int,
+        columns: list[Column],
+    ) -> None:
+        """Compile for columns of these types. Raise CannotCompileError if that is not possible."""
+        super().__init__(aggregate, algorithm, ranges, limit)
+        # A kernel never inserts nulls, and this algorithm would have to count them.
+        self._refuses_nulls = algorithm.takes_nulls and len(ranges) > 1
+        if self._refuses_nulls and len(present_in_all(columns)):
+            message = f"{algorithm.about.name} counts inserts, so for several ranges it must be given the nulls too."
+            raise CannotCompileError(message)
+        self.types = tuple(column.type for column in columns)
+        self._no_rows = [empty_column(kind) for kind in self.types]
+        self.kernel = Kernel(algorithm, aggregate, types_of(aggregate, self._no_rows), loops.advance)
+        self.capacity = max(ranges, default=8)
+        self.state = self.kernel.new_state(ranges, self.capacity)
+
+    def retyped(self, columns: list[Column]) -> CompiledWindow:
+        """Return the window for columns of these types: another one if it holds only nulls without a type."""
+        if any(kind != pa.null() for kind in self.types) or all(column.type == pa.null() for column in columns):
+            return self
+        typed = CompiledWindow(self.aggregate, self.algorithm, self.ranges, self.limit, columns)
+        typed.insert_many([nulls(len(self), kind) for kind in typed.types])
+        return typed
+
+    def takes(self, columns: list[Column]) -> bool:
+        """Tell whether columns have the types of the window; columns of nulls fit any type."""
+        return all(column.type in (kind, pa.null()) for column, kind in zip(columns, self.types, strict=True))
+
+    def insert(self, values: tuple[Any, ...], time: Any = None) -> None:
+        """Add the newest row."""
+        self._refuse_time(time)
+        row = zip(values or (True,), self.types, strict=True)  # count() reads no column, but counts the rows of one
+        self.insert_many([_as_column(value, kind) for value, kind in row])
+
+    def insert_many(self, rows: list[Any]) -> None:
+        """Add rows, given as columns; evict the oldest rows beyond the limit, if there is one."""
+        self._advance(rows, self.limit or NO_LIMIT)
+
+    def slide(self, rows: list[Any], lengths: tuple[int, ...]) -> list[Any]:
+        """Add rows, given as columns, and return for each length the results after each row."""
+        result = self._advance(rows, self.limit or max(lengths), lengths)
+        order = sorted(lengths, reverse=True)
+        return [line_to_arrow(result, order.index(length), self.aggregate, rows) for length in lengths]
+
+    def evict(self, before: Any = None) -> None:
+        """Remove the oldest row."""
+        if before is not None:
+            raise self._no_times("evict(before=…)")
+        self._advance(self._no_rows, len(self) - 1)
+
+    def query(self, last: int | None = None) -> Any:
+        """Return the result for the whole window or its `last` rows."""
+        result = self._advance(self._no_rows, NO_LIMIT, (last or max(len(self), 1),), emit_now=True)
+        value = line_to_arrow(result, 0, self.aggregate, self._no_rows)[0].as_py()
+        return self.aggregate.empty if value is None else value
+
+    def __len__(self) -> int:
+        """Return the number of rows in the window, nulls included."""
+        return int(self.state.span[1] - self.state.span[0])
+
+    def encode(self, described: dict[str, Any]) -> bytes:
+        """Return the window as bytes; `described` goes into their header."""
+        self._refuse_if_lost()
+        described |= {"types": types_to_text(self.types), "ranges": list(self.ranges), "capacity": self.capacity}
+        described |= {"functions": self._functions(), "python": sys.implementation.cache_tag}
+        return encode_state(self.state, described)
+
+    def decode(self, data: bytes, described: dict[str, Any]) -> None:
+        """Replace the state by that of the bytes. Raise ValueError if the aggregate's functions have changed."""
+        # Another version of Python compiles the same function to other bytecode: then they can't be compared.
+        if described["python"] == sys.implementation.cache_tag and described["functions"] != self._functions():
+            message = (
+                f"lift or combine of {self.aggregate.name} has changed since this window was frozen: "
+                "thaw it with the aggregate that it was frozen with."
+            )
+            raise ValueError(message)
+        self.capacity = described["capacity"]
+        self.state = decode_state(data, self.state)
+
+    def _functions(self) -> str:
+        """Return the fingerprint of the functions that make partials; lower may change."""
+        aggregate = self.kernel.design.aggregates[0]
+        functions = (aggregate.lift, aggregate.combine, aggregate.inverse)
+        return fingerprint(*(function for function in functions if function is not None))
+
+    def _advance(
+        self, columns: list[Column], limit: int, lengths: tuple[int, ...] = (), *, emit_now: bool = False
+    ) -> ResultColumn:
+        columns = [
+            nulls(len(column), kind) if column.type != kind else column
+            for column, kind in zip(columns, self.types, strict=True)
+        ]
+        self._refuse_if_lost()
+        validity = present_in_all(columns)
+        if self._refuses_nulls and len(validity):
+            message = f"{self.algorithm.about.name} counts inserts, not nulls, in several ranges: use slideside."
+            raise ValueError(message)
+        self._make_room(max(1, min(limit, len(self) + len(columns[0]))))
+        ordered = sorted(lengths, reverse=True)
+        numbers = np.array([self._number_of(length) for length in ordered], np.int64)
+        [result] = self._run(
+            self.kernel.advance,
+            self.state,
+            tuple(column.values for column in columns),
+            validity,
+            limit=limit,
+            lengths=np.array(ordered, np.int64),
+            numbers=numbers,
+            emit_now=emit_now,
+        )
+        assert isinstance(result, ResultColumn)
+        return result
+
+    def _number_of(self, length: int) -> int:
+        """Return the number of the narrowest range that holds a length: the result is the same without more rows."""
+        number = bisect_left(self.ranges, length)
+        if number == len(self.ranges) and self._refuses_nulls:
+            message = f"{self.algorithm.about.name} keeps the newest {max(self.ranges)} rows at most, not {length}."
+            raise ValueError(message)
+        return min(number, max(0, len(self.ranges) - 1))
+
+    def _make_room(self, rows: int) -> None:
+        if rows > self.capacity:
+            self.capacity = max(rows, 2 * self.capacity)
+            self.state = self.kernel.grow(self.state, self.capacity)
+
+
+def _as_column(value: Any, kind: pa.DataType) -> Column:
+    """Return a column with one row. Raise TypeError if the value does not fit the type exactly."""
+    message = f"{value!r} doesn't fit a window of {kind}: insert values of that type, or make a new Aggregator."
+    try:
+        array = pa.array([value])
+        if pa.types.is_string(array.type) or (pa.types.is_boolean(kind) and pa.types.is_integer(array.type)):
+            raise TypeError(message)
+        return read_numbers(array.cast(kind))  # unlike pa.array(…, kind), it doesn't round
+    except (pa.ArrowException, OverflowError) as error:
+        raise TypeError(message) from error
+
+
+def types_to_text(types: tuple[pa.DataType, ...]) -> str:
+    """Return Arrow types as text, in Arrow's own encoding.
+
+    >>> [str(column.type) for column in columns_from_text(types_to_text((pa.timestamp("us", "UTC"), pa.int64())))]
+    ['timestamp[us, tz=UTC]', 'int64']
+    """
+    schema = pa.schema([(str(number), kind) for number, kind in enumerate(types)])
+    return base64.b64encode(schema.serialize()).decode()
+
+
+def columns_from_text(text: str) -> list[Column]:
+    """Return empty columns of the Arrow types that `types_to_text` encoded."""
+    return [empty_column(kind) for kind in pa.ipc.read_schema(pa.py_buffer(base64.b64decode(text))).types]

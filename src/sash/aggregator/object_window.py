@@ -1,0 +1,201 @@
+"""Windows of Python objects: the algorithm's class, interpreted. One class for rows in order, one for rows with times."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from sash.aggregates.base import Aggregate
+from sash.aggregates.nulls import counting_values
+from sash.algorithms import Algorithm, FiBA, SharedAlgorithm
+
+
+class HeldWindow:
+    """The window of an Aggregator: what windows of objects and compiled windows have in common."""
+
+    is_compiled = False
+
+    def __init__(
+        self, aggregate: Aggregate[Any], algorithm: type[Algorithm[Any]], ranges: tuple[int, ...], limit: int
+    ) -> None:
+        """Make an empty window; `ranges` are the announced lengths, `limit` the maximum number of rows (0: none)."""
+        self.aggregate = aggregate
+        self.algorithm = algorithm
+        self.ranges = ranges
+        self.limit = limit
+        self._failure: Exception | None = None
+
+    def insert(self, values: tuple[Any, ...], time: Any = None) -> None:
+        """Add the newest row, or a row with a time. If the window is at its limit, evict the oldest row."""
+        raise NotImplementedError
+
+    def insert_many(self, rows: list[Any]) -> None:
+        """Add rows, in the form that the window holds."""
+        raise NotImplementedError
+
+    def slide(self, rows: list[Any], lengths: tuple[int, ...]) -> list[Any]:
+        """Add rows and return, for each length, the results after each row."""
+        raise NotImplementedError
+
+    def evict(self, before: Any = None) -> None:
+        """Remove the oldest row, or all rows whose time is less than `before`."""
+        raise NotImplementedError
+
+    def query(self, last: int | None = None) -> Any:
+        """Return the result for the whole window or its `last` rows."""
+        raise NotImplementedError
+
+    def query_between(self, start: Any, end: Any) -> Any:  # noqa: ARG002 — for windows of rows with times
+        """Return the result for the times from `start` up to before `end`."""
+        raise self._no_times("query(start=…, end=…)")
+
+    def __len__(self) -> int:
+        """Return the number of rows in the window, nulls included."""
+        raise NotImplementedError
+
+    def _refuse_time(self, time: Any) -> None:
+        if time is not None:
+            message = f'{self.algorithm.about.name} takes rows in order: leave time out, or use algorithm="fiba".'
+            raise ValueError(message)
+
+    def _no_times(self, call: str) -> ValueError:
+        return ValueError(f'{call} needs rows with times: use algorithm="fiba".')
+
+    def _run(self, operation: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+        """Call the algorithm. After an error in combine its state is half changed, so the window is never used again."""
+        self._refuse_if_lost()
+        try:
+            return operation(*arguments, **options)
+        except Exception as error:
+            self._failure = error
+            raise
+
+    def _refuse_if_lost(self) -> None:
+        if self._failure is not None:
+            message = f"{self.aggregate.name} raised an error before, so this window is lost: make a new Aggregator."
+            raise RuntimeError(message) from self._failure
+
+
+class ObjectWindow(HeldWindow):
+    """Rows in order. It counts rows and values separately, because most algorithms never see a null."""
+
+    def __init__(
+        self, aggregate: Aggregate[Any], algorithm: type[Algorithm[Any]], ranges: tuple[int, ...], limit: int
+    ) -> None:
+        super().__init__(aggregate, algorithm, ranges, limit)
+        self._used = counting_values(aggregate) if algorithm.takes_nulls else aggregate
+        self._window = algorithm(self._used, ranges)
+        self._begin = 0
+        self._end = 0
+        self._inserted = 0
+        self._inserted_before: dict[int, int] = {}
+        """By row: the number of partials that were inserted before it."""
+
+    def insert(self, values: tuple[Any, ...], time: Any = None) -> None:
+        """Add the newest row."""
+        skipped = not self.algorithm.takes_nulls and any(value is None for value in values)
+        partial = None if skipped else self._used.lift(*map(_python_number, values))  # may raise: nothing changed yet
+        self._refuse_time(time)
+        if self.limit and len(self) == self.limit:
+            self.evict()
+        if not skipped:
+            self._run(self._window.insert, partial)
+        self._inserted_before[self._end] = self._inserted
+        self._inserted += not skipped
+        self._end += 1
+
+    def insert_many(self, rows: list[Any]) -> None:
+        """Add rows."""
+        for row in rows:
+            self.insert(row)
+
+    def slide(self, rows: list[Any], lengths: tuple[int, ...]) -> list[Any]:
+        """Add rows and return, for each length, the results after each row."""
+        results: list[list[Any]] = [[] for _ in lengths]
+        widest = self.limit or max(lengths)
+        for row in rows:
+            while len(self) >= widest:
+                self.evict()
+            self.insert(row)
+            for column, length in zip(results, lengths, strict=True):
+                column.append(self.query(None if length == widest else length))
+        return results
+
+    def evict(self, before: Any = None) -> None:
+        """Remove the oldest row."""
+        if before is not None:
+            raise self._no_times("evict(before=…)")
+        held_before = self._inserted_before.pop(self._begin)
+        self._begin += 1
+        if self._inserted_before.get(self._begin, self._inserted) > held_before:
+            self._run(self._window.evict)
+
+    def query(self, last: int | None = None) -> Any:
+        """Return the result for the whole window or its `last` rows."""
+        rows = len(self) if last is None else min(last, len(self))
+        held = self._inserted - self._inserted_before.get(self._end - rows, self._inserted)
+        if held < max(1, self._used.at_least):
+            return self._used.empty
+        if last is not None and isinstance(self._window, SharedAlgorithm):
+            return self._used.lower(self._run(self._window.query_last, held))
+        return self._used.lower(self._run(self._window.query))
+
+    def __len__(self) -> int:
+        """Return the number of rows in the window, nulls included."""
+        return self._end - self._begin
+
+
+class TimedWindow(HeldWindow):
+    """Rows with times, in any order, by FiBA."""
+
+    def __init__(self, aggregate: Aggregate[Any], algorithm: type[Algorithm[Any]]) -> None:
+        super().__init__(aggregate, algorithm, (), 0)
+        self._used = counting_values(aggregate)
+        self._window: FiBA[Any] = FiBA(self._used)
+
+    def insert(self, values: tuple[Any, ...], time: Any = None) -> None:
+        """Add the row of a time."""
+        self._run(self._window.insert, self._used.lift(*map(_python_number, values)), time)
+
+    def evict(self, before: Any = None) -> None:
+        """Remove the oldest row, or all rows whose time is less than `before`."""
+        self._run(self._window.evict, before)
+
+    def query(self, last: int | None = None) -> Any:
+        """Return the result for the whole window."""
+        if last is not None:
+            message = "fiba answers times: query(start=…, end=…), not query(last=…)."
+            raise ValueError(message)
+        if len(self) < max(1, self._used.at_least):
+            return self._used.empty
+        return self._used.lower(self._run(self._window.query))
+
+    def query_between(self, start: Any, end: Any) -> Any:
+        """Return the result for the times from `start` up to before `end`."""
+        if start is None or end is None:
+            message = "query(start=…, end=…): give both ends of the interval."
+            raise ValueError(message)
+        try:
+            partial = self._window.query_between(start, end)
+        except LookupError:  # no row has a time in the interval
+            return self._used.empty
+        return self._used.lower(partial)
+
+    def __len__(self) -> int:
+        """Return the number of rows in the window, nulls included."""
+        return len(self._window)
+
+
+def refuse_columns(algorithm: type[Algorithm[Any]]) -> None:
+    """Raise ValueError if an algorithm needs rows with times, which a column does not have."""
+    if algorithm.takes_times:
+        name = algorithm.about.name
+        message = f"{name} takes rows with times, one by one: use another algorithm for a column of rows in order."
+        raise ValueError(message)
+
+
+def _python_number(value: Any) -> Any:
+    """Convert NumPy's numbers, which wrap around silently, to Python's."""
+    if type(value).__module__ == "numpy" and getattr(value, "dtype", None) is not None and value.dtype.kind in "biuf":
+        return value.item() if value.ndim == 0 else value
+    return value

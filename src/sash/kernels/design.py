@@ -1,0 +1,133 @@
+"""The design of a kernel: everything that its module is generated from, and the name that covers all of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sash.aggregates.base import Aggregate
+from sash.aggregates.comparison import is_above
+from sash.algorithms.base import Algorithm
+from sash.algorithms.bit_words import count_ones, highest_one, lowest_one, select_one
+from sash.algorithms.occurrence_table import mix
+from sash.kernels import loops
+from sash.kernels.bit_intrinsics import compile_bit_functions
+from sash.kernels.cache import read_sources
+from sash.kernels.functions import CannotCompileError, compile_function, fingerprint
+from sash.kernels.fuse import FusionSpec
+from sash.kernels.infer import infer_types
+from sash.kernels.layout import PartialLayout, Shape
+from sash.kernels.parts import as_values, share_parts, whole_shape
+from sash.kernels.read import read_algorithm, read_function
+from sash.kernels.write import write_kernel
+
+Loop = Any
+
+KINDS = {"bool": "bool", "int32": "int", "int64": "int", "float32": "float", "float64": "float"}
+"""The types of columns that kernels take, and their kinds for `Aggregate.of_kind`."""
+CALLED = (is_above, mix, count_ones, lowest_one, highest_one, select_one)
+"""The functions that algorithms call by name."""
+OWN_SOURCE = fingerprint(*read_sources())
+"""The fingerprint of this package, so that a kernel of another version of it is never loaded from the cache."""
+
+
+class KernelDesign:
+    """One loop, one algorithm, the aggregates of one pass, and the types of their columns."""
+
+    def __init__(
+        self,
+        algorithm: type[Algorithm[Any]],
+        aggregates: Sequence[Aggregate[Any]],
+        inputs: tuple[str, ...],
+        loop: Loop,
+        *,
+        nullable: bool = False,
+        lanes: int = 1,
+        tracks_row: bool = False,
+        over: Shape | None = None,
+    ) -> None:
+        """Raise CannotCompileError if the aggregates must be interpreted."""
+        self.algorithm = algorithm
+        self.aggregates = [form_for(algorithm, one, inputs) for one in aggregates]
+        self.column_types = inputs
+        """The types of the columns that the aggregates read."""
+        self.loop = loop
+        self.nullable = nullable or loop is loops.advance
+        self.lanes = lanes
+        self.tracks_row = tracks_row or loop is loops.advance  # its state has changed, so it can't run again
+        self.over = over
+        """The shape of the partials that replace rows, if any."""
+        parts = share_parts(self.aggregates, inputs)
+        if algorithm.one_aggregate and len(parts.parts) > 1:
+            message = f"{self.label} can't be computed together: {algorithm.about.name} takes one aggregate."
+            raise CannotCompileError(message)
+        if over is not None:
+            parts = parts.of_partials(over)
+        self.inputs = parts.inputs
+        """The types of the columns that the loop reads, in one lane."""
+        self.parts = parts.in_lanes(lanes)
+        self.name = self._fingerprint()
+
+    @property
+    def label(self) -> str:
+        """The aggregates and their columns, for messages."""
+        return " and ".join(f"{one.name}({', '.join(one.columns)})" for one in self.aggregates)
+
+    def _fingerprint(self) -> str:
+        """Return the name of the generated module, which covers everything that the module is generated from."""
+        loop, algorithm = read_function(self.loop).identity, read_algorithm(self.algorithm).identity
+        options = (self.nullable, self.tracks_row)
+        try:
+            return fingerprint(OWN_SOURCE, algorithm, CALLED, loop, options, self.parts.identity)
+        except CannotCompileError as error:
+            message = f"{self.label} is not compiled: {error}"
+            raise CannotCompileError(message) from error
+
+    def names(self) -> dict[str, Any]:
+        """Return the compiled functions that the module calls, by name."""
+        called = {function.__name__: compile_function(function) for function in CALLED} | compile_bit_functions()
+        return called | {f"raw_{name}": compile_function(one) for name, one in self.parts.functions.items()}
+
+    def write(self) -> str:
+        """Generate the text of the module."""
+        types = infer_types(self.parts, {name: compile_function(one) for name, one in self.parts.functions.items()})
+        return write_kernel(self.fusion_spec(whole_shape(types.shapes)), self.parts, types, self.loop)
+
+    def fusion_spec(self, shape: Shape) -> FusionSpec:
+        """Return what the loop is fused with, for partials of a shape."""
+        source = read_algorithm(self.algorithm)
+        emits = "emit" in read_function(self.loop).parameters
+        return FusionSpec(
+            source,
+            PartialLayout(shape),
+            len(self.parts.inputs),
+            at_least=tuple(output.at_least for output in self.parts.outputs),
+            counted=tuple(output.held is not None for output in self.parts.outputs),
+            nullable=self.nullable,
+            marks=emits and (self.nullable or self.loop is loops.slide_between),
+            # A position of the stream is a row of the input only if every row is inserted.
+            from_input=frozenset() if self.nullable else source.from_input,
+            tracks_row=self.tracks_row,
+        )
+
+    def tracking_row(self) -> KernelDesign:
+        """Return the same in one lane, with each row recorded before its results are emitted."""
+        options: dict[str, Any] = {"nullable": self.nullable, "tracks_row": True, "over": self.over}
+        return KernelDesign(self.algorithm, self.aggregates, self.column_types, self.loop, **options)
+
+
+def form_for(algorithm: type[Algorithm[Any]], aggregate: Aggregate[Any], inputs: tuple[str, ...]) -> Aggregate[Any]:
+    """Return the form of the aggregate for these types and this algorithm. Raise CannotCompileError if there is none."""
+    if unknown := [name for name in inputs if name not in KINDS]:
+        message = f"Columns of {', '.join(unknown)} are not compiled: cast them to one of {', '.join(KINDS)}."
+        raise CannotCompileError(message)
+    if len(inputs) == 1:
+        aggregate = aggregate.of_kind(KINDS[inputs[0]])
+    if reason := algorithm.interpreted_only:
+        raise CannotCompileError(reason)
+    if algorithm.keeps_values:
+        aggregate = as_values(aggregate)
+    if reason := aggregate.interpreted_only:
+        message = f"{aggregate.name} is not compiled: {reason}"
+        raise CannotCompileError(message)
+    return aggregate

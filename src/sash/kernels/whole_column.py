@@ -1,0 +1,39 @@
+"""Chooses the fastest kernel for columns that are known as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sash.aggregates.base import Aggregate
+from sash.algorithms.base import Algorithm
+from sash.kernels import loops
+from sash.kernels.kernel import Kernel
+from sash.kernels.lanes import count_lanes
+from sash.kernels.layout import Shape
+from sash.kernels.ranks import RankKernel
+
+
+def column_kernel(
+    algorithm: type[Algorithm[Any]],
+    aggregates: Sequence[Aggregate[Any]],
+    inputs: tuple[str, ...],
+    loop: Any,
+    *,
+    nullable: bool = False,
+    length: int = 0,
+    over: Shape | None = None,
+) -> Kernel:
+    """Return a kernel for whole columns: sorted in advance where the algorithm allows it, in lanes where that is faster.
+
+    `length` is the length of the windows of `loops.slide_rows`, `over` the shape of partials that replace rows.
+
+    >>> from sash import agg
+    >>> from sash.algorithms import OrderStatisticsTree
+    >>> type(column_kernel(OrderStatisticsTree, [agg.median()], ("float64",), loops.slide_rows)).__name__
+    'RankKernel'
+    """
+    if algorithm.sorted_in_advance is not None:
+        return RankKernel(aggregates[0], inputs)
+    lanes = count_lanes(algorithm, length) if loop is loops.slide_rows and not nullable else 1
+    return Kernel(algorithm, aggregates, inputs, loop, nullable=nullable, lanes=lanes, over=over)
