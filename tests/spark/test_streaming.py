@@ -194,7 +194,7 @@ def test_late_rows_are_counted_and_other_queries_refused(spark: SparkSession, tm
     source.add([("z", 20, 1)])
     other = sash.Query({**SUMS, "total": agg.max("x")}, window.tumbling("5m"), by="k", time="ts")
     for changed, options in ((other, {"buckets": 2}), (query, {"buckets": 5})):
-        with pytest.raises(StreamingQueryException, match="The checkpoint holds the state of another query: "):
+        with pytest.raises(StreamingQueryException, match="The checkpoint belongs to a different query: "):
             source.run(changed.run(source.stream(), **options))
     given, progress = source.run(query.run(source.stream(), buckets=2))
     assert sorted((row["k"] or "", row["total"]) for row in given) == [("", 3), ("a", 1), ("a", 5), ("b", 1), ("b", 2)]
