@@ -5,6 +5,6 @@
 
 from sash.testing.laws import LawError, check_laws
 from sash.testing.oracle import recompute
-from sash.testing.windows import recompute_query
+from sash.testing.naive_windows import recompute_query
 
 __all__ = ["LawError", "check_laws", "recompute", "recompute_query"]
