@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from cases import AGGREGATES
+from helpers.cases import AGGREGATES
 
 import sash
 from sash import aggregate, catalogue

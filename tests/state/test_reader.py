@@ -1,0 +1,267 @@
+"""Rows in pieces, in any order within lateness, give what the same rows give as one table."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from helpers.cases import SOAK
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import sash
+from sash import agg, window
+from sash.engine.prepare import prepare
+from sash.state import reader as stream
+from sash.state.row_state import RowState
+from sash.state.slice_state import SliceState
+from sash.windows import Window
+
+WINDOWS: dict[str, Window | dict[str, Window]] = {
+    "sliding": window.time(10, slide=4),
+    "tumbling": window.tumbling(7, offset=2),
+    "cumulative": window.cumulative(6, 3),
+    "session": window.session(3),
+    "sessions": {"short": window.session(2), "long": window.session(9), "middle": window.session(4)},
+    "mixed_time": {"a": window.time(10, slide=4), "b": window.session(2), "c": window.session(6)},
+    "every_rows": window.rows(4, slide=3),
+    "delta_every": window.delta("x", 3, slide=2),
+    "punctuated": window.punctuated("flag"),
+    "custom": window.custom(lambda row: (1, row["flag"])),
+    "last_rows": window.rows(3),
+    "last_row": window.rows(1),
+    "time_both": window.time(5, closed="both"),
+    "time_left": window.time(5, closed="left"),
+    "delta": window.delta("x", 2),
+    "several": {"a": window.time(10, slide=5), "b": window.time(9, slide=3), "c": window.tumbling(4)},
+    "mixed": {"a": window.time(10, slide=4), "b": window.session(2), "c": window.rows(3, slide=2)},
+    "rows_mixed": {"a": window.time(4), "b": window.rows(2), "c": window.delta("x", 1)},
+}
+COMMUTE = {"peak": agg.max("x"), "total": agg.sum("x"), "rows": agg.count()}
+SLICINGS = {
+    **dict.fromkeys(["sliding", "cumulative", "several"], ("auto", "panes", "pairs")),
+    **dict.fromkeys(["session", "sessions", "mixed_time"], ("auto", "pairs")),
+}
+"""The windows of which slices are kept, and how they may be cut."""
+ALGORITHMS = ["auto", "flatfit"]
+"""A structure for each window, and one for all."""
+ORDERED = {"first": agg.first("x"), "everything": agg.collect("id")}
+
+
+@pytest.fixture(autouse=True)
+def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let every batch be a piece of its own."""
+    monkeypatch.setattr(stream, "LEAST_ROWS", 1)
+
+
+def table_of(rows: Iterable[tuple[int, int, int | None, bool]]) -> pa.Table:
+    """Rows of (key, time, x, flag), numbered in order of time."""
+    ordered = sorted(rows, key=lambda row: row[1])
+    columns = list(zip(*ordered, strict=True)) or [(), (), (), ()]
+    kinds = (pa.int64(), pa.int64(), pa.int64(), pa.bool_())
+    arrays = [pa.array(column, kind) for column, kind in zip(columns, kinds, strict=True)]
+    return pa.table([pa.array(range(len(ordered)), pa.int64()), *arrays], ["id", "k", "t", "x", "flag"])
+
+
+def rows_of(table: pa.Table) -> list[str]:
+    return sorted(repr(sorted(row.items())) for row in table.to_pylist())
+
+
+def batches_of(table: pa.Table, size: int) -> pa.RecordBatchReader:
+    return pa.RecordBatchReader.from_batches(table.schema, table.to_batches(max_chunksize=size))
+
+
+def come_late(table: pa.Table, lateness: int, data: st.DataObject) -> pa.Table:
+    """Rows in the order that they come in, none later than that after newer ones."""
+    delays = data.draw(st.lists(st.integers(0, lateness), min_size=len(table), max_size=len(table)))
+    arrivals = [time + delay for time, delay in zip(table["t"].to_pylist(), delays, strict=True)]
+    return table.take(pa.array(sorted(range(len(table)), key=lambda row: arrivals[row]), pa.int64()))
+
+
+rows = st.lists(st.tuples(st.integers(0, 2), st.integers(-9, 40), st.integers(0, 5), st.booleans()), max_size=25)
+many_rows = st.lists(
+    st.tuples(st.integers(0, 1), st.integers(-9, 40), st.none() | st.integers(0, 5), st.just(False)),
+    min_size=10,
+    max_size=40,
+)
+"""Enough of each key for sessions that grow at both ends, and become one."""
+
+
+@pytest.mark.parametrize("name", WINDOWS)
+@settings(max_examples=50 if SOAK else 15, deadline=None)
+@given(rows, st.integers(0, 7), st.integers(1, 6), st.data())
+def test_any_order_within_lateness_gives_the_same(
+    name: str, made: list[Any], lateness: int, size: int, data: st.DataObject
+) -> None:
+    table = table_of(made)
+    come = come_late(table, lateness, data)
+    aggregates = data.draw(st.sampled_from([COMMUTE, ORDERED]))
+    query = sash.Query(aggregates, WINDOWS[name], by="k", time="t", order_by="id", lateness=lateness)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        streamed = query.run(batches_of(come, size), compiled=False).read_all()
+    assert rows_of(streamed) == rows_of(query.run(table, compiled=False))
+
+
+@pytest.mark.parametrize("name", WINDOWS)
+@settings(max_examples=10, deadline=None)
+@given(rows, st.integers(1, 6))
+def test_rows_by_key_give_the_same(name: str, made: list[Any], size: int) -> None:
+    table = table_of(made)
+    by_key = table.sort_by([("k", "ascending"), ("t", "ascending"), ("id", "ascending")])
+    query = sash.Query({**COMMUTE, **ORDERED}, WINDOWS[name], by="k", time="t", order_by="id")
+    streamed = query.run(batches_of(by_key, size), order="keys", compiled=False).read_all()
+    assert rows_of(streamed) == rows_of(query.run(table, compiled=False))
+
+
+@pytest.mark.parametrize("name", SLICINGS)
+@settings(max_examples=40 if SOAK else 10, deadline=None)
+@given(rows | many_rows, st.integers(0, 12), st.integers(1, 6), st.data())
+def test_slices_are_kept_compiled(name: str, made: list[Any], lateness: int, size: int, data: st.DataObject) -> None:
+    table = table_of(made)
+    come = come_late(table, lateness, data)
+    how = {"slicing": data.draw(st.sampled_from(SLICINGS[name])), "algorithm": data.draw(st.sampled_from(ALGORITHMS))}
+    query = sash.Query(COMMUTE, WINDOWS[name], by="k", time="t", lateness=lateness, **how)
+    state = stream.Stream(prepare(query._declared, table.schema)).state
+    assert isinstance(state, SliceState)
+    assert rows_of(query.run(batches_of(come, size)).read_all()) == rows_of(query.run(table, compiled=False))
+
+
+@pytest.mark.parametrize("name", ["sliding", "cumulative", "several", "session", "mixed_time"])
+@settings(max_examples=20, deadline=None)
+@given(rows, st.integers(0, 7), st.integers(1, 6), st.data())
+def test_updates_end_with_what_is_final(
+    name: str, made: list[Any], lateness: int, size: int, data: st.DataObject
+) -> None:
+    table = table_of(made)
+    come = come_late(table, lateness, data)
+    query = sash.Query(ORDERED, WINDOWS[name], by="k", time="t", order_by="id", lateness=lateness)
+    keys = ("window", "k", "window_start", "window_end")
+    final = {tuple(row.get(key) for key in keys): row for row in query.run(table, compiled=False).to_pylist()}
+    given_ = query.run(batches_of(come, size), compiled=False, mode="update").read_all().to_pylist()
+    last = {tuple(row.get(key) for key in keys): row for row in given_}  # the last one of each window counts
+    assert {key: last.get(key) for key in final} == final
+    if name not in ("session", "mixed_time"):  # a session that was given may merge with another
+        assert set(last) == set(final)
+
+
+def test_memory_is_bounded() -> None:
+    declared = sash.Query(COMMUTE, window.time(10, slide=5), by="k", time="t")._declared
+    for aggregates in (COMMUTE, ORDERED):
+        declared = sash.Query(aggregates, window.time(10, slide=5), by="k", time="t")._declared
+        schema = table_of([]).schema
+        running = stream.Stream(prepare(declared, schema, compiled=aggregates is COMMUTE))
+        assert isinstance(running.state, SliceState if aggregates is COMMUTE else RowState)
+        for first in range(0, 400, 20):
+            running.add(table_of([(time % 2, time, 1, False) for time in range(first, first + 20)]))
+            assert len(running.state) <= 34
+
+
+def count_open(table: pa.Table, gap: int, watermark: int) -> int:
+    """How many sessions there are so far that a row at the watermark or later may still lengthen."""
+    found = sash.Query({"n": agg.count()}, window.session(gap), by="k", time="t").run(table, compiled=False)
+    return sum(end >= watermark for end in found["window_end"].to_pylist())
+
+
+@pytest.mark.parametrize("gaps", [(3,), (2, 9, 4)])
+@settings(max_examples=30, deadline=None)
+@given(many_rows, st.integers(0, 12), st.integers(1, 6), st.data())
+def test_a_slice_is_kept_for_each_open_session(
+    gaps: tuple[int, ...], made: list[Any], lateness: int, size: int, data: st.DataObject
+) -> None:
+    come = come_late(table_of(made), lateness, data)
+    windows = {f"gap_{gap}": window.session(gap) for gap in gaps}
+    query = sash.Query(COMMUTE, windows, by="k", time="t", lateness=lateness)
+    running = stream.Stream(prepare(query._declared, come.schema))
+    for first in range(0, len(come), size):
+        running.add(come.slice(first, size))
+        so_far = come.slice(0, first + size)
+        watermark = max(so_far["t"].to_pylist()) - lateness
+        opened = [count_open(so_far, gap, watermark) for gap in gaps]
+        assert (
+            max(opened) <= len(running.state) <= sum(opened)
+        )  # those of longer gaps are made of those of shorter ones
+    running.finish()
+    assert len(running.state) == 0
+
+
+def test_late_rows_make_one_session_of_two() -> None:
+    query = sash.Query(COMMUTE, window.session(3), by="k", time="t", lateness=20)
+    running = stream.Stream(prepare(query._declared, table_of([]).schema))
+    for time, slices in [(0, 1), (10, 2), (5, 3), (3, 2), (4, 2), (7, 1), (13, 1), (6, 1), (17, 2)]:
+        running.add(table_of([(0, time, time, False)]))
+        assert len(running.state) == slices
+    first, _ = running.finish().to_pylist()
+    assert first == {"k": 0, "window_start": 0, "window_end": 16, "peak": 13, "total": 48, "rows": 8}
+
+
+def test_a_session_that_never_ends_is_one_slice() -> None:
+    windows = {"session": window.session(4), "minutes": window.time(10, slide=5)}
+    query = sash.Query(COMMUTE, windows, by="k", time="t", lateness=3)
+    running = stream.Stream(prepare(query._declared, table_of([]).schema))
+    for first in range(0, 400, 20):
+        running.add(table_of([(time % 2, time, 1, False) for time in range(first, first + 20)]))
+        assert len(running.state) <= 2 * 5  # of each key: what is over for the periodic windows, and their slices since
+    [last] = [row for row in running.finish().to_pylist() if row["window"] == "session" and row["k"] == 0]
+    assert (last["window_start"], last["window_end"], last["rows"]) == (0, 402, 200)
+
+
+def test_late_rows_are_counted_and_said() -> None:
+    table = pa.table({"t": [1, 20, 4, 30, 12]})
+    query = sash.Query({"n": agg.count()}, window.tumbling(10), time="t", lateness=10)
+    with pytest.warns(stream.LateRowsWarning, match=r"2 row\(s\) arrived more than 10 after newer rows"):
+        result = query.run(batches_of(table, 1), compiled=False).read_all()
+    assert result["n"].to_pylist() == [1, 1, 1]
+
+
+def test_late_rows_without_lateness_are_refused() -> None:
+    table = pa.table({"t": [1, 20, 4]})
+    query = sash.Query({"n": agg.count()}, window.tumbling(10), time="t")
+    with pytest.raises(ValueError, match=r"A row with t=4 arrived after rows up to 20, .* Query\(lateness=…\)"):
+        query.run(batches_of(table, 1), compiled=False).read_all()
+    assert query.run(table, compiled=False)["n"].to_pylist() == [2, 1]  # a table is sorted
+
+
+def test_a_key_that_comes_again_is_refused() -> None:
+    table = pa.table({"k": [1, 2, 1], "t": [1, 1, 2]})
+    query = sash.Query({"n": agg.count()}, window.rows(2), by="k", time="t")
+    for size in (1, 3):
+        with pytest.raises(ValueError, match="Rows of k=1 arrived again after rows of another key"):
+            query.run(batches_of(table, size), order="keys", compiled=False).read_all()
+    back = pa.table({"k": [1, 1], "t": [2, 1]})
+    with pytest.raises(ValueError, match=r"must be in order of t, but 1 arrived after a later time"):
+        query.run(batches_of(back, 2), order="keys", compiled=False).read_all()
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"mode": "sometimes"}, '"append" .* or "update"'),
+        ({"order": "rows"}, "is not an order of rows"),
+        ({"mode": "update"}, r"rows\(2\) is none"),
+    ],
+)
+def test_what_a_stream_refuses(options: dict[str, str], sentence: str) -> None:
+    query = sash.Query({"n": agg.count()}, window.rows(2), by="k", time="t")
+    with pytest.raises(ValueError, match=sentence):
+        query.run(batches_of(table_of([]), 1), compiled=False, **options)
+
+
+def test_rows_without_time_come_in_their_order() -> None:
+    table = pa.table({"x": [3, 1, 2, 5]})
+    query = sash.Query({"peak": agg.max("x")}, window.rows(2))
+    assert query.run(batches_of(table, 1), compiled=False).read_all()["peak"].to_pylist() == [3, 3, 2, 5]
+    ordered = sash.Query({"peak": agg.max("x")}, window.rows(2), order_by="x")
+    assert ordered.run(table, compiled=False)["peak"].to_pylist() == [3, 1, 2, 5]
+    with pytest.raises(ValueError, match="A stream cannot be sorted at its end"):
+        ordered.run(batches_of(table, 1), compiled=False)
+
+
+def test_an_empty_stream_has_a_schema() -> None:
+    table = table_of([])
+    for windows in (window.rows(2), window.time(4, slide=2)):
+        query = sash.Query(COMMUTE, windows, by="k", time="t")
+        assert query.run(batches_of(table, 1), compiled=False).schema == query.run(table, compiled=False).schema
