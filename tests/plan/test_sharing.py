@@ -7,7 +7,8 @@ from random import Random
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from helpers.queries import PER_ROW, PER_WINDOW, Named, assert_agrees, assert_equal, long_stream, table_of
+from helpers.queries import Named, assert_agrees, assert_equal, long_stream, table_of
+from helpers.windows import PER_ROW, PER_WINDOW
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -8,7 +8,8 @@ from math import gcd, lcm
 import pyarrow as pa
 import pytest
 from helpers.cases import Counter
-from helpers.queries import PER_WINDOW, SLICINGS, Named, assert_agrees, in_pairs
+from helpers.queries import Named, assert_agrees
+from helpers.windows import PER_WINDOW, WINDOWS, in_pairs, slicings_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -23,7 +24,7 @@ IN_ORDER: Named = {"in_order": agg.concat("x", sep=" "), "values": agg.count("x"
 
 
 @pytest.mark.parametrize(
-    ("kind", "slicing"), [(kind, slicing) for kind in PER_WINDOW for slicing in SLICINGS[kind] if kind != "delta"]
+    ("kind", "slicing"), [(kind, slicing) for kind in PER_WINDOW for slicing in slicings_of(WINDOWS[kind].example)]
 )
 @settings(max_examples=30)
 @given(data=st.data())
@@ -36,9 +37,10 @@ def test_every_slicing_agrees_with_the_oracle(kind: str, slicing: str, data: st.
 @settings(max_examples=40)
 @given(data=st.data())
 def test_windows_that_share_slices_agree_with_the_oracle(slicing: str, data: st.DataObject) -> None:
-    kinds = [kind for kind in PER_WINDOW if slicing in SLICINGS[kind]]
-    of_one_kind = data.draw(st.booleans())  # periodic windows alone are cut without looking at windows
-    drawn = st.one_of([PER_WINDOW[kind] for kind in (["time", "cumulative"] if of_one_kind else kinds)])
+    kinds = {kind: WINDOWS[kind].example for kind in PER_WINDOW if slicing in slicings_of(WINDOWS[kind].example)}
+    if data.draw(st.booleans()):  # periodic windows alone are cut without looking at windows
+        kinds = {kind: one for kind, one in kinds.items() if one.is_time and one.repeats}
+    drawn = st.one_of([PER_WINDOW[kind] for kind in kinds])
     windows = data.draw(st.lists(drawn, min_size=2, max_size=4))
     named = {f"w{number}": one for number, one in enumerate(windows)}
     assert_agrees(data.draw(streams()), IN_ORDER, named, slicing=slicing)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
 from typing import Any
 
 import pyarrow as pa
 import pytest
 from helpers.cases import SOAK
+from helpers.streams import COMMUTE, OF_TIME, ORDERED, WINDOWS, batches_of, rows_of, table_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -18,60 +18,15 @@ from sash.engine.prepare import prepare
 from sash.state import reader as stream
 from sash.state.row_state import RowState
 from sash.state.slice_state import SliceState
-from sash.windows import Window
 
-WINDOWS: dict[str, Window | dict[str, Window]] = {
-    "sliding": window.time(10, slide=4),
-    "tumbling": window.tumbling(7, offset=2),
-    "cumulative": window.cumulative(6, 3),
-    "session": window.session(3),
-    "sessions": {"short": window.session(2), "long": window.session(9), "middle": window.session(4)},
-    "mixed_time": {"a": window.time(10, slide=4), "b": window.session(2), "c": window.session(6)},
-    "every_rows": window.rows(4, slide=3),
-    "delta_every": window.delta("x", 3, slide=2),
-    "punctuated": window.punctuated("flag"),
-    "custom": window.custom(lambda row: (1, row["flag"])),
-    "last_rows": window.rows(3),
-    "last_row": window.rows(1),
-    "time_both": window.time(5, closed="both"),
-    "time_left": window.time(5, closed="left"),
-    "delta": window.delta("x", 2),
-    "several": {"a": window.time(10, slide=5), "b": window.time(9, slide=3), "c": window.tumbling(4)},
-    "mixed": {"a": window.time(10, slide=4), "b": window.session(2), "c": window.rows(3, slide=2)},
-    "rows_mixed": {"a": window.time(4), "b": window.rows(2), "c": window.delta("x", 1)},
-}
-COMMUTE = {"peak": agg.max("x"), "total": agg.sum("x"), "rows": agg.count()}
-SLICINGS = {
-    **dict.fromkeys(["sliding", "cumulative", "several"], ("auto", "panes", "pairs")),
-    **dict.fromkeys(["session", "sessions", "mixed_time"], ("auto", "pairs")),
-}
-"""The windows of which slices are kept, and how they may be cut."""
 ALGORITHMS = ["auto", "flatfit"]
 """A structure for each window, and one for all."""
-ORDERED = {"first": agg.first("x"), "everything": agg.collect("id")}
 
 
 @pytest.fixture(autouse=True)
 def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let every batch be a piece of its own."""
     monkeypatch.setattr(stream, "LEAST_ROWS", 1)
-
-
-def table_of(rows: Iterable[tuple[int, int, int | None, bool]]) -> pa.Table:
-    """Rows of (key, time, x, flag), numbered in order of time."""
-    ordered = sorted(rows, key=lambda row: row[1])
-    columns = list(zip(*ordered, strict=True)) or [(), (), (), ()]
-    kinds = (pa.int64(), pa.int64(), pa.int64(), pa.bool_())
-    arrays = [pa.array(column, kind) for column, kind in zip(columns, kinds, strict=True)]
-    return pa.table([pa.array(range(len(ordered)), pa.int64()), *arrays], ["id", "k", "t", "x", "flag"])
-
-
-def rows_of(table: pa.Table) -> list[str]:
-    return sorted(repr(sorted(row.items())) for row in table.to_pylist())
-
-
-def batches_of(table: pa.Table, size: int) -> pa.RecordBatchReader:
-    return pa.RecordBatchReader.from_batches(table.schema, table.to_batches(max_chunksize=size))
 
 
 def come_late(table: pa.Table, lateness: int, data: st.DataObject) -> pa.Table:
@@ -117,20 +72,24 @@ def test_rows_by_key_give_the_same(name: str, made: list[Any], size: int) -> Non
     assert rows_of(streamed) == rows_of(query.run(table, compiled=False))
 
 
-@pytest.mark.parametrize("name", SLICINGS)
+@pytest.mark.parametrize("name", OF_TIME)
 @settings(max_examples=40 if SOAK else 10, deadline=None)
 @given(rows | many_rows, st.integers(0, 12), st.integers(1, 6), st.data())
-def test_slices_are_kept_compiled(name: str, made: list[Any], lateness: int, size: int, data: st.DataObject) -> None:
+def test_slices_are_stored_compiled(name: str, made: list[Any], lateness: int, size: int, data: st.DataObject) -> None:
     table = table_of(made)
     come = come_late(table, lateness, data)
-    how = {"slicing": data.draw(st.sampled_from(SLICINGS[name])), "algorithm": data.draw(st.sampled_from(ALGORITHMS))}
+    panes = ["panes"] if all(one.repeats for one in WINDOWS[name].values()) else []
+    how = {
+        "slicing": data.draw(st.sampled_from(["auto", "pairs", *panes])),
+        "algorithm": data.draw(st.sampled_from(ALGORITHMS)),
+    }
     query = sash.Query(COMMUTE, WINDOWS[name], by="k", time="t", lateness=lateness, **how)
     state = stream.Stream(prepare(query._declared, table.schema)).state
     assert isinstance(state, SliceState)
     assert rows_of(query.run(batches_of(come, size)).read_all()) == rows_of(query.run(table, compiled=False))
 
 
-@pytest.mark.parametrize("name", ["sliding", "cumulative", "several", "session", "mixed_time"])
+@pytest.mark.parametrize("name", OF_TIME)
 @settings(max_examples=20, deadline=None)
 @given(rows, st.integers(0, 7), st.integers(1, 6), st.data())
 def test_updates_end_with_what_is_final(
@@ -144,7 +103,7 @@ def test_updates_end_with_what_is_final(
     given_ = query.run(batches_of(come, size), compiled=False, mode="update").read_all().to_pylist()
     last = {tuple(row.get(key) for key in keys): row for row in given_}  # the last one of each window counts
     assert {key: last.get(key) for key in final} == final
-    if name not in ("session", "mixed_time"):  # a session that was given may merge with another
+    if all(one.repeats for one in WINDOWS[name].values()):  # a session that was emitted may merge with another
         assert set(last) == set(final)
 
 

@@ -12,9 +12,9 @@ import pyarrow as pa
 import pytest
 from helpers.cases import SOAK
 from helpers.queries import assert_equal
+from helpers.streams import COLUMNS, COMMUTE, OF_TIME, ORDERED, WINDOWS, rows_of, table_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_reader import COMMUTE, ORDERED, WINDOWS, rows_of, table_of
 
 import sash
 from sash import agg, window
@@ -26,23 +26,6 @@ from sash.state.stream_state import StreamState, first_in_time
 from sash.testing import recompute_query
 from sash.windows.base import FOREVER
 
-
-class Alternating:
-    """Windows of one's own, with state: one begins with every second row, and with every third one ends, if any is open."""
-
-    def __init__(self) -> None:
-        self.rows = self.opened = 0
-
-    def __call__(self, row: Any) -> tuple[int, int]:
-        begin = int(self.rows % 2 == 0) + int(row["flag"])
-        self.rows += 1
-        end = min(self.opened + begin, int(self.rows % 3 == 0))
-        self.opened += begin - end
-        return begin, end
-
-
-EVERY = {**WINDOWS, "stateful": window.custom(Alternating)}
-COLUMNS = {"id": "bigint", "k": "bigint", "t": "bigint", "x": "bigint", "flag": "boolean"}
 made_rows = st.lists(st.tuples(st.integers(0, 2), st.integers(1, 40), st.integers(0, 5), st.booleans()), max_size=25)
 
 
@@ -129,14 +112,14 @@ def arrivals(table: pa.Table, data: st.DataObject) -> list[pa.Table]:
     return pieces_of(come, cuts)
 
 
-@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize("name", WINDOWS)
 @settings(max_examples=60 if SOAK else 10, deadline=None)
 @given(made_rows, st.integers(0, 12), st.data())
 def test_any_arrival_gives_what_the_rows_in_time_give(
     name: str, made: list[Any], delay: int, data: st.DataObject
 ) -> None:
     aggregates = data.draw(st.sampled_from([COMMUTE, ORDERED]))
-    query = sash.Query(aggregates, EVERY[name], by="k", time="t", order_by="id")
+    query = sash.Query(aggregates, WINDOWS[name], by="k", time="t", order_by="id")
     driver = Driver(query, table_of(made).schema, delay)
     for piece in arrivals(table_of(made), data):
         driver.batch(piece)
@@ -149,29 +132,28 @@ def test_any_arrival_gives_what_the_rows_in_time_give(
         assert passed == rows_of(driver.expected.filter(pa.array(ends <= driver.watermark)))
 
 
-@pytest.mark.parametrize("name", ["sliding", "session", "last_rows", "mixed"])
+@pytest.mark.parametrize("name", ["time", "session", "last_rows", "mixed"])
 @settings(max_examples=60 if SOAK else 8, deadline=None)
 @given(made_rows, st.data())
 def test_the_oracle_says_the_same(name: str, made: list[Any], data: st.DataObject) -> None:
     aggregates = {**COMMUTE, **ORDERED}
-    query = sash.Query(aggregates, EVERY[name], by="k", time="t", order_by="id")
+    query = sash.Query(aggregates, WINDOWS[name], by="k", time="t", order_by="id")
     driver = Driver(query, table_of(made).schema, 40)
     for piece in arrivals(table_of(made), data):
         driver.batch(piece)
     driver.given.append(driver.keeper.finish())
     assert driver.late == 0
     rows = pa.concat_tables(driver.taken)
-    oracle = recompute_query(rows.to_pylist(), aggregates, EVERY[name], by=("k",), time="t", order_by=("id",))
+    oracle = recompute_query(rows.to_pylist(), aggregates, WINDOWS[name], by=("k",), time="t", order_by=("id",))
     names = driver.expected.column_names
     expected = pa.Table.from_pylist([{name: row[name] for name in names} for row in oracle], driver.expected.schema)
     assert driver.results == rows_of(expected)
 
 
 @settings(max_examples=60 if SOAK else 8, deadline=None)
-@given(made_rows, st.sampled_from(["sliding", "cumulative", "session", "mixed_time"]), st.integers(0, 12), st.data())
+@given(made_rows, st.sampled_from(OF_TIME), st.integers(0, 12), st.data())
 def test_slices_are_frozen_compiled(made: list[Any], name: str, delay: int, data: st.DataObject) -> None:
-    mixed = {"a": window.time(10, slide=4), "b": window.session(2)}
-    query = sash.Query(COMMUTE, mixed if name == "mixed_time" else EVERY[name], by="k", time="t")
+    query = sash.Query(COMMUTE, WINDOWS[name], by="k", time="t")
     driver = Driver(query, table_of(made).schema, delay, compiled=True)
     for piece in arrivals(table_of(made), data):
         driver.batch(piece)
@@ -180,11 +162,11 @@ def test_slices_are_frozen_compiled(made: list[Any], name: str, delay: int, data
     assert len(driver.keeper) == 0
 
 
-@pytest.mark.parametrize("name", ["sliding", "cumulative", "session"])
+@pytest.mark.parametrize("name", ["time", "cumulative", "session"])
 @settings(max_examples=60 if SOAK else 12, deadline=None)
 @given(made_rows, st.integers(0, 12), st.data())
 def test_the_last_update_of_a_window_is_its_result(name: str, made: list[Any], delay: int, data: st.DataObject) -> None:
-    query = sash.Query(COMMUTE, EVERY[name], by="k", time="t")
+    query = sash.Query(COMMUTE, WINDOWS[name], by="k", time="t")
     driver = Driver(query, table_of(made).schema, delay, mode="update")
     for piece in arrivals(table_of(made), data):
         driver.batch(piece)
@@ -331,7 +313,7 @@ def test_versions_of_modules_are_no_change(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_keys_of_which_nothing_is_open_are_forgotten() -> None:
     table = table_of([(key, key + 1, 5, True) for key in range(20)])
-    ended: list[Any] = [window.punctuated("flag"), window.rows(1, slide=1), window.custom(lambda row: (1, row["flag"]))]
+    ended: list[Any] = [window.punctuated("mark"), window.rows(1, slide=1), window.custom(lambda row: (1, row["mark"]))]
     for windows in ended:
         driver = Driver(sash.Query(agg.count(), windows, by="k", time="t"), table.schema, 0)
         driver.batch(table)

@@ -8,7 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from helpers.queries import PER_ROW, PER_WINDOW, SCHEMA, Alternating, Named, assert_agrees, long_stream, table_of
+from helpers.queries import SCHEMA, Named, assert_agrees, long_stream, table_of
+from helpers.windows import WINDOWS, examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -17,8 +18,7 @@ from sash import agg, window
 from sash.testing.strategies import streams
 from sash.windows import Window
 
-ALL_WINDOWS = [pytest.param(strategy, id=f"{name} per window") for name, strategy in PER_WINDOW.items()]
-ALL_WINDOWS += [pytest.param(strategy, id=f"{name} per row") for name, strategy in PER_ROW.items()]
+ALL_WINDOWS = [pytest.param(case.drawn, id=kind) for kind, case in WINDOWS.items()]
 
 IN_ORDER: Named = {
     "rows": agg.count(),
@@ -28,6 +28,16 @@ IN_ORDER: Named = {
     "who": agg.arg_max("x", "y"),
 }
 """The third shows any row that is lost, doubled or misplaced."""
+
+
+def test_every_window_is_in_the_table() -> None:
+    """The tests of the oracle, of slices, of streams and of Spark read the table in helpers/windows.py."""
+    made = {type(one) for one in examples().values()}
+    assert made == {kind for kind in subclasses(Window) if kind.__module__.startswith("sash.")}
+
+
+def subclasses(kind: type[Window]) -> set[type[Window]]:
+    return set(kind.__subclasses__()).union(*(subclasses(one) for one in kind.__subclasses__()))
 
 
 @pytest.mark.parametrize("windows", ALL_WINDOWS)
@@ -57,14 +67,7 @@ SHARED: Named = {"top": agg.max("x"), "last": agg.last("x")}
 """Answered by the same kernels for all windows."""
 
 
-COMPILED = [
-    window.time(12, slide=5, offset=3), window.tumbling(7), window.cumulative(12, 4), window.session(2),
-    window.rows(7, slide=3), window.punctuated("mark"), window.delta("v", 9, slide=4), window.custom(Alternating),
-    window.rows(4), window.time(9), window.time(9, closed="neither"), window.delta("v", 5),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("chosen", COMPILED, ids=str)
+@pytest.mark.parametrize("chosen", examples().values(), ids=examples())
 def test_a_window_agrees_with_the_oracle_compiled(chosen: Window) -> None:
     assert_agrees(long_stream(1, keys=1), SHARED, chosen, compiled=True)
     assert_agrees(long_stream(2, keys=3), SHARED, chosen, compiled=True)

@@ -12,11 +12,11 @@ from pyspark.sql import DataFrame
 
 import sash
 from helpers.cases import AGGREGATES
-from helpers.queries import Alternating, Named, Row, from_mark_to_mark
-from sash import agg, window
+from helpers.queries import Named, Row
+from helpers.windows import examples, seconds
+from sash import agg
 from sash.algorithms.base import alike
 from sash.spark.schema import spark_arrow
-from sash.windows import Window
 
 START = datetime(1969, 12, 31, 23, 50, tzinfo=UTC)
 SCHEMA = pa.schema(
@@ -31,26 +31,9 @@ SCHEMA = pa.schema(
         "mark": pa.bool_(),
     }
 )
-PER_ROW: dict[str, Window] = {
-    "rows": window.rows(7),
-    "rows_least": window.rows(9, min_rows=4),
-    **{closed: window.time("90s", closed=closed) for closed in ("right", "both", "left", "neither")},
-    "time_least": window.time("2m", min_rows=3),
-    "delta": window.delta("v", 4),
-}
-PER_WINDOW: dict[str, Window] = {
-    "rows": window.rows(7, slide=3),
-    "rows_least": window.rows(6, slide=6, min_rows=4),
-    "time": window.time("5m", slide="1m"),
-    "time_offset": window.time("3m", slide="2m", offset="-17s", min_rows=2),
-    "tumbling": window.tumbling("4m"),
-    "cumulative": window.cumulative("6m", "2m", offset="30s"),
-    "session": window.session("40s"),
-    "delta": window.delta("v", 6, slide=3),
-    "punctuated": window.punctuated("mark"),
-    "custom": window.custom(from_mark_to_mark),
-    "custom_state": window.custom(Alternating),
-}
+WINDOWS = examples(seconds(10))
+PER_ROW = {name: one for name, one in WINDOWS.items() if one.per_row}
+PER_WINDOW = {name: one for name, one in WINDOWS.items() if not one.per_row}
 joined = sash.aggregate("joined", lift=lambda text: text, combine=lambda older, newer: (older + "|" + newer)[-40:])
 """One's own that is of strings, so that it is interpreted."""
 spread = sash.aggregate(

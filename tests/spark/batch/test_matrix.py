@@ -56,8 +56,6 @@ def test_rows_without_a_key(frame: DataFrame) -> None:
     assert_spark_agrees(query, frame, ROWS, WINDOW_ORDER[1:], compiled=False, types=JOINED)
 
 
-REACHING = ("rows", "rows_least", "right", "both", "left", "neither", "time_least")
-OF_WINDOWS = ("rows", "rows_least", "time", "time_offset", "tumbling", "cumulative", "session")
 HEAVY = rows_of_every_kind(6, 250, ["a"] * 9 + ["b", None])
 
 
@@ -65,9 +63,8 @@ HEAVY = rows_of_every_kind(6, 250, ["a"] * 9 + ["b", None])
 @pytest.mark.parametrize("kind", ["row", "window"])
 def test_ranges_of_time_are_answered_as_the_whole_is(spark: SparkSession, kind: str, by: tuple[str, ...]) -> None:
     """Cut into many, with ties of time and windows that are wider than a range."""
-    every = (
-        {name: PER_ROW[name] for name in REACHING} if kind == "row" else {name: PER_WINDOW[name] for name in OF_WINDOWS}
-    )
+    kinds = PER_ROW if kind == "row" else PER_WINDOW
+    every = {name: one for name, one in kinds.items() if one.reach(one.own_unit) is not None}
     some = {name: EVERY[name] for name in ("sum", "collect", "own_joined", "median", "first", "mean")}
     query = sash.Query(some, every, by=by, time="t", order_by="id")
     order = ["id"] if kind == "row" else [*by, *WINDOW_ORDER[1:]]

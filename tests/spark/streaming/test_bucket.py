@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from helpers.windows import examples, seconds
 from pyspark import SparkFiles
 from pyspark.sql import Row
 from pyspark.sql.streaming.tws_tester import TwsTester
@@ -104,12 +105,8 @@ class Stream:
         return [group for group in range(self.buckets) if self.state(group) is not None]
 
 
-WINDOWS = {
-    "sliding": window.time("5m", slide="2m"),
-    "session": window.session("3m"),
-    "rows": window.rows(3),
-    "every": window.rows(4, slide=3),
-    "time": window.time("4m"),
+WINDOWS: dict[str, Any] = {
+    **{name: one for name, one in examples(seconds(30)).items() if not one.columns},
     "several": {"a": window.tumbling("3m"), "b": window.session("1m")},
 }
 
