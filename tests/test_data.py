@@ -230,3 +230,8 @@ def test_an_error_names_the_row_at_work() -> None:
     rows = pa.table({"x": [1.0] * 5 + [0.0] + [1.0] * 2})
     with pytest.raises(ZeroDivisionError, match=r"inverse\(x\), row 5: division by zero"):
         sash.Query({"sum": inverse("x")}, window.rows(3)).run(rows)
+
+
+def test_what_is_no_table_is_refused() -> None:
+    with pytest.raises(TypeError):
+        sash.Query({"n": agg.count()}, window.rows(3)).run(datetime(2024, 1, 1))  # noqa: DTZ001 — no data of any kind

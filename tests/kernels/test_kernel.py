@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import types
 from itertools import product
 from math import inf, nan
 from pathlib import Path
@@ -11,16 +10,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from helpers import unfusable
 from helpers.cases import AGGREGATES, SKETCHES, SOAK, affine, compiled_by
 
 from sash import agg, aggregate
 from sash.aggregates import BUILT_IN
-from sash.aggregates.base import Aggregate, P
-from sash.algorithms import ALGORITHMS, DABA, Algorithm, FlatFIT, OrderStatisticsTree, TwoStacks, find_algorithm
+from sash.aggregates.base import Aggregate
+from sash.algorithms import ALGORITHMS, DABA, Algorithm, FlatFIT, OrderStatisticsTree, TwoStacks
 from sash.algorithms.base import alike, fits
-from sash.kernels import CannotCompileError, CannotFuseError, Kernel, loops
-from sash.kernels.functions import compile_function, fingerprint
+from sash.kernels import CannotCompileError, Kernel, loops
 from sash.kernels.kernel_io import ResultColumn
 from sash.kernels.ranks import RankKernel
 from sash.testing import recompute
@@ -223,23 +220,6 @@ def test_a_partial_is_as_wide_as_combine_makes_it() -> None:
     assert kernel.slide_rows((np.array([1, 1, 1], np.int32),), 1)[0].values.tolist() == [1.0, 1.0, 1.0]
 
 
-def test_an_aggregate_of_ones_own_with_helpers_and_constants_compiles() -> None:
-    base = 10
-
-    def clipped(x: float) -> float:
-        return min(x, base)
-
-    peak = aggregate(
-        "peak",
-        lift=lambda x: (clipped(x), 1),
-        combine=lambda a, b: (max(a[0], b[0]), a[1] + b[1]),
-        lower=lambda p: p[0] * p[1],
-    )
-    column = np.array([4.0, 50.0, 7.0, 1.0])
-    [results] = Kernel(find_algorithm("flatfat", peak), peak, ("float64",), loops.slide_rows).slide_rows((column,), 2)
-    assert results.values.tolist() == [4.0, 20.0, 20.0, 14.0]
-
-
 def test_an_overflow_in_a_kernel_is_an_error() -> None:
     total = agg.sum()
     column = np.array([2**62, 2**62, 1], np.int64)
@@ -247,63 +227,6 @@ def test_an_overflow_in_a_kernel_is_an_error() -> None:
         Kernel(TwoStacks, total, ("int64",), loops.slide_rows).slide_rows((column,), 2)
     [results] = Kernel(TwoStacks, total, ("int64",), loops.slide_rows).slide_rows((column - 1,), 2)
     assert results.values.tolist() == [2**62 - 1, 2**63 - 2, 2**62 - 1]
-
-
-def plus_one(x: float) -> float:
-    return x + 1
-
-
-def times_ten(x: float) -> float:
-    return x * 10
-
-
-def first_of(chosen: Aggregate[Any], values: list[float]) -> Any:
-    kernel = Kernel(TwoStacks, chosen, ("float64",), loops.slide_rows)
-    return kernel.slide_rows((np.array(values, float),), 1)[0].values.tolist()
-
-
-def test_functions_used_twice_are_told_apart() -> None:
-    def make(one: Any, two: Any, three: Any) -> Aggregate[Any]:
-        return aggregate("made", lift=lambda x: one(x) * 0 + two(x) * 0 + three(x), combine=lambda a, b: a + b)
-
-    assert first_of(make(plus_one, times_ten, plus_one), [1, 2]) == [2, 3]
-    assert first_of(make(plus_one, times_ten, times_ten), [1, 2]) == [10, 20]
-
-
-def test_functions_that_do_the_same_are_compiled_once() -> None:
-    def scaled(factor: float) -> Any:
-        return lambda x: plus_one(x) * factor
-
-    assert compile_function(scaled(2.0)) is compile_function(scaled(2.0))
-    assert compile_function(scaled(2.0)) is not compile_function(scaled(3.0))
-
-
-def test_what_a_module_holds_counts() -> None:
-    settings = types.ModuleType("settings_of_a_test")
-    scaled = aggregate("scaled", lift=lambda x: x * settings.SCALE, combine=lambda a, b: a + b)
-    settings.SCALE = 2.0  # type: ignore[attr-defined]
-    assert first_of(scaled, [1]) == [2]
-    settings.SCALE = 30.0  # type: ignore[attr-defined]
-    assert first_of(scaled, [1]) == [30]
-
-
-def test_a_kernel_means_what_its_functions_meant_when_it_was_made() -> None:
-    kernels = []
-    weights = np.array([11.0])
-    for factor in (5.0, 7.0):
-        chosen = aggregate("late", lift=lambda x: x * factor * weights[0], combine=lambda a, b: a + b)  # noqa: B023
-        kernels.append(Kernel(TwoStacks, chosen, ("float64",), loops.slide_rows))
-    weights[0] = 13.0
-    assert [kernel.slide_rows((np.array([1.0]),), 1)[0].values[0] for kernel in kernels] == [55.0, 77.0]
-
-
-def test_a_function_that_calls_itself_is_refused() -> None:
-    with pytest.raises(CannotCompileError, match="factorial calls itself"):
-        first_of(aggregate("odd", lift=factorial, combine=lambda a, b: a + b), [1])
-
-
-def factorial(x: float) -> float:
-    return 1.0 if x <= 1 else x * factorial(x - 1)
 
 
 @pytest.mark.parametrize(
@@ -328,64 +251,6 @@ def test_columns_of_different_lengths_and_unknown_types_are_refused() -> None:
         kernel.slide_rows((np.zeros(3), np.zeros(2)), 1)
     with pytest.raises(CannotCompileError, match="Columns of uint8 are not compiled: cast them"):
         Kernel(TwoStacks, agg.max(), ("uint8",), loops.slide_rows)
-
-
-def test_fingerprints_tell_functions_apart_by_what_they_do() -> None:
-    def scaled(factor: float) -> Any:
-        return lambda x: x * factor
-
-    assert fingerprint(scaled(2.0)) == fingerprint(scaled(2.0))
-    assert fingerprint(scaled(2.0)) != fingerprint(scaled(3.0))
-    assert fingerprint(np.arange(3)) != fingerprint(np.arange(4))
-    with pytest.raises(CannotCompileError, match="a dict"):
-        fingerprint(scaled({}))  # type: ignore[arg-type]
-
-
-UNFUSABLE = [value for value in vars(unfusable).values() if hasattr(value, "complaint")]
-
-
-@pytest.mark.parametrize("algorithm", UNFUSABLE, ids=lambda algorithm: algorithm.__name__)
-def test_what_cannot_be_fused_is_named_with_its_line(algorithm: Any) -> None:
-    lines = Path(unfusable.__file__).read_text(encoding="utf-8").splitlines()
-    begin = lines.index(f"class {algorithm.__name__}(TwoStacks[P]):")
-    line = next(number for number in range(begin, len(lines)) if lines[number].endswith("# HERE")) + 1
-    with pytest.raises(CannotFuseError, match=rf"unfusable\.py:{line}: in \w+: .*{algorithm.complaint}"):
-        Kernel(algorithm, agg.max(), ("float64",), loops.slide_rows)
-
-
-class CountsDown(TwoStacks[P]):
-    """Uses the rest of what the fuser knows: annotated names, break, continue, pass, assert, constants of the module."""
-
-    def evict(self) -> None:
-        super_steps: int = STEPS
-        assert super_steps > 0
-        for step in range(super_steps):
-            if step == 0:
-                pass
-            if step > 0:
-                continue
-            while True:
-                break
-            if self.begin == self.flip:
-                self._flip()
-        self.begin += super_steps - 2
-
-
-STEPS = 3
-
-
-def test_the_rest_of_what_the_fuser_knows() -> None:
-    column = integers(40)
-    [results] = Kernel(CountsDown, agg.max(), ("int64",), loops.slide_rows).slide_rows((column,), 5)
-    assert results.values.tolist() == [max(column[max(0, row - 4) : row + 1]) for row in range(40)]
-
-
-def test_a_class_inside_a_function_has_no_source_to_read() -> None:
-    class Local(TwoStacks[P]):
-        pass
-
-    with pytest.raises(CannotFuseError, match="has no class Local at its top level"):
-        Kernel(Local, agg.max(), ("int64",), loops.slide_rows)
 
 
 START = """

@@ -1,4 +1,4 @@
-"""Rows in pieces, in any order within lateness, give what the same rows give as one table."""
+"""Rows in micro-batches, in any order within lateness, give the results of the same rows as one table."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ ALGORITHMS = ["auto", "flatfit"]
 
 
 @pytest.fixture(autouse=True)
-def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let every batch be a piece of its own."""
+def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make every batch a micro-batch."""
     monkeypatch.setattr(stream, "LEAST_ROWS", 1)
 
 
-def come_late(table: pa.Table, lateness: int, data: st.DataObject) -> pa.Table:
-    """Rows in the order that they come in, none later than that after newer ones."""
+def arrive_late(table: pa.Table, lateness: int, data: st.DataObject) -> pa.Table:
+    """Rows in the order of arrival, none later than `lateness` after newer ones."""
     delays = data.draw(st.lists(st.integers(0, lateness), min_size=len(table), max_size=len(table)))
     arrivals = [time + delay for time, delay in zip(table["t"].to_pylist(), delays, strict=True)]
     return table.take(pa.array(sorted(range(len(table)), key=lambda row: arrivals[row]), pa.int64()))
@@ -48,23 +48,23 @@ many_rows = st.lists(
 @pytest.mark.parametrize("name", WINDOWS)
 @settings(max_examples=50 if SOAK else 15, deadline=None)
 @given(rows, st.integers(0, 7), st.integers(1, 6), st.data())
-def test_any_order_within_lateness_gives_the_same(
+def test_any_order_within_lateness_gives_the_results_of_a_table(
     name: str, made: list[Any], lateness: int, size: int, data: st.DataObject
 ) -> None:
     table = table_of(made)
-    come = come_late(table, lateness, data)
+    arrived = arrive_late(table, lateness, data)
     aggregates = data.draw(st.sampled_from([COMMUTE, ORDERED]))
     query = sash.Query(aggregates, WINDOWS[name], by="k", time="t", order_by="id", lateness=lateness)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        streamed = query.run(batches_of(come, size), compiled=False).read_all()
+        streamed = query.run(batches_of(arrived, size), compiled=False).read_all()
     assert rows_of(streamed) == rows_of(query.run(table, compiled=False))
 
 
 @pytest.mark.parametrize("name", WINDOWS)
 @settings(max_examples=10, deadline=None)
 @given(rows, st.integers(1, 6))
-def test_rows_by_key_give_the_same(name: str, made: list[Any], size: int) -> None:
+def test_rows_by_key_give_the_results_of_a_table(name: str, made: list[Any], size: int) -> None:
     table = table_of(made)
     by_key = table.sort_by([("k", "ascending"), ("t", "ascending"), ("id", "ascending")])
     query = sash.Query({**COMMUTE, **ORDERED}, WINDOWS[name], by="k", time="t", order_by="id")
@@ -77,7 +77,7 @@ def test_rows_by_key_give_the_same(name: str, made: list[Any], size: int) -> Non
 @given(rows | many_rows, st.integers(0, 12), st.integers(1, 6), st.data())
 def test_slices_are_stored_compiled(name: str, made: list[Any], lateness: int, size: int, data: st.DataObject) -> None:
     table = table_of(made)
-    come = come_late(table, lateness, data)
+    arrived = arrive_late(table, lateness, data)
     panes = ["panes"] if all(one.repeats for one in WINDOWS[name].values()) else []
     how = {
         "slicing": data.draw(st.sampled_from(["auto", "pairs", *panes])),
@@ -86,28 +86,28 @@ def test_slices_are_stored_compiled(name: str, made: list[Any], lateness: int, s
     query = sash.Query(COMMUTE, WINDOWS[name], by="k", time="t", lateness=lateness, **how)
     state = stream.Stream(prepare(query._declared, table.schema)).state
     assert isinstance(state, SliceState)
-    assert rows_of(query.run(batches_of(come, size)).read_all()) == rows_of(query.run(table, compiled=False))
+    assert rows_of(query.run(batches_of(arrived, size)).read_all()) == rows_of(query.run(table, compiled=False))
 
 
 @pytest.mark.parametrize("name", OF_TIME)
 @settings(max_examples=20, deadline=None)
 @given(rows, st.integers(0, 7), st.integers(1, 6), st.data())
-def test_updates_end_with_what_is_final(
+def test_the_last_update_of_a_window_is_final(
     name: str, made: list[Any], lateness: int, size: int, data: st.DataObject
 ) -> None:
     table = table_of(made)
-    come = come_late(table, lateness, data)
+    arrived = arrive_late(table, lateness, data)
     query = sash.Query(ORDERED, WINDOWS[name], by="k", time="t", order_by="id", lateness=lateness)
     keys = ("window", "k", "window_start", "window_end")
     final = {tuple(row.get(key) for key in keys): row for row in query.run(table, compiled=False).to_pylist()}
-    given_ = query.run(batches_of(come, size), compiled=False, mode="update").read_all().to_pylist()
-    last = {tuple(row.get(key) for key in keys): row for row in given_}  # the last one of each window counts
+    emitted = query.run(batches_of(arrived, size), compiled=False, mode="update").read_all().to_pylist()
+    last = {tuple(row.get(key) for key in keys): row for row in emitted}  # the last one of each window counts
     assert {key: last.get(key) for key in final} == final
     if all(one.repeats for one in WINDOWS[name].values()):  # a session that was emitted may merge with another
         assert set(last) == set(final)
 
 
-def test_memory_is_bounded() -> None:
+def test_state_is_bounded() -> None:
     declared = sash.Query(COMMUTE, window.time(10, slide=5), by="k", time="t")._declared
     for aggregates in (COMMUTE, ORDERED):
         declared = sash.Query(aggregates, window.time(10, slide=5), by="k", time="t")._declared
@@ -120,7 +120,7 @@ def test_memory_is_bounded() -> None:
 
 
 def count_open(table: pa.Table, gap: int, watermark: int) -> int:
-    """How many sessions there are so far that a row at the watermark or later may still lengthen."""
+    """The number of sessions so far that a row at the watermark or later may extend."""
     found = sash.Query({"n": agg.count()}, window.session(gap), by="k", time="t").run(table, compiled=False)
     return sum(end >= watermark for end in found["window_end"].to_pylist())
 
@@ -128,21 +128,19 @@ def count_open(table: pa.Table, gap: int, watermark: int) -> int:
 @pytest.mark.parametrize("gaps", [(3,), (2, 9, 4)])
 @settings(max_examples=30, deadline=None)
 @given(many_rows, st.integers(0, 12), st.integers(1, 6), st.data())
-def test_a_slice_is_kept_for_each_open_session(
+def test_state_has_a_slice_for_each_open_session(
     gaps: tuple[int, ...], made: list[Any], lateness: int, size: int, data: st.DataObject
 ) -> None:
-    come = come_late(table_of(made), lateness, data)
+    arrived = arrive_late(table_of(made), lateness, data)
     windows = {f"gap_{gap}": window.session(gap) for gap in gaps}
     query = sash.Query(COMMUTE, windows, by="k", time="t", lateness=lateness)
-    running = stream.Stream(prepare(query._declared, come.schema))
-    for first in range(0, len(come), size):
-        running.add(come.slice(first, size))
-        so_far = come.slice(0, first + size)
+    running = stream.Stream(prepare(query._declared, arrived.schema))
+    for first in range(0, len(arrived), size):
+        running.add(arrived.slice(first, size))
+        so_far = arrived.slice(0, first + size)
         watermark = max(so_far["t"].to_pylist()) - lateness
         opened = [count_open(so_far, gap, watermark) for gap in gaps]
-        assert (
-            max(opened) <= len(running.state) <= sum(opened)
-        )  # those of longer gaps are made of those of shorter ones
+        assert max(opened) <= len(running.state) <= sum(opened)  # slices of shorter gaps make up those of longer ones
     running.finish()
     assert len(running.state) == 0
 
@@ -163,12 +161,14 @@ def test_a_session_that_never_ends_is_one_slice() -> None:
     running = stream.Stream(prepare(query._declared, table_of([]).schema))
     for first in range(0, 400, 20):
         running.add(table_of([(time % 2, time, 1, False) for time in range(first, first + 20)]))
-        assert len(running.state) <= 2 * 5  # of each key: what is over for the periodic windows, and their slices since
+        assert (
+            len(running.state) <= 2 * 5
+        )  # of each key: one for all that is final for periodic windows, and their slices since
     [last] = [row for row in running.finish().to_pylist() if row["window"] == "session" and row["k"] == 0]
     assert (last["window_start"], last["window_end"], last["rows"]) == (0, 402, 200)
 
 
-def test_late_rows_are_counted_and_said() -> None:
+def test_late_rows_are_counted_and_warned_of() -> None:
     table = pa.table({"t": [1, 20, 4, 30, 12]})
     query = sash.Query({"n": agg.count()}, window.tumbling(10), time="t", lateness=10)
     with pytest.warns(stream.LateRowsWarning, match=r"2 row\(s\) arrived more than 10 after newer rows"):
@@ -203,7 +203,7 @@ def test_a_key_that_comes_again_is_refused() -> None:
         ({"mode": "update"}, r"rows\(2\) is none"),
     ],
 )
-def test_what_a_stream_refuses(options: dict[str, str], sentence: str) -> None:
+def test_wrong_options_are_refused(options: dict[str, str], sentence: str) -> None:
     query = sash.Query({"n": agg.count()}, window.rows(2), by="k", time="t")
     with pytest.raises(ValueError, match=sentence):
         query.run(batches_of(table_of([]), 1), compiled=False, **options)

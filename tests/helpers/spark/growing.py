@@ -1,9 +1,9 @@
-"""A driver of streams at a constant rate whose keys come and go: it tells how much they keep after each micro-batch.
+"""A driver of streams at a constant rate whose keys come and go: it measures their state after each micro-batch.
 
     python growing.py BATCHES FOLDER
 
 A key is a household in a certain hour. FOLDER/measured.json has, for each stream, the rows of state and the bytes of the
-checkpoint after each batch, and what the state is of in the end.
+checkpoint after each batch, and the keys and the size of the state at the end.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ READINGS: dict[str, Any] = {"rows_per_second": 1, "speed": 6, "households": 4, "
 """Ten minutes in a batch, six batches in the life of a key."""
 RETAINED = {
     "spark.sql.streaming.minBatchesToRetain": 2,
-    "spark.sql.streaming.stateStore.maintenanceInterval": "1s",  # when what is not retained is removed
+    "spark.sql.streaming.stateStore.maintenanceInterval": "1s",  # how often Spark removes older batches
     "spark.sql.streaming.numRecentProgressUpdates": 10_000,
 }
 LOADS = {"peak": agg.max("load"), "mean": agg.mean("load")}
@@ -59,7 +59,7 @@ def measure(checkpoint: Path, sizes: list[int]) -> Callable[[DataFrame, int], No
 
 
 def main(batches: str, folder: str) -> None:
-    """Run all streams at the same time, and write what was measured."""
+    """Run all streams at the same time, and write the measurements."""
     spark = sash.spark.session(cores=2, memory="1g", **{**CONF, **RETAINED})
     rows = int(batches) * ROWS_OF_A_BATCH
     running, measured = {}, {}
@@ -79,7 +79,7 @@ def main(batches: str, folder: str) -> None:
                 each["stateOperators"][0]["numRowsTotal"] for each in stream.recentProgress if each["stateOperators"]
             ],
             "hours": sorted({row.hour for row in held}),
-            "kept": sum(row.slices + row.rows for row in held),
+            "stored": sum(row.slices + row.rows for row in held),
         }
     Path(folder, "measured.json").write_text(json.dumps(measured), encoding="ascii")
 

@@ -2,9 +2,9 @@
 
     python restarted.py STREAMS ROWS FORM DEADLY FOLDER …      for example: slices,rows 800 compiled none run
 
-It reads so many rows to their end, with the checkpoints of each folder in turn. A micro-batch is a file in FOLDER/results, named
-by the number of the batch and by the process that wrote it; what is open at the end of the input is in one more, `rest`.
-With a number for DEADLY it dies as soon as a batch of this number is written, before Spark knows of that.
+It reads ROWS rows, with the checkpoints of each folder in turn. A micro-batch is a file in FOLDER/results, named by the number
+of the batch and by the process that wrote it; the windows that are open at the end of the input are in one more, `rest`. If
+DEADLY is a number, the driver kills itself as soon as the batch of this number is written, before Spark commits it.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Stream:
 
     query: sash.Query
     delay: str = "4 minutes"
-    """How late rows may be; with that of the readings none is lost."""
+    """The delay of the watermark; none of the readings is later than the default."""
     chosen: str = "true"
     types: dict[str, str] = field(default_factory=dict)
 
@@ -79,7 +79,7 @@ STREAMS = {
     ),
     "late": Stream(SLIDING, delay="30 seconds"),
 }
-"""What is kept as slices, as rows, until a window ends by itself; and what comes of it if rows come later than they may."""
+"""State of slices, of rows, of sessions; and a watermark that drops late rows."""
 
 
 def write(table: pa.Table, path: Path) -> None:
@@ -91,7 +91,7 @@ def write(table: pa.Table, path: Path) -> None:
 
 
 def sink(folder: Path, deadly: str) -> Callable[[DataFrame, int], None]:
-    """Return what writes a micro-batch, and dies of one."""
+    """Return a sink that writes each micro-batch, and kills the process after the deadly one."""
     folder.mkdir(parents=True, exist_ok=True)
 
     def take(frame: DataFrame, number: int) -> None:

@@ -6,15 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from helpers.spark.matrix import (
-    COMPILED,
-    EVERY,
-    PER_ROW,
-    PER_WINDOW,
-    TYPES,
-    assert_spark_agrees,
-    rows_of_every_kind,
-)
+from helpers.spark.matrix import COMPILED, EVERY, PER_ROW, PER_WINDOW, TYPES, assert_spark_agrees, rows_of_every_kind
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
