@@ -36,7 +36,7 @@ from sash.aggregates import BUILT_IN
 from sash.aggregates.base import Aggregate
 from sash.algorithms.base import alike, same
 from sash.kernels.functions import compile_function
-from sash.testing.laws import check_laws
+from sash.testing import check_laws, recompute
 
 
 def test_every_aggregate_has_a_reference() -> None:
@@ -264,14 +264,25 @@ def test_concat_shows_timestamps_in_their_own_zone() -> None:
     assert query.run(pa.table({"x": noon}))["text"].to_pylist() == ["2026-01-01 07:00:00-05:00"]
 
 
-def test_capabilities_of_built_in_aggregates() -> None:
-    built = {name: build(name) for name in BUILT_IN}
-    assert all(aggregate.is_built_in for aggregate in built.values())
-    assert {name for name, aggregate in built.items() if aggregate.exact_decimals} == {"sum", "spread"}
-    assert {name for name, aggregate in built.items() if aggregate.sorts} == {"top_k", "bottom_k"}
-    assert {name for name, aggregate in built.items() if aggregate.hashes} == {
-        *("collect_distinct", "count_distinct", "mode"),
-    }
+@pytest.mark.parametrize("name", ["sum", "spread"])
+def test_decimals_stay_exact(name: str) -> None:
+    """Where combine adds and subtracts, 28 digits would not do: neighbours differ in the 38th."""
+    long = [Decimal(10**37 + last) for last in (5, 3, 9)]
+    found = sash.Query({"found": BUILT_IN[name]("x")}, sash.window.rows(3)).run(pa.table({"x": long}), compiled=False)
+    assert found["found"].to_pylist()[-1] == {"sum": Decimal(3 * 10**37 + 17), "spread": Decimal(6)}[name]
+
+
+@pytest.mark.parametrize("name", [name for name in BUILT_IN if build(name).inputs == 1])
+def test_values_without_order_and_hash_are_computed_or_refused(name: str) -> None:
+    """Lists: an aggregate that sorts, hashes or computes refuses them; all others take them."""
+    rows = pa.table({"x": [[2], [1, 5], [2]]})
+    query = sash.Query({"found": partial(BUILT_IN[name], **REFERENCES[name].arguments)("x")}, sash.window.rows(2))
+    if name in ("collect", "concat", "count", "first", "first_n", "last", "last_n"):
+        expected = [recompute(build(name), rows["x"].to_pylist()[max(0, end - 2) : end]) for end in (1, 2, 3)]
+        assert query.run(rows, compiled=False)["found"].to_pylist() == expected
+    else:
+        with pytest.raises(TypeError, match=r"column 'x'|Sketches take numbers and strings, not the list"):
+            query.run(rows, compiled=False)
 
 
 @pytest.mark.parametrize(
@@ -296,12 +307,28 @@ def test_one_column_of_two_is_refused() -> None:
         agg.arg_max("load")
 
 
-def test_fewer_values_than_needed_and_none() -> None:
-    assert {name for name in BUILT_IN if build(name).at_least == 2} == {
-        *("variance", "stddev", "covariance", "correlation"),
-        "nth_smallest",  # its reference asks for the second
-    }
-    assert agg.nth_smallest(i=4).at_least == 4
-    assert {name for name in BUILT_IN if build(name).empty == 0} == {
-        *("count", "count_distinct", "approx_count_distinct", "frequency"),
-    }
+COUNTS = ("count", "count_distinct", "approx_count_distinct", "frequency")
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_windows_without_values_have_no_result_but_counts_do(name: str) -> None:
+    columns = ("x", "y")[: max(1, build(name).inputs)]
+    rows = pa.table({column: pa.array([None, None], pa.float64()) for column in columns})
+    query = sash.Query({"found": BUILT_IN[name](*columns, **REFERENCES[name].arguments)}, sash.window.rows(2))
+    assert query.run(rows, compiled=False)["found"].to_pylist() == [0 if name in COUNTS else None] * 2
+
+
+def test_a_sample_needs_two_values_and_the_nth_of_values_needs_n() -> None:
+    rows = pa.table({"x": [3.0, None, 5.0], "y": [1.0, 2.0, 2.0]})
+
+    def results(aggregate: Aggregate[Any]) -> list[Any]:
+        found: list[Any] = sash.Query({"a": aggregate}, sash.window.rows(3)).run(rows, compiled=False)["a"].to_pylist()
+        return found
+
+    assert results(agg.variance("x")) == [None, None, 2]
+    assert results(agg.stddev("x")) == [None, None, pytest.approx(math.sqrt(2))]
+    assert results(agg.covariance("x", "y")) == [None, None, 1]
+    assert results(agg.correlation("x", "y")) == [None, None, pytest.approx(1)]
+    assert results(agg.var_pop("x")) == results(agg.stddev_pop("x")) == [0, 0, 1]
+    assert results(agg.nth_smallest("x", 2)) == [None, None, 5]
+    assert results(agg.nth_smallest("y", 3)) == [None, None, 2]

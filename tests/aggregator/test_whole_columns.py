@@ -138,7 +138,7 @@ def test_several_ranges_in_one_pass(name: str, chosen: Aggregate[Any]) -> None:
 
 BEGINS, ENDS = [0, 0, 1, 1, 5, 5, 9, 20, 25], [0, 3, 3, 7, 7, 7, 12, 25, 25]
 BETWEEN_NULLS = ("subtract_on_evict", "daba", "order_statistics_tree", "occurrence_table")
-"""Whose moving bounds are compiled for columns with nulls: all fixed ranges are, and test_kernels.py shares the rest."""
+"""Whose moving bounds are compiled for columns with nulls: all fixed ranges are, and test_kernel.py shares the rest."""
 
 
 @pytest.mark.parametrize(("name", "chosen"), PAIRS)

@@ -1,4 +1,4 @@
-"""The worked examples of the papers, by hand. FlatFAT's are in test_tree_algorithms.py."""
+"""The worked examples of the papers, by hand. FlatFAT's are in test_flatfat.py."""
 
 from __future__ import annotations
 

@@ -18,10 +18,9 @@ from helpers.cases import SOAK, fitting
 
 import sash
 from sash import agg
-from sash.algorithms import ALGORITHMS, Algorithm, OccurrenceTable, TwoStacks, occurrence_table
+from sash.algorithms import ALGORITHMS, Algorithm, TwoStacks
 from sash.kernels import cache, design, loops, read
 from sash.kernels.design import KernelDesign
-from sash.kernels.functions import fingerprint
 from sash.slices.open_slice import OpenSlice
 
 PROCESSES = 6 if SOAK else 3
@@ -127,19 +126,6 @@ def name_of(algorithm: type[Algorithm[Any]], chosen: sash.Aggregate[Any] | None 
     return designed(algorithm, chosen, **options).name
 
 
-def test_sources_of_this_package_are_part_of_every_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    sources = list(cache.read_sources())
-    files = sorted(path.name for path in (SOURCES / "kernels").rglob("*.py"))
-    assert sorted(name for name, _ in sources) == files
-    assert fingerprint(*sources) == design.OWN_SOURCE
-    for place, (name, text) in enumerate(sources):
-        changed = [*sources[:place], (name, text + "#"), *sources[place + 1 :]]
-        assert fingerprint(*changed) != design.OWN_SOURCE
-    before = name_of(TwoStacks)
-    monkeypatch.setattr(design, "OWN_SOURCE", "another version")
-    assert name_of(TwoStacks) != before
-
-
 NAMES = f"""
 import sys
 sys.path[:0] = {[str(Path(__file__).parent), str(Path(__file__).parents[1])]!r}
@@ -156,22 +142,50 @@ def names_from(package: Path) -> dict[str, str]:
     return dict(zip(words[::2], words[1::2], strict=True))
 
 
-def test_every_function_of_an_algorithm_is_part_of_its_name(tmp_path: Path) -> None:
-    """In a copy of the package every function of algorithms is changed: no kernel keeps its name."""
-    copy = tmp_path / "sash"
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    """A copy of the package."""
     for path in SOURCES.rglob("*"):
         if path.is_file() and "__pycache__" not in path.parts:
-            target = copy / path.relative_to(SOURCES)
+            target = tmp_path / "sash" / path.relative_to(SOURCES)
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(path.read_bytes())
-    before = names_from(tmp_path)
+    return tmp_path / "sash"
+
+
+@pytest.mark.parametrize("file", ["write.py", "ranks/blocks.py"])
+def test_sources_of_the_fuser_are_part_of_every_name(copy: Path, file: str) -> None:
+    before = names_from(copy.parent)
+    with (copy / "kernels" / file).open("a", encoding="utf-8") as source:
+        source.write("# changed\n")
+    after = names_from(copy.parent)
+    assert before.keys() == after.keys()
+    assert not [name for name in before if before[name] == after[name]]
+
+
+def test_every_source_of_the_fuser_is_read() -> None:
+    files = sorted(path.name for path in (SOURCES / "kernels").rglob("*.py"))
+    assert sorted(name for name, _ in cache.read_sources()) == files
+
+
+def test_every_function_of_an_algorithm_is_part_of_its_name(copy: Path) -> None:
+    """In a copy of the package every function of algorithms is changed: no kernel keeps its name."""
+    before = names_from(copy.parent)
     assert before == names_from(SOURCES.parent)
     for path in (copy / "algorithms").glob("*.py"):
         if path.name not in NO_KERNEL | {"base.py"}:
             path.write_text(changed_methods(path.read_text(encoding="utf-8")), encoding="utf-8")
-    after = names_from(tmp_path)
+    after = names_from(copy.parent)
     assert before.keys() == after.keys()
     assert not [name for name in before if before[name] == after[name]]
+
+
+def test_constants_of_a_module_are_part_of_the_names_of_the_kernels_that_read_them(copy: Path) -> None:
+    before = names_from(copy.parent)
+    path = copy / "algorithms" / "occurrence_table.py"
+    path.write_text(path.read_text(encoding="utf-8").replace("\nFREE = -1\n", "\nFREE = -2\n"), encoding="utf-8")
+    after = names_from(copy.parent)
+    assert {name for name in before if before[name] != after[name]} == {"OccurrenceTable", "OccurrenceTournament"}
 
 
 def changed_methods(source: str) -> str:
@@ -214,10 +228,6 @@ def test_every_constant_is_part_of_the_name(name: str, algorithm: type[Algorithm
     with pytest.MonkeyPatch().context() as patch:
         patch.setattr(design, "read_algorithm", lambda _: changed)
         assert made._fingerprint() != made.name
-
-
-def test_constants_of_a_module_are_read_where_they_are_used() -> None:
-    assert read.read_algorithm(OccurrenceTable).methods["_free"].constants == {"FREE": occurrence_table.FREE}
 
 
 @pytest.mark.parametrize("place", range(len(design.CALLED)), ids=[one.__name__ for one in design.CALLED])

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from helpers.cases import AGGREGATES, SKETCHES, SOAK, affine, compiled_by
+from helpers.cases import AGGREGATES, SOAK, affine, compiled_by
 
 from sash import agg, aggregate
 from sash.aggregates import BUILT_IN
@@ -23,9 +23,8 @@ from sash.kernels.ranks import RankKernel
 from sash.testing import recompute
 
 FUSED = [algorithm for algorithm in ALGORITHMS if not algorithm.interpreted_only]
-INTERPRETED_ONLY = {"FiBA"}
 OF_EVERY_KIND = ["max"]
-"""Partials of one number for every algorithm; test_moving_bounds and test_slide.py compile it for affine, which has two."""
+"""Partials of one number for every algorithm; test_moving_bounds and test_whole_columns.py compile it for affine, which has two."""
 OF_EVERY_LAW = ["sum_of_integers", "max", "last", "median", "count_distinct", "mode"]
 """What those are compiled for that need a law."""
 
@@ -49,8 +48,10 @@ def expect_equal(chosen: Aggregate[Any], answers: list[ResultColumn], held: list
             assert alike(result, float(expected) if isinstance(result, float) else expected), rows
 
 
-def test_only_those_whose_state_is_not_flat_are_interpreted_only() -> None:
-    assert {algorithm.__name__ for algorithm in ALGORITHMS if algorithm.interpreted_only} == INTERPRETED_ONLY
+@pytest.mark.parametrize("algorithm", [algorithm for algorithm in ALGORITHMS if algorithm.interpreted_only])
+def test_an_algorithm_that_is_interpreted_only_says_why(algorithm: type[Algorithm[Any]]) -> None:
+    with pytest.raises(CannotCompileError, match=rf"^{algorithm.about.name} is not compiled: \w.* .*\.$"):
+        Kernel(algorithm, agg.max(), ("int64",), loops.slide_rows)
 
 
 @pytest.mark.parametrize(
@@ -106,13 +107,20 @@ def test_every_aggregate_of_numbers_compiles(name: str) -> None:
     expect_equal(chosen, kernel.slide_rows(columns, 6), windows(columns, begins, ends))
 
 
-def test_the_interpreted_aggregates_are_those_that_hold_no_numbers() -> None:
-    interpreted = {chosen.name for chosen in AGGREGATES.values() if chosen.interpreted_only}
-    assert interpreted == {
-        *("collect", "collect_distinct", "concat", "count_distinct", "mode", "first_n", "last_n", "top_k", "bottom_k"),
-        *("median", "quantile", "nth_smallest"),
-        *SKETCHES,
-    }
+def shape_of(partial: Any) -> Any:
+    """The form of a partial of numbers; None if it holds anything else."""
+    if isinstance(partial, tuple):
+        shapes = tuple(map(shape_of, partial))
+        return None if None in shapes else shapes
+    return "number" if isinstance(partial, int | float) else None
+
+
+@pytest.mark.parametrize("name", AGGREGATES)
+def test_an_aggregate_is_compiled_unless_its_partials_grow_or_hold_other_than_numbers(name: str) -> None:
+    chosen = AGGREGATES[name]
+    older, newer = (chosen.lift(*[value] * chosen.inputs) for value in (1, 2))
+    of_numbers = shape_of(older) is not None and shape_of(older) == shape_of(chosen.combine(older, newer))
+    assert of_numbers == (not chosen.interpreted_only)
 
 
 @pytest.mark.parametrize("name", [name for name, chosen in AGGREGATES.items() if chosen.interpreted_only])

@@ -134,7 +134,7 @@ def cut(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None
 
 WHOLE = [("median", kind) for kind in COLUMNS] + [("quantile", "float64"), ("nth_smallest", "int32")]
 BY_TREE = WHOLE if SOAK else [("median", "float64")]
-"""What the tree, which takes the longest of all to compile, is compared with too; in the suite test_kernels.py shares it."""
+"""What the tree, which takes the longest of all to compile, is compared with too; in the suite test_kernel.py shares it."""
 
 
 class InOrder(list[Any]):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Iterator
 from importlib.resources import files
 
 import pytest
@@ -11,9 +12,7 @@ from helpers.cases import affine
 
 from sash import agg, catalogue
 from sash.plan import costs
-from sash.plan.costs import cost_of, law_class, read_costs
-
-INTEGERS = agg.sum().of_kind("int")
+from sash.plan.costs import Cost, cost_of, read_costs
 
 
 def test_the_table_of_costs_is_part_of_the_package() -> None:
@@ -34,30 +33,48 @@ def test_costs_are_read_when_something_is_chosen_and_not_before() -> None:
     assert done.stdout.split() == ["0", "False"]
 
 
-def test_costs_between_and_beyond_what_was_measured() -> None:
-    two, five, twenty = (cost_of("slickdeque", agg.max(), ranges) for ranges in (2, 5, 20))
-    measured = {
-        line.use: line.cost
-        for line in read_costs()
-        if (line.aggregate, line.ranges, line.algorithm) == ("max", 5, "slickdeque")
-    }
-    assert set(measured) == set(costs.USES)
-    assert five == pytest.approx(sum(measured.values()) / len(measured))
-    assert cost_of("slickdeque", agg.max(), 3) == pytest.approx(two + (five - two) / 3)
-    assert cost_of("slickdeque", agg.max(), 35) == pytest.approx(2 * twenty - five)
+@pytest.fixture
+def measured(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A table by hand, of two uses."""
+
+    def lines(aggregate: str, laws: str, algorithm: str, by_ranges: dict[int, tuple[float, float]]) -> list[Cost]:
+        return [
+            Cost(laws, aggregate, use, ranges, algorithm, cost, cost, cost)
+            for ranges, both in by_ranges.items()
+            for use, cost in zip(costs.USES, both, strict=True)
+        ]
+
+    table = [
+        *lines("max", "selective", "slickdeque", {2: (1, 3), 5: (4, 6), 20: (10, 10)}),
+        *lines("max", "selective", "two_stacks", {1: (1, 1)}),
+        *lines("sum", "invertible", "slideside", {2: (7, 9), 5: (8, 12)}),
+        *lines("stddev", "associative", "flatfat", {2: (4, 6), 5: (9, 9)}),
+        *lines("mean", "associative", "flatfat", {2: (8, 10), 5: (9, 9)}),
+    ]
+    monkeypatch.setattr(costs, "read_costs", lambda: tuple(table))
+    costs._points.cache_clear()
+    yield
+    costs._points.cache_clear()
+
+
+@pytest.mark.usefixtures("measured")
+@pytest.mark.parametrize(("ranges", "cost"), [(2, 2), (5, 5), (20, 10), (3, 3), (11, 7), (23, 11), (35, 15)])
+def test_costs_at_between_and_beyond_what_was_measured(ranges: int, cost: float) -> None:
+    assert cost_of("slickdeque", agg.max(), ranges) == pytest.approx(cost)
+
+
+@pytest.mark.usefixtures("measured")
+def test_an_algorithm_for_one_range_takes_a_pass_for_each() -> None:
     assert cost_of("two_stacks", agg.max(), 7) == 7
 
 
+@pytest.mark.usefixtures("measured")
 def test_an_aggregate_that_was_not_measured_costs_what_its_laws_cost() -> None:
-    assert cost_of("slickdeque", agg.arg_min(), 5) == cost_of("slickdeque", agg.max(), 5)
-    assert cost_of("slideside", agg.count(), 5) == cost_of("slideside", INTEGERS, 5)
-    measured = [
-        line.cost for line in read_costs() if (line.laws, line.ranges, line.algorithm) == ("associative", 2, "flatfat")
-    ]
-    assert len(measured) > len(costs.USES)
-    assert cost_of("flatfat", affine, 2) == pytest.approx(sum(measured) / len(measured))
-    assert min(measured) < cost_of("flatfat", agg.stddev(), 2) < max(measured)
-    assert law_class(agg.sum().of_kind("float")) == "associative"
+    assert cost_of("slickdeque", agg.arg_min(), 5) == 5
+    assert cost_of("slideside", agg.count(), 5) == 10
+    assert cost_of("flatfat", agg.stddev(), 2) == 5
+    assert cost_of("flatfat", affine, 2) == 7  # the mean of all associative ones
+    assert cost_of("flatfat", agg.sum().of_kind("float"), 2) == 7  # floats are not subtracted
 
 
 def test_what_was_not_measured_is_said() -> None:
