@@ -2,7 +2,7 @@
 
     block + span ──► bounds of windows ──► slices, if they pay ──► each pass slides ──► results, in block order
 
-It changes nothing in place: what later windows still need (`keep`) and the new memory of windows are part of its result.
+It changes nothing in place: the first item that later windows need (`keep`) and the new memory of windows are part of the result.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from sash.windows.base import Bounds, Flags, Ints, Items, Memory, Span, whole_sp
 Block = RowBlock | SliceBlock
 NOTHING = np.empty(0, np.int64)
 DIGITS = 76
-"""Digits of decimals in computations: as many as Arrow's largest type has. Python's default is 28."""
+"""Digits of decimals in computations, those of Arrow's largest type: Python's default of 28 would round."""
 
 
 class PassDoesNotCompileError(Exception):
@@ -52,7 +52,7 @@ class WindowBounds:
 
     window: Window
     rows: Bounds | None = None
-    """As runs of rows, if passes need that."""
+    """As runs of rows, if a pass goes over rows."""
     slices: Bounds | None = None
     """As runs of slices, or of slice records."""
     refs: SliceRefs | None = None
@@ -79,7 +79,7 @@ class WindowResults:
     """The results of the windows of one name."""
 
     counts: Ints
-    """By key: how many windows it has; empty if every row has a result."""
+    """By key: the number of windows; empty for results per row."""
     starts: Ints | None
     """Where each window begins, in ticks; None if there is no time column."""
     stops: Ints | None
@@ -271,12 +271,12 @@ def interpret_failed(prepared: Prepared, failed: PassDoesNotCompileError) -> Pre
 
 
 def check_compiles(prepared: Prepared) -> None:
-    """Compile what a query needs, by evaluating no rows. Raise PassDoesNotCompileError if a pass does not compile."""
+    """Compile all kernels of a query, by evaluating an empty block. Raise PassDoesNotCompileError if a pass does not compile."""
     evaluate(prepared, prepared.empty_block())
 
 
 def compile_ahead(prepared: Prepared) -> Prepared:
-    """Compile what a query needs. Return it with the aggregates that do not compile interpreted."""
+    """Compile all kernels of a query. Return the query; aggregates that do not compile are interpreted."""
     while True:
         try:
             check_compiles(prepared)
