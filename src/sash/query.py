@@ -115,7 +115,7 @@ class Query:
         │    runs       compiled
         └─ notes: collect(note)
         ...
-             runs       interpreted: its partials grow with the window, so they have no place in flat columns
+             runs       interpreted: its partials grow with the window, so they do not fit in flat columns
         """
         from sash.data import explain  # noqa: PLC0415 — it imports Numba, which declaring a query does not need
 

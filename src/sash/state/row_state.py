@@ -34,7 +34,7 @@ class RowState:
         """Start empty."""
         self.rows: pa.Table = self.prepared.schema.empty_table()
         self.dropped = 0
-        """The number of rows that were stored earlier, for the row numbers in error messages."""
+        """The number of rows that are not stored any more, from which error messages count."""
         self.sizes: Ints = np.zeros(0, np.int64)
         """By key: the number of stored rows."""
         self.done: Ints = np.zeros(0, np.int64)

@@ -166,10 +166,10 @@ class TimeAxis(Protocol):
         """Return about how many rows lie before a time."""
 
     def edge_with(self, rows: int, until: int) -> tuple[int, int]:
-        """Return the last edge with at least that many rows from it until a time, and the number of rows before it."""
+        """Return the last edge with at least `rows` rows between it and a time, and the number of rows before it."""
 
     def edge_after(self, rows: int) -> int:
-        """Return the first edge that at least that many rows lie before."""
+        """Return the first edge with at least `rows` rows before it."""
 
 
 @dataclass(frozen=True)

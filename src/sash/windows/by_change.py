@@ -18,7 +18,7 @@ Number = int | float
 
 @dataclass(frozen=True)
 class DeltaFrame(Window):
-    """For each row, it and the rows before it, back to the first whose column is within `threshold` of this row's."""
+    """For each row, the rows up to it; the oldest row leaves while its column is more than `threshold` from this row's."""
 
     kind: ClassVar[str] = "delta"
     column_kind: ClassVar[str] = "number"

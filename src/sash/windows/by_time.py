@@ -180,7 +180,7 @@ class Periodic(Window):
         if len(items.times) == 0 or not held.all():
             return 2 * len(items.times) + SMALL + 1
         spans = items.times[items.firsts[1:] - 1] - items.times[items.firsts[:-1]]
-        each = (spans / period + length / period + 1) * (length // step)  # as floats: the product may need more than 64 bits
+        each = (spans / period + length / period + 1) * (length // step)  # floats: it may need more than 64 bits
         return int(np.ceil(each).sum())
 
     def __repr__(self) -> str:
@@ -304,7 +304,7 @@ def find_time_frames(
         fresh = end = firsts[key] + done[key]
         for row in range(fresh, firsts[key] + final[key]):
             time = times[row]
-            begin += 1 if times[begin] < time - reach else 0  # mostly one row leaves, or none: this line has no branch to mispredict
+            begin += 1 if times[begin] < time - reach else 0  # mostly none or one leaves: no branch to mispredict
             while times[begin] < time - reach:  # stops at the row itself
                 begin += 1
             if row == fresh or time != times[row - 1]:
