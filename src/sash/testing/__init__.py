@@ -4,7 +4,7 @@
 """
 
 from sash.testing.laws import LawError, check_laws
-from sash.testing.oracle import recompute
 from sash.testing.naive_windows import recompute_query
+from sash.testing.oracle import recompute
 
 __all__ = ["LawError", "check_laws", "recompute", "recompute_query"]
