@@ -33,7 +33,7 @@ def read_schema(declared: Declared, frame: DataFrame) -> pa.Schema:
         every = frame.columns  # all go to Python and back
     for name in every:
         if frame.columns.count(name) > 1:
-            message = f"There are {frame.columns.count(name)} columns named {name!r}: rename all but one."
+            message = f"There are {frame.columns.count(name)} columns named {name!r}. Rename all but one."
             raise ValueError(message)
         if name.lower() in OWN:
             message = f"A column is named {name!r}, a name that Sash needs for itself on Spark: rename it."
