@@ -122,7 +122,7 @@ def evaluate(
     results: dict[str, WindowResults] = {}
     keep: dict[str, Ints] = {}
     new_memory: dict[str, Memory] = {}
-    # One window after the other uses the same memory again, which is faster than memory for all of them.
+    # Windows are evaluated one after the other: each reuses the memory of the one before, which is faster than fresh memory.
     for names in [list(windows)] if finder.together else [[name] for name in windows]:
         found = finder.find(names)
         keep |= {name: finder.keep(one) for name, one in found.items()}
@@ -145,7 +145,7 @@ class BoundsInSlices:
         self.items = items
         self.memory = memory
         self.records: SliceRecords | None = None
-        """The slices that rows are cut into, as soon as that is known."""
+        """The records of the slices that rows are cut into; None before they are cut, and for a block of slices."""
 
     @property
     def together(self) -> bool:
@@ -153,7 +153,7 @@ class BoundsInSlices:
         return any(one.together for one in self.prepared.plan.passes)
 
     def find(self, names: Sequence[str]) -> dict[str, WindowBounds]:
-        """Return some windows."""
+        """Return the windows with these names."""
         found = {}
         for name in names:
             window = self.prepared.plan.windows[name]
@@ -170,7 +170,7 @@ class BoundsInSlices:
         return one.bounds.begins, one.bounds.ends
 
     def only_changed(self, one: WindowBounds, changed: Flags) -> WindowBounds:
-        """Return the windows that hold a changed item, or that end after a time."""
+        """Return the windows that hold a changed item, or that end after the newest time of the last micro-batch."""
         begins, ends = self.positions(one)
         stops, after = one.bounds.stops, self.items.span.unseen_after
         assert stops is not None
@@ -213,7 +213,7 @@ class BoundsInRows(BoundsInSlices):
         return super().together or (self.over_slices and self.edges is None)
 
     def find(self, names: Sequence[str]) -> dict[str, WindowBounds]:
-        """Return some windows."""
+        """Return the windows with these names."""
         run = self.prepared.run
         found = {}
         for name in names:
@@ -258,7 +258,7 @@ class BoundsInRows(BoundsInSlices):
 
 
 class OpenPasses:
-    """The passes of a plan over a block; each reads its columns, and cuts slices, once."""
+    """The passes of a plan over a block. Each pass reads its columns and cuts its slices once, for all windows."""
 
     def __init__(self, prepared: Prepared, block: Block) -> None:
         self.prepared = prepared
