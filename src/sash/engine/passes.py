@@ -109,6 +109,7 @@ class PassRun:
         values = partials.counts.values
         if len(starts) == len(values):
             return partials
+        # A kernel that cuts rows into slices also merges slices: `over` makes it read partials instead of lifting rows.
         kernel = self._kernel(OpenSlice, self.aggregates, loops.cut_slices, over=partials.shape)
         validity = NO_BITS if (values > 0).all() else np.packbits(values > 0, bitorder="little")
         closes = np.ones(len(starts), np.bool_)

@@ -121,7 +121,7 @@ class _TableRun:
             return False
         if not run(is_sorted)(rows.times) or run(is_sorted)(rows.codes):
             return False
-        check_compiles(prepared)
+        check_compiles(prepared)  # if a pass does not compile, the caller tries again with that pass interpreted
         return all(one.over_slices and not one.interpreted for one in prepared.plan.passes)
 
     def _chunk_cuts(self, rows: InputRows) -> Ints:

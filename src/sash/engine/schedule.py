@@ -42,6 +42,7 @@ def make_schedule(kinds: Sequence[SliceRefs], counts: SliceCounts) -> SharedSche
     widest_first = ascending[::-1]
     joined = [np.concatenate([every[kind].columns[column] for kind in widest_first]) for column in range(6)]
     lengths = [len(every[kind].begins) for kind in widest_first]
+    # The number of a kind is the place of its range among the structure's ranges, which ascend.
     joined[3] = np.repeat([number_of[kind] for kind in widest_first], lengths).astype(np.int64)
     order = np.argsort(joined[1], kind="stable")
     begins, ends, lasts, numbers, opens, held = (column[order] for column in joined)

@@ -86,12 +86,13 @@ class RowState:
         done = np.zeros(block.keys, np.int64)
         done[: len(self.done)] = self.done
         final = np.diff(block.firsts)
-        if len(block.times):
+        if len(block.times):  # a row before the watermark is final: rows that would come before it are late
             older = np.zeros(len(block) + 1, np.int64)
             np.cumsum(block.times < np.repeat(closed, final), out=older[1:])
             final = np.where(closed == FOREVER, final, older[block.firsts[1:]] - older[block.firsts[:-1]])
         if not self.update:
             return Span(done, final, after, closed, closed)
+        # Stored rows come first in the table of a micro-batch, so rows after them are new.
         is_new = block.source_rows(np.arange(len(block))) >= len(self.rows)
         emit_until = np.full(block.keys, batch.seen, np.int64)
         return Span(done, final, after, emit_until, closed, is_new, batch.seen_before)

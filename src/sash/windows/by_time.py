@@ -337,6 +337,8 @@ def find_periodic(  # noqa: C901, PLR0912 — one loop, compiled as it stands
     keep: Ints,
 ) -> int:
     """Write the windows that hold a row and end after `after`, by `now`; only count them if the arrays are empty."""
+    # Window n starts at n * period + offset. `(t - length - offset) // period * period + period + offset` is the first start
+    # whose window ends after t.
     count = 0
     for key in range(len(firsts) - 1):
         begin = end = firsts[key]

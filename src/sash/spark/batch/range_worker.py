@@ -77,7 +77,7 @@ def run_range(worker: BucketWorker, one: TimeRange, table: pa.Table, slices: Seq
         of_slices = range_span(one, len(items.keys), context + len(slices), len(items))
         evaluated = evaluate(prepared, items, of_slices)
         return _assembled(prepared, items, block, span, evaluated, table)
-    memory = {
+    memory = {  # windows that count rows continue the count of the earlier ranges
         name: window.new_memory(block.keys, one.rows_before + context) for name, window in prepared.plan.windows.items()
     }
     evaluated = evaluate(prepared, block, span, memory)

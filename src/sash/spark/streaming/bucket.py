@@ -178,7 +178,7 @@ class BucketProcessor(StatefulProcessor):
 
     def _set_timer(self, before: int | None, expired: int | None, due: int | None) -> None:
         """Register the timer of a bucket; Spark removes a timer that has expired."""
-        if before == due and expired != due:
+        if before == due and expired != due:  # it is registered already
             return
         if before is not None and before != expired:
             self.handle.deleteTimer(before)
@@ -194,6 +194,7 @@ def due_in_milliseconds(state: StreamState) -> int | None:
     tick, due = state.prepared.unit.tick, state.due
     if due == FOREVER or tick is None:
         return None
+    # The inverse of first_in_time, rounded up: Spark's watermark is in whole milliseconds.
     return -((first_in_time(state.prepared, 0) - due) * tick // MILLISECOND)
 
 
