@@ -12,7 +12,6 @@ import pytest
 from pyspark.sql import SparkSession
 
 from sash.spark.local_session import settings
-from sash.spark.quiet import without_noise
 
 CONNECT = os.environ.get("SASH_SPARK") == "connect"
 TESTS = Path(__file__).parent.parent
@@ -44,7 +43,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         builder = builder.remote("local[2]")
     for key, value in given.items():
         builder = builder.config(key, value)
-    with without_noise(), warnings.catch_warnings():
+    with warnings.catch_warnings():
         # Connect sets all again that the server has begun with, and warns of what can't be set any more
         warnings.filterwarnings("ignore", "Failed to set")
         session = builder.getOrCreate()

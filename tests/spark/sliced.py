@@ -10,7 +10,6 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.pandas.types import from_arrow_schema
 
 import sash
 from sash import agg
@@ -18,6 +17,7 @@ from sash.aggregates.base import Aggregate
 from sash.algorithms.base import alike
 from sash.engine.local import Local
 from sash.engine.tables import run_table
+from sash.spark.arrow_types import spark_schema
 from sash.spark.batch.sql_slices import slice_frame, why_not
 
 TYPES: dict[str, pa.DataType] = {
@@ -102,7 +102,7 @@ def some_aggregates() -> dict[str, Aggregate[Any]]:
 
 def prepared(spark: SparkSession, query: sash.Query, table: pa.Table) -> tuple[Local, DataFrame]:
     """Return a query made ready, and rows as a frame."""
-    schema = from_arrow_schema(table.schema, prefer_timestamp_ntz=True)
+    schema = spark_schema(table.schema)
     return Local(query._declared, table.schema), spark.createDataFrame(table, schema)
 
 

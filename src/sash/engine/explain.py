@@ -23,8 +23,7 @@ def explain(declared: Declared, data: Any, **options: Any) -> Explanation:
     check_options(options, kind)
     engine: tuple[Branch, ...] = ()
     if kind in (SPARK, SPARK_STREAM):
-        module = "streaming.stream_query" if kind == SPARK_STREAM else "batch.batch_query"
-        prepared = import_module(f"sash.spark.{module}").prepare(declared, data, options)
+        prepared = import_module("sash.spark").prepare(declared, data, options)
         engine = (import_module("sash.spark.describe").describe(prepared),)
         declared, schema = prepared.shown, prepared.local.schema
     else:

@@ -230,8 +230,7 @@ def run_lazy(declared: Declared, frame: Any, options: dict[str, Any]) -> Any:
 
 def run_spark(declared: Declared, frame: Any, options: dict[str, Any]) -> Any:
     """Run on a DataFrame of PySpark's: nothing is computed before it is asked for."""
-    engine = "streaming.stream_query" if frame.isStreaming else "batch.batch_query"
-    return import_module(f"sash.spark.{engine}").prepare(declared, frame, options).run()
+    return import_module("sash.spark").prepare(declared, frame, options).run()
 
 
 def needed_of(declared: Declared, table: pa.Table) -> pa.Table:

@@ -15,10 +15,10 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 — as everyone calls it
-from pyspark.sql.pandas.types import to_arrow_schema
 
 from sash.engine.local import Local
 from sash.plan.declared import Declared
+from sash.spark.arrow_types import arrow_schema
 from sash.spark.batch.range_worker import RangeWorker
 from sash.spark.batch.ranges import find_stretches, rows_with_times, shares_of, split_rows
 from sash.spark.batch.split import Reach, reach_of
@@ -71,7 +71,7 @@ class Batch(Prepared):
             return self.local
         slices, declared = slice_frame(self.declared, self.local, self.frame)
         self.needed = slices
-        schema = to_arrow_schema(slices.schema, timezone=slices.sparkSession.conf.get(ZONE))
+        schema = arrow_schema(slices.schema, slices.sparkSession.conf.get(ZONE) or "UTC")
         time = schema.get_field_index(declared.time)
         assert self.local.time is not None
         schema = schema.set(time, pa.field(declared.time, self.local.time.type))

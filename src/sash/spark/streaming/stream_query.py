@@ -9,21 +9,19 @@ value. How many buckets there are is part of the state.
 
 from __future__ import annotations
 
-import re
 import uuid
 from collections.abc import Mapping
-from contextlib import redirect_stdout
 from dataclasses import dataclass
-from io import StringIO
 from typing import Any
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 — as everyone calls it
-from pyspark.sql.types import StructField, StructType, TimestampType
+from pyspark.sql.types import StructType, TimestampType
 
 from sash.engine.column_types import readable_schema
 from sash.plan.declared import Declared
 from sash.spark.groups import bucket_of, numbered, plain_names, spread_out
+from sash.spark.private import waits_for_watermark, watermark_delay, with_watermark_delay
 from sash.spark.schema import GROUP
 from sash.spark.spark_query import Prepared
 from sash.spark.streaming.bad_times import CHOICES
@@ -37,13 +35,9 @@ from sash.windows.by_function import Custom
 from sash.windows.durations import Given, read_duration
 
 BUCKETS = 64
-DELAY = "spark.watermarkDelayMs"
-"""Under this name Spark tells, beside a column's type, that rows are late by it, and how late they may be."""
 STORE = "spark.sql.streaming.stateStore.providerClass"
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 METRICS = "sash"
-WAITING = re.compile(r"~(Aggregate|TransformWithState|FlatMapGroups\w*WithState)")
-"""Operators of a stream that give rows only when the watermark has passed them; so does an outer join of two streams."""
 
 
 @dataclass(frozen=True)
@@ -96,12 +90,7 @@ class Streaming(Prepared):
         fields = super().results.fields
         event_time = self.declared.time if self.declared.per_row else "window_end"
         return StructType(
-            [
-                StructField(field.name, field.dataType, field.nullable, {**field.metadata, DELAY: self.delay})
-                if field.name == event_time
-                else field
-                for field in fields
-            ]
+            [with_watermark_delay(field, self.delay) if field.name == event_time else field for field in fields]
         )
 
     @property
@@ -138,7 +127,7 @@ class Streaming(Prepared):
             self.options.mode,
             self.options.on_bad_time,
             None if ahead is None else read_duration(ahead, "ahead").in_ticks(self.local.time.tick, "ahead"),
-            chained=comes_from_state(self.frame),
+            chained=waits_for_watermark(self.frame),
         )
 
     def run(self) -> DataFrame:
@@ -152,15 +141,6 @@ class Streaming(Prepared):
         )
         counts = [F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in COUNTED]
         return answered.observe(self.options.metrics, *counts).select(RESULTS).mapInArrow(unpack, self.results)
-
-
-def comes_from_state(frame: DataFrame) -> bool:
-    """Tell whether a stream comes out of an operator that waits for the watermark, by what Spark says of its plan."""
-    with redirect_stdout(StringIO()) as told:
-        frame.explain("extended")
-    analyzed = told.getvalue().partition("== Analyzed")[2].partition("== Optimized")[0]
-    joined = "~Join" in analyzed and analyzed.count("~StreamingRelation") > 1
-    return joined or bool(WAITING.search(analyzed))
 
 
 def _refuse_no_time(declared: Declared) -> None:
@@ -179,9 +159,10 @@ def _read_delay(declared: Declared, frame: DataFrame) -> int:
         else f"{declared.lateness.in_ticks(1_000_000, 'lateness')} milliseconds"
     )
     line = f'df = df.withWatermark("{declared.time}", "{late}")'
-    if DELAY in field.metadata:
-        return int(field.metadata[DELAY])
-    others = [other.name for other in frame.schema.fields if DELAY in other.metadata]
+    delay = watermark_delay(field)
+    if delay is not None:
+        return delay
+    others = [other.name for other in frame.schema.fields if watermark_delay(other) is not None]
     if not isinstance(field.dataType, TimestampType):
         message = (
             f"Column {declared.time!r} is of {field.dataType.simpleString()}, and Spark knows lateness only of timestamps: cast "
