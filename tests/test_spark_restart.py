@@ -25,7 +25,7 @@ from restarted import READINGS, REST, ROWS_OF_A_BATCH, STREAMS
 from spark.matrix import assert_same, in_types, plain
 
 from sash.spark.arrow_types import arrow_type, spark_type
-from sash.testing.readings import Readings
+from sash.spark.readings_source import Readings
 
 TESTS = Path(__file__).parent
 SECONDS = 900

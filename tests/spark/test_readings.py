@@ -11,7 +11,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
 import sash
-from sash.testing.readings import SCHEMA, Readings
+from sash.spark.readings_source import SCHEMA, Readings
 
 OPTIONS: dict[str, Any] = {"rows_per_second": 10, "households": 3, "late": 0.25, "lateness": "30s", "seed": 7}
 
