@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyspark
 import pytest
 from pyspark.sql import SparkSession
 
@@ -28,6 +29,12 @@ CONF = {
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     "spark.ui.showConsoleProgress": False,
 }
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if pyspark.__version__.startswith("4.1."):  # which leaves the sockets of collect() to the garbage collector
+        config.addinivalue_line("filterwarnings", "ignore:Exception ignored in. <socket")
+        config.addinivalue_line("filterwarnings", "ignore:unclosed <socket:ResourceWarning")
 
 
 @pytest.fixture(scope="session")
