@@ -1,4 +1,4 @@
-"""What Sash needs of Spark and Spark does not offer as public API. Each is one function here, with the reason.
+"""What Sash needs of Spark and Spark does not offer as public API, or not in each version. One function each, with the reason.
 
 A new version of Spark may change any of these; tests/spark/test_private.py tests them on each supported version.
 """
@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import re
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import DataType, StructField, UserDefinedType
 
+LARGE = "spark.sql.execution.arrow.useLargeVarTypes"
 WATERMARK_DELAY = "spark.watermarkDelayMs"
 OPERATOR = re.compile(r"^[\s:+-]*~(\w+)", re.MULTILINE)
 """A streaming operator in the text of a plan. Spark marks them by a tilde."""
@@ -47,6 +48,14 @@ def waits_for_watermark(stream: DataFrame) -> bool:
     operators = OPERATOR.findall(text.partition("== Analyzed")[2].partition("== Optimized")[0])
     joined = "Join" in operators and sum(name.startswith("StreamingRelation") for name in operators) > 1
     return joined or any(map(WAITING.fullmatch, operators))
+
+
+def expects_large_types(session: SparkSession) -> bool:
+    """Tell whether `applyInArrow` takes large strings and binaries from Python.
+
+    It should if `useLargeVarTypes` is set, but Spark 4.1 sends large types then and rejects them as results.
+    """
+    return session.conf.get(LARGE) == "true" and not session.version.startswith("4.1.")
 
 
 def storage_type(kind: DataType) -> DataType:

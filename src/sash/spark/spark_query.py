@@ -15,10 +15,9 @@ from sash.engine.local import Local
 from sash.engine.tables import needed_of
 from sash.plan.declared import Declared
 from sash.spark.batch.worker import Worker
+from sash.spark.private import expects_large_types
 from sash.spark.schema import arrow_of, read_schema, read_types, result_fields, with_types
 from sash.spark.sql import quote
-
-LARGE = "spark.sql.execution.arrow.useLargeVarTypes"
 
 
 class Prepared:
@@ -64,9 +63,9 @@ class Prepared:
     @property
     def worker(self) -> Worker:
         """What is sent to Python workers."""
-        large = self.frame.sparkSession.conf.get(LARGE) == "true"
+        results = arrow_of(self.results, expects_large_types(self.frame.sparkSession))
         answered = self.answered
-        return Worker(answered.declared, answered.interpreted, arrow_of(self.results, large), compiled=self.compiled)
+        return Worker(answered.declared, answered.interpreted, results, compiled=self.compiled)
 
 
 def _refuse_no_order(declared: Declared) -> None:
