@@ -43,6 +43,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     paths = [os.environ.get("PYTHONPATH", ""), str(TESTS)]
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))  # workers import the tests' own modules
     os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ.setdefault("PYARROW_IGNORE_TIMEZONE", "1")  # as pandas on Spark asks for
     given = settings(2, "2g", str(tmp_path_factory.mktemp("tables")), CONF)
     builder = SparkSession.builder.appName("sash tests")
     if CONNECT:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pyspark
 from pyspark.sql import SparkSession
 
@@ -21,14 +22,7 @@ from sash import agg, window
 from sash.spark.readings_source import Readings
 
 ROWS = 3_000
-READINGS: dict[str, Any] = {
-    "rows_per_second": 10,
-    "households": 4,
-    "late": 0.1,
-    "lateness": "1m",
-    "seed": 3,
-    "rows": ROWS,
-}
+READINGS: dict[str, Any] = {"rows_per_second": 10, "households": 4, "late": 0.1, "lateness": "1m", "seed": 3}
 QUICKLY = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 CONF: dict[str, Any] = {
     "spark.master": "local-cluster[2,1,1500]",
@@ -88,7 +82,11 @@ def main(folder: Path) -> None:
     for strategy, query in QUERIES.items():
         assert_same(query.run(frame, strategy=strategy).toArrow(), query.run(rows))
     checkpoint = str(folder / "checkpoint")
-    stream = sash.spark.readings(spark, **READINGS).withWatermark("ts", "1 minute")
+    (folder / "rows").mkdir()
+    for number in range(2):  # in the order of their names, a micro-batch each
+        pq.write_table(rows.slice(number * ROWS // 2, ROWS // 2), folder / "rows" / f"{number}.parquet")
+    read = spark.readStream.schema(frame.schema).option("maxFilesPerTrigger", 1)
+    stream = read.parquet(str(folder / "rows")).withWatermark("ts", "1 minute")
     started = STREAM.run(stream, buckets=4).writeStream.format("parquet").option("checkpointLocation", checkpoint)
     query = started.trigger(availableNow=True).start(str(folder / "results"))
     assert query.awaitTermination(120)

@@ -9,6 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
+import pyspark
 from pyspark.sql import DataFrame, SparkSession
 
 import sash
@@ -29,7 +30,9 @@ TYPES: dict[str, pa.DataType] = {
 NUMBERS = ("i8", "i16", "i32", "i64", "f32", "f64", "wild", "flag", "money")
 TEXTS = ("text", "bytes")
 TIMES = ("day", "at", "wall")
-WILD = [math.nan, math.inf, -math.inf, 0.0, -0.0, 1e300, -1e-300, 1.0]
+HUGE = 1e150 if pyspark.__version__.startswith(("4.1.", "4.2.")) else 1e300
+"""Before 4.3 Spark's variance of a value whose square is infinite is NaN."""
+WILD = [math.nan, math.inf, -math.inf, 0.0, -0.0, HUGE, -1e-300, 1.0]
 WORDS = ["", "a", "b", "B", "ä", "z", "\U0001f600"]
 
 

@@ -11,6 +11,7 @@ from pyspark.sql.types import CalendarIntervalType, CharType, DataType, StructTy
 
 from sash.spark.arrow_types import arrow_schema, arrow_type, spark_type
 
+pytestmark = pytest.mark.oldest
 POINT = "X'0101000000000000000000F03F0000000000000040'"
 VALUES = {
     "void": "NULL",

@@ -8,6 +8,8 @@ from pyspark.sql import functions as F  # noqa: N812 — as everyone calls it
 
 from sash.spark.private import waits_for_watermark, watermark_delay
 
+pytestmark = pytest.mark.oldest
+
 
 @pytest.fixture
 def stream(spark: SparkSession) -> DataFrame:

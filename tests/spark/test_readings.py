@@ -55,6 +55,7 @@ def test_a_finite_stream_is_read_to_its_end_each_row_once(spark: SparkSession, t
     assert found(spark, tmp_path).equals(expected(400))
 
 
+@pytest.mark.oldest
 def test_micro_batches_have_a_limit(spark: SparkSession, tmp_path: Path) -> None:
     stream = sash.spark.readings(spark, **OPTIONS, rows=250, rows_per_batch=100)
     if spark.version.startswith("4.1."):
@@ -66,6 +67,7 @@ def test_micro_batches_have_a_limit(spark: SparkSession, tmp_path: Path) -> None
     assert len(list((tmp_path / "checkpoint" / "commits").glob("[0-9]*"))) == 3
 
 
+@pytest.mark.oldest
 def test_a_stream_without_end_continues_where_it_stopped(spark: SparkSession, tmp_path: Path) -> None:
     options = {**OPTIONS, "rows_per_second": 500, "lateness": "2s"}
     for _ in range(3):

@@ -125,6 +125,7 @@ def assert_as_batch(source: Source, query: sash.Query, **options: Any) -> list[d
     return given
 
 
+@pytest.mark.oldest
 def test_windows_are_given_once_when_the_watermark_has_passed(spark: SparkSession, tmp_path: Path) -> None:
     spark.conf.set("spark.sql.shuffle.partitions", 2)
     source = Source(spark, tmp_path)
