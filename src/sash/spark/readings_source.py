@@ -80,10 +80,11 @@ MINUTE = 60 * MILLION
 FIRST = int(np.datetime64("2026-03-02T18:00:00", "us").astype(np.int64))
 """The time of row 0."""
 LAST = int(np.datetime64("9999-12-31T00:00:00", "us").astype(np.int64))
-MAX_ROWS = 1 << 43
-"""A million times as many still fit an int64."""
 MAX_LATE = 1 << 31
 """Its square still fits an int64."""
+MAX_ROWS = 1 << 43
+"""A million times as many still fit an int64."""
+LIMITS = {"households": (1, MAX_LATE), "seed": (0, 1 << 63), "rows": (0, MAX_ROWS), "rows_per_batch": (1, MAX_ROWS)}
 NEXT = 0x9E3779B97F4A7C15
 """The increment of SplitMix64, whose output function is `mix`."""
 ARRIVAL, LATE, PLUG, NOISE, GAP = range(1, 6)
@@ -116,24 +117,22 @@ class Readings:
 
     def __post_init__(self) -> None:
         """Raise ValueError if an option is invalid."""
-        for name in ("rows_per_second", "speed"):
-            value = getattr(self, name)
-            if not 0 < value < math.inf:
-                message = f"{name}={value} must be a number above 0."
+        checks = [
+            (name, 0 < getattr(self, name) < math.inf, "a number above 0") for name in ("rows_per_second", "speed")
+        ]
+        checks += [
+            (
+                name,
+                (value := getattr(self, name)) is None or low <= value <= high,
+                f"a whole number from {low} to {high}",
+            )
+            for name, (low, high) in LIMITS.items()
+        ]
+        checks += [("late", 0 <= self.late <= 1, "a share of all rows, from 0 to 1")]
+        for name, valid, expected in checks:
+            if not valid:
+                message = f"{name}={getattr(self, name)} must be {expected}."
                 raise ValueError(message)
-        for name, least, most in (
-            ("households", 1, MAX_LATE),
-            ("seed", 0, 1 << 63),
-            ("rows", 0, MAX_ROWS),
-            ("rows_per_batch", 1, MAX_ROWS),
-        ):
-            value = getattr(self, name)
-            if value is not None and not least <= value <= most:
-                message = f"{name}={value} must be a whole number from {least} to {most}."
-                raise ValueError(message)
-        if not 0 <= self.late <= 1:
-            message = f"late={self.late} must be a share of all rows, from 0 to 1."
-            raise ValueError(message)
         if not self._late_block and self._late:
             apart = self._step / self._late  # in seconds: a late row comes every million / late steps
             message = (

@@ -13,17 +13,7 @@ from dataclasses import replace
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 — as everyone calls it
-from pyspark.sql.types import (
-    ByteType,
-    DataType,
-    DateType,
-    IntegerType,
-    LongType,
-    ShortType,
-    StructType,
-    TimestampNTZType,
-    TimestampType,
-)
+from pyspark.sql.types import DataType, DateType, StructType, TimestampNTZType, TimestampType
 
 from sash.engine.local import Local
 from sash.plan.declared import Declared
@@ -96,7 +86,7 @@ def ticks_sql(name: str, kind: DataType) -> str:
         return f"{seconds} * 1000000 + {rest}"
     if isinstance(kind, DateType):
         return f"CAST(unix_date({column}) AS BIGINT)"
-    return f"CAST({column} AS BIGINT)" if isinstance(kind, ByteType | ShortType | IntegerType | LongType) else ""
+    return f"CAST({column} AS BIGINT)" if kind.simpleString() in ("tinyint", "smallint", "int", "bigint") else ""
 
 
 def slice_sql(edges: Edges, ticks: str) -> str:
