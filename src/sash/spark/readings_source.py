@@ -62,16 +62,8 @@ APPLIANCES = {  # watts in standby, watts when on, minutes on, minutes from one 
     "lamps": (0.0, 74, 350, 1440),
     "towel heater": (0.3, 600, 40, 1440),
 }
-HOUSEHOLDS = np.array(  # the appliances on the plugs of a household: six kinds, repeated
-    [
-        [0, 2, 3, 6, 8, 4],
-        [0, 2, 7, 8, 9, 5],
-        [0, 1, 2, 3, 6, 4],
-        [0, 2, 7, 6, 8, 3],
-        [0, 1, 3, 5, 4, 9],
-        [0, 2, 6, 7, 8, 5],
-    ]
-)
+HOUSEHOLDS = np.array([[*map(int, plugs)] for plugs in ("023684", "027895", "012364", "027683", "013549", "026785")])
+"""The appliances on the plugs of a household, by number: six kinds of households, repeated."""
 PLUGS = HOUSEHOLDS.shape[1]
 HOUSEHOLDS_PER_HOUSE = 2
 MISSING = 0.004
