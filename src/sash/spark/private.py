@@ -53,9 +53,9 @@ def waits_for_watermark(stream: DataFrame) -> bool:
 def expects_large_types(session: SparkSession) -> bool:
     """Tell whether `applyInArrow` takes large strings and binaries from Python.
 
-    It should if `useLargeVarTypes` is set, but Spark 4.1 sends large types then and rejects them as results.
+    It should if `useLargeVarTypes` is set, but Spark 4.1 and 4.2 send large types then and reject them as results.
     """
-    return session.conf.get(LARGE) == "true" and not session.version.startswith("4.1.")
+    return session.conf.get(LARGE) == "true" and not session.version.startswith(("4.1.", "4.2."))
 
 
 def storage_type(kind: DataType) -> DataType:
