@@ -2,7 +2,7 @@
 
     block + span ──► bounds of windows ──► slices, if they pay ──► each pass slides ──► results, in block order
 
-It changes nothing in place: what later windows still need (`keep`) and the new memory of windows are part of its result.
+It changes nothing in place: the first item that later windows need (`keep`) and the new memory of windows are part of the result.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from sash.windows.base import Bounds, Flags, Ints, Items, Memory, Span, whole_sp
 Block = RowBlock | SliceBlock
 NOTHING = np.empty(0, np.int64)
 DIGITS = 76
-"""Digits of decimals in computations: as many as Arrow's largest type has. Python's default is 28."""
+"""Digits of decimals in computations, those of Arrow's largest type: Python's default of 28 would round."""
 
 
 class PassDoesNotCompileError(Exception):
@@ -53,7 +53,7 @@ class WindowBounds:
 
     window: Window
     rows: Bounds | None = None
-    """As runs of rows, if passes need that."""
+    """As runs of rows, if a pass goes over rows."""
     slices: Bounds | None = None
     """As runs of slices, or of slice records."""
     refs: SliceRefs | None = None
@@ -80,7 +80,7 @@ class WindowResults:
     """The results of the windows of one name."""
 
     counts: Ints
-    """By key: how many windows it has; empty if every row has a result."""
+    """By key: the number of windows; empty for results per row."""
     starts: Ints | None
     """Where each window begins, in ticks; None if there is no time column."""
     stops: Ints | None
@@ -122,7 +122,7 @@ def evaluate(
     results: dict[str, WindowResults] = {}
     keep: dict[str, Ints] = {}
     new_memory: dict[str, Memory] = {}
-    # One window after the other uses the same memory again, which is faster than memory for all of them.
+    # Windows are evaluated one after the other: each reuses the memory of the one before, which is faster than fresh memory.
     for names in [list(windows)] if finder.together else [[name] for name in windows]:
         found = finder.find(names)
         keep |= {name: finder.keep(one) for name, one in found.items()}
@@ -145,7 +145,7 @@ class BoundsInSlices:
         self.items = items
         self.memory = memory
         self.records: SliceRecords | None = None
-        """The slices that rows are cut into, as soon as that is known."""
+        """The records of the slices that rows are cut into; None before they are cut, and for a block of slices."""
 
     @property
     def together(self) -> bool:
@@ -153,7 +153,7 @@ class BoundsInSlices:
         return any(one.together for one in self.prepared.plan.passes)
 
     def find(self, names: Sequence[str]) -> dict[str, WindowBounds]:
-        """Return some windows."""
+        """Return the windows with these names."""
         found = {}
         for name in names:
             window = self.prepared.plan.windows[name]
@@ -170,7 +170,7 @@ class BoundsInSlices:
         return one.bounds.begins, one.bounds.ends
 
     def only_changed(self, one: WindowBounds, changed: Flags) -> WindowBounds:
-        """Return the windows that hold a changed item, or that end after a time."""
+        """Return the windows that hold a changed item, or that end after the newest time of the last micro-batch."""
         begins, ends = self.positions(one)
         stops, after = one.bounds.stops, self.items.span.unseen_after
         assert stops is not None
@@ -213,7 +213,7 @@ class BoundsInRows(BoundsInSlices):
         return super().together or (self.over_slices and self.edges is None)
 
     def find(self, names: Sequence[str]) -> dict[str, WindowBounds]:
-        """Return some windows."""
+        """Return the windows with these names."""
         run = self.prepared.run
         found = {}
         for name in names:
@@ -258,7 +258,7 @@ class BoundsInRows(BoundsInSlices):
 
 
 class OpenPasses:
-    """The passes of a plan over a block; each reads its columns, and cuts slices, once."""
+    """The passes of a plan over a block. Each pass reads its columns and cuts its slices once, for all windows."""
 
     def __init__(self, prepared: Prepared, block: Block) -> None:
         self.prepared = prepared
@@ -322,12 +322,12 @@ def interpret_failed(prepared: Prepared, failed: PassDoesNotCompileError) -> Pre
 
 
 def check_compiles(prepared: Prepared) -> None:
-    """Compile what a query needs, by evaluating no rows. Raise PassDoesNotCompileError if a pass does not compile."""
+    """Compile all kernels of a query, by evaluating an empty block. Raise PassDoesNotCompileError if a pass does not compile."""
     evaluate(prepared, prepared.empty_block())
 
 
 def compile_ahead(prepared: Prepared) -> Prepared:
-    """Compile what a query needs. Return it with the aggregates that do not compile interpreted."""
+    """Compile all kernels of a query. Return the query; aggregates that do not compile are interpreted."""
     while True:
         try:
             check_compiles(prepared)

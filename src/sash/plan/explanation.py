@@ -25,11 +25,11 @@ class Explanation:
     types: str
     """The types of the columns, in words."""
     tried: bool
-    """Whether the types are those of data, so that everything that compiles was compiled."""
+    """Whether types come from data, so that everything that compiles was compiled; without data they are assumed."""
     keeps_slices: bool
     """Whether the state of a stream is slices instead of rows."""
     engine: tuple[Branch, ...] = ()
-    """What another engine than this process does."""
+    """What Spark does, if the query runs on Spark."""
 
     def __str__(self) -> str:
         """Return the tree."""
