@@ -1,8 +1,6 @@
 from __future__ import annotations
 
 import pickle
-import runpy
-import sys
 from datetime import timedelta
 from itertools import pairwise
 from typing import Any
@@ -19,15 +17,14 @@ from test_package import ROOT
 
 import sash
 from sash.spark import readings_source as source
-from sash.spark.readings_source import ReadingsSource, ReadingsStream
-from sash.testing.readings import SCHEMA, Readings
+from sash.spark.readings_source import SCHEMA, Readings, ReadingsSource, ReadingsStream
 
 SECOND = 1_000_000
 DIFFERENT = st.builds(
     Readings,
     rows_per_second=st.sampled_from([0.5, 7, 1000, 1e6]),
     late=st.sampled_from([0, 0.01, 1 / 3, 0.6, 1]),
-    lateness=st.sampled_from(["400s", "1h", timedelta(minutes=7)]),
+    lateness=st.sampled_from(["400s", "1h", "7m"]),
     speed=st.sampled_from([1, 2.5]),
     seed=st.integers(0, 3),
 )
@@ -154,12 +151,6 @@ def test_an_unknown_option_is_said() -> None:
         ReadingsSource({}).reader(ReadingsSource({}).schema())
 
 
-def test_spark_that_is_too_old_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "pyspark.sql.streaming.datasource", None)  # as in Spark 4.1
-    with pytest.raises(ImportError, match=r"needs Spark 4\.2 or later"):
-        runpy.run_path(source.__file__)
-
-
 class Clock:
     def __init__(self) -> None:
         self.now = 1_800_000_000.0
@@ -221,6 +212,25 @@ def test_what_is_available_now_is_all_of_a_finite_stream_or_else_what_has_come(c
     assert endless.latestOffset(begun, ReadAllAvailable())["row"] == 50
 
 
+def test_without_read_limits_as_on_spark_4_1(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(source, "read_limits", None)
+    limited = ReadingsSource({"rows_per_batch": "5"})
+    with pytest.raises(ValueError, match=r"rows_per_batch needs Spark 4\.2 or later: leave it out\."):
+        limited.streamReader(limited.schema())
+    endless = stream_of(rows_per_second=100)
+    start = endless.initialOffset()
+    assert endless.latestOffset()["row"] == 0
+    clock.now += 2.5
+    end = endless.latestOffset()
+    assert end == {**start, "row": 250}
+    endless.partitions(start, end)
+    again = stream_of(rows_per_second=100)
+    again.commit(end)  # which Spark calls before it asks for the next batch
+    clock.now += 1
+    assert again.latestOffset() == {**start, "row": 350}
+    assert stream_of(rows=300).latestOffset()["row"] == 300
+
+
 def test_a_checkpoint_of_other_readings_is_refused(clock: Clock) -> None:
     start = stream_of(seed=1).initialOffset()
     clock.now += 1
@@ -236,8 +246,8 @@ def test_a_checkpoint_of_other_readings_is_refused(clock: Clock) -> None:
 
 
 def test_partitions_have_each_row_once_and_are_made_in_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(source, "ROWS_OF_A_PARTITION", 1_000)
-    monkeypatch.setattr(source, "ROWS_OF_A_BATCH", 300)
+    monkeypatch.setattr(source, "PARTITION_ROWS", 1_000)
+    monkeypatch.setattr(source, "BATCH_ROWS", 300)
     made = pickle.loads(pickle.dumps(ReadingsSource({"rows_per_second": "50"})))  # noqa: S301 — as Spark sends it to workers
     stream = made.streamReader(made.schema())
     start = stream.initialOffset()

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Protocol
 
 import pyarrow as pa
 
+from sash import spark
 from sash.engine.evaluate import compile_ahead
 from sash.engine.frames import ArrowBatch, ArrowTable, PandasFrame, PolarsFrame, PolarsLazyFrame, is_a, needed_schema
 from sash.engine.prepare import PreparedCache, prepare
@@ -51,9 +52,7 @@ class SparkFrame:
 
     def prepare(self, query: Declared, data: Any, options: Mapping[str, Any]) -> Any:
         """Return the query on Spark."""
-        from sash.spark.batch.batch_query import BatchOptions, BatchQuery  # noqa: PLC0415 — optional
-
-        return BatchQuery(query, data, BatchOptions(**options))
+        return spark.batch_query(query, data, options)
 
     def run(self, cache: PreparedCache, data: Any, **options: Any) -> Any:
         """Return the results as a DataFrame."""
@@ -77,9 +76,7 @@ class SparkStream(SparkFrame):
 
     def prepare(self, query: Declared, data: Any, options: Mapping[str, Any]) -> Any:
         """Return the query on a Spark stream."""
-        from sash.spark.streaming.stream_query import StreamOptions, StreamQuery  # noqa: PLC0415 — optional
-
-        return StreamQuery(query, data, StreamOptions(**options))
+        return spark.stream_query(query, data, options)
 
 
 class SchemaOnly:

@@ -72,6 +72,7 @@ def test_an_error_in_an_aggregate_names_it_the_key_and_the_row(spark: SparkSessi
         assert "inverse(x) failed while lifting the row of k=key 1, id=13." in str(raised.value)
 
 
+@pytest.mark.oldest
 def test_a_null_time_is_refused_by_the_worker(spark: SparkSession) -> None:
     frame = spark.sql("SELECT 1 AS k, IF(id = 3, NULL, id) AS t FROM range(5)")
     with pytest.raises(Exception, match=r"The time column 't' has 1 null\(s\), so that these rows have no order"):

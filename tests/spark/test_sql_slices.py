@@ -65,6 +65,7 @@ def every_time() -> dict[str, tuple[pa.Array, dict[str, Window]]]:
     }
 
 
+@pytest.mark.oldest
 def test_every_aggregate_of_every_type(spark: SparkSession) -> None:
     table = table_of(rows(COUNT), numbers(pa.int64()))
     query = sash.Query(every_aggregate(), BY_NUMBER, by="key", time="t", order_by=("f64", "id"))
@@ -94,6 +95,7 @@ def test_rows_without_keys_whose_times_order_them(spark: SparkSession) -> None:
     assert_equal(in_two_stages(spark, query, table), query.run(table, compiled=False))
 
 
+@pytest.mark.oldest
 def test_ties_go_to_the_first_in_an_order_with_nulls_and_nan(spark: SparkSession) -> None:
     table = table_of(rows(COUNT), pa.array([number % 3 for number in range(COUNT)]))
     aggregates = {

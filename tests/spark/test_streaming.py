@@ -125,6 +125,7 @@ def assert_as_batch(source: Source, query: sash.Query, **options: Any) -> list[d
     return given
 
 
+@pytest.mark.oldest
 def test_windows_are_given_once_when_the_watermark_has_passed(spark: SparkSession, tmp_path: Path) -> None:
     spark.conf.set("spark.sql.shuffle.partitions", 2)
     source = Source(spark, tmp_path)
@@ -278,7 +279,11 @@ REFUSED: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "ahead": ({}, {"ahead": 5}, "ahead=5 must be a length of time"),
     "metrics": ({}, {"metrics": ""}, "metrics='' must be a name"),
     "lateness": ({"lateness": "1m"}, {}, "differs from the watermark of the stream, 180000 ms"),
-    "strategy": ({}, {"strategy": "slices"}, "strategy= is for a PySpark DataFrame, but the data is a streaming DataFrame"),
+    "strategy": (
+        {},
+        {"strategy": "slices"},
+        "strategy= is for a PySpark DataFrame, but the data is a streaming DataFrame",
+    ),
     "time": (
         {"time": None, "windows": window.rows(3), "order_by": "x"},
         {},
@@ -301,7 +306,9 @@ def test_a_missing_watermark_is_said_with_the_line_to_add(spark: SparkSession, t
     source = Source(spark, tmp_path, BATCHES[:1])
     bare = spark.readStream.schema(source.table.schema).parquet(str(source.rows))
     query = sash.Query(SUMS, window.tumbling("5m"), by="k", time="ts")
-    with pytest.raises(ValueError, match=r'no watermark.*Set one before run: df = df.withWatermark\("ts", "10 minutes"\)'):
+    with pytest.raises(
+        ValueError, match=r'no watermark.*Set one before run: df = df.withWatermark\("ts", "10 minutes"\)'
+    ):
         query.run(bare)
     late = sash.Query(SUMS, window.tumbling("5m"), by="k", time="ts", lateness="90s")
     with pytest.raises(ValueError, match=r'withWatermark\("ts", "90000 milliseconds"\)'):

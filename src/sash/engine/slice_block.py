@@ -48,7 +48,9 @@ class SliceBlock:
     @cached_property
     def firsts(self) -> Ints:
         """The first slice of each key, and the number of slices."""
-        return np.searchsorted(self.codes, np.arange(len(self.keys) + 1))
+        firsts = np.zeros(len(self.keys) + 1, np.int64)
+        np.cumsum(np.bincount(self.codes, minlength=len(self.keys)), out=firsts[1:])
+        return firsts
 
     @property
     def sizes(self) -> Ints:

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 — the usual name
-from pyspark.sql.types import DataType, DateType, IntegralType, StructType, TimestampNTZType, TimestampType
+from pyspark.sql.types import DataType, DateType, StructType, TimestampNTZType, TimestampType
 
 from sash.aggregates.sql import EPOCH, SqlForm, quote, sql_form
 from sash.engine.prepare import Prepared
@@ -83,7 +83,7 @@ def ticks_sql(name: str, kind: DataType) -> str:
         return f"{seconds} * 1000000 + {rest}"
     if isinstance(kind, DateType):
         return f"CAST(unix_date({column}) AS BIGINT)"
-    return f"CAST({column} AS BIGINT)" if isinstance(kind, IntegralType) else ""
+    return f"CAST({column} AS BIGINT)" if kind.simpleString() in ("tinyint", "smallint", "int", "bigint") else ""
 
 
 def slice_sql(edges: Edges, ticks: str) -> str:
