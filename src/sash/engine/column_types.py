@@ -59,6 +59,7 @@ def _check_window(window: Window, name: str, kind: pa.DataType) -> None:
     is_right, need = {
         "number": (pa.types.is_integer(kind) or pa.types.is_floating(kind), "hold numbers. Cast it"),
         "mark": (pa.types.is_boolean(kind), "be boolean. Compare it with a value"),
+        "": (True, ""),
     }[window.column_kind]
     if not is_right:
         message = f"{window}: column {name!r} is of type {kind}, but it must {need}."

@@ -85,7 +85,7 @@ class Prepared:
         )
         columns = [column for aggregate in self.query.aggregates.values() for column in aggregate.columns]
         numbers = all(is_number(self.schema.field(column).type) for column in columns)
-        return bool(self.plan.technique) and by_time and numbers and all(one.keeps_slices for one in self.plan.passes)
+        return bool(self.plan.technique) and by_time and numbers and all(one.stores_slices for one in self.plan.passes)
 
     def block(self, table: pa.Table, first: int = 0) -> RowBlock:
         """Return the rows of a table sorted by key and time; `first` is the number of its first row, in a stream."""

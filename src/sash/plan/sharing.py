@@ -34,7 +34,7 @@ class Pass:
     """Whether all its aggregates commute, so that rows may enter a slice in any order."""
 
     @property
-    def keeps_slices(self) -> bool:
+    def stores_slices(self) -> bool:
         """Whether a stream can store slices as partials while rows still arrive out of order."""
         return self.over_slices and not self.interpreted and self.commutes
 

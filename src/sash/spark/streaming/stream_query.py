@@ -13,6 +13,7 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import cached_property
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -119,7 +120,7 @@ class StreamQuery(SparkQuery):
             state=f"slices, {self.query.slicing}" if self.cuts_pairs else "rows",
         )
 
-    @property
+    @cached_property
     def task(self) -> StreamTask:
         """What is sent to Python workers."""
         ahead = self.options.ahead
