@@ -1,7 +1,8 @@
 # make demo   the examples, from nothing
 # make test   everything that must hold before a change lands, from nothing
 # make soak   every algorithm compiled for every aggregate that fits it, over columns of every form, against the oracle;
-#             streams on Spark whose driver is killed twenty times, and whose keys come and go for long
+#             streams on Spark whose driver is killed twenty times, and whose keys come and go for long;
+#             the tests on Spark on each supported version
 # make bench  Sash beside pandas, Polars, DuckDB, bottleneck, numbagg and Spark: checked, timed, drawn (make bench-quick: only to see that it runs)
 # make costs  what each algorithm costs beside two_stacks: checked, timed, written where plan/choose.py reads it
 # All make the virtual environment in .venv and see to Java first. Python: make test PYTHON=python3.12
@@ -9,6 +10,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 CORES ?= 2
+OLDEST_SPARK := 4.1.4
+OLD_SPARKS := $(OLDEST_SPARK) 4.2.1 # the newest is in .venv
 
 .PHONY: help demo test soak bench bench-quick costs check format clean
 
@@ -22,17 +25,21 @@ demo: .venv/ready
 	@$(BIN)/python examples/04_stream.py
 
 test: export SASH_TESTS_CACHE = $(CURDIR)/build/kernels
-test: .venv/ready check
+test: .venv/ready .venv-spark$(OLDEST_SPARK)/ready check
 	@mkdir -p build
 	$(BIN)/python -m pytest -q -n $(CORES) -m 'not session' --cov --cov-report=
 	@echo "the tests on Spark: a classic session, and at the same time one of Spark Connect"
 	@SASH_SPARK=connect $(BIN)/python -m pytest -q -m session tests/spark > build/connect.txt 2>&1 & connect=$$!; \
 	$(BIN)/python -m pytest -q -m session tests/spark --cov --cov-append --cov-report=term --cov-fail-under=95; classic=$$?; \
 	wait $$connect; connected=$$?; echo "Spark Connect:"; tail -n 40 build/connect.txt; exit $$((classic + connected))
+	@echo "some of them on the oldest Spark: $(OLDEST_SPARK)"
+	.venv-spark$(OLDEST_SPARK)/bin/python -m pytest -q -m oldest tests/spark
 
-soak: .venv/ready
+soak: .venv/ready $(OLD_SPARKS:%=.venv-spark%/ready)
 	SASH_SOAK=1 $(BIN)/python -m pytest -q -n $(CORES) -m 'not session' tests/kernels tests/aggregator tests/algorithms \
 		tests/benchmarks tests/state tests/spark
+	for version in $(OLD_SPARKS); do .venv-spark$$version/bin/python -m pytest -q -m session tests/spark || exit 1; done
+	$(BIN)/python -m pytest -q -m session tests/spark
 
 bench: .venv/ready
 	$(BIN)/python -m benchmarks.compiled
@@ -65,5 +72,8 @@ format: .venv/ready
 .venv/ready: requirements.txt pyproject.toml tools/setup.sh
 	@PYTHON=$(PYTHON) bash tools/setup.sh
 
+.venv-spark%/ready: .venv/ready tools/setup_spark.sh
+	@bash tools/setup_spark.sh $*
+
 clean:
-	rm -rf .venv .mypy_cache .ruff_cache .hypothesis .coverage build dist
+	rm -rf .venv .venv-spark* .mypy_cache .ruff_cache .hypothesis .coverage build dist

@@ -10,6 +10,7 @@ import pandas as pd
 from matplotlib import pyplot as plt
 from matplotlib.ticker import MultipleLocator
 from pyspark.sql import functions as F  # noqa: N812 — as everyone calls it
+from quiet import without_noise
 from rich.console import Console
 from rich.table import Table
 
@@ -48,7 +49,8 @@ RISES = sash.Query({"rise": steepest("load")}, window.time("1h"), by=("house", "
 def main() -> None:
     """Run both queries, and show what they found."""
     console = Console(width=None if Console().is_terminal else 120, highlight=False)
-    spark = sash.spark.session("sash demo")
+    with without_noise():
+        spark = sash.spark.session("sash demo")
     spark.conf.set("spark.sql.session.timeZone", "UTC")
     readings = spark.read.parquet(str(READINGS))
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 — as everyone calls it
+from quiet import without_noise
 from rich.console import Console
 from rich.table import Table
 
@@ -45,7 +46,8 @@ def show(closed: DataFrame, batch: int) -> None:
 def main() -> None:
     """Run the stream in two goes, with a restart between them, and then to its end."""
     settings: dict[str, Any] = {"spark.sql.shuffle.partitions": 2}  # few cores need few state stores
-    spark = sash.spark.session("sash demo", **settings)
+    with without_noise():
+        spark = sash.spark.session("sash demo", **settings)
     spark.conf.set("spark.sql.session.timeZone", "UTC")
     with tempfile.TemporaryDirectory() as folder:
         checkpoint = str(Path(folder) / "checkpoint")

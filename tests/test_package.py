@@ -26,7 +26,7 @@ def test_the_readme_shows_the_catalogue() -> None:
     assert str(catalogue()) in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("example", sorted((ROOT / "examples").glob("*.py")), ids=lambda path: path.name)
+@pytest.mark.parametrize("example", sorted((ROOT / "examples").glob("[0-9]*.py")), ids=lambda path: path.name)
 def test_examples_run(example: Path) -> None:
     done = subprocess.run([sys.executable, str(example)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Protocol
 
 import pyarrow as pa
 
+from sash import spark
 from sash.engine.evaluate import compile_ahead
 from sash.engine.frames import ArrowBatch, ArrowTable, PandasFrame, PolarsFrame, PolarsLazyFrame, is_a, needed_schema
 from sash.engine.prepare import PreparedCache, prepare
@@ -30,7 +31,7 @@ class DataKind(Protocol):
 
     @property
     def run(self) -> Callable[..., Any]:
-        """Returns the results of a query, given its prepared forms, the data, and the options."""
+        """Run a query, given its cache of prepared queries, the data and the options."""
 
     def accepts(self, data: Any) -> bool:
         """Return whether data is of this kind."""
@@ -51,9 +52,7 @@ class SparkFrame:
 
     def prepare(self, query: Declared, data: Any, options: Mapping[str, Any]) -> Any:
         """Return the query on Spark."""
-        from sash.spark.batch.batch_query import BatchOptions, BatchQuery  # noqa: PLC0415 — optional
-
-        return BatchQuery(query, data, BatchOptions(**options))
+        return spark.batch_query(query, data, options)
 
     def run(self, cache: PreparedCache, data: Any, **options: Any) -> Any:
         """Return the results as a DataFrame."""
@@ -76,20 +75,18 @@ class SparkStream(SparkFrame):
         return is_a(data, "pyspark", "DataFrame") and data.isStreaming
 
     def prepare(self, query: Declared, data: Any, options: Mapping[str, Any]) -> Any:
-        """Return the query on a stream of Spark's."""
-        from sash.spark.streaming.stream_query import StreamOptions, StreamQuery  # noqa: PLC0415 — optional
-
-        return StreamQuery(query, data, StreamOptions(**options))
+        """Return the query on a Spark stream."""
+        return spark.stream_query(query, data, options)
 
 
 class SchemaOnly:
-    """An Arrow schema, or nothing: it stands for data of that schema in `explain`."""
+    """An Arrow schema, or None: in `explain` it stands for data of that schema."""
 
     description: ClassVar[str] = "data in this process"
     options: ClassVar[tuple[str, ...]] = ("compiled", "threads")
 
     def accepts(self, data: Any) -> bool:
-        """Return whether this is a schema, or nothing."""
+        """Return whether this is a schema, or None."""
         return data is None or isinstance(data, pa.Schema)
 
     def run(self, cache: PreparedCache, data: Any, **options: Any) -> Any:  # noqa: ARG002 — there is nothing to run on
@@ -161,7 +158,7 @@ def check_options(kind: DataKind, options: Mapping[str, Any]) -> None:
 
 
 def explain(query: Declared, data: Any, options: Mapping[str, Any]) -> Explanation:
-    """Return how a query is evaluated for data of any kind; with data, all that compiles is compiled."""
+    """Return the plan of a query for data of any kind; with data, compile everything that compiles."""
     kind = kind_of(data)
     check_options(kind, options)
     engine: tuple[Branch, ...] = ()

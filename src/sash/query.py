@@ -51,22 +51,33 @@ class Query:
     ) -> None:
         """Parse and validate the query. Raise ValueError or TypeError if a window or aggregate is invalid.
 
-        `by` names the keys, `time` the column that orders the rows, `order_by` columns that break ties. `lateness` is the
-        maximum delay of a row behind the newest row of a stream. `algorithm` and `slicing` are chosen unless named;
-        `objective` is "throughput" or "latency".
+        `aggregates` and `windows` are dictionaries by name, or a single one. `by` names the keys, `time` the column that orders
+        the rows, `order_by` columns that break ties. `lateness` is the maximum delay of a row behind the newest row of a
+        stream. `algorithm` and `slicing` ("cutty", "pairs", "panes" or "none") override the choice of the plan; `objective`
+        is "throughput" or, for the best worst case, "latency".
         """
         self._declared = declare(aggregates, windows, by, time, order_by, algorithm, objective, slicing, lateness)
         self._cache: PreparedCache | None = None
 
     def run(self, data: Any, **options: Any) -> Any:
-        """Return the results for data of any kind, as the same kind: PySpark (lazily), Arrow, pandas or Polars.
+        """Return the results as data of the same kind: Arrow, pandas, Polars, or PySpark (lazily).
 
-        On PySpark `strategy=` names one of "slices", "buckets" and "ranges" instead of leaving the choice, `buckets=` and
-        `ranges=` say how many, and `types=` what aggregates give where only running them would tell, as {"s": "double"}.
-        On a streaming DataFrame `mode="update"` gives windows whenever rows change them, `on_bad_time="drop"` drops and
-        counts rows without a usable time, `ahead=` says how far ahead of the clock times may be, and `metrics=` names the
-        counts of rows. `compiled=False` interprets everything. For a RecordBatchReader `mode="update"` gives the results of windows as
-        soon as they end, and again when a row within `lateness` changes them; `order="keys"` says that rows come by key.
+        A result per row is the input row with one more column per aggregate and window. A result per window is a row with
+        the keys, `window` (its name, if there are several), `window_start`, `window_end` and the aggregates.
+
+        Options, by the kind of data:
+
+        - all: `compiled=False` interprets everything;
+        - data in this process: `threads=` is the number of threads;
+        - a RecordBatchReader: `mode="update"` emits a window as soon as it ends, and again when a row within `lateness`
+          changes it; `order="keys"` accepts rows sorted by key and then time;
+        - a PySpark DataFrame: `strategy=` is "slices", "buckets" or "ranges"; `buckets=` and `ranges=` are their numbers;
+          `types=` are the result types of aggregates, such as {"s": "double"}, where they are not known before they run;
+        - a streaming DataFrame: `mode="update"` emits a window whenever rows change it; `buckets=` and `types=` as above;
+          `on_bad_time="drop"` drops and counts rows without a usable time; `ahead=` is how far ahead of the clock a time may
+          be; `metrics=` is the name of the row counts among Spark's observed metrics.
+
+        Raise TypeError or ValueError if the query cannot read the data, or if an option does not apply to it.
         """
         from sash.data import run  # noqa: PLC0415 — it imports Numba, which declaring a query does not need
         from sash.engine.prepare import PreparedCache  # noqa: PLC0415
@@ -76,10 +87,11 @@ class Query:
         return run(self._cache, data, options)
 
     def explain(self, data: Any = None, **options: Any) -> Explanation:
-        """Return how the query is answered, and why so: printed it is a tree, and in a notebook also a picture.
+        """Return the plan: slices, sharing, the algorithm of each aggregate and why, cost and memory.
 
-        With data of any kind, or its Arrow schema, it is the plan for these types, and what can't be compiled is found out;
-        with a PySpark DataFrame also what Spark does, for the same options as of `run`.
+        `print` shows it as a tree, a notebook also as a picture. Without data, types are assumed. With data of any kind, or
+        its Arrow schema, the plan is for these types, and everything that compiles is compiled. With a PySpark DataFrame it
+        also says what Spark does; `options` are those of `run`.
 
         >>> import sash
         >>> from sash import agg, window
@@ -103,7 +115,7 @@ class Query:
         │    runs       compiled
         └─ notes: collect(note)
         ...
-             runs       interpreted: its partials grow with the window, so they have no place in flat columns
+             runs       interpreted: its partials grow with the window, so they do not fit in flat columns
         """
         from sash.data import explain  # noqa: PLC0415 — it imports Numba, which declaring a query does not need
 

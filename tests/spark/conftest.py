@@ -8,11 +8,11 @@ import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyspark
 import pytest
 from pyspark.sql import SparkSession
 
 from sash.spark.local_session import settings
-from sash.spark.quiet import without_noise
 
 CONNECT = os.environ.get("SASH_SPARK") == "connect"
 TESTS = Path(__file__).parent.parent
@@ -31,12 +31,19 @@ CONF = {
 }
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    if pyspark.__version__.startswith("4.1."):  # which leaves the sockets of collect() to the garbage collector
+        config.addinivalue_line("filterwarnings", "ignore:Exception ignored in. <socket")
+        config.addinivalue_line("filterwarnings", "ignore:unclosed <socket:ResourceWarning")
+
+
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """A session with small batches and few partitions, in a time zone with gaps and overlaps."""
     paths = [os.environ.get("PYTHONPATH", ""), str(TESTS)]
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))  # workers import the tests' own modules
     os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ.setdefault("PYARROW_IGNORE_TIMEZONE", "1")  # as pandas on Spark asks for
     given = settings(2, "2g", str(tmp_path_factory.mktemp("tables")), CONF)
     builder = SparkSession.builder.appName("sash tests")
     if CONNECT:
@@ -44,7 +51,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         builder = builder.remote("local[2]")
     for key, value in given.items():
         builder = builder.config(key, value)
-    with without_noise(), warnings.catch_warnings():
+    with warnings.catch_warnings():
         # Connect sets all again that the server has begun with, and warns of what can't be set any more
         warnings.filterwarnings("ignore", "Failed to set")
         session = builder.getOrCreate()

@@ -1,16 +1,19 @@
 from __future__ import annotations
 
 import os
+import runpy
 import subprocess
 import sys
 import threading
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
 
+import pyspark
 import pytest
+from test_package import ROOT
 
 import sash
-from sash.spark import java, quiet
+from sash import agg, window
 from sash.spark import local_session as local
 
 START = """
@@ -28,12 +31,15 @@ again.sql("SELECT raise_error('on purpose')").show()
 """
 
 
-def test_a_session_starts_with_its_settings_and_without_a_word(tmp_path: Path) -> None:
+def test_a_session_starts_with_its_settings_and_logs_nothing(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", START], capture_output=True, text=True, check=False, cwd=tmp_path)
     assert done.stdout.split() == ["local[1]", "700m", "4", "Asia/Tokyo", "3", "4"], done.stderr
     assert list(tmp_path.iterdir()) == []
-    assert done.stderr.startswith("Traceback (most recent call last)")  # Python's, and nothing else
-    assert "WARN" not in done.stderr
+    lines = [line for line in done.stderr.splitlines() if not line.startswith("WARNING: Using incubator modules:")]
+    assert (
+        lines[0] == "Traceback (most recent call last):"
+    )  # Python's, after the line that Java prints for each session
+    assert not [line for line in lines if "WARN" in line]
     assert "ERROR" not in done.stderr
 
 
@@ -67,20 +73,20 @@ def test_a_java_that_is_missing_or_too_old(
     _make_java(tmp_path, said)
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(RuntimeError, match=message):
-        java.check_java()
+        local.check_java()
 
 
 def test_a_java_home_without_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     with pytest.raises(RuntimeError, match=f"there is none in JAVA_HOME, {tmp_path},: install"):
-        java.check_java()
+        local.check_java()
 
 
 def test_a_java_that_is_new_enough(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "bin").mkdir()
     _make_java(tmp_path / "bin", 'openjdk version "21" 2023-09-19')
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    java.check_java()
+    local.check_java()
 
 
 def _make_java(folder: Path, said: str | None) -> None:
@@ -99,16 +105,37 @@ def test_pyspark_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_module_of_our_own_that_is_missing_is_not_called_spark(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(_: str) -> Any:
-        message = "No module named 'sash.lost'"
-        raise ModuleNotFoundError(message, name="sash.lost")
+    monkeypatch.setitem(sys.modules, "sash.spark.local_session", None)
+    with pytest.raises(ModuleNotFoundError, match=r"sash\.spark\.local_session"):
+        sash.spark.session()
 
-    monkeypatch.setattr(sash.spark, "import_module", fail)
-    with pytest.raises(ModuleNotFoundError, match=r"sash\.lost"):
+
+def test_pyspark_that_is_too_old(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pyspark, "__version__", "4.0.2")
+    message = r'Sash needs Spark 4\.1 or later, and the installed PySpark is Spark 4\.0\.2: pip install "pyspark\[connect\]>=4\.1,<5"'
+    for call in (sash.spark.session, lambda: sash.spark.inspect_state(""), lambda: sash.spark.readings(None)):  # type: ignore[arg-type]
+        with pytest.raises(RuntimeError, match=message):
+            call()
+
+
+def test_a_session_that_is_too_old(monkeypatch: pytest.MonkeyPatch) -> None:
+    old = SimpleNamespace(version="4.0.2", isStreaming=False)
+    old.sparkSession = old
+    query = sash.Query({"n": agg.count()}, window.rows(3), time="t")
+    message = r"Sash needs Spark 4\.1 or later, and this session is Spark 4\.0\.2"
+    with pytest.raises(RuntimeError, match=message):
+        sash.spark.batch_query(query._declared, old, {})  # type: ignore[arg-type]
+    with pytest.raises(RuntimeError, match=message):
+        sash.spark.finish(query, old, "checkpoint")  # type: ignore[arg-type]
+    with pytest.raises(RuntimeError, match=message):
+        sash.spark.readings(old)  # type: ignore[arg-type]
+    monkeypatch.setattr(local, "start", lambda *_: old)
+    with pytest.raises(RuntimeError, match=message):
         sash.spark.session()
 
 
 def test_only_noise_is_kept_from_the_error_stream(capfd: pytest.CaptureFixture[str]) -> None:
+    quiet = runpy.run_path(str(ROOT / "examples" / "quiet.py"))
     said = [
         "WARNING: Using incubator modules: jdk.incubator.vector\n",
         "[Stage 1:>  ",
@@ -116,9 +143,9 @@ def test_only_noise_is_kept_from_the_error_stream(capfd: pytest.CaptureFixture[s
         "WARNING: hot\nWARN",
     ]
     code = f"import sys, time\nfor text in {said!r}:\n    sys.stderr.write(text); sys.stderr.flush(); time.sleep(0.05)"
-    with quiet.without_noise():
+    with quiet["without_noise"]():
         subprocess.run([sys.executable, "-c", code], check=True)
-        os.write(quiet.STDERR, b"!\n")
+        os.write(quiet["STDERR"], b"!\n")
     for thread in [thread for thread in threading.enumerate() if "error stream of Spark" in thread.name]:
         thread.join(timeout=5)
     assert capfd.readouterr().err == "[Stage 1:>  \r[Stage 2:>\rWARNING: hot\nWARN!\n"

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
-from pyspark.errors import AnalysisException
+from pyspark.errors import AnalysisException, StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 
 import sash
-from sash.testing.readings import SCHEMA, Readings
+from sash.spark.readings_source import SCHEMA, Readings
 
 OPTIONS: dict[str, Any] = {"rows_per_second": 10, "households": 3, "late": 0.25, "lateness": "30s", "seed": 7}
 
@@ -35,9 +36,10 @@ def found(spark: SparkSession, folder: Path) -> pa.Table:
 
 
 def test_a_finite_stream_is_read_to_its_end_each_row_once(spark: SparkSession, tmp_path: Path) -> None:
-    stream = sash.spark.readings(spark, **OPTIONS, rows=250, rows_per_batch=100)
-    assert stream.isStreaming
-    run(stream, tmp_path)
+    for rows in (100, 200, 250):
+        stream = sash.spark.readings(spark, **OPTIONS, rows=rows)
+        assert stream.isStreaming
+        run(stream, tmp_path)
     assert found(spark, tmp_path).equals(expected(250))
     assert len(list((tmp_path / "checkpoint" / "commits").glob("[0-9]*"))) == 3
     table = spark.read.format("sash_readings").options(**OPTIONS).option("rows", 250).load()
@@ -48,8 +50,37 @@ def test_a_finite_stream_is_read_to_its_end_each_row_once(spark: SparkSession, t
         for entry in (tmp_path / log).glob("*2*"):  # and its checksum
             entry.unlink()
     assert len(found(spark, tmp_path)) == 200
-    run(sash.spark.readings(spark, **OPTIONS, rows=400), tmp_path)
+    for _ in range(2):  # Spark 4.1 runs one micro-batch, this batch again, where 4.2 runs all that there are
+        run(sash.spark.readings(spark, **OPTIONS, rows=400), tmp_path)
     assert found(spark, tmp_path).equals(expected(400))
+
+
+@pytest.mark.oldest
+def test_micro_batches_have_a_limit(spark: SparkSession, tmp_path: Path) -> None:
+    stream = sash.spark.readings(spark, **OPTIONS, rows=250, rows_per_batch=100)
+    if spark.version.startswith("4.1."):
+        with pytest.raises(StreamingQueryException, match=r"rows_per_batch needs Spark 4\.2 or later: leave it out\."):
+            run(stream, tmp_path)
+        return
+    run(stream, tmp_path)
+    assert found(spark, tmp_path).equals(expected(250))
+    assert len(list((tmp_path / "checkpoint" / "commits").glob("[0-9]*"))) == 3
+
+
+@pytest.mark.oldest
+def test_a_stream_without_end_continues_where_it_stopped(spark: SparkSession, tmp_path: Path) -> None:
+    options = {**OPTIONS, "rows_per_second": 500, "lateness": "2s"}
+    for _ in range(3):
+        started = sash.spark.readings(spark, **options).writeStream.format("parquet")
+        query = started.option("checkpointLocation", str(tmp_path / "checkpoint")).start(str(tmp_path / "sink"))
+        deadline = time.monotonic() + 60
+        while not any(progress["numInputRows"] for progress in query.recentProgress):
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        query.stop()
+    rows = found(spark, tmp_path)
+    assert len(rows) > 1_000
+    assert rows.equals(in_order(pa.Table.from_batches([Readings(**options).batch(0, len(rows))])))
 
 
 def test_wrong_options_are_said_when_the_stream_is_made(spark: SparkSession) -> None:

@@ -1,4 +1,8 @@
-"""assemble(prepared, block, evaluated): results → table. Input order is restored here and nowhere else."""
+"""Results in block order → columns and tables.
+
+`evaluate` returns results in block order. Results per row return to input order afterwards: in `with_input_rows`, or, for a whole
+table, in `run_table`, which does it once for all parts of the table.
+"""
 
 from __future__ import annotations
 
@@ -62,7 +66,7 @@ def row_columns(prepared: Prepared, evaluated: Evaluated) -> Results:
 
 
 def join_rows(parts: Sequence[pa.Array]) -> pa.ChunkedArray:
-    """Return the parts of a column as one, in the type that holds all of them."""
+    """Return the parts of a column as one column, in the common type of all parts."""
     if len(parts) == 1:
         return pa.chunked_array(parts)
     schemas = [pa.schema({"": part.type}) for part in parts]

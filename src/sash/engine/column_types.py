@@ -59,6 +59,7 @@ def _check_window(window: Window, name: str, kind: pa.DataType) -> None:
     is_right, need = {
         "number": (pa.types.is_integer(kind) or pa.types.is_floating(kind), "hold numbers. Cast it"),
         "mark": (pa.types.is_boolean(kind), "be boolean. Compare it with a value"),
+        "": (True, ""),
     }[window.column_kind]
     if not is_right:
         message = f"{window}: column {name!r} is of type {kind}, but it must {need}."
@@ -126,7 +127,7 @@ def _check_ordered(kind: pa.DataType, label: str) -> None:
 
 
 def why_interpreted(declared: Declared, schema: pa.Schema, *, compiled: bool) -> dict[str, str]:
-    """Return why aggregates are not compiled, as far as types tell, by the names of those that are not."""
+    """Return the reasons why aggregates are interpreted, as far as types decide, by the names of those that are."""
     reasons = {}
     for name, aggregate in declared.aggregates.items():
         if not compiled:
@@ -148,7 +149,7 @@ def _why(declared: Declared, aggregate: Aggregate[Any], types: list[pa.DataType]
     if declared.algorithm != "auto":
         try:
             algorithm = find_algorithm(declared.algorithm, aggregate)
-        except ValueError:  # its form for a kind of column will do
+        except ValueError:  # its variant for the kind of column may fit
             return ""
         if algorithm.interpreted_only:
             return algorithm.interpreted_only

@@ -39,6 +39,7 @@ def cut_whole(prepared: Prepared, block: RowBlock) -> SliceBlock:
 def merge(prepared: Prepared, block: SliceBlock, apart: Flags) -> SliceBlock:
     """Combine each slice with the one before it, unless they are `apart` or of different keys."""
     apart = apart.copy()
+    apart[:1] = True
     apart[1:] |= block.codes[1:] != block.codes[:-1]
     starts = np.flatnonzero(apart)
     if len(starts) == len(block):

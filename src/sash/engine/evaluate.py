@@ -2,7 +2,7 @@
 
     block + span ──► bounds of windows ──► slices, if they pay ──► each pass slides ──► results, in block order
 
-It changes nothing in place: what later windows still need (`keep`) and the new memory of windows are part of its result.
+It changes nothing in place: the first item that later windows need (`keep`) and the new memory of windows are part of the result.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Context, localcontext
+from functools import cached_property
 
 import numpy as np
 
@@ -35,7 +36,7 @@ from sash.windows.base import Bounds, Flags, Ints, Items, Memory, Span, whole_sp
 Block = RowBlock | SliceBlock
 NOTHING = np.empty(0, np.int64)
 DIGITS = 76
-"""Digits of decimals in computations: as many as Arrow's largest type has. Python's default is 28."""
+"""Digits of decimals in computations, those of Arrow's largest type: Python's default of 28 would round."""
 
 
 class PassDoesNotCompileError(Exception):
@@ -52,7 +53,7 @@ class WindowBounds:
 
     window: Window
     rows: Bounds | None = None
-    """As runs of rows, if passes need that."""
+    """As runs of rows, if a pass goes over rows."""
     slices: Bounds | None = None
     """As runs of slices, or of slice records."""
     refs: SliceRefs | None = None
@@ -79,7 +80,7 @@ class WindowResults:
     """The results of the windows of one name."""
 
     counts: Ints
-    """By key: how many windows it has; empty if every row has a result."""
+    """By key: the number of windows; empty for results per row."""
     starts: Ints | None
     """Where each window begins, in ticks; None if there is no time column."""
     stops: Ints | None
@@ -112,147 +113,197 @@ def evaluate(
     memory = memory or {name: window.new_memory(len(block.firsts) - 1) for name, window in windows.items()}
     items = block.items(windows.values(), span)
     prepared.check_times(items.times)
-    if isinstance(block, RowBlock):
-        found, records = find_in_rows(prepared, items, memory)
-    else:
-        found, records = find_in_slices(prepared, items, memory), None
-    positions = None if records is None else np.concatenate([np.zeros(1, np.int64), records.positions])
-    keep = {name: _keep(one, items, positions) for name, one in found.items()}
-    changed = span.changed
-    if changed is not None:
-        found = {name: _only_changed(one, changed, span.unseen_after, positions) for name, one in found.items()}
-    columns = _slide(prepared, block, records, found)
-    times = None if prepared.time is None else items.times
-    firsts = items.firsts
-    results = {name: _window_results(one, columns[name], times, firsts, records) for name, one in found.items()}
-    return Evaluated(results, keep, {name: one.bounds.memory for name, one in found.items()})
+    finder = (
+        BoundsInRows(prepared, items, memory)
+        if isinstance(block, RowBlock)
+        else BoundsInSlices(prepared, items, memory)
+    )
+    passes = OpenPasses(prepared, block)
+    results: dict[str, WindowResults] = {}
+    keep: dict[str, Ints] = {}
+    new_memory: dict[str, Memory] = {}
+    # Windows are evaluated one after the other: each reuses the memory of the one before, which is faster than fresh memory.
+    for names in [list(windows)] if finder.together else [[name] for name in windows]:
+        found = finder.find(names)
+        keep |= {name: finder.keep(one) for name, one in found.items()}
+        new_memory |= {name: one.bounds.memory for name, one in found.items()}
+        if span.changed is not None:
+            found = {name: finder.only_changed(one, span.changed) for name, one in found.items()}
+        columns = passes.slide(finder.records, found)
+        results |= {name: finder.results(one, columns[name]) for name, one in found.items()}
+    return Evaluated(results, keep, new_memory)
 
 
 # -- bounds ----------------------------------------------------------------------------------------------------------
 
 
-def find_in_rows(
-    prepared: Prepared, items: Items, memory: Mapping[str, Memory]
-) -> tuple[dict[str, WindowBounds], SliceRecords | None]:
-    """Return the windows of rows, and the records of their slices, if a pass goes over slices."""
-    plan, run = prepared.plan, prepared.run
-    over_slices = any(one.over_slices for one in plan.passes)
-    edges = prepared.edges if over_slices else None
-    found = {name: WindowBounds(window) for name, window in plan.windows.items()}
-    if edges is None or any(not one.over_slices for one in plan.passes):
-        for name, window in plan.windows.items():
-            found[name] = WindowBounds(window, window.bounds(items, memory[name], run))
-    if edges is not None:
-        records = cut_by_edges(items, edges, run)
-        of_records = records_as_items(items, records)
-        for name, one in found.items():
-            bounds = one.window.bounds(of_records, memory[name], run)
-            found[name] = replace(one, slices=bounds, refs=refs_of(records, bounds.begins, bounds.ends))
-        return found, records
-    if not over_slices:
-        return found, None
-    every = {name: one.bounds for name, one in found.items()}
-    panes: list[Ints] = []
-    if plan.technique == "panes":
-        counted = [(name, window) for name, window in plan.windows.items() if window.row_cycle is not None]
-        panes = [window.pane_starts(items, every[name].memory) for name, window in counted]
-    records, refs = cut_by_bounds(items, list(every.values()), early=plan.technique == "cutty", also=panes)
-    for (name, one), own in zip(found.items(), refs, strict=True):
-        found[name] = replace(one, refs=own)
-    return found, records
+class BoundsInSlices:
+    """Finds windows in closed slices."""
+
+    def __init__(self, prepared: Prepared, items: Items, memory: Mapping[str, Memory]) -> None:
+        self.prepared = prepared
+        self.items = items
+        self.memory = memory
+        self.records: SliceRecords | None = None
+        """The records of the slices that rows are cut into; None before they are cut, and for a block of slices."""
+
+    @property
+    def together(self) -> bool:
+        """Whether all windows must be found before one is evaluated: they share a structure."""
+        return any(one.together for one in self.prepared.plan.passes)
+
+    def find(self, names: Sequence[str]) -> dict[str, WindowBounds]:
+        """Return the windows with these names."""
+        found = {}
+        for name in names:
+            window = self.prepared.plan.windows[name]
+            bounds = window.bounds(self.items, self.memory[name], self.prepared.run)
+            found[name] = WindowBounds(window, slices=bounds, refs=all_closed(bounds))
+        return found
+
+    def keep(self, one: WindowBounds) -> Ints:
+        """Return the first item of each key that later windows may need."""
+        return one.bounds.keep
+
+    def positions(self, one: WindowBounds) -> tuple[Ints, Ints]:
+        """Return where windows begin and end among the items of the block."""
+        return one.bounds.begins, one.bounds.ends
+
+    def only_changed(self, one: WindowBounds, changed: Flags) -> WindowBounds:
+        """Return the windows that hold a changed item, or that end after the newest time of the last micro-batch."""
+        begins, ends = self.positions(one)
+        stops, after = one.bounds.stops, self.items.span.unseen_after
+        assert stops is not None
+        before = np.zeros(len(changed) + 1, np.int64)
+        np.cumsum(changed, out=before[1:])
+        unseen = stops > after if one.window.half_open else stops >= after
+        return one.select((before[ends] > before[begins]) | unseen)
+
+    def results(self, one: WindowBounds, columns: Results) -> WindowResults:
+        """Return the results of windows, with the keys and times that they belong to."""
+        bounds = one.bounds
+        if one.window.per_row:
+            return WindowResults(NOTHING, None, None, columns)
+        over_records = one.rows is None and self.records is not None
+        firsts = self.records.firsts if over_records and self.records is not None else self.items.firsts
+        counts = np.diff(np.searchsorted(bounds.begins, firsts))
+        starts, stops = bounds.starts, bounds.stops
+        if starts is None and self.prepared.time is not None:
+            starts, stops = self.items.times[bounds.begins], self.items.times[bounds.ends - 1]
+        return WindowResults(counts, starts, stops, columns)
 
 
-def find_in_slices(prepared: Prepared, items: Items, memory: Mapping[str, Memory]) -> dict[str, WindowBounds]:
-    """Return the windows of closed slices."""
-    found = {}
-    for name, window in prepared.plan.windows.items():
-        bounds = window.bounds(items, memory[name], prepared.run)
-        found[name] = WindowBounds(window, slices=bounds, refs=all_closed(bounds))
-    return found
+class BoundsInRows(BoundsInSlices):
+    """Finds windows in rows, and cuts the rows into slices if a pass needs them."""
 
+    def __init__(self, prepared: Prepared, items: Items, memory: Mapping[str, Memory]) -> None:
+        super().__init__(prepared, items, memory)
+        passes = prepared.plan.passes
+        self.over_slices = any(one.over_slices for one in passes)
+        self.edges = prepared.edges if self.over_slices else None
+        self.over_rows = self.edges is None or any(not one.over_slices for one in passes)
+        self.of_records = items
+        if self.edges is not None:
+            self.records = cut_by_edges(items, self.edges, prepared.run)
+            self.of_records = records_as_items(items, self.records)
 
-def _keep(one: WindowBounds, items: Items, positions: Ints | None) -> Ints:
-    """Return the first item of each key that later windows may need."""
-    if one.rows is None and positions is not None:
-        return np.maximum(positions[one.bounds.keep], items.firsts[:-1])
-    return one.bounds.keep
+    @property
+    def together(self) -> bool:
+        """Whether all windows must be found before one is evaluated: they share a structure, or decide where to cut."""
+        return super().together or (self.over_slices and self.edges is None)
 
+    def find(self, names: Sequence[str]) -> dict[str, WindowBounds]:
+        """Return the windows with these names."""
+        run = self.prepared.run
+        found = {}
+        for name in names:
+            window, memory = self.prepared.plan.windows[name], self.memory[name]
+            one = WindowBounds(window, window.bounds(self.items, memory, run) if self.over_rows else None)
+            if self.edges is not None and self.records is not None:
+                bounds = window.bounds(self.of_records, memory, run)
+                one = replace(one, slices=bounds, refs=refs_of(self.records, bounds.begins, bounds.ends))
+            found[name] = one
+        return self._cut_at(found) if self.over_slices and self.edges is None else found
 
-def _only_changed(one: WindowBounds, changed: Flags, unseen_after: int, positions: Ints | None) -> WindowBounds:
-    """Return the windows that hold a changed item, or that end after a time."""
-    begins, ends, stops = one.bounds.begins, one.bounds.ends, one.bounds.stops
-    assert stops is not None
-    if one.rows is None and positions is not None:
-        begins, ends = positions[begins], positions[ends]
-    before = np.zeros(len(changed) + 1, np.int64)
-    np.cumsum(changed, out=before[1:])
-    unseen = stops > unseen_after if one.window.half_open else stops >= unseen_after
-    return one.select((before[ends] > before[begins]) | unseen)
+    def _cut_at(self, found: dict[str, WindowBounds]) -> dict[str, WindowBounds]:
+        """Cut rows where windows begin, and return the windows as references to the slices."""
+        technique = self.prepared.plan.technique
+        panes: list[Ints] = []
+        if technique == "panes":
+            counted = [one for one in found.values() if one.window.row_cycle is not None]
+            panes = [one.window.pane_starts(self.items, one.bounds.memory) for one in counted]
+        every = [one.bounds for one in found.values()]
+        self.records, refs = cut_by_bounds(self.items, every, early=technique == "cutty", also=panes)
+        return {name: replace(one, refs=own) for (name, one), own in zip(found.items(), refs, strict=True)}
+
+    def keep(self, one: WindowBounds) -> Ints:
+        """Return the first row of each key that later windows may need."""
+        if one.rows is None and self.records is not None:
+            return np.maximum(self._places[one.bounds.keep], self.items.firsts[:-1])
+        return one.bounds.keep
+
+    def positions(self, one: WindowBounds) -> tuple[Ints, Ints]:
+        """Return where windows begin and end among the rows."""
+        begins, ends = super().positions(one)
+        return (self._places[begins], self._places[ends]) if one.rows is None else (begins, ends)
+
+    @cached_property
+    def _places(self) -> Ints:
+        """The first row of each slice record, and the row after the last one."""
+        assert self.records is not None
+        return np.concatenate([np.zeros(1, np.int64), self.records.positions])
 
 
 # -- slide and lower -------------------------------------------------------------------------------------------------
 
 
-def _slide(
-    prepared: Prepared, block: Block, records: SliceRecords | None, found: Mapping[str, WindowBounds]
-) -> dict[str, Results]:
-    """Return the results of each window's aggregates."""
-    columns: dict[str, Results] = {name: {} for name in found}
-    for number, one in enumerate(prepared.plan.passes):
-        try:
-            with localcontext(Context(prec=DIGITS)):
-                results = _slide_pass(prepared, one, block, number, records, found)
-        except CannotCompileError as error:
-            raise PassDoesNotCompileError(one, error) from error
-        for name, own in results.items():
-            columns[name] |= own
-    return columns
+class OpenPasses:
+    """The passes of a plan over a block. Each pass reads its columns and cuts its slices once, for all windows."""
 
+    def __init__(self, prepared: Prepared, block: Block) -> None:
+        self.prepared = prepared
+        self.block = block
+        self._opened: dict[int, tuple[PassRun, SlicePartials | None]] = {}
 
-def _slide_pass(
-    prepared: Prepared,
-    one: Pass,
-    block: Block,
-    number: int,
-    records: SliceRecords | None,
-    found: Mapping[str, WindowBounds],
-) -> dict[str, Results]:
-    if isinstance(block, SliceBlock):
-        partials = replace(block.partials[number], where=block.name)
-        return _slide_slices(PassRun(prepared, one), partials, found)
-    run = PassRun(prepared, one, block)
-    if one.over_slices:
-        assert records is not None
-        return _slide_slices(run, run.cut(records), found)
-    if one.together:
-        of_rows = {name: replace(each, refs=all_closed(each.bounds)) for name, each in found.items()}
-        return _slide_slices(run, run.rows_as_slices(), of_rows)
-    return {name: run.slide_rows(each.window, each.bounds) for name, each in found.items()}
+    def slide(self, records: SliceRecords | None, found: Mapping[str, WindowBounds]) -> dict[str, Results]:
+        """Return the results of each window's aggregates."""
+        columns: dict[str, Results] = {name: {} for name in found}
+        for number, one in enumerate(self.prepared.plan.passes):
+            try:
+                with localcontext(Context(prec=DIGITS)):
+                    results = self._slide_pass(number, one, records, found)
+            except CannotCompileError as error:
+                raise PassDoesNotCompileError(one, error) from error
+            for name, own in results.items():
+                columns[name] |= own
+        return columns
 
+    def _slide_pass(
+        self, number: int, one: Pass, records: SliceRecords | None, found: Mapping[str, WindowBounds]
+    ) -> dict[str, Results]:
+        if number not in self._opened:
+            self._opened[number] = self._open(number, one, records)
+        run, partials = self._opened[number]
+        if partials is None:
+            return {name: run.slide_rows(each.window, each.bounds) for name, each in found.items()}
+        if not one.over_slices and isinstance(self.block, RowBlock):
+            found = {name: replace(each, refs=all_closed(each.bounds)) for name, each in found.items()}
+        results: dict[str, Results] = {}
+        for names in [list(found)] if one.together else [[name] for name in found]:
+            refs = [ref for name in names if (ref := found[name].refs) is not None]
+            made = run.slide_slices([found[name].window for name in names], partials, refs)
+            results |= dict(zip(names, made, strict=True))
+        return results
 
-def _slide_slices(run: PassRun, partials: SlicePartials, found: Mapping[str, WindowBounds]) -> dict[str, Results]:
-    """Return the results of windows over slices: one structure for all kinds of windows, or one for each."""
-    results: dict[str, Results] = {}
-    for names in [list(found)] if run.one.together else [[name] for name in found]:
-        refs: Sequence[SliceRefs] = [ref for name in names if (ref := found[name].refs) is not None]
-        made = run.slide_slices([found[name].window for name in names], partials, refs)
-        results |= dict(zip(names, made, strict=True))
-    return results
-
-
-def _window_results(
-    one: WindowBounds, columns: Results, times: Ints | None, firsts: Ints, records: SliceRecords | None
-) -> WindowResults:
-    bounds = one.bounds
-    if one.window.per_row:
-        return WindowResults(NOTHING, None, None, columns)
-    if one.rows is None and records is not None:
-        firsts = records.firsts
-    counts = np.diff(np.searchsorted(bounds.begins, firsts))
-    starts, stops = bounds.starts, bounds.stops
-    if starts is None and times is not None:
-        starts, stops = times[bounds.begins], times[bounds.ends - 1]
-    return WindowResults(counts, starts, stops, columns)
+    def _open(self, number: int, one: Pass, records: SliceRecords | None) -> tuple[PassRun, SlicePartials | None]:
+        """Return a pass and the slices that it slides over; no slices if it slides over rows."""
+        if isinstance(self.block, SliceBlock):
+            return PassRun(self.prepared, one), replace(self.block.partials[number], where=self.block.name)
+        run = PassRun(self.prepared, one, self.block)
+        if one.over_slices:
+            assert records is not None
+            return run, run.cut(records)
+        return run, run.rows_as_slices() if one.together else None
 
 
 # -- aggregates that do not compile ------------------------------------------------------------------------------------
@@ -271,12 +322,12 @@ def interpret_failed(prepared: Prepared, failed: PassDoesNotCompileError) -> Pre
 
 
 def check_compiles(prepared: Prepared) -> None:
-    """Compile what a query needs, by evaluating no rows. Raise PassDoesNotCompileError if a pass does not compile."""
+    """Compile all kernels of a query, by evaluating an empty block. Raise PassDoesNotCompileError if a pass does not compile."""
     evaluate(prepared, prepared.empty_block())
 
 
 def compile_ahead(prepared: Prepared) -> Prepared:
-    """Compile what a query needs. Return it with the aggregates that do not compile interpreted."""
+    """Compile all kernels of a query. Return the query; aggregates that do not compile are interpreted."""
     while True:
         try:
             check_compiles(prepared)

@@ -14,7 +14,7 @@ LIFTING = "lifting"
 COMBINING = "combining up to"
 LOWERING = "lowering the window that ends with"
 EVALUATING = "evaluating the window that ends with"
-"""One of the three, if it is not known which."""
+"""Used if it is not known which of the three steps failed."""
 
 
 def name_row(table: pa.Table, names: Iterable[str], row: int) -> str:
@@ -41,7 +41,7 @@ def shown(value: pa.Scalar) -> str:
 
 
 def failure(label: str, step: str = "", where: str = "") -> str:
-    """Return the note of an error, as far as its place is known.
+    """Return the note of an error: what failed and, if known, in which step and row.
 
     >>> failure("'top': max(x)", LIFTING, "the row of key=a, t=3")
     "'top': max(x) failed while lifting the row of key=a, t=3."
@@ -52,8 +52,8 @@ def failure(label: str, step: str = "", where: str = "") -> str:
 class ErrorNotes:
     """Adds a note to errors in compiled functions.
 
-    Machine code does not tell where it failed. The interpreter does, so the functions run again interpreted. An overflow of
-    a sum names its window itself, so that it is not searched again row by row.
+    Machine code does not tell where it failed. The interpreter does, so the functions run again, interpreted. An overflow of
+    a sum already names its window, so the interpreter does not search for it.
     """
 
     def __init__(self, label: str, runs: Callable[[], Iterable[Callable[[], object]]]) -> None:

@@ -1,7 +1,7 @@
 """The kinds of data in this process: Arrow, pandas, Polars. Results are of the same kind.
 
 Each kind is read as an Arrow table of the columns that the query needs. Results per row go back beside the input rows, which
-keep their types, their order and, in pandas, their index. Results per window become a frame of their own.
+keep their types, their order and, in pandas, their index. Results per window are data of their own.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class FrameKind:
     description: ClassVar[str] = "data in this process"
     options: ClassVar[tuple[str, ...]] = ("compiled", "threads")
     names: ClassVar[tuple[str, str]] = ("", "")
-    """The top-level package and the name of its class, which may not be installed."""
+    """The top-level package and the name of the class; the package may not be installed."""
 
     def accepts(self, data: Any) -> bool:
         """Return whether data is of this kind."""
@@ -49,7 +49,7 @@ class FrameKind:
         raise NotImplementedError
 
     def write(self, query: Declared, data: Any, results: pa.Table) -> Any:
-        """Return the results: beside the rows if every row has one, or else as a frame of their own."""
+        """Return the results: per row, beside the input rows; per window, as data of their own."""
         raise NotImplementedError
 
     def schema(self, query: Declared, data: Any) -> pa.Schema:
@@ -130,7 +130,7 @@ class PandasFrame(FrameKind):
         return made
 
     def _rows(self, query: Declared, data: Any) -> Any:
-        """Return the frame with the time of its index as a column, and with names that are strings."""
+        """Return the DataFrame with the time from its index as a column, and with column names as strings."""
         rows = data
         if query.time is not None and query.time not in data.columns and query.time in data.index.names:
             rows = data.reset_index()
@@ -160,7 +160,7 @@ class PolarsFrame(FrameKind):
         needed = data if reads_all(query) else data.select(query.columns)
         table = needed.to_arrow(compat_level=pl.CompatLevel.oldest())
         for place, (name, kind) in enumerate(needed.schema.items()):
-            if isinstance(kind, pl.Enum):  # Polars does not tell Arrow its order
+            if isinstance(kind, pl.Enum):  # Polars does not pass its order to Arrow
                 codes = needed[name].to_physical().cast(pl.Int32).to_arrow()
                 values = pa.array(kind.categories.to_list(), pa.string())
                 table = table.set_column(place, name, pa.DictionaryArray.from_arrays(codes, values, ordered=True))
@@ -195,7 +195,7 @@ class PolarsLazyFrame(PolarsFrame):
 
 
 def is_a(data: Any, package: str, name: str) -> bool:
-    """Return whether data is of a class of a package, which need not be installed.
+    """Return whether data is an instance of a class, by name: the package need not be installed.
 
     >>> is_a(pa.table({}), "pyarrow", "Table"), is_a(3, "polars", "DataFrame")
     (True, False)
@@ -211,7 +211,7 @@ def needed_schema(query: Declared, schema: pa.Schema) -> pa.Schema:
 
 
 def needed_columns(query: Declared, table: pa.Table) -> pa.Table:
-    """Return the columns of a table that a query reads; all, if it reads whole rows, or only counts them."""
+    """Return the columns of a table that a query reads: all, if windows read whole rows or no column is named."""
     return table if reads_all(query) else table.select(query.columns)
 
 

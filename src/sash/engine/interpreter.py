@@ -1,4 +1,4 @@
-"""Runs the loops of kernels uncompiled, over Python objects; errors name the row."""
+"""Interpreter: runs the loops of kernels uncompiled, over Python objects. Errors name the row."""
 
 from __future__ import annotations
 

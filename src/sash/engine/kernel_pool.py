@@ -14,7 +14,7 @@ from sash.kernels import Kernel
 class KernelPool:
     """Kernels by what they compute, shared by threads.
 
-    One thread makes a kernel; every caller works with a copy of its own.
+    One thread makes a kernel. Every caller gets a copy, because a kernel stores the progress of its current call.
     """
 
     def __init__(self) -> None:

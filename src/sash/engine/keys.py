@@ -24,7 +24,7 @@ from sash.kernels.plain import compile_loop
 from sash.windows.base import Ints, Run
 
 COMPILED = 1 << 16
-"""From this many rows on a compiled loop takes them: NumPy checks each index for negative values."""
+"""From this many rows on, a compiled loop is faster than NumPy, which checks each index for negative values."""
 WORD = 63
 """Bits of a non-negative int64."""
 SMALL = 1 << 16
@@ -43,7 +43,7 @@ class KeyOrder:
     """The first row, if rows are in order already."""
 
     def arrange(self, column: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Return a column in this order; a column without rows stays empty."""
+        """Return a column in this order; an empty column stays empty."""
         if self.rows is None or len(column) == 0:
             return column[self.begin : self.begin + int(self.firsts[-1])]
         if len(column) < COMPILED or column.dtype.kind == "O":

@@ -50,7 +50,7 @@ def number_nested(column: pa.Array, number: Number) -> tuple[Codes, int]:
     """Return a group id for each value of a column of structs, lists or maps, and the number of groups."""
     if not pa.types.is_struct(column.type):
         return number(_items_as_bytes(column, number))
-    codes, keys = number_together(column.flatten(), len(column), number)  # whose nulls are those of its fields too
+    codes, keys = number_together(column.flatten(), len(column), number)  # where the struct is null, its fields are
     return number(pa.array(codes, mask=_is_null(column))) if column.null_count else (codes, keys)
 
 
@@ -58,7 +58,7 @@ def _items_as_bytes(column: pa.Array, number: Number) -> pa.Array:
     """Return the group ids of each list's items as bytes, null where the list is null; those of a map are sorted."""
     items, ends = _flatten(column)
     codes, different = number(items)
-    if pa.types.is_map(column.type):  # whose entries have no order
+    if pa.types.is_map(column.type):  # the order of entries does not count
         before = np.repeat(np.arange(len(column)) * different, np.diff(ends))
         codes = np.sort(before + codes) - before
     valid = np.packbits(~_is_null(column), bitorder="little")

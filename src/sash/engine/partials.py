@@ -33,7 +33,7 @@ class SliceCounts:
 
     @cached_property
     def all_present(self) -> bool:
-        """Whether all are."""
+        """Whether every record is of a closed slice with a value."""
         return bool(self.present.all())
 
     @cached_property
@@ -56,14 +56,14 @@ class SlicePartials:
     fields: Sequence[npt.NDArray[Any]]
     """One column per field of a partial; interpreted, one column of Python objects."""
     shape: Shape | None
-    """How fields make a partial; None if they are Python objects, or values of rows."""
+    """The structure of a partial; None if the fields are Python objects, or the values of rows."""
     counts: SliceCounts
     dictionary: pa.Array | None = None
-    """The values that integers stand for, if the column was coded."""
+    """The values that the integers of a coded column stand for."""
     ends: Ints | None = None
-    """The row after the last one of each record, as long as the rows are at hand."""
+    """The row after the last one of each record; None if the rows are not available any more."""
     where: Where | None = None
-    """The name of a record in error messages, if its rows are not at hand."""
+    """Names a record in error messages, if its rows are not available."""
 
     def take(self, order: KeyOrder) -> SlicePartials:
         """Return the partials of closed slices in another order."""

@@ -49,7 +49,7 @@ class PassRun:
         self.aggregates = list(one.aggregates.values())
         self.rows = block
         self.dictionary: pa.Array | None = None
-        """The values that integers stand for, if the last column is coded."""
+        """The values that the integers of the last column stand for, if it is coded."""
         self.columns: list[Column] = []
         if one.interpreted:
             return
@@ -65,7 +65,7 @@ class PassRun:
 
     @property
     def block(self) -> RowBlock:
-        """The rows."""
+        """The rows. Only callers that go over rows use it."""
         assert self.rows is not None
         return self.rows
 
@@ -109,6 +109,7 @@ class PassRun:
         values = partials.counts.values
         if len(starts) == len(values):
             return partials
+        # A kernel that cuts rows into slices also merges slices: `over` makes it read partials instead of lifting rows.
         kernel = self._kernel(OpenSlice, self.aggregates, loops.cut_slices, over=partials.shape)
         validity = NO_BITS if (values > 0).all() else np.packbits(values > 0, bitorder="little")
         closes = np.ones(len(starts), np.bool_)
@@ -192,7 +193,7 @@ class PassRun:
         return list(zip(*columns, strict=True)) if columns else [()] * len(self.block)
 
     def _read_objects(self, name: str) -> list[Any]:
-        """Return a column as Python objects; of a column with an order of its own, the ranks of its values."""
+        """Return a column as Python objects; the values of an ordered dictionary as their ranks."""
         kind = self.prepared.schema.field(name).type
         if not (pa.types.is_dictionary(kind) and kind.ordered and self.aggregates[0].codes):
             # Python compares and subtracts times of one zone by wall clock, which is wrong when clocks are set back.
@@ -235,7 +236,7 @@ class PassRun:
         results = {}
         for (name, aggregate), answer in zip(self.one.aggregates.items(), answers, strict=True):
             if answer.bits is not None and len(answer.values) and answer.valid.all():
-                answer = replace(answer, bits=None)  # noqa: PLW2901 — as Arrow has it
+                answer = replace(answer, bits=None)  # noqa: PLW2901 — Arrow has no bitmap without nulls
             array = results_to_arrow(answer, aggregate, self.columns)
             if aggregate.gives == "value" and dictionary is not None:
                 array = decoded(array, dictionary, self.prepared.schema.field(aggregate.columns[-1]).type)
@@ -257,7 +258,7 @@ class PassRun:
         return " and ".join(f"{name!r}: {aggregate.label}" for name, aggregate in self.one.aggregates.items())
 
     def _notes(self, again: Callable[[PassRun], object] | None = None) -> ErrorNotes:
-        """Return what adds the place to errors, by running `again` with an interpreted pass."""
+        """Return a context manager that adds the row to errors, by calling `again` with an interpreted pass."""
 
         def runs() -> Iterator[Callable[[], object]]:
             if again is None:
@@ -286,7 +287,7 @@ class PassRun:
 
 
 def codings(one: Pass, schema: pa.Schema) -> list[tuple[str, str]]:
-    """Return the columns of a pass, and how integers stand for their values; "" if they are numbers."""
+    """Return the columns of a pass, and how each is coded; "" if it holds numbers."""
     first = next(iter(one.aggregates.values()))
     return [
         (name, "" if is_number(schema.field(name).type) else first.codes[place])
@@ -297,7 +298,7 @@ def codings(one: Pass, schema: pa.Schema) -> list[tuple[str, str]]:
 def slice_again(
     windows: Sequence[Window], partials: SlicePartials, refs: Sequence[SliceRefs]
 ) -> Callable[[PassRun], object] | None:
-    """Return a function that cuts the same slices with another pass; None if the rows are not at hand."""
+    """Return a function that cuts the same slices with another pass; None if the rows are not available."""
     if partials.ends is None:
         return None
     closes = partials.counts.closes
@@ -317,7 +318,7 @@ def decoded(codes: pa.Array, values: pa.Array, kind: pa.DataType) -> pa.Array:
 
 
 def with_min_rows(aggregate: Aggregate[Any], min_rows: int) -> Aggregate[Any]:
-    """Return an aggregate that gives null for fewer than `min_rows` values, a count included.
+    """Return an aggregate whose result is null for fewer than `min_rows` values; this holds for counts, too.
 
     >>> from sash import agg
     >>> with_min_rows(agg.count(), 3).empty is None

@@ -1,4 +1,4 @@
-"""prepare(query, schema): types checked, plan made. The result never changes, and threads may share it."""
+"""prepare(query, schema): check types, make the plan. A prepared query never changes, and threads may share it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from sash.windows.base import NO_UNIT, Ints, Run, as_it_stands
 from sash.windows.durations import TimeUnit
 
 MOST_SCHEMAS = 8
-"""Of a query, prepared for data of different schemas."""
+"""The number of schemas for which a cache holds a prepared query."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Prepared:
     schema: pa.Schema
     time: TimeColumn | None
     interpreted: Mapping[str, str]
-    """Why aggregates are not compiled, by the names of those that are not."""
+    """The reasons why aggregates are interpreted, by the names of those that are."""
     plan: Plan
     compiled: bool = True
     """Whether loops are compiled at all."""
@@ -46,7 +46,7 @@ class Prepared:
 
     @property
     def run(self) -> Run:
-        """What turns a loop into the one to call: compiled, or as it stands."""
+        """Returns a loop compiled, or unchanged if this query is interpreted."""
         return compile_loop if self.compiled else as_it_stands
 
     @property
@@ -73,7 +73,7 @@ class Prepared:
 
     @cached_property
     def borders(self) -> Borders:
-        """What keeps slices apart that are stored or sent, for all windows together."""
+        """The borders of slices that are stored or sent, for all windows together."""
         return borders_of(self.plan.windows.values(), self.unit, self.plan.technique)
 
     @cached_property
@@ -85,7 +85,7 @@ class Prepared:
         )
         columns = [column for aggregate in self.query.aggregates.values() for column in aggregate.columns]
         numbers = all(is_number(self.schema.field(column).type) for column in columns)
-        return bool(self.plan.technique) and by_time and numbers and all(one.keeps_slices for one in self.plan.passes)
+        return bool(self.plan.technique) and by_time and numbers and all(one.stores_slices for one in self.plan.passes)
 
     def block(self, table: pa.Table, first: int = 0) -> RowBlock:
         """Return the rows of a table sorted by key and time; `first` is the number of its first row, in a stream."""
@@ -145,7 +145,7 @@ def kinds_of(schema: pa.Schema) -> dict[str, str]:
 class PreparedCache:
     """The prepared queries of a `Query`, by schema: a second run over data of the same schema does not prepare again.
 
-    The key covers the user's functions with all they refer to, so that a changed global variable is noticed.
+    The key includes the fingerprints of the user's functions, so that a changed global variable is noticed.
     """
 
     query: Declared

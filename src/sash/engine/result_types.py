@@ -1,4 +1,4 @@
-"""Results of the interpreter as Arrow columns of the types that people expect."""
+"""The types of results: those of the interpreter as Arrow columns, in the type that the input types imply."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from sash.aggregator.columns import objects_to_arrow
 
 MOST_DIGITS = 76
 MORE_DIGITS = 4
-"""A mean of decimals has so many digits more behind the point, as Spark's."""
+"""A mean of decimals has this many more digits behind the point than its column, as in Spark."""
 
 
 def interpreted_to_arrow(aggregate: Aggregate[Any], results: list[Any], columns: list[pa.DataType]) -> pa.Array:
-    """Return results in the type that the aggregate has for columns of these types; of one's own aggregates, that they have.
+    """Return results in the result type of the aggregate for these columns; if that is not known, in the type of the results.
 
     >>> from sash import agg
     >>> interpreted_to_arrow(agg.collect("x"), [["a"], None], [pa.large_string()]).type
@@ -44,17 +44,17 @@ def interpreted_to_arrow(aggregate: Aggregate[Any], results: list[Any], columns:
 
 
 def rounded(result: Any, kind: pa.DataType) -> Any:
-    """Return a decimal with as many digits behind the point as a type has, if it can have them."""
+    """Return a decimal rounded to the scale of a type; unchanged if it has too many digits before the point."""
     if not isinstance(result, Decimal):
         return result
     try:
         return result.quantize(Decimal(1).scaleb(-kind.scale), ROUND_HALF_UP, Context(prec=MOST_DIGITS))
-    except InvalidOperation:  # it has more before the point, which Arrow says
+    except InvalidOperation:  # too many digits before the point: Arrow raises the error
         return result
 
 
 def holds(kind: pa.DataType, value: Any) -> bool:  # noqa: PLR0911 — a chain is read line by line
-    """Tell whether a type holds all of a value: Arrow rounds floats to integers, and leaves out unknown names.
+    """Return whether a type holds a value without loss: Arrow would round floats to integers, and drop unknown fields.
 
     >>> holds(pa.int64(), 7 / 3), holds(pa.list_(pa.int64()), [1, 2]), holds(pa.struct({"a": pa.int64()}), {"b": 2})
     (False, True, False)
@@ -76,7 +76,7 @@ def holds(kind: pa.DataType, value: Any) -> bool:  # noqa: PLR0911 — a chain i
 
 
 def result_type(aggregate: Aggregate[Any], columns: list[pa.DataType]) -> pa.DataType | None:  # noqa: PLR0911 — a chain
-    """Return the type of results, where the types of the columns tell."""
+    """Return the type of results if the types of the columns determine it, or else None."""
     if aggregate.type is not None:
         said: pa.DataType = aggregate.type
         return said
@@ -100,7 +100,7 @@ def result_type(aggregate: Aggregate[Any], columns: list[pa.DataType]) -> pa.Dat
 
 
 def may_vary(kind: pa.DataType) -> bool:
-    """Tell whether other values of the same kind may have another type: more digits, or other names.
+    """Return whether other results may have another type: decimals with more digits, structs with other fields.
 
     >>> may_vary(pa.float64()), may_vary(pa.list_(pa.struct({"a": pa.int64()})))
     (False, True)
@@ -111,22 +111,22 @@ def may_vary(kind: pa.DataType) -> bool:
 
 
 def sample_type(aggregate: Aggregate[Any], columns: list[pa.DataType]) -> pa.DataType | None:
-    """Return the type of what an aggregate makes of values like those of the columns, if they can be made up."""
+    """Return the type of the result for sample values; None if the functions of the aggregate fail on them."""
     try:
         return try_out(aggregate, columns)
-    except Exception:  # noqa: BLE001 — whatever the user's functions raise for values that are made up
+    except Exception:  # noqa: BLE001 — a user's function may raise anything for sample values
         return None
 
 
 def try_out(aggregate: Aggregate[Any], columns: list[pa.DataType]) -> pa.DataType:
-    """Return the same, or raise what the aggregate's functions do."""
+    """Return the type of the result for sample values. Errors of the aggregate's functions pass through."""
     values = [sample_of(kind) for kind in columns]
     partial = aggregate.lift(*values)
     return pa.array([aggregate.lower(aggregate.combine(partial, partial))]).type
 
 
 def sample_of(kind: pa.DataType) -> Any:  # noqa: PLR0911 — a chain is read line by line
-    """Return a value such as a column of this type has."""
+    """Return a sample value of a type."""
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
     if pa.types.is_decimal(kind):
@@ -140,5 +140,5 @@ def sample_of(kind: pa.DataType) -> Any:  # noqa: PLR0911 — a chain is read li
     if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
         return b"1"
     if pa.types.is_null(kind):
-        return 1.0  # as a kernel takes it
+        return 1.0  # kernels read a column of nulls as floats
     return pa.array([1]).cast(kind)[0].as_py()

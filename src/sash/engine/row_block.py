@@ -53,7 +53,7 @@ class RowSource:
     def __init__(self, table: pa.Table, first: int = 0) -> None:
         self.table = table
         self.first = first
-        """The number of the first row, in a stream."""
+        """The number of the first row in its stream, for error messages."""
         self._coded: dict[tuple[str, str], CodedColumn] = {}
 
     def coded(self, name: str, coding: str) -> CodedColumn:
@@ -112,7 +112,7 @@ class RowBlock:
         return KeyIndex(self.table.select(list(self.layout.by)).take(first), self.firsts)
 
     def parts(self, count: int) -> list[RowBlock]:
-        """Return blocks of about equally many rows that together hold all keys, in order."""
+        """Return `count` or fewer blocks with about equally many rows, which together hold all keys in order."""
         return [self] if count == 1 else [self._part(first, last) for first, last in cut_evenly(self.firsts, count)]
 
     def _part(self, first: int, last: int) -> RowBlock:
@@ -122,12 +122,12 @@ class RowBlock:
         return RowBlock(self.source, self.layout, order, self.times[begin:end])
 
     def coded(self, name: str, coding: str = "") -> CodedColumn:
-        """Return a column for kernels; `coding` says how integers stand for other values, see `Aggregate.codes`."""
+        """Return a column for kernels; `coding` is how integers stand for other values (see `Aggregate.codes`)."""
         given = self.source.coded(name, coding)
         return CodedColumn(self.order.arrange_column(given.column), given.values)
 
     def ones(self) -> Column:
-        """Return a column for an aggregate that reads none."""
+        """Return a column of ones, for an aggregate that reads no column."""
         return Column(np.ones(len(self), np.bool_), NO_BITS, pa.bool_())
 
     def objects(self, name: str, kind: pa.DataType | None = None) -> list[Any]:
@@ -186,7 +186,7 @@ def read_rows(table: pa.Table, layout: RowLayout, run: Run, first: int = 0) -> I
 
 
 def _encode(array: pa.Array, coding: str) -> tuple[pa.Array, pa.Array]:
-    """Return integers that stand for the values of a column, and the values; an ordered dictionary keeps its order."""
+    """Return the codes of the values of a column, and the dictionary; an ordered dictionary stays as it is."""
     if pa.types.is_dictionary(array.type):
         if array.type.ordered:
             return array.indices.cast(pa.int32()), array.dictionary

@@ -1,8 +1,8 @@
-"""A table as a whole: rows sorted by key and time, or, if the table is in order of time, slice by slice.
+"""A table as a whole: rows sorted by key and time, or, if the table is in order of time, slices cut chunk by chunk.
 
-Laying ten million rows out by key takes longer than all computation on them, since every row is fetched from far away. If rows
-are in order of time, Sash cuts the table into chunks at edges of slices and lays out only the rows of a chunk by key, which
-fits a processor cache. Only slices are then brought into the order of keys.
+Sorting ten million rows by key takes longer than all computation on them, because most rows are not in the processor cache. If the
+table is in order of time, Sash cuts it into chunks at edges of slices and sorts the rows of each chunk by key, within the cache.
+Only the slices of all chunks are then sorted by key.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ S = TypeVar("S")
 T = TypeVar("T")
 
 PART_ROWS = 1 << 18
-"""Blocks are evaluated in parts of at least this many rows: below, starting a thread takes longer than it saves; above, memory
-that is fetched anew for each part costs more than the work on it."""
+"""Blocks are evaluated in parts of about this many rows. For smaller parts, starting a thread takes longer than it saves. Larger
+parts need fresh memory for their results, which costs more than the work on it."""
 CHUNK_ROWS = 1 << 16
 """Rows of a chunk, at least: times, values and group ids of this many rows fit a processor cache."""
 SEVERAL = 2
 
 
 def run_table(prepared: Prepared, table: pa.Table, threads: int | None = None) -> tuple[pa.Table, Prepared]:
-    """Return the results of a table, and the query with what did not compile interpreted.
+    """Return the results of a table, and the query in which aggregates that do not compile are interpreted.
 
-    If every row has a result, the table holds only the columns of results, in input order.
+    For results per row, the table has only the columns of results, in input order.
     """
     threads = threads or os.cpu_count() or 1
     while True:
@@ -105,7 +105,7 @@ class _TableRun:
             return list(pool.map(work, tasks))
 
     def _read_columns(self, source: RowSource) -> None:
-        """Convert the columns once, before threads would do it several times."""
+        """Convert the columns once, so that threads do not convert them several times."""
         for one in self.prepared.plan.passes:
             for name, coding in [] if one.interpreted else codings(one, self.prepared.schema):
                 source.coded(name, coding)
@@ -121,11 +121,11 @@ class _TableRun:
             return False
         if not run(is_sorted)(rows.times) or run(is_sorted)(rows.codes):
             return False
-        check_compiles(prepared)
+        check_compiles(prepared)  # if a pass does not compile, the caller tries again with that pass interpreted
         return all(one.over_slices and not one.interpreted for one in prepared.plan.passes)
 
     def _chunk_cuts(self, rows: InputRows) -> Ints:
-        """Return where chunks begin and end: at the last edge that closes slices before every CHUNK_ROWS rows."""
+        """Return where chunks begin and end: every CHUNK_ROWS rows, moved back to the last edge that closes slices."""
         count = len(rows.codes)
         targets = rows.times[np.arange(0, count, max(CHUNK_ROWS, SEVERAL * rows.keys))]
         places = np.searchsorted(rows.times, self.prepared.borders.edges.before(targets))
@@ -153,7 +153,7 @@ class _TableRun:
 
 
 def part_count(rows: int) -> int:
-    """Return into how many parts rows are cut, for threads, and so that each part uses the memory of another again."""
+    """Return the number of parts of a block; threads evaluate them, and later parts reuse the memory of earlier ones."""
     return max(1, rows // PART_ROWS)
 
 

@@ -1,4 +1,7 @@
-"""The order in which one structure evaluates windows over slices, of one kind or of several."""
+"""The order in which one structure evaluates windows over slices, for one window of a query or for several.
+
+A structure is queried while it slides, so windows are sorted by their ends. A slice is evicted when no later window begins before it.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,7 @@ class SharedSchedule:
 
 
 def make_schedule(kinds: Sequence[SliceRefs], counts: SliceCounts) -> SharedSchedule:
-    """Return windows in the order of their ends; of windows with the same end, the widest first."""
+    """Return windows in the order of their ends; among equal ends, the widest first, which needs the most slices."""
     every = [_entries(refs, counts) for refs in kinds]
     if len(every) == 1:
         return SharedSchedule(every[0], [None])
@@ -39,6 +42,7 @@ def make_schedule(kinds: Sequence[SliceRefs], counts: SliceCounts) -> SharedSche
     widest_first = ascending[::-1]
     joined = [np.concatenate([every[kind].columns[column] for kind in widest_first]) for column in range(6)]
     lengths = [len(every[kind].begins) for kind in widest_first]
+    # The number of a kind is the place of its range among the structure's ranges, which ascend.
     joined[3] = np.repeat([number_of[kind] for kind in widest_first], lengths).astype(np.int64)
     order = np.argsort(joined[1], kind="stable")
     begins, ends, lasts, numbers, opens, held = (column[order] for column in joined)

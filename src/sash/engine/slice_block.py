@@ -17,7 +17,7 @@ from sash.windows import Window
 from sash.windows.base import Flags, Ints, Items, Run, Span
 
 NO_KEYS = ""
-"""The column of a table of keys without any: a table needs a column to have a row."""
+"""The column of a table of keys if the query has no key: a table needs a column to have a row."""
 
 
 @dataclass(frozen=True)
@@ -47,8 +47,10 @@ class SliceBlock:
 
     @cached_property
     def firsts(self) -> Ints:
-        """Where the slices of each key begin, and where those of the last key end."""
-        return np.searchsorted(self.codes, np.arange(len(self.keys) + 1))
+        """The first slice of each key, and the number of slices."""
+        firsts = np.zeros(len(self.keys) + 1, np.int64)
+        np.cumsum(np.bincount(self.codes, minlength=len(self.keys)), out=firsts[1:])
+        return firsts
 
     @property
     def sizes(self) -> Ints:
@@ -83,7 +85,7 @@ class SliceBlock:
     # -- select and arrange ------------------------------------------------------------------------------------------
 
     def parts(self, count: int) -> list[SliceBlock]:
-        """Return blocks of about equally many slices that together hold all keys, in order."""
+        """Return `count` or fewer blocks with about equally many slices, which together hold all keys in order."""
         return [self._part(first, last) for first, last in cut_evenly(self.firsts, count)]
 
     def _part(self, first: int, last: int) -> SliceBlock:
@@ -91,7 +93,7 @@ class SliceBlock:
         return replace(part, keys=self.keys.slice(first, last - first), codes=part.codes - first)
 
     def select(self, chosen: Flags | slice) -> SliceBlock:
-        """Return the chosen slices; keys stay, even if they have none left."""
+        """Return the chosen slices; a key stays even if it has no slices left."""
         return replace(
             self,
             codes=self.codes[chosen],
@@ -115,7 +117,7 @@ class SliceBlock:
         )
 
     def by_key(self, run: Run) -> SliceBlock:
-        """Return slices that are in order of time in order of key and time."""
+        """Sort slices that are in order of time by key and time."""
         places, firsts = np.empty(len(self), np.int64), np.zeros(len(self.keys) + 1, np.int64)
         run(deal_rows)(self.codes, np.empty(0, np.int64), places, firsts)
         return self.arrange(KeyOrder(places, firsts))
@@ -130,7 +132,7 @@ class SliceBlock:
 
 
 def concat_in_time(blocks: Sequence[SliceBlock]) -> SliceBlock:
-    """Return the slices of blocks that share their keys, one block after the other."""
+    """Return the slices of blocks that number keys in the same way, one block after the other."""
     first, *others = blocks
     if not others:
         return first
@@ -146,7 +148,7 @@ def concat_in_time(blocks: Sequence[SliceBlock]) -> SliceBlock:
 
 
 def concat_by_key(blocks: Sequence[SliceBlock], run: Run) -> SliceBlock:
-    """Return the slices of blocks with keys of their own, sorted by key and time; equal times keep the order of blocks."""
+    """Return the slices of blocks that number keys differently, sorted by key and time; ties are in order of blocks."""
     keys = pa.concat_tables([block.keys for block in blocks])
     by = blocks[0].layout.by or (NO_KEYS,)
     ids, count = number_keys(keys, by, run)

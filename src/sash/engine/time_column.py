@@ -47,7 +47,7 @@ class TimeColumn:
         return ticks
 
     def write(self, ticks: Ints) -> pa.Array:
-        """Return ticks as a column of this type; integers as int64, since a window may begin before the first row."""
+        """Return ticks as a column of this type; integers as int64, since a window may begin at a negative time."""
         array = pa.array(ticks)
         if not pa.types.is_temporal(self.type):
             return array

@@ -12,7 +12,7 @@ from sash.plan.costs import cost_of
 
 OBJECTIVES = ("throughput", "latency")
 CLEARLY_CHEAPER = 0.8
-"""A later name of a line is chosen if it costs less than this share of the earlier ones: runs of `make costs` seldom differ by more."""
+"""An algorithm replaces an earlier one of its line only if it costs less than this share: runs of `make costs` differ by up to a fifth."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ def choose_algorithm(
     in_order: bool = True,
     algorithm: str = "auto",
 ) -> Choice:
-    """Return the algorithm for an aggregate over windows of `ranges` lengths, or the named one. Raise if it does not fit.
+    """Return the algorithm for an aggregate and a number of ranges, or the named one. Raise ValueError if it does not fit.
 
     >>> from sash import agg
     >>> choice = choose_algorithm(agg.max())
@@ -64,7 +64,7 @@ def choose_algorithm(
 def candidates(  # noqa: C901, PLR0911, PLR0912 — a chain is read line by line
     aggregate: Aggregate[Any], ranges: int, *, objective: str, in_order: bool
 ) -> tuple[tuple[str, ...], str]:
-    """Return the algorithms that fit, the preferred one first, and the properties that decide.
+    """Return the algorithms that fit, the preferred one first, and the properties that decided.
 
     >>> from sash import agg
     >>> candidates(agg.median(), 1, objective="throughput", in_order=True)
@@ -111,7 +111,7 @@ def candidates(  # noqa: C901, PLR0911, PLR0912 — a chain is read line by line
 
 
 def cheapest(names: tuple[str, ...], aggregate: Aggregate[Any], ranges: int) -> str:
-    """Return the name of the algorithm with the lowest measured cost, the first of about equal ones."""
+    """Return the algorithm with the lowest measured cost; among about equal ones, the first."""
     best, *others = names
     least = cost_of(best, aggregate, ranges) if others else 0.0
     for name in others:
@@ -122,7 +122,7 @@ def cheapest(names: tuple[str, ...], aggregate: Aggregate[Any], ranges: int) -> 
 
 
 def refuse_other_windows(about: About, ranges: int, *, in_order: bool) -> None:
-    """Raise ValueError if an algorithm can't answer that many ranges, or rows out of order."""
+    """Raise ValueError if an algorithm does not support several ranges, or rows out of order."""
     if not in_order and about.order != "any":
         message = f'{about.name} takes rows in order: use fiba, or leave algorithm="auto".'
         raise ValueError(message)

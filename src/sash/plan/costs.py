@@ -10,7 +10,7 @@ from sash.aggregates.base import Aggregate
 
 Use = Literal["whole", "kept"]
 USES: tuple[Use, ...] = ("whole", "kept")
-"""A whole column, which runs in lanes, and a window that is kept between batches of rows."""
+"""A whole column, which runs in lanes, and a window that persists between calls ("kept")."""
 
 
 class Cost(NamedTuple):
@@ -60,7 +60,7 @@ def read_costs() -> tuple[Cost, ...]:
 def cost_of(algorithm: str, aggregate: Aggregate[Any], ranges: int = 1) -> float:
     """Return the cost of an algorithm for a number of ranges, in passes of two_stacks over one of them.
 
-    An aggregate that was not measured has the costs of those with the same laws. It is the mean of both uses.
+    It is the mean of both uses. An aggregate that was not measured has the costs of measured ones with the same laws.
 
     >>> from sash import agg
     >>> cost_of("two_stacks", agg.max())
@@ -88,7 +88,7 @@ def _points(algorithm: str, name: str, laws: str) -> tuple[tuple[int, float], ..
 def _interpolated(points: tuple[tuple[int, float], ...], ranges: int) -> float:
     """Interpolate between the nearest two measured numbers of ranges, or extrapolate beyond the last.
 
-    An algorithm for one range answers several in as many passes.
+    An algorithm that was measured for one number of ranges only costs a pass per range.
 
     >>> _interpolated(((2, 3.0), (5, 6.0)), 4), _interpolated(((2, 3.0), (5, 6.0)), 7), _interpolated(((1, 0.5),), 4)
     (5.0, 8.0, 2.0)

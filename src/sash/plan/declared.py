@@ -1,4 +1,4 @@
-"""What a query declares, checked before any work starts."""
+"""The query, parsed and validated before any work starts."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from sash.windows.durations import Duration, DurationLike, read_duration
 
 OBJECTIVES = ("throughput", "latency")
 ADDED = ("window", "window_start", "window_end")
-"""Columns of a result for each window, besides keys and aggregates."""
+"""The columns of results per window, besides keys and aggregates."""
 
 
 @dataclass(frozen=True)
 class Declared:
-    """A query's windows and aggregates, and the columns that put its rows in order."""
+    """A parsed query. It is immutable."""
 
     aggregates: Mapping[str, Aggregate[Any]]
     windows: Mapping[str, Window]
@@ -34,16 +34,16 @@ class Declared:
 
     @property
     def per_row(self) -> bool:
-        """Whether there is a result for each row, rather than for each window."""
+        """Whether every row has a result, rather than every window."""
         return next(iter(self.windows.values())).per_row
 
     @property
     def several(self) -> bool:
-        """Whether results say which window they are of."""
+        """Whether there are several windows, so that results name theirs."""
         return len(self.windows) > 1
 
     def result_name(self, aggregate: str, window: str) -> str:
-        """Return the name of a result's column, of rows."""
+        """Return the name of a result column, for results per row."""
         return f"{aggregate}_{window}" if self.several else aggregate
 
     @property
@@ -66,7 +66,7 @@ def declare(
     slicing: Any,
     lateness: DurationLike | None,
 ) -> Declared:
-    """Return what was declared, or say in a sentence what is wrong with it."""
+    """Return the parsed query. Raise TypeError or ValueError if an argument is invalid."""
     declared = Declared(
         _check_aggregates(aggregates),
         _check_windows(windows),
@@ -165,7 +165,7 @@ def _refuse_missing_time(declared: Declared) -> None:
 
 
 def _refuse_equal_names(declared: Declared) -> None:
-    """Say so if two columns of the result would have the same name."""
+    """Raise ValueError if two columns of the result would have the same name."""
     names = list(declared.by)
     if declared.per_row:
         names = [declared.result_name(name, window) for name in declared.aggregates for window in declared.windows]
@@ -186,7 +186,7 @@ def _check_how(declared: Declared) -> None:
         raise ValueError(message)
     if declared.algorithm != "auto":
         for aggregate in declared.aggregates.values():
-            # A form for one kind of column may have an inverse where the general one has none.
+            # A variant for one kind of column may have an inverse where the general aggregate has none.
             forms = [aggregate, *aggregate.variants.values()]
             problems = [problem for form in forms if (problem := _problem(declared.algorithm, form)) is not None]
             if len(problems) == len(forms):
@@ -207,7 +207,7 @@ def _check_how(declared: Declared) -> None:
 
 
 def _refuse_slices_without_values(declared: Declared) -> None:
-    """Say so if an algorithm that keeps values instead of partials was asked for, and slices, which have only partials."""
+    """Raise ValueError if the named algorithm stores values, and slicing is named too: slices have only partials."""
     needs = {form.about.needs for form in ALGORITHMS if form.about.name == declared.algorithm}
     if declared.slicing in TECHNIQUES and needs & {"ranked", "distinct", "modal"}:
         message = (

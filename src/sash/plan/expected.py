@@ -1,4 +1,4 @@
-"""The expected cost of a pass: combines per row and memory per key."""
+"""The expected cost of a pass, in words: combines per row and memory per key."""
 
 from __future__ import annotations
 

@@ -25,11 +25,11 @@ class Explanation:
     types: str
     """The types of the columns, in words."""
     tried: bool
-    """Whether the types are those of data, so that everything that compiles was compiled."""
-    keeps_slices: bool
+    """Whether types come from data, so that everything that compiles was compiled; without data they are assumed."""
+    stores_slices: bool
     """Whether the state of a stream is slices instead of rows."""
     engine: tuple[Branch, ...] = ()
-    """What another engine than this process does."""
+    """What Spark does, if the query runs on Spark."""
 
     def __str__(self) -> str:
         """Return the tree."""
@@ -76,7 +76,7 @@ class Explanation:
     def _lateness(self) -> str:
         emitted = "the result of a row" if self.declared.per_row else "a window"
         after = "it" if self.declared.per_row else "its end"
-        state = "slices" if self.keeps_slices else "rows"
+        state = "slices" if self.stores_slices else "rows"
         return (
             f"a stream emits {emitted} when {self.declared.time} is {self.declared.lateness} past {after}; later rows are "
             f"dropped and counted; state: {state}"

@@ -1,4 +1,4 @@
-"""Plan: which slices and which aggregators answer a set of windows and aggregates together."""
+"""Plan: which passes, algorithms and slices answer a set of windows and aggregates together."""
 
 from __future__ import annotations
 
@@ -18,30 +18,30 @@ FOR_ROWS = ("ranked", "distinct", "modal", "holistic")
 
 @dataclass(frozen=True)
 class Pass:
-    """Aggregates of the same columns that go through the rows, and the slices, together."""
+    """Aggregates of the same columns that go through rows or slices together."""
 
     aggregates: Mapping[str, Aggregate[Any]]
-    """By the names of their results."""
+    """By the names of the results."""
     columns: tuple[str, ...]
     algorithm: type[Algorithm[Any]]
     choice: Choice
     over_slices: bool
     interpreted: str = ""
-    """Why it is interpreted, where it is."""
+    """The reason why it is interpreted; empty if it is compiled."""
     together: bool = False
-    """Whether one structure answers all windows, rather than one for each."""
+    """Whether one structure answers all windows, rather than one structure per window."""
     commutes: bool = False
-    """Whether rows may come into a slice in any order, since all its aggregates commute."""
+    """Whether all its aggregates commute, so that rows may enter a slice in any order."""
 
     @property
-    def keeps_slices(self) -> bool:
-        """Whether slices can be kept as partials while rows still come out of order."""
+    def stores_slices(self) -> bool:
+        """Whether a stream can store slices as partials while rows still arrive out of order."""
         return self.over_slices and not self.interpreted and self.commutes
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How a set of windows and aggregates is answered."""
+    """The passes that answer a set of windows and aggregates, and how slices are cut."""
 
     windows: Mapping[str, Window]
     passes: tuple[Pass, ...]
@@ -64,10 +64,10 @@ def make_plan(
     kinds: Mapping[str, str] | None = None,
     interpreted: Mapping[str, str] | None = None,
 ) -> Plan:
-    """Return how windows and aggregates are answered together.
+    """Return the plan for windows and aggregates.
 
-    `kinds` says what the columns hold ("bool", "int", "float", "object"), `interpreted` why aggregates are not compiled,
-    by the names of their results.
+    `kinds` are the kinds of columns that hold numbers ("bool", "int", "float"); `interpreted` are the reasons why aggregates
+    are not compiled, by the names of their results.
     """
     sliced = slicing != "none" and all(window.sliced for window in windows.values())
     technique = ("cutty" if slicing == "auto" else slicing) if sliced else ""
@@ -97,7 +97,7 @@ def make_plan(
 
 @dataclass(frozen=True)
 class Placed:
-    """An aggregate in the form for its column, the pass that it would make alone, and what keeps it apart from others."""
+    """An aggregate as the variant for its column, the pass that it would make alone, and what separates it from others."""
 
     form: Aggregate[Any]
     made: Pass
@@ -105,9 +105,9 @@ class Placed:
 
 
 def join_readings(placed: list[Placed]) -> list[Placed]:
-    """Let aggregates that are read from the partials of another one go where that goes, whatever they would choose.
+    """Give aggregates that can be read from the partial of another one the algorithm of that one, instead of their own choice.
 
-    A count alone is subtracted on evict; beside a deviation, which has it in its partial, it costs nothing.
+    A count alone would use subtract_on_evict. Beside a deviation, whose partial contains the count, it costs nothing.
     """
 
     def host_of(one: Placed) -> Placed:
@@ -124,7 +124,7 @@ def join_readings(placed: list[Placed]) -> list[Placed]:
 
 
 def join(one: Pass, other: Pass) -> Pass:
-    """Return two passes of the same columns and algorithm as one, chosen for what holds for all of it."""
+    """Return two passes of the same columns and algorithm as one; its reason is the law that all its aggregates obey."""
     choices = [one.choice, other.choice]
     general = next((choice for choice in choices if choice.reason.startswith("associative")), one.choice)
     both = {**one.aggregates, **other.aggregates}
@@ -132,22 +132,22 @@ def join(one: Pass, other: Pass) -> Pass:
 
 
 def form_for(aggregate: Aggregate[Any], kinds: Mapping[str, str]) -> Aggregate[Any]:
-    """Return the form of an aggregate for the kind of its column, where it is known."""
+    """Return the variant of an aggregate for the kind of its column, if that is known."""
     known = [kinds[column] for column in aggregate.columns if column in kinds]
     return aggregate.of_kind(known[0]) if aggregate.inputs == 1 and known else aggregate
 
 
 def without_values(aggregate: Aggregate[Any]) -> Aggregate[Any]:
-    """Return an aggregate without the laws that ask for values one by one, which slices don't have."""
+    """Return an aggregate without the laws that need single values: slices have only partials."""
     return replace(aggregate, rank=None, between=None, distinct=False, modal=False)
 
 
 def can_share(algorithm: type[Algorithm[Any]], windows: Mapping[str, Window]) -> bool:
-    """Tell whether one structure of an algorithm can answer all windows: ranges that change with the rows in them.
+    """Return whether one structure of an algorithm can answer all windows, whose numbers of slices vary.
 
-    It is asked only of algorithms that were named. Left to itself a plan has a structure for each window, over the slices
-    that all share: 20 windows over 4 M rows took 2.0 s so, and 3.3 s with one slickdeque for all, 4.0 s with one flatfit,
-    since windows then take turns, and results must be put in order again.
+    This applies only if the user names an algorithm. By default each window has a structure of its own over the shared
+    slices, which is faster: 20 windows over 4 M rows took 2.0 s, but 3.3 s with one slickdeque for all and 4.0 s with one
+    flatfit. A shared structure alternates between windows, and the results must then be sorted by window again.
     """
     equal = len({window.min_rows for window in windows.values()}) == 1
     return len(windows) > 1 and equal and algorithm.answers_any_length

@@ -16,7 +16,7 @@ YEAR = 365 * 86_400 * 1_000_000_000
 LONGEST = {"time": YEAR, "number": 10**12, "rows": 10**12}
 """Longer cycles are not reported."""
 FEW_FAMILIES = 10
-"""The time to count the edges of families doubles with each family; the edges of more are only estimated."""
+"""Counting edges takes twice as long with each family. For more families than this, the number is only estimated."""
 FEW_WINDOWS = 100
 """How many windows of a cycle are counted to find the number of slices per window."""
 

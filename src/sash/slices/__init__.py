@@ -1,1 +1,1 @@
-"""CUT: the stream at the edges of windows, so that the rows between two edges are kept as one partial. See README.md."""
+"""CUT the stream at the edges of windows: the rows between two edges become one partial. See README.md."""

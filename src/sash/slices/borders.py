@@ -1,4 +1,4 @@
-"""What keeps the slices of a stream apart while rows still arrive out of order: edges, and gaps between rows.
+"""Borders: what separates stored slices while rows still arrive out of order: edges, and gaps between rows.
 
     rows         1 2   4 │ 5 6           12 13      an edge at 5, sessions with a gap of 3
     slices       ├─────┤   ├─┤           ├───┤      each from its first row to its last
@@ -23,7 +23,7 @@ from sash.windows.durations import TimeUnit
 
 @dataclass(frozen=True)
 class Borders:
-    """What keeps the slices of a key apart: the edges of periodic windows, and gaps longer than those of sessions."""
+    """What separates the slices of a key: the edges of periodic windows, and gaps longer than those of sessions."""
 
     edges: Edges
     gap: int = FOREVER
@@ -42,7 +42,7 @@ class Borders:
         return SliceRecords(ends, records.closes, items.times[begins], records.firsts), items.times[ends - 1]
 
     def between(self, times: Ints, last_times: Ints | None) -> Flags:
-        """Return for each slice whether it stays apart from the one before it, if both are of the same key.
+        """Return for each slice whether a border separates it from the slice before it, if both have the same key.
 
         >>> from sash.slices.edges import Family
         >>> borders = Borders(Edges((Family(10, 0),), ()), gap=3)
@@ -58,7 +58,7 @@ class Borders:
 
 
 def borders_of(windows: Iterable[Window], unit: TimeUnit, technique: str) -> Borders:
-    """Return the borders of some windows; slices that are stored or sent are cut by pairs, not read while open."""
+    """Return the borders of some windows. Stored slices cannot be read while open, so pairs replace Cutty."""
     windows = list(windows)
     cycles = [cycle for window in windows if (cycle := window.cycle(unit)) is not None]
     gaps = [gap for window in windows if (gap := window.gap_ticks(unit)) is not None]
@@ -66,7 +66,7 @@ def borders_of(windows: Iterable[Window], unit: TimeUnit, technique: str) -> Bor
 
 
 def latest_so_far(last_times: Ints, keys: Ints, run: Run) -> Ints:
-    """Return the time of the last row of each slice, or of one before it of the same key: slices may overlap.
+    """Return the latest row time of each slice and all slices before it of the same key: slices may overlap.
 
     >>> from sash.windows.base import as_it_stands
     >>> latest_so_far(np.array([9, 3, 7]), np.array([0, 0, 1]), as_it_stands).tolist()

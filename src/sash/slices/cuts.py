@@ -24,13 +24,13 @@ class SliceRecords:
     """The contents of slices at some moments, in order."""
 
     positions: Ints
-    """The row after its last one."""
+    """The row after the last row of each record."""
     closes: Flags
     """Whether the slice closes at that moment."""
     times: Ints
-    """The latest edge before its newest row; empty if slices were not cut by time."""
+    """The last edge at or before the newest row of each record; empty if slices were not cut by time."""
     firsts: Ints
-    """Where the records of each key begin, and where those of the last key end."""
+    """The first record of each key, and the number of records."""
 
     def __len__(self) -> int:
         """Return the number of records."""
@@ -44,7 +44,7 @@ class SliceRecords:
 
 @dataclass(frozen=True)
 class SliceRefs:
-    """Windows as references to slices: those that close in begins … ends - 1, and one that is read while open."""
+    """Windows as references to slices: the closed slices among records begins … ends - 1, and one that is read while open."""
 
     begins: Ints
     ends: Ints

@@ -5,8 +5,8 @@ that are evaluated together share the slices between all of them:
 
     time("9m", slide="6m")                                 each window combines
     panes   │  │  │  │  │  │  │   gcd(range, slide)         range / gcd
-    pairs   │  │     │  │     │   begins and ends           2 a slide
-    cutty   │        │        │   begins only               ⌊range / slide⌋ + 1: the last slice is read while it is open
+    pairs   │  │     │  │     │   begins and ends           2 per slide
+    cutty   │        │        │   begins only               ⌊range / slide⌋ + 1; the last slice is read while open
 
 The edges of many windows repeat after the least common multiple of the periods (FlatFIT, section 2.3), which may be longer
 than any stream. So Sash never builds a table of edges: it finds the next edge of a few families by arithmetic.
@@ -33,7 +33,7 @@ class Family(NamedTuple):
     phase: int
 
     def contains(self, other: Family) -> bool:
-        """Tell whether all edges of another family are among these."""
+        """Return whether this family contains all edges of another one."""
         return other.period % self.period == 0 and (other.phase - self.phase) % self.period == 0
 
     def count_between(self, begin: int, end: int) -> int:
@@ -65,7 +65,7 @@ class Edges:
         return np.maximum.reduce(latest) if latest else np.zeros(len(times), np.int64)
 
     def per_cycle(self) -> int:
-        """Return how many slices a composite slide has, by inclusion and exclusion over families."""
+        """Return the number of slices in a composite slide, by inclusion and exclusion over families."""
         return count_together(self.closing, 0, self.cycle)
 
     def slices_of(self, start: int, length: int) -> int:

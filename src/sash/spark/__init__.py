@@ -1,32 +1,47 @@
-"""Sash on Spark: `query.run(df)` takes frames of any session; here are a local session, a stream to try, the state of streams."""
+"""Sash on Spark: `query.run(df)` takes the DataFrames of any session. Here are a local session, demo data and streaming state."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from datetime import timedelta
-from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from sash.plan.declared import Declared
 from sash.windows.durations import read_duration
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from sash.spark.batch.batch_query import BatchQuery
+    from sash.spark.streaming.stream_query import StreamQuery
+
+# PySpark is optional and takes a second to import, so every function imports what it needs when it is called.
+# ruff: noqa: PLC0415
+
+OLDEST = (4, 1)
+
 
 def session(name: str = "sash", *, cores: int | None = None, memory: str | None = None, **conf: Any) -> SparkSession:
-    """Return the active Spark session as it is, or else start one on this machine that is set up for Sash.
+    """Return the active Spark session, or start one on this machine with settings that suit Sash.
 
-    It runs on all cores or on `cores`, with `memory` as Spark writes it ("4g"), or else half of the machine's, at most 8g.
-    Arrow is on, the state of streams is in RocksDB, tables go to a temporary folder, and nothing is printed but errors
-    and, in a terminal, progress. `conf` has further settings of Spark.
+    A new session runs on `cores` cores (default: all) and has `memory` as Spark writes it, such as "4g" (default: half of
+    the machine's memory, at most 8g). Arrow is on, streaming state is in RocksDB, tables go to a temporary folder, and Spark
+    logs only errors. In a terminal it shows progress. `conf` has further Spark settings, which win.
+
+    Raises ModuleNotFoundError if PySpark is missing, RuntimeError if Spark is older than 4.1 or Java is missing or too old.
 
     >>> import sash
     >>> spark = sash.spark.session(cores=2, **{"spark.sql.session.timeZone": "UTC"})  # doctest: +SKIP
     >>> spark.range(3).count()  # doctest: +SKIP
     3
     """
-    started: SparkSession = _engine("local_session").session(name, cores, memory, conf)
-    return started
+    require_pyspark()
+    from sash.spark.local_session import start
+
+    spark = start(name, cores, memory, conf)
+    check_version("this session", spark.version)
+    return spark
 
 
 def readings(
@@ -41,22 +56,29 @@ def readings(
     rows: int | None = None,
     rows_per_batch: int | None = None,
 ) -> DataFrame:
-    """Return a stream of made-up readings of smart plugs, with the columns of `examples/data/readings.parquet`.
+    """Return a stream of generated smart-plug readings, with the columns of `examples/data/readings.parquet`.
 
-    So many rows a second come since the stream began, or up to `rows`, which `trigger(availableNow=True)` takes at once;
-    `rows_per_batch` limits a batch. A share `late` of them comes after readings of later times, by `lateness` at most:
-    `withWatermark("ts", "2 minutes")` loses none, a shorter one some. With `speed=60` a minute of `ts` passes in a
-    second. The same `seed` gives the same rows, whatever batches they come in, and after a restart.
+    The stream has `rows_per_second` rows for each second since it began, without end or up to `rows`.
+    `trigger(availableNow=True)` reads all `rows` at once. `rows_per_batch` limits a micro-batch. A share `late` of the rows
+    arrives after newer rows, with a delay of at most `lateness`: `withWatermark("ts", "2 minutes")` drops none of them, a
+    shorter delay drops some. With `speed=60` a minute of `ts` passes in a second. The same `seed` gives the same rows,
+    independent of micro-batches and restarts.
 
-    Once called, the session also knows the format "sash_readings", which has these arguments as options:
+    Afterwards the session knows the format "sash_readings" with these arguments as options:
     `spark.read.format("sash_readings").option("rows", 100)` is a table of the same rows.
+
+    Spark 4.1 has no read limits for Python sources: there `rows_per_batch` raises ValueError, and a stream with `rows`
+    gives all of them in its first micro-batch, with any trigger.
 
     >>> import sash
     >>> spark = sash.spark.session()  # doctest: +SKIP
     >>> sash.spark.readings(spark, rows_per_second=50_000).isStreaming  # doctest: +SKIP
     True
     """
-    asked = {
+    require_pyspark()
+    from sash.spark.readings_source import stream
+
+    arguments = {
         "rows_per_second": rows_per_second,
         "households": households,
         "late": late,
@@ -66,16 +88,14 @@ def readings(
         "rows": rows,
         "rows_per_batch": rows_per_batch,
     }
-    options = {name: str(given) for name, given in asked.items() if given is not None}
-    stream: DataFrame = _engine("readings_source").stream(spark, options)
-    return stream
+    return stream(spark, {name: str(value) for name, value in arguments.items() if value is not None})
 
 
 def counts(progress: Any, metrics: str = "sash") -> dict[str, int]:
-    """Return how many rows a micro-batch had, how many came too late, and how many had no time that could be used.
+    """Return the number of rows of a micro-batch, of its late rows, and of its rows without a usable time.
 
-    `progress` is one of a streaming query's, as `lastProgress`. Spark has the same numbers in it as observed metrics, in
-    another form on Spark Connect.
+    `progress` is a progress of a streaming query, such as `lastProgress`. It has these numbers as observed metrics, in a
+    different form on Spark Connect.
 
     >>> import sash
     >>> sash.spark.counts({"observedMetrics": {"sash": {"rows": 500, "late": 12, "bad_times": 0}}})
@@ -92,7 +112,7 @@ def counts(progress: Any, metrics: str = "sash") -> dict[str, int]:
 
 
 def inspect_state(checkpoint: str) -> DataFrame:
-    """Return what a stopped stream has kept in its checkpoint: a row for each key, with its slices or rows and their bytes.
+    """Return the state in the checkpoint of a stopped stream: a row for each key, with its slices or rows and their bytes.
 
     >>> import sash
     >>> sash.spark.inspect_state("checkpoint").show()  # doctest: +SKIP
@@ -101,32 +121,70 @@ def inspect_state(checkpoint: str) -> DataFrame:
     +------+------+------+----+-----+-------------------+-------------------+-------------------+
     |{1, 2}|    38|     5|   0|  394|2026-03-02 18:01:00|2026-03-02 18:05:00|2026-03-02 18:04:39|
     """
-    held: DataFrame = _engine("streaming.checkpoint").inspect_state(session(), str(checkpoint))
-    return held
+    spark = session()
+    from sash.spark.streaming import checkpoint as checkpoints
+
+    return checkpoints.inspect_state(spark, str(checkpoint))
 
 
 def finish(query: Any, stream: DataFrame, checkpoint: str, **options: Any) -> DataFrame:
-    """Return the results of all that is still open in a stopped stream's checkpoint, as a frame that is no stream.
+    """Return the results that are still open in the checkpoint of a stopped stream, as a DataFrame that is not streaming.
 
-    Together with those that the stream gave they are the results of a batch run on the same rows. `stream` and `options`
-    are those that `query.run` was given. The checkpoint stays as it is: a stream that goes on from it gives these results
-    once more, when its watermark has passed them.
+    Together with the results that the stream emitted they are the results of a batch run on the same rows. `stream` and
+    `options` are the arguments of `query.run`. The checkpoint does not change: a stream that continues from it emits these
+    results again, when its watermark has passed them.
 
     >>> import sash
     >>> sash.spark.finish(query, df, "checkpoint").write.mode("append").parquet("results")  # doctest: +SKIP
     """
-    stream_query = _engine("streaming.stream_query")
-    engine = stream_query.StreamQuery(query._declared, stream, stream_query.StreamOptions(**options))  # noqa: SLF001
-    rest: DataFrame = _engine("streaming.checkpoint").finish(engine, str(checkpoint))
-    return rest
+    require_pyspark()
+    check_version("this session", stream.sparkSession.version)
+    from sash.spark.streaming import checkpoint as checkpoints
+
+    return checkpoints.finish(stream_query(query._declared, stream, options), str(checkpoint))  # noqa: SLF001
 
 
-def _engine(module: str) -> ModuleType:
-    """Import a module that imports PySpark, or say how to get it."""
+def batch_query(query: Declared, frame: DataFrame, options: Mapping[str, Any]) -> BatchQuery:
+    """Return a query on a DataFrame that is no stream: the entry of `Query.run` and `Query.explain`."""
+    require_pyspark()
+    check_version("this session", frame.sparkSession.version)
+    from sash.spark.batch.batch_query import BatchOptions, BatchQuery
+
+    return BatchQuery(query, frame, BatchOptions(**options))
+
+
+def stream_query(query: Declared, stream: DataFrame, options: Mapping[str, Any]) -> StreamQuery:
+    """Return a query on a streaming DataFrame: the entry of `Query.run` and `Query.explain`."""
+    require_pyspark()
+    check_version("this session", stream.sparkSession.version)
+    from sash.spark.streaming.stream_query import StreamOptions, StreamQuery
+
+    return StreamQuery(query, stream, StreamOptions(**options))
+
+
+def require_pyspark() -> None:
+    """Raise ModuleNotFoundError if PySpark is missing, RuntimeError if it is too old to import the modules of this package."""
     try:
-        return import_module(f"sash.spark.{module}")
+        import pyspark.sql
     except ModuleNotFoundError as error:
-        if (error.name or "").startswith("sash"):
-            raise
         message = f'Spark is not installed ({error.name} is missing): pip install "sash[spark]".'
         raise ModuleNotFoundError(message, name=error.name) from error
+    check_version("the installed PySpark", pyspark.__version__)
+
+
+def check_version(what: str, version: str) -> None:
+    """Raise RuntimeError if a version of Spark is older than the oldest that Sash supports.
+
+    >>> check_version("this session", "4.1.0")
+    >>> check_version("this session", "4.0.1")
+    Traceback (most recent call last):
+    RuntimeError: Sash needs Spark 4.1 or later, and this session is Spark 4.0.1: pip install "pyspark[connect]>=4.1,<5".
+    """
+    numbers = tuple(map(int, re.findall(r"\d+", version)[:2]))
+    if numbers < OLDEST:
+        oldest = ".".join(map(str, OLDEST))
+        message = (
+            f"Sash needs Spark {oldest} or later, and {what} is Spark {version}: "
+            f'pip install "pyspark[connect]>={oldest},<5".'
+        )
+        raise RuntimeError(message)

@@ -1,10 +1,12 @@
-"""A local Spark session for people who have none."""
+"""A local Spark session, and the Java that it needs."""
 
 from __future__ import annotations
 
 import atexit
 import os
+import re
 import shutil
+import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
@@ -14,70 +16,93 @@ from typing import Any
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
-from sash.spark.java import check_java
-from sash.spark.quiet import without_noise
-
 GIGABYTE = 1 << 30
-MOST_MEMORY = 8
-"""Gigabytes: more only makes the garbage collector's pauses longer, and Python's workers need memory too."""
-PARTITIONS_OF_A_CORE = 4
-ROWS_OF_A_BATCH = 100_000
+MAX_MEMORY = 8
+"""Gigabytes: more only makes the pauses of the garbage collector longer, and Python workers need memory too."""
+PARTITIONS_PER_CORE = 4
+ROWS_PER_BATCH = 100_000
 """Ten times Spark's default: each batch that goes to Python costs a call."""
 LOGGING = Path(__file__).with_name("log4j2.properties")
+OLDEST_JAVA = 17
+REMEDY = "install one (Debian: apt-get install openjdk-17-jre-headless), or set JAVA_HOME to where one is"
 
 
-def session(name: str, cores: int | None, memory: str | None, conf: Mapping[str, Any]) -> SparkSession:
-    """Return the session that is active; if there is none, start a local one."""
+def start(name: str, cores: int | None, memory: str | None, conf: Mapping[str, Any]) -> SparkSession:
+    """Return the active session; if there is none, start a local one."""
     try:
         return SparkSession.active()
     except PySparkRuntimeError:
         pass
     check_java()
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # not whatever python3 the PATH has
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # not the first python3 on the PATH
     warehouse = tempfile.mkdtemp(prefix="sash-spark-")
     atexit.register(shutil.rmtree, warehouse, ignore_errors=True)
     builder = SparkSession.builder.appName(name)
     for key, value in settings(cores, memory, warehouse, conf).items():
         builder = builder.config(key, value)
-    with without_noise():
-        return builder.getOrCreate()
+    return builder.getOrCreate()
 
 
 def settings(cores: int | None, memory: str | None, warehouse: str, conf: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a good local session is configured with; what is in `conf` wins."""
-    counted = cores or os.cpu_count() or 1
+    """Return the settings of a local session; those in `conf` win."""
     java_options = "spark.driver.extraJavaOptions"
-    quietly = f'"-Dlog4j2.configurationFile={LOGGING.as_uri()}"'
+    logging = f'"-Dlog4j2.configurationFile={LOGGING.as_uri()}"'
     return {
         "spark.master": f"local[{cores or '*'}]",
         "spark.driver.memory": memory or f"{driver_memory()}g",
-        # a name for this machine that also holds without a network
+        # an address of this machine that is valid without a network
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.sql.execution.arrow.pyspark.enabled": True,
-        "spark.sql.execution.arrow.maxRecordsPerBatch": ROWS_OF_A_BATCH,
-        "spark.sql.shuffle.partitions": PARTITIONS_OF_A_CORE * counted,
+        "spark.sql.execution.arrow.maxRecordsPerBatch": ROWS_PER_BATCH,
+        "spark.sql.shuffle.partitions": PARTITIONS_PER_CORE * (cores or os.cpu_count() or 1),
         "spark.sql.streaming.stateStore.providerClass": (
             "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
         ),
-        # what a micro-batch has changed is written, not all files of RocksDB anew
+        # write the changes of a micro-batch, not all files of RocksDB again
         "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": True,
         "spark.sql.warehouse.dir": warehouse,
         "spark.ui.enabled": False,
         "spark.ui.showConsoleProgress": sys.stderr.isatty(),
         **conf,
-        java_options: f"{quietly} {conf.get(java_options, '')}".strip(),
+        java_options: f"{logging} {conf.get(java_options, '')}".strip(),
     }
 
 
 def driver_memory() -> int:
-    """Return how many gigabytes to give Spark: half of what the machine or the container has, within limits."""
+    """Return the gigabytes to give Spark: half of the memory of the machine or container, from 1 to `MAX_MEMORY`."""
     try:
-        there = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, OSError, ValueError):
-        there = MOST_MEMORY * GIGABYTE  # this system doesn't say
+        memory = MAX_MEMORY * GIGABYTE  # unknown on this system
     limit = Path("/sys/fs/cgroup/memory.max")
-    told = limit.read_text(encoding="ascii").strip() if limit.exists() else ""
-    if told.isdigit():
-        there = min(there, int(told))
-    return max(1, min(MOST_MEMORY, there // 2 // GIGABYTE))
+    text = limit.read_text(encoding="ascii").strip() if limit.exists() else ""
+    if text.isdigit():
+        memory = min(memory, int(text))
+    return max(1, min(MAX_MEMORY, memory // 2 // GIGABYTE))
+
+
+def check_java() -> None:
+    """Raise RuntimeError if Java is missing or too old: Spark itself would print half a page."""
+    home = os.environ.get("JAVA_HOME")
+    java = os.path.join(home, "bin", "java") if home else "java"  # noqa: PTH118 — as Spark's own script does it
+    where = f"in JAVA_HOME, {home}," if home else "on the PATH"
+    path = shutil.which(java)
+    text = subprocess.run([path, "-version"], capture_output=True, text=True, check=False).stderr if path else ""  # noqa: S603
+    version = java_version(text)
+    if version is None:
+        message = f"Spark needs Java {OLDEST_JAVA} or newer and there is none {where}: {REMEDY}."
+        raise RuntimeError(message)
+    if version < OLDEST_JAVA:
+        message = f"Spark needs Java {OLDEST_JAVA} or newer and the one {where} is Java {version}: {REMEDY}."
+        raise RuntimeError(message)
+
+
+def java_version(text: str) -> int | None:
+    """Return the version in the output of `java -version`, or None if there is none in it.
+
+    >>> java_version('openjdk version "17.0.2" 2022-01-18'), java_version('java version "1.8.0_402"'), java_version("")
+    (17, 8, None)
+    """
+    found = re.search(r'version "(?:1\.)?(\d+)', text)
+    return int(found[1]) if found else None

@@ -1,4 +1,4 @@
-"""The types of Spark's columns as Arrow has them, and those of results as Spark has them."""
+"""The columns of a Spark DataFrame that a query reads, and the columns of its results."""
 
 from __future__ import annotations
 
@@ -7,9 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
-from pyspark.errors import PySparkTypeError
 from pyspark.sql import DataFrame
-from pyspark.sql.pandas.types import from_arrow_type, to_arrow_schema, to_arrow_type
 from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructField, StructType, VariantType
 
 from sash.engine.column_types import check_columns
@@ -17,41 +15,44 @@ from sash.engine.prepare import Prepared
 from sash.engine.result_types import try_out
 from sash.engine.run_table import run_table
 from sash.plan.declared import ADDED, Declared
+from sash.spark.arrow_types import arrow_schema, arrow_type, spark_type
 
 ZONE = "spark.sql.session.timeZone"
 CASE = "spark.sql.caseSensitive"
 GROUP, HASH, TICKS, RANGE = OWN = ("sash_group", "sash_hash", "sash_ticks", "sash_range")
-"""Columns that are added on the way: which group a row goes to, the hash of its key, its time, its range of time."""
+"""Columns that Sash adds on Spark: the group id of a row, the hash of its key, its time in ticks, its time range."""
 
 
 def read_schema(declared: Declared, frame: DataFrame) -> pa.Schema:
-    """Return the columns that a query reads of a frame, as Python is given them, or say what it can't read."""
+    """Return the columns that a query reads of a frame, as Spark sends them to Python.
+
+    Raises ValueError for names that Spark can't tell apart, TypeError for types that can't be sent or compared.
+    """
     check_columns(declared, frame.columns)
     refuse_same_names(declared, frame)
-    every = [*declared.columns]
+    schema, names = frame.schema, [*declared.columns]
     if declared.per_row or any("*" in window.columns for window in declared.windows.values()):
-        every = frame.columns  # all go to Python and back
-    for name in every:
+        names = frame.columns  # all go to Python and back
+    for name in names:
         if frame.columns.count(name) > 1:
-            message = f"There are {frame.columns.count(name)} columns named {name!r}: rename all but one."
+            message = f"There are {frame.columns.count(name)} columns named {name!r}. Rename all but one."
             raise ValueError(message)
         if name.lower() in OWN:
             message = f"A column is named {name!r}, a name that Sash needs for itself on Spark: rename it."
             raise ValueError(message)
-    refuse_collated(declared, frame.schema)
-    refuse_variants(declared, frame.schema)
-    fields = [_arrow_field(frame.schema[name], frame.sparkSession.conf.get(ZONE)) for name in every]
-    return pa.schema(fields)
+    refuse_incomparable(declared, schema)
+    zone = frame.sparkSession.conf.get(ZONE) or "UTC"
+    return pa.schema([_arrow_field(schema[name], zone) for name in names])
 
 
 def refuse_same_names(declared: Declared, frame: DataFrame) -> None:
-    """Say so if Spark would not tell two columns apart, because it takes upper case for lower case."""
+    """Raise ValueError if two names differ only in case and the session is not case-sensitive."""
     if frame.sparkSession.conf.get(CASE) == "true":
         return
     added = [declared.result_name(name, window) for name in declared.aggregates for window in declared.windows]
-    given = [*frame.columns, *added] if declared.per_row else [*declared.by, *ADDED, *declared.aggregates]
+    names = [*frame.columns, *added] if declared.per_row else [*declared.by, *ADDED, *declared.aggregates]
     known: dict[str, str] = {}
-    for name in given:
+    for name in names:
         other = known.setdefault(name.lower(), name)
         if other != name:
             message = f"Spark doesn't tell {other!r} and {name!r} apart: rename one, or set {CASE}=true."
@@ -63,10 +64,10 @@ def refuse_same_names(declared: Declared, frame: DataFrame) -> None:
             raise ValueError(message)
 
 
-def _arrow_field(field: StructField, zone: str | None) -> pa.Field:
+def _arrow_field(field: StructField, zone: str) -> pa.Field:
     try:
-        return to_arrow_schema(StructType([field]), timezone=zone).field(0)
-    except (PySparkTypeError, ValueError) as error:  # the latter from Arrow: no null in an array of nulls
+        return arrow_schema(StructType([field]), zone).field(0)
+    except (TypeError, ValueError) as error:  # ValueError from Arrow: an array of nulls that may not be null
         message = (
             f"Column {field.name!r} is of {field.dataType.simpleString()}, which Spark can't send to Python: leave it out "
             "(df.drop) or cast it."
@@ -74,8 +75,8 @@ def _arrow_field(field: StructField, zone: str | None) -> pa.Field:
         raise TypeError(message) from error
 
 
-def refuse_collated(declared: Declared, schema: StructType) -> None:
-    """Say so if rows are told apart or ordered by a collation, which only Spark knows."""
+def refuse_incomparable(declared: Declared, schema: StructType) -> None:
+    """Raise TypeError for keys or order columns with a collation, which only Spark knows, and for keys with variants."""
     for name in (*declared.by, *declared.order_by):
         kind = schema[name].dataType
         if is_collated(kind):
@@ -84,13 +85,7 @@ def refuse_collated(declared: Declared, schema: StructType) -> None:
                 'that is the same for equal values, as F.lower(…) may be, cast to a plain "string".'
             )
             raise TypeError(message)
-
-
-def refuse_variants(declared: Declared, schema: StructType) -> None:
-    """Say so if keys are of what Spark can't group by."""
-    for name in declared.by:
-        kind = schema[name].dataType
-        if has(VariantType, kind):
+        if name in declared.by and has(VariantType, kind):
             message = (
                 f"The key {name!r} is of {kind.simpleString()}, by which Spark can't group: take a part of it, as "
                 "variant_get(…) gives."
@@ -99,18 +94,18 @@ def refuse_variants(declared: Declared, schema: StructType) -> None:
 
 
 def is_collated(kind: DataType) -> bool:
-    """Tell whether strings are compared otherwise than byte by byte.
+    """Tell whether a type has strings that are not compared byte by byte.
 
     >>> is_collated(StringType()), is_collated(ArrayType(StringType("UTF8_LCASE")))
     (False, True)
     """
     if isinstance(kind, StringType):
         return kind.collation not in ("UTF8_BINARY", None)
-    return any(is_collated(inner) for inner in parts_of(kind))
+    return any(map(is_collated, parts_of(kind)))
 
 
 def has(wanted: type[DataType], kind: DataType) -> bool:
-    """Tell whether there is a type in another.
+    """Tell whether a type is of a class, or has such a type nested in it.
 
     >>> has(StringType, ArrayType(MapType(StringType(), VariantType()))), has(MapType, StringType())
     (True, False)
@@ -119,12 +114,12 @@ def has(wanted: type[DataType], kind: DataType) -> bool:
 
 
 def has_maps(declared: Declared, schema: StructType) -> bool:
-    """Tell whether keys have maps in them: Spark groups {'a': null} with {'a': 0}."""
+    """Tell whether keys contain maps: Spark groups {'a': null} with {'a': 0}."""
     return any(has(MapType, schema[name].dataType) for name in declared.by)
 
 
 def parts_of(kind: DataType) -> list[DataType]:
-    """Return the types that are nested in one, one level down."""
+    """Return the types nested one level down in a type."""
     if isinstance(kind, StructType):
         return [field.dataType for field in kind]
     if isinstance(kind, ArrayType):
@@ -135,9 +130,10 @@ def parts_of(kind: DataType) -> list[DataType]:
 def result_fields(
     declared: Declared, prepared: Prepared, types: Mapping[str, DataType], schema: StructType
 ) -> list[StructField]:
-    """Return the columns of results, as they are known before any row is; `types` has those of aggregates, where said.
+    """Return the columns of the results, before any row is known.
 
-    Keys and values are of the types of their columns. `prepared` is the query over rows or slices.
+    Keys and values have the types of their columns. `types` has the result types of aggregates that the user gave. `prepared`
+    is the query that Python evaluates, over rows or over slices.
     """
     owners = {
         declared.result_name(name, window) if declared.per_row else name: name
@@ -159,39 +155,39 @@ def result_fields(
         else:
             if aggregate is not None and pa.types.is_null(field.type):
                 _refuse_unknown_type(prepared, name)
-            kind = _spark_type(field.type, name)
+            kind = _result_type(field.type, name)
         fields.append(StructField(field.name, kind))
     return fields
 
 
-def read_types(given: Any, declared: Declared) -> dict[str, DataType]:
-    """Return what aggregates give, as the user says it, or say what is wrong with that."""
-    if not isinstance(given, Mapping):
-        message = f'types={given!r}: give a dictionary of aggregates and types, as {{"peak": "double"}}.'
+def read_types(types: Any, declared: Declared) -> dict[str, DataType]:
+    """Parse the argument `types` of `run`. Raises TypeError or ValueError if it is invalid."""
+    if not isinstance(types, Mapping):
+        message = f'types={types!r}: give a dictionary of aggregates and types, as {{"peak": "double"}}.'
         raise TypeError(message)
-    if unknown := [name for name in given if name not in declared.aggregates]:
+    if unknown := [name for name in types if name not in declared.aggregates]:
         message = f"types: there is no aggregate {unknown[0]!r}, only {', '.join(declared.aggregates)}."
         raise ValueError(message)
-    return {name: _named_type(name, kind) for name, kind in given.items()}
+    return {name: _named_type(name, kind) for name, kind in types.items()}
 
 
 def with_types(declared: Declared, types: Mapping[str, DataType]) -> Declared:
-    """Return a query whose aggregates know what they give, where that was said."""
+    """Return the query with the result types of aggregates that the user gave."""
     aggregates = dict(declared.aggregates)
     for name, kind in types.items():
-        aggregates[name] = replace(aggregates[name], type=to_arrow_type(kind, timezone="UTC"))
+        aggregates[name] = replace(aggregates[name], type=arrow_type(kind, "UTC"))
     return replace(declared, aggregates=aggregates)
 
 
-def _named_type(name: str, given: Any) -> DataType:
-    if isinstance(given, DataType):
-        return given
+def _named_type(name: str, kind: Any) -> DataType:
+    if isinstance(kind, DataType):
+        return kind
     try:
-        named = DataType.fromDDL(f"x {given}")
+        named = DataType.fromDDL(f"x {kind}")
         assert isinstance(named, StructType)
         return named.fields[0].dataType
     except Exception as error:
-        message = f'types: {name!r}: {given!r} is no type of Spark\'s, as "double" or "array<string>" is.'
+        message = f'types: {name!r}: {kind!r} is no type of Spark\'s, as "double" or "array<string>" is.'
         raise ValueError(message) from error
 
 
@@ -199,7 +195,7 @@ def _refuse_unknown_type(prepared: Prepared, name: str) -> None:
     aggregate = prepared.query.aggregates[name]
     kinds = [prepared.schema.field(column).type for column in aggregate.columns]
     if kinds and all(pa.types.is_null(kind) for kind in kinds):
-        return  # of nothing but nulls comes nothing else
+        return  # nulls give nulls
     try:
         try_out(aggregate, kinds)
         tried = ""
@@ -212,33 +208,14 @@ def _refuse_unknown_type(prepared: Prepared, name: str) -> None:
     raise TypeError(message)
 
 
-def _spark_type(kind: pa.DataType, name: str) -> DataType:
+def _result_type(kind: pa.DataType, name: str) -> DataType:
     try:
-        return from_arrow_type(spark_arrow(kind), prefer_timestamp_ntz=True)
-    except PySparkTypeError as error:
+        return spark_type(kind)
+    except TypeError as error:
         message = f"{name!r} gives {kind}, which Spark doesn't have: let lower return something else, as a string."
         raise TypeError(message) from error
 
 
-def spark_arrow(kind: pa.DataType) -> pa.DataType:
-    """Return the type that Spark takes in place of one of Arrow's.
-
-    >>> spark_arrow(pa.dictionary(pa.int32(), pa.string())), spark_arrow(pa.duration("s"))
-    (DataType(string), DurationType(duration[us]))
-    """
-    if pa.types.is_dictionary(kind):
-        return spark_arrow(kind.value_type)
-    if pa.types.is_duration(kind):
-        return pa.duration("us")
-    if pa.types.is_unsigned_integer(kind):
-        return pa.int64()
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        return pa.list_(spark_arrow(kind.value_type))
-    if pa.types.is_struct(kind):
-        return pa.struct([pa.field(field.name, spark_arrow(field.type)) for field in kind])
-    return kind
-
-
 def arrow_of(results: StructType, large: bool) -> pa.Schema:
-    """Return columns as Spark expects them of Python: times with a zone in UTC, whatever they came in."""
-    return to_arrow_schema(results, timezone="UTC", prefers_large_types=large)
+    """Return the schema of results as Spark expects it from Python, with timestamps in UTC."""
+    return arrow_schema(results, "UTC", large=large)

@@ -17,9 +17,8 @@ from sash.engine.prepare import prepare
 from sash.plan.declared import Declared
 from sash.plan.tree import Branch
 from sash.spark.batch.worker import BucketWorker
+from sash.spark.private import expects_large_types
 from sash.spark.schema import arrow_of, read_schema, read_types, result_fields, with_types
-
-LARGE_TYPES = "spark.sql.execution.arrow.useLargeVarTypes"
 
 
 class SparkQuery:
@@ -72,9 +71,8 @@ class SparkQuery:
     @property
     def worker(self) -> BucketWorker:
         """What is sent to Python workers."""
-        large = self.frame.sparkSession.conf.get(LARGE_TYPES) == "true"
-        prepared = self.in_python
-        return BucketWorker(prepared.query, prepared.interpreted, arrow_of(self.results, large), compiled=self.compiled)
+        results = arrow_of(self.results, expects_large_types(self.frame.sparkSession))
+        return BucketWorker(self.in_python.query, self.in_python.interpreted, results, compiled=self.compiled)
 
 
 def _check_order(query: Declared) -> None:

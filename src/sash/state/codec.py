@@ -38,7 +38,7 @@ def decode_state(data: bytes | memoryview, fingerprint: Fingerprint) -> tuple[Ar
 
 
 def read_arrays(data: bytes | memoryview, header: Mapping[str, Any]) -> Arrays:
-    """Return the arrays of a state, whichever query it belongs to."""
+    """Return the arrays of a state without checking its fingerprint."""
     return decode_arrays(data, header)
 
 
@@ -60,7 +60,7 @@ def read_table(data: Any) -> pa.Table:
 
 
 def as_schema(table: pa.Table, schema: pa.Schema) -> pa.Table:
-    """Return a table in types that differ only in settings of Spark, such as the time zone of the session."""
+    """Return a table with the types of a schema: settings of Spark, such as the time zone, may differ from the stored ones."""
     return table if table.schema.equals(schema) else table.cast(schema)
 
 

@@ -88,7 +88,7 @@ def _shown(value: Any) -> str:
 
 
 def _aggregate(aggregate: Aggregate[Any]) -> str:
-    """Return the call that makes an aggregate, with its constants."""
+    """Return the call that makes an aggregate, with the constants of its functions."""
     numbers = ", ".join(dict.fromkeys(repr(number) for each in _functions(aggregate) for number in _constants(each)))
     return f"{aggregate.label} of {numbers}" if numbers and aggregate.is_built_in else aggregate.label
 
@@ -99,7 +99,7 @@ def _functions(aggregate: Aggregate[Any]) -> list[Any]:
 
 
 def _constants(function: Any) -> Iterator[Any]:
-    """Yield the numbers and strings that a function was made with."""
+    """Yield the numbers and strings in the closure or the bound arguments of a function."""
     if isinstance(function, partial):
         yield from (value for value in (*function.args, *function.keywords.values()) if is_constant(value))
         yield from _constants(function.func)
@@ -111,7 +111,7 @@ def _constants(function: Any) -> Iterator[Any]:
 
 
 def _aggregate_code(aggregate: Aggregate[Any]) -> str:
-    """Return a hash of user-written lift and combine; lower may change, and so may built-in aggregates."""
+    """Return a hash of user-written lift and combine. Lower is not part of the state, so it may change."""
     return "" if aggregate.is_built_in else _hash([aggregate.lift, aggregate.combine])
 
 

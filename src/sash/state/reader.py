@@ -26,7 +26,8 @@ from sash.state.stream_state import new_state
 from sash.state.watermark import EventTimeWatermark, KeyOrderWatermark, RowOrderWatermark, Watermark
 
 LEAST_ROWS = 1 << 16
-"""A micro-batch has at least this many rows, and as many as the state, so that the state is read once for each row."""
+"""The least number of rows of a micro-batch. It also has at least as many rows as the state: each micro-batch reads the whole state,
+so the work per row stays constant."""
 
 
 class LateRowsWarning(UserWarning):
@@ -54,7 +55,7 @@ class Stream:
 
     @property
     def late(self) -> int:
-        """How many rows were late."""
+        """The number of late rows so far."""
         return self.watermark.late
 
     def add(self, table: pa.Table) -> pa.Table:
@@ -113,7 +114,7 @@ class ArrowStream(FrameKind):
     names = ("pyarrow", "RecordBatchReader")
 
     def accepts(self, data: Any) -> bool:
-        """Return whether data is a stream of Arrow's."""
+        """Return whether data is an Arrow stream."""
         return super().accepts(data) or hasattr(data, "__arrow_c_stream__")
 
     def run(
@@ -141,12 +142,15 @@ class ArrowStream(FrameKind):
 
 
 def read_results(stream: Stream, reader: pa.RecordBatchReader) -> pa.RecordBatchReader:
-    """Return the results of a stream as a stream."""
+    """Return the results of a stream as a RecordBatchReader.
+
+    Its schema is needed first, so this evaluates micro-batches until every column of the results has a type.
+    """
     tables = _results(stream, reader)
     first: list[pa.Table] = []
     for table in tables:
         first.append(table)
-        if not any(pa.types.is_null(kind) for kind in table.schema.types):  # a column of nulls has no type yet
+        if not any(pa.types.is_null(kind) for kind in table.schema.types):  # a column of nulls has no type yet: read on
             break
     whole = pa.unify_schemas([table.schema for table in first] or [stream.finish().schema])
     batches = (batch for table in chain(first, tables) for batch in table.cast(whole).to_batches())

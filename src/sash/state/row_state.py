@@ -22,8 +22,8 @@ from sash.windows.base import FOREVER, NEVER, Ints, Items, Memory, Span
 class RowState:
     """Rows by key and time, and the memory of windows for each key.
 
-    `update` emits windows whenever a row changes them, rather than once when they are final. `rows_before` is how many rows
-    each key had before the first that arrives.
+    With `update`, windows are emitted whenever a row changes them, rather than once when they are final. `rows_before` is the
+    number of rows that each key had before the stream begins, for windows that count rows.
     """
 
     prepared: Prepared
@@ -34,11 +34,11 @@ class RowState:
         """Start empty."""
         self.rows: pa.Table = self.prepared.schema.empty_table()
         self.dropped = 0
-        """How many rows are not stored any more."""
+        """The number of rows that are not stored any more, from which error messages count."""
         self.sizes: Ints = np.zeros(0, np.int64)
-        """By key: how many rows are stored."""
+        """By key: the number of stored rows."""
         self.done: Ints = np.zeros(0, np.int64)
-        """By key: how many of them are context."""
+        """By key: the number of these that are context."""
         self.memory: dict[str, Memory] = {name: window.new_memory(0) for name, window in self._windows.items()}
 
     @property
@@ -46,7 +46,7 @@ class RowState:
         return self.prepared.plan.windows
 
     def __len__(self) -> int:
-        """Return how many rows are stored."""
+        """Return the number of stored rows."""
         return len(self.rows)
 
     def due(self, now: int) -> int:
@@ -86,12 +86,13 @@ class RowState:
         done = np.zeros(block.keys, np.int64)
         done[: len(self.done)] = self.done
         final = np.diff(block.firsts)
-        if len(block.times):
+        if len(block.times):  # a row before the watermark is final: rows that would come before it are late
             older = np.zeros(len(block) + 1, np.int64)
             np.cumsum(block.times < np.repeat(closed, final), out=older[1:])
             final = np.where(closed == FOREVER, final, older[block.firsts[1:]] - older[block.firsts[:-1]])
         if not self.update:
             return Span(done, final, after, closed, closed)
+        # Stored rows come first in the table of a micro-batch, so rows after them are new.
         is_new = block.source_rows(np.arange(len(block))) >= len(self.rows)
         emit_until = np.full(block.keys, batch.seen, np.int64)
         return Span(done, final, after, emit_until, closed, is_new, batch.seen_before)
@@ -106,7 +107,11 @@ class RowState:
         return memory
 
     def _keep(self, block: RowBlock, span: Span, evaluated: Evaluated) -> Ints:
-        """Return the first row of each key that is still needed; one stays where a window remembers something."""
+        """Return the first row of each key that is still needed.
+
+        The memory of windows is stored by key, and a key exists only if it has rows. So the newest row stays if a window
+        remembers something.
+        """
         keep = block.firsts[:-1] + span.final
         for own in evaluated.keep.values():
             keep = np.minimum(keep, own)
@@ -117,7 +122,7 @@ class RowState:
         return keep
 
     def _retain(self, block: RowBlock, span: Span, evaluated: Evaluated, keep: Ints) -> None:
-        """Drop the rows and the keys that nothing needs any more."""
+        """Store the rows from `keep` on, and drop keys without rows."""
         firsts = block.firsts
         stays = keep < firsts[1:]
         places = runs_of(keep, firsts[1:])

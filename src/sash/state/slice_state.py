@@ -1,8 +1,8 @@
-"""SliceState: the slices of a stream as partials, in whatever order rows arrive.
+"""SliceState: the slices of a stream as partials; rows may arrive in any order.
 
 Each micro-batch is cut into slices. Neighbouring slices of a key, stored or new, are merged unless a border lies between them:
-a late row goes into its slice, or joins two. This needs aggregates that commute, and windows whose borders follow from times
-alone: periodic windows and sessions. For others the state is rows (row_state.py).
+a row that arrives out of order enters its slice, or joins two. This needs aggregates that commute, and windows whose borders
+follow from times alone: periodic windows and sessions. For all others the state is rows (row_state.py).
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class SliceState:
         self.slices: SliceBlock | None = None
 
     def __len__(self) -> int:
-        """Return how many slices are stored."""
+        """Return the number of stored slices."""
         return 0 if self.slices is None else len(self.slices)
 
     def due(self, now: int) -> int:
@@ -76,7 +76,7 @@ class SliceState:
         return merge(prepared, slices, prepared.borders.between(slices.times, slices.last_times))
 
     def _retain(self, slices: SliceBlock, keep: Mapping[str, Ints]) -> None:
-        """Drop the slices that no window needs any more, and merge those whose border only closed windows had."""
+        """Drop the slices that no window needs any more, and merge slices whose border belongs to closed windows only."""
         places, sizes = np.arange(len(slices)), slices.sizes
         stays = places >= np.repeat(np.minimum.reduce(list(keep.values())), sizes)
         left = slices.select(stays)

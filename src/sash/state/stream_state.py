@@ -1,4 +1,4 @@
-"""StreamState: the state of a stream that continues in another process. Rows and a watermark in, results out.
+"""StreamState: the state of a stream that may continue in another process. Rows and a watermark in, results out.
 
 bytes ──► StreamState ──► bytes
             ▲ │
@@ -27,7 +27,7 @@ class Emitted:
 
     results: pa.Table
     late: int
-    """How many rows were late."""
+    """The number of late rows."""
 
 
 class StreamState:
@@ -54,13 +54,14 @@ class StreamState:
         self.watermark = NEVER
 
     def __len__(self) -> int:
-        """Return how many rows or slices are stored."""
+        """Return the number of stored rows or slices."""
         return len(self.items)
 
     def advance(self, table: pa.Table, watermark: int, *, before_it: bool = False) -> Emitted:
         """Add rows, and return the results that are complete at a watermark.
 
-        Rows older than the watermark are late; with `before_it`, those older than the previous watermark.
+        Rows older than the watermark are late. With `before_it`, only rows older than the previous watermark are: a stateful
+        operator before this one emits rows when the watermark has passed them.
         """
         assert self.prepared.time is not None
         watermark = max(watermark, self.watermark)
@@ -79,7 +80,7 @@ class StreamState:
 
     @property
     def due(self) -> int:
-        """The earliest watermark at which there is something to do, if no more rows arrive; FOREVER if there is nothing."""
+        """The earliest watermark at which there is something to emit or to drop, if no more rows arrive; else FOREVER."""
         return self.items.due(self.watermark)
 
     def encode(self, fingerprint: Fingerprint) -> bytes:

@@ -25,7 +25,7 @@ class MicroBatch:
     after: int
     """The watermark before."""
     watermark: int
-    """No row older than this is in time any more."""
+    """Rows that arrive later and are older than this are late."""
     seen_before: int = FOREVER
     """The newest time before."""
     seen: int = FOREVER
@@ -44,7 +44,7 @@ class MicroBatch:
 
 
 class Watermark:
-    """What all watermarks have: the number of late rows."""
+    """Makes micro-batches of rows, and counts late rows."""
 
     late = 0
 
@@ -100,7 +100,7 @@ class EventTimeWatermark(Watermark):
 
 
 class RowOrderWatermark(Watermark):
-    """Without time: rows arrive in their order, and each is final at once."""
+    """Without a time column: rows arrive in order, and each is final at once."""
 
     def next(self, table: pa.Table) -> MicroBatch:
         """Return the micro-batch."""
@@ -112,7 +112,7 @@ class RowOrderWatermark(Watermark):
 
 
 class KeyOrderWatermark(Watermark):
-    """By key: the rows of a key arrive together, in order of time; all keys but the newest are complete."""
+    """For rows sorted by key and then time: all keys but the newest are complete."""
 
     def __init__(self, by: tuple[str, ...], time: TimeColumn | None, run: Run) -> None:
         self.by = by

@@ -1,6 +1,6 @@
 """For tests of your own: the laws of an aggregate, an oracle that recomputes, and hypothesis strategies.
 
-`sash.testing.strategies` imports hypothesis; the rest needs nothing.
+`sash.testing.strategies` imports hypothesis; the other modules have no further dependencies.
 """
 
 from sash.testing.laws import LawError, check_laws

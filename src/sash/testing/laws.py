@@ -1,4 +1,4 @@
-"""The laws of aggregates, checked on values: a law that was claimed and doesn't hold is shown with a counter-example."""
+"""Checks the laws that an aggregate claims, on given values. A law that does not hold raises LawError with a counter-example."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ class LawError(AssertionError):
 
 
 def check_laws(aggregate: Aggregate[Any], values: Iterable[Any]) -> None:
-    """Check associativity, and what the aggregate claims of the other laws of combine, on partials of these values.
+    """Check associativity and the other laws that the aggregate claims, on partials of these values.
 
-    Floats may differ by rounding. (`ranked`, `distinct`, `modal`, `holistic` and `fixed_size` say how partials look and are
-    read, and are not checked.)
+    Raise LawError with a counter-example if a law does not hold. Floats may differ by rounding. `ranked`, `distinct`, `modal`,
+    `holistic` and `fixed_size` describe partials and results rather than combine, and are not checked.
 
     >>> import sash
     >>> midpoint = sash.aggregate("midpoint", lift=float, combine=lambda older, newer: (older + newer) / 2)
@@ -57,7 +57,7 @@ def _evenly(partials: list[Any], most: int) -> list[Any]:
 
 
 class _Check:
-    """The laws, each on given partials."""
+    """One method per law, on given partials."""
 
     def __init__(self, aggregate: Aggregate[Any], values: Iterable[Any]) -> None:
         self.aggregate = aggregate
@@ -93,7 +93,7 @@ class _Check:
         self._agree("commutative", (left_text, left), (right_text, right), allowed)
 
     def _mean_the_same(self, one: Any, other: Any, allowed: float) -> bool:
-        """Tell whether two partials give the same results, now and joined with others: one may be written in two ways."""
+        """Return whether two partials give equal results, alone and combined with others: different partials may be equivalent."""
         lower = self.aggregate.lower
         pairs = [(one, other)]
         for partial in _evenly(self.partials, MOST_FOR_TRIPLES):
@@ -128,7 +128,7 @@ class _Check:
 
 
 def _size(partial: Any) -> float:
-    """Return the largest finite number in a partial: rounding is as large as the numbers that were rounded."""
+    """Return the largest finite number in a partial, which the allowed rounding error is relative to."""
     if hasattr(partial, "tolist"):
         partial = partial.tolist()
     if isinstance(partial, tuple | list):

@@ -1,6 +1,7 @@
-"""The oracle for whole queries: every window's rows found by looking at all of them. It shares nothing with the engine.
+"""The oracle for whole queries: each window finds its rows by looking at all rows. It shares nothing with the engine.
 
-Only what a window was declared with is read of it: its range, slide, gap and so on. Rows are dictionaries.
+It reads only the parameters of a window (range, slide, gap, …), never its bounds. Rows are dictionaries. Testing the class of a window
+is allowed here, since each kind of window has its naive twin in this file.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ def recompute_query(
     time: str | None = None,
     order_by: Sequence[str] = (),
 ) -> list[dict[str, Any]]:
-    """Return the results of a query over rows: beside each row in the order given, or by window, key and time.
+    """Return the results of a query over rows: per row, beside the rows in input order; per window, by window, key and time.
 
     >>> from sash import agg, window
     >>> rows = [{"t": 1, "x": 4}, {"t": 2, "x": None}, {"t": 5, "x": 3}]
@@ -131,7 +132,7 @@ def _near(window: DeltaFrame, rows: list[Row]) -> list[list[Row]]:
 
 
 def spans_of(window: Window, rows: list[Row], time: str) -> list[Span]:
-    """Return the windows that rows of one key have: where each begins and ends, and its rows.
+    """Return the windows of the rows of one key: where each begins and ends, and its rows.
 
     >>> from sash import window
     >>> spans_of(window.session(2), [{"t": 1}, {"t": 3}, {"t": 6}], "t")
@@ -162,7 +163,7 @@ def _periodic(window: Periodic, rows: list[Row], time: str) -> list[Span]:
     starts = set()
     for row in rows:
         first = zero_of(row[time]) + length_of(window.offset)
-        start = first + (row[time] - first) // period * period  # the last window that begins by then
+        start = first + (row[time] - first) // period * period  # the last window that begins at or before the row
         while start + length > row[time]:
             starts.add(start)
             start -= period
@@ -221,7 +222,7 @@ def _discretized(window: Custom, rows: list[Row]) -> list[list[Row]]:
 
 
 def length_of(duration: Duration) -> Any:
-    """Return a duration as what is added to a time: a timedelta, or a number where times are integers."""
+    """Return a duration that can be added to a time: a timedelta, or a number if times are integers."""
     return timedelta(microseconds=duration.amount // 1_000) if duration.is_time else duration.amount
 
 
@@ -233,12 +234,12 @@ def zero_of(time: Any) -> Any:
 
 
 def in_utc(time: Any) -> Any:
-    """Return a time of any zone as that of UTC: in others, Python counts the hours of the clock."""
+    """Return a time in UTC: in other zones, Python computes with wall-clock time."""
     return time.astimezone(UTC) if isinstance(time, datetime) and time.tzinfo else time
 
 
 def comparable(value: Any) -> tuple[bool, bool, Any]:
-    """Return what values of a column are sorted and told apart by: nulls last, NaN before them, each one of its kind."""
+    """Return a key to sort and group values by: nulls last, NaN before them; all NaN are equal, and all nulls."""
     if value is None or value != value:  # noqa: PLR0124 — only NaN differs from itself
         return value is None, True, 0
     return False, False, value

@@ -11,7 +11,7 @@ from sash.aggregates.base import Aggregate
 def recompute(aggregate: Aggregate[Any], rows: Iterable[Any]) -> Any:
     """Return the aggregate of these rows, oldest first, in one pass from the left.
 
-    A row is a value, or a tuple of values where the aggregate reads several columns. Rows with a null are skipped.
+    A row is a value, or a tuple of values if the aggregate reads several columns. Rows with a null are skipped.
 
     >>> from sash import agg
     >>> recompute(agg.arg_max(), [(3, "a"), (8, "b"), (None, "c"), (8, "d")])

@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 from sash.aggregates.base import Aggregate
 
 Script = list[tuple[str, int]]
-"""Phases: fill, drain or slide by so many rows."""
+"""Phases: fill, drain or slide by n rows."""
 
 GAPS = (0, 0, 0, 1, 1, 2, 3, 5, 23)
-"""Between the times of neighbours: ties are many, and some gaps are longer than most windows."""
+"""Differences between neighbouring times: many ties, and some gaps longer than most windows."""
 
 
 def rows(aggregate: Aggregate[Any], *, nulls: bool = False) -> st.SearchStrategy[Any]:
-    """Return rows for the aggregate: small integers, so that ties are many and sums are exact; tuples for two columns."""
+    """Return rows for an aggregate: small integers, so that there are many ties and sums are exact; tuples for several columns."""
     values: st.SearchStrategy[Any] = st.integers(-4, 9)
     if nulls:
         values = st.none() | values

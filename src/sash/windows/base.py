@@ -28,7 +28,7 @@ Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 Memory = dict[str, npt.NDArray[Any]]
 Run = Callable[[Any], Any]
-"""Returns a loop compiled, or as it stands."""
+"""Returns a loop compiled, or unchanged."""
 Interval = tuple[int, int]
 """Times `begin ≤ time < end`."""
 
@@ -49,7 +49,7 @@ class Span:
     done: Ints
     """How many items of the key are context: earlier calls evaluated them, and windows may reach back to them."""
     final: Ints
-    """How many items of the key nothing can come between any more, the context included."""
+    """How many items of the key are final: no item can arrive before them any more. The context is included."""
     after: Ints
     """Windows of time that end at or before this time were emitted before."""
     now: Ints
@@ -78,9 +78,9 @@ class Items:
     """Rows or slices by key and time, as windows see them."""
 
     times: Ints
-    """In ticks, of a slice where it begins; empty if there is no time column."""
+    """In ticks; the time of a slice is where it begins. Empty if there is no time column."""
     firsts: Ints
-    """Where the items of each key begin, and where those of the last key end."""
+    """The first item of each key, and the number of items."""
     span: Span
     unit: TimeUnit = NO_UNIT
     columns: Mapping[str, npt.NDArray[Any]] = field(default_factory=dict)
@@ -152,7 +152,7 @@ class Reach(NamedTuple):
 
 
 class TimeAxis(Protocol):
-    """What is known of the rows of a key before they are read: how many lie before a time."""
+    """How the rows of a key are distributed in time, as far as that is known before they are read."""
 
     @property
     def unit(self) -> TimeUnit:
@@ -166,10 +166,10 @@ class TimeAxis(Protocol):
         """Return about how many rows lie before a time."""
 
     def edge_with(self, rows: int, until: int) -> tuple[int, int]:
-        """Return the last edge with at least that many rows from it until a time, and the number of rows before it."""
+        """Return the last edge with at least `rows` rows between it and a time, and the number of rows before it."""
 
     def edge_after(self, rows: int) -> int:
-        """Return the first edge that at least that many rows lie before."""
+        """Return the first edge with at least `rows` rows before it."""
 
 
 @dataclass(frozen=True)
@@ -187,9 +187,9 @@ class Window:
     sliced: ClassVar[bool] = True
     """Whether it is deterministic (Cutty): a row tells on arrival whether a window begins, so that rows can be sliced."""
     slices_per_window: ClassVar[int | None] = None
-    """How many slices a window has that shares them with no other, where that is the same for all; None if it varies."""
+    """The number of slices of each window if it is the only window of a query; None if it varies."""
     memory: ClassVar[Mapping[str, str]] = {}
-    """What it remembers of each key between micro-batches, by name: NumPy types."""
+    """The parts of its memory, one value per key between micro-batches: their names and NumPy types."""
     column_kind: ClassVar[str] = ""
     """What the column that it reads must hold: "number" (neither null nor NaN), or "mark" (a boolean; null is false)."""
     picture: ClassVar[Callable[[Window, Sequence[Mapping[str, Any]] | None, str, str], str | None]]
@@ -219,8 +219,8 @@ class Window:
     def due(self, items: Items) -> int:
         """Return the earliest watermark at which these items give a result, or at which a key needs no state any more.
 
-        The items are as they were left at their `now`, and no more arrive. By default a row ends windows, as soon as no
-        earlier row can arrive.
+        The items are those that remain after an evaluation at `now`, and no more arrive. By default a window ends with a row,
+        as soon as no earlier row can arrive.
         """
         return first_after(items.times[is_waiting(items)] + 1, items.span.now)
 
@@ -357,10 +357,10 @@ def first_after(times: Ints, now: Ints) -> int:
 
 
 def as_it_stands(loop: Any) -> Any:
-    """Return a loop to be interpreted."""
+    """Return a loop unchanged, to be interpreted."""
     return loop
 
 
 def new_bounds(count: int) -> tuple[Ints, Ints]:
-    """Return arrays for the bounds of that many windows."""
+    """Return empty arrays for the begins and ends of `count` windows."""
     return np.empty(count, np.int64), np.empty(count, np.int64)

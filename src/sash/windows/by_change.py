@@ -18,7 +18,7 @@ Number = int | float
 
 @dataclass(frozen=True)
 class DeltaFrame(Window):
-    """The newest rows, from the first on whose column is within `threshold` of the newest row's."""
+    """For each row, the rows up to it; the oldest row leaves while its column is more than `threshold` from this row's."""
 
     kind: ClassVar[str] = "delta"
     column_kind: ClassVar[str] = "number"
@@ -58,7 +58,7 @@ class DeltaFrame(Window):
 
 @dataclass(frozen=True)
 class SlidingDelta(DeltaFrame):
-    """The same windows, each time that the column has moved by `slide` since the last result."""
+    """The windows of DeltaFrame, but a result only when the column has moved by `slide` since the last result."""
 
     per_row: ClassVar[bool] = False
     memory: ClassVar[Mapping[str, str]] = {

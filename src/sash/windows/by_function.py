@@ -29,7 +29,7 @@ class OpenWindows:
 
 @dataclass(frozen=True)
 class Custom(Window):
-    """Windows that a function of each row begins and ends."""
+    """Windows that a user's function begins and ends, row by row."""
 
     kind: ClassVar[str] = "custom"
     memory: ClassVar[Mapping[str, str]] = {"opened": "object"}

@@ -174,7 +174,7 @@ class Periodic(Window):
         return [(start, start) for start in range(first, last + 1, period)]
 
     def _at_most(self, items: Items) -> int:
-        """Return how many windows there are if none is empty."""
+        """Return an upper bound of the number of windows: their number if none were empty."""
         length, period, step, _ = self.cycle(items.unit)
         held = items.firsts[1:] > items.firsts[:-1]
         if len(items.times) == 0 or not held.all():
@@ -304,7 +304,7 @@ def find_time_frames(
         fresh = end = firsts[key] + done[key]
         for row in range(fresh, firsts[key] + final[key]):
             time = times[row]
-            begin += 1 if times[begin] < time - reach else 0  # mostly one row leaves, or none: no branch to predict
+            begin += 1 if times[begin] < time - reach else 0  # mostly none or one leaves: no branch to mispredict
             while times[begin] < time - reach:  # stops at the row itself
                 begin += 1
             if row == fresh or time != times[row - 1]:
@@ -337,6 +337,8 @@ def find_periodic(  # noqa: C901, PLR0912 — one loop, compiled as it stands
     keep: Ints,
 ) -> int:
     """Write the windows that hold a row and end after `after`, by `now`; only count them if the arrays are empty."""
+    # Window n starts at n * period + offset. `(t - length - offset) // period * period + period + offset` is the first start
+    # whose window ends after t.
     count = 0
     for key in range(len(firsts) - 1):
         begin = end = firsts[key]

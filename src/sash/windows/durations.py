@@ -25,7 +25,7 @@ PART = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-zµ]+)\s*")
 EXAMPLES = '"24h", "1m", "500ms" or "1h30m"'
 
 DurationLike = str | timedelta | int
-"""What users write for a duration."""
+"""A duration as users write it."""
 
 
 class TimeUnit(NamedTuple):
@@ -76,7 +76,7 @@ class Duration:
         return self.amount // tick
 
     def __str__(self) -> str:
-        """Show it as it was given."""
+        """Return the duration as the user wrote it."""
         return self.text
 
 

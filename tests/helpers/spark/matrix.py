@@ -16,7 +16,7 @@ from helpers.queries import Named, Row
 from helpers.windows import examples, seconds
 from sash import agg
 from sash.algorithms.base import alike
-from sash.spark.schema import spark_arrow
+from sash.spark.arrow_types import arrow_type, spark_type
 
 START = datetime(1969, 12, 31, 23, 50, tzinfo=UTC)
 SCHEMA = pa.schema(
@@ -89,7 +89,7 @@ def assert_spark_agrees(query: sash.Query, frame: DataFrame, rows: pa.Table, by:
     """Compare what comes from Spark with what the local engine makes of the same rows, in the types that Spark has."""
     expected = query.run(rows, compiled=options.get("compiled", True))  # first, so that workers find kernels compiled
     found = query.run(frame, **{"strategy": "buckets", **options}).toArrow()
-    assert_same(in_types(found, plain), in_types(expected, lambda kind: plain(spark_arrow(kind))), by)
+    assert_same(in_types(found, plain), in_types(expected, lambda kind: plain(arrow_type(spark_type(kind), "UTC"))), by)
 
 
 def in_types(table: pa.Table, change: Callable[[pa.DataType], pa.DataType]) -> pa.Table:

@@ -9,8 +9,8 @@ from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
+import pyspark
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.pandas.types import from_arrow_schema
 
 import sash
 from sash import agg
@@ -18,6 +18,7 @@ from sash.aggregates.base import Aggregate
 from sash.algorithms.base import alike
 from sash.engine.prepare import Prepared, prepare
 from sash.engine.run_table import run_table
+from sash.spark.arrow_types import spark_schema
 from sash.spark.batch.sql_slices import slice_frame, why_not
 
 TYPES: dict[str, pa.DataType] = {
@@ -29,7 +30,9 @@ TYPES: dict[str, pa.DataType] = {
 NUMBERS = ("i8", "i16", "i32", "i64", "f32", "f64", "wild", "flag", "money")
 TEXTS = ("text", "bytes")
 TIMES = ("day", "at", "wall")
-WILD = [math.nan, math.inf, -math.inf, 0.0, -0.0, 1e300, -1e-300, 1.0]
+HUGE = 1e150 if pyspark.__version__.startswith(("4.1.", "4.2.")) else 1e300
+"""Before 4.3 Spark's variance of a value whose square is infinite is NaN."""
+WILD = [math.nan, math.inf, -math.inf, 0.0, -0.0, HUGE, -1e-300, 1.0]
 WORDS = ["", "a", "b", "B", "ä", "z", "\U0001f600"]
 
 
@@ -102,7 +105,7 @@ def some_aggregates() -> dict[str, Aggregate[Any]]:
 
 def prepared(spark: SparkSession, query: sash.Query, table: pa.Table) -> tuple[Prepared, DataFrame]:
     """Return a query made ready, and rows as a frame."""
-    schema = from_arrow_schema(table.schema, prefer_timestamp_ntz=True)
+    schema = spark_schema(table.schema)
     return prepare(query._declared, table.schema), spark.createDataFrame(table, schema)
 
 

@@ -58,10 +58,12 @@ def carried(frame: DataFrame, query: sash.Query = QUERY) -> DataFrame:
     return result
 
 
+@pytest.mark.oldest
 def test_columns_of_every_type(spark: SparkSession) -> None:
     carried(spark.sql(EVERYTHING))
 
 
+@pytest.mark.oldest
 def test_columns_of_every_type_with_large_variable_width(spark: SparkSession) -> None:
     setting = "spark.sql.execution.arrow.useLargeVarTypes"
     spark.conf.set(setting, "true")
@@ -74,6 +76,7 @@ def test_columns_of_every_type_with_large_variable_width(spark: SparkSession) ->
         spark.conf.unset(setting)
 
 
+@pytest.mark.oldest
 def test_variants(spark: SparkSession) -> None:
     frame = spark.sql("SELECT id, 1 AS k, parse_json(concat('{\"a\": ', id, '}')) AS v FROM range(5)")
     result = QUERY.run(frame, compiled=False)

@@ -23,22 +23,22 @@ def frame(spark: SparkSession) -> DataFrame:
 @pytest.mark.parametrize(
     ("query", "options", "sentence"),
     [
-        (sash.Query({"n": agg.sum("y")}, window.rows(2), time="t"), {}, "There is no column 'y': the data has 'id', 'k'"),
+        (sash.Query({"n": agg.sum("y")}, window.rows(2), time="t"), {}, "There is no column 'y'\\. The data has 'id', 'k'"),
         (sash.Query(COUNT, window.rows(2), by="K", time="t"), {}, "There is no column 'K'"),
-        (sash.Query(COUNT, window.rows(2), time="s"), {}, "The time column 's' is of type string: it must hold timestamps"),
+        (sash.Query(COUNT, window.rows(2), time="s"), {}, "The time column 's' is of type string, but it must hold timestamps"),
         (sash.Query({"n": agg.sum("s")}, window.rows(2), time="t"), {}, "'n': sum computes with its values, and column 's'"),
         (sash.Query(COUNT, window.time(5), time="t"), {}, "5"),
         (sash.Query(COUNT, window.time("1h"), time="id"), {}, "1h"),
         (sash.Query(COUNT, window.delta("s", 2), time="t"), {}, "column 's' is of type string, but it must hold numbers"),
-        (sash.Query(COUNT, window.punctuated("x"), time="t"), {}, "column 'x' is of int32, but it must be true or false"),
+        (sash.Query(COUNT, window.punctuated("x"), time="t"), {}, "column 'x' is of type int32, but it must be boolean"),
         (sash.Query(COUNT, window.rows(2), time="t", order_by="m"), {}, "order_by: column 'm'"),
-        (sash.Query(COUNT, window.rows(2)), {}, r"Rows of a Spark DataFrame have no order of their own: say which column"),
+        (sash.Query(COUNT, window.rows(2)), {}, r"Rows of a Spark DataFrame have no order"),
         (sash.Query({"x": agg.count()}, window.rows(2), time="t"), {}, "The data has a column 'x' already"),
         (sash.Query(COUNT, window.rows(2), time="t"), {"threads": 2}, "threads= is for"),
         (sash.Query(COUNT, window.rows(2), time="t"), {"mode": "update"}, "mode= is for a stream"),
         (sash.Query(COUNT, window.rows(2), time="t"), {"bucket": 2}, "there is no option 'bucket'"),
         (sash.Query(COUNT, window.rows(2), time="t"), {"buckets": 0}, "buckets=0 is not a number of buckets"),
-        (sash.Query(COUNT, window.rows(2), time="t"), {"strategy": "fast"}, "strategy='fast': it is auto, slices, buckets"),
+        (sash.Query(COUNT, window.rows(2), time="t"), {"strategy": "fast"}, "strategy='fast' does not exist. Use auto, slices, buckets"),
         (sash.Query(COUNT, window.rows(2), time="t"), {"types": {"n": "nothing"}}, "types: 'n': 'nothing' is no type of"),
         (sash.Query(COUNT, window.rows(2), time="t"), {"types": {"m": "int"}}, "types: there is no aggregate 'm'"),
         (
@@ -57,7 +57,7 @@ def test_what_is_refused_before_anything_runs(
 
 def test_a_frame_of_pandas_on_spark_is_refused(frame: DataFrame) -> None:
     with pytest.raises(
-        TypeError, match=r"This is a frame of pandas on Spark: give the Spark DataFrame that it is, data.to_spark\(\)"
+        TypeError, match=r"This is a pandas-on-Spark frame. Pass the Spark DataFrame instead: data.to_spark\(\)"
     ):
         sash.Query(COUNT, window.rows(2), time="id").run(frame.select("id").pandas_api())
 
@@ -72,7 +72,8 @@ def test_an_error_in_an_aggregate_names_it_the_key_and_the_row(spark: SparkSessi
         assert "inverse(x) failed while lifting the row of k=key 1, id=13." in str(raised.value)
 
 
+@pytest.mark.oldest
 def test_a_null_time_is_refused_by_the_worker(spark: SparkSession) -> None:
     frame = spark.sql("SELECT 1 AS k, IF(id = 3, NULL, id) AS t FROM range(5)")
-    with pytest.raises(Exception, match=r"The time column t has 1 null\(s\), which have no place in the order of rows"):
+    with pytest.raises(Exception, match=r"The time column 't' has 1 null\(s\), so that these rows have no order"):
         sash.Query(COUNT, window.rows(2), by="k", time="t").run(frame, compiled=False).collect()

@@ -8,11 +8,11 @@ import pyarrow as pa
 import pytest
 from helpers.spark.matrix import COMPILED, EVERY, PER_ROW, PER_WINDOW, TYPES, assert_spark_agrees, rows_of_every_kind
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.pandas.types import from_arrow_schema
 
 import sash
 from sash import agg, window
 from sash.aggregates.base import Aggregate
+from sash.spark.arrow_types import spark_schema
 
 ROWS = rows_of_every_kind(3, 250)
 JOINED = {"own_joined": "string"}
@@ -30,6 +30,7 @@ def test_every_aggregate_for_each_row(frame: DataFrame, name: str) -> None:
     assert_spark_agrees(query, frame, ROWS, ["id"], compiled=False, types=TYPES)
 
 
+@pytest.mark.oldest
 def test_every_aggregate_for_each_window(frame: DataFrame) -> None:
     query = sash.Query(EVERY, PER_WINDOW, by="key", time="t", order_by="id")
     assert_spark_agrees(query, frame, ROWS, WINDOW_ORDER, compiled=False, types=TYPES)
@@ -87,5 +88,5 @@ def test_values_of_every_type(spark: SparkSession) -> None:
     given |= {f"{name} spread": agg.spread(name) for name in ("t", "d", "n", "f", "q")}
     given |= {f"{name} sum": agg.sum(name) for name in ("f", "q")} | {"q mean": agg.mean("q")}
     query = sash.Query(given, window.tumbling("4m"), by="key", time="t", order_by="id")
-    frame = spark.createDataFrame(columns, from_arrow_schema(columns.schema, prefer_timestamp_ntz=True))
+    frame = spark.createDataFrame(columns, spark_schema(columns.schema))
     assert_spark_agrees(query, frame, columns, ["key", "window_start"], compiled=False)

@@ -85,6 +85,7 @@ def test_narrow_windows_start_no_job_for_partials(spark: SparkSession, monkeypat
         assert len(started) == times
 
 
+@pytest.mark.oldest
 def test_rows_are_copied_where_partials_would_not_be_small(spark: SparkSession) -> None:
     query = sash.Query({"middle": agg.median("x"), "n": agg.count()}, window.time(400), time="t")
     expected = query.run(ROWS)

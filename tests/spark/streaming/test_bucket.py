@@ -13,7 +13,6 @@ import pytest
 from helpers.windows import examples, seconds
 from pyspark import SparkFiles
 from pyspark.sql import Row
-from pyspark.sql.streaming.tws_tester import TwsTester
 
 import sash
 from sash import agg, window
@@ -28,6 +27,7 @@ from sash.spark.streaming.packing import GUARD, RESULTS, ROWS, pack, unpack
 from sash.state.codec import read_table
 from sash.state.fingerprint import fingerprint_query
 
+TwsTester = pytest.importorskip("pyspark.sql.streaming.tws_tester", reason="Spark 4.1 has no tester").TwsTester
 UTC = pa.timestamp("us", "UTC")
 SCHEMA = pa.schema({"k": pa.int64(), "ts": UTC, "x": pa.float64()})
 DAY = 86_400_000_000
@@ -176,7 +176,7 @@ def test_a_copy_nearby_is_read_instead_of_the_store(monkeypatch: pytest.MonkeyPa
     stream = Stream(window.tumbling("5m"), buckets=1)
     stream.batch(rows_at((0, 1, 1.0)))
     read: list[int] = []
-    state = stream.tester.processor.state  # type: ignore[attr-defined]
+    state = stream.tester.processor.state
     get = state.get
 
     def counting() -> Any:
@@ -229,9 +229,7 @@ def test_types_may_differ_in_what_spark_is_set_to(windows: Any) -> None:
     stream.batch(given.slice(0, 1))
     tokyo = pa.field("ts", pa.timestamp("us", "Asia/Tokyo"))
     stream.batch(given.slice(1).cast(pa.schema([pa.field("k", pa.int64(), nullable=False), tokyo, SCHEMA.field("x")])))
-    stream.tester.processor.task = replace(  # type: ignore[attr-defined]
-        stream.task, schema=SCHEMA.set(1, tokyo), name=nearby.new_token()
-    )
+    stream.tester.processor.task = replace(stream.task, schema=SCHEMA.set(1, tokyo), name=nearby.new_token())
     found = stream.pass_time(5)
     assert [row["n"] for row in found] == ([2] if windows.kind == "time" else [1, 2])
 

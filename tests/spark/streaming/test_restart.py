@@ -25,8 +25,8 @@ from helpers.spark import restarted
 from helpers.spark.matrix import assert_same, in_types, plain
 from helpers.spark.restarted import READINGS, REST, ROWS_OF_A_BATCH, STREAMS
 
-from sash.spark.schema import spark_arrow
-from sash.testing.readings import Readings
+from sash.spark.arrow_types import arrow_type, spark_type
+from sash.spark.readings_source import Readings
 
 DRIVER = Path(restarted.__file__)
 SECONDS = 900
@@ -220,7 +220,7 @@ def assert_nothing_happened(name: str, rows: int, killed: Path, whole: Path) -> 
             assert in_order(table).equals(in_order(expected[number][0])), f"batch {number} of {name} differs"
     results = in_types(pa.concat_tables([tables[0] for tables in found.values()]), plain)
     assert_in_order_of_time(results)
-    batch = in_types(batch_run(name, rows), lambda kind: plain(spark_arrow(kind)))
+    batch = in_types(batch_run(name, rows), lambda kind: plain(arrow_type(spark_type(kind), "UTC")))
     if name == "late":
         assert pc.sum(results["n"]).as_py() < pc.sum(batch["n"]).as_py(), "no row came too late"
     else:

@@ -1,1 +1,1 @@
-"""A query on a Spark DataFrame as a whole."""
+"""A query on a Spark DataFrame that is no stream. See README.md."""

@@ -14,12 +14,12 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
-from pyspark.sql.pandas.types import to_arrow_schema
 
 from sash.engine.evaluate import compile_ahead
 from sash.engine.prepare import Prepared, prepare
 from sash.plan.declared import Declared
 from sash.plan.tree import Branch
+from sash.spark.arrow_types import arrow_schema
 from sash.spark.batch.describe_batch import describe_batch
 from sash.spark.batch.ranges import RangePlan, run_ranges
 from sash.spark.batch.sql_slices import slice_frame, why_not
@@ -69,7 +69,7 @@ class BatchQuery(SparkQuery):
     def _over_slices(self) -> Prepared:
         """Return the query over slices that Spark aggregates."""
         self.sent, query = slice_frame(self.query, self.prepared, self.frame)
-        schema = to_arrow_schema(self.sent.schema, timezone=self.sent.sparkSession.conf.get(ZONE))
+        schema = arrow_schema(self.sent.schema, self.sent.sparkSession.conf.get(ZONE) or "UTC")
         assert self.prepared.time is not None
         schema = schema.set(schema.get_field_index(query.time), pa.field(query.time, self.prepared.time.type))
         return prepare(query, schema, compiled=self.options.compiled)

@@ -64,8 +64,8 @@ class RangeWorker:
 def run_range(worker: BucketWorker, one: TimeRange, table: pa.Table, slices: Sequence[bytes] = ()) -> pa.Table:
     """Return the results that a range owns, beside their rows if every row has one.
 
-    Rows before the range are context. Their own windows belong to other ranges, and might fail here, since some of their
-    rows are missing.
+    Rows before the range are context. Their own windows belong to other ranges, and might fail here because some of their
+    rows are missing, so they are not evaluated.
     """
     rows = worker.readable_rows(table)
     prepared = compile_ahead(worker.prepare(rows.schema))
@@ -77,7 +77,7 @@ def run_range(worker: BucketWorker, one: TimeRange, table: pa.Table, slices: Seq
         of_slices = range_span(one, len(items.keys), context + len(slices), len(items))
         evaluated = evaluate(prepared, items, of_slices)
         return _assembled(prepared, items, block, span, evaluated, table)
-    memory = {
+    memory = {  # windows that count rows continue the count of the earlier ranges
         name: window.new_memory(block.keys, one.rows_before + context) for name, window in prepared.plan.windows.items()
     }
     evaluated = evaluate(prepared, block, span, memory)
@@ -85,7 +85,7 @@ def run_range(worker: BucketWorker, one: TimeRange, table: pa.Table, slices: Seq
 
 
 def run_range_sorted(worker: BucketWorker, one: TimeRange, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
-    """Yield the same results for more rows than fit memory: sorted on disk, and evaluated as a stream."""
+    """Yield the results that a range owns for more rows than fit memory: sorted on disk, and evaluated as a stream."""
     state: RowState | None = None
     after = one.begin
     with sort_on_disk(batches, worker.query, worker.most_bytes) as pieces:

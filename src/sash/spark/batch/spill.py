@@ -46,7 +46,7 @@ Bound = tuple[int, tuple[int, Any]]
 def sort_on_disk(
     batches: Iterator[pa.RecordBatch], declared: Declared, most_bytes: int
 ) -> Iterator[Iterator[pa.Table]]:
-    """Yield the rows in pieces, in order of key and time, with about `most_bytes` in memory."""
+    """Yield the rows as tables, in order of key and time, with about `most_bytes` in memory."""
     with TemporaryDirectory(prefix="sash-sort-", dir=folder_to_sort_in()) as folder:
         sorter = Sorter(declared, Path(folder))
         for table in gather(batches, most_bytes // COPIES):
@@ -62,7 +62,7 @@ def folder_to_sort_in() -> str | None:
 
 
 def gather(batches: Iterator[pa.RecordBatch], most_bytes: int) -> Iterator[pa.Table]:
-    """Yield batches as tables of about `most_bytes`, holding on to none."""
+    """Yield batches as tables of about `most_bytes`, and release each table."""
     waiting: list[pa.RecordBatch] = []
     size = 0
     for batch in batches:
@@ -135,7 +135,7 @@ def places_of(table: pa.Table, declared: Declared) -> pa.Array:
         return column
     return column.view(
         pa.int32() if column.type.bit_width == HALF else pa.int64()
-    )  # when clocks are set back, an hour occurs twice
+    )  # as ticks, because an hour occurs twice when clocks are set back
 
 
 def ticks_of(places: pa.ChunkedArray | pa.Array, declared: Declared) -> Ints:
@@ -166,14 +166,14 @@ class SortedRun:
     def __init__(self, path: Path, share: int) -> None:
         self.share = share
         """Bytes to read at once, in whole batches."""
-        self.file = pa.ipc.open_file(pa.OSFile(str(path)))  # a memory map would count as our memory
+        self.file = pa.ipc.open_file(pa.OSFile(str(path)))  # a memory map would count as memory of this process
         self.next = 0
         self.rows: pa.Table = self.file.schema.empty_table()
         """Read, but not emitted yet."""
 
     @property
     def ended(self) -> bool:
-        """Whether all is read."""
+        """Whether all batches were read."""
         return bool(self.next == self.file.num_record_batches)
 
     def read(self) -> None:
@@ -223,7 +223,7 @@ def merge_runs(runs: list[SortedRun], declared: Declared) -> Iterator[pa.Table]:
 
 
 def in_order(table: pa.Table, declared: Declared) -> pa.Table:
-    """Return rows of several runs as one sorted piece."""
+    """Sort rows of several runs by key and time."""
     table = table.combine_chunks()
     rows = table.drop_columns([KEY, PLACE])
     different, numbers = np.unique(table[KEY].to_numpy(), return_inverse=True)

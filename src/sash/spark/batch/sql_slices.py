@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F  # noqa: N812 — as everyone calls it
-from pyspark.sql.types import DataType, DateType, IntegralType, StructType, TimestampNTZType, TimestampType
+from pyspark.sql import functions as F  # noqa: N812 — the usual name
+from pyspark.sql.types import DataType, DateType, StructType, TimestampNTZType, TimestampType
 
 from sash.aggregates.sql import EPOCH, SqlForm, quote, sql_form
 from sash.engine.prepare import Prepared
@@ -25,7 +25,7 @@ FIRST_TICK = -(1 << 63)
 
 
 def why_not(declared: Declared, prepared: Prepared, frame_schema: StructType) -> str:  # noqa: PLR0911 — a chain
-    """Return why Spark can't compute the slices of a query; empty if it can."""
+    """Return why Spark cannot compute the slices of a query; empty if it can."""
     for window in declared.windows.values():
         if window.per_row:
             return f"{window} gives a result for each row."
@@ -83,7 +83,7 @@ def ticks_sql(name: str, kind: DataType) -> str:
         return f"{seconds} * 1000000 + {rest}"
     if isinstance(kind, DateType):
         return f"CAST(unix_date({column}) AS BIGINT)"
-    return f"CAST({column} AS BIGINT)" if isinstance(kind, IntegralType) else ""
+    return f"CAST({column} AS BIGINT)" if kind.simpleString() in ("tinyint", "smallint", "int", "bigint") else ""
 
 
 def slice_sql(edges: Edges, ticks: str) -> str:

@@ -70,7 +70,7 @@ class TimeRange:
     end: int
     """It owns the rows with begin ≤ time < end."""
     since: int
-    """Its windows need rows from this time on."""
+    """Its windows need rows from this time on: those before `begin` are context."""
     rows_before: int = 0
     """How many rows of the key come before these; counted only if windows count rows."""
     zones: tuple[Interval, ...] | None = None
@@ -130,14 +130,14 @@ class KeyAxis:
         return sum(self.rows_before(end) - self.rows_before(begin) for begin, end in intervals)
 
     def edge_after(self, rows: int) -> int:
-        """Return the first edge that at least that many rows lie before; FOREVER if there is none."""
+        """Return the first edge with at least `rows` rows before it; FOREVER if there is none."""
         if rows <= 0:
             return NEVER
         place = int(np.searchsorted(self.before, rows))
         return int(self.edges[place]) if place < len(self.edges) else FOREVER
 
     def edge_with(self, rows: int, until: int) -> tuple[int, int]:
-        """Return the last edge with at least that many rows from it until a time, and the number of rows before it."""
+        """Return the last edge with at least `rows` rows between it and a time, and the number of rows before it."""
         place = int(np.searchsorted(self.edges, until, side="right")) - 1  # rows until this edge come before the time
         if place < 0:
             return NEVER, 0

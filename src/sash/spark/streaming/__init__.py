@@ -1,1 +1,1 @@
-"""A query on a streaming DataFrame."""
+"""A query on a streaming DataFrame. See README.md."""

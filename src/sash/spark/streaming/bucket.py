@@ -33,7 +33,7 @@ from sash.state.stream_state import StreamState, first_in_time
 from sash.windows.base import FOREVER
 
 HEAD, STATE = "sash_head", "sash_state"
-"""The state variables of a bucket: a few values that are read each time, and the state itself."""
+"""The state variables of a bucket: a small head that each call reads, and the state, which is read only if no copy is cached."""
 HEAD_COLUMNS, STATE_COLUMNS = "token string, due bigint", "size bigint, state binary"
 COMPRESSION = "lz4"
 COUNTED = ("rows", "late", "bad_times")
@@ -42,7 +42,7 @@ EMITTED = ", ".join([f"{RESULTS} binary", *(f"{name} bigint" for name in COUNTED
 MILLISECOND = 1_000_000
 MOST_QUERIES = 16
 _prepared: dict[str, Prepared] = {}
-"""Prepared queries: a Python worker is sent the same ones in each micro-batch."""
+"""Prepared queries by name of the task: a Python worker process gets the same task in each micro-batch."""
 
 
 @dataclass(frozen=True)
@@ -105,10 +105,10 @@ class BucketProcessor(StatefulProcessor):
         yield self._advance(key[0], None, timerValues, expiredTimerInfo.getExpiryTimeInMs())
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Spark calls this at the end of a task; there is nothing to close."""
 
     def _guard(self) -> None:
-        """Raise ValueError if the checkpoint belongs to a different query; a bucket without state cannot notice that."""
+        """Raise ValueError if the checkpoint belongs to a different query. The guard always has state, other buckets may have none."""
         known = self.state.get()
         if known is not None:
             check_same_query(read_state_header(decompressed(known))["query"], self.task.fingerprint)
@@ -178,7 +178,7 @@ class BucketProcessor(StatefulProcessor):
 
     def _set_timer(self, before: int | None, expired: int | None, due: int | None) -> None:
         """Register the timer of a bucket; Spark removes a timer that has expired."""
-        if before == due and expired != due:
+        if before == due and expired != due:  # it is registered already
             return
         if before is not None and before != expired:
             self.handle.deleteTimer(before)
@@ -190,10 +190,11 @@ class BucketProcessor(StatefulProcessor):
 
 
 def due_in_milliseconds(state: StreamState) -> int | None:
-    """Return Spark's watermark at which there is something to do; None if there will be nothing."""
+    """Return the Spark watermark, in milliseconds, at which the state is due; None if it never is."""
     tick, due = state.prepared.unit.tick, state.due
     if due == FOREVER or tick is None:
         return None
+    # The inverse of first_in_time, rounded up: Spark's watermark is in whole milliseconds.
     return -((first_in_time(state.prepared, 0) - due) * tick // MILLISECOND)
 
 

@@ -1,8 +1,8 @@
 """Copies of buckets' states on the machine that computed them.
 
 Reading a state from the state store takes longer than all the rest of a micro-batch, since Spark sends it to Python as text. The
-store decides: a copy is valid only if it has the token in the store. Copies are in the folder that Spark makes for the files of
-an application, and disappear with it.
+store decides: a copy is valid only if its token is the one in the store, so a copy from a failed attempt is never used. Copies are
+in the folder that Spark makes for the files of an application, and disappear with it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def new_token() -> str:
 
 
 def write(place: str, token: str, state: bytes) -> None:
-    """Write a copy of a state, in place of the previous one; if that fails, there is none."""
+    """Write a copy of a state in place of the previous one. If that fails, the next micro-batch reads the store."""
     folder = _folder()
     try:
         folder.mkdir(exist_ok=True)

@@ -13,23 +13,24 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import cached_property
 from typing import Any
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 — the usual name
-from pyspark.sql.types import StructField, StructType, TimestampType
+from pyspark.sql.types import StructType, TimestampType
 
 from sash.engine.column_types import readable_schema
 from sash.engine.evaluate import compile_ahead
 from sash.plan.declared import Declared
 from sash.plan.tree import Branch, and_between
 from sash.spark.groups import bucket_of, numbered, plain_names, spread_out
+from sash.spark.private import waits_for_watermark, watermark_delay, with_watermark_delay
 from sash.spark.schema import GROUP
 from sash.spark.spark_query import SparkQuery
 from sash.spark.streaming.bad_times import CHOICES
 from sash.spark.streaming.bucket import COUNTED, EMITTED, BucketProcessor, StreamTask
 from sash.spark.streaming.packing import PACKED, RESULTS, packing, unpack
-from sash.spark.streaming.private import DELAY, comes_from_state
 from sash.state.codec import nullable_schema
 from sash.state.fingerprint import Fingerprint, fingerprint_query
 from sash.state.reader import check_mode
@@ -98,9 +99,7 @@ class StreamQuery(SparkQuery):
         event_time = self.query.time if self.query.per_row else "window_end"
         return StructType(
             [
-                StructField(field.name, field.dataType, field.nullable, {**field.metadata, DELAY: self.delay})
-                if field.name == event_time
-                else field
+                with_watermark_delay(field, self.delay) if field.name == event_time else field
                 for field in super().results.fields
             ]
         )
@@ -121,7 +120,7 @@ class StreamQuery(SparkQuery):
             state=f"slices, {self.query.slicing}" if self.cuts_pairs else "rows",
         )
 
-    @property
+    @cached_property
     def task(self) -> StreamTask:
         """What is sent to Python workers."""
         ahead = self.options.ahead
@@ -134,7 +133,7 @@ class StreamQuery(SparkQuery):
             self.options.mode,
             self.options.on_bad_time,
             None if ahead is None else read_duration(ahead, "ahead").in_ticks(unit),
-            chained=comes_from_state(self.frame),
+            chained=waits_for_watermark(self.frame),
         )
 
     def describe(self) -> Branch:
@@ -170,9 +169,10 @@ def _read_delay(query: Declared, frame: DataFrame) -> int:
     lateness = query.lateness
     late = "10 minutes" if lateness is None else f"{lateness.in_ticks(MILLISECONDS)} milliseconds"
     line = f'df = df.withWatermark("{query.time}", "{late}")'
-    if DELAY in field.metadata:
-        return int(field.metadata[DELAY])
-    others = [other.name for other in frame.schema.fields if DELAY in other.metadata]
+    delay = watermark_delay(field)
+    if delay is not None:
+        return delay
+    others = [other.name for other in frame.schema.fields if watermark_delay(other) is not None]
     if not isinstance(field.dataType, TimestampType):
         message = (
             f"Column {query.time!r} is of type {field.dataType.simpleString()}, but a watermark needs a timestamp. Cast it, "

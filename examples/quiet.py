@@ -1,4 +1,4 @@
-"""What the Java virtual machine says before Spark's logging begins, which no setting of Spark turns off."""
+"""A filter for the lines that the Java virtual machine prints before logging starts. No setting of Spark turns them off."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ NOISE = (
     b"Using Spark's default log4j profile:",
     b"Warning: Java versions > Java 11 can only operate in restricted mode",  # of the library of sketches
 )
-MOST = 65536
+MAX_BYTES = 65536
 
 
 @contextmanager
 def without_noise() -> Iterator[None]:
-    """Give processes that are started meanwhile an error stream from which the lines of `NOISE` are left out.
+    """Start processes with an error stream that drops the lines of `NOISE`.
 
-    They keep it as long as they live: all else is passed on to our own error stream as it comes, a progress bar too.
+    They keep it as long as they live. Everything else goes on to the error stream of this process, a progress bar too.
     """
     sys.stderr.flush()
     source, sink = os.pipe()
@@ -37,10 +37,10 @@ def without_noise() -> Iterator[None]:
 
 
 def _pass_on(source: int, target: int) -> None:
-    """Pass on what comes, but for noise, until all who write are gone."""
+    """Copy lines, except for noise, until all writers have closed the pipe."""
     held = b""
-    while came := os.read(source, MOST):
-        *whole, held = (held + came).splitlines(keepends=True)
+    while chunk := os.read(source, MAX_BYTES):
+        *whole, held = (held + chunk).splitlines(keepends=True)
         if held.endswith(b"\n") or not _may_be_noise(held):
             whole.append(held)
             held = b""
