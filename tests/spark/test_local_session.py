@@ -10,12 +10,12 @@ from types import SimpleNamespace
 
 import pyspark
 import pytest
-from test_package import ROOT
 
 import sash
 from sash import agg, window
 from sash.spark import local_session as local
 
+ROOT = Path(__file__).parents[2]
 START = """
 import os, sash
 spark = sash.spark.session(cores=1, memory="700m", **{"spark.sql.session.timeZone": "Asia/Tokyo"})

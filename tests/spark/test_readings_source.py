@@ -3,6 +3,7 @@ from __future__ import annotations
 import pickle
 from datetime import timedelta
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,12 +13,12 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from test_package import ROOT
 
 import sash
 from sash.spark import readings_source as source
 from sash.spark.readings_source import SCHEMA, Readings, ReadingsSource, ReadingsStream
 
+ROOT = Path(__file__).parents[2]
 limits = pytest.importorskip("pyspark.sql.streaming.datasource", reason="Spark 4.1 has no read limits")
 SECOND = 1_000_000
 DIFFERENT = st.builds(
