@@ -314,7 +314,7 @@ def test_a_missing_watermark_is_said_with_the_line_to_add(spark: SparkSession, t
     with pytest.raises(ValueError, match=r'withWatermark\("ts", "90000 milliseconds"\)'):
         late.run(bare)
     with pytest.raises(
-        ValueError, match="The watermark of this stream is on 'other', and the query is in order of 'ts'"
+        ValueError, match="The watermark of this stream is on 'other', but the query is in order of 'ts'"
     ):
         query.run(bare.withColumn("other", F.col("ts")).withWatermark("other", "1 minute"))
     with pytest.raises(TypeError, match="Column 'ts' is of timestamp_ntz, and Spark knows lateness only of timestamps"):
