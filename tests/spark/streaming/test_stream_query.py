@@ -323,7 +323,7 @@ def test_a_missing_watermark_is_said_with_the_line_to_add(spark: SparkSession, t
     before = spark.conf.get(store) or ""
     spark.conf.set(store, "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider")
     try:
-        with pytest.raises(ValueError, match=r"only in RocksDB: before it starts, spark.conf.set"):
+        with pytest.raises(ValueError, match=r"needs the RocksDB state store\. Before it starts, spark\.conf\.set"):
             query.run(source.stream())
     finally:
         spark.conf.set(store, before)
