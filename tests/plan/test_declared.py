@@ -30,7 +30,7 @@ def declared(**given: Any) -> sash.Query:
         ({"windows": window.time("1h")}, r"is a window of time"),
         ({"windows": window.session("1h")}, r"is a window of time"),
         ({"lateness": "1h"}, r"lateness says how late rows may come, so there must be a time"),
-        ({"lateness": "-1h", "time": "ts"}, r"lateness='-1h': it must not be negative"),
+        ({"lateness": "-1h", "time": "ts"}, r"lateness='-1h' must not be negative"),
         ({"by": 3}, r"by=3: give the name of a column"),
         ({"by": ["key", "key"]}, r"by=\['key', 'key'\] names a column twice"),
         ({"order_by": [""]}, r"order_by=\[''\]: give the name of a column"),
