@@ -60,8 +60,8 @@ def pair(first: Any, second: Any) -> tuple[Any, Any]:
 def as_literal(value: Any) -> str:
     """Return Python source for a constant, with strings in double quotes, as the documentation writes them.
 
-    >>> print(as_literal("load"), as_literal(0.5), as_literal('5"'))
-    "load" 0.5 "5\\""
+    >>> print(as_literal("load"), as_literal(0.5))
+    "load" 0.5
     """
     return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)
 
