@@ -80,3 +80,8 @@ def test_of_many_columns_an_error_lists_the_first() -> None:
     wide = pa.table({f"column_{n}": [n] for n in range(100)})
     with pytest.raises(ValueError, match=r"'column_19' and 80 others\.$"):
         sash.Query({"top": agg.max("x")}, window.rows(3)).run(wide)
+
+
+def test_algorithms_that_do_not_exist() -> None:
+    with pytest.raises(ValueError, match=r'There is no algorithm "flat_fat"\. Did you mean \'flatfat\'\? Choose from '):
+        sash.Aggregator(agg.max("x"), "flat_fat")
