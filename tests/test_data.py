@@ -216,6 +216,8 @@ def test_a_datetime_index_is_a_time() -> None:
         (lambda query, rows: query.run(rows, foo=1), r"There is no option 'foo'\. Data in this process has the options"),
         (lambda query, rows: query.run(rows, thread=1), "There is no option 'thread'. Did you mean 'threads'?"),
         (lambda query, rows: query.run(rows, n_jobs=1), "There is no option 'n_jobs'. Use threads="),
+        (lambda query, rows: query.run(rows, outputMode="update"), "There is no option 'outputMode'. Data in this process"),
+        (lambda query, rows: query.run(rows, lateness="1m"), "no option 'lateness'. Pass it to the query: Query.lateness=…."),
         (lambda query, rows: query.explain(rows, compield=True), "There is no option 'compield'. Did you mean 'compiled'?"),
         (lambda query, rows: query.explain(rows, buckets=3), "buckets= is for a PySpark DataFrame and a streaming DataFrame, but"),
         (lambda query, rows: query.schema(rows, mode="update"), "mode= is for a streaming DataFrame and a stream"),

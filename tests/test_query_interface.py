@@ -47,6 +47,7 @@ def test_signatures_name_every_option() -> None:
         ({"partition_by": "k"}, "Use by=."),
         ({"on": "ts"}, "Use time=."),
         ({"order": "ts"}, "Use order_by=."),
+        ({"threads": 2}, "Query has no parameter 'threads'. Pass it to run: query.run(data, threads=…)."),
         ({"slicin": "none"}, "Query has no parameter 'slicin'. Did you mean 'slicing'? The parameters are aggregates, windows,"),
         ({"xyzzy": 1}, "Query has no parameter 'xyzzy'. The parameters are aggregates, windows, by, time,"),
     ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import fields
 from typing import Any, ClassVar, Protocol
 
 import pyarrow as pa
@@ -22,16 +23,14 @@ ACCEPTED = (
     "LazyFrame"
 )
 
-
 OPTION_HABITS = {
-    **dict.fromkeys(("outputMode", "output_mode"), ' Use mode="append" or mode="update".'),
-    **dict.fromkeys(("n_jobs", "num_threads", "workers", "cores"), " Use threads=."),
-    **dict.fromkeys(("num_partitions", "partitions", "numPartitions"), " Use buckets= or ranges=."),
-    **dict.fromkeys(("schema", "return_type", "dtype", "dtypes"), ' Use types={"aggregate": "double"}.'),
-    **dict.fromkeys(("engine", "jit"), " Use compiled=True or compiled=False."),
-    **dict.fromkeys(("lateness", "watermark"), " It belongs to the query: Query(lateness=…)."),
+    **dict.fromkeys(("outputMode", "output_mode"), "mode"),
+    **dict.fromkeys(("n_jobs", "num_threads", "workers", "cores"), "threads"),
+    **dict.fromkeys(("num_partitions", "partitions", "numPartitions"), "buckets"),
+    **dict.fromkeys(("return_type", "dtype", "dtypes"), "types"),
+    **dict.fromkeys(("engine", "jit"), "compiled"),
 }
-"""What to write instead of the options that other libraries have."""
+"""Options by the names that other libraries use."""
 
 
 class DataKind(Protocol):
@@ -172,8 +171,7 @@ def check_options(kind: DataKind, options: Mapping[str, Any]) -> None:
     for name in options:
         if name not in every:
             known = f"{kind.description} has the options {', '.join(kind.options)}."
-            hint = OPTION_HABITS.get(name) or did_you_mean(name, sorted(every))
-            message = f"There is no option {name!r}.{hint} {known[0].upper()}{known[1:]}"
+            message = f"There is no option {name!r}.{_option_hint(kind, name)} {known[0].upper()}{known[1:]}"
             raise TypeError(message)
         if name not in kind.options:
             owners = dict.fromkeys(one.description for one in KINDS if name in one.options)
@@ -187,6 +185,13 @@ def check_options(kind: DataKind, options: Mapping[str, Any]) -> None:
         if given is not None and (isinstance(given, bool) or not isinstance(given, int) or given < 1):
             message = f"{name}={given!r} is not a number of {name}. Give an integer of at least 1."
             raise ValueError(message)
+
+
+def _option_hint(kind: DataKind, name: str) -> str:
+    if name in {field.name for field in fields(Declared)}:
+        return f" Pass it to the query: Query({name}=…)."
+    habit = OPTION_HABITS.get(name)
+    return f" Use {habit}=." if habit in kind.options else did_you_mean(name, kind.options)
 
 
 def explain(query: Declared, data: Any, options: Mapping[str, Any]) -> Explanation:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Never, Protocol, TypeVar, overload
 
@@ -46,8 +47,6 @@ HABITS = {
     **dict.fromkeys(("group_by", "groupby", "partition_by", "key", "keys"), "by"),
     **dict.fromkeys(("on", "ts", "timestamp", "time_column", "time_col", "index_column"), "time"),
     **dict.fromkeys(("order", "orderby", "sort_by", "sort"), "order_by"),
-    **dict.fromkeys(("window", "over", "frame"), "windows"),
-    **dict.fromkeys(("agg", "aggs", "aggregations"), "aggregates"),
     **dict.fromkeys(("watermark", "delay", "allowed_lateness"), "lateness"),
 }
 """The parameters of `Query`, by the names that other libraries use."""
@@ -346,7 +345,11 @@ def _given(**options: Any) -> dict[str, Any]:
 
 def _unknown_parameter(name: str) -> TypeError:
     parameters = ("aggregates", "windows", "by", "time", "order_by", "algorithm", "lateness", "objective", "slicing")
-    hint = f" Use {HABITS[name]}=." if name in HABITS else did_you_mean(name, parameters)
+    hint = did_you_mean(name, parameters)
+    if name in HABITS:
+        hint = f" Use {HABITS[name]}=."
+    elif name in inspect.signature(Query.run).parameters:
+        hint = f" Pass it to run: query.run(data, {name}=…)."
     return TypeError(f"Query has no parameter {name!r}.{hint} The parameters are {', '.join(parameters)}.")
 
 
