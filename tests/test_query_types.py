@@ -22,13 +22,6 @@ QUERY = sash.Query({"top": agg.max("x")}, window.rows(2))
 ROWS: dict[str, list[int]] = {"x": []}
 
 
-class Own:
-    """Data that type checkers know and that is no data of any package: it has an Arrow stream."""
-
-    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
-        return pa.table(ROWS).__arrow_c_stream__(requested_schema)
-
-
 def test_polars() -> None:
     frame = pl.DataFrame(ROWS, schema={"x": pl.Int64})
     assert_type(QUERY.run(frame, threads=1, compiled=False), pl.DataFrame)
@@ -39,7 +32,7 @@ def test_polars() -> None:
 def test_pandas_and_arrow() -> None:
     assert_type(QUERY.run(pd.DataFrame(ROWS), compiled=False), Any)
     assert_type(QUERY.run(pa.table(ROWS), compiled=False), Any)
-    assert_type(QUERY.run(Own(), mode="append", order="time", compiled=False), Any)
+    assert_type(QUERY.run(pa.table({"x": [1]}).to_reader(), mode="append", order="time", compiled=False), Any)
     assert_type(QUERY.schema(pa.table(ROWS)), Any)
 
 
@@ -60,6 +53,8 @@ def test_what_a_type_checker_rejects() -> None:
     frame = pl.DataFrame({"x": [1]})
     with pytest.raises(TypeError):
         QUERY.run(frame, strategy="fast")  # type: ignore[call-overload]
+    with pytest.raises(TypeError):
+        QUERY.run(frame, buckets="3")  # type: ignore[call-overload]
     with pytest.raises(TypeError):
         QUERY.run(frame, compield=True)  # type: ignore[call-overload]
     with pytest.raises(TypeError):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, Never, Protocol, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, Never, TypeVar, overload
 
 from sash.aggregates.base import Aggregate, as_literal
 from sash.hints import did_you_mean
@@ -23,13 +23,6 @@ if TYPE_CHECKING:  # pyarrow takes long to import, and the others are optional
 
 Frame = TypeVar("Frame", bound="pa.Table | pa.RecordBatch | pd.DataFrame | pl.DataFrame | pl.LazyFrame")
 """Data in this process. The result has the type of the argument, also if a package has no type stubs."""
-
-
-class ArrowStreamable(Protocol):
-    """An object that exports an Arrow stream, such as a pyarrow RecordBatchReader."""
-
-    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
-        """Return the stream as a capsule."""
 
 
 class Default:
@@ -110,7 +103,7 @@ class Query:
     @overload
     def run(
         self,
-        data: pa.RecordBatchReader | ArrowStreamable,
+        data: pa.RecordBatchReader,
         *,
         compiled: bool = ...,
         threads: int | None = ...,
@@ -164,7 +157,7 @@ class Query:
 
         - `threads`: the number of threads. Default: all cores.
 
-        Options for a pyarrow RecordBatchReader:
+        Options for a pyarrow RecordBatchReader, or another object with an Arrow stream (`__arrow_c_stream__`):
 
         - `mode`: "append" emits each window once, when it is final; "update" emits a window whenever it changes. Default:
           "append".
@@ -251,12 +244,13 @@ class Query:
         return explain(self._declared, data, options)
 
     @overload
-    def schema(self, data: Frame) -> pa.Schema: ...
+    def schema(
+        self,
+        data: pa.Table | pa.RecordBatch | pa.Schema | pd.DataFrame | pl.DataFrame | pl.LazyFrame,
+    ) -> pa.Schema: ...
 
     @overload
-    def schema(
-        self, data: pa.Schema | pa.RecordBatchReader | ArrowStreamable, *, mode: Literal["append", "update"] = ...
-    ) -> pa.Schema: ...
+    def schema(self, data: pa.RecordBatchReader, *, mode: Literal["append", "update"] = ...) -> pa.Schema: ...
 
     @overload
     def schema(
