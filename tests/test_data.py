@@ -213,13 +213,23 @@ def test_a_datetime_index_is_a_time() -> None:
 @pytest.mark.parametrize(
     ("call", "sentence"),
     [
-        (lambda query, rows: query.run(rows, foo=1), "there is no option 'foo'"),
+        (lambda query, rows: query.run(rows, foo=1), r"There is no option 'foo'\. Data in this process has the options"),
+        (lambda query, rows: query.run(rows, thread=1), "There is no option 'thread'. Did you mean 'threads'?"),
+        (lambda query, rows: query.run(rows, n_jobs=1), "There is no option 'n_jobs'. Use threads="),
+        (lambda query, rows: query.run(rows, outputMode="update"), "There is no option 'outputMode'. Data in this process"),
+        (lambda query, rows: query.run(rows, lateness="1m"), "no option 'lateness'. Pass it to the query: Query.lateness=…."),
+        (lambda query, rows: query.explain(rows, compield=True), "There is no option 'compield'. Did you mean 'compiled'?"),
+        (lambda query, rows: query.explain(rows, buckets=3), "buckets= is for a PySpark DataFrame and a streaming DataFrame, but"),
+        (lambda query, rows: query.schema(rows, mode="update"), "mode= is for a streaming DataFrame and a stream"),
+        (lambda query, rows: query.run(rows, ahead=None), "ahead= is for a streaming DataFrame, but the data is data in this"),
+        (lambda query, rows: query.run(rows, compiled=1), "compiled=1 must be True or False"),
         (lambda query, rows: query.run(rows, mode="update"), "mode= is for a stream"),
         (lambda query, rows: query.run(rows, threads="2"), "threads='2' is not a number of threads"),
         (lambda query, rows: query.run(rows, threads=-1), "threads=-1 is not a number of threads"),
         (lambda query, _: query.run([1, 2]), "A query runs on a PySpark DataFrame"),
+        (lambda query, _: query.schema(None), "A query runs on a PySpark DataFrame"),
     ],
-)
+)  # fmt: skip
 def test_options_that_are_refused(call: Callable[[Any, Any], Any], sentence: str) -> None:
     with pytest.raises((TypeError, ValueError), match=sentence):
         call(sash.Query({"sum": agg.sum("x")}, window.rows(2)), pa.table({"x": [1]}))

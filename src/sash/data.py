@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from difflib import get_close_matches
+from dataclasses import fields
 from typing import Any, ClassVar, Protocol
 
 import pyarrow as pa
@@ -12,6 +12,7 @@ from sash import spark
 from sash.engine.evaluate import compile_ahead
 from sash.engine.frames import ArrowBatch, ArrowTable, PandasFrame, PolarsFrame, PolarsLazyFrame, is_a, needed_schema
 from sash.engine.prepare import PreparedCache, prepare
+from sash.hints import did_you_mean
 from sash.plan.declared import Declared
 from sash.plan.explanation import Explanation
 from sash.plan.tree import Branch
@@ -21,6 +22,15 @@ ACCEPTED = (
     "a PySpark DataFrame, a pyarrow Table, RecordBatch or RecordBatchReader, a pandas DataFrame, or a Polars DataFrame or "
     "LazyFrame"
 )
+
+OPTION_HABITS = {
+    **dict.fromkeys(("outputMode", "output_mode"), "mode"),
+    **dict.fromkeys(("n_jobs", "num_threads", "workers", "cores"), "threads"),
+    **dict.fromkeys(("num_partitions", "partitions", "numPartitions"), "buckets"),
+    **dict.fromkeys(("return_type", "dtype", "dtypes"), "types"),
+    **dict.fromkeys(("engine", "jit"), "compiled"),
+}
+"""Options by the names that other libraries use."""
 
 
 class DataKind(Protocol):
@@ -38,6 +48,10 @@ class DataKind(Protocol):
 
     def schema(self, query: Declared, data: Any) -> pa.Schema:
         """Return the types of the columns that a query reads."""
+
+    @property
+    def result_schema(self) -> Callable[..., Any]:
+        """Return the schema of the results, given the cache of prepared queries, the data and the options."""
 
 
 class SparkFrame:
@@ -62,6 +76,10 @@ class SparkFrame:
         """Return the types of the columns that a query reads."""
         schema: pa.Schema = self.prepare(query, data, {}).prepared.schema
         return schema
+
+    def result_schema(self, cache: PreparedCache, data: Any, **options: Any) -> Any:
+        """Return the schema of the results, a StructType."""
+        return self.prepare(cache.query, data, options).results
 
 
 class SparkStream(SparkFrame):
@@ -96,6 +114,12 @@ class SchemaOnly:
     def schema(self, query: Declared, data: pa.Schema | None) -> pa.Schema:
         """Return the types of the columns that a query reads."""
         return assumed_schema(query) if data is None else needed_schema(query, data)
+
+    def result_schema(self, cache: PreparedCache, data: pa.Schema | None, **options: Any) -> pa.Schema:
+        """Return the schema of the results for a table of this schema."""
+        if data is None:
+            raise no_data(data)
+        return ArrowTable().result_schema(cache, data.empty_table(), **options)
 
 
 KINDS: tuple[DataKind, ...] = (
@@ -134,27 +158,40 @@ def run(cache: PreparedCache, data: Any, options: Mapping[str, Any]) -> Any:
     return kind.run(cache, data, **options)
 
 
+def result_schema(cache: PreparedCache, data: Any, options: Mapping[str, Any]) -> Any:
+    """Return the schema of the results of a query, for data of any kind."""
+    kind = kind_of(data)
+    check_options(kind, options)
+    return kind.result_schema(cache, data, **options)
+
+
 def check_options(kind: DataKind, options: Mapping[str, Any]) -> None:
     """Raise TypeError or ValueError if an option does not exist, does not apply to this data, or has a wrong value."""
-    every = list(dict.fromkeys(name for one in KINDS for name in one.options))
+    every = {name for one in KINDS for name in one.options}
     for name in options:
         if name not in every:
-            close = get_close_matches(name, every, 1)
-            hint = f" Did you mean {close[0]!r}?" if close else ""
-            message = f"run: there is no option {name!r}.{hint} The options are {', '.join(every)}."
+            known = f"{kind.description} has the options {', '.join(kind.options)}."
+            message = f"There is no option {name!r}.{_option_hint(kind, name)} {known[0].upper()}{known[1:]}"
             raise TypeError(message)
         if name not in kind.options:
-            owner = next(one.description for one in KINDS if name in one.options)
-            message = f"run: {name}= is for {owner}, but the data is {kind.description}."
+            owners = dict.fromkeys(one.description for one in KINDS if name in one.options)
+            message = f"{name}= is for {' and '.join(owners)}, but the data is {kind.description}."
             raise TypeError(message)
     if not isinstance(options.get("compiled", True), bool):
-        message = f"run: compiled={options['compiled']!r} must be True or False."
+        message = f"compiled={options['compiled']!r} must be True or False."
         raise TypeError(message)
     for name in ("threads", "buckets", "ranges"):
         given = options.get(name)
         if given is not None and (isinstance(given, bool) or not isinstance(given, int) or given < 1):
-            message = f"run: {name}={given!r} is not a number of {name}. Give a whole number, at least 1."
+            message = f"{name}={given!r} is not a number of {name}. Give an integer of at least 1."
             raise ValueError(message)
+
+
+def _option_hint(kind: DataKind, name: str) -> str:
+    if name in {field.name for field in fields(Declared)}:
+        return f" Pass it to the query: Query({name}=…)."
+    habit = OPTION_HABITS.get(name)
+    return f" Use {habit}=." if habit in kind.options else did_you_mean(name, kind.options)
 
 
 def explain(query: Declared, data: Any, options: Mapping[str, Any]) -> Explanation:

@@ -2,17 +2,47 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, Never, TypeVar, overload
 
-from sash.aggregates.base import Aggregate
+from sash.aggregates.base import Aggregate, as_literal
+from sash.hints import did_you_mean
 from sash.plan.declared import declare
 from sash.windows import Window
 from sash.windows.durations import DurationLike
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # pyarrow takes long to import, and the others are optional
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+
     from sash.engine.prepare import PreparedCache
     from sash.plan.explanation import Explanation
+    from sash.spark import SparkDataFrame, SparkSchema
+
+Frame = TypeVar("Frame", bound="pa.Table | pa.RecordBatch | pd.DataFrame | pl.DataFrame | pl.LazyFrame")
+"""Data in this process. The result has the type of the argument, also if a package has no type stubs."""
+
+
+class Default:
+    """The type of `DEFAULT`."""
+
+    def __repr__(self) -> str:
+        """Return how `help` shows the default."""
+        return "<default>"
+
+
+DEFAULT: Any = Default()
+"""An option that was not given: options that do not apply to the data are rejected only if they were given."""
+
+HABITS = {
+    **dict.fromkeys(("group_by", "groupby", "partition_by", "key", "keys"), "by"),
+    **dict.fromkeys(("on", "ts", "timestamp", "time_column", "time_col", "index_column"), "time"),
+    **dict.fromkeys(("order", "orderby", "sort_by", "sort"), "order_by"),
+    **dict.fromkeys(("watermark", "delay", "allowed_lateness"), "lateness"),
+}
+"""The parameters of `Query`, by the names that other libraries use."""
 
 
 class Query:
@@ -46,52 +76,140 @@ class Query:
         algorithm: str = "auto",
         lateness: DurationLike | None = None,
         *,
-        objective: str = "throughput",
-        slicing: str = "auto",
+        objective: Literal["throughput", "latency"] = "throughput",
+        slicing: Literal["auto", "cutty", "pairs", "panes", "none"] = "auto",
+        **unknown: Never,
     ) -> None:
-        """Parse and validate the query. Raise ValueError or TypeError if a window or aggregate is invalid.
+        """Parse and validate the query.
 
-        `aggregates` and `windows` are dictionaries by name, or a single one. `by` names the keys, `time` the column that orders
-        the rows, `order_by` columns that break ties. `lateness` is the maximum delay of a row behind the newest row of a
-        stream. `algorithm` and `slicing` ("cutty", "pairs", "panes" or "none") override the choice of the plan; `objective`
-        is "throughput" or, for the best worst case, "latency".
+        `aggregates` is a dictionary of aggregates by name, or one aggregate. `windows` is a window, or a dictionary of windows
+        by name. `by` names the key columns: each key has windows of its own. `time` is the column that orders the rows, and
+        `order_by` names columns that break ties. `lateness` is the maximum delay of a row behind the newest row of a
+        stream.
+
+        `algorithm` and `slicing` override the choice of the plan. `objective` is "throughput" for the lowest mean cost, or
+        "latency" for the lowest worst case.
+
+        Raises TypeError or ValueError if an argument is invalid, or if they do not fit together.
         """
+        for name in unknown:
+            raise _unknown_parameter(name)
         self._declared = declare(aggregates, windows, by, time, order_by, algorithm, objective, slicing, lateness)
         self._cache: PreparedCache | None = None
 
-    def run(self, data: Any, **options: Any) -> Any:
+    @overload
+    def run(self, data: Frame, *, compiled: bool = ..., threads: int | None = ...) -> Frame: ...
+
+    @overload
+    def run(
+        self,
+        data: pa.RecordBatchReader,
+        *,
+        compiled: bool = ...,
+        threads: int | None = ...,
+        mode: Literal["append", "update"] = ...,
+        order: Literal["time", "keys"] = ...,
+    ) -> pa.RecordBatchReader: ...
+
+    @overload
+    def run(
+        self,
+        data: SparkDataFrame,
+        *,
+        compiled: bool = ...,
+        mode: Literal["append", "update"] = ...,
+        strategy: Literal["auto", "slices", "buckets", "ranges"] = ...,
+        buckets: int | None = ...,
+        ranges: int | None = ...,
+        types: Mapping[str, Any] | None = ...,
+        on_bad_time: Literal["error", "drop"] = ...,
+        ahead: DurationLike | None = ...,
+        metrics: str = ...,
+    ) -> SparkDataFrame: ...
+
+    def run(
+        self,
+        data: Any,
+        *,
+        compiled: bool = DEFAULT,
+        threads: int | None = DEFAULT,
+        mode: Literal["append", "update"] = DEFAULT,
+        order: Literal["time", "keys"] = DEFAULT,
+        strategy: Literal["auto", "slices", "buckets", "ranges"] = DEFAULT,
+        buckets: int | None = DEFAULT,
+        ranges: int | None = DEFAULT,
+        types: Mapping[str, Any] | None = DEFAULT,
+        on_bad_time: Literal["error", "drop"] = DEFAULT,
+        ahead: DurationLike | None = DEFAULT,
+        metrics: str = DEFAULT,
+        **unknown: Never,
+    ) -> Any:
         """Return the results as data of the same kind: Arrow, pandas, Polars, or PySpark (lazily).
 
-        A result per row is the input row with one more column per aggregate and window. A result per window is a row with
-        the keys, `window` (its name, if there are several), `window_start`, `window_end` and the aggregates.
+        If every row has a result, the result is the input with one more column per aggregate and window. Otherwise it has one
+        row per window: the keys, `window` (its name, if there are several), `window_start`, `window_end` and the aggregates.
 
-        Options, by the kind of data:
+        Options for all data:
 
-        - all: `compiled=False` interprets everything;
-        - data in this process: `threads=` is the number of threads;
-        - a RecordBatchReader: `mode="update"` emits a window as soon as it ends, and again when a row within `lateness`
-          changes it; `order="keys"` accepts rows sorted by key and then time;
-        - a PySpark DataFrame: `strategy=` is "slices", "buckets" or "ranges"; `buckets=` and `ranges=` are their numbers;
-          `types=` are the result types of aggregates, such as {"s": "double"}, where they are not known before they run;
-        - a streaming DataFrame: `mode="update"` emits a window whenever rows change it; `buckets=` and `types=` as above;
-          `on_bad_time="drop"` drops and counts rows without a usable time; `ahead=` is how far ahead of the clock a time may
-          be; `metrics=` is the name of the row counts among Spark's observed metrics.
+        - `compiled`: False interprets all aggregates. Default: True.
 
-        Raise TypeError or ValueError if the query cannot read the data, or if an option does not apply to it.
+        Options for data in this process:
+
+        - `threads`: the number of threads. Default: all cores.
+
+        Options for a pyarrow RecordBatchReader, or another object with an Arrow stream (`__arrow_c_stream__`):
+
+        - `mode`: "append" emits each window once, when it is final; "update" emits a window whenever it changes. Default:
+          "append".
+        - `order`: "time", or "keys" if the rows are sorted by key and then time. Default: "time".
+
+        Options for a PySpark DataFrame:
+
+        - `strategy`: "slices", "buckets" or "ranges", see the page on Spark. Default: "auto".
+        - `buckets`, `ranges`: the number of buckets or time ranges. Default: the number of shuffle partitions.
+        - `types`: the result types of your own aggregates, such as {"s": "double"}, if they are not known before they run.
+
+        Options for a streaming PySpark DataFrame, besides `buckets` and `types`:
+
+        - `mode`: as for a RecordBatchReader.
+        - `on_bad_time`: "error" stops the stream if a row has no usable time; "drop" drops and counts such rows. Default:
+          "error".
+        - `ahead`: how far ahead of the clock a time may be; None for no limit. Default: "1d".
+        - `metrics`: the name of the row counts among Spark's observed metrics. Default: "sash".
+
+        Raises TypeError if the data is of another kind, if a column has a type that the query cannot read, or if an option
+        does not apply to the data. Raises ValueError if a column is missing or an option has an invalid value.
         """
         from sash.data import run  # noqa: PLC0415 — it imports Numba, which declaring a query does not need
-        from sash.engine.prepare import PreparedCache  # noqa: PLC0415
 
-        if self._cache is None:
-            self._cache = PreparedCache(self._declared)
-        return run(self._cache, data, options)
+        options = _given(
+            compiled=compiled, threads=threads, mode=mode, order=order, strategy=strategy, buckets=buckets, ranges=ranges,
+            types=types, on_bad_time=on_bad_time, ahead=ahead, metrics=metrics, **unknown,
+        )  # fmt: skip
+        return run(self._prepared, data, options)
 
-    def explain(self, data: Any = None, **options: Any) -> Explanation:
+    def explain(
+        self,
+        data: Any = None,
+        *,
+        compiled: bool = DEFAULT,
+        threads: int | None = DEFAULT,
+        mode: Literal["append", "update"] = DEFAULT,
+        order: Literal["time", "keys"] = DEFAULT,
+        strategy: Literal["auto", "slices", "buckets", "ranges"] = DEFAULT,
+        buckets: int | None = DEFAULT,
+        ranges: int | None = DEFAULT,
+        types: Mapping[str, Any] | None = DEFAULT,
+        on_bad_time: Literal["error", "drop"] = DEFAULT,
+        ahead: DurationLike | None = DEFAULT,
+        metrics: str = DEFAULT,
+        **unknown: Never,
+    ) -> Explanation:
         """Return the plan: slices, sharing, the algorithm of each aggregate and why, cost and memory.
 
-        `print` shows it as a tree, a notebook also as a picture. Without data, types are assumed. With data of any kind, or
-        its Arrow schema, the plan is for these types, and everything that compiles is compiled. With a PySpark DataFrame it
-        also says what Spark does; `options` are those of `run`.
+        `print` shows it as a tree, a notebook also as a picture. `data` is data of any kind, or an Arrow schema: then the plan
+        is for its types, and everything that compiles is compiled. Without data, types are assumed. For a PySpark DataFrame
+        the plan shows what Spark does. The options are those of `run`.
 
         >>> import sash
         >>> from sash import agg, window
@@ -119,8 +237,120 @@ class Query:
         """
         from sash.data import explain  # noqa: PLC0415 — it imports Numba, which declaring a query does not need
 
+        options = _given(
+            compiled=compiled, threads=threads, mode=mode, order=order, strategy=strategy, buckets=buckets, ranges=ranges,
+            types=types, on_bad_time=on_bad_time, ahead=ahead, metrics=metrics, **unknown,
+        )  # fmt: skip
         return explain(self._declared, data, options)
+
+    @overload
+    def schema(
+        self,
+        data: pa.Table | pa.RecordBatch | pa.Schema | pd.DataFrame | pl.DataFrame | pl.LazyFrame,
+    ) -> pa.Schema: ...
+
+    @overload
+    def schema(self, data: pa.RecordBatchReader, *, mode: Literal["append", "update"] = ...) -> pa.Schema: ...
+
+    @overload
+    def schema(
+        self,
+        data: SparkDataFrame,
+        *,
+        mode: Literal["append", "update"] = ...,
+        types: Mapping[str, Any] | None = ...,
+    ) -> SparkSchema: ...
+
+    def schema(
+        self,
+        data: Any,
+        *,
+        mode: Literal["append", "update"] = DEFAULT,
+        types: Mapping[str, Any] | None = DEFAULT,
+        **unknown: Never,
+    ) -> Any:
+        """Return the schema of the result, without running the query.
+
+        For a PySpark DataFrame it is a StructType. Otherwise it is a pyarrow Schema: for pandas and Polars, the schema of the
+        result as an Arrow table, without the index. `data` may also be a pyarrow Schema. The type of an aggregate is null if
+        it is not known before the query runs, as for an aggregate of your own that fails for made-up values.
+
+        `mode` and `types` are options of `run`. The errors are those of `run`.
+
+        >>> import pyarrow as pa
+        >>> import sash
+        >>> from sash import agg, window
+        >>> rows = pa.schema({"ts": pa.timestamp("us"), "load": pa.float64()})
+        >>> sash.Query({"peak": agg.max("load")}, window.tumbling("1h"), time="ts").schema(rows)
+        window_start: timestamp[us]
+        window_end: timestamp[us]
+        peak: double
+        """
+        from sash.data import result_schema  # noqa: PLC0415 — it imports Numba, which declaring a query does not need
+
+        return result_schema(self._prepared, data, _given(mode=mode, types=types, **unknown))
+
+    @property
+    def _prepared(self) -> PreparedCache:
+        from sash.engine.prepare import PreparedCache  # noqa: PLC0415 — it imports Numba, which declaring a query does not need
+
+        if self._cache is None:
+            self._cache = PreparedCache(self._declared)
+        return self._cache
+
+    def __repr__(self) -> str:
+        """Return the call that makes this query, on one line.
+
+        >>> import sash
+        >>> from sash import agg, window
+        >>> sash.Query(by="household", time="ts", windows=window.time("24h", slide="1m"), aggregates=agg.max("load"))
+        Query(by="household", time="ts", windows=time("24h", slide="1m"), aggregates={"max": max("load")})
+        """
+        declared = self._declared
+        single = list(declared.windows) == [window.kind for window in declared.windows.values()]
+        shown = {
+            "by": _columns(declared.by),
+            "time": declared.time and as_literal(declared.time),
+            "order_by": _columns(declared.order_by),
+            "windows": repr(*declared.windows.values()) if single else _dictionary(declared.windows),
+            "aggregates": _dictionary(declared.aggregates),
+            "lateness": declared.lateness
+            and as_literal(str(declared.lateness) if declared.lateness.is_time else declared.lateness.amount),
+            "algorithm": declared.algorithm != "auto" and as_literal(declared.algorithm),
+            "objective": declared.objective != "throughput" and as_literal(declared.objective),
+            "slicing": declared.slicing != "auto" and as_literal(declared.slicing),
+        }
+        return f"Query({', '.join(f'{name}={text}' for name, text in shown.items() if text)})"
+
+    def _repr_html_(self) -> str:
+        return self.explain()._repr_html_()
+
+    def _repr_svg_(self) -> str:
+        return self.explain()._repr_svg_()
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out prepared queries: compiled functions cannot be sent to another process."""
         return {"_declared": self._declared, "_cache": None}
+
+
+def _given(**options: Any) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if value is not DEFAULT}
+
+
+def _unknown_parameter(name: str) -> TypeError:
+    parameters = ("aggregates", "windows", "by", "time", "order_by", "algorithm", "lateness", "objective", "slicing")
+    hint = did_you_mean(name, parameters)
+    if name in HABITS:
+        hint = f" Use {HABITS[name]}=."
+    elif name in inspect.signature(Query.run).parameters:
+        hint = f" Pass it to run: query.run(data, {name}=…)."
+    return TypeError(f"Query has no parameter {name!r}.{hint} The parameters are {', '.join(parameters)}.")
+
+
+def _columns(names: Sequence[str]) -> str:
+    texts = [as_literal(name) for name in names]
+    return f"[{', '.join(texts)}]" if len(texts) > 1 else "".join(texts)
+
+
+def _dictionary(named: Mapping[str, object]) -> str:
+    return f"{{{', '.join(f'{as_literal(name)}: {one!r}' for name, one in named.items())}}}"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import inspect
+import json
 import math
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -332,3 +334,39 @@ def test_a_sample_needs_two_values_and_the_nth_of_values_needs_n() -> None:
     assert results(agg.var_pop("x")) == results(agg.stddev_pop("x")) == [0, 0, 1]
     assert results(agg.nth_smallest("x", 2)) == [None, None, 5]
     assert results(agg.nth_smallest("y", 3)) == [None, None, 2]
+
+
+@pytest.mark.parametrize(
+    ("made", "shown"),
+    [
+        (agg.max("x"), 'max("x")'),
+        (agg.max(), "max()"),
+        (agg.arg_max("load", "plug"), 'arg_max("load", "plug")'),
+        (agg.count(), "count()"),
+        (agg.median("x"), 'median("x")'),
+        (agg.quantile("x", 0.5), 'quantile("x", 0.5)'),
+        (agg.approx_quantile("x", q=0.9), 'approx_quantile("x", 0.9)'),
+        (agg.nth_smallest("x", 2), 'nth_smallest("x", 2)'),
+        (agg.first_n("x", 3), 'first_n("x", 3)'),
+        (agg.last_n("x", 3), 'last_n("x", 3)'),
+        (agg.top_k("x", 3), 'top_k("x", 3)'),
+        (agg.bottom_k("x", 3), 'bottom_k("x", 3)'),
+        (agg.concat("x"), 'concat("x")'),
+        (agg.concat("x", sep=", "), 'concat("x", ", ")'),
+        (agg.frequency("plug", "lamp"), 'frequency("plug", "lamp")'),
+        (agg.may_contain("plug", 3), 'may_contain("plug", 3)'),
+        (sash.aggregate("newest", lift=lambda x: x, combine=lambda _, newer: newer)("x"), 'newest("x")'),
+        (agg.quantile(q=0.1)("x"), 'quantile("x", 0.1)'),
+    ],
+)
+def test_an_aggregate_shows_the_call_that_makes_it(made: Aggregate[Any], shown: str) -> None:
+    assert repr(made) == shown
+
+
+CONSTANTS = {"q": 1, "sep": ";", "item": 3, "n": 3, "k": 3, "i": 3}
+
+
+@pytest.mark.parametrize("name", agg.BUILT_IN)
+def test_every_aggregate_shows_its_constants(name: str) -> None:
+    given = [CONSTANTS.get(parameter, parameter) for parameter in inspect.signature(BUILT_IN[name]).parameters]
+    assert repr(BUILT_IN[name](*given)) == f"{name}({', '.join(map(json.dumps, given))})"

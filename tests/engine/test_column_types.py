@@ -46,7 +46,7 @@ NESTED = pa.schema({"x": pa.list_(pa.int64()), "key": pa.list_view(pa.string_vie
         ({"order_by": "x", "aggregates": {"n": agg.count()}}, NESTED, r"order_by: column 'x': values of .* have no order"),
         ({"time": "x"}, ROWS, r"The time column 'x' is of type double, but it must hold timestamps, dates or integers"),
         ({"time": "s"}, ROWS, r"The time column 's' is of type string"),
-        ({"windows": window.time(5), "time": "ts"}, ROWS, r"5 is a number without a unit, but column 'ts' holds times. Add a unit"),
+        ({"windows": window.time(5), "time": "ts"}, ROWS, r"5 has no unit, but column 'ts' holds times. Add a unit"),
         ({"windows": window.time("5s"), "time": "t"}, ROWS, r"5s is a length of time, but column 't' holds integers. Give a number"),
         ({"windows": window.session("5s"), "time": "t"}, ROWS, r"5s is a length of time, but column 't' holds integers"),
         ({"windows": window.tumbling("10us"), "time": "ts"}, ROWS, r"10us is not a whole number of ticks of column 'ts'"),

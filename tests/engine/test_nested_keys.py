@@ -126,7 +126,7 @@ def test_keys_are_grouped_as_plain_python_groups_them(data: st.DataObject, kind:
 @given(data=st.data(), kind=NESTED_TYPES)
 def test_streams_have_nested_keys(data: st.DataObject, kind: pa.DataType) -> None:
     values = data.draw(st.lists(values_of(kind), max_size=8))
-    order = data.draw(st.sampled_from(["time", "keys"]))
+    order: Any = data.draw(st.sampled_from(["time", "keys"]))
     if order == "keys":
         codes = numbered([frozen(value, kind) for value in values])
         values = [value for _, value in sorted(zip(codes, values, strict=True), key=lambda pair: pair[0])]

@@ -1,4 +1,4 @@
-"""What can't work is refused in a sentence that says what to do, before any row is touched."""
+"""An invalid query raises an error that says what to do, before any row is read."""
 
 from __future__ import annotations
 
@@ -19,32 +19,40 @@ def declared(**given: Any) -> sash.Query:
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        ({"aggregates": {}}, r"give a dictionary of named ones"),
-        ({"aggregates": {"top": max}}, r"'top': <built-in function max> is not a named aggregate"),
-        ({"aggregates": {"top": agg.max()}}, r"'top' is max of 1 column\(s\), but 0 are named"),
-        ({"windows": {}}, r"windows={}: give a window"),
-        ({"windows": "1h"}, r"windows='1h': give a window"),
-        ({"windows": {"hour": "1h"}}, r"'hour': '1h' is not a named window"),
-        ({"windows": {"a": window.rows(3), "b": HOUR}, "time": "ts"}, r"each row \(a\) and for each window \(b\) don't mix"),
-        ({"windows": HOUR}, r'time\("1h", slide="10m"\) is a window of time: say which column holds it'),
-        ({"windows": window.time("1h")}, r"is a window of time"),
-        ({"windows": window.session("1h")}, r"is a window of time"),
-        ({"lateness": "1h"}, r"lateness says how late rows may come, so there must be a time"),
-        ({"lateness": "-1h", "time": "ts"}, r"lateness='-1h': it must not be negative"),
-        ({"by": 3}, r"by=3: give the name of a column"),
+        ({"aggregates": {}}, r"aggregates={} is not a dictionary of aggregates\. Use aggregates="),
+        ({"aggregates": [agg.max("x")]}, r'aggregates=\[max\("x"\)\] is not a dictionary of aggregates'),
+        ({"aggregates": {"top": max}}, r"'top': <built-in function max> is not an aggregate with a name\. Use agg\.max\("),
+        ({"aggregates": {"top": agg.mean}}, r"'top': <function mean at .*> is not an aggregate with a name\. Use agg\.mean\("),
+        ({"aggregates": {"top": "sum"}}, r"'top': 'sum' is not an aggregate with a name\. Use agg\.sum\("),
+        ({"aggregates": {"top": 3}}, r"'top': 3 is not an aggregate with a name\. Use \"peak\": agg\.max\("),
+        ({"aggregates": {"top": agg.max()}}, r"'top': max needs 1 column\(s\), but has 0\. Name them, as in max\(\"load\"\)"),
+        ({"windows": {}}, r'windows={} is neither a window nor a dictionary of windows\. Use windows=window\.time\("1h"\)'),
+        ({"windows": "15 min"}, r"windows='15 min' is neither .* Use windows=window\.time\(\"15 min\"\)"),
+        ({"windows": 3}, r"windows=3 is neither .* Use windows=window\.rows\(3\)"),
+        ({"windows": {"hour": "1h"}}, r"'hour': '1h' is not a window with a name\. Use \"hour\": window\.time\(\"1h\"\)"),
+        ({"windows": {"a": window.rows(3), "b": HOUR}, "time": "ts"}, r"result per row \(a\) and windows with a result per window \(b\)"),
+        ({"windows": HOUR}, r'time\("1h", slide="10m"\) needs a time column\. Name it'),
+        ({"windows": window.time("1h")}, r"needs a time column"),
+        ({"windows": window.session("1h")}, r"needs a time column"),
+        ({"lateness": "1h"}, r"lateness needs a time column\. Name it"),
+        ({"lateness": "-1h", "time": "ts"}, r"lateness='-1h' must not be negative"),
+        ({"by": 3}, r"by=3 is not the name of a column, or a list of names"),
         ({"by": ["key", "key"]}, r"by=\['key', 'key'\] names a column twice"),
-        ({"order_by": [""]}, r"order_by=\[''\]: give the name of a column"),
-        ({"time": 3}, r"time=3: give the name of the column"),
-        ({"algorithm": "magic"}, r'There is no algorithm "magic": choose from recalculate, '),
+        ({"order_by": [""]}, r"order_by=\[''\] is not the name of a column"),
+        ({"time": 3}, r"time=3 is not the name of a column\. Name the column that orders the rows"),
+        ({"algorithm": "magic"}, r"algorithm='magic' does not exist\. Use auto, recalculate, "),
+        ({"algorithm": "two_stack"}, r"algorithm='two_stack' does not exist\. Did you mean 'two_stacks'\?"),
+        ({"algorithm": "DABA"}, r"algorithm='DABA' does not exist\. Did you mean 'daba'\?"),
         ({"algorithm": "subtract_on_evict"}, r"max has no inverse, so subtract_on_evict can't evict it: use two_stacks"),
         ({"algorithm": "order_statistics_tree"}, r"max is not read by rank"),
         ({"algorithm": "slickdeque", "aggregates": {"m": agg.skewness("x")}}, r"slickdeque can't"),
-        ({"objective": "speed"}, r'objective=\'speed\': it is "throughput"'),
-        ({"slicing": "thin"}, r"slicing='thin': it is auto, cutty, pairs, panes, or none"),
-        ({"slicing": "cutty"}, r"rows\(3\) gives a result for each row, so there is nothing to slice"),
-        ({"slicing": "panes", "windows": window.session(3), "time": "t"}, r"session\(3\) has no fixed slide, which panes need"),
-        ({"slicing": "pairs", "windows": window.delta("x", 3, slide=1)}, r"is not known before it ends, so it can't be sliced"),
-        ({"windows": HOUR, "time": "ts", "by": "top"}, r"two columns named 'top': rename an aggregate"),
+        ({"objective": "speed"}, r"objective='speed' does not exist\. Use throughput or latency"),
+        ({"slicing": "thin"}, r"slicing='thin' does not exist\. Use auto, cutty, pairs, panes or none"),
+        ({"slicing": "pane"}, r"slicing='pane' does not exist\. Did you mean 'panes'\?"),
+        ({"slicing": "cutty"}, r"rows\(3\) has a result per row, which slices cannot give\. Leave slicing="),
+        ({"slicing": "panes", "windows": window.session(3), "time": "t"}, r"session\(3\) has no fixed slide, which panes need\. Use"),
+        ({"slicing": "pairs", "windows": window.delta("x", 3, slide=1)}, r"cannot be sliced, because its begin is not known before its end"),
+        ({"windows": HOUR, "time": "ts", "by": "top"}, r"two columns named 'top'\. Rename an aggregate"),
         ({"windows": HOUR, "time": "ts", "by": "window_start"}, r"two columns named 'window_start'"),
         (
             {"aggregates": {"a_b": agg.max("x"), "a": agg.min("x")}, "windows": {"b_c": window.rows(2), "c": window.rows(3)}},
@@ -52,13 +60,17 @@ def declared(**given: Any) -> sash.Query:
         ),
     ],
 )  # fmt: skip
-def test_queries_say_what_is_wrong_with_them_when_they_are_declared(given: dict[str, Any], sentence: str) -> None:
+def test_an_invalid_query_raises_when_it_is_declared(given: dict[str, Any], sentence: str) -> None:
     with pytest.raises((ValueError, TypeError), match=sentence) as caught:
         declared(**given)
     assert str(caught.value).endswith(".")
 
 
-def test_a_tree_that_keeps_values_is_not_made_of_slices() -> None:
+def test_an_algorithm_that_needs_values_cannot_go_over_slices() -> None:
     given: dict[str, Any] = {"windows": HOUR, "time": "ts", "aggregates": {"m": agg.median("x")}}
-    with pytest.raises(ValueError, match="order_statistics_tree keeps values, and slices have none"):
+    with pytest.raises(ValueError, match="order_statistics_tree needs values, but slices have only partials"):
         declared(**given, slicing="cutty", algorithm="order_statistics_tree")
+
+
+def test_columns_may_come_from_an_iterator() -> None:
+    assert declared(by=(name for name in ("a", "b")))._declared.by == ("a", "b")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from math import gcd, lcm
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -79,7 +80,7 @@ def per_composite_slide(cycles: list[Cycle], technique: str) -> int:
 @pytest.mark.parametrize("technique", TECHNIQUES)
 @settings(max_examples=40)
 @given(pair=in_pairs(), offset=st.integers(-9, 9))
-def test_partials_that_are_combined_are_as_many_as_counted(technique: str, pair: tuple[int, int], offset: int) -> None:
+def test_partials_that_are_combined_are_as_many_as_counted(technique: Any, pair: tuple[int, int], offset: int) -> None:
     """A row for every tick: a slice of r rows takes r - 1 combines, a window of s slices s - 1, recalculated."""
     length, slide = pair
     ticks = 40
@@ -108,7 +109,7 @@ def test_flatfit_section_2_3_example_1() -> None:
 
 
 @pytest.mark.parametrize("slicing", ["panes", "pairs"])
-def test_flatfit_section_2_3_example_1_over_tuples(slicing: str) -> None:
+def test_flatfit_section_2_3_example_1_over_tuples(slicing: Any) -> None:
     counter = Counter(agg.max("price"))
     windows = {"first": window.rows(6, slide=2), "second": window.rows(8, slide=4)}
     prices = pa.table({"price": [(7 * number) % 11 for number in range(24)]})

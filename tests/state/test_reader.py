@@ -79,7 +79,7 @@ def test_slices_are_stored_compiled(name: str, made: list[Any], lateness: int, s
     table = table_of(made)
     arrived = arrive_late(table, lateness, data)
     panes = ["panes"] if all(one.repeats for one in WINDOWS[name].values()) else []
-    how = {
+    how: dict[str, Any] = {
         "slicing": data.draw(st.sampled_from(["auto", "pairs", *panes])),
         "algorithm": data.draw(st.sampled_from(ALGORITHMS)),
     }
@@ -203,7 +203,7 @@ def test_a_key_that_comes_again_is_refused() -> None:
         ({"mode": "update"}, r"rows\(2\) is none"),
     ],
 )
-def test_wrong_options_are_refused(options: dict[str, str], sentence: str) -> None:
+def test_wrong_options_are_refused(options: dict[str, Any], sentence: str) -> None:
     query = sash.Query({"n": agg.count()}, window.rows(2), by="k", time="t")
     with pytest.raises(ValueError, match=sentence):
         query.run(batches_of(table_of([]), 1), compiled=False, **options)

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sash.aggregates.base import Aggregate
 from sash.aggregates.collect_like import collect, collect_distinct, concat, count_distinct, mode
@@ -35,6 +35,7 @@ from sash.aggregates.median_like import median, nth_smallest, quantile
 from sash.aggregates.moments import kurtosis, skewness, stddev, stddev_pop, var_pop, variance
 from sash.aggregates.sketches import approx_count_distinct, approx_quantile
 from sash.aggregates.sum_like import count, product, sum, sum_of_squares
+from sash.hints import no_attribute
 
 __all__ = [
     "BUILT_IN",
@@ -86,3 +87,41 @@ BUILT_IN: Mapping[str, Callable[..., Aggregate[Any]]] = MappingProxyType(
     {name: globals()[name] for name in __all__ if name != "BUILT_IN"}
 )
 """The factories of all built-in aggregates by name."""
+
+HABITS = {
+    **dict.fromkeys(("avg", "average"), "agg.mean"),
+    **dict.fromkeys(("std", "stdev", "stddev_samp", "sd"), "agg.stddev"),
+    **dict.fromkeys(("var", "var_samp"), "agg.variance"),
+    **dict.fromkeys(("nunique", "n_unique", "distinct", "countDistinct"), "agg.count_distinct"),
+    **dict.fromkeys(("len", "size", "length", "row_count"), "agg.count"),
+    **dict.fromkeys(("prod", "mul"), "agg.product"),
+    **dict.fromkeys(("skew",), "agg.skewness"),
+    **dict.fromkeys(("kurt",), "agg.kurtosis"),
+    **dict.fromkeys(("corr",), "agg.correlation"),
+    **dict.fromkeys(("cov", "covar_samp"), "agg.covariance"),
+    **dict.fromkeys(("percentile", "quantile_cont"), 'agg.quantile("x", 0.9)'),
+    **dict.fromkeys(("approx_percentile", "percentile_approx"), 'agg.approx_quantile("x", 0.9)'),
+    **dict.fromkeys(("approx_n_unique", "approxCountDistinct"), "agg.approx_count_distinct"),
+    **dict.fromkeys(("idxmax", "argmax", "max_by"), 'agg.arg_max("x", "a"), the a of the row with the largest x'),
+    **dict.fromkeys(("idxmin", "argmin", "min_by"), 'agg.arg_min("x", "a"), the a of the row with the smallest x'),
+    **dict.fromkeys(("list", "collect_list", "array_agg"), "agg.collect"),
+    **dict.fromkeys(("set", "collect_set", "unique"), "agg.collect_distinct"),
+    **dict.fromkeys(("string_agg", "join", "listagg"), 'agg.concat("x", ", ")'),
+    **dict.fromkeys(("head", "limit"), 'agg.first_n("x", 3)'),
+    **dict.fromkeys(("tail",), 'agg.last_n("x", 3)'),
+    **dict.fromkeys(("nlargest",), 'agg.top_k("x", 3)'),
+    **dict.fromkeys(("nsmallest",), 'agg.bottom_k("x", 3)'),
+    **dict.fromkeys(("range", "ptp"), "agg.spread"),
+    **dict.fromkeys(("apply", "udf", "agg"), "sash.aggregate, which makes an aggregate of your own functions"),
+}
+"""What to write instead of the names that other libraries use."""
+
+
+def __dir__() -> list[str]:
+    return __all__
+
+
+if not TYPE_CHECKING:  # a type checker that sees __getattr__ accepts every name
+
+    def __getattr__(name: str) -> object:
+        raise no_attribute("sash.agg", name, __all__, HABITS)

@@ -11,6 +11,7 @@ Everything that engines need to know about an aggregate is a field or a property
 from __future__ import annotations
 
 import inspect
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -56,7 +57,16 @@ def pair(first: Any, second: Any) -> tuple[Any, Any]:
     return first, second
 
 
-@dataclass(frozen=True, kw_only=True)
+def as_literal(value: Any) -> str:
+    """Return Python source for a constant, with strings in double quotes, as the documentation writes them.
+
+    >>> print(as_literal("load"), as_literal(0.5))
+    "load" 0.5
+    """
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Aggregate(Generic[P]):
     """An aggregate over a window, decomposed as in section 3 of the FlatFAT paper.
 
@@ -125,12 +135,14 @@ class Aggregate(Generic[P]):
     """Uses values as dictionary keys, so that nested values are rejected."""
     interpreted_only: str = ""
     """The reason why the aggregate cannot be compiled, if that is known: a sentence."""
-    sql: Callable[[SqlInput], SqlForm | str] | None = field(default=None, repr=False, compare=False)
+    constants: tuple[Any, ...] = field(default=(), compare=False)
+    """The arguments of the factory after the columns, such as the fraction of a quantile; `repr` shows them."""
+    sql: Callable[[SqlInput], SqlForm | str] | None = field(default=None, compare=False)
     """Returns Spark SQL that computes the partials of slices, or why there is none for these columns (see `sql`). None if
     SQL has no such partials. It is for the functions it was declared with: see `has_sql`."""
-    sql_functions: tuple[Callable[..., Any], ...] = field(default=(), repr=False, compare=False)
+    sql_functions: tuple[Callable[..., Any], ...] = field(default=(), compare=False)
     """The lift, combine and lower that `sql` was declared with. Set automatically."""
-    variants: Mapping[str, Aggregate[Any]] = field(default_factory=dict, repr=False, compare=False)
+    variants: Mapping[str, Aggregate[Any]] = field(default_factory=dict, compare=False)
     """Forms for columns of one kind ("bool", "int", "float"), where the kind has stronger laws or needs more care."""
 
     def __post_init__(self) -> None:
@@ -151,6 +163,15 @@ class Aggregate(Generic[P]):
             raise TypeError(message)
         variants = {kind: variant(*columns) for kind, variant in self.variants.items()}
         return replace(self, columns=columns, variants=variants)
+
+    def __repr__(self) -> str:
+        """Return the call that makes this aggregate.
+
+        >>> from sash import agg
+        >>> agg.arg_max("load", "plug"), agg.quantile("load", 0.9), agg.max()
+        (arg_max("load", "plug"), quantile("load", 0.9), max())
+        """
+        return f"{self.name}({', '.join(map(as_literal, (*self.columns, *self.constants)))})"
 
     def of_kind(self, kind: str) -> Aggregate[Any]:
         """Return the variant for columns of a kind: "bool", "int", "float" or "object".

@@ -94,6 +94,7 @@ def concat(x: str | None = None, sep: str = "") -> Aggregate[str]:
     return define(
         "concat",
         x,
+        constants=(sep,) if sep else (),
         lift=as_text,
         combine=join,
         inverse=cut,

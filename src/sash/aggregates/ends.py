@@ -59,7 +59,7 @@ def first_n(x: str | None = None, n: int = 1) -> Aggregate[Few]:
     def keep_oldest(older: Few, newer: Few) -> Few:
         return older if len(older) == n else (older + newer)[:n]
 
-    return define("first_n", x, combine=keep_oldest, **LIST)
+    return define("first_n", x, constants=(n,), combine=keep_oldest, **LIST)
 
 
 def last_n(x: str | None = None, n: int = 1) -> Aggregate[Few]:
@@ -76,7 +76,7 @@ def last_n(x: str | None = None, n: int = 1) -> Aggregate[Few]:
     def keep_newest(older: Few, newer: Few) -> Few:
         return newer if len(newer) == n else (older + newer)[-n:]
 
-    return define("last_n", x, combine=keep_newest, **LIST)
+    return define("last_n", x, constants=(n,), combine=keep_newest, **LIST)
 
 
 def top_k(x: str | None = None, k: int = 1) -> Aggregate[Few]:
@@ -93,7 +93,7 @@ def top_k(x: str | None = None, k: int = 1) -> Aggregate[Few]:
     def keep_largest(older: Few, newer: Few) -> Few:
         return descending(older + newer)[:k]
 
-    return define("top_k", x, combine=keep_largest, commutative=True, sorts=True, **LIST)
+    return define("top_k", x, constants=(k,), combine=keep_largest, commutative=True, sorts=True, **LIST)
 
 
 def bottom_k(x: str | None = None, k: int = 1) -> Aggregate[Few]:
@@ -110,7 +110,7 @@ def bottom_k(x: str | None = None, k: int = 1) -> Aggregate[Few]:
     def keep_smallest(older: Few, newer: Few) -> Few:
         return ascending(older + newer)[:k]
 
-    return define("bottom_k", x, combine=keep_smallest, commutative=True, sorts=True, **LIST)
+    return define("bottom_k", x, constants=(k,), combine=keep_smallest, commutative=True, sorts=True, **LIST)
 
 
 # -- functions of partials ------------------------------------------------------------------------------------------------

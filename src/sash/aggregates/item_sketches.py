@@ -43,6 +43,7 @@ def frequency(x: str | None = None, item: float | str | None = None) -> Aggregat
     return define(
         "frequency",
         x,
+        constants=(item,),
         lift=lift_frequencies,
         combine=merge_frequencies,
         lower=occurrences,
@@ -76,6 +77,7 @@ def may_contain(x: str | None = None, item: float | str | None = None) -> Aggreg
     return define(
         "may_contain",
         x,
+        constants=(item,),
         lift=lift_hashes,
         combine=unite_hashes,
         lower=is_possible,

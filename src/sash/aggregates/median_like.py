@@ -104,7 +104,7 @@ def quantile(x: str | None = None, q: float = 0.5) -> Aggregate[SortedValues]:
     9.0
     """
     require_fraction("quantile", q)
-    return _quantile("quantile", x, q)
+    return _quantile("quantile", x, q, constants=(q,))
 
 
 def nth_smallest(x: str | None = None, i: int = 1) -> Aggregate[SortedValues]:
@@ -119,17 +119,19 @@ def nth_smallest(x: str | None = None, i: int = 1) -> Aggregate[SortedValues]:
     require_positive("nth_smallest", "i", i)
     rank = float(i - 1)
     fields = _rank_fields(lambda _: rank, value_below)
-    return define("nth_smallest", x, at_least=i, gives="value", codes=("ordered",), **SORTED, **fields)
+    return define("nth_smallest", x, constants=(i,), at_least=i, gives="value", codes=("ordered",), **SORTED, **fields)
 
 
-def _quantile(name: str, column: str | None, fraction: float) -> Aggregate[SortedValues]:
+def _quantile(
+    name: str, column: str | None, fraction: float, constants: tuple[float, ...] = ()
+) -> Aggregate[SortedValues]:
     """Interpolate: numbers by a function that compiles, other values by the arithmetic of their type."""
 
     def rank(count: int) -> float:
         return fraction * (count - 1)
 
     numbers = {NUMBERS: _rank_fields(rank, number_between)}
-    return define(name, column, variants=numbers, **SORTED, **_rank_fields(rank, interpolate))
+    return define(name, column, constants=constants, variants=numbers, **SORTED, **_rank_fields(rank, interpolate))
 
 
 def _rank_fields(rank: Callable[[int], float], between: Callable[[Any, Any, float], Any]) -> Fields:

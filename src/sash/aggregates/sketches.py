@@ -128,6 +128,7 @@ def approx_quantile(x: str | None = None, q: float = 0.5) -> Aggregate[Quantiles
     return define(
         "approx_quantile",
         x,
+        constants=(q,),
         lift=lift_quantiles,
         combine=merge_quantiles,
         lower=at_fraction,

@@ -23,6 +23,7 @@ from sash.algorithms.slickdeque import SlickDequeInvertible, SlickDequeSelective
 from sash.algorithms.slideside import SlideSideInvertible, SlideSideNonInvertible
 from sash.algorithms.subtract_on_evict import SubtractOnEvict
 from sash.algorithms.two_stacks import TwoStacks
+from sash.hints import did_you_mean
 
 ALGORITHMS: tuple[type[Algorithm[Any]], ...] = (
     Recalculate,
@@ -54,8 +55,9 @@ def find_algorithm(name: str, aggregate: Aggregate[Any]) -> type[Algorithm[Any]]
     """
     forms = [algorithm for algorithm in ALGORITHMS if algorithm.about.name == name]
     if not forms:
-        names = ", ".join(dict.fromkeys(algorithm.about.name for algorithm in ALGORITHMS))
-        message = f'There is no algorithm "{name}": choose from {names}, or leave algorithm="auto".'
+        names = list(dict.fromkeys(algorithm.about.name for algorithm in ALGORITHMS))
+        hint = did_you_mean(name, names)
+        message = f'There is no algorithm "{name}".{hint} Choose from {", ".join(names)}, or leave algorithm="auto".'
         raise ValueError(message)
     fitting = [form for form in forms if fits(form.about, aggregate)]
     if not fitting:

@@ -11,6 +11,7 @@ from sash.aggregates.base import Aggregate
 from sash.aggregator.columns import empty_column, refuse_times
 from sash.algorithms import find_algorithm
 from sash.engine.nested_keys import can_be_key
+from sash.hints import did_you_mean, list_names
 from sash.kernels import CannotCompileError
 from sash.kernels.kernel import KINDS
 from sash.plan.declared import Declared
@@ -43,7 +44,7 @@ def check_columns(declared: Declared, names: list[str]) -> None:
     """Raise ValueError if a column is missing or ambiguous, or if a result would have the name of a column."""
     for name in declared.columns:
         if name not in names:
-            message = f"There is no column {name!r}. The data has {', '.join(map(repr, names))}."
+            message = f"There is no column {name!r}.{did_you_mean(name, names)} The data has {list_names(names)}."
             raise ValueError(message)
         if names.count(name) > 1:
             message = f"There are {names.count(name)} columns named {name!r}. Rename all but one."

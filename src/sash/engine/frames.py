@@ -56,6 +56,17 @@ class FrameKind:
         """Return the types of the columns that a query reads."""
         return self.read(query, data).schema
 
+    def result_schema(self, cache: PreparedCache, data: Any, **options: Any) -> pa.Schema:
+        """Return the Arrow schema of the results: that of a run over no rows."""
+        needed = self.schema(cache.query, data)
+        prepared = cache.get(needed, compiled=options.get("compiled", True))
+        results = run_table(prepared, needed.empty_table(), threads=1)[0].schema
+        return pa.schema([*(self.input_schema(data) if cache.query.per_row else ()), *results])
+
+    def input_schema(self, data: Any) -> pa.Schema:
+        """Return the Arrow schema of all columns."""
+        return data.schema
+
 
 class ArrowTable(FrameKind):
     """A pyarrow Table."""
@@ -129,6 +140,10 @@ class PandasFrame(FrameKind):
                 made[name] = made[name].astype(rows[name].dtype)
         return made
 
+    def input_schema(self, data: Any) -> pa.Schema:
+        """Return the Arrow schema of all columns, without the index."""
+        return pa.Schema.from_pandas(data, preserve_index=False)
+
     def _rows(self, query: Declared, data: Any) -> Any:
         """Return the DataFrame with the time from its index as a column, and with column names as strings."""
         rows = data
@@ -182,6 +197,10 @@ class PolarsFrame(FrameKind):
     def schema(self, query: Declared, data: Any) -> pa.Schema:
         """Return the types of the columns that a query reads."""
         return self.read(query, data.head(0).lazy().collect()).schema
+
+    def result_schema(self, cache: PreparedCache, data: Any, **options: Any) -> pa.Schema:
+        """Return the Arrow schema of the results: that of a run over no rows."""
+        return self.run(cache, data.head(0), **options).lazy().collect().to_arrow().schema
 
 
 class PolarsLazyFrame(PolarsFrame):

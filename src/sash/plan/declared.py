@@ -6,8 +6,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from sash.aggregates import BUILT_IN
 from sash.aggregates.base import Aggregate
 from sash.algorithms import ALGORITHMS, find_algorithm
+from sash.hints import did_you_mean
 from sash.slices.edges import TECHNIQUES
 from sash.windows import Window
 from sash.windows.base import ALL_COLUMNS
@@ -39,7 +41,7 @@ class Declared:
 
     @property
     def several(self) -> bool:
-        """Whether there are several windows, so that results name theirs."""
+        """Whether there are several windows, so that results need the name of the window."""
         return len(self.windows) > 1
 
     def result_name(self, aggregate: str, window: str) -> str:
@@ -66,7 +68,7 @@ def declare(
     slicing: Any,
     lateness: DurationLike | None,
 ) -> Declared:
-    """Return the parsed query. Raise TypeError or ValueError if an argument is invalid."""
+    """Return the parsed query. Raise TypeError or ValueError if an argument is invalid, or if arguments do not fit together."""
     declared = Declared(
         _check_aggregates(aggregates),
         _check_windows(windows),
@@ -78,10 +80,12 @@ def declare(
         slicing,
         None if lateness is None else read_duration(lateness, "lateness", at_least=0),
     )
-    _refuse_two_kinds(declared)
-    _refuse_missing_time(declared)
-    _refuse_equal_names(declared)
-    _check_how(declared)
+    _check_result_kind(declared)
+    _check_time_is_named(declared)
+    _check_result_names(declared)
+    _check_choices(declared)
+    _check_algorithm(declared)
+    _check_slicing(declared)
     return declared
 
 
@@ -89,19 +93,27 @@ def _check_aggregates(given: Any) -> dict[str, Aggregate[Any]]:
     if isinstance(given, Aggregate):
         given = {given.name: given}
     if not isinstance(given, Mapping) or not given:
-        message = f'aggregates={given!r}: give a dictionary of named ones, as in {{"peak": agg.max("load")}}.'
+        message = f'aggregates={given!r} is not a dictionary of aggregates. Use aggregates={{"peak": agg.max("load")}}.'
         raise TypeError(message)
     for name, aggregate in given.items():
         if not isinstance(name, str) or not isinstance(aggregate, Aggregate):
-            message = f'aggregates: {name!r}: {aggregate!r} is not a named aggregate, as "peak": agg.max("load") is.'
+            message = (
+                f"aggregates: {name!r}: {aggregate!r} is not an aggregate with a name. {_aggregate_hint(aggregate)}"
+            )
             raise TypeError(message)
         if len(aggregate.columns) != aggregate.inputs:
             message = (
-                f"aggregates: {name!r} is {aggregate.name} of {aggregate.inputs} column(s), but "
-                f"{len(aggregate.columns)} are named: say which, as in agg.{aggregate.name}({_examples(aggregate)})."
+                f"aggregates: {name!r}: {aggregate.name} needs {aggregate.inputs} column(s), but has "
+                f"{len(aggregate.columns)}. Name them, as in {aggregate.name}({_examples(aggregate)})."
             )
             raise ValueError(message)
     return dict(given)
+
+
+def _aggregate_hint(given: Any) -> str:
+    """Return what to write: for a factory that was not called, and for the name of an aggregate, the call."""
+    name = given if isinstance(given, str) else getattr(given, "__name__", "")
+    return f'Use agg.{name}("load").' if name in BUILT_IN else 'Use "peak": agg.max("load").'
 
 
 def _examples(aggregate: Aggregate[Any]) -> str:
@@ -113,58 +125,71 @@ def _check_windows(given: Any) -> dict[str, Window]:
         given = {given.kind: given}
     if not isinstance(given, Mapping) or not given:
         message = (
-            f'windows={given!r}: give a window, as window.time("1h") is, or a dictionary of named ones, '
-            'as {"hour": window.time("1h")}.'
+            f"windows={given!r} is neither a window nor a dictionary of windows. Use windows={_window_hint(given)} or "
+            f'windows={{"hour": {_window_hint(given)}}}.'
         )
         raise TypeError(message)
     for name, window in given.items():
         if not isinstance(name, str) or not isinstance(window, Window):
-            message = f'windows: {name!r}: {window!r} is not a named window, as "hour": window.time("1h") is.'
+            message = f'windows: {name!r}: {window!r} is not a window with a name. Use "hour": {_window_hint(window)}.'
             raise TypeError(message)
     return dict(given)
 
 
-def _check_columns(given: Any, name: str) -> tuple[str, ...]:
-    columns = (given,) if isinstance(given, str) else given
-    if not isinstance(columns, Iterable) or not all(isinstance(column, str) and column for column in columns):
-        message = f"{name}={given!r}: give the name of a column, or several in a list."
+def _window_hint(given: Any) -> str:
+    """Return a window, with the argument as its length if it is one."""
+    if isinstance(given, int) and not isinstance(given, bool):
+        return f"window.rows({given})"
+    try:
+        return f'window.time("{read_duration(given, "range")}")'
+    except (TypeError, ValueError):
+        return 'window.time("1h")'
+
+
+def _check_columns(given: Any, parameter: str) -> tuple[str, ...]:
+    columns = (given,) if isinstance(given, str) or not isinstance(given, Iterable) else tuple(given)
+    if not all(isinstance(column, str) and column for column in columns):
+        message = f"{parameter}={given!r} is not the name of a column, or a list of names."
         raise TypeError(message)
-    if len(set(columns)) != len(tuple(columns)):
-        message = f"{name}={given!r} names a column twice."
+    if len(set(columns)) != len(columns):
+        message = f"{parameter}={given!r} names a column twice. Name it once."
         raise ValueError(message)
-    return tuple(columns)
+    return columns
 
 
 def _check_time(given: Any) -> str | None:
     if given is not None and (not isinstance(given, str) or not given):
-        message = f"time={given!r}: give the name of the column that holds the time of rows."
+        message = f'time={given!r} is not the name of a column. Name the column that orders the rows, as in time="ts".'
         raise TypeError(message)
     return given or None
 
 
-def _refuse_two_kinds(declared: Declared) -> None:
+def _check_result_kind(declared: Declared) -> None:
+    """Raise ValueError if some windows have a result per row and others a result per window."""
     kinds = {window.per_row for window in declared.windows.values()}
     if len(kinds) > 1:
-        of_rows = ", ".join(name for name, window in declared.windows.items() if window.per_row)
-        of_windows = ", ".join(name for name, window in declared.windows.items() if not window.per_row)
+        per_row = ", ".join(name for name, window in declared.windows.items() if window.per_row)
+        per_window = ", ".join(name for name, window in declared.windows.items() if not window.per_row)
         message = (
-            f"Windows with a result for each row ({of_rows}) and for each window ({of_windows}) don't mix in one query: "
-            "make two queries."
+            f"One query cannot have windows with a result per row ({per_row}) and windows with a result per window "
+            f"({per_window}). Use two queries, or give all windows a slide."
         )
         raise ValueError(message)
 
 
-def _refuse_missing_time(declared: Declared) -> None:
+def _check_time_is_named(declared: Declared) -> None:
+    if declared.time is not None:
+        return
     for window in declared.windows.values():
-        if window.needs_time and declared.time is None:
-            message = f'{window} is a window of time: say which column holds it, as in Query(time="ts", …).'
+        if window.needs_time:
+            message = f'{window} needs a time column. Name it, as in Query(time="ts", …).'
             raise ValueError(message)
-    if declared.lateness is not None and declared.time is None:
-        message = "lateness says how late rows may come, so there must be a time: Query(time=…)."
+    if declared.lateness is not None:
+        message = 'lateness needs a time column. Name it, as in Query(time="ts", …).'
         raise ValueError(message)
 
 
-def _refuse_equal_names(declared: Declared) -> None:
+def _check_result_names(declared: Declared) -> None:
     """Raise ValueError if two columns of the result would have the same name."""
     names = list(declared.by)
     if declared.per_row:
@@ -173,46 +198,40 @@ def _refuse_equal_names(declared: Declared) -> None:
         names += [*ADDED, *declared.aggregates]
     for name in names:
         if names.count(name) > 1:
-            message = f"The result would have two columns named {name!r}: rename an aggregate, a window or a key."
+            message = f"The result would have two columns named {name!r}. Rename an aggregate, a window or a key."
             raise ValueError(message)
 
 
-def _check_how(declared: Declared) -> None:
-    if declared.objective not in OBJECTIVES:
-        message = f'objective={declared.objective!r}: it is "throughput" (the most rows) or "latency" (no slow row).'
-        raise ValueError(message)
-    if declared.slicing not in ("auto", "none", *TECHNIQUES):
-        message = f"slicing={declared.slicing!r}: it is auto, {', '.join(TECHNIQUES)}, or none."
-        raise ValueError(message)
-    if declared.algorithm != "auto":
-        for aggregate in declared.aggregates.values():
-            # A variant for one kind of column may have an inverse where the general aggregate has none.
-            forms = [aggregate, *aggregate.variants.values()]
-            problems = [problem for form in forms if (problem := _problem(declared.algorithm, form)) is not None]
-            if len(problems) == len(forms):
-                raise problems[0]
-        _refuse_slices_without_values(declared)
-    for window in declared.windows.values():
-        unsliced = declared.slicing in TECHNIQUES and not window.sliced
-        if unsliced:
-            message = (
-                f"{window} gives a result for each row, so there is nothing to slice: leave slicing out."
-                if window.per_row
-                else f"Where {window} begins is not known before it ends, so it can't be sliced: leave slicing out."
-            )
-            raise ValueError(message)
-        if declared.slicing == "panes" and not window.repeats:
-            message = f'{window} has no fixed slide, which panes need: use slicing="pairs" or "cutty".'
+def _check_choices(declared: Declared) -> None:
+    """Raise ValueError if an argument is not one of the values that its parameter accepts."""
+    algorithms = dict.fromkeys(algorithm.about.name for algorithm in ALGORITHMS)
+    choices = {
+        "objective": (declared.objective, OBJECTIVES),
+        "slicing": (declared.slicing, ("auto", *TECHNIQUES, "none")),
+        "algorithm": (declared.algorithm, ("auto", *algorithms)),
+    }
+    for parameter, (given, valid) in choices.items():
+        if given not in valid:
+            hint = did_you_mean(str(given), valid)
+            message = f"{parameter}={given!r} does not exist.{hint} Use {', '.join(valid[:-1])} or {valid[-1]}."
             raise ValueError(message)
 
 
-def _refuse_slices_without_values(declared: Declared) -> None:
-    """Raise ValueError if the named algorithm stores values, and slicing is named too: slices have only partials."""
+def _check_algorithm(declared: Declared) -> None:
+    """Raise ValueError if the named algorithm cannot compute an aggregate, or cannot go over slices."""
+    if declared.algorithm == "auto":
+        return
+    for aggregate in declared.aggregates.values():
+        # A variant for one kind of column may have an inverse where the general aggregate has none.
+        forms = [aggregate, *aggregate.variants.values()]
+        problems = [problem for form in forms if (problem := _problem(declared.algorithm, form)) is not None]
+        if len(problems) == len(forms):
+            raise problems[0]
     needs = {form.about.needs for form in ALGORITHMS if form.about.name == declared.algorithm}
     if declared.slicing in TECHNIQUES and needs & {"ranked", "distinct", "modal"}:
         message = (
-            f"{declared.algorithm} keeps values, and slices have none, only partials: leave slicing out, "
-            'or use algorithm="two_stacks".'
+            f'{declared.algorithm} needs values, but slices have only partials. Use slicing="none" or '
+            'algorithm="two_stacks".'
         )
         raise ValueError(message)
 
@@ -223,3 +242,21 @@ def _problem(algorithm: str, aggregate: Aggregate[Any]) -> ValueError | None:
     except ValueError as error:
         return error
     return None
+
+
+def _check_slicing(declared: Declared) -> None:
+    """Raise ValueError if the named technique cannot slice a window."""
+    if declared.slicing not in TECHNIQUES:
+        return
+    for window in declared.windows.values():
+        if not window.sliced:
+            reason = (
+                "has a result per row, which slices cannot give"
+                if window.per_row
+                else "cannot be sliced, because its begin is not known before its end"
+            )
+            message = f'{window} {reason}. Leave slicing="auto".'
+            raise ValueError(message)
+        if declared.slicing == "panes" and not window.repeats:
+            message = f'{window} has no fixed slide, which panes need. Use slicing="pairs" or slicing="cutty".'
+            raise ValueError(message)

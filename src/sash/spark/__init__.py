@@ -5,16 +5,21 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from sash.plan.declared import Declared
 from sash.windows.durations import read_duration
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
 
     from sash.spark.batch.batch_query import BatchQuery
     from sash.spark.streaming.stream_query import StreamQuery
+
+    # For the signatures of Query: only this package imports PySpark.
+    SparkDataFrame: TypeAlias = DataFrame
+    SparkSchema: TypeAlias = StructType
 
 # PySpark is optional and takes a second to import, so every function imports what it needs when it is called.
 # ruff: noqa: PLC0415

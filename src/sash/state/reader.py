@@ -137,6 +137,11 @@ class ArrowStream(FrameKind):
         """Return the types of the columns that a query reads."""
         return needed_schema(query, self._reader(data).schema)
 
+    def result_schema(self, cache: PreparedCache, data: Any, **options: Any) -> pa.Schema:
+        """Return the schema of the results: that of a run over no rows. It reads no batch of the data."""
+        no_rows = pa.RecordBatchReader.from_batches(self._reader(data).schema, [])
+        return self.run(cache, no_rows, **options).schema
+
     def _reader(self, data: Any) -> pa.RecordBatchReader:
         return data if isinstance(data, pa.RecordBatchReader) else pa.RecordBatchReader.from_stream(data)
 

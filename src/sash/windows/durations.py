@@ -11,18 +11,31 @@ from typing import Any, NamedTuple
 UNITS = {
     "ns": 1,
     "us": 1_000,
-    "µs": 1_000,
     "ms": 1_000_000,
     "s": 1_000_000_000,
     "m": 60 * 1_000_000_000,
-    "min": 60 * 1_000_000_000,
     "h": 3_600 * 1_000_000_000,
     "d": 86_400 * 1_000_000_000,
     "w": 7 * 86_400 * 1_000_000_000,
 }
-"""Nanoseconds."""
-PART = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-zµ]+)\s*")
-EXAMPLES = '"24h", "1m", "500ms" or "1h30m"'
+"""Nanoseconds of a unit, by the name that messages and `to_text` use."""
+LONG_NAMES = {
+    "ns": ("nanosecond", "nanoseconds"),
+    "us": ("µs", "μs", "microsecond", "microseconds"),  # the micro sign and the Greek letter look the same
+    "ms": ("millisecond", "milliseconds"),
+    "s": ("sec", "secs", "second", "seconds"),
+    "m": ("min", "mins", "minute", "minutes"),
+    "h": ("hr", "hrs", "hour", "hours"),
+    "d": ("day", "days"),
+    "w": ("week", "weeks"),
+}
+NANOSECONDS = UNITS | {name: UNITS[unit] for unit, names in LONG_NAMES.items() for name in names}
+"""Nanoseconds of a unit, by any of its names in lower case."""
+AMBIGUOUS = ("M", "MS")
+"""In pandas, "M" and "MS" mean months. All other units may be in upper case."""
+CALENDAR_UNITS = ("mo", "month", "months", "q", "quarter", "quarters", "y", "yr", "year", "years")
+PART = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-zµμ]+)\s*")
+EXAMPLES = '"24h", "1m", "500ms", "1h30m" or "15 minutes"'
 
 DurationLike = str | timedelta | int
 """A duration as users write it."""
@@ -61,9 +74,7 @@ class Duration:
             )
             raise ValueError(message)
         if not self.is_time and tick is not None:
-            message = (
-                f"{self.text} is a number without a unit, but column {column!r} holds times. Add a unit: {EXAMPLES}."
-            )
+            message = f"{self.text} has no unit, but column {column!r} holds times. Add a unit: {EXAMPLES}."
             raise ValueError(message)
         if tick is None:
             return self.amount
@@ -76,15 +87,19 @@ class Duration:
         return self.amount // tick
 
     def __str__(self) -> str:
-        """Return the duration as the user wrote it."""
+        """Return the text, as the user wrote it."""
         return self.text
 
 
 def read_duration(given: DurationLike, name: str, *, at_least: int = 1) -> Duration:
-    """Return a duration. Raise TypeError or ValueError if the argument is none; `name` is the parameter.
+    """Return the argument as a Duration; `name` is the parameter, for messages.
 
-    >>> read_duration("1h30m", "range").amount
-    5400000000000
+    A string has one or more numbers with units, such as "1h30m", "15 min" or "2 days". Units may be in upper case, except M,
+    which could mean months. Raise TypeError if the argument has another type. Raise ValueError if it is not a duration, or
+    shorter than `at_least`.
+
+    >>> read_duration("1h30m", "range").amount == read_duration("1 hour 30 minutes", "range").amount == 5400 * 10**9
+    True
     """
     if isinstance(given, Duration):
         return given
@@ -101,8 +116,8 @@ def read_duration(given: DurationLike, name: str, *, at_least: int = 1) -> Durat
     else:
         read = Duration(_parse(plain, name), is_time=True, text=plain.strip())
     if not at_least <= read.amount < 2**62:
-        needed = "be longer than nothing" if at_least == 1 else "not be negative"
-        message = f"{name}={given!r}: it must {needed if abs(read.amount) < 2**62 else 'be shorter'}."
+        needed = "be more than 0" if at_least == 1 else "not be negative"
+        message = f"{name}={given!r} must {needed if abs(read.amount) < 2**62 else 'be less than 2**62'}."
         raise ValueError(message)
     return read
 
@@ -131,15 +146,31 @@ def _parse(text: str, name: str) -> int:
     position = 0
     while position < len(rest):
         part = PART.match(rest, position)
-        if part is None or part[2] not in UNITS:
-            message = f"{name}={text!r} is not a duration. Use the units {', '.join(UNITS)}, as in {EXAMPLES}."
-            raise ValueError(message)
-        total += Fraction(part[1]) * UNITS[part[2]]
+        if part is None:
+            raise _not_a_duration(text, name)
+        number, unit = part.groups()
+        if unit in AMBIGUOUS or unit.lower() not in NANOSECONDS:
+            raise _not_a_duration(text, name, number, unit)
+        total += Fraction(number) * NANOSECONDS[unit.lower()]
         position = part.end()
-    if not rest or total.denominator != 1:
+    if not rest:
+        raise _not_a_duration(text, name)
+    if total.denominator != 1:
         message = f"{name}={text!r} is not a whole number of nanoseconds. Examples: {EXAMPLES}."
         raise ValueError(message)
     return sign * int(total)
+
+
+def _not_a_duration(text: str, name: str, number: str = "", unit: str = "") -> ValueError:
+    hint = f"Use a number and a unit ({', '.join(UNITS)}), as in {EXAMPLES}."
+    if unit in AMBIGUOUS:
+        hint = (
+            f'{unit} could mean months, which are not supported yet. Use "{number}{unit.lower()}" for '
+            f"{LONG_NAMES[unit.lower()][-1]}."
+        )
+    elif unit.lower() in CALENDAR_UNITS:
+        hint = 'Months, quarters and years differ in length and are not supported yet. Use days, as in "30d".'
+    return ValueError(f"{name}={text!r} is not a duration. {hint}")
 
 
 def to_text(nanoseconds: int) -> str:

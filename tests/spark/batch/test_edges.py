@@ -77,6 +77,7 @@ def test_what_an_aggregate_gives_is_what_was_said(spark: SparkSession) -> None:
     last = query.run(frame, types=types, compiled=False).orderBy(F.desc("t")).first()
     assert last is not None
     assert (last.words, last.third) == ({"a": 2, "b": 1}, Decimal("2.6667"))
+    wrong: Any
     for wrong, sentence in ((["x"], "give a dictionary"), ({"nought": "long"}, "there is no aggregate 'nought'")):
         with pytest.raises((TypeError, ValueError), match=sentence):
             query.run(frame, types=wrong)

@@ -36,7 +36,7 @@ def frame(spark: SparkSession) -> DataFrame:
         (sash.Query({"x": agg.count()}, window.rows(2), time="t"), {}, "The data has a column 'x' already"),
         (sash.Query(COUNT, window.rows(2), time="t"), {"threads": 2}, "threads= is for"),
         (sash.Query(COUNT, window.rows(2), time="t"), {"mode": "update"}, "mode= is for a stream"),
-        (sash.Query(COUNT, window.rows(2), time="t"), {"bucket": 2}, "there is no option 'bucket'"),
+        (sash.Query(COUNT, window.rows(2), time="t"), {"bucket": 2}, "There is no option 'bucket'\\. Did you mean 'buckets'"),
         (sash.Query(COUNT, window.rows(2), time="t"), {"buckets": 0}, "buckets=0 is not a number of buckets"),
         (sash.Query(COUNT, window.rows(2), time="t"), {"strategy": "fast"}, "strategy='fast' does not exist. Use auto, slices, buckets"),
         (sash.Query(COUNT, window.rows(2), time="t"), {"types": {"n": "nothing"}}, "types: 'n': 'nothing' is no type of"),

@@ -194,9 +194,9 @@ def test_late_rows_are_counted_and_other_queries_refused(spark: SparkSession, tm
     assert {row["k"]: row["total"] for row in given} == {"a": 5, "b": 1, None: 3}
     source.add([("z", 20, 1)])
     other = sash.Query({**SUMS, "total": agg.max("x")}, window.tumbling("5m"), by="k", time="ts")
-    for changed, options in ((other, {"buckets": 2}), (query, {"buckets": 5})):
+    for changed, buckets in ((other, 2), (query, 5)):
         with pytest.raises(StreamingQueryException, match="The checkpoint belongs to a different query: "):
-            source.run(changed.run(source.stream(), **options))
+            source.run(changed.run(source.stream(), buckets=buckets))
     given, progress = source.run(query.run(source.stream(), buckets=2))
     assert sorted((row["k"] or "", row["total"]) for row in given) == [("", 3), ("a", 1), ("a", 5), ("b", 1), ("b", 2)]
 

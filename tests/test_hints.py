@@ -1,0 +1,87 @@
+"""A misspelt name, or the name that another library uses, is an error that names the right one."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import sash
+from sash import agg, window
+
+
+@pytest.mark.parametrize(
+    ("package", "name", "hint"),
+    [
+        (agg, "maxx", "sash.agg has no attribute 'maxx'. Did you mean 'max'?"),
+        (agg, "Max", "Did you mean 'max'?"),
+        (agg, "avg", "Use agg.mean."),
+        (agg, "average", "Use agg.mean."),
+        (agg, "std", "Use agg.stddev."),
+        (agg, "var", "Use agg.variance."),
+        (agg, "nunique", "Use agg.count_distinct."),
+        (agg, "len", "Use agg.count."),
+        (agg, "size", "Use agg.count."),
+        (agg, "xyzzy", "sash.agg has no attribute 'xyzzy'."),
+        (window, "rolling", 'Use window.rows(n) for n rows, or window.time("1h") for a length of time.'),
+        (window, "hop", 'Use window.time("1h", slide="10m").'),
+        (window, "sliding", 'Use window.time("1h", slide="10m").'),
+        (window, "tumble", 'Use window.tumbling("1h").'),
+        (window, "sesion", "Did you mean 'session'?"),
+    ],
+)
+def test_attributes_that_do_not_exist(package: Any, name: str, hint: str) -> None:
+    with pytest.raises(AttributeError) as caught:
+        getattr(package, name)
+    assert str(caught.value).endswith(hint)
+    assert not hasattr(package, name)
+
+
+@pytest.mark.parametrize("package", [agg, window])
+def test_habits_are_no_names_of_sash_and_name_what_exists(package: Any) -> None:
+    names = {"agg": agg, "window": window, "sash": sash}
+    for habit, instead in package.HABITS.items():
+        assert habit not in package.__all__
+        for call in instead.split(" or ")[::-1]:
+            expression = call.split(",")[0].split("(")[0]
+            owner, _, name = expression.partition(" ")[0].partition(".")
+            assert getattr(names[owner], name) is not None
+
+
+@pytest.mark.parametrize("package", [agg, window])
+def test_completion_lists_valid_names_only(package: Any) -> None:
+    assert sorted(dir(package)) == sorted(package.__all__)
+    assert all(hasattr(package, name) for name in dir(package))
+
+
+def test_modules_of_the_packages_can_be_imported() -> None:
+    from sash.aggregates import base  # noqa: PLC0415 — the import is what is tested
+
+    assert base is sys.modules["sash.aggregates.base"]
+
+
+@pytest.mark.parametrize(
+    ("column", "hint"),
+    [
+        ("lod", "There is no column 'lod'. Did you mean 'load'? The data has 'ts', 'load'."),
+        ("LOAD", "There is no column 'LOAD'. Did you mean 'load'? The data has 'ts', 'load'."),
+        ("price", "There is no column 'price'. The data has 'ts', 'load'."),
+    ],
+)
+def test_columns_that_do_not_exist(column: str, hint: str) -> None:
+    with pytest.raises(ValueError, match="no column") as caught:
+        sash.Query({"top": agg.max(column)}, window.rows(3)).run(pa.table({"ts": [1], "load": [2]}))
+    assert str(caught.value) == hint
+
+
+def test_of_many_columns_an_error_lists_the_first() -> None:
+    wide = pa.table({f"column_{n}": [n] for n in range(100)})
+    with pytest.raises(ValueError, match=r"'column_19' and 80 others\.$"):
+        sash.Query({"top": agg.max("x")}, window.rows(3)).run(wide)
+
+
+def test_algorithms_that_do_not_exist() -> None:
+    with pytest.raises(ValueError, match=r'There is no algorithm "flat_fat"\. Did you mean \'flatfat\'\? Choose from '):
+        sash.Aggregator(agg.max("x"), "flat_fat")
