@@ -27,20 +27,19 @@ demo: .venv/ready
 test: export SASH_TESTS_CACHE = $(CURDIR)/build/kernels
 test: .venv/ready .venv-spark$(OLDEST_SPARK)/ready check
 	@mkdir -p build
-	$(BIN)/python -m pytest -q -n $(CORES) --ignore=tests/spark --cov --cov-report=
+	$(BIN)/python -m pytest -q -n $(CORES) -m 'not session' --cov --cov-report=
 	@echo "the tests on Spark: a classic session, and at the same time one of Spark Connect"
-	@SASH_SPARK=connect $(BIN)/python -m pytest -q tests/spark > build/connect.txt 2>&1 & connect=$$!; \
-	$(BIN)/python -m pytest -q tests/spark --cov --cov-append --cov-report=term --cov-fail-under=95; classic=$$?; \
+	@SASH_SPARK=connect $(BIN)/python -m pytest -q -m session tests/spark > build/connect.txt 2>&1 & connect=$$!; \
+	$(BIN)/python -m pytest -q -m session tests/spark --cov --cov-append --cov-report=term --cov-fail-under=95; classic=$$?; \
 	wait $$connect; connected=$$?; echo "Spark Connect:"; tail -n 40 build/connect.txt; exit $$((classic + connected))
 	@echo "some of them on the oldest Spark: $(OLDEST_SPARK)"
 	.venv-spark$(OLDEST_SPARK)/bin/python -m pytest -q -m oldest tests/spark
 
 soak: .venv/ready $(OLD_SPARKS:%=.venv-spark%/ready)
-	SASH_SOAK=1 $(BIN)/python -m pytest -q -n $(CORES) tests/test_kernels.py tests/test_slide.py tests/test_ranks.py \
-		tests/test_algorithms.py tests/test_kernel_cache.py tests/test_benchmarks.py tests/test_spark_benchmarks.py \
-		tests/test_spark_restart.py tests/test_growth.py tests/test_keeper.py tests/test_stream.py
-	for version in $(OLD_SPARKS); do .venv-spark$$version/bin/python -m pytest -q tests/spark || exit 1; done
-	$(BIN)/python -m pytest -q tests/spark
+	SASH_SOAK=1 $(BIN)/python -m pytest -q -n $(CORES) -m 'not session' tests/kernels tests/aggregator tests/algorithms \
+		tests/benchmarks tests/state tests/spark
+	for version in $(OLD_SPARKS); do .venv-spark$$version/bin/python -m pytest -q -m session tests/spark || exit 1; done
+	$(BIN)/python -m pytest -q -m session tests/spark
 
 bench: .venv/ready
 	$(BIN)/python -m benchmarks.compiled

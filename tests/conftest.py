@@ -12,12 +12,23 @@ settings.register_profile("sash", derandomize=True, deadline=None, database=None
 settings.load_profile("sash")
 
 # Compiled kernels are kept between runs. A kernel's name is the fingerprint of everything that it is generated from
-# (test_kernel_cache.py proves it), so a change of a source never meets an old kernel.
+# (kernels/test_cache.py proves it), so a change of a source never meets an old kernel.
 IS_WORKER = "PYTEST_XDIST_WORKER" in os.environ
 KERNELS = Path(os.environ.get("SASH_TESTS_CACHE") or Path(__file__).parents[1] / "build" / "kernels")
 UNUSED_DAYS = 7
 if not IS_WORKER:
     os.environ["SASH_CACHE_DIR"] = str(KERNELS)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "session: it uses the Spark session that tests share (set by the fixture)")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what uses the shared Spark session: `make test` runs all else in parallel, and then these."""
+    for item in items:
+        if "spark" in getattr(item, "fixturenames", ()):
+            item.add_marker("session")
 
 
 def pytest_sessionfinish() -> None:

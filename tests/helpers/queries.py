@@ -1,0 +1,71 @@
+"""What the tests of queries share: streams as tables, and results beside those of the oracle."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+
+import sash
+from sash.aggregates.base import Aggregate
+from sash.algorithms.base import alike
+from sash.testing import recompute_query
+
+SCHEMA = pa.schema(
+    {"t": pa.int64(), "key": pa.string(), "x": pa.int64(), "y": pa.int64(), "v": pa.int64(), "mark": pa.bool_()}
+)
+"""The columns of `sash.testing.strategies.streams`."""
+
+Named = Mapping[str, Aggregate[Any]]
+Row = dict[str, Any]
+
+
+def table_of(rows: list[Row], schema: pa.Schema = SCHEMA) -> pa.Table:
+    return pa.Table.from_pylist(rows, schema)
+
+
+def long_stream(seed: int, keys: int) -> list[Row]:
+    """Rows for kernels: some hundred, in no order, with nulls and ties."""
+    chooser = random.Random(seed)
+    times = sorted(chooser.choices(range(-150, 150), k=240))
+    chooser.shuffle(times)
+    return [
+        {
+            "t": time,
+            "key": chooser.choice(["a", "b", None][:keys]),
+            "x": chooser.choice([None, chooser.randint(-9, 9)]),
+            "y": None,
+            "v": chooser.randint(-9, 9),
+            "mark": chooser.random() < 0.2,
+        }
+        for time in times
+    ]
+
+
+def assert_equal(found: pa.Table, expected: list[Row]) -> None:
+    """Compare every value and the order of rows, floats but for rounding."""
+    listed = found.to_pylist()
+    assert len(listed) == len(expected), f"{len(listed)} rows instead of {len(expected)}"
+    for mine, theirs in zip(listed, expected, strict=True):
+        assert list(mine) == list(theirs)
+        for name, value in mine.items():
+            assert alike(value, theirs[name]), f"{name}: {value!r} instead of {theirs[name]!r}, in {mine}"
+
+
+def assert_agrees(
+    rows: list[Row],
+    aggregates: Named,
+    windows: Any,
+    *,
+    compiled: bool = False,
+    schema: pa.Schema = SCHEMA,
+    **given: Any,
+) -> pa.Table:
+    """Compare a query's results with the oracle's; `given` is by, time, and so on."""
+    declared = {"by": ("key",), "time": "t", **given}
+    found = sash.Query(aggregates, windows, **declared).run(table_of(rows, schema), compiled=compiled)
+    for_oracle = {name: declared[name] for name in ("by", "time", "order_by") if name in declared}
+    assert_equal(found, recompute_query(table_of(rows, schema).to_pylist(), aggregates, windows, **for_oracle))
+    return found

@@ -1,0 +1,155 @@
+"""The table of windows. The tests of the oracle, of slices, of streams and of Spark take their windows from here.
+
+A new window needs one entry. Every function here makes windows over rows with the columns `t` (time), `v` (a number) and `mark`
+(a boolean or null).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from hypothesis import strategies as st
+
+from sash import window
+from sash.windows import Window
+
+Length = Callable[[int], Any]
+"""Returns the length of n ticks, as a window takes it: `int` if times are integers, `seconds(10)` if a tick has 10 seconds."""
+
+
+@dataclass(frozen=True)
+class WindowCase:
+    """One kind of window."""
+
+    drawn: st.SearchStrategy[Window]
+    """With any arguments, over integer times."""
+    examples: Callable[[Length], dict[str, Window]]
+    """With some arguments, by name."""
+
+    @property
+    def example(self) -> Window:
+        """One of them, over integer times."""
+        return next(iter(self.examples(int).values()))
+
+
+class Alternating:
+    """Custom windows with state: one begins with every second row, one ends with every third if any is open."""
+
+    def __init__(self) -> None:
+        self.rows = self.opened = 0
+
+    def __call__(self, row: Mapping[str, Any]) -> tuple[int, int]:
+        begin = int(self.rows % 2 == 0) + int(row["mark"] is True)
+        self.opened += begin
+        self.rows += 1
+        end = min(self.opened, 2 if self.rows % 3 == 0 else 0)
+        self.opened -= end
+        return begin, end
+
+
+def one_or_two(row: Mapping[str, Any]) -> tuple[int, int]:
+    """Custom windows without state: each row begins one that ends with it, and a marked row two."""
+    return (2, 2) if row["mark"] else (1, 1)
+
+
+def until_mark(row: Mapping[str, Any]) -> tuple[int, int]:
+    """Custom windows without state: each row begins one, and a marked row ends the oldest."""
+    return 1, int(row["mark"] is True)
+
+
+CLOSED = ("right", "both", "left", "neither")
+LENGTHS = st.integers(1, 12)
+LEAST = st.integers(1, 3)
+OFFSETS = st.integers(-20, 20)
+
+
+def in_pairs() -> st.SearchStrategy[tuple[int, int]]:
+    """A range and a slide that is no longer."""
+    return st.tuples(LENGTHS, LENGTHS).map(lambda pair: (max(pair), min(pair)))
+
+
+WINDOWS: dict[str, WindowCase] = {
+    "sliding time": WindowCase(
+        st.builds(
+            lambda pair, offset, least: window.time(pair[0], slide=pair[1], offset=offset, min_rows=least),
+            in_pairs(), OFFSETS, LEAST,
+        ),
+        lambda ticks: {
+            "time": window.time(ticks(10), slide=ticks(4)),
+            "time_offset": window.time(ticks(9), slide=ticks(6), offset=ticks(-2), min_rows=2),
+        },
+    ),
+    "tumbling": WindowCase(
+        st.builds(lambda length, offset: window.tumbling(length, offset=offset), LENGTHS, OFFSETS),
+        lambda ticks: {"tumbling": window.tumbling(ticks(7), offset=ticks(2))},
+    ),
+    "cumulative": WindowCase(
+        st.builds(
+            lambda step, steps, offset: window.cumulative(step * steps, step, offset=offset),
+            st.integers(1, 4), st.integers(1, 5), OFFSETS,
+        ),
+        lambda ticks: {"cumulative": window.cumulative(ticks(12), ticks(4), offset=ticks(1))},
+    ),
+    "sliding rows": WindowCase(
+        st.builds(lambda pair, least: window.rows(pair[0], slide=pair[1], min_rows=least), in_pairs(), LEAST),
+        lambda _: {"rows": window.rows(4, slide=3), "rows_least": window.rows(6, slide=6, min_rows=4)},
+    ),
+    "session": WindowCase(
+        st.builds(window.session, LENGTHS),
+        lambda ticks: {"session": window.session(ticks(3))},
+    ),
+    "punctuated": WindowCase(
+        st.just(window.punctuated("mark")),
+        lambda _: {"punctuated": window.punctuated("mark")},
+    ),
+    "sliding delta": WindowCase(
+        st.builds(lambda pair: window.delta("v", pair[0], slide=pair[1]), in_pairs()),
+        lambda _: {"delta": window.delta("v", 4, slide=2)},
+    ),
+    "custom": WindowCase(
+        st.sampled_from([window.custom(Alternating), window.custom(one_or_two), window.custom(until_mark)]),
+        lambda _: {
+            "custom": window.custom(until_mark),
+            "custom_short": window.custom(one_or_two),
+            "custom_state": window.custom(Alternating),
+        },
+    ),
+    "row frame": WindowCase(
+        st.builds(lambda length, least: window.rows(length, min_rows=least), LENGTHS, LEAST),
+        lambda _: {"last_rows": window.rows(3), "last_row": window.rows(1), "last_least": window.rows(9, min_rows=4)},
+    ),
+    "time frame": WindowCase(
+        st.builds(
+            lambda length, closed, least: window.time(length, closed=closed, min_rows=least),
+            LENGTHS, st.sampled_from(CLOSED), LEAST,
+        ),
+        lambda ticks: {
+            **{closed: window.time(ticks(5), closed=closed) for closed in CLOSED},
+            "time_least": window.time(ticks(12), min_rows=3),
+        },
+    ),
+    "delta frame": WindowCase(
+        st.builds(lambda threshold: window.delta("v", threshold), st.integers(1, 8)),
+        lambda _: {"last_delta": window.delta("v", 2)},
+    ),
+}  # fmt: skip
+"""By kind."""
+PER_WINDOW = {kind: case.drawn for kind, case in WINDOWS.items() if not case.example.per_row}
+PER_ROW = {kind: case.drawn for kind, case in WINDOWS.items() if case.example.per_row}
+
+
+def seconds(tick: int) -> Length:
+    """Return lengths for times whose tick has some seconds."""
+    return lambda ticks: f"{ticks * tick}s"
+
+
+def examples(length: Length = int) -> dict[str, Window]:
+    """Return some windows of every kind, by name."""
+    return {name: one for case in WINDOWS.values() for name, one in case.examples(length).items()}
+
+
+def slicings_of(one: Window) -> tuple[str, ...]:
+    """Return how a window can be sliced."""
+    return ("none", *(("panes",) if one.repeats else ()), *(("pairs", "cutty") if one.sliced else ()))

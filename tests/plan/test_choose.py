@@ -1,0 +1,152 @@
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import pytest
+from helpers.cases import AGGREGATES, affine
+
+import sash
+from sash import agg, catalogue
+from sash.algorithms import find_algorithm
+from sash.algorithms.base import SlideCost, SpaceCost
+from sash.plan.choose import OBJECTIVES, Choice, candidates, choose_algorithm
+from sash.plan.costs import cost_of
+
+NUMBERS_OF_RANGES = (1, 2, 3, 5, 12, 20, 100)
+INTEGERS = agg.sum().of_kind("int")
+
+
+@pytest.mark.parametrize(
+    ("aggregate", "options", "expected"),
+    [
+        (agg.max(), {}, "two_stacks"),
+        (agg.stddev(), {}, "two_stacks"),
+        (affine, {}, "two_stacks"),
+        (agg.sum().of_kind("float"), {}, "two_stacks"),
+        (INTEGERS, {}, "subtract_on_evict"),
+        (agg.median(), {}, "order_statistics_tree"),
+        (agg.count_distinct(), {}, "occurrence_table"),
+        (agg.mode(), {}, "occurrence_tournament"),
+        (agg.max(), {"ranges": 2}, "slickdeque"),
+        (agg.arg_max(), {"ranges": 5}, "slickdeque"),
+        (INTEGERS, {"ranges": 5}, "slideside"),
+        (agg.stddev(), {"ranges": 20}, "flatfit"),
+        (agg.median(), {"ranges": 2}, "recalculate"),
+        (agg.collect_distinct(), {"ranges": 2, "objective": "latency"}, "recalculate"),
+        (agg.max(), {"objective": "latency"}, "daba"),
+        (INTEGERS, {"objective": "latency"}, "subtract_on_evict"),
+        (agg.median(), {"objective": "latency"}, "order_statistics_tree"),
+        (agg.max(), {"objective": "latency", "ranges": 5}, "flatfat"),
+        (INTEGERS, {"objective": "latency", "ranges": 5}, "slickdeque"),
+        (agg.max(), {"in_order": False}, "fiba"),
+        (agg.median(), {"in_order": False, "ranges": 3, "objective": "latency"}, "fiba"),
+    ],
+)
+def test_the_chain(aggregate: sash.Aggregate[Any], options: dict[str, Any], expected: str) -> None:
+    assert choose_algorithm(aggregate, **options).algorithm == expected
+
+
+@pytest.mark.parametrize("name", AGGREGATES)
+def test_what_is_chosen_can_do_it(name: str) -> None:
+    aggregate = AGGREGATES[name]
+    for ranges, objective, in_order in product(NUMBERS_OF_RANGES, OBJECTIVES, (True, False)):
+        choice = choose_algorithm(aggregate, ranges, objective=objective, in_order=in_order)
+        form = find_algorithm(choice.algorithm, aggregate)
+        about = form.about
+        assert not about.needs or about.needs in aggregate.laws  # what has no exact inverse is never subtracted
+        assert in_order or about.order == "any"
+        assert ranges == 1 or about.ranges != "one"
+        assert len(form(aggregate, tuple(range(1, ranges + 1)))) == 0
+        assert choice.space == about.space
+        assert str(choice.combines) in (
+            (str(about.worst), f"{about.worst} for each range")
+            if objective == "latency"
+            else (str(about.amortised), str(about.amortised_many))
+        )
+        assert choice.reason
+
+
+@pytest.mark.parametrize("name", AGGREGATES)
+def test_where_several_fit_all_of_them_were_measured(name: str) -> None:
+    aggregate = AGGREGATES[name]
+    for ranges, objective in product(NUMBERS_OF_RANGES, OBJECTIVES):
+        names, _ = candidates(aggregate, ranges, objective=objective, in_order=True)
+        assert all(cost_of(one, aggregate, ranges) > 0 for one in names if len(names) > 1)
+
+
+def growth(worst: SlideCost) -> int:
+    """How a bound of the catalogue grows: not with n, with its logarithm, or with n."""
+    return 0 if isinstance(worst.amount, int) else 1 if "log" in worst.amount else 2
+
+
+@pytest.mark.parametrize("name", [name for name, one in AGGREGATES.items() if "holistic" not in one.laws])
+@pytest.mark.parametrize("ranges", [1, 3])
+def test_no_bound_is_better_than_that_of_what_is_chosen_for_latency(name: str, ranges: int) -> None:
+    aggregate = AGGREGATES[name]
+    choice = choose_algorithm(aggregate, ranges, objective="latency")
+    chosen = find_algorithm(choice.algorithm, aggregate).about
+    fitting = [
+        about
+        for about in catalogue()
+        if (not about.needs or about.needs in aggregate.laws)
+        and about.order != "any"
+        and (ranges == 1 or about.ranges == "many")
+    ]
+    assert growth(chosen.worst) == min(growth(about.worst) for about in fitting)
+
+
+def test_a_choice_says_what_it_costs() -> None:
+    assert choose_algorithm(INTEGERS, ranges=5) == Choice(
+        "slideside",
+        "exactly invertible, several ranges; measured against slickdeque, flatfit, flatfat, b_int",
+        combines=SlideCost("q + 2"),
+        space=SpaceCost(3),
+    )
+    assert choose_algorithm(agg.max(), objective="latency", ranges=2).combines == SlideCost("3 log2 n for each range")
+    assert choose_algorithm(agg.max(), objective="latency").combines == SlideCost(6)
+
+
+def test_measured_costs_decide_where_several_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    def cheap(*names: str, cost: float = 0.5) -> None:
+        monkeypatch.setattr("sash.plan.choose.cost_of", lambda name, *_: cost if name in names else 1.0)
+
+    cheap("slideside", "flatfit")
+    assert choose_algorithm(agg.max(), ranges=3).algorithm == "slideside"
+    cheap("slideside", cost=0.95)  # another run may find it the other way round
+    assert choose_algorithm(agg.max(), ranges=3).algorithm == "slickdeque"
+    cheap("two_stacks")
+    assert choose_algorithm(agg.max(), objective="latency").algorithm == "daba"
+    cheap("b_int")
+    assert choose_algorithm(agg.max(), objective="latency", ranges=3).algorithm == "b_int"
+
+
+def test_what_is_asked_for_by_name_is_taken() -> None:
+    choice = choose_algorithm(agg.sum(), algorithm="subtract_on_evict")  # inexact, but asked for
+    assert (choice.algorithm, choice.reason, choice.combines) == (
+        "subtract_on_evict",
+        "asked for by name",
+        SlideCost(2),
+    )
+    assert choose_algorithm(agg.max(), 3, algorithm="b_int", objective="latency").algorithm == "b_int"
+    assert choose_algorithm(agg.max(), algorithm="fiba").algorithm == "fiba"
+
+
+@pytest.mark.parametrize(
+    ("aggregate", "options", "sentence"),
+    [
+        (agg.max(), {"objective": "speed"}, 'There is no objective "speed": ask for "throughput" or'),
+        (agg.max(), {"objective": "", "algorithm": "daba"}, 'There is no objective ""'),
+        (agg.max(), {"algorithm": "three_stacks"}, 'no algorithm "three_stacks": choose from recalculate'),
+        (agg.max(), {"algorithm": "subtract_on_evict"}, "max has no inverse, so subtract_on_evict can't evict it: use"),
+        (agg.max(), {"algorithm": "daba", "ranges": 2}, "daba answers one range: leave ranges out, or use flatfat"),
+        (agg.max(), {"algorithm": "daba", "in_order": False}, "daba takes rows in order: use fiba"),
+        (agg.max(), {"algorithm": "reactive_aggregator", "in_order": False}, "takes rows in order: use fiba"),
+    ],
+)
+def test_what_cannot_be_is_refused_in_a_sentence(
+    aggregate: sash.Aggregate[Any], options: dict[str, Any], sentence: str
+) -> None:
+    with pytest.raises(ValueError, match=r"^[A-Za-z].*[.]$") as refused:
+        choose_algorithm(aggregate, **options)
+    assert sentence in str(refused.value)

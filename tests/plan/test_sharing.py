@@ -1,0 +1,144 @@
+"""Windows and aggregates that share one pass ≡ each in a query of its own."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from helpers.queries import Named, assert_agrees, assert_equal, long_stream, table_of
+from helpers.windows import PER_ROW, PER_WINDOW
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import sash
+from sash import agg, window
+from sash.algorithms import SlickDequeSelective
+from sash.engine import run_table
+from sash.kernels import CannotCompileError, Kernel, loops
+from sash.plan.sharing import make_plan
+from sash.testing.strategies import streams
+from sash.windows import Window
+
+AGGREGATES: Named = {
+    "rows": agg.count(), "values": agg.count("x"), "total": agg.sum("x"), "mean": agg.mean("x"), "top": agg.max("x"),
+    "sd": agg.stddev("x"), "who": agg.arg_max("x", "y"), "fit": agg.correlation("x", "y"), "middle": agg.median("y"),
+    "kinds": agg.count_distinct("x"), "usual": agg.mode("y"), "all": agg.collect("x"), "text": agg.concat("y", sep=" "),
+}  # fmt: skip
+
+
+def alone(table: pa.Table, name: str, windows: Window) -> pa.Table:
+    query = sash.Query({name: AGGREGATES[name]}, windows, by="key", time="t")
+    return query.run(table, compiled=False)
+
+
+@settings(max_examples=40)
+@given(data=st.data())
+def test_windows_with_results_of_their_own_that_share_equal_each_alone(data: st.DataObject) -> None:
+    table = table_of(data.draw(streams()))
+    windows = named(data.draw(st.lists(st.one_of(list(PER_WINDOW.values())), min_size=2, max_size=4)))
+    chosen = data.draw(st.sets(st.sampled_from(sorted(AGGREGATES)), min_size=2, max_size=5))
+    shared = sash.Query({name: AGGREGATES[name] for name in sorted(chosen)}, windows, by="key", time="t")
+    found = shared.run(table, compiled=False)
+    for label, one in windows.items():
+        part = found.filter(pc.equal(found["window"].cast(pa.string()), label))
+        for name in chosen:
+            expected = alone(table, name, one)
+            same = part.select(expected.column_names)
+            assert same.schema == expected.schema
+            assert_equal(same, expected.to_pylist())
+
+
+@settings(max_examples=40)
+@given(data=st.data())
+def test_windows_of_rows_that_share_equal_each_alone(data: st.DataObject) -> None:
+    table = table_of(data.draw(streams()))
+    windows = named(data.draw(st.lists(st.one_of(list(PER_ROW.values())), min_size=2, max_size=4)))
+    chosen = sorted(data.draw(st.sets(st.sampled_from(sorted(AGGREGATES)), min_size=2, max_size=5)))
+    shared = sash.Query({name: AGGREGATES[name] for name in chosen}, windows, by="key", time="t")
+    found = shared.run(table, compiled=False)
+    assert found.column_names == [*table.column_names, *(f"{name}_{label}" for name in chosen for label in windows)]
+    for label, one in windows.items():
+        for name in chosen:
+            expected = alone(table, name, one)
+            same = found.select([*table.column_names, f"{name}_{label}"]).rename_columns(expected.column_names)
+            assert same.schema == expected.schema
+            assert_equal(same, expected.to_pylist())
+
+
+def named(windows: list[Window]) -> dict[str, Window]:
+    return {f"w{number}": one for number, one in enumerate(windows)}
+
+
+FEW: Named = {"top": agg.max("x"), "total": agg.sum("x"), "last": agg.last("x"), "kinds": agg.count_distinct("x")}
+TOGETHER = [
+    {"long": window.time(24, slide=6), "short": window.time(9, slide=6), "cumulative": window.cumulative(12, 4)},
+    {"long": window.time(24, slide=6), "session": window.session(2), "rows": window.rows(7, slide=3)},
+    {"long": window.rows(9), "short": window.rows(2), "time": window.time(20), "left": window.time(9, closed="left")},
+]
+
+
+@pytest.mark.parametrize("windows", TOGETHER, ids=", ".join)
+@pytest.mark.parametrize("keys", [1, 3])
+def test_windows_that_share_agree_with_the_oracle_compiled(windows: dict[str, Window], keys: int) -> None:
+    assert_agrees(long_stream(3, keys), FEW, windows, compiled=True)
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_rows_that_come_in_order_of_time_are_cut_in_chunks(monkeypatch: pytest.MonkeyPatch, several: bool) -> None:
+    monkeypatch.setattr(run_table, "CHUNK_ROWS", 50)
+    monkeypatch.setattr(run_table, "PART_ROWS", 300)
+    chance = Random(3)
+    times = sorted(chance.randrange(5_000) for _ in range(1_000))
+    rows = pa.table(
+        {
+            "key": [chance.choice(["b", None, "a", "c"]) for _ in times],
+            "t": times,
+            "x": [chance.choice([None, *range(9)]) for _ in times],
+        }
+    )
+    windows = {"a": window.time(70, slide=20), "b": window.cumulative(60, 15), "c": window.tumbling(33, offset=4)}
+    aggregates = {"sum": agg.sum("x"), "first": agg.first("x"), "rows": agg.count()}
+    query = sash.Query(aggregates, windows if several else windows["a"], by="key", time="t")
+    chunked = query.run(rows, threads=3)
+    monkeypatch.setattr(run_table._TableRun, "_pays_to_cut_first", lambda *_: False)
+    assert chunked.equals(query.run(rows, threads=1))
+    assert chunked.equals(query.run(rows, threads=2))
+    assert chunked.to_pylist() == query.run(rows, compiled=False).to_pylist()
+
+
+@pytest.mark.parametrize(
+    ("names", "kind", "passes"),
+    [
+        (("count", "sum", "mean", "variance", "max"), "float", 1),
+        (("variance", "count"), "float", 1),
+        (("count", "sum", "mean"), "int", 1),
+        (("count", "sum", "mean", "variance"), "int", 2),  # sums of integers are exact, and subtracted
+    ],
+)
+def test_what_is_read_from_a_partial_shares_its_pass(names: tuple[str, ...], kind: str, passes: int) -> None:
+    aggregates = {name: getattr(agg, name)("x") for name in names}
+    plan = make_plan({"w": window.time(60, slide=10)}, aggregates, kinds={"x": kind})
+    assert len(plan.passes) == passes
+    assert sorted(name for one in plan.passes for name in one.aggregates) == sorted(names)
+
+
+def test_the_reason_of_a_pass_holds_for_all_of_it() -> None:
+    aggregates = {"top": agg.max("x"), "sd": agg.stddev("x")}
+    [one] = make_plan({"w": window.rows(9)}, aggregates, kinds={"x": "float"}).passes
+    assert one.choice.reason.startswith("associative")
+
+
+@pytest.mark.parametrize("windows", [window.rows(3), window.time(6, slide=2)])
+def test_aggregates_that_are_selective_each_are_not_together(windows: Window) -> None:
+    rows = pa.table({"t": list(range(9)), "x": [3, 1, 4, 1, 5, 9, 2, 6, 5]})
+    aggregates = {"top": agg.max("x"), "low": agg.min("x"), "first": agg.first("x")}
+    query = sash.Query(aggregates, windows, time="t", algorithm="slickdeque")
+    assert (
+        query.run(rows).to_pylist() == sash.Query(aggregates, windows, time="t").run(rows, compiled=False).to_pylist()
+    )
+    with pytest.raises(
+        CannotCompileError, match=r"max\(x\) and min\(x\) can't be computed together: slickdeque takes one"
+    ):
+        Kernel(SlickDequeSelective, [agg.max("x"), agg.min("x")], ("int64",), loops.slide_between)

@@ -1,0 +1,49 @@
+"""Panes, pairs and Cutty ≡ no slices ≡ the oracle."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+from helpers.queries import Named, assert_agrees
+from helpers.windows import PER_WINDOW, WINDOWS, slicings_of
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sash import agg, window
+from sash.testing.strategies import streams
+from sash.windows import Window
+
+IN_ORDER: Named = {"in_order": agg.concat("x", sep=" "), "values": agg.count("x"), "who": agg.arg_max("x", "y")}
+
+
+@pytest.mark.parametrize(
+    ("kind", "slicing"), [(kind, slicing) for kind in PER_WINDOW for slicing in slicings_of(WINDOWS[kind].example)]
+)
+@settings(max_examples=30)
+@given(data=st.data())
+def test_every_slicing_agrees_with_the_oracle(kind: str, slicing: str, data: st.DataObject) -> None:
+    rows = data.draw(streams(keys=data.draw(st.sampled_from([1, 3]))))
+    assert_agrees(rows, IN_ORDER, data.draw(PER_WINDOW[kind]), slicing=slicing)
+
+
+@pytest.mark.parametrize("slicing", ["none", "panes", "pairs", "cutty"])
+@settings(max_examples=40)
+@given(data=st.data())
+def test_windows_that_share_slices_agree_with_the_oracle(slicing: str, data: st.DataObject) -> None:
+    kinds = {kind: WINDOWS[kind].example for kind in PER_WINDOW if slicing in slicings_of(WINDOWS[kind].example)}
+    if data.draw(st.booleans()):  # periodic windows alone are cut without looking at windows
+        kinds = {kind: one for kind, one in kinds.items() if one.is_time and one.repeats}
+    drawn = st.one_of([PER_WINDOW[kind] for kind in kinds])
+    windows = data.draw(st.lists(drawn, min_size=2, max_size=4))
+    named = {f"w{number}": one for number, one in enumerate(windows)}
+    assert_agrees(data.draw(streams()), IN_ORDER, named, slicing=slicing)
+
+
+@pytest.mark.parametrize("slicing", ["auto", "none", "panes", "pairs", "cutty"])
+def test_windows_of_slides_without_a_common_divisor_agree_with_the_oracle(slicing: str) -> None:
+    rows = [{"t": 37 * number + number**2 % 19, "x": number, "y": -number} for number in range(40)]
+    windows: dict[str, Window] = {
+        f"every {b}": window.time(a, slide=b) for a, b in [(60, 1), (70, 7), (25, 11), (40, 13)]
+    }
+    schema = pa.schema({"t": pa.int64(), "x": pa.int64(), "y": pa.int64()})
+    assert_agrees(rows, IN_ORDER, windows, by=(), schema=schema, slicing=slicing)

@@ -1,0 +1,337 @@
+"""What Spark calls for each bucket, called without Spark: state, timers, copies of state, rows that can't be used."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from helpers.windows import examples, seconds
+from pyspark import SparkFiles
+from pyspark.sql import Row
+
+import sash
+from sash import agg, window
+from sash.engine.prepare import prepare
+from sash.engine.run_table import run_table
+from sash.spark.batch.worker import BucketWorker
+from sash.spark.schema import GROUP
+from sash.spark.streaming import state_cache as nearby
+from sash.spark.streaming.bucket import HEAD, STATE, BucketProcessor, StreamTask, decompressed
+from sash.spark.streaming.checkpoint import describe_bucket
+from sash.spark.streaming.packing import GUARD, RESULTS, ROWS, pack, unpack
+from sash.state.codec import read_table
+from sash.state.fingerprint import fingerprint_query
+
+TwsTester = pytest.importorskip("pyspark.sql.streaming.tws_tester", reason="Spark 4.1 has no tester").TwsTester
+UTC = pa.timestamp("us", "UTC")
+SCHEMA = pa.schema({"k": pa.int64(), "ts": UTC, "x": pa.float64()})
+DAY = 86_400_000_000
+CLOCK = 1_000_000_200_000
+"""Milliseconds: it is September 2001."""
+BEGIN = CLOCK * 1000 - DAY
+MINUTE = 60_000_000
+AGGREGATES = {"peak": agg.max("x"), "total": agg.sum("x"), "n": agg.count()}
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder that Spark would make for files."""
+    monkeypatch.setattr(SparkFiles, "_root_directory", str(tmp_path))
+    monkeypatch.setattr(SparkFiles, "_is_running_on_worker", True)
+    return tmp_path / nearby.FOLDER
+
+
+def rows_at(*rows: tuple[Any, Any, Any]) -> pa.Table:
+    """Rows of (key, minute since the beginning, x)."""
+    keys, minutes, values = (list(column) for column in zip(*rows, strict=True))
+    ticks = [None if minute is None else int(BEGIN + minute * MINUTE) for minute in minutes]
+    return pa.table(
+        [pa.array(keys, pa.int64()), pa.array(ticks, pa.int64()).cast(UTC), pa.array(values)], schema=SCHEMA
+    )
+
+
+class Stream:
+    """A query on a stream whose micro-batches are made by hand; each bucket is asked by itself."""
+
+    def __init__(self, windows: Any, aggregates: Any = None, *, buckets: int = 3, **given: Any) -> None:
+        self.query = sash.Query(aggregates or AGGREGATES, windows, by="k", time="ts")
+        self.buckets = buckets
+        declared = self.query._declared
+        results = run_table(prepare(declared, SCHEMA, compiled=False), SCHEMA.empty_table())[0].schema
+        if declared.per_row:
+            results = pa.schema([*SCHEMA, *results])
+        fingerprint = fingerprint_query(declared, {"k": "bigint", "ts": "timestamp", "x": "double"}, buckets=buckets)
+        worker = BucketWorker(declared, {}, results, compiled=False)
+        options = {"name": nearby.new_token(), "mode": "append", "on_bad_time": "error", "ahead": DAY, **given}
+        self.task = StreamTask(worker=worker, schema=SCHEMA, fingerprint=fingerprint, **options)
+        self.tester = TwsTester(BucketProcessor(self.task), timeMode="EventTime", eventTimeExtractor=lambda _: 1 << 62)
+        self.tester._currentProcessingTimeMs = CLOCK
+        self.answered: list[Row] = []
+        self.newest = 0
+
+    def batch(self, table: pa.Table) -> list[dict[str, Any]]:
+        """Give a micro-batch to the buckets that it is for, and return the results."""
+        groups = pa.array([hash(key) % self.buckets for key in table["k"].to_pylist()], pa.int32())
+        [packed] = pack(iter(table.append_column(GROUP, groups).to_batches()))
+        given = []
+        for group, blob in zip(packed[GROUP].to_pylist(), packed[ROWS].to_pylist(), strict=True):
+            given += self.tester.test(group, [Row(**{ROWS: blob})])
+        return self._results(given)
+
+    def pass_time(self, minute: float) -> list[dict[str, Any]]:
+        """Let the watermark go on, and return the results of buckets that have waited for it."""
+        return self._results(self.tester.setWatermark(int(BEGIN + minute * MINUTE) // 1000))
+
+    def _results(self, given: list[Row]) -> list[dict[str, Any]]:
+        self.answered += given
+        blobs = pa.record_batch({RESULTS: pa.array([row[RESULTS] for row in given], pa.binary())})
+        return [row for batch in unpack(iter([blobs])) for row in batch.to_pylist()]
+
+    def counted(self, name: str) -> int:
+        """Return how many rows were counted so."""
+        return sum(row[name] for row in self.answered)
+
+    def state(self, group: int, name: str = STATE) -> Any:
+        return self.tester.peekValueState(name, group)
+
+    @property
+    def held(self) -> list[int]:
+        """The buckets that have state."""
+        return [group for group in range(self.buckets) if self.state(group) is not None]
+
+
+WINDOWS: dict[str, Any] = {
+    **{name: one for name, one in examples(seconds(30)).items() if not one.columns},
+    "several": {"a": window.tumbling("3m"), "b": window.session("1m")},
+}
+
+
+@pytest.mark.parametrize("name", WINDOWS)
+def test_micro_batches_give_what_a_table_gives(name: str) -> None:
+    chooser = np.random.default_rng(3)
+    stream = Stream(WINDOWS[name])
+    minutes = np.sort(chooser.uniform(0, 120, 300))
+    keys, values = chooser.integers(0, 7, 300), chooser.integers(0, 9, 300).astype(float)
+    arrive = np.argsort(minutes + chooser.uniform(0, 5, 300))
+    found = []
+    for part in np.array_split(arrive, 20):
+        found += stream.batch(rows_at(*((int(keys[row]), minutes[row], values[row]) for row in part)))
+        found += stream.pass_time(minutes[part].max() - 5.01)
+    found += stream.pass_time(1000)
+    every = rows_at(*((int(key), minute, value) for key, minute, value in zip(keys, minutes, values, strict=True)))
+    expected = stream.query.run(every, compiled=False).to_pylist()
+    assert (stream.counted("rows"), stream.counted("late")) == (300, 0)
+    assert sorted(map(repr, found)) == sorted(map(repr, expected))
+    for key in range(7):  # those of a key in order of time
+        ends: list[Any] = [row.get("window_end", row.get("ts")) for row in found if row["k"] == key]
+        assert ends == sorted(ends)
+
+
+def test_a_key_that_went_silent_is_closed_and_forgotten(folder: Path) -> None:
+    stream = Stream(window.session("3m"))
+    stream.batch(rows_at((0, 1, 1.0), (1, 2, 1.0), (3, 9, 1.0)))
+    assert stream.held == [0, 1]
+    assert stream.pass_time(3.9) == []
+    assert [row["k"] for row in stream.pass_time(4.1)] == [0]
+    assert stream.state(0) is not None  # of key 3
+    assert [row["k"] for row in stream.pass_time(5)] == [1]
+    assert stream.held == [0]
+    assert [row["k"] for row in stream.pass_time(30)] == [3]
+    assert stream.held == []
+    assert list(folder.iterdir()) == []
+    assert stream.tester.handle._timers._key_to_timers == {}
+
+
+def test_rows_that_later_windows_reach_back_to_go_when_none_can() -> None:
+    stream = Stream(window.time("4m"))
+    stream.batch(rows_at((0, 1, 1.0)))
+    assert len(stream.pass_time(2)) == 1
+    assert stream.held == [0]
+    assert stream.pass_time(5.5) == []
+    assert stream.held == []
+
+
+def test_late_rows_are_counted() -> None:
+    stream = Stream(window.tumbling("5m"))
+    stream.batch(rows_at((0, 1, 1.0), (0, 9, 1.0)))
+    assert [row["n"] for row in stream.pass_time(6)] == [1]
+    assert stream.batch(rows_at((0, 2, 5.0), (0, 6, 5.0), (1, 5.9, 5.0))) == []
+    assert stream.counted("late") == 2
+    assert [row["n"] for row in stream.pass_time(10)] == [2]
+
+
+def test_rows_before_1970_are_late_from_the_beginning() -> None:
+    stream = Stream(window.tumbling("5m"))
+    stream.batch(rows_at((0, -BEGIN / MINUTE - 1, 1.0), (0, -BEGIN / MINUTE, 1.0), (0, 1, 1.0)))
+    assert stream.counted("late") == 1
+    assert [row["n"] for row in stream.pass_time(5)] == [1, 1]
+
+
+def test_a_copy_nearby_is_read_instead_of_the_store(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    stream = Stream(window.tumbling("5m"), buckets=1)
+    stream.batch(rows_at((0, 1, 1.0)))
+    read: list[int] = []
+    state = stream.tester.processor.state
+    get = state.get
+
+    def counting() -> Any:
+        read.append(1)
+        return get()
+
+    monkeypatch.setattr(state, "get", counting)
+    stream.batch(rows_at((0, 2, 2.0)))
+    assert len(read) == 1  # the guard's
+    [copy] = folder.iterdir()
+    copy.write_bytes(b"0" * nearby.TOKEN + copy.read_bytes()[nearby.TOKEN :])  # of another time
+    stream.batch(rows_at((0, 3, 4.0)))
+    assert len(read) == 3
+    copy.unlink()
+    assert stream.pass_time(5)[0]["total"] == 7.0
+    assert len(read) == 4
+
+
+def test_there_may_be_no_place_for_copies(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(SparkFiles, "_root_directory", str(tmp_path / "nowhere"))
+    stream = Stream(window.tumbling("5m"))
+    stream.batch(rows_at((0, 1, 1.0)))
+    stream.batch(rows_at((0, 2, 1.0)))
+    assert stream.pass_time(5)[0]["n"] == 2
+
+
+def test_a_copy_that_was_damaged_is_not_used(folder: Path) -> None:
+    stream = Stream(window.tumbling("5m"), buckets=1)
+    stream.batch(rows_at((0, 1, 1.0)))
+    [copy] = folder.iterdir()
+    copy.write_bytes(copy.read_bytes()[:-9] + b"damaged!!")
+    stream.batch(rows_at((0, 2, 1.0)))
+    assert stream.pass_time(5)[0]["n"] == 2
+
+
+def test_copies_of_streams_that_stopped_go(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder.mkdir()
+    old = folder / "old"
+    old.touch()
+    os.utime(old, (1, 1))
+    monkeypatch.setattr(nearby, "_swept", set())
+    Stream(window.tumbling("5m"), buckets=1).batch(rows_at((0, 1, 1.0)))
+    assert old not in folder.iterdir()
+
+
+@pytest.mark.parametrize("windows", [window.tumbling("5m"), window.rows(2)])
+def test_types_may_differ_in_what_spark_is_set_to(windows: Any) -> None:
+    stream = Stream(windows, buckets=1)
+    given = rows_at((0, 1, 1.0), (0, 2, 2.0))
+    stream.batch(given.slice(0, 1))
+    tokyo = pa.field("ts", pa.timestamp("us", "Asia/Tokyo"))
+    stream.batch(given.slice(1).cast(pa.schema([pa.field("k", pa.int64(), nullable=False), tokyo, SCHEMA.field("x")])))
+    stream.tester.processor.task = replace(stream.task, schema=SCHEMA.set(1, tokyo), name=nearby.new_token())
+    found = stream.pass_time(5)
+    assert [row["n"] for row in found] == ([2] if windows.kind == "time" else [1, 2])
+
+
+def test_the_guard_refuses_another_query() -> None:
+    stream = Stream(window.tumbling("5m"))
+    stream.batch(rows_at((0, 1, 1.0)))
+    other = Stream(window.tumbling("5m"), buckets=4)
+    other.tester.handle = stream.tester.handle
+    other.tester.processor.init(stream.tester.handle)
+    with pytest.raises(ValueError, match=r"The checkpoint belongs to a different query: buckets: 3 became 4\. Run"):
+        other.batch(rows_at((3, 1, 1.0)))  # of a bucket that has no state
+    assert stream.state(GUARD) is not None
+    assert stream.state(GUARD, HEAD) is None
+
+
+def test_rows_without_a_time_stop_the_stream_or_are_counted() -> None:
+    bad = rows_at((0, 1, 1.0), (7, None, 2.0), (0, (1 << 61) // MINUTE, 3.0))
+    stream = Stream(window.tumbling("5m"), buckets=1)
+    with pytest.raises(ValueError, match=r"A row \(k=7, ts=None\) has no usable time, and 1 more"):
+        stream.batch(bad)
+    stream = Stream(window.tumbling("5m"), buckets=1, on_bad_time="drop")
+    stream.batch(bad)
+    assert stream.counted("bad_times") == 2
+    assert [row["n"] for row in stream.pass_time(5)] == [1]
+
+
+def test_rows_far_ahead_of_the_clock_stop_the_stream_before_its_watermark_follows() -> None:
+    ahead = rows_at((0, 1, 1.0), (5, 2 * 24 * 60 + 1, 1.0))
+    stream = Stream(window.tumbling("5m"), buckets=1)
+    with pytest.raises(
+        ValueError, match=r"A row \(k=5, ts=2001-09-10 .*is further ahead of the clock than ahead= allows"
+    ):
+        stream.batch(ahead)
+    dropped = Stream(window.tumbling("5m"), buckets=1, on_bad_time="drop")
+    dropped.batch(ahead)
+    assert dropped.counted("bad_times") == 1
+    allowed = Stream(window.tumbling("5m"), buckets=1, ahead=None)
+    allowed.batch(ahead)
+    assert allowed.counted("bad_times") == 0
+
+
+def test_values_that_are_no_numbers_are_values() -> None:
+    stream = Stream(window.tumbling("5m"))
+    table = rows_at(
+        (None, 1, float("inf")), (None, 2, None), (0, 1, float("-inf")), (0, 2, float("inf")), (2, 3, float("nan"))
+    )
+    stream.batch(table)
+    found = stream.pass_time(5)
+    expected = stream.query.run(table, compiled=False).to_pylist()
+    assert sorted(map(repr, found)) == sorted(map(repr, expected))
+
+
+def fails_on_seven(older: float, newer: float) -> float:
+    if newer == 7:
+        message = "seven"
+        raise ArithmeticError(message)
+    return older + newer
+
+
+def test_an_error_in_a_function_of_ones_own_loses_nothing() -> None:
+    broken = sash.aggregate("own", lift=lambda x: x, combine=fails_on_seven)
+    stream = Stream(window.tumbling("5m"), {"own": broken("x")}, buckets=1)
+    stream.batch(rows_at((0, 1, 1.0)))
+    before = stream.state(0)
+    with pytest.raises(ArithmeticError, match="seven") as failed:
+        stream.batch(rows_at((0, 2, 7.0), (0, 3, 1.0)))
+    assert failed.value.__notes__[0].startswith("'own': own(x) failed while combining up to the row of k=0, ts=2001")
+    assert stream.state(0) == before  # as if the micro-batch had not come, and so it comes again
+
+
+def test_state_that_was_changed_is_refused(folder: Path) -> None:
+    stream = Stream(window.tumbling("5m"), buckets=1)
+    stream.batch(rows_at((0, 1, 1.0)))
+    size, state = stream.state(0)
+    for path in folder.iterdir():
+        path.unlink()
+    for other in (state[:-20] + bytes(20), b"", state[: len(state) // 2]):
+        stream.tester.updateValueState(STATE, 0, (size, other))
+        with pytest.raises(ValueError, match=r"state of a stream.*start from an intact checkpoint, or from a new one"):
+            stream.batch(rows_at((0, 2, 1.0)))
+
+
+def test_what_a_bucket_holds_is_told() -> None:
+    schema = pa.schema(
+        {
+            "key": pa.struct({"k": pa.int64()}), "bucket": pa.int32(), "slices": pa.int64(), "rows": pa.int64(),
+            "bytes": pa.int64(), "oldest": UTC, "newest": UTC, "watermark": UTC,
+        }
+    )  # fmt: skip
+    for windows, kind, others in ((window.rows(3), "rows", "slices"), (window.time("3m"), "rows", "slices")):
+        stream = Stream(windows, buckets=1)
+        stream.batch(rows_at((0, 1, 1.0), (0, 2, 1.0), (4, 2, 1.0)))
+        told = describe_bucket(0, decompressed(stream.state(0)), schema).to_pylist()
+        assert [(row["key"]["k"], row[kind], row[others]) for row in told] == [(0, 2, 0), (4, 1, 0)]
+        assert told[0]["newest"] == told[1]["oldest"]
+        assert all(row["bytes"] > 0 for row in told)
+
+
+def test_what_is_packed_is_unpacked() -> None:
+    table = pa.table({GROUP: pa.array([2, 1, 2, 2], pa.int32()), "x": ["a", None, "c", "d"]})
+    [packed] = pack(iter(table.to_batches(max_chunksize=1)))
+    assert packed[GROUP].to_pylist() == [GUARD, 1, 2]
+    assert read_table(packed[ROWS][2].as_buffer())["x"].to_pylist() == ["a", "c", "d"]
+    assert list(pack(iter([]))) == []

@@ -1,0 +1,99 @@
+"""What a fingerprint tells of two queries: every change that state cannot survive, and no other."""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+from helpers.streams import COLUMNS
+
+import sash
+from sash import agg, window
+from sash.state.fingerprint import changes, fingerprint_query
+
+
+def told(then: sash.Query, now: sash.Query, **more: Any) -> list[str]:
+    return changes(
+        fingerprint_query(then._declared, COLUMNS, buckets=64),
+        fingerprint_query(now._declared, COLUMNS, **{"buckets": 64, **more}),
+    )
+
+
+def test_what_has_changed_is_told() -> None:
+    def query(**given: Any) -> sash.Query:
+        declared = {"aggregates": {"a": agg.max("x")}, "windows": window.rows(3), "by": "k", "time": "t"}
+        return sash.Query(**{**declared, **given})
+
+    def own(step: int) -> Any:
+        return sash.aggregate("own", lift=lambda x: x + step, combine=lambda older, newer: older + newer)("x")
+
+    def rounded(places: int) -> Any:
+        lower = lambda partial: round(partial, places)  # noqa: E731 — another function each time
+        return sash.aggregate("own", lift=lambda x: x, combine=lambda older, newer: older + newer, lower=lower)("x")
+
+    assert told(query(), query()) == []
+    assert told(query(), query(), buckets=8) == ["buckets: 64 became 8"]
+    assert told(query(), query(by=())) == ["by: k became nothing"]
+    assert told(query(), query(aggregates={"b": agg.max("x")})) == [
+        "aggregates: a = max(x) was removed", "aggregates: b = max(x) was added"
+    ]  # fmt: skip
+    two = {"a": agg.max("x"), "b": agg.min("x")}
+    assert told(query(aggregates=two), query(aggregates=dict(reversed(two.items())))) == [
+        "aggregates: their order changed from a, b to b, a"
+    ]
+    low, high = (query(aggregates={"q": agg.quantile("x", q)}) for q in (0.1, 0.9))
+    assert told(low, high) == ["aggregates: q: quantile(x) of 0.1 became quantile(x) of 0.9"]
+    assert told(query(aggregates={"a": own(1)}), query(aggregates={"a": own(1)})) == []
+    assert told(query(aggregates={"a": own(1)}), query(aggregates={"a": own(2)})) == [
+        "aggregate 'a': its functions changed"
+    ]
+    assert told(query(aggregates={"a": rounded(1)}), query(aggregates={"a": rounded(2)})) == []  # lower is no state
+    marks = [query(windows=window.custom(lambda row, edge=edge: (1, row["x"] > edge))) for edge in (1, 2)]
+    assert told(*marks) == ["window 'custom': its functions changed"]
+
+
+def test_values_that_can_not_be_compiled_tell_functions_apart() -> None:
+    def looked_up(table: Any) -> Any:
+        return sash.aggregate("own", lift=lambda x: table[x], combine=lambda older, newer: older + newer)("x")
+
+    def query(**given: Any) -> sash.Query:
+        return sash.Query(**{"aggregates": agg.count(), "windows": window.rows(3), "by": "k", "time": "t", **given})
+
+    def ends_at(number: int) -> sash.Query:
+        return query(windows=window.custom(partial(ends_with, at=number)))
+
+    tables: list[Any] = [({1: 2}, {1: 3}), ([{1}], [{2}]), (re.compile("a"), re.compile("b"))]
+    for one, other in tables:
+        same, again, changed = (query(aggregates={"a": looked_up(table)}) for table in (one, one, other))
+        assert told(same, again) == []
+        assert told(same, changed) == ["aggregate 'a': its functions changed"]
+    assert told(ends_at(3), ends_at(3)) == []
+    assert told(ends_at(3), ends_at(4)) == ["window 'custom': its functions changed"]
+    assert told(query(windows=window.custom(Until(3))), query(windows=window.custom(Until(3)))) == []
+    assert told(query(windows=window.custom(Until(3))), query(windows=window.custom(Until(5))))
+    assert repr(window.custom(Until(3))) == "custom(Until)"
+
+
+def ends_with(row: Any, at: int) -> tuple[int, int]:
+    return 1, row["x"] == at
+
+
+class Until:
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+
+    def __call__(self, row: Any) -> tuple[int, int]:
+        return 1, row["x"] > self.limit
+
+
+def test_versions_of_modules_are_no_change(monkeypatch: pytest.MonkeyPatch) -> None:
+    def query() -> sash.Query:
+        root = sash.aggregate("own", lift=lambda x: np.sqrt(x) + 1, combine=lambda older, newer: older + newer)
+        return sash.Query({"a": root("x")}, window.rows(3), by="k", time="t")
+
+    before = fingerprint_query(query()._declared, COLUMNS)
+    monkeypatch.setattr(np, "__version__", "9.9")
+    assert changes(before, fingerprint_query(query()._declared, COLUMNS)) == []

@@ -1,0 +1,226 @@
+"""Rows in micro-batches, in any order within lateness, give the results of the same rows as one table."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from helpers.cases import SOAK
+from helpers.streams import COMMUTE, OF_TIME, ORDERED, WINDOWS, batches_of, rows_of, table_of
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import sash
+from sash import agg, window
+from sash.engine.prepare import prepare
+from sash.state import reader as stream
+from sash.state.row_state import RowState
+from sash.state.slice_state import SliceState
+
+ALGORITHMS = ["auto", "flatfit"]
+"""A structure for each window, and one for all."""
+
+
+@pytest.fixture(autouse=True)
+def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make every batch a micro-batch."""
+    monkeypatch.setattr(stream, "LEAST_ROWS", 1)
+
+
+def arrive_late(table: pa.Table, lateness: int, data: st.DataObject) -> pa.Table:
+    """Rows in the order of arrival, none later than `lateness` after newer ones."""
+    delays = data.draw(st.lists(st.integers(0, lateness), min_size=len(table), max_size=len(table)))
+    arrivals = [time + delay for time, delay in zip(table["t"].to_pylist(), delays, strict=True)]
+    return table.take(pa.array(sorted(range(len(table)), key=lambda row: arrivals[row]), pa.int64()))
+
+
+rows = st.lists(st.tuples(st.integers(0, 2), st.integers(-9, 40), st.integers(0, 5), st.booleans()), max_size=25)
+many_rows = st.lists(
+    st.tuples(st.integers(0, 1), st.integers(-9, 40), st.none() | st.integers(0, 5), st.just(False)),
+    min_size=10,
+    max_size=40,
+)
+"""Enough of each key for sessions that grow at both ends, and become one."""
+
+
+@pytest.mark.parametrize("name", WINDOWS)
+@settings(max_examples=50 if SOAK else 15, deadline=None)
+@given(rows, st.integers(0, 7), st.integers(1, 6), st.data())
+def test_any_order_within_lateness_gives_the_results_of_a_table(
+    name: str, made: list[Any], lateness: int, size: int, data: st.DataObject
+) -> None:
+    table = table_of(made)
+    arrived = arrive_late(table, lateness, data)
+    aggregates = data.draw(st.sampled_from([COMMUTE, ORDERED]))
+    query = sash.Query(aggregates, WINDOWS[name], by="k", time="t", order_by="id", lateness=lateness)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        streamed = query.run(batches_of(arrived, size), compiled=False).read_all()
+    assert rows_of(streamed) == rows_of(query.run(table, compiled=False))
+
+
+@pytest.mark.parametrize("name", WINDOWS)
+@settings(max_examples=10, deadline=None)
+@given(rows, st.integers(1, 6))
+def test_rows_by_key_give_the_results_of_a_table(name: str, made: list[Any], size: int) -> None:
+    table = table_of(made)
+    by_key = table.sort_by([("k", "ascending"), ("t", "ascending"), ("id", "ascending")])
+    query = sash.Query({**COMMUTE, **ORDERED}, WINDOWS[name], by="k", time="t", order_by="id")
+    streamed = query.run(batches_of(by_key, size), order="keys", compiled=False).read_all()
+    assert rows_of(streamed) == rows_of(query.run(table, compiled=False))
+
+
+@pytest.mark.parametrize("name", OF_TIME)
+@settings(max_examples=40 if SOAK else 10, deadline=None)
+@given(rows | many_rows, st.integers(0, 12), st.integers(1, 6), st.data())
+def test_slices_are_stored_compiled(name: str, made: list[Any], lateness: int, size: int, data: st.DataObject) -> None:
+    table = table_of(made)
+    arrived = arrive_late(table, lateness, data)
+    panes = ["panes"] if all(one.repeats for one in WINDOWS[name].values()) else []
+    how = {
+        "slicing": data.draw(st.sampled_from(["auto", "pairs", *panes])),
+        "algorithm": data.draw(st.sampled_from(ALGORITHMS)),
+    }
+    query = sash.Query(COMMUTE, WINDOWS[name], by="k", time="t", lateness=lateness, **how)
+    state = stream.Stream(prepare(query._declared, table.schema)).state
+    assert isinstance(state, SliceState)
+    assert rows_of(query.run(batches_of(arrived, size)).read_all()) == rows_of(query.run(table, compiled=False))
+
+
+@pytest.mark.parametrize("name", OF_TIME)
+@settings(max_examples=20, deadline=None)
+@given(rows, st.integers(0, 7), st.integers(1, 6), st.data())
+def test_the_last_update_of_a_window_is_final(
+    name: str, made: list[Any], lateness: int, size: int, data: st.DataObject
+) -> None:
+    table = table_of(made)
+    arrived = arrive_late(table, lateness, data)
+    query = sash.Query(ORDERED, WINDOWS[name], by="k", time="t", order_by="id", lateness=lateness)
+    keys = ("window", "k", "window_start", "window_end")
+    final = {tuple(row.get(key) for key in keys): row for row in query.run(table, compiled=False).to_pylist()}
+    emitted = query.run(batches_of(arrived, size), compiled=False, mode="update").read_all().to_pylist()
+    last = {tuple(row.get(key) for key in keys): row for row in emitted}  # the last one of each window counts
+    assert {key: last.get(key) for key in final} == final
+    if all(one.repeats for one in WINDOWS[name].values()):  # a session that was emitted may merge with another
+        assert set(last) == set(final)
+
+
+def test_state_is_bounded() -> None:
+    declared = sash.Query(COMMUTE, window.time(10, slide=5), by="k", time="t")._declared
+    for aggregates in (COMMUTE, ORDERED):
+        declared = sash.Query(aggregates, window.time(10, slide=5), by="k", time="t")._declared
+        schema = table_of([]).schema
+        running = stream.Stream(prepare(declared, schema, compiled=aggregates is COMMUTE))
+        assert isinstance(running.state, SliceState if aggregates is COMMUTE else RowState)
+        for first in range(0, 400, 20):
+            running.add(table_of([(time % 2, time, 1, False) for time in range(first, first + 20)]))
+            assert len(running.state) <= 34
+
+
+def count_open(table: pa.Table, gap: int, watermark: int) -> int:
+    """The number of sessions so far that a row at the watermark or later may extend."""
+    found = sash.Query({"n": agg.count()}, window.session(gap), by="k", time="t").run(table, compiled=False)
+    return sum(end >= watermark for end in found["window_end"].to_pylist())
+
+
+@pytest.mark.parametrize("gaps", [(3,), (2, 9, 4)])
+@settings(max_examples=30, deadline=None)
+@given(many_rows, st.integers(0, 12), st.integers(1, 6), st.data())
+def test_state_has_a_slice_for_each_open_session(
+    gaps: tuple[int, ...], made: list[Any], lateness: int, size: int, data: st.DataObject
+) -> None:
+    arrived = arrive_late(table_of(made), lateness, data)
+    windows = {f"gap_{gap}": window.session(gap) for gap in gaps}
+    query = sash.Query(COMMUTE, windows, by="k", time="t", lateness=lateness)
+    running = stream.Stream(prepare(query._declared, arrived.schema))
+    for first in range(0, len(arrived), size):
+        running.add(arrived.slice(first, size))
+        so_far = arrived.slice(0, first + size)
+        watermark = max(so_far["t"].to_pylist()) - lateness
+        opened = [count_open(so_far, gap, watermark) for gap in gaps]
+        assert max(opened) <= len(running.state) <= sum(opened)  # slices of shorter gaps make up those of longer ones
+    running.finish()
+    assert len(running.state) == 0
+
+
+def test_late_rows_make_one_session_of_two() -> None:
+    query = sash.Query(COMMUTE, window.session(3), by="k", time="t", lateness=20)
+    running = stream.Stream(prepare(query._declared, table_of([]).schema))
+    for time, slices in [(0, 1), (10, 2), (5, 3), (3, 2), (4, 2), (7, 1), (13, 1), (6, 1), (17, 2)]:
+        running.add(table_of([(0, time, time, False)]))
+        assert len(running.state) == slices
+    first, _ = running.finish().to_pylist()
+    assert first == {"k": 0, "window_start": 0, "window_end": 16, "peak": 13, "total": 48, "rows": 8}
+
+
+def test_a_session_that_never_ends_is_one_slice() -> None:
+    windows = {"session": window.session(4), "minutes": window.time(10, slide=5)}
+    query = sash.Query(COMMUTE, windows, by="k", time="t", lateness=3)
+    running = stream.Stream(prepare(query._declared, table_of([]).schema))
+    for first in range(0, 400, 20):
+        running.add(table_of([(time % 2, time, 1, False) for time in range(first, first + 20)]))
+        assert (
+            len(running.state) <= 2 * 5
+        )  # of each key: one for all that is final for periodic windows, and their slices since
+    [last] = [row for row in running.finish().to_pylist() if row["window"] == "session" and row["k"] == 0]
+    assert (last["window_start"], last["window_end"], last["rows"]) == (0, 402, 200)
+
+
+def test_late_rows_are_counted_and_warned_of() -> None:
+    table = pa.table({"t": [1, 20, 4, 30, 12]})
+    query = sash.Query({"n": agg.count()}, window.tumbling(10), time="t", lateness=10)
+    with pytest.warns(stream.LateRowsWarning, match=r"2 row\(s\) arrived more than 10 after newer rows"):
+        result = query.run(batches_of(table, 1), compiled=False).read_all()
+    assert result["n"].to_pylist() == [1, 1, 1]
+
+
+def test_late_rows_without_lateness_are_refused() -> None:
+    table = pa.table({"t": [1, 20, 4]})
+    query = sash.Query({"n": agg.count()}, window.tumbling(10), time="t")
+    with pytest.raises(ValueError, match=r"A row with t=4 arrived after rows up to 20, .* Query\(lateness=…\)"):
+        query.run(batches_of(table, 1), compiled=False).read_all()
+    assert query.run(table, compiled=False)["n"].to_pylist() == [2, 1]  # a table is sorted
+
+
+def test_a_key_that_comes_again_is_refused() -> None:
+    table = pa.table({"k": [1, 2, 1], "t": [1, 1, 2]})
+    query = sash.Query({"n": agg.count()}, window.rows(2), by="k", time="t")
+    for size in (1, 3):
+        with pytest.raises(ValueError, match="Rows of k=1 arrived again after rows of another key"):
+            query.run(batches_of(table, size), order="keys", compiled=False).read_all()
+    back = pa.table({"k": [1, 1], "t": [2, 1]})
+    with pytest.raises(ValueError, match=r"must be in order of t, but 1 arrived after a later time"):
+        query.run(batches_of(back, 2), order="keys", compiled=False).read_all()
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"mode": "sometimes"}, '"append" .* or "update"'),
+        ({"order": "rows"}, "is not an order of rows"),
+        ({"mode": "update"}, r"rows\(2\) is none"),
+    ],
+)
+def test_wrong_options_are_refused(options: dict[str, str], sentence: str) -> None:
+    query = sash.Query({"n": agg.count()}, window.rows(2), by="k", time="t")
+    with pytest.raises(ValueError, match=sentence):
+        query.run(batches_of(table_of([]), 1), compiled=False, **options)
+
+
+def test_rows_without_time_come_in_their_order() -> None:
+    table = pa.table({"x": [3, 1, 2, 5]})
+    query = sash.Query({"peak": agg.max("x")}, window.rows(2))
+    assert query.run(batches_of(table, 1), compiled=False).read_all()["peak"].to_pylist() == [3, 3, 2, 5]
+    ordered = sash.Query({"peak": agg.max("x")}, window.rows(2), order_by="x")
+    assert ordered.run(table, compiled=False)["peak"].to_pylist() == [3, 1, 2, 5]
+    with pytest.raises(ValueError, match="A stream cannot be sorted at its end"):
+        ordered.run(batches_of(table, 1), compiled=False)
+
+
+def test_an_empty_stream_has_a_schema() -> None:
+    table = table_of([])
+    for windows in (window.rows(2), window.time(4, slide=2)):
+        query = sash.Query(COMMUTE, windows, by="k", time="t")
+        assert query.run(batches_of(table, 1), compiled=False).schema == query.run(table, compiled=False).schema

@@ -1,0 +1,250 @@
+"""Rows in any order and in any micro-batches, with the state encoded after each, give the results of the rows in time as one table."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from helpers.cases import SOAK
+from helpers.queries import assert_equal
+from helpers.streams import COLUMNS, COMMUTE, OF_TIME, ORDERED, WINDOWS, rows_of, table_of
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import sash
+from sash import agg, window
+from sash.engine.prepare import prepare
+from sash.kernels.array_codec import encode_arrays
+from sash.state.fingerprint import fingerprint_query
+from sash.state.row_state import RowState
+from sash.state.stream_state import StreamState, first_in_time
+from sash.testing import recompute_query
+from sash.windows.base import FOREVER
+
+made_rows = st.lists(st.tuples(st.integers(0, 2), st.integers(1, 40), st.integers(0, 5), st.booleans()), max_size=25)
+
+
+class Driver:
+    """Does what Spark does: runs micro-batches, each with the watermark of those before it."""
+
+    def __init__(
+        self, query: sash.Query, schema: pa.Schema, delay: int, *, compiled: bool = False, mode: str = "append"
+    ) -> None:
+        self.query = query
+        self.prepared = prepare(query._declared, schema, compiled=compiled)
+        self.fingerprint = fingerprint_query(query._declared, COLUMNS)
+        self.delay = delay
+        self.mode = mode
+        self.state = StreamState(self.prepared, mode)
+        self.watermark = self.newest = 0
+        self.in_time: list[pa.Table] = []
+        self.emitted: list[pa.Table] = []
+        self.late = 0
+
+    def run(self, table: pa.Table) -> None:
+        """Run a micro-batch, from the encoded state of the one before."""
+        self.watermark = max(self.watermark, self.newest - self.delay)
+        stored = self.state.encode(self.fingerprint)
+        self.state = StreamState(self.prepared, self.mode)
+        self.state.decode(stored, self.fingerprint)
+        now = first_in_time(self.prepared, self.watermark)
+        if self.state.due > now:
+            self._nothing_is_due(stored, now)
+        emitted = self.state.advance(table, now)
+        times = table["t"].to_numpy()
+        in_time = times >= self.watermark if self.accepts_ties else times > self.watermark
+        assert emitted.late == len(table) - np.count_nonzero(in_time)
+        self.late += emitted.late
+        self.in_time.append(table.filter(pa.array(in_time)))
+        self.emitted.append(emitted.results)
+        self.newest = max(self.newest, int(times.max(initial=0)))
+
+    def _nothing_is_due(self, stored: bytes, now: int) -> None:
+        """Assert that nothing is emitted, and no key is removed, before it is due."""
+        other = StreamState(self.prepared, self.mode)
+        other.decode(stored, self.fingerprint)
+        keys = key_count(other)
+        assert len(other.advance(self.prepared.schema.empty_table(), now).results) == 0
+        assert key_count(other) == keys
+
+    @property
+    def accepts_ties(self) -> bool:
+        """Whether a row at the watermark is in time."""
+        return all(window.half_open for window in self.prepared.plan.windows.values())
+
+    def idle(self) -> None:
+        """Advance the watermark without rows, from one due time to the next."""
+        while (due := self.state.due) != FOREVER:
+            assert due > self.state.watermark
+            self.emitted.append(self.state.advance(self.prepared.schema.empty_table(), due).results)
+
+    @property
+    def results(self) -> list[str]:
+        """All results so far."""
+        return sorted(row for table in self.emitted for row in rows_of(table))
+
+    @property
+    def expected(self) -> pa.Table:
+        """The results of the rows that came in time, as one table."""
+        return self.query.run(pa.concat_tables(self.in_time), compiled=False)
+
+
+def micro_batches(table: pa.Table, cuts: list[int]) -> list[pa.Table]:
+    """A table in micro-batches, some of which may have no rows."""
+    places = [0, *sorted(min(cut, len(table)) for cut in cuts), len(table)]
+    return [table.slice(begin, end - begin) for begin, end in pairwise(places)]
+
+
+def arrivals(table: pa.Table, data: st.DataObject) -> list[pa.Table]:
+    """Rows in any order, with some twice, in any number of micro-batches."""
+    order = data.draw(st.permutations(range(len(table))))
+    twice = data.draw(st.lists(st.integers(0, max(0, len(table) - 1)), max_size=3 if len(table) else 0))
+    come = table.take(pa.array([*order, *twice], pa.int64()))
+    ids = pa.array(range(len(come)), pa.int64())  # a row that comes twice is two rows
+    come = come.set_column(0, "id", ids)
+    one_by_one = list(range(1, len(come)))
+    cuts = data.draw(st.just([]) | st.just(one_by_one) | st.lists(st.integers(0, len(come)), max_size=6))
+    return micro_batches(come, cuts)
+
+
+@pytest.mark.parametrize("name", WINDOWS)
+@settings(max_examples=60 if SOAK else 10, deadline=None)
+@given(made_rows, st.integers(0, 12), st.data())
+def test_rows_in_any_order_give_the_results_of_the_rows_in_time(
+    name: str, made: list[Any], delay: int, data: st.DataObject
+) -> None:
+    aggregates = data.draw(st.sampled_from([COMMUTE, ORDERED]))
+    query = sash.Query(aggregates, WINDOWS[name], by="k", time="t", order_by="id")
+    driver = Driver(query, table_of(made).schema, delay)
+    for batch in arrivals(table_of(made), data):
+        driver.run(batch)
+    passed = driver.results
+    driver.idle()
+    driver.emitted.append(driver.state.finish())
+    assert driver.results == rows_of(driver.expected)
+    if not query._declared.per_row and driver.accepts_ties:  # windows that the watermark has passed were emitted
+        ends = driver.expected["window_end"].to_numpy()
+        assert passed == rows_of(driver.expected.filter(pa.array(ends <= driver.watermark)))
+
+
+@pytest.mark.parametrize("name", ["time", "session", "last_rows", "mixed"])
+@settings(max_examples=60 if SOAK else 8, deadline=None)
+@given(made_rows, st.data())
+def test_the_oracle_agrees(name: str, made: list[Any], data: st.DataObject) -> None:
+    aggregates = {**COMMUTE, **ORDERED}
+    query = sash.Query(aggregates, WINDOWS[name], by="k", time="t", order_by="id")
+    driver = Driver(query, table_of(made).schema, 40)
+    for batch in arrivals(table_of(made), data):
+        driver.run(batch)
+    driver.emitted.append(driver.state.finish())
+    assert driver.late == 0
+    rows = pa.concat_tables(driver.in_time)
+    oracle = recompute_query(rows.to_pylist(), aggregates, WINDOWS[name], by=("k",), time="t", order_by=("id",))
+    names = driver.expected.column_names
+    expected = pa.Table.from_pylist([{name: row[name] for name in names} for row in oracle], driver.expected.schema)
+    assert driver.results == rows_of(expected)
+
+
+@settings(max_examples=60 if SOAK else 8, deadline=None)
+@given(made_rows, st.sampled_from(OF_TIME), st.integers(0, 12), st.data())
+def test_state_of_slices_compiled(made: list[Any], name: str, delay: int, data: st.DataObject) -> None:
+    query = sash.Query(COMMUTE, WINDOWS[name], by="k", time="t")
+    driver = Driver(query, table_of(made).schema, delay, compiled=True)
+    for batch in arrivals(table_of(made), data):
+        driver.run(batch)
+    driver.idle()
+    assert driver.results == rows_of(driver.expected)
+    assert len(driver.state) == 0
+
+
+@pytest.mark.parametrize("name", ["time", "cumulative", "session"])
+@settings(max_examples=60 if SOAK else 12, deadline=None)
+@given(made_rows, st.integers(0, 12), st.data())
+def test_the_last_update_of_a_window_is_its_result(name: str, made: list[Any], delay: int, data: st.DataObject) -> None:
+    query = sash.Query(COMMUTE, WINDOWS[name], by="k", time="t")
+    driver = Driver(query, table_of(made).schema, delay, mode="update")
+    for batch in arrivals(table_of(made), data):
+        driver.run(batch)
+    final: dict[Any, Any] = {}
+    for table in driver.emitted:
+        for row in table.to_pylist():
+            start = row["window_start"]
+            if name == "session":  # a row may join sessions to one: those are no more
+                final = {
+                    at: one for at, one in final.items()
+                    if at[0] != row["k"] or at[2] < start or at[1] > row["window_end"]
+                }  # fmt: skip
+            final[row["k"], start, row["window_end"]] = row
+    assert rows_of(pa.Table.from_pylist(list(final.values()), driver.expected.schema)) == rows_of(driver.expected)
+
+
+def test_a_row_at_the_watermark() -> None:
+    table = table_of([(0, 5, 1, False), (0, 15, 2, False)])
+    for windows, late in ((window.tumbling(10), 0), (window.rows(2), 1), (window.session(3), 1)):
+        driver = Driver(sash.Query(agg.count(), windows, by="k", time="t"), table.schema, 10)
+        driver.run(table)
+        driver.run(table.slice(0, 1))
+        assert (driver.watermark, driver.late) == (5, late)
+
+
+def test_sums_of_several_micro_batches_that_overflow_are_an_error() -> None:
+    table = table_of([(0, 5, 2**62, False), (0, 6, 2**62, False), (0, 50, 1, False)])
+    driver = Driver(sash.Query(COMMUTE, window.tumbling(10), by="k", time="t"), table.schema, 20, compiled=True)
+    *before, last = micro_batches(table, [1, 2, 3])
+    for batch in before:
+        driver.run(batch)
+    with pytest.raises(OverflowError, match=r"the slice of k=0 from t=0 on: The integers of a window add up to more"):
+        driver.run(last)
+
+
+def test_state_that_is_damaged_or_of_another_query_is_refused() -> None:
+    table = table_of([(0, 5, 1, False), (1, 15, 2, False)])
+    query = sash.Query(agg.sum("x"), window.tumbling(10), by="k", time="t")
+    driver = Driver(query, table.schema, 0)
+    driver.run(table)
+    stored = driver.state.encode(driver.fingerprint)
+    fresh = StreamState(driver.prepared)
+    with pytest.raises(ValueError, match="were cut short or changed: start from an intact checkpoint"):
+        fresh.decode(stored[:-9] + b"x" + stored[-8:], driver.fingerprint)
+    with pytest.raises(ValueError, match="are not a frozen Sash state of a stream"):
+        fresh.decode(b"nonsense", driver.fingerprint)
+    with pytest.raises(ValueError, match="not a state of a stream"):
+        fresh.decode(encode_arrays({}, {"aggregate": "max"}), driver.fingerprint)
+    other = fingerprint_query(sash.Query(agg.sum("x"), window.tumbling(20), by="k", time="t")._declared, COLUMNS)
+    with pytest.raises(ValueError, match=r"different query: windows: time: tumbling\(10\) became tumbling\(20\)"):
+        fresh.decode(stored, other)
+
+
+def key_count(state: StreamState) -> int:
+    """How many keys have state."""
+    if isinstance(state.items, RowState):
+        return len(state.items.sizes)
+    return 0 if state.items.slices is None else len(state.items.slices.keys)
+
+
+def test_keys_without_open_windows_have_no_state() -> None:
+    table = table_of([(key, key + 1, 5, True) for key in range(20)])
+    ended: list[Any] = [window.punctuated("mark"), window.rows(1, slide=1), window.custom(lambda row: (1, row["mark"]))]
+    for windows in ended:
+        driver = Driver(sash.Query(agg.count(), windows, by="k", time="t"), table.schema, 0)
+        driver.run(table)
+        driver.idle()
+        assert len(driver.state) == 0
+        assert driver.results == rows_of(driver.expected)
+
+
+def test_rounding_does_not_grow_with_the_stream() -> None:
+    chooser = np.random.default_rng(5)
+    query = sash.Query({"m": agg.mean("x"), "s": agg.stddev("x")}, window.time(30, slide=10), by="k", time="t")
+    times = np.arange(1, 2001) + chooser.integers(0, 20, 2000)
+    table = table_of([(int(n) % 3, int(t), int(n) % 7, False) for n, t in enumerate(times)])
+    driver = Driver(query, table.schema, 25)
+    for batch in micro_batches(table, list(range(0, 2000, 97))):
+        driver.run(batch)
+    driver.idle()
+    found = pa.concat_tables(driver.emitted).sort_by([("k", "ascending"), ("window_start", "ascending")])
+    expected = driver.expected.sort_by([("k", "ascending"), ("window_start", "ascending")])
+    assert_equal(found, expected.to_pylist())
