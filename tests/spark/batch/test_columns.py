@@ -132,7 +132,7 @@ class PointType(UserDefinedType):
 
     @classmethod
     def module(cls) -> str:
-        return "spark.test_columns"
+        return __name__
 
     def serialize(self, obj: Point) -> list[float]:
         return [obj.x, obj.y]

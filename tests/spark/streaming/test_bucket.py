@@ -20,11 +20,10 @@ from sash.engine.prepare import prepare
 from sash.engine.run_table import run_table
 from sash.spark.batch.worker import BucketWorker
 from sash.spark.schema import GROUP
-from sash.spark.streaming import state_cache as nearby
+from sash.spark.streaming import state_cache
 from sash.spark.streaming.bucket import HEAD, STATE, BucketProcessor, StreamTask, decompressed
 from sash.spark.streaming.checkpoint import describe_bucket
 from sash.spark.streaming.packing import GUARD, RESULTS, ROWS, pack, unpack
-from sash.state.codec import read_table
 from sash.state.fingerprint import fingerprint_query
 
 TwsTester = pytest.importorskip("pyspark.sql.streaming.tws_tester", reason="Spark 4.1 has no tester").TwsTester
@@ -43,7 +42,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder that Spark would make for files."""
     monkeypatch.setattr(SparkFiles, "_root_directory", str(tmp_path))
     monkeypatch.setattr(SparkFiles, "_is_running_on_worker", True)
-    return tmp_path / nearby.FOLDER
+    return tmp_path / state_cache.FOLDER
 
 
 def rows_at(*rows: tuple[Any, Any, Any]) -> pa.Table:
@@ -67,7 +66,7 @@ class Stream:
             results = pa.schema([*SCHEMA, *results])
         fingerprint = fingerprint_query(declared, {"k": "bigint", "ts": "timestamp", "x": "double"}, buckets=buckets)
         worker = BucketWorker(declared, {}, results, compiled=False)
-        options = {"name": nearby.new_token(), "mode": "append", "on_bad_time": "error", "ahead": DAY, **given}
+        options = {"name": state_cache.new_token(), "mode": "append", "on_bad_time": "error", "ahead": DAY, **given}
         self.task = StreamTask(worker=worker, schema=SCHEMA, fingerprint=fingerprint, **options)
         self.tester = TwsTester(BucketProcessor(self.task), timeMode="EventTime", eventTimeExtractor=lambda _: 1 << 62)
         self.tester._currentProcessingTimeMs = CLOCK
@@ -132,7 +131,7 @@ def test_micro_batches_give_what_a_table_gives(name: str) -> None:
         assert ends == sorted(ends)
 
 
-def test_a_key_that_went_silent_is_closed_and_forgotten(folder: Path) -> None:
+def test_the_state_of_a_key_that_went_silent_is_removed(folder: Path) -> None:
     stream = Stream(window.session("3m"))
     stream.batch(rows_at((0, 1, 1.0), (1, 2, 1.0), (3, 9, 1.0)))
     assert stream.held == [0, 1]
@@ -147,7 +146,7 @@ def test_a_key_that_went_silent_is_closed_and_forgotten(folder: Path) -> None:
     assert stream.tester.handle._timers._key_to_timers == {}
 
 
-def test_rows_that_later_windows_reach_back_to_go_when_none_can() -> None:
+def test_rows_are_removed_when_no_window_can_reach_back_to_them() -> None:
     stream = Stream(window.time("4m"))
     stream.batch(rows_at((0, 1, 1.0)))
     assert len(stream.pass_time(2)) == 1
@@ -172,7 +171,7 @@ def test_rows_before_1970_are_late_from_the_beginning() -> None:
     assert [row["n"] for row in stream.pass_time(5)] == [1, 1]
 
 
-def test_a_copy_nearby_is_read_instead_of_the_store(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+def test_a_cached_copy_is_read_instead_of_the_store(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     stream = Stream(window.tumbling("5m"), buckets=1)
     stream.batch(rows_at((0, 1, 1.0)))
     read: list[int] = []
@@ -187,7 +186,7 @@ def test_a_copy_nearby_is_read_instead_of_the_store(monkeypatch: pytest.MonkeyPa
     stream.batch(rows_at((0, 2, 2.0)))
     assert len(read) == 1  # the guard's
     [copy] = folder.iterdir()
-    copy.write_bytes(b"0" * nearby.TOKEN + copy.read_bytes()[nearby.TOKEN :])  # of another time
+    copy.write_bytes(b"0" * state_cache.TOKEN + copy.read_bytes()[state_cache.TOKEN :])  # of another time
     stream.batch(rows_at((0, 3, 4.0)))
     assert len(read) == 3
     copy.unlink()
@@ -195,7 +194,7 @@ def test_a_copy_nearby_is_read_instead_of_the_store(monkeypatch: pytest.MonkeyPa
     assert len(read) == 4
 
 
-def test_there_may_be_no_place_for_copies(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_worker_may_have_no_folder_for_copies(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(SparkFiles, "_root_directory", str(tmp_path / "nowhere"))
     stream = Stream(window.tumbling("5m"))
     stream.batch(rows_at((0, 1, 1.0)))
@@ -212,12 +211,12 @@ def test_a_copy_that_was_damaged_is_not_used(folder: Path) -> None:
     assert stream.pass_time(5)[0]["n"] == 2
 
 
-def test_copies_of_streams_that_stopped_go(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_copies_of_streams_that_stopped_are_removed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder.mkdir()
     old = folder / "old"
     old.touch()
     os.utime(old, (1, 1))
-    monkeypatch.setattr(nearby, "_swept", set())
+    monkeypatch.setattr(state_cache, "_swept", set())
     Stream(window.tumbling("5m"), buckets=1).batch(rows_at((0, 1, 1.0)))
     assert old not in folder.iterdir()
 
@@ -229,7 +228,7 @@ def test_types_may_differ_in_what_spark_is_set_to(windows: Any) -> None:
     stream.batch(given.slice(0, 1))
     tokyo = pa.field("ts", pa.timestamp("us", "Asia/Tokyo"))
     stream.batch(given.slice(1).cast(pa.schema([pa.field("k", pa.int64(), nullable=False), tokyo, SCHEMA.field("x")])))
-    stream.tester.processor.task = replace(stream.task, schema=SCHEMA.set(1, tokyo), name=nearby.new_token())
+    stream.tester.processor.task = replace(stream.task, schema=SCHEMA.set(1, tokyo), name=state_cache.new_token())
     found = stream.pass_time(5)
     assert [row["n"] for row in found] == ([2] if windows.kind == "time" else [1, 2])
 
@@ -313,7 +312,7 @@ def test_state_that_was_changed_is_refused(folder: Path) -> None:
             stream.batch(rows_at((0, 2, 1.0)))
 
 
-def test_what_a_bucket_holds_is_told() -> None:
+def test_the_state_of_a_bucket_is_described() -> None:
     schema = pa.schema(
         {
             "key": pa.struct({"k": pa.int64()}), "bucket": pa.int32(), "slices": pa.int64(), "rows": pa.int64(),
@@ -327,11 +326,3 @@ def test_what_a_bucket_holds_is_told() -> None:
         assert [(row["key"]["k"], row[kind], row[others]) for row in told] == [(0, 2, 0), (4, 1, 0)]
         assert told[0]["newest"] == told[1]["oldest"]
         assert all(row["bytes"] > 0 for row in told)
-
-
-def test_what_is_packed_is_unpacked() -> None:
-    table = pa.table({GROUP: pa.array([2, 1, 2, 2], pa.int32()), "x": ["a", None, "c", "d"]})
-    [packed] = pack(iter(table.to_batches(max_chunksize=1)))
-    assert packed[GROUP].to_pylist() == [GUARD, 1, 2]
-    assert read_table(packed[ROWS][2].as_buffer())["x"].to_pylist() == ["a", "c", "d"]
-    assert list(pack(iter([]))) == []

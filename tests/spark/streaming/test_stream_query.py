@@ -317,13 +317,13 @@ def test_a_missing_watermark_is_said_with_the_line_to_add(spark: SparkSession, t
         ValueError, match="The watermark of this stream is on 'other', but the query is in order of 'ts'"
     ):
         query.run(bare.withColumn("other", F.col("ts")).withWatermark("other", "1 minute"))
-    with pytest.raises(TypeError, match="Column 'ts' is of timestamp_ntz, and Spark knows lateness only of timestamps"):
+    with pytest.raises(TypeError, match="Column 'ts' is of type timestamp_ntz, but a watermark needs a timestamp"):
         query.run(bare.withColumn("ts", F.col("ts").cast("timestamp_ntz")))
     store = "spark.sql.streaming.stateStore.providerClass"
     before = spark.conf.get(store) or ""
     spark.conf.set(store, "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider")
     try:
-        with pytest.raises(ValueError, match=r"only in RocksDB: before it starts, spark.conf.set"):
+        with pytest.raises(ValueError, match=r"needs the RocksDB state store\. Before it starts, spark\.conf\.set"):
             query.run(source.stream())
     finally:
         spark.conf.set(store, before)

@@ -1,0 +1,17 @@
+"""Rows of a bucket are packed into one value, and results unpacked."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from sash.spark.schema import GROUP
+from sash.spark.streaming.packing import GUARD, ROWS, pack
+from sash.state.codec import read_table
+
+
+def test_what_is_packed_is_unpacked() -> None:
+    table = pa.table({GROUP: pa.array([2, 1, 2, 2], pa.int32()), "x": ["a", None, "c", "d"]})
+    [packed] = pack(iter(table.to_batches(max_chunksize=1)))
+    assert packed[GROUP].to_pylist() == [GUARD, 1, 2]
+    assert read_table(packed[ROWS][2].as_buffer())["x"].to_pylist() == ["a", "c", "d"]
+    assert list(pack(iter([]))) == []
