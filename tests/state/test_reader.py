@@ -98,7 +98,9 @@ def test_slices_are_stored_compiled(name: str, made: list[Any], lateness: int, s
 @pytest.mark.parametrize("name", OF_TIME)
 @settings(max_examples=20, deadline=None)
 @given(rows, st.integers(0, 7), st.integers(1, 6), st.data())
-def test_merged_updates_are_the_result(name: str, made: list[Any], lateness: int, size: int, data: st.DataObject) -> None:
+def test_merged_updates_are_the_result(
+    name: str, made: list[Any], lateness: int, size: int, data: st.DataObject
+) -> None:
     """What a MERGE by key and window keeps of all updates is the result of a table."""
     table = table_of(made)
     arrived = arrive_late(table, lateness, data)
@@ -156,7 +158,9 @@ def test_batches_do_not_change_results(
     for rows_of_batch in (1, size, max(1, len(table))):
         running = stream.Stream(prepare(query._declared, table.schema, compiled=False))
         made_of = [running.add(table.slice(first, rows_of_batch)) for first in range(0, len(table), rows_of_batch)]
-        found.append((running.late, rows_of(pa.concat_tables([*made_of, running.finish()], promote_options="permissive"))))
+        found.append(
+            (running.late, rows_of(pa.concat_tables([*made_of, running.finish()], promote_options="permissive")))
+        )
     assert found[0] == found[1] == found[2]
 
 
@@ -174,7 +178,12 @@ def test_every_batch_of_a_live_stream_is_processed_when_something_is_due() -> No
     seen = []
     for batch in results:
         seen += [(row["window_end"], asked[-1]) for row in batch.to_pylist()]
-    assert seen == [(10, 12), (20, 24), (30, 32), (40, 36)]  # each window with the first row that closes it; the last at the end
+    assert seen == [
+        (10, 12),
+        (20, 24),
+        (30, 32),
+        (40, 36),
+    ]  # each window with the first row that closes it; the last at the end
     asked.clear()
     updates = query.run(pa.RecordBatchReader.from_batches(schema, live()), compiled=False, mode="update")
     first = next(iter(updates)).to_pylist()

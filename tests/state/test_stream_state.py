@@ -173,7 +173,9 @@ def test_rows_of_open_windows_are_not_late() -> None:
     """The example of Spark: it keeps both rows of [90, 100), although they are older than the watermark of their batch."""
     table = table_of([(0, time, 1, False) for time in (0, 100, 92, 94, 200)])
     for compiled in (True, False):
-        driver = Driver(sash.Query(agg.count(), window.tumbling(10), by="k", time="t"), table.schema, 5, compiled=compiled)
+        driver = Driver(
+            sash.Query(agg.count(), window.tumbling(10), by="k", time="t"), table.schema, 5, compiled=compiled
+        )
         for batch in micro_batches(table, [1, 2, 3, 4]):
             driver.run(batch)
         driver.idle()

@@ -175,7 +175,7 @@ def read_results(stream: Stream, reader: pa.RecordBatchReader) -> pa.RecordBatch
         if not any(pa.types.is_null(kind) for kind in table.schema.types):  # a column of nulls has no type yet: read on
             break
     whole = pa.unify_schemas([table.schema for table in first] or [stream.finish().schema])
-    batches = (batch for table in chain(first, tables) for batch in table.cast(whole).to_batches())
+    batches = (batch for table in chain(first, tables) for batch in table.cast(whole).to_batches() if len(batch))
     return pa.RecordBatchReader.from_batches(whole, batches)
 
 
