@@ -127,7 +127,6 @@ def test_rows_in_any_order_give_the_results_of_the_rows_in_time(
     driver = Driver(query, table_of(made).schema, delay)
     for batch in arrivals(table_of(made), data):
         driver.run(batch)
-    passed = driver.results
     driver.idle()
     driver.emitted.append(driver.state.finish())
     assert driver.results == rows_of(driver.expected)

@@ -20,9 +20,9 @@ from sash import agg, window
 SECOND = 1_000_000
 BEGIN = 1_700_000_000 * SECOND
 WINDOWS = {
-    "tumbling": (window.tumbling("10s"), F.window("ts", "10 seconds")),
-    "sliding": (window.time("12s", slide="5s"), F.window("ts", "12 seconds", "5 seconds")),
-    "session": (window.session("4s"), F.session_window("ts", "4 seconds")),
+    "tumbling": (window.tumbling("10s"), lambda: F.window("ts", "10 seconds")),
+    "sliding": (window.time("12s", slide="5s"), lambda: F.window("ts", "12 seconds", "5 seconds")),
+    "session": (window.session("4s"), lambda: F.session_window("ts", "4 seconds")),
 }
 Emitted = dict[int, list[tuple[Any, ...]]]
 
@@ -71,7 +71,7 @@ def test_micro_batches_emit_what_spark_emits(spark: SparkSession, tmp_path: Path
     stream = reader.parquet(str(rows)).withWatermark("ts", delay)
     ours, theirs = WINDOWS[name]
     query = sash.Query({"n": agg.count(), "total": agg.sum("x")}, ours, by="k", time="ts")
-    native = stream.groupBy("k", theirs.alias("w")).agg(F.count("*").alias("n"), F.sum("x").alias("total"))
+    native = stream.groupBy("k", theirs().alias("w")).agg(F.count("*").alias("n"), F.sum("x").alias("total"))
     expected = emitted_by(native.select("k", "w.start", "w.end", "n", "total"), tmp_path / "native")
     # One bucket gets rows in each micro-batch, so that it has the watermark that Spark filters late rows by.
     assert emitted_by(query.run(stream, buckets=1), tmp_path / "sash") == expected

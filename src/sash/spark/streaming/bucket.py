@@ -152,6 +152,7 @@ class BucketProcessor(StatefulProcessor):
         """Load the state of a bucket, and return the time of its timer."""
         head = self.head.get()
         if head is None:
+            state.watermark = first_in_time(state.prepared, 0)  # Spark's watermark starts at 1970
             return None
         token, due, watermark = head
         state.watermark = int(watermark)
