@@ -1,4 +1,4 @@
-"""What we read of Spark's insides is there, on each version: watermarks in metadata, operators in plans."""
+"""What Sash reads of Spark without a public API is there on each version: watermarks in metadata."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 — as everyone calls it
 
-from sash.spark.private import waits_for_watermark, watermark_delay
+from sash.spark.private import watermark_delay
 
 pytestmark = pytest.mark.oldest
 
@@ -21,22 +21,3 @@ def test_the_watermark_is_in_the_metadata_of_its_column(stream: DataFrame) -> No
     assert watermark_delay(stream.schema["value"]) is None
     renamed = stream.select(F.col("timestamp").alias("ts"), "value").filter("value > 3")
     assert watermark_delay(renamed.schema["ts"]) == 90_000
-
-
-def test_streams_that_no_operator_holds_back(spark: SparkSession, stream: DataFrame) -> None:
-    static = spark.range(3).groupBy("id").count().withColumnRenamed("id", "value")
-    for plain in (
-        stream,
-        stream.filter("value > 3").withColumn("~Aggregate", F.lit("~Aggregate")),
-        stream.dropDuplicatesWithinWatermark(["value"]),
-        stream.join(static, "value"),
-        stream.union(stream),
-    ):
-        assert not waits_for_watermark(plain)
-
-
-def test_streams_that_come_out_of_stateful_operators(stream: DataFrame) -> None:
-    counted = stream.groupBy(F.window("timestamp", "1 minute")).count()
-    joined = stream.alias("a").join(stream.alias("b"), "timestamp", "left")
-    for held_back in (counted, counted.select("count").filter("count > 3"), joined):
-        assert waits_for_watermark(held_back)

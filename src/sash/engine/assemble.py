@@ -18,6 +18,9 @@ from sash.engine.prepare import Prepared
 from sash.engine.row_block import RowBlock
 from sash.windows.base import Ints, Span
 
+CHANGE = "change"
+"""The column of update mode: "upsert", or "delete" for a window that another one has replaced."""
+
 
 def window_tables(prepared: Prepared, block: Block, evaluated: Evaluated) -> dict[str, pa.Table]:
     """Return one row per window, by the names of windows, in order of key and time."""
@@ -37,7 +40,7 @@ def _window_table(prepared: Prepared, block: Block, name: str, results: WindowRe
     if prepared.time is not None and results.starts is not None and results.stops is not None:
         columns["window_start"] = prepared.time.write(results.starts)
         columns["window_end"] = prepared.time.write(results.stops)
-    return pa.table(columns | {key: results.columns[key] for key in query.aggregates})
+    return pa.table(columns | {key: results.columns[key] for key in query.aggregates if key in results.columns})
 
 
 def join_windows(prepared: Prepared, parts: Sequence[Mapping[str, pa.Table]]) -> pa.Table:
@@ -45,6 +48,14 @@ def join_windows(prepared: Prepared, parts: Sequence[Mapping[str, pa.Table]]) ->
     tables = [part[name] for name in prepared.query.windows for part in parts]
     # A part may hold nulls only, which have no type, or integers where others hold floats.
     return tables[0] if len(tables) == 1 else pa.concat_tables(tables, promote_options="permissive")
+
+
+def with_changes(upserts: pa.Table, deleted: pa.Table) -> pa.Table:
+    """Return the results of update mode, with the column `change`: deleted windows first, their aggregates null."""
+    parts = []
+    for table, change in ((deleted, "delete"), (upserts, "upsert")):
+        parts.append(table.append_column(CHANGE, pa.array([change] * len(table), pa.string())))
+    return pa.concat_tables(parts, promote_options="permissive").select([*upserts.column_names, CHANGE])
 
 
 def in_order_of_time(table: pa.Table) -> pa.Table:

@@ -11,8 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Context, localcontext
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from sash.engine.partials import SlicePartials
 from sash.engine.passes import PassRun, Results
@@ -35,6 +37,7 @@ from sash.windows.base import Bounds, Flags, Ints, Items, Memory, Span, whole_sp
 
 Block = RowBlock | SliceBlock
 NOTHING = np.empty(0, np.int64)
+WINDOW_TIMES = [("key", np.int64), ("start", np.int64), ("stop", np.int64)]
 DIGITS = 76
 """Digits of decimals in computations, those of Arrow's largest type: Python's default of 28 would round."""
 
@@ -134,6 +137,32 @@ def evaluate(
     return Evaluated(results, keep, new_memory)
 
 
+def replaced_windows(prepared: Prepared, before: RowBlock, block: RowBlock) -> Evaluated:
+    """Return the windows of a block that new rows have replaced: they are not among the windows of the larger block.
+
+    Both blocks have the same keys in the same order, the larger one perhaps more. There are no results, only times.
+    """
+    replaced = {}
+    for name, window in prepared.plan.windows.items():
+        found = np.empty(0, WINDOW_TIMES)
+        if window.is_replaced:
+            old, new = (_window_times(prepared, window, one) for one in (before, block))
+            found = old[~np.isin(old, new)]
+        counts = np.bincount(found["key"], minlength=block.keys)
+        replaced[name] = WindowResults(counts, found["start"].copy(), found["stop"].copy(), {})
+    return Evaluated(replaced, {}, {})
+
+
+def _window_times(prepared: Prepared, window: Window, block: RowBlock) -> npt.NDArray[Any]:
+    """Return the key and the times of each window of a block."""
+    items = block.items([window], whole_span(np.diff(block.firsts)))
+    bounds = window.bounds(items, window.new_memory(block.keys), prepared.run)
+    found = np.empty(len(bounds), WINDOW_TIMES)
+    found["key"] = np.searchsorted(block.firsts, bounds.begins, side="right") - 1
+    found["start"], found["stop"] = bounds.starts, bounds.stops
+    return found
+
+
 # -- bounds ----------------------------------------------------------------------------------------------------------
 
 
@@ -170,14 +199,11 @@ class BoundsInSlices:
         return one.bounds.begins, one.bounds.ends
 
     def only_changed(self, one: WindowBounds, changed: Flags) -> WindowBounds:
-        """Return the windows that hold a changed item, or that end after the newest time of the last micro-batch."""
+        """Return the windows that hold a changed item."""
         begins, ends = self.positions(one)
-        stops, after = one.bounds.stops, self.items.span.unseen_after
-        assert stops is not None
         before = np.zeros(len(changed) + 1, np.int64)
         np.cumsum(changed, out=before[1:])
-        unseen = stops > after if one.window.half_open else stops >= after
-        return one.select((before[ends] > before[begins]) | unseen)
+        return one.select(before[ends] > before[begins])
 
     def results(self, one: WindowBounds, columns: Results) -> WindowResults:
         """Return the results of windows, with the keys and times that they belong to."""

@@ -6,6 +6,7 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+import numpy as np
 import pyarrow as pa
 
 from sash.engine.column_types import check_types, interpreted_form, is_number, kind_of, why_interpreted
@@ -94,6 +95,22 @@ class Prepared:
     def empty_block(self) -> RowBlock:
         """Return a block without rows."""
         return self.block(self.schema.empty_table())
+
+    def late_from(self, times: Ints) -> Ints:
+        """Return for rows at these times the watermark from which on they are late: all their windows are closed.
+
+        If rows end some of the windows, a row is late when its time is before the watermark: it would change the order of
+        rows that these windows have seen.
+        """
+        windows = self.plan.windows.values()
+        if not all(window.is_time for window in windows):
+            return times + 1
+        ends: Ints = np.maximum.reduce([window.last_end(times, self.unit) for window in windows])
+        return ends
+
+    def due_from(self, times: Ints) -> int:
+        """Return the earliest watermark at which a window of rows at these times ends."""
+        return min(int(window.first_end(times, self.unit).min()) for window in self.plan.windows.values())
 
     def check_times(self, times: Ints) -> None:
         """Raise OverflowError if windows over these times would reach beyond 64 bits."""

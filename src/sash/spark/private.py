@@ -5,17 +5,11 @@ A new version of Spark may change any of these; tests/spark/test_private.py test
 
 from __future__ import annotations
 
-import re
-
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql.types import DataType, StructField, UserDefinedType
 
 LARGE = "spark.sql.execution.arrow.useLargeVarTypes"
 WATERMARK_DELAY = "spark.watermarkDelayMs"
-OPERATOR = re.compile(r"^[\s:+-]*~(\w+)", re.MULTILINE)
-"""A streaming operator in the text of a plan. Spark marks them by a tilde."""
-WAITING = re.compile(r"Aggregate|TransformWithState\w*|FlatMapGroups\w*WithState")
-"""Streaming operators that emit a row only when the watermark has passed it. So does an outer join of two streams."""
 
 
 def watermark_delay(field: StructField) -> int | None:
@@ -35,19 +29,6 @@ def with_watermark_delay(field: StructField, delay: int) -> StructField:
     """
     metadata = {**field.metadata, WATERMARK_DELAY: delay}
     return StructField(field.name, field.dataType, field.nullable, metadata)
-
-
-def waits_for_watermark(stream: DataFrame) -> bool:
-    """Tell whether a stream is the output of a stateful operator, which emits rows behind the watermark.
-
-    Spark has no public form of a plan but its text: PySpark's classic frames have private JVM objects, those of Connect
-    have an unresolved plan on the client. `EXPLAIN` as SQL returns the text on both. (`DataFrame.explain` prints it, and
-    to capture the standard output of the process is not safe with threads.)
-    """
-    text: str = stream.sparkSession.sql("EXPLAIN EXTENDED SELECT * FROM {stream}", stream=stream).collect()[0][0]
-    operators = OPERATOR.findall(text.partition("== Analyzed")[2].partition("== Optimized")[0])
-    joined = "Join" in operators and sum(name.startswith("StreamingRelation") for name in operators) > 1
-    return joined or any(map(WAITING.fullmatch, operators))
 
 
 def expects_large_types(session: SparkSession) -> bool:

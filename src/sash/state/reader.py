@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 
 import pyarrow as pa
 
+from sash.engine.assemble import CHANGE
 from sash.engine.column_types import check_columns, readable, readable_schema
 from sash.engine.evaluate import compile_ahead
 from sash.engine.frames import FrameKind, needed_schema
@@ -24,10 +25,10 @@ from sash.engine.prepare import Prepared, PreparedCache, prepare
 from sash.plan.declared import Declared
 from sash.state.stream_state import new_state
 from sash.state.watermark import EventTimeWatermark, KeyOrderWatermark, RowOrderWatermark, Watermark
+from sash.windows.base import FOREVER, NEVER
 
-LEAST_ROWS = 1 << 16
-"""The least number of rows of a micro-batch. It also has at least as many rows as the state: each micro-batch reads the whole state,
-so the work per row stays constant."""
+MOST_ROWS = 1 << 16
+"""Small batches wait together while no result is due, up to this many rows."""
 
 
 class LateRowsWarning(UserWarning):
@@ -50,8 +51,11 @@ class Stream:
     def __init__(self, prepared: Prepared, *, mode: str = "append", order: str = "time") -> None:
         self.prepared = prepared = compile_ahead(prepared)
         self.empty = prepared.schema.empty_table()
+        self.mode = mode
         self.watermark = make_watermark(prepared, mode, order)
         self.state = new_state(prepared, mode, order)
+        self.due = FOREVER
+        """The earliest watermark at which the state emits something."""
 
     @property
     def late(self) -> int:
@@ -60,7 +64,22 @@ class Stream:
 
     def add(self, table: pa.Table) -> pa.Table:
         """Add rows. Return the results that are complete now."""
-        return self.state.advance(self.watermark.next(table))
+        results = pa.concat_tables(
+            [self.state.advance(batch) for batch in self.watermark.split(table)], promote_options="permissive"
+        )
+        time = self.prepared.time
+        self.due = FOREVER if time is None else self.state.due(self.watermark.after(NEVER))
+        return results
+
+    def may_wait(self, rows: pa.Table) -> bool:
+        """Return whether no result is due with these rows, so that they can wait for more."""
+        time = self.prepared.time
+        if self.mode == "update" or time is None:
+            return False
+        times = time.read(rows[time.name])
+        if not len(times):
+            return True
+        return self.watermark.after(int(times.max())) < min(self.due, self.prepared.due_from(times))
 
     def finish(self) -> pa.Table:
         """Return the remaining results: no more rows arrive."""
@@ -90,7 +109,7 @@ def make_watermark(prepared: Prepared, mode: str, order: str) -> Watermark:
     if time is None:
         return RowOrderWatermark()
     lateness = 0 if query.lateness is None else query.lateness.in_ticks(time.unit)
-    return EventTimeWatermark(time, lateness, strict=query.lateness is None)
+    return EventTimeWatermark(prepared, lateness, strict=query.lateness is None)
 
 
 def check_mode(query: Declared, mode: Any) -> None:
@@ -103,6 +122,9 @@ def check_mode(query: Declared, mode: Any) -> None:
     others = [str(window) for window in query.windows.values() if not window.is_time]
     if mode == "update" and others:
         message = f'mode="update" needs windows of time, and {others[0]} is none. Use mode="append".'
+        raise ValueError(message)
+    if mode == "update" and CHANGE in (*query.by, *query.aggregates):
+        message = f'mode="update" adds a column {CHANGE!r} to the results. Rename the key or aggregate of that name.'
         raise ValueError(message)
 
 
@@ -158,22 +180,22 @@ def read_results(stream: Stream, reader: pa.RecordBatchReader) -> pa.RecordBatch
         if not any(pa.types.is_null(kind) for kind in table.schema.types):  # a column of nulls has no type yet: read on
             break
     whole = pa.unify_schemas([table.schema for table in first] or [stream.finish().schema])
-    batches = (batch for table in chain(first, tables) for batch in table.cast(whole).to_batches())
+    batches = (batch for table in chain(first, tables) for batch in table.cast(whole).to_batches() if len(batch))
     return pa.RecordBatchReader.from_batches(whole, batches)
 
 
 def _results(stream: Stream, reader: pa.RecordBatchReader) -> Iterator[pa.Table]:
     """Yield results as they become complete; tables without rows are left out."""
     waiting: list[pa.RecordBatch] = []
-    rows = 0
     for batch in reader:
         waiting.append(batch)
-        rows += len(batch)
-        if rows >= max(LEAST_ROWS, len(stream.state)):
-            results = stream.add(readable(pa.Table.from_batches(waiting, reader.schema)))
-            waiting, rows = [], 0
-            if len(results):
-                yield results
+        rows = readable(pa.Table.from_batches(waiting, reader.schema))
+        if len(rows) < MOST_ROWS and stream.may_wait(rows):
+            continue
+        waiting = []
+        results = stream.add(rows)
+        if len(results):
+            yield results
     for results in (stream.add(readable(pa.Table.from_batches(waiting, reader.schema))), stream.finish()):
         if len(results):
             yield results

@@ -9,8 +9,15 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from sash.engine.assemble import in_order_of_time, join_windows, runs_of, window_tables, with_input_rows
-from sash.engine.evaluate import Evaluated, evaluate
+from sash.engine.assemble import (
+    in_order_of_time,
+    join_windows,
+    runs_of,
+    window_tables,
+    with_changes,
+    with_input_rows,
+)
+from sash.engine.evaluate import Evaluated, evaluate, replaced_windows
 from sash.engine.prepare import Prepared
 from sash.engine.row_block import RowBlock
 from sash.state.codec import as_schema, read_table, table_bytes
@@ -74,6 +81,9 @@ class RowState:
             results = with_input_rows(prepared, block, span, evaluated)
         else:
             results = in_order_of_time(join_windows(prepared, [window_tables(prepared, block, evaluated)]))
+        if self.update:
+            replaced = replaced_windows(prepared, prepared.block(self.rows), block)
+            results = with_changes(results, join_windows(prepared, [window_tables(prepared, block, replaced)]))
         keep = self._keep(block, span, evaluated)
         if batch.by_keys:
             keep[:-1] = block.firsts[1:-1]  # no more rows of these keys arrive
@@ -94,8 +104,7 @@ class RowState:
             return Span(done, final, after, closed, closed)
         # Stored rows come first in the table of a micro-batch, so rows after them are new.
         is_new = block.source_rows(np.arange(len(block))) >= len(self.rows)
-        emit_until = np.full(block.keys, batch.seen, np.int64)
-        return Span(done, final, after, emit_until, closed, is_new, batch.seen_before)
+        return Span(done, final, after, np.full(block.keys, FOREVER, np.int64), closed, is_new)
 
     def _memory(self, keys: int) -> dict[str, Memory]:
         """Return the memory of windows, with that of new keys."""

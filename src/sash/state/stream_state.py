@@ -57,16 +57,17 @@ class StreamState:
         """Return the number of stored rows or slices."""
         return len(self.items)
 
-    def advance(self, table: pa.Table, watermark: int, *, before_it: bool = False) -> Emitted:
+    def advance(self, table: pa.Table, watermark: int) -> Emitted:
         """Add rows, and return the results that are complete at a watermark.
 
-        Rows older than the watermark are late. With `before_it`, only rows older than the previous watermark are: a stateful
-        operator before this one emits rows when the watermark has passed them.
+        A row is late if all its windows were closed at the watermark of the previous call. So no row is dropped that
+        belongs to a window which is still to be emitted.
         """
         assert self.prepared.time is not None
         watermark = max(watermark, self.watermark)
         times = self.prepared.time.read(table[self.prepared.time.name])
-        in_time = times >= (self.watermark if before_it else watermark)
+        self.prepared.check_times(times)
+        in_time = self.prepared.late_from(times) > self.watermark
         late = int(len(times) - np.count_nonzero(in_time))
         if late:
             table = table.filter(pa.array(in_time))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Any
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -13,8 +13,9 @@ from sash.aggregator.columns import to_arrow
 from sash.engine.failures import name_row, shown
 from sash.engine.keys import number_keys
 from sash.engine.nested_keys import as_hashable
+from sash.engine.prepare import Prepared
 from sash.engine.time_column import TimeColumn
-from sash.windows.base import FOREVER, NEVER, Ints, Run
+from sash.windows.base import FOREVER, NEVER, Flags, Ints, Run
 
 
 @dataclass(frozen=True)
@@ -23,13 +24,9 @@ class MicroBatch:
 
     table: pa.Table
     after: int
-    """The watermark before."""
+    """The watermark before: windows that end by then are closed."""
     watermark: int
-    """Rows that arrive later and are older than this are late."""
-    seen_before: int = FOREVER
-    """The newest time before."""
-    seen: int = FOREVER
-    """The newest time."""
+    """The watermark now: windows that end by then are complete."""
     by_keys: bool = False
     """Whether keys arrive one after the other, so that all but the newest are complete."""
 
@@ -48,49 +45,86 @@ class Watermark:
 
     late = 0
 
-    def next(self, table: pa.Table) -> MicroBatch:
-        """Return the micro-batch of some rows."""
+    def split(self, table: pa.Table) -> list[MicroBatch]:
+        """Return the micro-batches of rows that arrived together; mostly one."""
         raise NotImplementedError
 
     def last(self, table: pa.Table) -> MicroBatch:
         """Return the micro-batch that ends a stream, without rows."""
         raise NotImplementedError
 
+    def after(self, newest: int) -> int:  # noqa: ARG002 — for those that follow times
+        """Return the watermark after rows up to a time: by default, all rows are final at once."""
+        return FOREVER
+
 
 class EventTimeWatermark(Watermark):
-    """The newest time minus `lateness`. Older rows are late; if `strict`, they are an error."""
+    """The watermark of a row is the largest earlier time minus `lateness`, however rows are batched.
 
-    def __init__(self, time: TimeColumn, lateness: int, *, strict: bool) -> None:
-        self.time = time
+    A row is late if all its windows are closed at its watermark. If `strict`, that is an error.
+
+        times       0   9   16  8   17      time(10, slide=5), lateness=5
+        watermark   -   -5  4   11  11      of each row, from the rows before it
+        windows                 [0,10) is closed, [5,15) is open: 8 is not late, but [0,10) is emitted before it is added
+    """
+
+    def __init__(self, prepared: Prepared, lateness: int, *, strict: bool) -> None:
+        assert prepared.time is not None
+        self.prepared = prepared
+        self.time = prepared.time
         self.lateness = lateness
         self.strict = strict
         self.seen = NEVER
         self.watermark = NEVER
 
-    def next(self, table: pa.Table) -> MicroBatch:
-        """Return the micro-batch without late rows."""
+    def after(self, newest: int) -> int:
+        """Return the watermark after rows up to a time."""
+        seen = max(self.seen, newest)
+        return NEVER if seen == NEVER else max(seen - self.lateness, NEVER)
+
+    def split(self, table: pa.Table) -> list[MicroBatch]:
+        """Return micro-batches without late rows.
+
+        A row that some windows are closed for, but not all, must not change the closed ones. So a new micro-batch begins
+        with it, unless these windows were emitted before.
+        """
         times = self.time.read(table[self.time.name])
-        in_time = times >= self.watermark
-        if not in_time.all():
-            self._count_late(table, times, in_time)
-            table = table.filter(pa.array(in_time))
-        seen = max(self.seen, int(times.max(initial=NEVER)))
-        watermark = self.watermark if seen == NEVER else max(self.watermark, seen - self.lateness, NEVER)
-        batch = MicroBatch(table, self.watermark, watermark, self.seen, seen)
-        self.seen, self.watermark = seen, watermark
-        return batch
+        if not len(times):
+            return [MicroBatch(table, self.watermark, self.watermark)]
+        self.prepared.check_times(times)
+        newest = np.maximum.accumulate(np.concatenate([np.array([self.seen], np.int64), times]))
+        marks = np.where(newest == NEVER, NEVER, newest - self.lateness)
+        late = self.prepared.late_from(times) <= marks[:-1]
+        if late.any():
+            self._count_late(table, late, marks)
+        cuts = [0]
+        emitted = self.watermark
+        for row in np.flatnonzero(~late & (times < marks[:-1])).tolist():
+            if marks[row] > emitted:
+                cuts.append(row)
+                emitted = int(marks[row])
+        batches = []
+        for begin, end in pairwise([*cuts, len(times)]):
+            rows = table.slice(begin, end - begin)
+            if late[begin:end].any():
+                rows = rows.filter(pa.array(~late[begin:end]))
+            watermark = int(marks[end])
+            batches.append(MicroBatch(rows, self.watermark, watermark))
+            self.watermark = watermark
+        self.seen = int(newest[-1])
+        return batches
 
     def last(self, table: pa.Table) -> MicroBatch:
         """Return the micro-batch that ends a stream."""
-        return MicroBatch(table, self.watermark, FOREVER, self.seen, FOREVER)
+        return MicroBatch(table, self.watermark, FOREVER)
 
-    def _count_late(self, table: pa.Table, times: Ints, in_time: Any) -> None:
-        self.late += int(len(times) - np.count_nonzero(in_time))
+    def _count_late(self, table: pa.Table, late: Flags, marks: Ints) -> None:
+        self.late += int(np.count_nonzero(late))
         if not self.strict:
             return
-        row = int(np.argmin(in_time))
-        newest = self.time.write(np.array([self.watermark], np.int64))[0].as_py()
-        own = table[self.time.name][row].as_py()
+        row = int(np.argmax(late))
+        newest = shown(self.time.write(marks[row : row + 1])[0])
+        own = shown(table[self.time.name][row])
         message = (
             f"A row with {self.time.name}={own} arrived after rows up to {newest}, whose windows are closed. Set "
             'Query(lateness=…) to accept rows out of order, run with order="keys" if rows are sorted by key, or read the '
@@ -102,13 +136,13 @@ class EventTimeWatermark(Watermark):
 class RowOrderWatermark(Watermark):
     """Without a time column: rows arrive in order, and each is final at once."""
 
-    def next(self, table: pa.Table) -> MicroBatch:
+    def split(self, table: pa.Table) -> list[MicroBatch]:
         """Return the micro-batch."""
-        return MicroBatch(table, NEVER, FOREVER, NEVER)
+        return [self.last(table)]
 
     def last(self, table: pa.Table) -> MicroBatch:
         """Return the micro-batch that ends a stream."""
-        return self.next(table)
+        return MicroBatch(table, NEVER, FOREVER)
 
 
 class KeyOrderWatermark(Watermark):
@@ -122,11 +156,11 @@ class KeyOrderWatermark(Watermark):
         self.newest: tuple[Hashable, ...] | None = None
         self.watermark = NEVER
 
-    def next(self, table: pa.Table) -> MicroBatch:
+    def split(self, table: pa.Table) -> list[MicroBatch]:
         """Return the micro-batch: only its last key continues."""
         starts, keys = self._runs(table)
         if not keys:
-            return MicroBatch(table, self.watermark, self.watermark, NEVER, NEVER, by_keys=True)
+            return [MicroBatch(table, self.watermark, self.watermark, by_keys=True)]
         for start, key in list(zip(starts.tolist(), keys, strict=True))[keys[0] == self.newest :]:
             if key in self.known:
                 named = name_row(table, self.by, start)
@@ -140,11 +174,11 @@ class KeyOrderWatermark(Watermark):
         before = self.watermark
         self.newest = keys[-1]
         self.watermark = int(times[-1]) if self.time is not None else FOREVER
-        return MicroBatch(table, before, self.watermark, NEVER, by_keys=True)
+        return [MicroBatch(table, before, self.watermark, by_keys=True)]
 
     def last(self, table: pa.Table) -> MicroBatch:
         """Return the micro-batch that ends a stream."""
-        return MicroBatch(table, self.watermark, FOREVER, NEVER)
+        return MicroBatch(table, self.watermark, FOREVER)
 
     def _runs(self, table: pa.Table) -> tuple[Ints, list[tuple[Hashable, ...]]]:
         """Return where the rows of each key begin, and the keys in this order."""

@@ -57,9 +57,7 @@ class Span:
     closed: Ints
     """Windows of time that end by this time are final; it differs from `now` only in update mode."""
     changed: Flags | None = None
-    """By item: whether it is new. If given, only windows that hold a new item are emitted (update mode) …"""
-    unseen_after: int = FOREVER
-    """… and those that end after this time."""
+    """By item: whether it is new. If given, only windows that hold a new item are emitted (update mode)."""
 
 
 def whole_span(lengths: Ints, after: int = NEVER, now: int = FOREVER) -> Span:
@@ -180,6 +178,8 @@ class Window:
     per_row: ClassVar[bool] = False
     """Whether every row has a result, rather than every window."""
     needs_time: ClassVar[bool] = False
+    is_replaced: ClassVar[bool] = False
+    """Whether a new row can change the times of a window, so that update mode must delete the old one (sessions)."""
     is_time: ClassVar[bool] = False
     """Whether its windows are intervals of time, so that only the watermark ends them."""
     half_open: ClassVar[bool] = False
@@ -223,6 +223,17 @@ class Window:
         as soon as no earlier row can arrive.
         """
         return first_after(items.times[is_waiting(items)] + 1, items.span.now)
+
+    def first_end(self, times: Ints, unit: TimeUnit) -> Ints:  # noqa: ARG002 — for windows of time
+        """Return for rows at these times the earliest watermark at which one of their windows ends.
+
+        By default a row has a result, or ends a window, when no earlier row can arrive.
+        """
+        return times + 1
+
+    def last_end(self, times: Ints, unit: TimeUnit) -> Ints:
+        """Return for rows at these times the watermark at which the last of their windows is closed: from then on they are late."""
+        return self.first_end(times, unit)
 
     def pane_starts(self, items: Items, memory: Memory) -> Ints:
         """Return the items that panes begin with, given the memory after these items; only for windows with a row cycle."""

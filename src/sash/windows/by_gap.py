@@ -19,6 +19,7 @@ class Session(Window):
     kind: ClassVar[str] = "session"
     needs_time: ClassVar[bool] = True
     is_time: ClassVar[bool] = True
+    is_replaced: ClassVar[bool] = True
     slices_per_window: ClassVar[int | None] = 1
     gap: Duration
 
@@ -43,6 +44,10 @@ class Session(Window):
         closes[:-1] = items.times[1:] > lasts[:-1] + gap
         closes[items.firsts[1:] - 1] = True  # every key in the state has items
         return first_after(lasts[closes] + gap + 1, items.span.now)
+
+    def first_end(self, times: Ints, unit: TimeUnit) -> Ints:
+        """Return when sessions of single rows at these times are final: a row at the end of a session still extends it."""
+        return times + self.gap.in_ticks(unit) + 1
 
     def _lasts(self, items: Items) -> Ints:
         return items.times if items.last_times is None else items.last_times

@@ -151,6 +151,18 @@ class Periodic(Window):
         due = last + (period if step == length else step) + offset
         return due if due <= int(items.times.max()) + length else FOREVER  # other windows may need the rows longer
 
+    def first_end(self, times: Ints, unit: TimeUnit) -> Ints:
+        """Return where the first window ends that holds rows at these times."""
+        length, period, step, offset = self.cycle(unit)
+        if step < length:
+            return (times - offset) // step * step + step + offset
+        return (times - offset - length) // period * period + period + length + offset
+
+    def last_end(self, times: Ints, unit: TimeUnit) -> Ints:
+        """Return where the last window ends that holds rows at these times."""
+        length, period, _, offset = self.cycle(unit)
+        return (times - offset) // period * period + length + offset
+
     @property
     def length(self) -> Duration:
         """The range."""

@@ -34,7 +34,7 @@ from sash.windows.base import FOREVER
 
 HEAD, STATE = "sash_head", "sash_state"
 """The state variables of a bucket: a small head that each call reads, and the state, which is read only if no copy is cached."""
-HEAD_COLUMNS, STATE_COLUMNS = "token string, due bigint", "size bigint, state binary"
+HEAD_COLUMNS, STATE_COLUMNS = "token string, due bigint, watermark bigint", "size bigint, state binary"
 COMPRESSION = "lz4"
 COUNTED = ("rows", "late", "bad_times")
 """What is counted in each micro-batch: rows that arrived, late rows, rows without a usable time."""
@@ -59,8 +59,6 @@ class StreamTask:
     on_bad_time: str
     ahead: int | None
     """How many ticks ahead of the clock a time may be; None for any."""
-    chained: bool = False
-    """Whether rows come from a stateful operator, which emits them when the watermark passes them."""
 
     def prepared(self) -> Prepared:
         """Return the prepared query, made once per process."""
@@ -129,7 +127,7 @@ class BucketProcessor(StatefulProcessor):
                 as_schema(readable(table), prepared.schema), times.getCurrentProcessingTimeInMs() * ticks
             )
         now = first_in_time(prepared, times.getCurrentWatermarkInMs() * ticks)
-        emitted = state.advance(rows, now, before_it=self.task.chained)
+        emitted = state.advance(rows, now)
         next_due = due_in_milliseconds(state)
         self._store(group, state, next_due)
         self._set_timer(due, expired, next_due)
@@ -154,25 +152,28 @@ class BucketProcessor(StatefulProcessor):
         """Load the state of a bucket, and return the time of its timer."""
         head = self.head.get()
         if head is None:
+            state.watermark = first_in_time(state.prepared, 0)  # Spark's watermark starts at 1970
             return None
-        token, due = head
-        cached = state_cache.read(self._place(group), token)
-        try:
-            state.decode(cached or b"", self.task.fingerprint)
-        except ValueError:  # not cached, or damaged
-            state.decode(decompressed(self.state.get()), self.task.fingerprint)
+        token, due, watermark = head
+        state.watermark = int(watermark)
+        if token is not None:
+            cached = state_cache.read(self._place(group), token)
+            try:
+                state.decode(cached or b"", self.task.fingerprint)
+            except ValueError:  # not cached, or damaged
+                state.decode(decompressed(self.state.get()), self.task.fingerprint)
         return None if due is None else int(due)
 
     def _store(self, group: int, state: StreamState, due: int | None) -> None:
-        """Store the state of a bucket."""
+        """Store the state of a bucket. Its watermark stays if nothing else is left: windows before it are closed."""
         if not len(state):
-            self.head.clear()
+            self.head.update((None, None, state.watermark))
             self.state.clear()
             state_cache.remove(self._place(group))
             return
         data = state.encode(self.task.fingerprint)
         token = state_cache.new_token()
-        self.head.update((token, due))
+        self.head.update((token, due, state.watermark))
         self.state.update(compressed(data))
         state_cache.write(self._place(group), token, data)
 

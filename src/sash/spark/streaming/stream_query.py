@@ -18,14 +18,15 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 — the usual name
-from pyspark.sql.types import StructType, TimestampType
+from pyspark.sql.types import StringType, StructField, StructType, TimestampType
 
+from sash.engine.assemble import CHANGE
 from sash.engine.column_types import readable_schema
 from sash.engine.evaluate import compile_ahead
 from sash.plan.declared import Declared
 from sash.plan.tree import Branch, and_between
 from sash.spark.groups import bucket_of, numbered, plain_names, spread_out
-from sash.spark.private import waits_for_watermark, watermark_delay, with_watermark_delay
+from sash.spark.private import watermark_delay, with_watermark_delay
 from sash.spark.schema import GROUP
 from sash.spark.spark_query import SparkQuery
 from sash.spark.streaming.bad_times import CHOICES
@@ -100,14 +101,19 @@ class StreamQuery(SparkQuery):
         return StructType(
             [
                 with_watermark_delay(field, self.delay) if field.name == event_time else field
-                for field in super().results.fields
+                for field in [*super().results.fields, *([StructField(CHANGE, StringType())] if self.updates else [])]
             ]
         )
 
     @property
+    def updates(self) -> bool:
+        """Whether windows are emitted on every change, with the column `change`."""
+        return self.options.mode == "update"
+
+    @property
     def cuts_pairs(self) -> bool:
         """Whether the state is slices, cut where windows begin and end."""
-        return self.options.mode == "append" and self.prepared.stores_slices
+        return not self.updates and self.prepared.stores_slices
 
     @property
     def fingerprint(self) -> Fingerprint:
@@ -133,7 +139,6 @@ class StreamQuery(SparkQuery):
             self.options.mode,
             self.options.on_bad_time,
             None if ahead is None else read_duration(ahead, "ahead").in_ticks(unit),
-            chained=waits_for_watermark(self.frame),
         )
 
     def describe(self) -> Branch:

@@ -1,0 +1,77 @@
+"""A naive model of late rows: which rows each window of time holds, when rows arrive one after the other.
+
+It shares nothing with the engine. A row joins a window only if the window is open at the row's watermark. A session of one row is
+[t, t + gap). Rows are told apart by one bit each, so that a sum shows exactly which rows a window holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from helpers.streams import OF_TIME, WINDOWS
+from sash.windows import Window
+from sash.windows.by_gap import Session
+from sash.windows.by_time import Periodic
+
+Emitted = tuple[str, Any, int, int, int]
+"""The name of a window, the key, start, stop, and the bits of its rows."""
+
+
+MODELLED = [name for name in OF_TIME if all(window.min_rows == 1 for window in WINDOWS[name].values())]
+"""The windows that the model knows: `min_rows` would hide which rows a window holds."""
+
+
+@dataclass
+class LateRows:
+    """The open windows of a stream."""
+
+    windows: Mapping[str, Window]
+    periodic: dict[tuple[str, Any, int, int], int] = field(default_factory=dict)
+    sessions: dict[tuple[str, Any], list[list[int]]] = field(default_factory=dict)
+    """By window and key: first time, last time, bits."""
+    late: int = 0
+
+    def add(self, key: Any, time: int, bit: int, mark: int) -> None:
+        """Add a row that arrives at a watermark; it is late if all its windows are closed."""
+        joined = [self._join(name, window, key, time, bit, mark) for name, window in self.windows.items()]
+        self.late += not any(joined)
+
+    def _join(self, name: str, window: Window, key: Any, time: int, bit: int, mark: int) -> bool:
+        if isinstance(window, Session):
+            return self._join_session(name, window.gap.amount, key, time, bit, mark)
+        assert isinstance(window, Periodic)
+        length, period, step = window.range.amount, window.period.amount, window.step.amount
+        joined = False
+        for start in range(-10 * length, time + 1):
+            if (start - window.offset.amount) % period:
+                continue
+            for stop in range(start + step, start + length + 1, step):
+                if start <= time < stop and stop > mark:
+                    at = (name, key, start, stop)
+                    self.periodic[at] = self.periodic.get(at, 0) + bit
+                    joined = True
+        return joined
+
+    def _join_session(self, name: str, gap: int, key: Any, time: int, bit: int, mark: int) -> bool:
+        if time + gap < mark:
+            return False
+        first, last, bits, rest = time, time, bit, []
+        for session in self.sessions.get((name, key), []):
+            if session[0] - gap <= time <= session[1] + gap:
+                first, last, bits = min(first, session[0]), max(last, session[1]), bits + session[2]
+            else:
+                rest.append(session)
+        self.sessions[name, key] = [*rest, [first, last, bits]]
+        return True
+
+    def emit(self, now: int) -> list[Emitted]:
+        """Close the windows that end by a watermark, and return them."""
+        done: list[Emitted] = [(*at, bits) for at, bits in self.periodic.items() if at[3] <= now]
+        self.periodic = {at: bits for at, bits in self.periodic.items() if at[3] > now}
+        for (name, key), sessions in self.sessions.items():
+            gap = self.windows[name].gap.amount  # type: ignore[attr-defined]
+            done += [(name, key, first, last + gap, bits) for first, last, bits in sessions if last + gap < now]
+            self.sessions[name, key] = [session for session in sessions if session[1] + gap >= now]
+        return sorted(done)
