@@ -125,9 +125,9 @@ def test_keys_and_order_are_in_the_title() -> None:
 
 
 def test_results_that_are_read_from_one_partial_are_named() -> None:
-    aggregates = {"n": agg.count("x"), "mean": agg.mean("x"), "sd": agg.stddev("x"), "peak": agg.max("x")}
+    aggregates = {"n": agg.count("x"), "var": agg.variance("x"), "sd": agg.stddev("x"), "peak": agg.max("x")}
     tree = explained(window.time("1h"), aggregates=aggregates)
-    assert "n and mean are read from the partial of sd" in tree
+    assert "n and sd are read from the partial of var" in tree
 
 
 # -- data ------------------------------------------------------------------------------------------------------------
