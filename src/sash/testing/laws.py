@@ -91,8 +91,9 @@ class _Check:
 
     def _are_equivalent(self, law: str, left: tuple[str, Any], right: tuple[str, Any], allowed: float) -> None:
         """Raise LawError unless two partials give equal results or are alike."""
-        if not self._mean_the_same(left[1], right[1], allowed):
-            self._agree(law, left, right, allowed)
+        if not alike(left[1], right[1], allowed) and self._mean_the_same(left[1], right[1], allowed):
+            return
+        self._agree(law, left, right, allowed)
 
     def _mean_the_same(self, one: Any, other: Any, allowed: float) -> bool:
         """Return whether two partials give equal results, alone and combined with others: different partials may be equivalent."""
