@@ -201,6 +201,17 @@ def test_pandas_columns_need_not_be_named_by_text() -> None:
     assert result["sum"].tolist() == [1, 3, 5]
 
 
+@pytest.mark.parametrize(("name", "called"), [(None, "has no name"), ("day", "is named 'day'")])
+def test_an_index_of_times_with_another_name_gives_a_hint(name: str | None, called: str) -> None:
+    index = pd.to_datetime(["2026-01-01", "2026-01-02"]).rename(name)
+    frame = pd.DataFrame({"x": [1, 2]}, index=index)
+    query = sash.Query({"s": agg.sum("x")}, window.time("1d"), time="ts")
+    hint = rf"no column 'ts'.*The index, which holds times, {called}: .* data\.rename_axis\('ts'\)"
+    with pytest.raises(ValueError, match=hint):
+        query.run(frame)
+    assert query.run(frame.rename_axis("ts"), compiled=False)["s"].tolist() == [1, 2]
+
+
 def test_a_datetime_index_is_a_time() -> None:
     index = pd.to_datetime(["2026-01-01", "2026-01-02", "2026-01-05"]).rename("day")
     result = sash.Query({"sum": agg.sum("x")}, window.time("2d"), time="day").run(

@@ -216,7 +216,7 @@ class Query:
         >>> query = sash.Query(
         ...     by="household", time="ts",
         ...     windows={"day": window.time("24h", slide="1m"), "hour": window.time("1h", slide="1m")},
-        ...     aggregates={"sd": agg.stddev("load"), "mean": agg.mean("load"), "notes": agg.collect("note")},
+        ...     aggregates={"sd": agg.stddev("load"), "n": agg.count("load"), "notes": agg.collect("note")},
         ... )
         >>> query.explain()  # doctest: +ELLIPSIS
         Query by household, ordered by ts
@@ -225,9 +225,9 @@ class Query:
         │           hour: time("1h", slide="1m")
         ├─ slices   cut where windows begin (cutty), every 1m; 1,440 per window of day, 60 of hour; shared by day and
         │           hour
-        ├─ sd: stddev(load), mean: mean(load)  in one pass
+        ├─ sd: stddev(load), n: count(load)  in one pass
         │    algorithm  two_stacks: associative...
-        │    partials   mean is read from the partial of sd
+        │    partials   n is read from the partial of sd
         │    cost       1 combine for each row, into its slice; for each slice and window: 3 combines, amortised
         │    memory     2n partials of 4 numbers, n = 1,440 + 60 slices: up to 96 KB a key
         │    runs       compiled

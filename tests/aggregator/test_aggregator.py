@@ -282,3 +282,65 @@ def test_a_failing_lift_changes_nothing() -> None:
 
 def test_repr_shows_what_it_is() -> None:
     assert repr(sash.Aggregator(agg.max("load"))) == "<Aggregator max(load) by two_stacks, 0 rows>"
+
+
+# -- eviction of any row -----------------------------------------------------------------------------------------------
+
+
+@given(data=st.data())
+def test_any_row_can_be_evicted(data: st.DataObject) -> None:
+    """Concatenation shows any row that is lost, doubled or out of order; nulls count as rows."""
+    aggregator = sash.Aggregator(agg.concat("letter"), "reactive_aggregator")
+    held: dict[int, str | None] = {}
+    for number in range(data.draw(st.integers(1, 40))):
+        letter = data.draw(st.sampled_from(["a", "b", "c", None]))
+        aggregator.insert(letter)
+        held[number] = letter
+        for _ in range(data.draw(st.integers(0, 2))):
+            by_position = data.draw(st.booleans())
+            if held and by_position:
+                at = data.draw(st.sampled_from(sorted(held)))
+                aggregator.evict(at=at)
+                del held[at]
+            elif held:
+                aggregator.evict()
+                del held[min(held)]
+        letters = [letter for letter in held.values() if letter is not None]
+        assert aggregator.query() == ("".join(letters) or None)
+        assert len(aggregator) == len(held)
+
+
+def test_a_limit_evicts_the_oldest_row_that_is_left() -> None:
+    aggregator = sash.Aggregator(agg.concat("letter"), "reactive_aggregator", ranges=[3])
+    for letter in "abc":
+        aggregator.insert(letter)
+    aggregator.evict(at=0)
+    for letter in "de":
+        aggregator.insert(letter)
+    assert (aggregator.query(), len(aggregator)) == ("cde", 3)
+
+
+def test_eviction_of_any_row_is_refused_in_a_sentence() -> None:
+    fifo = sash.Aggregator(agg.max("x"), "two_stacks")
+    fifo.insert(1)
+    for name in ("two_stacks", "reactive_aggregator_fifo", "fiba"):
+        aggregator = sash.Aggregator(agg.max("x"), name)
+        aggregator.insert(1, **({"time": 3} if name == "fiba" else {}))
+        with pytest.raises(ValueError, match=rf'{name} .*evict\(at=…\) needs algorithm="reactive_aggregator"'):
+            aggregator.evict(at=0)
+    aggregator = sash.Aggregator(agg.max("x"), "reactive_aggregator")
+    for value in (5, 9, 7):
+        aggregator.insert(value)
+    aggregator.evict(at=1)
+    for gone in (1, 3, -1):
+        with pytest.raises(IndexError, match=f"at={gone}.*not in the window"):
+            aggregator.evict(at=gone)
+    with pytest.raises(TypeError, match=r"at='b'.*number of a row"):
+        aggregator.evict(at="b")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="before= or at=, not both"):
+        aggregator.evict(at=0, before=3)
+    assert (aggregator.query(), len(aggregator)) == (7, 2)
+    column = sash.Aggregator(agg.max("x"), "reactive_aggregator")
+    column.insert_many([1, 2])
+    with pytest.raises(ValueError, match=r"compiled.*insert rows one by one"):
+        column.evict(at=0)

@@ -125,9 +125,26 @@ def test_keys_and_order_are_in_the_title() -> None:
 
 
 def test_results_that_are_read_from_one_partial_are_named() -> None:
-    aggregates = {"n": agg.count("x"), "mean": agg.mean("x"), "sd": agg.stddev("x"), "peak": agg.max("x")}
+    aggregates = {"n": agg.count("x"), "var": agg.variance("x"), "sd": agg.stddev("x"), "peak": agg.max("x")}
     tree = explained(window.time("1h"), aggregates=aggregates)
-    assert "n and mean are read from the partial of sd" in tree
+    assert "n and sd are read from the partial of var" in tree
+
+
+@pytest.mark.parametrize("options", [{}, {"algorithm": "order_statistics_tree"}, {"lateness": "10m"}])
+def test_the_algorithm_that_runs_is_named(options: dict[str, Any]) -> None:
+    """A compiled median sorts blocks of rows instead of updating a tree, in a table as in a stream."""
+    aggregates = {"mid": agg.median("x")}
+    for shape in (window.time("1h"), window.time("24h", slide="1h")):
+        query = sash.Query(aggregates, shape, time="ts", **options)
+        tree, picture = " ".join(str(query.explain()).split()), query.explain()._repr_svg_()
+        assert "algorithm sorted_block: " in tree
+        assert "blocks of rows are sorted before windows slide over them" in tree
+        assert "O(1) after sorting, amortised" in tree
+        assert "sorted_block, compiled" in picture
+        assert "order_statistics_tree" not in tree + picture
+    assert "O(n) after sorting, at worst" in explained(window.time("1h"), aggregates=aggregates, objective="latency")
+    interpreted = sash.Query(aggregates, window.rows(2)).explain(pa.table({"x": [1.0]}), compiled=False)
+    assert "algorithm  order_statistics_tree: read by rank" in str(interpreted)
 
 
 # -- data ------------------------------------------------------------------------------------------------------------

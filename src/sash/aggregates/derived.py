@@ -1,9 +1,10 @@
 """Which aggregates can be derived from the partials of another one, so that a pass over the rows computes only the latter.
 
-    kurtosis  ⊃  skewness  ⊃  variance, var_pop, stddev, stddev_pop, mean, count
+    kurtosis  ⊃  skewness  ⊃  variance, var_pop, stddev, stddev_pop, count
     mean      ⊃  sum, count
 
-The mean is derived from the moments of floats only: moments round integers.
+The moments contain a mean, too, but an aggregate must not depend on its neighbours: that mean is rounded after each row (12 ulps
+for 200,000 values around 100 ± 30), and moments round integers. A mean of its own costs a tenth of the time of a deviation.
 
 This is an optimization: an aggregate that is not listed here is computed by itself.
 """
@@ -13,8 +14,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from sash.aggregates import integers, means, moments, sum_like
+from sash.aggregates import compensated, integers, means, moments, sum_like
 from sash.aggregates.base import Aggregate
+from sash.aggregates.compensated import CountedSum, total_of
 from sash.aggregates.integers import join
 
 Functions = tuple[Callable[..., Any], Callable[..., Any]]
@@ -22,9 +24,9 @@ Functions = tuple[Callable[..., Any], Callable[..., Any]]
 Lower = Callable[[Any], Any]
 
 
-def first_field(partial: Any) -> Any:
-    """Return the first field."""
-    return partial[0]
+def sum_of_mean(partial: CountedSum) -> float:
+    """Return the sum in the partial of a mean of floats."""
+    return total_of(partial[0])
 
 
 def second_field(partial: Any) -> Any:
@@ -42,22 +44,16 @@ def count_of_moments(partial: Any) -> int:
     return int(partial[0])
 
 
-def mean_of_moments(partial: Any) -> float:
-    """Return the mean in a partial of moments."""
-    mean: float = 2.0 * partial[1][0] + partial[1][1]
-    return mean
-
-
 def sum_of_integer_mean(partial: integers.CountedTotal) -> int:
     """Return the sum in the partial of a mean of integers."""
     return join((partial[0], partial[1]))  # imported by name: Numba cannot call integers.join
 
 
 COUNT: Functions = (sum_like.one_value, sum_like.add)
-SUM: Functions = (sum_like.as_float, sum_like.add)
+SUM: Functions = (compensated.lift_float, compensated.add_compensated)
 INTEGER_SUM: Functions = (integers.split, sum_like.add_both)
 ANY_MEAN: Functions = (means.count_one, sum_like.add_both)
-MEAN: Functions = (means.count_float, sum_like.add_both)
+MEAN: Functions = (compensated.lift_counted, compensated.add_counted_sums)
 INTEGER_MEAN: Functions = (integers.split_and_count, integers.add_counted)
 SPREAD: Functions = (moments.lift_spread, moments.merge_spread)
 SKEW: Functions = (moments.lift_skew, moments.merge_skew)
@@ -76,9 +72,8 @@ DERIVED: dict[Functions, dict[Functions, Lower | None]] = {
         INTEGER_MEAN: third_field,
         **dict.fromkeys(MOMENTS + INTEGER_MOMENTS, count_of_moments),
     },
-    SUM: {MEAN: first_field},
+    SUM: {MEAN: sum_of_mean},
     INTEGER_SUM: {INTEGER_MEAN: sum_of_integer_mean},
-    MEAN: dict.fromkeys(MOMENTS, mean_of_moments),
     SPREAD: {SKEW: None, TAILS: None},
     SKEW: {TAILS: None},
     INTEGER_SPREAD: {INTEGER_SKEW: None, INTEGER_TAILS: None},

@@ -18,10 +18,10 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from sash.aggregates.base import Aggregate
+from sash.aggregates.compensated import as_float
 from sash.aggregates.definition import Fields, define
 from sash.aggregates.moments import Mean, distance, mean_of_float, merge_spread, moved, no_distance
 from sash.aggregates.sql import SqlForm, SqlInput
-from sash.aggregates.sum_like import as_float
 
 Joint: TypeAlias = tuple[float, Mean, Mean, float]
 """n, x̄, ȳ, Σ(x - x̄)(y - ȳ)."""

@@ -1,21 +1,41 @@
 """Means: mean, geometric_mean, weighted_mean.
 
-Partials are sums and counts, combined field by field; `lower` divides. mean has the variants of sum (see `sum_like`): only
-integers have an exact inverse. The geometric mean adds logarithms, since a product of a few hundred values overflows.
+Partials are sums and counts; `lower` divides. Sums of floats are compensated (see `compensated`). mean has the variants of sum
+(see `sum_like`): only integers have an exact inverse. The geometric mean adds logarithms, since a product of a few hundred values overflows.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 from sash.aggregates import integers
-from sash.aggregates.base import Aggregate, P, pair
+from sash.aggregates.base import Aggregate
+from sash.aggregates.compensated import (
+    NO_ERROR,
+    ZERO,
+    ZERO_COUNTED,
+    Compensated,
+    CountedSum,
+    add_compensated,
+    add_counted_sums,
+    as_float,
+    divide_counted,
+    lift_any,
+    lift_counted,
+    lift_float,
+    plain,
+    subtract_counted_sums,
+    total_of,
+)
 from sash.aggregates.definition import FLOATS, INTEGERS, define
 from sash.aggregates.integers import split
 from sash.aggregates.sql import SqlForm, SqlInput, filtered
-from sash.aggregates.sum_like import add_both, as_float, subtract_both, sums_of
+from sash.aggregates.sum_like import add_both, subtract_both, sums_of
+
+WeightedSum: TypeAlias = tuple[Compensated, Compensated]
+"""The sum of values times weights, and the sum of the weights."""
 
 LARGEST_LOGARITHM = 709.782712893384
 """The logarithm of the largest float64. For larger arguments CPython's exp raises, and Numba's returns infinity."""
@@ -45,7 +65,13 @@ def mean(column: str | None = None) -> Aggregate[Any]:
         counts=(1,),
         sql=mean_sql,
         variants={
-            FLOATS: {"lift": count_float, "identity": (0.0, 0)},
+            FLOATS: {
+                "lift": lift_counted,
+                "combine": add_counted_sums,
+                "lower": divide_counted,
+                "inverse": subtract_counted_sums,
+                "identity": ZERO_COUNTED,
+            },
             INTEGERS: {
                 "lift": integers.split_and_count,
                 "combine": integers.add_counted,
@@ -59,7 +85,7 @@ def mean(column: str | None = None) -> Aggregate[Any]:
     )
 
 
-def geometric_mean(column: str | None = None) -> Aggregate[tuple[float, int]]:
+def geometric_mean(column: str | None = None) -> Aggregate[CountedSum]:
     """Return the n-th root of the product of n values: 0 if one is zero, NaN if one is negative.
 
     Skips nulls; null without values. float64.
@@ -72,16 +98,16 @@ def geometric_mean(column: str | None = None) -> Aggregate[tuple[float, int]]:
         "geometric_mean",
         column,
         lift=count_logarithm,
-        combine=add_both,
+        combine=add_counted_sums,
         lower=root,
-        identity=(0.0, 0),
+        identity=ZERO_COUNTED,
         commutative=True,
         counts=(1,),
         sql=geometric_mean_sql,
     )
 
 
-def weighted_mean(x: str | None = None, w: str | None = None) -> Aggregate[tuple[float, float]]:
+def weighted_mean(x: str | None = None, w: str | None = None) -> Aggregate[WeightedSum]:
     """Return the mean of x weighted by w, Σwx / Σw: NaN if the weights sum to 0.
 
     Skips rows with a null in either column; null without values. float64.
@@ -95,9 +121,9 @@ def weighted_mean(x: str | None = None, w: str | None = None) -> Aggregate[tuple
         x,
         w,
         lift=weigh,
-        combine=add_both,
+        combine=add_weighted,
         lower=divide_by_weight,
-        identity=(0.0, 0.0),
+        identity=(ZERO, ZERO),
         commutative=True,
         sql=weighted_mean_sql,
     )
@@ -106,24 +132,19 @@ def weighted_mean(x: str | None = None, w: str | None = None) -> Aggregate[tuple
 # -- functions of partials ------------------------------------------------------------------------------------------------
 
 
-def count_one(value: P) -> tuple[P, int]:
+def count_one(value: Any) -> tuple[Any, int]:
     """Lift a value of any type to a sum and a count."""
-    return value, 1
-
-
-def count_float(value: Any) -> tuple[float, int]:
-    """Lift a number to a float64 sum and a count."""
-    return as_float(value), 1
+    return lift_any(value), 1
 
 
 def divide(total: tuple[Any, int]) -> Any:
     """Return the sum divided by the count."""
-    return total[0] / total[1]
+    return plain(total[0]) / total[1]
 
 
-def count_logarithm(value: Any) -> tuple[float, int]:
+def count_logarithm(value: Any) -> CountedSum:
     """Lift a number to a sum of logarithms and a count."""
-    return logarithm(as_float(value)), 1
+    return lift_counted(logarithm(as_float(value)))
 
 
 def logarithm(value: float) -> float:
@@ -137,20 +158,26 @@ def logarithm(value: float) -> float:
     return -math.inf if value == 0.0 else math.nan
 
 
-def root(total: tuple[float, int]) -> float:
+def root(total: CountedSum) -> float:
     """Return exp of the mean logarithm; a rounding error does not make it overflow."""
-    exponent = total[0] / total[1]
+    exponent = divide_counted(total)
     return math.exp(LARGEST_LOGARITHM if LARGEST_LOGARITHM < exponent < math.inf else exponent)
 
 
-def weigh(value: Any, weight: Any) -> tuple[float, float]:
+def weigh(value: Any, weight: Any) -> WeightedSum:
     """Lift a value and its weight to a weighted sum and a sum of weights."""
-    return as_float(value) * as_float(weight), as_float(weight)
+    return (as_float(value) * as_float(weight), NO_ERROR), lift_float(weight)
 
 
-def divide_by_weight(total: tuple[float, float]) -> float:
+def add_weighted(older: WeightedSum, newer: WeightedSum) -> WeightedSum:
+    """Return both sums of both partials."""
+    return add_compensated(older[0], newer[0]), add_compensated(older[1], newer[1])
+
+
+def divide_by_weight(total: WeightedSum) -> float:
     """Return the weighted sum divided by the sum of weights."""
-    return total[0] / total[1] if total[1] != 0.0 else math.nan
+    weight = total_of(total[1])
+    return total_of(total[0]) / weight if weight != 0.0 else math.nan
 
 
 # -- SQL ------------------------------------------------------------------------------------------------------------------
@@ -175,9 +202,9 @@ def counted_sum(n: int, total: Any) -> tuple[Any, int]:
     return total, n
 
 
-def total_of_mean(n: int, mean: float) -> tuple[float, int]:
-    """Lift the mean of a slice to the partial of a mean."""
-    return mean * n, n
+def total_of_mean(n: int, mean: float) -> CountedSum:
+    """Lift the mean of a slice to the partial of a mean of floats."""
+    return lift_float(mean * n), n
 
 
 def counted_integer(n: int, total: int) -> integers.CountedTotal:
@@ -201,7 +228,12 @@ def geometric_mean_sql(source: SqlInput) -> SqlForm | str:
         return source.refuse()
     x = source.column.as_double
     ln = f"CASE WHEN {x} > 0 THEN ln({x}) WHEN {x} = 0 THEN -DOUBLE('inf') WHEN {x} < 0 THEN DOUBLE('nan') END"
-    return source.form({"sum of logarithms": f"sum({ln})", "count": f"count({source.column.sql})"}, pair)
+    return source.form({"sum of logarithms": f"sum({ln})", "count": f"count({source.column.sql})"}, counted_float)
+
+
+def counted_float(total: float, n: int) -> CountedSum:
+    """Lift the sum of a slice to a counted sum."""
+    return lift_float(total), n
 
 
 def weighted_mean_sql(source: SqlInput) -> SqlForm | str:
@@ -210,5 +242,10 @@ def weighted_mean_sql(source: SqlInput) -> SqlForm | str:
         return source.refuse()
     x, w = (column.as_double for column in source.columns)
     return source.form(
-        {"sum of products": f"sum({x} * {w})", "sum of weights": filtered(f"sum({w})", source.columns)}, pair
+        {"sum of products": f"sum({x} * {w})", "sum of weights": filtered(f"sum({w})", source.columns)}, both_sums
     )
+
+
+def both_sums(total: float, weight: float) -> WeightedSum:
+    """Lift the sums of a slice to the partial of a weighted mean."""
+    return lift_float(total), lift_float(weight)

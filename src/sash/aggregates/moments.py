@@ -27,9 +27,9 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from sash.aggregates.base import Aggregate
+from sash.aggregates.compensated import as_float
 from sash.aggregates.definition import INTEGERS, Fields, define
 from sash.aggregates.sql import SqlForm, SqlInput
-from sash.aggregates.sum_like import as_float
 
 Mean: TypeAlias = tuple[float, float]
 """Half of the oldest value (an integer is rounded down), and the distance of the mean from twice that."""

@@ -3,10 +3,11 @@
 sum and sum_of_squares have variants for kinds of columns (`Aggregate.of_kind`). Only integers have an exact inverse: subtracting
 a float leaves its rounding error behind, and one 1e90 would spoil all later windows.
 
-    variant      partial        inverse    commutative   for
-    (general)    total          inexact    sum: no       any object with +; sum concatenates strings and lists
-    "float"      total          inexact    yes           float64
-    "int"        (high, low)    exact      yes           int64 and bool: see `integers`
+    variant      partial           inverse    commutative   for
+    (general)    total             inexact    sum: no       any object with +; sum concatenates strings and lists;
+                                                            floats as in `compensated`
+    "float"      (total, error)    inexact    yes           float64: see `compensated`
+    "int"        (high, low)       exact      yes           int64 and bool: see `integers`
 """
 
 from __future__ import annotations
@@ -15,6 +16,17 @@ from typing import Any
 
 from sash.aggregates import integers
 from sash.aggregates.base import Aggregate, pair, unchanged
+from sash.aggregates.compensated import (
+    ZERO,
+    add_compensated,
+    as_float,
+    lift_any,
+    lift_float,
+    lift_square,
+    plain,
+    subtract_compensated,
+    total_of,
+)
 from sash.aggregates.definition import FLOATS, INTEGERS, Fields, define
 from sash.aggregates.sql import SqlForm, SqlInput
 
@@ -53,7 +65,7 @@ def sum(column: str | None = None) -> Aggregate[Any]:
     """Add the values.
 
     Skips nulls; null without values. Integers and booleans give int64 (OverflowError if the sum does not fit), floats give
-    float64, decimals keep their scale, strings and lists are concatenated in order. Python integers that an `Aggregator`
+    float64, rounded once (a compensated sum); decimals keep their scale, strings and lists are concatenated in order. Python integers that an `Aggregator`
     receives one by one have no limit.
 
     >>> total = sum()
@@ -63,14 +75,15 @@ def sum(column: str | None = None) -> Aggregate[Any]:
     return define(
         "sum",
         column,
-        lift=unchanged,
+        lift=lift_any,
         combine=add,
+        lower=plain,
         inverse=subtract,
         inverse_is_exact=False,
         exact_decimals=True,
         sql=sum_sql,
         variants={
-            FLOATS: {"lift": as_float, "identity": 0.0, "commutative": True},
+            FLOATS: {"lift": lift_float, **COMPENSATED},
             INTEGERS: {"lift": integers.split, **EXACT},
         },
     )
@@ -103,12 +116,13 @@ def sum_of_squares(column: str | None = None) -> Aggregate[Any]:
         column,
         lift=square,
         combine=add,
+        lower=plain,
         inverse=subtract,
         inverse_is_exact=False,
         commutative=True,
         sql=sum_of_squares_sql,
         variants={
-            FLOATS: {"lift": float_square, "identity": 0.0},
+            FLOATS: {"lift": lift_square, **COMPENSATED},
             INTEGERS: {"lift": integers.split_square, **EXACT},
         },
     )
@@ -152,21 +166,19 @@ def multiply(older: float, newer: float) -> float:
     return older * newer
 
 
-def as_float(value: Any) -> float:
-    """Return a number of any type as float64; Numba's float() keeps float32 and rejects bool."""
-    return float(value * 1)
-
-
 def square(value: Any) -> Any:
-    """Return the square in the type of the value."""
-    return value * value
+    """Lift the square in the type of the value."""
+    return lift_any(value * value)
 
 
-def float_square(value: Any) -> float:
-    """Return the square as float64."""
-    return as_float(value) * as_float(value)
-
-
+COMPENSATED: Fields = {
+    "combine": add_compensated,
+    "lower": total_of,
+    "inverse": subtract_compensated,
+    "identity": ZERO,
+    "commutative": True,
+}
+"""The fields of the variants for floats: rounded once."""
 EXACT: Fields = {
     "combine": add_both,
     "lower": integers.join,
@@ -215,7 +227,7 @@ def sum_of_squares_sql(source: SqlInput) -> SqlForm | str:
     """Add squares, those of integers in two halves; a square that does not fit is marked in the high half."""
     x = source.column
     if x.kind == "float":
-        return source.form({"sum of squares": f"sum({x.as_double} * {x.as_double})"}, as_float)
+        return source.form({"sum of squares": f"sum({x.as_double} * {x.as_double})"}, lift_float)
     if not x.is_integer:
         return source.refuse()
     squared = f"{x.as_bigint} * {x.as_bigint}"

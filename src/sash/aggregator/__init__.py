@@ -6,10 +6,11 @@ README.md lists the files in reading order.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 from sash.aggregates.base import Aggregate
-from sash.aggregator.object_window import HeldWindow, ObjectWindow, TimedWindow, refuse_columns
+from sash.aggregator.object_window import AnyRowWindow, HeldWindow, ObjectWindow, TimedWindow, refuse_columns
 from sash.algorithms import Algorithm, find_algorithm
 from sash.plan.choose import choose_algorithm
 
@@ -140,9 +141,32 @@ class Aggregator:
             results = self._slide_on(given, columns, lengths)
         return dict(zip(lengths, results, strict=True)) if several else results[0]
 
-    def evict(self, *, before: Any = None) -> None:
-        """Remove the oldest row, or all rows whose time is less than `before`."""
+    def evict(self, *, before: Any = None, at: int | None = None) -> None:
+        """Remove the oldest row, all rows whose time is less than `before`, or the row that was inserted as number `at`.
+
+        `before` needs algorithm="fiba". `at` counts all rows that were ever inserted from 0, nulls included; it needs
+        algorithm="reactive_aggregator" and rows that were inserted one by one. Raises IndexError if there is no row to
+        remove, and ValueError if the algorithm evicts in another way.
+
+        >>> import sash
+        >>> from sash import agg
+        >>> window = sash.Aggregator(agg.max("bid"), algorithm="reactive_aggregator")
+        >>> for bid in (10, 30, 20):
+        ...     window.insert(bid)
+        >>> window.evict(at=1)  # the second bid is withdrawn
+        >>> window.query(), len(window)
+        (20, 2)
+        """
         window = self._current()
+        if at is not None:
+            if before is not None:
+                message = "evict: give before= or at=, not both."
+                raise ValueError(message)
+            if isinstance(at, bool) or not isinstance(at, Integral):
+                message = f"evict(at={at!r}): give the number of a row, counted from 0 for the first one inserted."
+                raise TypeError(message)
+            window.evict_at(int(at))
+            return
         if before is None and len(window) == 0:
             message = "evict: the window is empty, so there is no row to remove."
             raise IndexError(message)
@@ -206,7 +230,9 @@ class Aggregator:
         """
         interpreted = not self._window.is_compiled and not self._pending and self._reason
         how = f"interpreted: {self._reason}" if interpreted else "compiled"
-        return f"{self._label} by {self._name}, {how}"
+        # A column that was slid over at once was sorted first, if the algorithm has such a form.
+        ran = (self._pending and self.algorithm.sorted_in_advance) or self.algorithm
+        return f"{self._label} by {ran.about.name}, {how}"
 
     def __len__(self) -> int:
         """Return the number of rows in the window, nulls included."""
@@ -313,6 +339,8 @@ class Aggregator:
     def _object_window(self, ranges: tuple[int, ...]) -> HeldWindow:
         if self.algorithm.takes_times:
             return TimedWindow(self.aggregate, self.algorithm)
+        if self.algorithm.evicts_any:
+            return AnyRowWindow(self.aggregate, self.algorithm, ranges, self._limit)
         return ObjectWindow(self.aggregate, self.algorithm, ranges, self._limit)
 
     # -- sliding ---------------------------------------------------------------------------------------------------

@@ -90,6 +90,13 @@ class CompiledWindow(HeldWindow):
             raise self._no_times("evict(before=…)")
         self._advance(self._no_rows, len(self) - 1)
 
+    def evict_at(self, position: int) -> None:
+        """Raise ValueError: a compiled window evicts the oldest row only."""
+        if self.algorithm.evicts_any:
+            message = "evict(at=…): a window of whole columns is compiled and evicts the oldest row only: insert rows one by one."
+            raise ValueError(message)
+        super().evict_at(position)
+
     def query(self, last: int | None = None) -> Any:
         """Return the result for the whole window or its `last` rows."""
         result = self._advance(self._no_rows, NO_LIMIT, (last or max(len(self), 1),), emit_now=True)

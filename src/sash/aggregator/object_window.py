@@ -1,4 +1,7 @@
-"""Windows of Python objects: the algorithm's class, interpreted. One class for rows in order, one for rows with times."""
+"""Windows of Python objects: the algorithm's class, interpreted.
+
+One class for rows in order, one for rows in order of which any can be evicted, one for rows with times.
+"""
 
 from __future__ import annotations
 
@@ -40,6 +43,12 @@ class HeldWindow:
     def evict(self, before: Any = None) -> None:
         """Remove the oldest row, or all rows whose time is less than `before`."""
         raise NotImplementedError
+
+    def evict_at(self, position: int) -> None:  # noqa: ARG002 — for windows that evict any row
+        """Remove the row that was inserted as number `position`."""
+        name = self.algorithm.about.name
+        message = f'{name} does not evict rows by position: evict(at=…) needs algorithm="reactive_aggregator".'
+        raise ValueError(message)
 
     def query(self, last: int | None = None) -> Any:
         """Return the result for the whole window or its `last` rows."""
@@ -143,6 +152,56 @@ class ObjectWindow(HeldWindow):
     def __len__(self) -> int:
         """Return the number of rows in the window, nulls included."""
         return self._end - self._begin
+
+
+class AnyRowWindow(ObjectWindow):
+    """Rows in order, any of which can be evicted: by the general Reactive Aggregator."""
+
+    def __init__(
+        self, aggregate: Aggregate[Any], algorithm: type[Algorithm[Any]], ranges: tuple[int, ...], limit: int
+    ) -> None:
+        super().__init__(aggregate, algorithm, ranges, limit)
+        self._any_window: Any = self._window
+        self._positions: dict[int, int | None] = {}
+        """By row in the window: the position of its partial among all that were inserted; None for a null."""
+        self._values = 0
+
+    def insert(self, values: tuple[Any, ...], time: Any = None) -> None:
+        """Add the newest row."""
+        inserted = self._inserted
+        super().insert(values, time)
+        is_value = self._inserted > inserted
+        self._positions[self._end - 1] = inserted if is_value else None
+        self._values += is_value
+        del self._inserted_before[self._end - 1]  # it counts rows, none of which may be missing
+
+    def evict(self, before: Any = None) -> None:
+        """Remove the oldest row."""
+        if before is not None:
+            raise self._no_times("evict(before=…)")
+        while self._begin not in self._positions:
+            self._begin += 1
+        self.evict_at(self._begin)
+
+    def evict_at(self, position: int) -> None:
+        """Remove the row that was inserted as number `position`. Raise IndexError if it is not in the window."""
+        if position not in self._positions:
+            message = f"evict(at={position}): this row is not in the window, which has had {self._end} rows so far."
+            raise IndexError(message)
+        at = self._positions.pop(position)
+        if at is not None:
+            self._values -= 1
+            self._run(self._any_window.evict_at, at)
+
+    def query(self, last: int | None = None) -> Any:  # noqa: ARG002 — the algorithm answers no other length
+        """Return the result for the whole window."""
+        if self._values < max(1, self._used.at_least):
+            return self._used.empty
+        return self._used.lower(self._run(self._window.query))
+
+    def __len__(self) -> int:
+        """Return the number of rows in the window, nulls included."""
+        return len(self._positions)
 
 
 class TimedWindow(HeldWindow):

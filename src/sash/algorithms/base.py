@@ -103,6 +103,8 @@ class Algorithm(Generic[P]):
     """Whether rows without a value must be inserted too, because ranges count inserts or rows have times."""
     takes_times: ClassVar[bool] = False
     """Whether rows have times and may be inserted out of order."""
+    evicts_any: ClassVar[bool] = False
+    """Whether any row can be evicted by its position (`evict_at`), not only the oldest one."""
     answers_ranges: ClassVar[bool] = False
     """Whether one window answers ranges of several lengths (`query_last`)."""
     answers_any_length: ClassVar[bool] = False

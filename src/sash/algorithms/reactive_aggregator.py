@@ -181,6 +181,7 @@ class ReactiveAggregator(FifoReactiveAggregator[P]):
         space=SpaceCost(2),
         paper="FlatFAT (PVLDB 2015), section 5.1",
     )
+    evicts_any = True
     filled: Array[bool]
     positions: Array[int]
     count: int

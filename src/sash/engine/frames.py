@@ -147,8 +147,17 @@ class PandasFrame(FrameKind):
     def _rows(self, query: Declared, data: Any) -> Any:
         """Return the DataFrame with the time from its index as a column, and with column names as strings."""
         rows = data
-        if query.time is not None and query.time not in data.columns and query.time in data.index.names:
-            rows = data.reset_index()
+        if query.time is not None and query.time not in data.columns:
+            if query.time in data.index.names:
+                rows = data.reset_index()
+            elif getattr(data.index.dtype, "kind", "") == "M":
+                name = data.index.name
+                called = "has no name" if name is None else f"is named {name!r}"
+                message = (
+                    f"There is no column {query.time!r}. The index, which holds times, {called}: to use it as the time, "
+                    f"run the query on data.rename_axis({query.time!r})."
+                )
+                raise ValueError(message)
         if not all(isinstance(name, str) for name in rows.columns):
             rows = rows.set_axis([str(name) for name in rows.columns], axis=1)
         return rows

@@ -130,7 +130,7 @@ def share_parts(aggregates: Sequence[Aggregate[Any]], inputs: tuple[str, ...]) -
     """Return the pass that computes several aggregates of the same columns, each partial only once.
 
     >>> from sash import agg
-    >>> together = [aggregate.of_kind("float") for aggregate in (agg.count("x"), agg.stddev("x"), agg.mean("x"))]
+    >>> together = [aggregate.of_kind("float") for aggregate in (agg.count("x"), agg.stddev("x"), agg.variance("x"))]
     >>> shared = share_parts(together, ("float64",))
     >>> [part.aggregate.name for part in shared.parts], [output.part for output in shared.outputs]
     (['stddev'], [0, 0, 0])

@@ -61,6 +61,12 @@ def choose_algorithm(
     return Choice(name, reason, _combines(about, ranges, objective), about.space)
 
 
+def sorted_choice(choice: Choice, about: About, objective: str) -> Choice:
+    """Return the choice of the algorithm that replaces another one where all rows of a block are known before it runs."""
+    reason = f"{choice.reason}; blocks of rows are sorted before windows slide over them"
+    return Choice(about.name, reason, _combines(about, 1, objective), about.space)
+
+
 def candidates(  # noqa: C901, PLR0911, PLR0912 — a chain is read line by line
     aggregate: Aggregate[Any], ranges: int, *, objective: str, in_order: bool
 ) -> tuple[tuple[str, ...], str]:

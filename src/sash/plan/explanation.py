@@ -89,7 +89,7 @@ class Explanation:
         together = "  in one pass" if len(one.aggregates) > 1 else ""
         beside = self.plan.technique and not one.over_slices
         leaves = {
-            "algorithm": f"{one.algorithm.about.name}: {one.choice.reason}",
+            "algorithm": f"{one.choice.algorithm}: {one.choice.reason}",
             "partials": "; ".join(expected.readings()),
             "over": "rows, because slices would be as large as their rows" if beside else "",
             "shared": f"one structure for {and_between(list(self.plan.windows))}" if one.together else "",
@@ -101,7 +101,7 @@ class Explanation:
 
     def _box(self, one: Pass, reads: TextBox) -> TextBox:
         expected = self._expected(one)
-        how = f"{one.algorithm.about.name}, {'interpreted' if one.interpreted else 'compiled'}"
+        how = f"{one.choice.algorithm}, {'interpreted' if one.interpreted else 'compiled'}"
         return TextBox(_heading(one), [how, expected.combines(), expected.memory()], reads=[reads])
 
     def _expected(self, one: Pass) -> Expected:

@@ -9,7 +9,7 @@ from typing import Any
 from sash.aggregates.base import Aggregate
 from sash.aggregates.derived import derive_lower
 from sash.algorithms import Algorithm, find_algorithm
-from sash.plan.choose import Choice, choose_algorithm
+from sash.plan.choose import Choice, choose_algorithm, sorted_choice
 from sash.windows import Window
 
 FOR_ROWS = ("ranked", "distinct", "modal", "holistic")
@@ -25,6 +25,7 @@ class Pass:
     columns: tuple[str, ...]
     algorithm: type[Algorithm[Any]]
     choice: Choice
+    """The algorithm that runs: `algorithm`, or the one that replaces it where rows can be sorted in advance."""
     over_slices: bool
     interpreted: str = ""
     """The reason why it is interpreted; empty if it is compiled."""
@@ -80,6 +81,8 @@ def make_plan(
             form = without_values(form)
         choice = choose_algorithm(form, objective=objective, algorithm=algorithm)
         found = find_algorithm(choice.algorithm, form)
+        if found.sorted_in_advance is not None and name not in interpreted:
+            choice = sorted_choice(choice, found.sorted_in_advance.about, objective)
         alone = name in interpreted or found.one_aggregate
         coded = aggregate.codes if any(column not in kinds for column in aggregate.columns) else ()
         together = algorithm != "auto" and can_share(found, windows)

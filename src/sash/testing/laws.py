@@ -87,10 +87,13 @@ class _Check:
     def commutative(self, older: Any, newer: Any) -> None:
         left, right = self.combine(older, newer), self.combine(newer, older)
         left_text, right_text = f"combine({older!r}, {newer!r})", f"combine({newer!r}, {older!r})"
-        allowed = ROUNDING * _size((older, newer))
-        if not alike(left, right, allowed) and self._mean_the_same(left, right, allowed):
+        self._are_equivalent("commutative", (left_text, left), (right_text, right), ROUNDING * _size((older, newer)))
+
+    def _are_equivalent(self, law: str, left: tuple[str, Any], right: tuple[str, Any], allowed: float) -> None:
+        """Raise LawError unless two partials give equal results or are alike."""
+        if not alike(left[1], right[1], allowed) and self._mean_the_same(left[1], right[1], allowed):
             return
-        self._agree("commutative", (left_text, left), (right_text, right), allowed)
+        self._agree(law, left, right, allowed)
 
     def _mean_the_same(self, one: Any, other: Any, allowed: float) -> bool:
         """Return whether two partials give equal results, alone and combined with others: different partials may be equivalent."""
@@ -119,7 +122,9 @@ class _Check:
         left = self.combine(self.aggregate.identity, partial)
         right = self.combine(partial, self.aggregate.identity)
         for text, result in ((f"combine(identity, {partial!r})", left), (f"combine({partial!r}, identity)", right)):
-            self._agree("left alone by its identity", (text, result), ("it", partial), ROUNDING * _size(partial))
+            self._are_equivalent(
+                "left alone by its identity", (text, result), ("it", partial), ROUNDING * _size(partial)
+            )
 
     def _agree(self, law: str, left: tuple[str, Any], right: tuple[str, Any], allowed: float) -> None:
         if not alike(left[1], right[1], allowed):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -27,6 +27,8 @@ from sash.windows.durations import Duration, DurationLike, TimeUnit, read_durati
 
 SMALL = 1 << 16
 """Room for this many windows is allocated without counting them first."""
+MAX_WINDOWS = 100_000_000
+"""The default limit of the number of windows: their bounds alone take 3.2 GB."""
 FEW_STARTS = 32
 """Up to this many windows that overlap, a time range is cut at each of their starts."""
 
@@ -110,6 +112,8 @@ class Periodic(Window):
     offset: Duration
     text: str
     least: int = 1
+    max_windows: int = MAX_WINDOWS
+    """More windows than this are refused. It is not in `text`, which identifies the window in a checkpoint."""
 
     @property
     def min_rows(self) -> int:
@@ -134,7 +138,10 @@ class Periodic(Window):
         given = (items.times, items.firsts, span.after, span.now, span.closed, *self.cycle(items.unit))
         loop = run(find_periodic)
         count = self._at_most(items)
-        if count > 2 * len(items.times) + SMALL:  # long gaps without windows: count before allocating
+        if count > min(
+            2 * len(items.times) + SMALL, self.max_windows
+        ):  # perhaps long gaps without windows: count first
+            self._check_number(items)
             count = loop(*given, *new_bounds(0), *new_bounds(0), keep)
         begins, ends = new_bounds(count)
         starts, stops = new_bounds(count)
@@ -185,6 +192,34 @@ class Periodic(Window):
         first = (begin - length - offset) // period * period + period + offset
         return [(start, start) for start in range(first, last + 1, period)]
 
+    def count_windows(self, items: Items) -> int:
+        """Return the number of windows to emit that hold an item; of cumulative ones, with ends before their first item.
+
+        In time linear in the number of items, however many windows there are.
+        """
+        length, period, step, offset = self.cycle(items.unit)
+        times, span, lengths = items.times, items.span, np.diff(items.firsts)
+        # An item is the first one of the windows that start after the item before it, and less than `length` before itself.
+        starts_after = times - length
+        starts_after[1:] = np.maximum(starts_after[1:], times[:-1])
+        begins = items.firsts[:-1][lengths > 0]
+        starts_after[begins] = times[begins] - length
+        earliest = int(times.min(initial=0)) - 1  # NEVER - length does not fit in 64 bits
+        starts_after = np.maximum(starts_after, np.repeat(np.maximum(span.after, earliest) - length, lengths))
+        starts_by = np.minimum(times, np.repeat(span.now - step, lengths))
+        starts = (starts_by - offset) // period - (starts_after - offset) // period
+        return int(np.maximum(starts, 0).sum(dtype=np.float64)) * (length // step)
+
+    def _check_number(self, items: Items) -> None:
+        """Raise ValueError if there are more than `max_windows` windows."""
+        count = self.count_windows(items)
+        if count > self.max_windows:
+            message = (
+                f"{self}: {count:,} windows hold rows of the data, which is more than max_windows={self.max_windows:,}. "
+                "Give a longer slide or step, or a larger max_windows."
+            )
+            raise ValueError(message)
+
     def _at_most(self, items: Items) -> int:
         """Return an upper bound of the number of windows: their number if none were empty."""
         length, period, step, _ = self.cycle(items.unit)
@@ -207,12 +242,14 @@ def time(
     offset: DurationLike | None = None,
     closed: str | None = None,
     min_rows: int = 1,
+    max_windows: int | None = None,
 ) -> Window:
     """Return windows of time: for each row the `range` before its time, or with `slide` the intervals `[start, start + range)`.
 
     Starts are multiples of `slide` since the epoch, plus `offset`. Without `slide`, `closed` says whether a window holds
     rows exactly `range` older ("left"), those of the row's own time ("right", the default), "both", or "neither".
-    `min_rows` is the number of values below which the result is null.
+    `min_rows` is the number of values below which the result is null. With `slide`, a run raises ValueError if more than
+    `max_windows` windows hold a row; the default is 100,000,000.
 
     >>> from sash import window
     >>> window.time("1h", closed="both")
@@ -226,6 +263,9 @@ def time(
         if offset is not None:
             message = "window.time: offset moves the starts of windows; it needs slide=."
             raise ValueError(message)
+        if max_windows is not None:
+            message = "window.time: max_windows limits windows that slide; it needs slide=."
+            raise ValueError(message)
         if (closed or "right") not in CLOSED:
             message = f"window.time: closed={closed!r} is none of {', '.join(CLOSED)}."
             raise ValueError(message)
@@ -233,7 +273,8 @@ def time(
     if closed is not None:
         message = "window.time: with slide= windows are always [start, start + range), so closed= does not apply."
         raise ValueError(message)
-    return _periodic("time", length, read_duration(slide, "slide"), length, offset, min_rows)
+    periodic = _periodic("time", length, read_duration(slide, "slide"), length, offset, min_rows)
+    return _limited(periodic, max_windows)
 
 
 def tumbling(range: DurationLike, *, offset: DurationLike | None = None) -> Window:  # noqa: A002 — the papers' word
@@ -247,8 +288,16 @@ def tumbling(range: DurationLike, *, offset: DurationLike | None = None) -> Wind
     return _periodic("tumbling", length, length, length, offset, 1)
 
 
-def cumulative(range: DurationLike, step: DurationLike, *, offset: DurationLike | None = None) -> Window:  # noqa: A002 — the papers' word
+def cumulative(
+    range: DurationLike,  # noqa: A002 — the papers' word
+    step: DurationLike,
+    *,
+    offset: DurationLike | None = None,
+    max_windows: int | None = None,
+) -> Window:
     """Return windows that begin each `range` and have a result after each `step`: totals since midnight, for example.
+
+    A run raises ValueError if there are more than `max_windows` results; the default is 100,000,000.
 
     >>> from sash import window
     >>> window.cumulative("24h", "1h")
@@ -260,7 +309,7 @@ def cumulative(range: DurationLike, step: DurationLike, *, offset: DurationLike 
     if length.amount % short.amount:
         message = f"window.cumulative: range={range!r} is not a multiple of step={step!r}."
         raise ValueError(message)
-    return _periodic("cumulative", length, length, short, offset, 1)
+    return _limited(_periodic("cumulative", length, length, short, offset, 1), max_windows)
 
 
 def _periodic(
@@ -278,6 +327,12 @@ def _periodic(
     if shift.amount:
         text += f", offset={quote(shift)}"
     return Periodic(length, period, step, shift, f"{name}({text}{min_rows_text(least)})", least)
+
+
+def _limited(periodic: Periodic, max_windows: int | None) -> Periodic:
+    if max_windows is None:
+        return periodic
+    return replace(periodic, max_windows=check_count(max_windows, "max_windows", periodic.kind))
 
 
 def _check_units(one: Duration, other: Duration) -> None:
