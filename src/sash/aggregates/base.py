@@ -183,6 +183,16 @@ class Aggregate(Generic[P]):
         return all(str(getattr(function, "__module__", "")).startswith("sash.") for function in functions)
 
     @property
+    def only_compares(self) -> bool:
+        """Whether it compares, counts or returns values and never computes with them, so that codes can replace them.
+
+        >>> from sash import agg
+        >>> agg.max().only_compares, agg.count("x").only_compares, agg.sum().only_compares
+        (True, True, False)
+        """
+        return bool(self.codes) or (self.is_built_in and self.gives == "number")
+
+    @property
     def has_sql(self) -> bool:
         """Whether it has an SQL form, and still the functions that the form belongs to.
 

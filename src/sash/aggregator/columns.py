@@ -6,7 +6,7 @@ stands for a null.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,8 @@ WIDENED = {
     pa.uint32(): pa.int64(), pa.uint64(): pa.int64(), pa.float16(): pa.float32(),
 }  # fmt: skip
 """Types that are widened for a kernel."""
+SIGN_BIT = np.int64(-(2**63))
+"""Flipping this bit maps uint64 to int64 in the same order: 0 to the smallest int64, 2^64 - 1 to the largest."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,8 @@ class Column:
     bits: Bits
     """Arrow's validity bitmap; empty if there are no nulls."""
     type: pa.DataType
+    flipped: bool = False
+    """Whether the values are uint64 with the sign bit flipped, for aggregates that only compare them."""
 
     def __len__(self) -> int:
         """Return the number of rows."""
@@ -51,7 +55,7 @@ class Column:
         if len(bits):
             valid = np.unpackbits(bits, count=len(self), bitorder="little")[first:]
             bits = np.packbits(valid, bitorder="little")
-        return Column(self.values[first:].copy(), bits, self.type)
+        return replace(self, values=self.values[first:].copy(), bits=bits)
 
 
 def read_columns(given: tuple[Any, ...], aggregate: Aggregate[Any]) -> list[Column]:
@@ -62,7 +66,7 @@ def read_columns(given: tuple[Any, ...], aggregate: Aggregate[Any]) -> list[Colu
     if aggregate.inputs == 0:
         _check_is_column(given[0])
         return [Column(np.ones(len(given[0]), np.bool_), NO_BITS, pa.bool_())]
-    columns = [read_numbers(values) for values in given]
+    columns = [read_numbers(values, compared=aggregate.only_compares) for values in given]
     if len({len(column) for column in columns}) > 1:
         message = f"The columns have different lengths: {', '.join(str(len(column)) for column in columns)} rows."
         raise ValueError(message)
@@ -70,14 +74,14 @@ def read_columns(given: tuple[Any, ...], aggregate: Aggregate[Any]) -> list[Colu
     return columns
 
 
-def empty_column(kind: pa.DataType) -> Column:
+def empty_column(kind: pa.DataType, *, compared: bool = False) -> Column:
     """Return a column without rows."""
-    return nulls(0, kind)
+    return nulls(0, kind, compared=compared)
 
 
-def nulls(rows: int, kind: pa.DataType) -> Column:
+def nulls(rows: int, kind: pa.DataType, *, compared: bool = False) -> Column:
     """Return a column of nulls."""
-    return read_numbers(pa.nulls(rows, kind))
+    return read_numbers(pa.nulls(rows, kind), compared=compared)
 
 
 def to_arrow(values: Any) -> pa.Array:
@@ -112,11 +116,16 @@ def _check_is_column(values: Any) -> None:
         raise TypeError(message)
 
 
-def read_numbers(values: Any) -> Column:
+def read_numbers(values: Any, *, compared: bool = False) -> Column:
     """Return a column as a kernel takes it. Raise CannotCompileError if it must be interpreted.
+
+    With `compared`, uint64 becomes int64 in the same order, so that values above 2^63 - 1 stay exact. Without it, such values
+    raise OverflowError.
 
     >>> read_numbers([True, False]).values.dtype.name
     'bool'
+    >>> read_numbers(pa.array([0, 2**64 - 1], pa.uint64()), compared=True).values.tolist() == [-(2**63), 2**63 - 1]
+    True
     """
     is_plain = isinstance(values, np.ndarray) and not isinstance(values, np.ma.MaskedArray)
     if is_plain and values.ndim == 1 and values.dtype.name in KINDS:
@@ -125,6 +134,9 @@ def read_numbers(values: Any) -> Column:
     array = to_arrow(values)
     if pa.types.is_dictionary(array.type):
         array = array.dictionary_decode()
+    if compared and array.type == pa.uint64():
+        bits = array.view(pa.int64())
+        return Column(_values_of(bits) ^ SIGN_BIT, _bits_of(bits), array.type, flipped=True)
     numbers = _as_numbers(array)
     return Column(_values_of(numbers), _bits_of(numbers), array.type)
 
@@ -135,7 +147,10 @@ def _as_numbers(array: pa.Array) -> pa.Array:
         try:
             return array.cast(WIDENED[kind])
         except pa.ArrowInvalid as error:
-            message = f"The column of {kind} has values that don't fit {WIDENED[kind]}: cast it to float64."
+            message = (
+                f"The column of {kind} has values above 2^63 - 1, which compiled arithmetic does not hold. Aggregates that only "
+                "compare values (max, first, mode, …) accept them. To compute with them, cast the column to decimal128(20, 0)."
+            )
             raise OverflowError(message) from error
     if pa.types.is_temporal(kind) and kind.bit_width in (32, 64):
         return array.view(pa.int32() if kind.bit_width == 32 else pa.int64())  # noqa: PLR2004
@@ -202,6 +217,8 @@ def refuse_times(aggregate: Aggregate[Any], columns: list[Column]) -> None:
 def results_to_arrow(result: ResultColumn, aggregate: Aggregate[Any], columns: list[Column]) -> pa.Array:
     """Return results as Arrow; values of a column (max, first, …) in the original type of that column."""
     values, bits = result.values, result.bits
+    if aggregate.gives == "value" and columns and columns[-1].flipped:
+        values = (values ^ SIGN_BIT).view(np.uint64)
     validity = None if bits is None else pa.py_buffer(np.ascontiguousarray(bits))
     if values.dtype == np.bool_:
         data = pa.py_buffer(np.packbits(values, bitorder="little"))

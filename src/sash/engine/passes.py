@@ -24,7 +24,7 @@ from sash.engine.interpreter import Interpreter, Where
 from sash.engine.partials import SliceCounts, SlicePartials
 from sash.engine.prepare import Prepared
 from sash.engine.result_types import interpreted_to_arrow
-from sash.engine.row_block import RowBlock
+from sash.engine.row_block import FLIPPED, RowBlock
 from sash.engine.schedule import make_schedule
 from sash.kernels import Kernel, loops
 from sash.kernels.kernel_io import NO_BITS, Bits, ResultColumn
@@ -55,7 +55,8 @@ class PassRun:
             return
         for name, coding in codings(one, prepared.schema):
             if block is None:
-                self.columns.append(empty_column(pa.int32() if coding else prepared.schema.field(name).type))
+                kind = prepared.schema.field(name).type if coding in ("", FLIPPED) else pa.int32()
+                self.columns.append(empty_column(kind, compared=coding == FLIPPED))
             else:
                 coded = block.coded(name, coding)
                 self.columns.append(coded.column)
@@ -289,10 +290,14 @@ class PassRun:
 def codings(one: Pass, schema: pa.Schema) -> list[tuple[str, str]]:
     """Return the columns of a pass, and how each is coded; "" if it holds numbers."""
     first = next(iter(one.aggregates.values()))
-    return [
-        (name, "" if is_number(schema.field(name).type) else first.codes[place])
-        for place, name in enumerate(first.columns)
-    ]
+    compared = all(aggregate.only_compares for aggregate in one.aggregates.values())
+
+    def coding(kind: pa.DataType, place: int) -> str:
+        if not is_number(kind):
+            return first.codes[place]
+        return FLIPPED if compared and kind == pa.uint64() else ""
+
+    return [(name, coding(schema.field(name).type, place)) for place, name in enumerate(first.columns)]
 
 
 def slice_again(
