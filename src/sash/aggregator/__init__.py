@@ -337,13 +337,13 @@ class Aggregator:
 
     def _slide_on(self, given: tuple[Any, ...], columns: list[Column], lengths: tuple[int, ...]) -> list[Any]:
         """Slide on from the rows in the window."""
-        from sash.aggregator.columns import objects_to_arrow  # noqa: PLC0415 — imports Numba and pyarrow
+        from sash.aggregator.columns import interpreted_results  # noqa: PLC0415 — imports Numba and pyarrow
 
         if len(self):
             self._check_kept_ranges(self._current().ranges, lengths)
         window = self._window_for(columns, self.ranges or lengths)
         results = window.slide(self._rows_for(window, given, columns), lengths)
-        return results if window.is_compiled else [objects_to_arrow(column) for column in results]
+        return results if window.is_compiled else [interpreted_results(self.aggregate, column, given) for column in results]
 
     def _slide_between(self, given: tuple[Any, ...], begins: Any, ends: Any) -> Any:
         from sash.aggregator import whole_columns  # noqa: PLC0415 — imports Numba

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sash.aggregates.base import Aggregate
+from sash.aggregator.time_results import gives_for
 from sash.kernels import CannotCompileError
 from sash.kernels.kernel import KINDS
 from sash.kernels.kernel_io import NO_BITS, Bits, ResultColumn
@@ -70,7 +71,7 @@ def read_columns(given: tuple[Any, ...], aggregate: Aggregate[Any]) -> list[Colu
     if len({len(column) for column in columns}) > 1:
         message = f"The columns have different lengths: {', '.join(str(len(column)) for column in columns)} rows."
         raise ValueError(message)
-    refuse_times(aggregate, columns)
+    check_times(aggregate, columns)
     return columns
 
 
@@ -199,8 +200,9 @@ def present_in_all(columns: list[Column]) -> Bits:
     return together
 
 
-def refuse_times(aggregate: Aggregate[Any], columns: list[Column]) -> None:
-    """Raise TypeError if the aggregate does arithmetic and a column holds points in time."""
+def check_times(aggregate: Aggregate[Any], columns: list[Column]) -> None:
+    """Raise TypeError if the aggregate does arithmetic and a column holds times; CannotCompileError if Python can do it."""
+    gives_for(aggregate, [column.type for column in columns])
     for column in columns:
         if aggregate.gives != "arithmetic" or not pa.types.is_temporal(column.type):
             continue
@@ -217,7 +219,8 @@ def refuse_times(aggregate: Aggregate[Any], columns: list[Column]) -> None:
 def results_to_arrow(result: ResultColumn, aggregate: Aggregate[Any], columns: list[Column]) -> pa.Array:
     """Return results as Arrow; values of a column (max, first, …) in the original type of that column."""
     values, bits = result.values, result.bits
-    if aggregate.gives == "value" and columns and columns[-1].flipped:
+    gives = gives_for(aggregate, [column.type for column in columns])
+    if gives == "value" and columns and columns[-1].flipped:
         values = (values ^ SIGN_BIT).view(np.uint64)
     validity = None if bits is None else pa.py_buffer(np.ascontiguousarray(bits))
     if values.dtype == np.bool_:
@@ -226,11 +229,11 @@ def results_to_arrow(result: ResultColumn, aggregate: Aggregate[Any], columns: l
     numbers = pa.from_numpy_dtype(values.dtype)
     plain = pa.Array.from_buffers(numbers, len(values), [validity, pa.py_buffer(np.ascontiguousarray(values))])
     given = columns[-1].type if columns else numbers
-    if aggregate.gives == "value" and pa.types.is_temporal(given):
-        return plain.view(given)
-    if aggregate.gives == "value" and given in WIDENED:
+    if gives == "value" and pa.types.is_temporal(given):
+        return plain.cast(pa.int32() if given.bit_width == 32 else pa.int64()).view(given)  # noqa: PLR2004
+    if gives == "value" and given in WIDENED:
         return plain.cast(given)
-    if aggregate.gives == "difference" and pa.types.is_temporal(given):
+    if gives == "difference" and pa.types.is_temporal(given):
         return _as_durations(plain.cast(pa.int64()), given)
     return plain
 
@@ -242,14 +245,16 @@ def line_to_arrow(result: ResultColumn, line: int, aggregate: Aggregate[Any], co
 
 
 def _as_durations(ticks: pa.Array, kind: pa.DataType) -> pa.Array:
-    """Return differences of times; those of dates in seconds, because Arrow has no duration in days."""
+    """Return differences of times."""
     if kind == pa.date32():
-        return pc.multiply(ticks, 24 * 60 * 60).view(pa.duration("s"))
-    return ticks.view(pa.duration("ms" if kind == pa.date64() else kind.unit))
+        ticks = pc.multiply(ticks, 24 * 60 * 60)
+    return ticks.view(duration_of(kind))
 
 
 def objects_to_arrow(results: list[Any]) -> pa.Array:
     """Return interpreted results as Arrow. Raise TypeError or OverflowError if they have no common Arrow type."""
+    if {type(result) for result in results} >= {bool, int}:  # True + True is 2, but a window of one row gives True
+        results = [int(result) if isinstance(result, bool) else result for result in results]
     try:
         return pa.array(results)
     except OverflowError as error:
@@ -259,6 +264,32 @@ def objects_to_arrow(results: list[Any]) -> pa.Array:
         kinds = ", ".join(sorted({type(result).__name__ for result in results}))
         message = f"Results of the types {kinds} have no common Arrow type: let lower return one kind of value."
         raise TypeError(message) from error
+
+
+def interpreted_results(aggregate: Aggregate[Any], results: list[Any], given: tuple[Any, ...]) -> pa.Array:
+    """Return interpreted results as Arrow; times in the type of their column, as compiled ones."""
+    if any(isinstance(values, list | tuple) for values in given):
+        return objects_to_arrow(results)
+    try:
+        types = [to_arrow(values).type for values in given]
+        gives = gives_for(aggregate, types)
+    except CannotCompileError:
+        return objects_to_arrow(results)
+    if gives == "value" and pa.types.is_temporal(types[-1]):
+        return pa.array(results, types[-1])
+    if gives == "difference" and pa.types.is_temporal(types[-1]):
+        return pa.array(results, duration_of(types[-1]))
+    return objects_to_arrow(results)
+
+
+def duration_of(kind: pa.DataType) -> pa.DataType:
+    """Return the type of a difference of times; of dates in seconds, because Arrow has no duration in days.
+
+    >>> duration_of(pa.date32()), duration_of(pa.timestamp("us", "UTC"))
+    (DurationType(duration[s]), DurationType(duration[us]))
+    """
+    dates = {pa.date32(): "s", pa.date64(): "ms"}
+    return pa.duration(dates.get(kind) or kind.unit)
 
 
 def rows_of(given: tuple[Any, ...], inputs: int) -> list[tuple[Any, ...]]:

@@ -10,8 +10,8 @@ import pyarrow as pa
 from sash.aggregates.base import Aggregate
 from sash.aggregator.columns import (
     Column,
+    interpreted_results,
     line_to_arrow,
-    objects_to_arrow,
     present_in_all,
     results_to_arrow,
     rows_of,
@@ -75,7 +75,7 @@ def interpret_between(
         lambda row: aggregate.lift(*rows[row]),
         emit,
     )
-    return objects_to_arrow(results)
+    return interpreted_results(aggregate, results, given)
 
 
 def as_positions(bounds: Any) -> Positions:

@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from sash.aggregates.base import Aggregate
 from sash.aggregator.columns import Column, empty_column, present_in_all, results_to_arrow
+from sash.aggregator.time_results import gives_for
 from sash.algorithms import Algorithm
 from sash.engine.column_types import interpreted_form, is_number
 from sash.engine.failures import ErrorNotes, name_row
@@ -26,7 +27,7 @@ from sash.engine.prepare import Prepared
 from sash.engine.result_types import interpreted_to_arrow
 from sash.engine.row_block import FLIPPED, RowBlock
 from sash.engine.schedule import make_schedule
-from sash.kernels import Kernel, loops
+from sash.kernels import CannotCompileError, Kernel, loops
 from sash.kernels.kernel_io import NO_BITS, Bits, ResultColumn
 from sash.kernels.layout import Shape
 from sash.kernels.whole_column import column_kernel
@@ -198,8 +199,7 @@ class PassRun:
         kind = self.prepared.schema.field(name).type
         if not (pa.types.is_dictionary(kind) and kind.ordered and self.aggregates[0].codes):
             # Python compares and subtracts times of one zone by wall clock, which is wrong when clocks are set back.
-            first = self.aggregates[0]
-            zoned = pa.types.is_timestamp(kind) and kind.tz is not None and first.is_built_in and first.gives != "text"
+            zoned = pa.types.is_timestamp(kind) and kind.tz is not None and self._ignores_clocks
             return self.block.objects(name, pa.timestamp(kind.unit, "UTC") if zoned else None)
         coded = self.block.coded(name, "ordered")
         self.dictionary = coded.values
@@ -207,6 +207,18 @@ class PassRun:
         if len(coded.column.bits):
             valid = np.unpackbits(coded.column.bits, count=len(valid), bitorder="little").view(np.bool_)
         return [code if ok else None for code, ok in zip(coded.column.values.tolist(), valid, strict=True)]
+
+    @property
+    def _ignores_clocks(self) -> bool:
+        """Whether the aggregate reads times as points in time, so that the clock of their zone does not matter."""
+        first = self.aggregates[0]
+        if first.is_built_in:
+            return first.gives != "text"
+        try:
+            gives_for(first, [self.prepared.schema.field(column).type for column in first.columns])
+        except CannotCompileError:
+            return False
+        return True
 
     def _count_values(self, records: SliceRecords) -> Ints:
         """Count the non-null rows in each slice up to the record."""
