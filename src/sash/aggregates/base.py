@@ -15,6 +15,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from sash.aggregates.pickling import as_picklable
+
 if TYPE_CHECKING:  # sql imports this module
     from sash.aggregates.sql import SqlForm, SqlInput
 
@@ -137,6 +139,10 @@ class Aggregate(Generic[P]):
         """Record the functions that `sql` belongs to; `replace` passes the record on."""
         if self.sql is not None and not self.sql_functions:
             object.__setattr__(self, "sql_functions", (self.lift, self.combine, self.lower))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the fields in a form that can be pickled."""
+        return {name: as_picklable(value) for name, value in vars(self).items()}
 
     def __call__(self, *columns: str) -> Aggregate[P]:
         """Return this aggregate over the named columns. Raise TypeError if their number is wrong.
@@ -263,7 +269,8 @@ def aggregate(
     Nulls are skipped: a row reaches `lift` only if all its columns have a value. A window without values gives null. The
     result has the type that the functions return. Sash uses `inverse` by itself only if `inverse_is_exact`: subtracting
     integers is exact, subtracting floats leaves rounding errors. Compiled integers have 64 bits. `inputs` is the number of
-    columns, by default the number of parameters of `lift`; TypeError if `lift` takes any number of them.
+    columns, by default the number of parameters of `lift`; TypeError if `lift` takes any number of them, or if an argument is
+    not a function.
 
     >>> import sash
     >>> spread = sash.aggregate("spread", lift=lambda x: (x, x),
@@ -275,6 +282,7 @@ def aggregate(
     >>> window.query()
     6
     """
+    _check_functions(name, {"lift": lift, "combine": combine, "lower": lower}, inverse)
     return Aggregate(
         name=name,
         lift=lift,
@@ -290,6 +298,21 @@ def aggregate(
         fixed_size=fixed_size,
         gives="number",
     )
+
+
+def _check_functions(name: Any, functions: dict[str, Any], inverse: Any) -> None:
+    """Raise TypeError if the name is not a string, or a function cannot be called."""
+    if not isinstance(name, str):
+        message = (
+            f'aggregate got name={name!r}: give a string first, as in sash.aggregate("spread", lift=…, combine=…).'
+        )
+        raise TypeError(message)
+    if inverse is not None:
+        functions = {**functions, "inverse": inverse}
+    for parameter, function in functions.items():
+        if not callable(function):
+            message = f"aggregate {name!r} got {parameter}={function!r}, which is not a function."
+            raise TypeError(message)
 
 
 def _count_parameters(name: str, lift: Callable[..., Any]) -> int:

@@ -96,7 +96,13 @@ def to_arrow(values: Any) -> pa.Array:
     if isinstance(values, pa.Array):
         return values
     if hasattr(values, "to_arrow"):  # Polars
-        return to_arrow(values.to_arrow())
+        try:
+            return to_arrow(values.to_arrow())
+        except pa.ArrowInvalid as error:
+            message = (
+                f"Arrow has no type for a column of {values.dtype}. Cast it, for example to Int64 or Decimal(38, 0)."
+            )
+            raise TypeError(message) from error
     _check_is_column(values)
     if isinstance(values, np.ma.MaskedArray):
         return pa.array(values.data, mask=np.ma.getmaskarray(values))

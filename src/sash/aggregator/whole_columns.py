@@ -61,20 +61,35 @@ def interpret_between(
     begins, ends = as_positions(begins), as_positions(ends)
     check_bounds(begins, ends, len(rows))
     results = [aggregate.empty] * len(begins)
+    step, newest = "", 0  # for the note of an error
+
+    def lift(row: int) -> Any:
+        nonlocal step, newest
+        step, newest = "lifting", row
+        partial = aggregate.lift(*rows[row])
+        step = "combining up to"
+        return partial
 
     def emit(row: int, _: int, partial: Any) -> None:
+        nonlocal step
+        step = "lowering the window that ends with"
         results[row] = aggregate.lower(partial)
+        step = "combining up to"
 
-    loops.slide_between(
-        algorithm(aggregate),
-        len(begins),
-        begins.tolist(),
-        ends.tolist(),
-        max(1, aggregate.at_least),
-        lambda row: None not in rows[row],
-        lambda row: aggregate.lift(*rows[row]),
-        emit,
-    )
+    try:
+        loops.slide_between(
+            algorithm(aggregate),
+            len(begins),
+            begins.tolist(),
+            ends.tolist(),
+            max(1, aggregate.at_least),
+            lambda row: None not in rows[row],
+            lift,
+            emit,
+        )
+    except Exception as error:
+        error.add_note(f"{aggregate.label} failed while {step} row {newest}.")
+        raise
     return interpreted_results(aggregate, results, given)
 
 

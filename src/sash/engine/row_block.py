@@ -21,7 +21,6 @@ from sash.kernels.kernel_io import NO_BITS
 from sash.windows import Window
 from sash.windows.base import ALL_COLUMNS, NO_UNIT, Ints, Items, Run, Span
 
-
 FLIPPED = "flipped"
 """The coding of uint64 for aggregates that only compare values: int64 in the same order, without a dictionary."""
 

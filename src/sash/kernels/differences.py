@@ -56,18 +56,22 @@ def _differences(function: Any, arguments: tuple[Any, ...], visited: set[Any]) -
         elif node.op == "unary" and node.fn is operator.invert and isinstance(signature.args[0], types.Boolean):
             yield "~ of a boolean"
         elif (operands := _operands_of_power(node, called)) and all(map(_is_whole, signature.args)):
-            base, exponent = (known.get(operand.name) for operand in operands)
-            if not isinstance(exponent, int):
-                yield "a power of integers whose exponent is not a constant"
-            elif exponent < 0:
-                yield "a power of integers with a negative exponent"
-            elif isinstance(base, int) and abs(base**exponent) > LARGEST:
-                yield f"{base}**{exponent}, which needs more than 64 bits"
+            yield from _differences_of_power(*(known.get(operand.name) for operand in operands))
+
+
+def _differences_of_power(base: Any, exponent: Any) -> Iterator[str]:
+    """Yield the difference in a power of integers; an operand is None if it is not a constant."""
+    if not isinstance(exponent, int):
+        yield "a power of integers whose exponent is not a constant"
+    elif exponent < 0:
+        yield "a power of integers with a negative exponent"
+    elif isinstance(base, int) and abs(base**exponent) > LARGEST:
+        yield f"{base}**{exponent}, which needs more than 64 bits"
 
 
 def _operands_of_power(node: ir.Expr, called: Any) -> tuple[Any, ...]:
     """Return base and exponent of `x ** y` or `pow(x, y)`; nothing for another expression."""
-    if node.op in ("binop", "inplace_binop") and (node.fn in POWERS):
+    if node.op in ("binop", "inplace_binop") and node.fn in POWERS:
         return node.lhs, node.rhs
     if getattr(called, "typing_key", None) in POWERS and len(node.args) == 2:  # noqa: PLR2004 — base and exponent
         return tuple(node.args)

@@ -86,7 +86,9 @@ class _Functions:
         compiled = self.compiled[name]
         try:
             compiled.compile(arguments)
-        except Exception as error:  # Numba raises errors of many types, internal ones too; nothing of the user's runs here
+        except (
+            Exception
+        ) as error:  # Numba raises errors of many types, internal ones too; nothing of the user's runs here
             message = f"{function} of {self.aggregate} can't be compiled: {first_line(error)}"
             raise CannotCompileError(message) from error
         if not str(self.sources[name].__module__).startswith("sash."):  # tests compare Sash's own functions

@@ -102,7 +102,9 @@ class Kernel:
             raise
         except Exception as error:  # no row is read here, so it is not an error of the user's functions
             cause = error.__cause__ if isinstance(error, FailedWithoutRowError) else error
-            message = f"{design.label} can't be compiled: {first_line(cause if isinstance(cause, Exception) else error)}"
+            message = (
+                f"{design.label} can't be compiled: {first_line(cause if isinstance(cause, Exception) else error)}"
+            )
             raise CannotCompileError(message) from error
 
     def _load(self, design: KernelDesign) -> None:
