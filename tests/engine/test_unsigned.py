@@ -46,7 +46,7 @@ def test_they_stay_exact_in_a_stream() -> None:
 
 def test_sums_refuse_them_and_say_what_to_do() -> None:
     query = sash.Query({"total": agg.sum("x"), "top": agg.max("x")}, window.rows(2))
-    with pytest.raises(OverflowError, match=r"above 2\^63 - 1, .* cast the column to decimal128\(20, 0\)\.$"):
+    with pytest.raises(OverflowError, match=r"above 2\^63 - 1, .* cast the column to decimal128\(20, 0\), or run"):
         query.run(rows())
     exact = rows().set_column(1, "x", rows()["x"].cast(pa.decimal128(20, 0)))
     assert query.run(exact)["total"].to_pylist()[:2] == [LARGE, LARGE + 1]

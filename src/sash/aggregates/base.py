@@ -267,7 +267,8 @@ def aggregate(
     """Define an aggregate from three functions and the laws that hold for them.
 
     Nulls are skipped: a row reaches `lift` only if all its columns have a value. A window without values gives null. The
-    result has the type that the functions return. Sash uses `inverse` by itself only if `inverse_is_exact`: subtracting
+    result has the type that the functions return; if that is a date, a time or a duration of a column, the type of that column.
+    Sash uses `inverse` by itself only if `inverse_is_exact`: subtracting
     integers is exact, subtracting floats leaves rounding errors. Compiled integers have 64 bits. `inputs` is the number of
     columns, by default the number of parameters of `lift`; TypeError if `lift` takes any number of them, or if an argument is
     not a function.

@@ -156,7 +156,8 @@ def _as_numbers(array: pa.Array) -> pa.Array:
         except pa.ArrowInvalid as error:
             message = (
                 f"The column of {kind} has values above 2^63 - 1, which compiled arithmetic does not hold. Aggregates that only "
-                "compare values (max, first, mode, …) accept them. To compute with them, cast the column to decimal128(20, 0)."
+                "compare values (max, first, mode, …) accept them. To compute with them, cast the column to decimal128(20, 0), "
+                "or run the query with compiled=False."
             )
             raise OverflowError(message) from error
     if pa.types.is_temporal(kind) and kind.bit_width in (32, 64):

@@ -98,7 +98,7 @@ def gives_for(aggregate: Aggregate[Any], types: list[pa.DataType]) -> str:
     >>> gives_for(newest, [pa.timestamp("s")]), gives_for(newest, [pa.int64()])
     ('value', 'number')
     """
-    if aggregate.is_built_in or aggregate.gives != "number" or not any(map(pa.types.is_temporal, types)):
+    if aggregate.is_built_in or aggregate.gives != "number" or not any(map(_is_time, types)):
         return aggregate.gives
     try:
         results = list(_try_out(aggregate, types))
@@ -132,10 +132,14 @@ def _try_out(aggregate: Aggregate[Any], types: list[pa.DataType]) -> Iterator[An
             yield aggregate.lower(aggregate.inverse(whole, partials[0]))
 
 
+def _is_time(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_temporal(kind) and not pa.types.is_interval(kind))
+
+
 def _sample(kind: pa.DataType, tick: int) -> Any:
     if pa.types.is_duration(kind):
         return Difference(tick, kind)
-    if pa.types.is_temporal(kind):
+    if _is_time(kind):
         return Moment(tick, kind)
     if pa.types.is_boolean(kind):
         return tick > 1
