@@ -140,6 +140,9 @@ def kind_of(data: Any) -> DataKind:
     if type(data).__module__.startswith("pyspark.pandas"):
         message = "This is a pandas-on-Spark frame. Pass the Spark DataFrame instead: data.to_spark()."
         raise TypeError(message)
+    if isinstance(data, pa.Array | pa.ChunkedArray) or is_a(data, "polars", "Series") or is_a(data, "pandas", "Series"):
+        message = f"A {type(data).__name__} is one column, and a query runs on a table. Name the column in a DataFrame or Table."
+        raise TypeError(message)
     for kind in KINDS:
         if kind.accepts(data):
             return kind

@@ -6,16 +6,19 @@ import math
 import sys
 from datetime import date, datetime, timedelta
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from helpers.references import INF, NAN, REFERENCES, agrees, build, from_left, quarters
 from hypothesis import given
 from hypothesis import strategies as st
 
+import sash
 import sash.aggregates as agg
-from sash.aggregates.median_like import SortedValues
+from sash.aggregates.median_like import SortedValues, integer_between
 
 
 @pytest.mark.parametrize(
@@ -75,3 +78,27 @@ def test_sorted_values_are_equal_by_value() -> None:
     assert SortedValues([1]) != SortedValues([1, 1])
     assert SortedValues([1, NAN]) != SortedValues([1, 2])
     assert SortedValues([1]) != (1,)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_the_median_of_extreme_integers_is_exact(compiled: bool) -> None:
+    rows = pa.table({"x": [2**63 - 1, -(2**63), -(2**63), 2**63 - 2, -3, -4]})
+    query = sash.Query({"r": sash.agg.median("x")}, sash.window.rows(2))
+    found = query.run(rows, compiled=compiled)["r"].to_pylist()
+    assert found == [float(2**63), -0.5, -float(2**63), -1.0, 2.0**62, -3.5]
+
+
+@given(st.lists(st.integers(-(2**63), 2**63 - 1), min_size=2, max_size=2).map(sorted))
+def test_the_mean_of_two_integers_is_rounded_once_or_twice(values: list[int]) -> None:
+    exact = Fraction(sum(values), 2)
+    found = integer_between(values[0], values[1], 0.5)
+    assert abs(Fraction(found) - exact) <= Fraction(math.ulp(float(exact)))
+    if abs(exact) < 2**52:
+        assert found == exact
+
+
+def test_the_median_of_python_integers_is_exact() -> None:
+    window = sash.Aggregator(sash.agg.median("x"))
+    window.insert(2**63 - 1)
+    window.insert(-(2**63))
+    assert window.query() == -0.5

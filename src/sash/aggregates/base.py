@@ -16,6 +16,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from sash.aggregates.pickling import as_picklable
+
 if TYPE_CHECKING:  # sql imports this module
     from sash.aggregates.sql import SqlForm, SqlInput
 
@@ -150,6 +152,10 @@ class Aggregate(Generic[P]):
         if self.sql is not None and not self.sql_functions:
             object.__setattr__(self, "sql_functions", (self.lift, self.combine, self.lower))
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the fields in a form that can be pickled."""
+        return {name: as_picklable(value) for name, value in vars(self).items()}
+
     def __call__(self, *columns: str) -> Aggregate[P]:
         """Return this aggregate over the named columns. Raise TypeError if their number is wrong.
 
@@ -202,6 +208,16 @@ class Aggregate(Generic[P]):
         """
         functions = (self.lift, self.combine)
         return all(str(getattr(function, "__module__", "")).startswith("sash.") for function in functions)
+
+    @property
+    def only_compares(self) -> bool:
+        """Whether it compares, counts or returns values and never computes with them, so that codes can replace them.
+
+        >>> from sash import agg
+        >>> agg.max().only_compares, agg.count("x").only_compares, agg.sum().only_compares
+        (True, True, False)
+        """
+        return bool(self.codes) or (self.is_built_in and self.gives == "number")
 
     @property
     def has_sql(self) -> bool:
@@ -272,9 +288,11 @@ def aggregate(
     """Define an aggregate from three functions and the laws that hold for them.
 
     Nulls are skipped: a row reaches `lift` only if all its columns have a value. A window without values gives null. The
-    result has the type that the functions return. Sash uses `inverse` by itself only if `inverse_is_exact`: subtracting
+    result has the type that the functions return; if that is a date, a time or a duration of a column, the type of that column.
+    Sash uses `inverse` by itself only if `inverse_is_exact`: subtracting
     integers is exact, subtracting floats leaves rounding errors. Compiled integers have 64 bits. `inputs` is the number of
-    columns, by default the number of parameters of `lift`; TypeError if `lift` takes any number of them.
+    columns, by default the number of parameters of `lift`; TypeError if `lift` takes any number of them, or if an argument is
+    not a function.
 
     >>> import sash
     >>> spread = sash.aggregate("spread", lift=lambda x: (x, x),
@@ -286,6 +304,7 @@ def aggregate(
     >>> window.query()
     6
     """
+    _check_functions(name, {"lift": lift, "combine": combine, "lower": lower}, inverse)
     return Aggregate(
         name=name,
         lift=lift,
@@ -301,6 +320,21 @@ def aggregate(
         fixed_size=fixed_size,
         gives="number",
     )
+
+
+def _check_functions(name: Any, functions: dict[str, Any], inverse: Any) -> None:
+    """Raise TypeError if the name is not a string, or a function cannot be called."""
+    if not isinstance(name, str):
+        message = (
+            f'aggregate got name={name!r}: give a string first, as in sash.aggregate("spread", lift=…, combine=…).'
+        )
+        raise TypeError(message)
+    if inverse is not None:
+        functions = {**functions, "inverse": inverse}
+    for parameter, function in functions.items():
+        if not callable(function):
+            message = f"aggregate {name!r} got {parameter}={function!r}, which is not a function."
+            raise TypeError(message)
 
 
 def _count_parameters(name: str, lift: Callable[..., Any]) -> int:

@@ -17,7 +17,9 @@ from typing import Any, Protocol
 
 from sash.aggregates.base import Aggregate
 from sash.aggregates.comparison import ascending, is_above
-from sash.aggregates.definition import NUMBERS, Fields, compiled_only_by, define, require_fraction, require_positive
+from sash.aggregates.definition import Fields, compiled_only_by, define, require_fraction, require_positive
+
+HALF = 0.5
 
 
 class Ranked(Protocol):
@@ -130,7 +132,10 @@ def _quantile(
     def rank(count: int) -> float:
         return fraction * (count - 1)
 
-    numbers = {NUMBERS: _rank_fields(rank, number_between)}
+    numbers = {
+        ("int",): _rank_fields(rank, integer_between),
+        ("float", "bool"): _rank_fields(rank, number_between),
+    }
     return define(name, column, constants=constants, variants=numbers, **SORTED, **_rank_fields(rank, interpolate))
 
 
@@ -175,6 +180,18 @@ def number_between(below: float, above: float, part: float) -> float:
     return low if low == high or part == 0 else low * (1 - part) + high * part
 
 
+def integer_between(below: int, above: int, part: float) -> float:
+    """Interpolate between integers; the mean of two is exact before it is rounded to a float.
+
+    >>> integer_between(-(2**63), 2**63 - 1, 0.5)
+    -0.5
+    """
+    if part == HALF:
+        # Half of each and the carry of their last bits: the sum of two large integers would need 65 bits.
+        return 1.0 * ((below >> 1) + (above >> 1) + (below & above & 1)) + 0.5 * ((below ^ above) & 1)
+    return number_between(below, above, part)
+
+
 def interpolate(below: Any, above: Any, part: float) -> Any:
     """Interpolate between two values.
 
@@ -183,6 +200,8 @@ def interpolate(below: Any, above: Any, part: float) -> Any:
     >>> interpolate(10, 20, 0.25)
     12.5
     """
+    if isinstance(below, int) and isinstance(above, int):
+        return integer_between(int(below), int(above), part)
     if isinstance(below, Real):
         return number_between(float(below), float(above), part)
     if part == 0:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from numbers import Integral
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 from sash.aggregates.base import Aggregate
 from sash.aggregator.object_window import AnyRowWindow, HeldWindow, ObjectWindow, TimedWindow, refuse_columns
@@ -55,7 +55,9 @@ class Aggregator:
     ('abc', 'ab')
     """
 
-    def __init__(self, aggregate: Aggregate[Any], algorithm: str = "auto", ranges: Sequence[int] | None = None) -> None:
+    def __init__(
+        self, aggregate: Aggregate[Any], algorithm: str = "auto", ranges: Sequence[SupportsIndex] | None = None
+    ) -> None:
         """Choose the algorithm, or take the named one. Raise ValueError if it can't compute the aggregate."""
         if not isinstance(aggregate, Aggregate):
             message = f'{aggregate!r} is not an aggregate: give one, as in sash.Aggregator(agg.max("load")).'
@@ -104,7 +106,7 @@ class Aggregator:
     def slide(
         self,
         values: Any,
-        range: int | Sequence[int] | None = None,  # noqa: A002 — the papers' word for the length of a window
+        range: SupportsIndex | Sequence[SupportsIndex] | None = None,  # noqa: A002 — the papers' word for the length of a window
         *,
         bounds: tuple[Any, Any] | None = None,
     ) -> Any:
@@ -126,8 +128,8 @@ class Aggregator:
         given = self._check_columns(values)
         if bounds is not None:
             return self._slide_between(given, *bounds)
-        several = not isinstance(range, int)
-        lengths = check_ranges([range] if isinstance(range, int) else range) or self.ranges
+        several = range is None or isinstance(range, Sequence)
+        lengths = check_ranges(range if range is None or isinstance(range, Sequence) else [range]) or self.ranges
         if not lengths:
             message = "slide: over how many rows? Give range=… here, or ranges=[…] to the Aggregator."
             raise ValueError(message)
@@ -172,7 +174,7 @@ class Aggregator:
             raise IndexError(message)
         window.evict(before)
 
-    def query(self, *, last: int | None = None, start: Any = None, end: Any = None) -> Any:
+    def query(self, *, last: SupportsIndex | None = None, start: Any = None, end: Any = None) -> Any:
         """Return the result for the whole window, its `last` rows, or the times from `start` up to before `end`.
 
         A window with no value gives null (None); a count gives 0.
@@ -182,7 +184,7 @@ class Aggregator:
             return window.query_between(start, end)
         if last is not None and not self.algorithm.takes_times:
             self._check_length(last)
-        return window.query(last)
+        return window.query(None if last is None else int(last))
 
     def freeze(self) -> bytes:
         """Return the window as bytes (versioned, no pickle), which `thaw` turns into the same window in any process.
@@ -365,13 +367,17 @@ class Aggregator:
 
     def _slide_on(self, given: tuple[Any, ...], columns: list[Column], lengths: tuple[int, ...]) -> list[Any]:
         """Slide on from the rows in the window."""
-        from sash.aggregator.columns import objects_to_arrow  # noqa: PLC0415 — imports Numba and pyarrow
+        from sash.aggregator.columns import interpreted_results  # noqa: PLC0415 — imports Numba and pyarrow
 
         if len(self):
             self._check_kept_ranges(self._current().ranges, lengths)
         window = self._window_for(columns, self.ranges or lengths)
         results = window.slide(self._rows_for(window, given, columns), lengths)
-        return results if window.is_compiled else [objects_to_arrow(column) for column in results]
+        return (
+            results
+            if window.is_compiled
+            else [interpreted_results(self.aggregate, column, given) for column in results]
+        )
 
     def _slide_between(self, given: tuple[Any, ...], begins: Any, ends: Any) -> Any:
         from sash.aggregator import whole_columns  # noqa: PLC0415 — imports Numba
@@ -402,9 +408,9 @@ class Aggregator:
             )
             raise ValueError(message)
 
-    def _check_length(self, last: int) -> None:
+    def _check_length(self, last: SupportsIndex) -> None:
         """Raise ValueError if the window can't answer a range of this length."""
-        if isinstance(last, bool) or not isinstance(last, int) or last < 1:
+        if isinstance(last, bool) or not isinstance(last, Integral) or last < 1:
             message = f"query(last={last!r}): a window has a whole number of rows, at least one."
             raise ValueError(message)
         if self.ranges and last not in self.ranges:
@@ -416,13 +422,13 @@ class Aggregator:
             raise ValueError(message)
 
 
-def check_ranges(ranges: Sequence[int] | None) -> tuple[int, ...]:
+def check_ranges(ranges: Sequence[SupportsIndex] | None) -> tuple[int, ...]:
     """Return the ranges in ascending order without duplicates. Raise if one is not a positive integer."""
     if ranges is not None and not isinstance(ranges, Sequence):
         message = f"ranges={ranges!r}: give a list of numbers of rows, as in ranges=[{ranges!r}]."
         raise TypeError(message)
     for length in ranges or ():
-        if isinstance(length, bool) or not isinstance(length, int) or length < 1:
+        if isinstance(length, bool) or not isinstance(length, Integral) or length < 1:
             message = f"ranges: {length!r} is not a number of rows; each range must be an integer of at least 1."
             raise ValueError(message)
-    return tuple(sorted(set(ranges or ())))
+    return tuple(sorted({int(length) for length in ranges or ()}))

@@ -6,7 +6,7 @@ stands for a null.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sash.aggregates.base import Aggregate
+from sash.aggregator.time_results import gives_for
 from sash.kernels import CannotCompileError
 from sash.kernels.kernel import KINDS
 from sash.kernels.kernel_io import NO_BITS, Bits, ResultColumn
@@ -24,6 +25,8 @@ WIDENED = {
     pa.uint32(): pa.int64(), pa.uint64(): pa.int64(), pa.float16(): pa.float32(),
 }  # fmt: skip
 """Types that are widened for a kernel."""
+SIGN_BIT = np.int64(-(2**63))
+"""Flipping this bit maps uint64 to int64 in the same order: 0 to the smallest int64, 2^64 - 1 to the largest."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +37,8 @@ class Column:
     bits: Bits
     """Arrow's validity bitmap; empty if there are no nulls."""
     type: pa.DataType
+    flipped: bool = False
+    """Whether the values are uint64 with the sign bit flipped, for aggregates that only compare them."""
 
     def __len__(self) -> int:
         """Return the number of rows."""
@@ -51,7 +56,7 @@ class Column:
         if len(bits):
             valid = np.unpackbits(bits, count=len(self), bitorder="little")[first:]
             bits = np.packbits(valid, bitorder="little")
-        return Column(self.values[first:].copy(), bits, self.type)
+        return replace(self, values=self.values[first:].copy(), bits=bits)
 
 
 def read_columns(given: tuple[Any, ...], aggregate: Aggregate[Any]) -> list[Column]:
@@ -62,22 +67,22 @@ def read_columns(given: tuple[Any, ...], aggregate: Aggregate[Any]) -> list[Colu
     if aggregate.inputs == 0:
         _check_is_column(given[0])
         return [Column(np.ones(len(given[0]), np.bool_), NO_BITS, pa.bool_())]
-    columns = [read_numbers(values) for values in given]
+    columns = [read_numbers(values, compared=aggregate.only_compares) for values in given]
     if len({len(column) for column in columns}) > 1:
         message = f"The columns have different lengths: {', '.join(str(len(column)) for column in columns)} rows."
         raise ValueError(message)
-    refuse_times(aggregate, columns)
+    check_times(aggregate, columns)
     return columns
 
 
-def empty_column(kind: pa.DataType) -> Column:
+def empty_column(kind: pa.DataType, *, compared: bool = False) -> Column:
     """Return a column without rows."""
-    return nulls(0, kind)
+    return nulls(0, kind, compared=compared)
 
 
-def nulls(rows: int, kind: pa.DataType) -> Column:
+def nulls(rows: int, kind: pa.DataType, *, compared: bool = False) -> Column:
     """Return a column of nulls."""
-    return read_numbers(pa.nulls(rows, kind))
+    return read_numbers(pa.nulls(rows, kind), compared=compared)
 
 
 def to_arrow(values: Any) -> pa.Array:
@@ -91,7 +96,13 @@ def to_arrow(values: Any) -> pa.Array:
     if isinstance(values, pa.Array):
         return values
     if hasattr(values, "to_arrow"):  # Polars
-        return to_arrow(values.to_arrow())
+        try:
+            return to_arrow(values.to_arrow())
+        except pa.ArrowInvalid as error:
+            message = (
+                f"Arrow has no type for a column of {values.dtype}. Cast it, for example to Int64 or Decimal(38, 0)."
+            )
+            raise TypeError(message) from error
     _check_is_column(values)
     if isinstance(values, np.ma.MaskedArray):
         return pa.array(values.data, mask=np.ma.getmaskarray(values))
@@ -112,11 +123,16 @@ def _check_is_column(values: Any) -> None:
         raise TypeError(message)
 
 
-def read_numbers(values: Any) -> Column:
+def read_numbers(values: Any, *, compared: bool = False) -> Column:
     """Return a column as a kernel takes it. Raise CannotCompileError if it must be interpreted.
+
+    With `compared`, uint64 becomes int64 in the same order, so that values above 2^63 - 1 stay exact. Without it, such values
+    raise OverflowError.
 
     >>> read_numbers([True, False]).values.dtype.name
     'bool'
+    >>> read_numbers(pa.array([0, 2**64 - 1], pa.uint64()), compared=True).values.tolist() == [-(2**63), 2**63 - 1]
+    True
     """
     is_plain = isinstance(values, np.ndarray) and not isinstance(values, np.ma.MaskedArray)
     if is_plain and values.ndim == 1 and values.dtype.name in KINDS:
@@ -125,6 +141,9 @@ def read_numbers(values: Any) -> Column:
     array = to_arrow(values)
     if pa.types.is_dictionary(array.type):
         array = array.dictionary_decode()
+    if compared and array.type == pa.uint64():
+        bits = array.view(pa.int64())
+        return Column(_values_of(bits) ^ SIGN_BIT, _bits_of(bits), array.type, flipped=True)
     numbers = _as_numbers(array)
     return Column(_values_of(numbers), _bits_of(numbers), array.type)
 
@@ -135,7 +154,11 @@ def _as_numbers(array: pa.Array) -> pa.Array:
         try:
             return array.cast(WIDENED[kind])
         except pa.ArrowInvalid as error:
-            message = f"The column of {kind} has values that don't fit {WIDENED[kind]}: cast it to float64."
+            message = (
+                f"The column of {kind} has values above 2^63 - 1, which compiled arithmetic does not hold. Aggregates that only "
+                "compare values (max, first, mode, …) accept them. To compute with them, cast the column to decimal128(20, 0), "
+                "or run the query with compiled=False."
+            )
             raise OverflowError(message) from error
     if pa.types.is_temporal(kind) and kind.bit_width in (32, 64):
         return array.view(pa.int32() if kind.bit_width == 32 else pa.int64())  # noqa: PLR2004
@@ -184,8 +207,9 @@ def present_in_all(columns: list[Column]) -> Bits:
     return together
 
 
-def refuse_times(aggregate: Aggregate[Any], columns: list[Column]) -> None:
-    """Raise TypeError if the aggregate does arithmetic and a column holds points in time."""
+def check_times(aggregate: Aggregate[Any], columns: list[Column]) -> None:
+    """Raise TypeError if the aggregate does arithmetic and a column holds times; CannotCompileError if Python can do it."""
+    gives_for(aggregate, [column.type for column in columns])
     for column in columns:
         if aggregate.gives != "arithmetic" or not pa.types.is_temporal(column.type):
             continue
@@ -202,6 +226,9 @@ def refuse_times(aggregate: Aggregate[Any], columns: list[Column]) -> None:
 def results_to_arrow(result: ResultColumn, aggregate: Aggregate[Any], columns: list[Column]) -> pa.Array:
     """Return results as Arrow; values of a column (max, first, …) in the original type of that column."""
     values, bits = result.values, result.bits
+    gives = gives_for(aggregate, [column.type for column in columns])
+    if gives == "value" and columns and columns[-1].flipped:
+        values = (values ^ SIGN_BIT).view(np.uint64)
     validity = None if bits is None else pa.py_buffer(np.ascontiguousarray(bits))
     if values.dtype == np.bool_:
         data = pa.py_buffer(np.packbits(values, bitorder="little"))
@@ -209,11 +236,11 @@ def results_to_arrow(result: ResultColumn, aggregate: Aggregate[Any], columns: l
     numbers = pa.from_numpy_dtype(values.dtype)
     plain = pa.Array.from_buffers(numbers, len(values), [validity, pa.py_buffer(np.ascontiguousarray(values))])
     given = columns[-1].type if columns else numbers
-    if aggregate.gives == "value" and pa.types.is_temporal(given):
-        return plain.view(given)
-    if aggregate.gives == "value" and given in WIDENED:
+    if gives == "value" and pa.types.is_temporal(given):
+        return plain.cast(pa.int32() if given.bit_width == 32 else pa.int64()).view(given)  # noqa: PLR2004
+    if gives == "value" and given in WIDENED:
         return plain.cast(given)
-    if aggregate.gives == "difference" and pa.types.is_temporal(given):
+    if gives == "difference" and pa.types.is_temporal(given):
         return _as_durations(plain.cast(pa.int64()), given)
     return plain
 
@@ -225,14 +252,16 @@ def line_to_arrow(result: ResultColumn, line: int, aggregate: Aggregate[Any], co
 
 
 def _as_durations(ticks: pa.Array, kind: pa.DataType) -> pa.Array:
-    """Return differences of times; those of dates in seconds, because Arrow has no duration in days."""
+    """Return differences of times."""
     if kind == pa.date32():
-        return pc.multiply(ticks, 24 * 60 * 60).view(pa.duration("s"))
-    return ticks.view(pa.duration("ms" if kind == pa.date64() else kind.unit))
+        ticks = pc.multiply(ticks, 24 * 60 * 60)
+    return ticks.view(duration_of(kind))
 
 
 def objects_to_arrow(results: list[Any]) -> pa.Array:
     """Return interpreted results as Arrow. Raise TypeError or OverflowError if they have no common Arrow type."""
+    if {type(result) for result in results} >= {bool, int}:  # True + True is 2, but a window of one row gives True
+        results = [int(result) if isinstance(result, bool) else result for result in results]
     try:
         return pa.array(results)
     except OverflowError as error:
@@ -242,6 +271,32 @@ def objects_to_arrow(results: list[Any]) -> pa.Array:
         kinds = ", ".join(sorted({type(result).__name__ for result in results}))
         message = f"Results of the types {kinds} have no common Arrow type: let lower return one kind of value."
         raise TypeError(message) from error
+
+
+def interpreted_results(aggregate: Aggregate[Any], results: list[Any], given: tuple[Any, ...]) -> pa.Array:
+    """Return interpreted results as Arrow; times in the type of their column, as compiled ones."""
+    if any(isinstance(values, list | tuple) for values in given):
+        return objects_to_arrow(results)
+    try:
+        types = [to_arrow(values).type for values in given]
+        gives = gives_for(aggregate, types)
+    except CannotCompileError:
+        return objects_to_arrow(results)
+    if gives == "value" and pa.types.is_temporal(types[-1]):
+        return pa.array(results, types[-1])
+    if gives == "difference" and pa.types.is_temporal(types[-1]):
+        return pa.array(results, duration_of(types[-1]))
+    return objects_to_arrow(results)
+
+
+def duration_of(kind: pa.DataType) -> pa.DataType:
+    """Return the type of a difference of times; of dates in seconds, because Arrow has no duration in days.
+
+    >>> duration_of(pa.date32()), duration_of(pa.timestamp("us", "UTC"))
+    (DurationType(duration[s]), DurationType(duration[us]))
+    """
+    dates = {pa.date32(): "s", pa.date64(): "ms"}
+    return pa.duration(dates.get(kind) or kind.unit)
 
 
 def rows_of(given: tuple[Any, ...], inputs: int) -> list[tuple[Any, ...]]:

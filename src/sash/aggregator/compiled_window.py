@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import sys
 from bisect import bisect_left
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -51,7 +52,7 @@ class CompiledWindow(HeldWindow):
             message = f"{algorithm.about.name} counts inserts, so for several ranges it must be given the nulls too."
             raise CannotCompileError(message)
         self.types = tuple(column.type for column in columns)
-        self._no_rows = [empty_column(kind) for kind in self.types]
+        self._no_rows = [empty_column(kind, compared=aggregate.only_compares) for kind in self.types]
         self.kernel = Kernel(algorithm, aggregate, types_of(aggregate, self._no_rows), loops.advance)
         self.capacity = max(ranges, default=8)
         self.state = self.kernel.new_state(ranges, self.capacity)
@@ -72,7 +73,7 @@ class CompiledWindow(HeldWindow):
         """Add the newest row."""
         self._refuse_time(time)
         row = zip(values or (True,), self.types, strict=True)  # count() reads no column, but counts the rows of one
-        self.insert_many([_as_column(value, kind) for value, kind in row])
+        self.insert_many([_as_column(value, kind, compared=self.aggregate.only_compares) for value, kind in row])
 
     def insert_many(self, rows: list[Any]) -> None:
         """Add rows, given as columns; evict the oldest rows beyond the limit, if there is one."""
@@ -82,7 +83,7 @@ class CompiledWindow(HeldWindow):
         """Add rows, given as columns, and return for each length the results after each row."""
         result = self._advance(rows, self.limit or max(lengths), lengths)
         order = sorted(lengths, reverse=True)
-        return [line_to_arrow(result, order.index(length), self.aggregate, rows) for length in lengths]
+        return [line_to_arrow(result, order.index(length), self.aggregate, self._no_rows) for length in lengths]
 
     def evict(self, before: Any = None) -> None:
         """Remove the oldest row."""
@@ -174,14 +175,16 @@ class CompiledWindow(HeldWindow):
             self.state = self.kernel.grow(self.state, self.capacity)
 
 
-def _as_column(value: Any, kind: pa.DataType) -> Column:
+def _as_column(value: Any, kind: pa.DataType, *, compared: bool) -> Column:
     """Return a column with one row. Raise TypeError if the value does not fit the type exactly."""
     message = f"{value!r} doesn't fit a window of {kind}: insert values of that type, or make a new Aggregator."
     try:
-        array = pa.array([value])
+        # Arrow infers int64 for integers, which does not hold all of uint64.
+        whole = kind == pa.uint64() and isinstance(value, Integral) and not isinstance(value, bool)
+        array = pa.array([value], kind) if whole else pa.array([value])
         if pa.types.is_string(array.type) or (pa.types.is_boolean(kind) and pa.types.is_integer(array.type)):
             raise TypeError(message)
-        return read_numbers(array.cast(kind))  # unlike pa.array(…, kind), it doesn't round
+        return read_numbers(array.cast(kind), compared=compared)  # unlike pa.array(…, kind), it doesn't round
     except (pa.ArrowException, OverflowError) as error:
         raise TypeError(message) from error
 

@@ -5,7 +5,8 @@ One class for rows in order, one for rows in order of which any can be evicted, 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from sash.aggregates.base import Aggregate
@@ -27,6 +28,8 @@ class HeldWindow:
         self.ranges = ranges
         self.limit = limit
         self._failure: Exception | None = None
+        self._row = ""
+        """The newest row, for notes of errors."""
 
     def insert(self, values: tuple[Any, ...], time: Any = None) -> None:
         """Add the newest row, or a row with a time. If the window is at its limit, evict the oldest row."""
@@ -74,10 +77,25 @@ class HeldWindow:
         """Call the algorithm. After an error in combine its state is half changed, so the window is never used again."""
         self._refuse_if_lost()
         try:
-            return operation(*arguments, **options)
+            with self._noting("combining up to"):
+                return operation(*arguments, **options)
         except Exception as error:
             self._failure = error
             raise
+
+    @contextmanager
+    def _noting(self, step: str) -> Iterator[None]:
+        """Add the aggregate, the step and the row to an error of the aggregate's functions."""
+        try:
+            yield
+        except Exception as error:
+            if self._row:  # machine code names the row itself
+                error.add_note(f"{self.aggregate.label} failed while {step} {self._row}.")
+            raise
+
+    def _lower(self, used: Aggregate[Any], partial: Any) -> Any:
+        with self._noting("lowering the window that ends with"):
+            return used.lower(partial)
 
     def _refuse_if_lost(self) -> None:
         if self._failure is not None:
@@ -99,11 +117,15 @@ class ObjectWindow(HeldWindow):
         self._inserted = 0
         self._inserted_before: dict[int, int] = {}
         """By row: the number of partials that were inserted before it."""
+        self._column_start = 0
+        """The number of rows before the current column, for notes of errors."""
 
     def insert(self, values: tuple[Any, ...], time: Any = None) -> None:
         """Add the newest row."""
         skipped = not self.algorithm.takes_nulls and any(value is None for value in values)
-        partial = None if skipped else self._used.lift(*map(_python_number, values))  # may raise: nothing changed yet
+        self._row = f"row {self._end - self._column_start}"
+        with self._noting("lifting"):  # nothing has changed yet
+            partial = None if skipped else self._used.lift(*map(_python_number, values))
         self._refuse_time(time)
         if self.limit and len(self) == self.limit:
             self.evict()
@@ -115,19 +137,23 @@ class ObjectWindow(HeldWindow):
 
     def insert_many(self, rows: list[Any]) -> None:
         """Add rows."""
+        self._column_start = self._end
         for row in rows:
             self.insert(row)
+        self._column_start = 0
 
     def slide(self, rows: list[Any], lengths: tuple[int, ...]) -> list[Any]:
         """Add rows and return, for each length, the results after each row."""
         results: list[list[Any]] = [[] for _ in lengths]
         widest = self.limit or max(lengths)
+        self._column_start = self._end
         for row in rows:
             while len(self) >= widest:
                 self.evict()
             self.insert(row)
             for column, length in zip(results, lengths, strict=True):
                 column.append(self.query(None if length == widest else length))
+        self._column_start = 0
         return results
 
     def evict(self, before: Any = None) -> None:
@@ -146,8 +172,8 @@ class ObjectWindow(HeldWindow):
         if held < max(1, self._used.at_least):
             return self._used.empty
         if last is not None and isinstance(self._window, SharedAlgorithm):
-            return self._used.lower(self._run(self._window.query_last, held))
-        return self._used.lower(self._run(self._window.query))
+            return self._lower(self._used, self._run(self._window.query_last, held))
+        return self._lower(self._used, self._run(self._window.query))
 
     def __len__(self) -> int:
         """Return the number of rows in the window, nulls included."""
@@ -214,7 +240,10 @@ class TimedWindow(HeldWindow):
 
     def insert(self, values: tuple[Any, ...], time: Any = None) -> None:
         """Add the row of a time."""
-        self._run(self._window.insert, self._used.lift(*map(_python_number, values)), time)
+        self._row = f"the row of time {time!r}"
+        with self._noting("lifting"):
+            partial = self._used.lift(*map(_python_number, values))
+        self._run(self._window.insert, partial, time)
 
     def evict(self, before: Any = None) -> None:
         """Remove the oldest row, or all rows whose time is less than `before`."""
@@ -227,7 +256,7 @@ class TimedWindow(HeldWindow):
             raise ValueError(message)
         if len(self) < max(1, self._used.at_least):
             return self._used.empty
-        return self._used.lower(self._run(self._window.query))
+        return self._lower(self._used, self._run(self._window.query))
 
     def query_between(self, start: Any, end: Any) -> Any:
         """Return the result for the times from `start` up to before `end`."""
@@ -238,7 +267,7 @@ class TimedWindow(HeldWindow):
             partial = self._window.query_between(start, end)
         except LookupError:  # no row has a time in the interval
             return self._used.empty
-        return self._used.lower(partial)
+        return self._lower(self._used, partial)
 
     def __len__(self) -> int:
         """Return the number of rows in the window, nulls included."""

@@ -10,8 +10,8 @@ import pyarrow as pa
 from sash.aggregates.base import Aggregate
 from sash.aggregator.columns import (
     Column,
+    interpreted_results,
     line_to_arrow,
-    objects_to_arrow,
     present_in_all,
     results_to_arrow,
     rows_of,
@@ -61,21 +61,36 @@ def interpret_between(
     begins, ends = as_positions(begins), as_positions(ends)
     check_bounds(begins, ends, len(rows))
     results = [aggregate.empty] * len(begins)
+    step, newest = "", 0  # for the note of an error
+
+    def lift(row: int) -> Any:
+        nonlocal step, newest
+        step, newest = "lifting", row
+        partial = aggregate.lift(*rows[row])
+        step = "combining up to"
+        return partial
 
     def emit(row: int, _: int, partial: Any) -> None:
+        nonlocal step
+        step = "lowering the window that ends with"
         results[row] = aggregate.lower(partial)
+        step = "combining up to"
 
-    loops.slide_between(
-        algorithm(aggregate),
-        len(begins),
-        begins.tolist(),
-        ends.tolist(),
-        max(1, aggregate.at_least),
-        lambda row: None not in rows[row],
-        lambda row: aggregate.lift(*rows[row]),
-        emit,
-    )
-    return objects_to_arrow(results)
+    try:
+        loops.slide_between(
+            algorithm(aggregate),
+            len(begins),
+            begins.tolist(),
+            ends.tolist(),
+            max(1, aggregate.at_least),
+            lambda row: None not in rows[row],
+            lift,
+            emit,
+        )
+    except Exception as error:
+        error.add_note(f"{aggregate.label} failed while {step} row {newest}.")
+        raise
+    return interpreted_results(aggregate, results, given)
 
 
 def as_positions(bounds: Any) -> Positions:

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sash.aggregates.base import Aggregate
-from sash.aggregator.columns import empty_column, refuse_times
+from sash.aggregator.columns import check_times, empty_column
 from sash.algorithms import find_algorithm
 from sash.engine.nested_keys import can_be_key
 from sash.hints import did_you_mean, list_names
@@ -157,7 +157,7 @@ def _why(declared: Declared, aggregate: Aggregate[Any], types: list[pa.DataType]
         if keeper and not algorithm.keeps_values:
             return aggregate.interpreted_only
     try:
-        refuse_times(aggregate, [empty_column(kind) for kind in types if is_number(kind)])
+        check_times(aggregate, [empty_column(kind) for kind in types if is_number(kind)])
     except CannotCompileError as error:
         return str(error)
     return ""

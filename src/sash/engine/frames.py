@@ -182,6 +182,12 @@ class PolarsFrame(FrameKind):
 
         check_columns(query, data.columns)
         needed = data if reads_all(query) else data.select(query.columns)
+        if unknown := [name for name, kind in needed.schema.items() if kind in (pl.Int128, pl.UInt128)]:
+            message = (
+                f"Column {unknown[0]!r} is of type {needed.schema[unknown[0]]}, which Arrow does not have. Cast it, for example to "
+                "Int64 or Decimal(38, 0)."
+            )
+            raise TypeError(message)
         table = needed.to_arrow(compat_level=pl.CompatLevel.oldest())
         for place, (name, kind) in enumerate(needed.schema.items()):
             if isinstance(kind, pl.Enum):  # Polars does not pass its order to Arrow

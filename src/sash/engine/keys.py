@@ -8,7 +8,7 @@ does Sash sort them first.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import pairwise
 from typing import Any
@@ -58,7 +58,7 @@ class KeyOrder:
         if len(bits):
             valid = np.unpackbits(bits, count=len(column), bitorder="little")
             bits = np.packbits(self.arrange(valid), bitorder="little")
-        return Column(self.arrange(column.values), bits, column.type)
+        return replace(column, values=self.arrange(column.values), bits=bits)
 
     def arrange_arrow(self, column: pa.ChunkedArray | pa.Array) -> pa.Array:
         """Return an Arrow column in this order."""

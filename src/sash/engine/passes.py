@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from sash.aggregates.base import Aggregate
 from sash.aggregator.columns import Column, empty_column, present_in_all, results_to_arrow
+from sash.aggregator.time_results import gives_for
 from sash.algorithms import Algorithm
 from sash.engine.column_types import interpreted_form, is_number
 from sash.engine.failures import ErrorNotes, name_row
@@ -24,9 +25,9 @@ from sash.engine.interpreter import Interpreter, Where
 from sash.engine.partials import SliceCounts, SlicePartials
 from sash.engine.prepare import Prepared
 from sash.engine.result_types import interpreted_to_arrow
-from sash.engine.row_block import RowBlock
+from sash.engine.row_block import FLIPPED, RowBlock
 from sash.engine.schedule import make_schedule
-from sash.kernels import Kernel, loops
+from sash.kernels import CannotCompileError, Kernel, loops
 from sash.kernels.kernel_io import NO_BITS, Bits, ResultColumn
 from sash.kernels.layout import Shape
 from sash.kernels.whole_column import column_kernel
@@ -55,7 +56,8 @@ class PassRun:
             return
         for name, coding in codings(one, prepared.schema):
             if block is None:
-                self.columns.append(empty_column(pa.int32() if coding else prepared.schema.field(name).type))
+                kind = prepared.schema.field(name).type if coding in ("", FLIPPED) else pa.int32()
+                self.columns.append(empty_column(kind, compared=coding == FLIPPED))
             else:
                 coded = block.coded(name, coding)
                 self.columns.append(coded.column)
@@ -197,8 +199,7 @@ class PassRun:
         kind = self.prepared.schema.field(name).type
         if not (pa.types.is_dictionary(kind) and kind.ordered and self.aggregates[0].codes):
             # Python compares and subtracts times of one zone by wall clock, which is wrong when clocks are set back.
-            first = self.aggregates[0]
-            zoned = pa.types.is_timestamp(kind) and kind.tz is not None and first.is_built_in and first.gives != "text"
+            zoned = pa.types.is_timestamp(kind) and kind.tz is not None and self._ignores_clocks
             return self.block.objects(name, pa.timestamp(kind.unit, "UTC") if zoned else None)
         coded = self.block.coded(name, "ordered")
         self.dictionary = coded.values
@@ -206,6 +207,18 @@ class PassRun:
         if len(coded.column.bits):
             valid = np.unpackbits(coded.column.bits, count=len(valid), bitorder="little").view(np.bool_)
         return [code if ok else None for code, ok in zip(coded.column.values.tolist(), valid, strict=True)]
+
+    @property
+    def _ignores_clocks(self) -> bool:
+        """Whether the aggregate reads times as points in time, so that the clock of their zone does not matter."""
+        first = self.aggregates[0]
+        if first.is_built_in:
+            return first.gives != "text"
+        try:
+            gives_for(first, [self.prepared.schema.field(column).type for column in first.columns])
+        except CannotCompileError:
+            return False
+        return True
 
     def _count_values(self, records: SliceRecords) -> Ints:
         """Count the non-null rows in each slice up to the record."""
@@ -289,10 +302,14 @@ class PassRun:
 def codings(one: Pass, schema: pa.Schema) -> list[tuple[str, str]]:
     """Return the columns of a pass, and how each is coded; "" if it holds numbers."""
     first = next(iter(one.aggregates.values()))
-    return [
-        (name, "" if is_number(schema.field(name).type) else first.codes[place])
-        for place, name in enumerate(first.columns)
-    ]
+    compared = all(aggregate.only_compares for aggregate in one.aggregates.values())
+
+    def coding(kind: pa.DataType, place: int) -> str:
+        if not is_number(kind):
+            return first.codes[place]
+        return FLIPPED if compared and kind == pa.uint64() else ""
+
+    return [(name, coding(schema.field(name).type, place)) for place, name in enumerate(first.columns)]
 
 
 def slice_again(

@@ -9,7 +9,9 @@ from typing import Any
 import pyarrow as pa
 
 from sash.aggregates.base import Aggregate
-from sash.aggregator.columns import objects_to_arrow
+from sash.aggregator.columns import duration_of, objects_to_arrow
+from sash.aggregator.time_results import gives_for
+from sash.kernels import CannotCompileError
 
 MOST_DIGITS = 76
 MORE_DIGITS = 4
@@ -82,15 +84,19 @@ def result_type(aggregate: Aggregate[Any], columns: list[pa.DataType]) -> pa.Dat
         return said
     given = columns[-1] if columns else None
     plain = given.value_type if given is not None and pa.types.is_dictionary(given) else given
-    match aggregate.gives:
+    try:
+        gives = gives_for(aggregate, columns)
+    except CannotCompileError:
+        gives = aggregate.gives
+    match gives:
         case "value":
             return given
         case "values":
             return pa.list_(plain)
         case "text" | "whole" | "real":
-            return {"text": pa.string(), "whole": pa.int64(), "real": pa.float64()}[aggregate.gives]
+            return {"text": pa.string(), "whole": pa.int64(), "real": pa.float64()}[gives]
         case "difference" if plain is not None and pa.types.is_temporal(plain):
-            return pa.duration(plain.unit if hasattr(plain, "unit") else "s")
+            return duration_of(plain)
     sampled = sample_type(aggregate, columns)
     if sampled is not None and not aggregate.is_built_in and may_vary(sampled):
         return None

@@ -21,6 +21,9 @@ from sash.kernels.kernel_io import NO_BITS
 from sash.windows import Window
 from sash.windows.base import ALL_COLUMNS, NO_UNIT, Ints, Items, Run, Span
 
+FLIPPED = "flipped"
+"""The coding of uint64 for aggregates that only compare values: int64 in the same order, without a dictionary."""
+
 
 @dataclass(frozen=True)
 class RowLayout:
@@ -61,9 +64,10 @@ class RowSource:
         known = self._coded.get((name, coding))
         if known is None:
             array, values = to_arrow(self.table[name]), None
-            if coding:
+            if coding and coding != FLIPPED:
                 array, values = _encode(array, coding)
-            known = self._coded[name, coding] = CodedColumn(read_numbers(array), values)
+            known = CodedColumn(read_numbers(array, compared=coding == FLIPPED), values)
+            self._coded[name, coding] = known
         return known
 
 

@@ -13,7 +13,7 @@ from sash.algorithms.occurrence_table import mix
 from sash.kernels import loops
 from sash.kernels.bit_intrinsics import compile_bit_functions
 from sash.kernels.cache import read_sources
-from sash.kernels.functions import CannotCompileError, compile_function, fingerprint
+from sash.kernels.functions import CannotCompileError, compile_function, fingerprint, first_line
 from sash.kernels.fuse import FusionSpec
 from sash.kernels.infer import infer_types
 from sash.kernels.layout import PartialLayout, Shape
@@ -79,8 +79,8 @@ class KernelDesign:
         options = (self.nullable, self.tracks_row)
         try:
             return fingerprint(OWN_SOURCE, algorithm, CALLED, loop, options, self.parts.identity)
-        except CannotCompileError as error:
-            message = f"{self.label} is not compiled: {error}"
+        except Exception as error:  # also that of an empty closure or an object without a repr
+            message = f"{self.label} is not compiled: {first_line(error)}"
             raise CannotCompileError(message) from error
 
     def names(self) -> dict[str, Any]:

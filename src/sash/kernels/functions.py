@@ -17,6 +17,13 @@ class CannotCompileError(Exception):
     """Why an aggregate is interpreted, as a sentence for `explain()`."""
 
 
+def first_line(error: Exception) -> str:
+    """Return the first line of an error message that says something; Numba's messages have many."""
+    lines = [line.strip() for line in str(error).splitlines()]
+    said = (line for line in lines if line and not line.startswith("Failed in nopython mode"))
+    return next(said, type(error).__name__)
+
+
 def compile_function(function: Callable[..., Any]) -> Any:
     """Compile a function with Numba, and the Python functions that it calls with it."""
     return _compile(_as_function(function), {})

@@ -15,6 +15,7 @@ from sash.algorithms.base import Algorithm
 from sash.kernels import loops
 from sash.kernels.cache import find_module, load_module, loaded_module
 from sash.kernels.design import KINDS, KernelDesign, Loop
+from sash.kernels.functions import CannotCompileError, first_line
 from sash.kernels.kernel_io import (
     NO_BITS,
     NOTHING,
@@ -30,6 +31,7 @@ from sash.kernels.kernel_io import (
 from sash.kernels.kernel_state import KernelState, empty_state, grown_state
 from sash.kernels.lanes import cut_into_lanes
 from sash.kernels.layout import PartialLayout, Shape, shape_from
+from sash.kernels.read import CannotFuseError
 
 __all__ = ["KINDS", "Kernel"]
 
@@ -93,7 +95,19 @@ class Kernel:
         self.load(KernelDesign(algorithm, several, inputs, loop, nullable=nullable, lanes=lanes, over=over))
 
     def load(self, design: KernelDesign) -> None:
-        """Compile the design, or load it from the cache."""
+        """Compile the design, or load it from the cache. Raise CannotCompileError if Numba rejects it, for any reason."""
+        try:
+            self._load(design)
+        except (CannotCompileError, CannotFuseError):
+            raise
+        except Exception as error:  # no row is read here, so it is not an error of the user's functions
+            cause = error.__cause__ if isinstance(error, FailedWithoutRowError) else error
+            message = (
+                f"{design.label} can't be compiled: {first_line(cause if isinstance(cause, Exception) else error)}"
+            )
+            raise CannotCompileError(message) from error
+
+    def _load(self, design: KernelDesign) -> None:
         self.design = design
         self.algorithm = design.algorithm
         self.inputs = design.inputs

@@ -161,7 +161,7 @@ def test_late_rows_are_counted() -> None:
     assert [row["n"] for row in stream.pass_time(6)] == [1]
     assert stream.batch(rows_at((0, 2, 5.0), (0, 6, 5.0), (1, 5.9, 5.0))) == []
     assert stream.counted("late") == 1  # the row of minute 5.9 is older than the watermark, but its window is open
-    assert [row["n"] for row in stream.pass_time(10)] == [2]
+    assert sorted(row["n"] for row in stream.pass_time(10)) == [1, 2]
 
 
 def test_rows_before_1970_are_late_from_the_beginning() -> None:

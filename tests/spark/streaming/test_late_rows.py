@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,15 +12,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from helpers.cases import SOAK
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 — the usual name
 
 import sash
 from sash import agg, window
+from sash.windows import Window
 
 SECOND = 1_000_000
 BEGIN = 1_700_000_000 * SECOND
-WINDOWS = {
+WINDOWS: dict[str, tuple[Window, Callable[[], Column]]] = {
     "tumbling": (window.tumbling("10s"), lambda: F.window("ts", "10 seconds")),
     "sliding": (window.time("12s", slide="5s"), lambda: F.window("ts", "12 seconds", "5 seconds")),
     "session": (window.session("4s"), lambda: F.session_window("ts", "4 seconds")),
