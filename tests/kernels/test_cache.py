@@ -288,12 +288,61 @@ def test_the_text_of_slices_and_of_several_aggregates_depends_on_nothing_else() 
         expect_same_text(KernelDesign(TwoStacks, several, ("float64",), loops.slide_rows, lanes=lanes))
 
 
+def pack(package: Path, packed: Path) -> None:
+    """Write a package into a zip file, as for Spark's --py-files."""
+    with zipfile.ZipFile(packed, "w") as archive:
+        for path in package.rglob("*"):
+            if path.is_file() and "__pycache__" not in path.parts:
+                archive.write(path, Path("sash") / path.relative_to(package))
+
+
+QUERY = """
+import pyarrow as pa, sash
+from sash import agg, window
+rows = pa.table({"t": [0, 1, 2], "x": [1.0, 2.0, 4.0]})
+print(sash.Query({"mean": agg.mean("x")}, window.time(2, slide=2), time="t").run(rows)["mean"].to_pylist())
+"""
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "changed", "result"),
+    [
+        ("kernels/write.py", "from __future__", "# changed\nfrom __future__", "[1.5, 4.0]"),
+        (
+            "aggregates/compensated.py",
+            "total = older[0] + newer[0]\n",
+            "total = older[0] + newer[0] + 3.0\n",
+            "[3.0, 4.0]",
+        ),
+        ("windows/by_time.py", "stop += step\n", "stop += step + 0\n", "[1.5, 4.0]"),
+    ],
+)
+def test_another_version_in_a_zip_file_runs_no_stale_kernel(
+    copy: Path, file: str, text: str, changed: str, result: str
+) -> None:
+    folder, packed = copy.parent / "cache", copy.parent / "packed.zip"
+    environment = {**os.environ, "PYTHONPATH": str(packed), "SASH_CACHE_DIR": str(folder)}
+
+    def run() -> tuple[str, set[str]]:
+        pack(copy, packed)
+        done = subprocess.run(
+            [sys.executable, "-c", QUERY], capture_output=True, text=True, check=True, env=environment
+        )
+        return done.stdout.strip(), {path.name for path in folder.rglob("*.py")}
+
+    before, kernels = run()
+    source = (copy / file).read_text(encoding="utf-8")
+    assert text in source
+    (copy / file).write_text(source.replace(text, changed, 1), encoding="utf-8")
+    after, more_kernels = run()
+    assert (before, after) == ("[1.5, 4.0]", result)
+    assert kernels
+    assert more_kernels > kernels
+
+
 def test_names_are_the_same_from_a_zip_file(tmp_path: Path) -> None:
     packed = tmp_path / "packed.zip"
-    with zipfile.ZipFile(packed, "w") as archive:
-        for path in SOURCES.rglob("*"):
-            if path.is_file() and "__pycache__" not in path.parts:
-                archive.write(path, Path("sash") / path.relative_to(SOURCES))
+    pack(SOURCES, packed)
     assert names_from(packed) == names_from(SOURCES.parent)
     environment = {**os.environ, "PYTHONPATH": str(packed)}
     slide = "import sash; from sash import agg; print(sash.Aggregator(agg.max('x')).slide([3, 1, 2], 2).to_pylist())"
