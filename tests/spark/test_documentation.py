@@ -20,7 +20,10 @@ FUNCTIONS = sash.spark.__all__
 def paths(spark: SparkSession, tmp_path: Path) -> Iterator[dict[str, Path]]:
     """Where pages read and write: paths relative to the folder of the JVM would be in the repository."""
     data = "examples/data/readings.parquet"
+    partitions = spark.conf.get("spark.sql.shuffle.partitions")
+    spark.conf.set("spark.sql.shuffle.partitions", 1)  # streams of a few rows are fastest with one state store
     yield {data: ROOT / data, **{name: tmp_path / name for name in ("checkpoint", "results")}}
+    spark.conf.set("spark.sql.shuffle.partitions", partitions)
     for running in spark.streams.active:
         running.stop()
     for table in TABLES:
