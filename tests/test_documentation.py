@@ -24,9 +24,12 @@ MODULES = {
     "sash.testing.strategies": strategies,
     "sash.window": sash.window,
 }
-FACTORIES = {name: factory for name, factory in vars(sash.window).items() if inspect.isfunction(factory)}
-FACTORIES |= dict(sash.agg.BUILT_IN)
-STARTED_ELSEWHERE = ("sash.Query", "sash.window.Window")
+FACTORIES: dict[str, Callable[..., Any]] = dict(sash.agg.BUILT_IN)
+FACTORIES |= {name: factory for name, factory in vars(sash.window).items() if inspect.isfunction(factory)}
+UNCHECKED = ("sash.window.Window",)
+"""The base class of windows: users call functions that return one."""
+WITH_METHODS = (sash.Aggregator,)
+"""The classes whose methods must be documented like functions."""
 
 
 def public_names(module: Any) -> list[str]:
@@ -40,10 +43,10 @@ def public_callables() -> Iterator[tuple[str, Callable[..., Any]]]:
     for path, module in MODULES.items():
         for name in public_names(module):
             value = getattr(module, name)
-            if not callable(value) or f"{path}.{name}" in STARTED_ELSEWHERE:
+            if not callable(value) or f"{path}.{name}" in UNCHECKED:
                 continue
             yield f"{path}.{name}", value
-            if value is sash.Aggregator:
+            if value in WITH_METHODS:
                 own = [(key, getattr(value, key)) for key in vars(value) if not key.startswith("_")]
                 yield from ((f"{path}.{name}.{key}", method) for key, method in own if callable(method))
 
@@ -55,23 +58,35 @@ def parameters_of(function: Callable[..., Any]) -> list[str]:
     """Return the names of the parameters of a function, or of the constructor that a class defines itself."""
     if inspect.isclass(function):
         own = inspect.isfunction(vars(function).get("__init__")) and "__dataclass_fields__" not in vars(function)
-        return parameters_of(function.__init__)[1:] if own else []  # type: ignore[misc]
+        return parameters_of(function.__init__)[1:] if own else []
     return [name for name in inspect.signature(function).parameters if name != "self"]
+
+
+def doc_of(function: Callable[..., Any]) -> str:
+    """Return the docstring of a function, or of a class and its constructor."""
+    constructor = vars(function).get("__init__") if inspect.isclass(function) else None
+    return "\n".join(inspect.getdoc(part) or "" for part in (function, constructor) if part is not None)
 
 
 def test_public_callables_are_discovered() -> None:
     expected = {"sash.aggregate", "sash.catalogue", "sash.agg.max", "sash.window.time", "sash.testing.check_laws"}
-    expected |= {"sash.spark.finish", "sash.Aggregator.slide", "sash.Aggregator.thaw", "sash.testing.strategies.rows"}
+    expected |= {
+        "sash.Query",
+        "sash.spark.finish",
+        "sash.Aggregator.slide",
+        "sash.Aggregator.thaw",
+        "sash.testing.strategies.rows",
+    }
     assert expected <= set(PUBLIC)
     assert "sash.spark.require_pyspark" not in PUBLIC
 
 
 @pytest.mark.parametrize("name", PUBLIC)
 def test_a_public_function_has_a_summary_its_parameters_and_an_example(name: str) -> None:
-    text = inspect.getdoc(PUBLIC[name]) or ""
+    text = doc_of(PUBLIC[name])
     summary = text.partition("\n")[0]
     assert summary.endswith("."), f"the first line of {name} is no sentence: {summary!r}"
-    prose = text.partition(">>>")[0]
+    prose = re.sub(r"^>>> .*$", "", text, flags=re.MULTILINE)
     missing = [parameter for parameter in parameters_of(PUBLIC[name]) if not re.search(rf"\b{parameter}\b", prose)]
     assert not missing, f"{name} does not explain {', '.join(missing)}"
     assert ">>> " in text, f"{name} has no example"
@@ -94,7 +109,11 @@ def test_the_code_of_a_page_runs(page: str, tmp_path: Path, monkeypatch: pytest.
 
 
 def test_every_code_block_of_a_page_names_a_language_that_is_known() -> None:
-    languages = {language for path in PAGES.values() for language in re.findall(r"^```(\w+)$", path.read_text("utf-8"), re.M)}
+    languages = {
+        language
+        for path in PAGES.values()
+        for language in re.findall(r"^```(\w+)$", path.read_text("utf-8"), re.MULTILINE)
+    }
     assert languages <= {"python", "pycon", "text", "sh", "sql"}  # a misspelt python block would never run
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from helpers.documentation import PAGES, ROOT, run_doctest, run_page, uses_spark
 from pyspark.sql import SparkSession
-from pyspark.sql.streaming import StreamingQuery
+from pyspark.sql.streaming.query import StreamingQuery
 
 import sash
 

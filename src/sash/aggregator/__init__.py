@@ -62,8 +62,7 @@ class Aggregator:
     """
 
     def __init__(self, aggregate: Aggregate[Any], algorithm: str = "auto", ranges: Sequence[int] | None = None) -> None:
-        """Choose the algorithm, or take the named one. Raise ValueError if it cannot compute the aggregate.
-        """
+        """Choose the algorithm, or take the named one. Raise ValueError if it cannot compute the aggregate."""
         if not isinstance(aggregate, Aggregate):
             message = f'{aggregate!r} is not an aggregate: give one, as in sash.Aggregator(agg.max("load")).'
             raise TypeError(message)
