@@ -136,7 +136,7 @@ class Aggregator:
         `values` is a column (Arrow, NumPy, pandas, Polars or a list), or a tuple of columns if the aggregate reads several. `range` is a
         number of rows, or several; by default the `ranges` of the Aggregator. The window continues from its current rows and
         then holds the last `range` rows, so a long column may come in pieces. With `bounds=(begins, ends)` the i-th result is that of
-        the rows `begins[i]` to `ends[i] - 1`, and the window does not change. Bounds never move back.
+        the rows `begins[i]` to `ends[i] - 1`, and the window does not change; neither bound may move back.
 
         Result: an Arrow array with the type that a query returns; for several ranges a dictionary of arrays.
         Errors: ValueError if no range is given, or if the bounds exceed the column. TypeError if the number or the type of the columns

@@ -124,8 +124,8 @@ def inspect_state(checkpoint: str) -> DataFrame:
 
     `checkpoint` is the path of its checkpoint. The active session reads it; if there is none, a local session starts.
 
-    Result: a DataFrame with the columns key, bucket, slices, rows, bytes, oldest, newest and watermark.
-    Errors: those of Spark if `checkpoint` is not a checkpoint, ValueError if its state is damaged.
+    Result: a DataFrame with the columns key (if the query has keys), bucket, slices, rows, bytes, oldest, newest and watermark.
+    Errors: ValueError if the checkpoint has no state of a Sash query, because the stream has not run yet or runs no such query.
 
     >>> import sash
     >>> from sash import agg, window
@@ -150,7 +150,8 @@ def finish(query: Any, stream: DataFrame, checkpoint: str, **options: Any) -> Da
     `query.run` that the stream ran with. The checkpoint does not change: a stream that continues from it emits these results again.
 
     Result: a DataFrame that is not streaming. Together with the emitted results, these are the results of a batch run on the same rows.
-    Errors: ValueError if the checkpoint belongs to a different query.
+    Errors: ValueError if the checkpoint has no state of a Sash query, or of several. If it belongs to a different query, the job that
+    computes the result fails with an error that says what differs.
 
     >>> import sash
     >>> from sash import agg, window
