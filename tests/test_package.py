@@ -22,8 +22,8 @@ def test_importing_sash_imports_nothing_heavy() -> None:
     assert done.stdout.strip() == ""
 
 
-def test_the_readme_shows_the_catalogue() -> None:
-    assert str(catalogue()) in (ROOT / "README.md").read_text(encoding="utf-8")
+def test_a_page_shows_the_catalogue() -> None:
+    assert str(catalogue()) in (ROOT / "docs" / "algorithms.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("example", sorted((ROOT / "examples").glob("[0-9]*.py")), ids=lambda path: path.name)

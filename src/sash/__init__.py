@@ -5,16 +5,20 @@
              windows     those      slices combined
              begin/end   places     and evicted
 
+>>> import pyarrow as pa
 >>> import sash
->>> from sash import agg
->>> window = sash.Aggregator(agg.arg_max("load", "plug"))
->>> for load, plug in ((3.1, "kettle"), (0.4, "lamp"), (2.2, "oven")):
-...     window.insert(load, plug)
->>> window.query()
-'kettle'
->>> window.evict()
->>> window.query()
-'oven'
+>>> from sash import agg, window
+>>> rows = pa.table({"minute": [1, 2, 9], "load": [3.1, 0.4, 2.2], "plug": ["kettle", "lamp", "oven"]})
+>>> query = sash.Query({"who": agg.arg_max("load", "plug")}, window.tumbling(5), time="minute")
+>>> query.run(rows).to_pylist()
+[{'window_start': 0, 'window_end': 5, 'who': 'kettle'}, {'window_start': 5, 'window_end': 10, 'who': 'oven'}]
+
+    sash.Query        windows and aggregates over Arrow, pandas, Polars or PySpark data
+    sash.agg          the built-in aggregates; sash.aggregate defines your own
+    sash.window       the kinds of windows
+    sash.Aggregator   one window that you move yourself; sash.catalogue() lists the algorithms
+    sash.spark        a local session, demo data, the state of streams
+    sash.testing      checks for your own aggregates and queries
 """
 
 from sash import aggregates as agg

@@ -285,24 +285,32 @@ def aggregate(
     holistic: bool = False,
     fixed_size: bool = True,
 ) -> Aggregate[P]:
-    """Define an aggregate from three functions and the laws that hold for them.
+    """Define your own aggregate by three functions and the laws that hold for them.
 
-    Nulls are skipped: a row reaches `lift` only if all its columns have a value. A window without values gives null. The
-    result has the type that the functions return; if that is a date, a time or a duration of a column, the type of that column.
-    Sash uses `inverse` by itself only if `inverse_is_exact`: subtracting
-    integers is exact, subtracting floats leaves rounding errors. Compiled integers have 64 bits. `inputs` is the number of
-    columns, by default the number of parameters of `lift`; TypeError if `lift` takes any number of them, or if an argument is
-    not a function.
+    `name` is its name. `lift` turns the values of a row, one argument per column, into a partial. `combine(older, newer)` merges the
+    partials of two adjacent row ranges; it must be associative and must not modify its arguments. `lower` turns the partial of a
+    window into the result; without it the partial is the result. Call the aggregate with column names to use it in a query.
 
+    Laws allow faster algorithms. Claim only those that hold; `sash.testing.check_laws` looks for a counter-example.
+    `inverse(combine(older, newer), older)` returns `newer`; Sash uses it by itself only if `inverse_is_exact`, since subtracting
+    floats leaves rounding errors. `identity` is the neutral partial. `commutative`: the order of arguments does not matter.
+    `selective`: `combine` returns one of its arguments. `holistic`: partials grow without bound. `fixed_size=False`: partials
+    differ in size. `inputs` is the number of columns, by default the number of parameters of `lift`.
+
+    Nulls and NaN: a row reaches `lift` only if none of its columns is null; NaN is a value.
+    Result: the type that the functions return; if that is a date, a time or a duration of a column, the type of that column;
+    null if the window has no values. Compiled integers have 64 bits.
+    Errors: TypeError if `lift` takes any number of arguments and `inputs` is missing, or if an argument is not a function.
+
+    >>> import pyarrow as pa
     >>> import sash
+    >>> from sash import window
     >>> spread = sash.aggregate("spread", lift=lambda x: (x, x),
     ...                         combine=lambda older, newer: (min(older[0], newer[0]), max(older[1], newer[1])),
     ...                         lower=lambda c: c[1] - c[0], commutative=True)
-    >>> window = sash.Aggregator(spread("load"))
-    >>> for load in (3, 9, 4):
-    ...     window.insert(load)
-    >>> window.query()
-    6
+    >>> rows = pa.table({"load": [3, 9, 4]})
+    >>> sash.Query(spread("load"), window.rows(2)).run(rows)["spread"].to_pylist()
+    [0, 6, 5]
     """
     _check_functions(name, {"lift": lift, "combine": combine, "lower": lower}, inverse)
     return Aggregate(

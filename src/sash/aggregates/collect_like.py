@@ -30,13 +30,20 @@ HOLISTIC: Fields = {"holistic": True, "fixed_size": False}
 
 
 def collect(column: str | None = None) -> Aggregate[tuple[Any, ...]]:
-    """Return all values, in order.
+    """Collect all values of the window into a list, in order.
 
-    Skips nulls; null without values. A list of the type of the column.
+    `column` is of any type.
 
-    >>> everything = collect()
-    >>> everything.lower(everything.combine(everything.lift("a"), everything.lift("b")))
-    ['a', 'b']
+    Nulls and NaN: nulls are skipped; NaN is a value.
+    Result: a list of the type of the column; null if the window has no values.
+    Errors: none.
+
+    >>> import pyarrow as pa
+    >>> import sash
+    >>> from sash import agg, window
+    >>> rows = pa.table({"word": ["b", "a", None, "b"]})
+    >>> sash.Query(agg.collect("word"), window.rows(2)).run(rows)["collect"].to_pylist()
+    [['b'], ['b', 'a'], ['a'], ['b']]
     """
     return define(
         "collect",
@@ -53,13 +60,20 @@ def collect(column: str | None = None) -> Aggregate[tuple[Any, ...]]:
 
 
 def collect_distinct(column: str | None = None) -> Aggregate[Mapping[Any, None]]:
-    """Return each distinct value once, in the order of first occurrence.
+    """Collect the distinct values of the window into a list, in order of first occurrence.
 
-    Skips nulls; null without values. A list of the type of the column, which must not be nested.
+    `column` is of any type that is not nested.
 
-    >>> kinds = collect_distinct()
-    >>> kinds.lower(kinds.combine({"b": None, "a": None}, kinds.lift("b")))
-    ['b', 'a']
+    Nulls and NaN: nulls are skipped; all NaN are one value.
+    Result: a list of the type of the column; null if the window has no values.
+    Errors: TypeError if the column is nested (lists, structs, maps).
+
+    >>> import pyarrow as pa
+    >>> import sash
+    >>> from sash import agg, window
+    >>> rows = pa.table({"word": ["b", "a", None, "b"]})
+    >>> sash.Query(agg.collect_distinct("word"), window.rows(4)).run(rows)["collect_distinct"].to_pylist()
+    [['b'], ['b', 'a'], ['b', 'a'], ['b', 'a']]
     """
     return define(
         "collect_distinct",
@@ -76,13 +90,20 @@ def collect_distinct(column: str | None = None) -> Aggregate[Mapping[Any, None]]
 
 
 def concat(x: str | None = None, sep: str = "") -> Aggregate[str]:
-    """Join the values to one string, in order, with `sep` between them.
+    """Join the values of the window into one string, in order.
 
-    Skips nulls; null without values. A string; other values are converted by `str`.
+    `x` is a column of any type; values that are not strings are converted by `str`. `sep` is put between two values.
 
-    >>> sentence = concat(sep=" ")
-    >>> sentence.combine(sentence.lift("older"), sentence.lift("newer"))
-    'older newer'
+    Nulls and NaN: nulls are skipped; NaN becomes "nan".
+    Result: a string; null if the window has no values.
+    Errors: none.
+
+    >>> import pyarrow as pa
+    >>> import sash
+    >>> from sash import agg, window
+    >>> rows = pa.table({"word": ["b", "a", None, "b"]})
+    >>> sash.Query(agg.concat("word", sep=" "), window.rows(2)).run(rows)["concat"].to_pylist()
+    ['b', 'b a', 'a', 'b']
     """
 
     def join(older: str, newer: str) -> str:
@@ -108,11 +129,18 @@ def concat(x: str | None = None, sep: str = "") -> Aggregate[str]:
 def count_distinct(column: str | None = None) -> Aggregate[Counts]:
     """Count the distinct values, exactly.
 
-    Skips nulls; 0 without values. int64. The column must not be nested.
+    `column` is of any type that is not nested.
 
-    >>> kinds = count_distinct()
-    >>> kinds.lower(kinds.combine({"b": 1, "a": 1}, kinds.lift("b")))
-    2
+    Nulls and NaN: nulls are skipped; all NaN are one value.
+    Result: int64; 0 if the window has no values.
+    Errors: TypeError if the column is nested (lists, structs, maps).
+
+    >>> import pyarrow as pa
+    >>> import sash
+    >>> from sash import agg, window
+    >>> rows = pa.table({"word": ["b", "a", None, "b"]})
+    >>> sash.Query(agg.count_distinct("word"), window.rows(2)).run(rows)["count_distinct"].to_pylist()
+    [1, 2, 1, 1]
     """
     return define(
         "count_distinct",
@@ -134,13 +162,20 @@ def count_distinct(column: str | None = None) -> Aggregate[Counts]:
 
 
 def mode(column: str | None = None) -> Aggregate[Counts]:
-    """Return the most frequent value, the one that occurs first if there are several.
+    """Return the most frequent value.
 
-    Skips nulls; null without values. The type of the column, which must not be nested.
+    `column` is of any type that is not nested.
 
-    >>> usual = mode()
-    >>> usual.lower(usual.combine({"b": 1, "a": 1}, usual.lift("a")))
-    'a'
+    Nulls and NaN: nulls are skipped; all NaN are one value.
+    Result: the type of the column; null if the window has no values. Of equally frequent values the first one wins.
+    Errors: TypeError if the column is nested (lists, structs, maps).
+
+    >>> import pyarrow as pa
+    >>> import sash
+    >>> from sash import agg, window
+    >>> rows = pa.table({"word": ["b", "a", None, "b"]})
+    >>> sash.Query(agg.mode("word"), window.rows(4)).run(rows)["mode"].to_pylist()
+    ['b', 'b', 'b', 'b']
     """
     return define(
         "mode",

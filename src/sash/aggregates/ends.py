@@ -21,23 +21,39 @@ Few: TypeAlias = tuple[Any, ...]
 
 
 def first(column: str | None = None) -> Aggregate[Any]:
-    """Return the oldest value.
+    """Return the first value of the window.
 
-    Skips nulls; null without values. The type of the column.
+    `column` is of any type.
 
-    >>> first().combine("older", "newer")
-    'older'
+    Nulls and NaN: nulls are skipped; NaN is a value.
+    Result: the type of the column; null if the window has no values.
+    Errors: none.
+
+    >>> import pyarrow as pa
+    >>> import sash
+    >>> from sash import agg, window
+    >>> rows = pa.table({"load": [3, 9, None, 4]})
+    >>> sash.Query(agg.first("load"), window.rows(2)).run(rows)["first"].to_pylist()
+    [3, 3, 9, 4]
     """
     return define("first", column, combine=the_older, sql=partial(end_sql, function="min_by", name="first"), **END)
 
 
 def last(column: str | None = None) -> Aggregate[Any]:
-    """Return the newest value.
+    """Return the last value of the window.
 
-    Skips nulls; null without values. The type of the column.
+    `column` is of any type.
 
-    >>> last().combine("older", "newer")
-    'newer'
+    Nulls and NaN: nulls are skipped; NaN is a value.
+    Result: the type of the column; null if the window has no values.
+    Errors: none.
+
+    >>> import pyarrow as pa
+    >>> import sash
+    >>> from sash import agg, window
+    >>> rows = pa.table({"load": [3, 9, None, 4]})
+    >>> sash.Query(agg.last("load"), window.rows(2)).run(rows)["last"].to_pylist()
+    [3, 9, 9, 4]
     """
     return define("last", column, combine=the_newer, sql=partial(end_sql, function="max_by", name="last"), **END)
 
@@ -46,13 +62,20 @@ END: Fields = {"lift": unchanged, "selective": True, "gives": "value", "codes": 
 
 
 def first_n(x: str | None = None, n: int = 1) -> Aggregate[Few]:
-    """Return the n oldest values, the oldest first. A combine takes O(n).
+    """Return the first n values of the window, in order.
 
-    Skips nulls; null without values. A list of the type of the column. Raises ValueError if n is less than 1.
+    `x` is a column of any type, `n` the number of values. A combine takes O(n).
 
-    >>> opening = first_n(n=2)
-    >>> opening.lower(opening.combine(opening.lift("a"), ("b", "c")))
-    ['a', 'b']
+    Nulls and NaN: nulls are skipped; NaN is a value.
+    Result: a list of the type of the column, shorter if the window has fewer values; null if the window has no values.
+    Errors: ValueError if `n` is less than 1.
+
+    >>> import pyarrow as pa
+    >>> import sash
+    >>> from sash import agg, window
+    >>> rows = pa.table({"load": [3, 9, 4]})
+    >>> sash.Query(agg.first_n("load", n=2), window.rows(3)).run(rows)["first_n"].to_pylist()
+    [[3], [3, 9], [3, 9]]
     """
     require_positive("first_n", "n", n)
 
@@ -63,13 +86,20 @@ def first_n(x: str | None = None, n: int = 1) -> Aggregate[Few]:
 
 
 def last_n(x: str | None = None, n: int = 1) -> Aggregate[Few]:
-    """Return the n newest values, the oldest of them first. A combine takes O(n).
+    """Return the last n values of the window, in order.
 
-    Skips nulls; null without values. A list of the type of the column. Raises ValueError if n is less than 1.
+    `x` is a column of any type, `n` the number of values. A combine takes O(n).
 
-    >>> closing = last_n(n=2)
-    >>> closing.lower(closing.combine(("a", "b"), closing.lift("c")))
-    ['b', 'c']
+    Nulls and NaN: nulls are skipped; NaN is a value.
+    Result: a list of the type of the column, shorter if the window has fewer values; null if the window has no values.
+    Errors: ValueError if `n` is less than 1.
+
+    >>> import pyarrow as pa
+    >>> import sash
+    >>> from sash import agg, window
+    >>> rows = pa.table({"load": [3, 9, 4]})
+    >>> sash.Query(agg.last_n("load", n=2), window.rows(3)).run(rows)["last_n"].to_pylist()
+    [[3], [3, 9], [9, 4]]
     """
     require_positive("last_n", "n", n)
 
@@ -80,13 +110,20 @@ def last_n(x: str | None = None, n: int = 1) -> Aggregate[Few]:
 
 
 def top_k(x: str | None = None, k: int = 1) -> Aggregate[Few]:
-    """Return the k largest values, the largest first. A combine takes O(k log k).
+    """Return the k largest values, the largest first.
 
-    Skips nulls; null without values. A list of the type of the column. Raises ValueError if k is less than 1.
+    `x` is a column of any type with an order, `k` the number of values. A combine takes O(k log k).
 
-    >>> podium = top_k(k=2)
-    >>> podium.lower(podium.combine((9, 3), (5,)))
-    [9, 5]
+    Nulls and NaN: nulls are skipped; NaN is larger than every number and equal to NaN.
+    Result: a list of the type of the column, shorter if the window has fewer values; null if the window has no values.
+    Errors: ValueError if `k` is less than 1. TypeError if the column has no order (lists, structs, maps).
+
+    >>> import pyarrow as pa
+    >>> import sash
+    >>> from sash import agg, window
+    >>> rows = pa.table({"load": [3, 9, 4]})
+    >>> sash.Query(agg.top_k("load", k=2), window.rows(3)).run(rows)["top_k"].to_pylist()
+    [[3], [9, 3], [9, 4]]
     """
     require_positive("top_k", "k", k)
 
@@ -97,13 +134,20 @@ def top_k(x: str | None = None, k: int = 1) -> Aggregate[Few]:
 
 
 def bottom_k(x: str | None = None, k: int = 1) -> Aggregate[Few]:
-    """Return the k smallest values, the smallest first. A combine takes O(k log k).
+    """Return the k smallest values, the smallest first.
 
-    Skips nulls; null without values. A list of the type of the column. Raises ValueError if k is less than 1.
+    `x` is a column of any type with an order, `k` the number of values. A combine takes O(k log k).
 
-    >>> cheapest = bottom_k(k=2)
-    >>> cheapest.lower(cheapest.combine((3, 9), (5,)))
-    [3, 5]
+    Nulls and NaN: nulls are skipped; NaN is larger than every number and equal to NaN.
+    Result: a list of the type of the column, shorter if the window has fewer values; null if the window has no values.
+    Errors: ValueError if `k` is less than 1. TypeError if the column has no order (lists, structs, maps).
+
+    >>> import pyarrow as pa
+    >>> import sash
+    >>> from sash import agg, window
+    >>> rows = pa.table({"load": [3, 9, 4]})
+    >>> sash.Query(agg.bottom_k("load", k=2), window.rows(3)).run(rows)["bottom_k"].to_pylist()
+    [[3], [3, 9], [3, 4]]
     """
     require_positive("bottom_k", "k", k)
 

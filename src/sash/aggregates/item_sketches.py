@@ -26,14 +26,20 @@ LG_HASHES = 12
 
 
 def frequency(x: str | None = None, item: float | str | None = None) -> Aggregate[bytes]:
-    """Estimate the number of occurrences of `item`: never too low, rarely too high by more than 1 % of the values (Count-Min).
+    """Estimate the number of occurrences of one item (Count-Min).
 
-    Skips nulls; 0 without values. int64. Raises TypeError without an item, and for values that are neither numbers nor
-    strings.
+    `x` is a column of numbers or strings, `item` the number or string to count.
 
-    >>> bees = frequency(item="bee")
-    >>> bees.lower(bees.combine(bees.lift("bee"), bees.lift("ant")))
-    1
+    Nulls and NaN: nulls are skipped; NaN is a value.
+    Result: int64, never too low, and at most 1 % of the values too high (99 % confidence); 0 if the window has no values.
+    Errors: TypeError if `item` is missing, or if a value is neither a number nor a string.
+
+    >>> import pyarrow as pa
+    >>> import sash
+    >>> from sash import agg, window
+    >>> rows = pa.table({"word": ["b", "a", None, "b"]})
+    >>> sash.Query(agg.frequency("word", item="b"), window.rows(4)).run(rows)["frequency"].to_pylist()
+    [1, 1, 1, 2]
     """
     wanted = _require_item("frequency", item)
 
@@ -55,14 +61,20 @@ def frequency(x: str | None = None, item: float | str | None = None) -> Aggregat
 
 
 def may_contain(x: str | None = None, item: float | str | None = None) -> Aggregate[bytes]:
-    """Return whether `item` may be among the values: False is certain, True is certain up to 4096 distinct values.
+    """Return whether one item may be among the values (theta sketch).
 
-    Skips nulls; null without values. bool. Raises TypeError without an item, and for values that are neither numbers nor
-    strings.
+    `x` is a column of numbers or strings, `item` the number or string to look for.
 
-    >>> bees = may_contain(item="bee")
-    >>> bees.lower(bees.combine(bees.lift("bee"), bees.lift("ant")))
-    True
+    Nulls and NaN: nulls are skipped; NaN is a value.
+    Result: bool; null if the window has no values. False is certain. True is certain up to 4,096 distinct values.
+    Errors: TypeError if `item` is missing, or if a value is neither a number nor a string.
+
+    >>> import pyarrow as pa
+    >>> import sash
+    >>> from sash import agg, window
+    >>> rows = pa.table({"word": ["b", "a", None, "b"]})
+    >>> sash.Query(agg.may_contain("word", item="a"), window.rows(2)).run(rows)["may_contain"].to_pylist()
+    [False, True, True, False]
     """
     wanted = _require_item("may_contain", item)
 

@@ -35,23 +35,37 @@ Linear: TypeAlias = tuple[float, Mean, Mean, float, float, float]
 def covariance(x: str | None = None, y: str | None = None) -> Aggregate[Joint]:
     """Return the sample covariance of two columns (divisor n - 1).
 
-    Skips rows with a null in either column; null for fewer than two rows. float64.
+    `x` and `y` are columns of numbers.
 
-    >>> cov = covariance()
-    >>> cov.lower(cov.combine(cov.lift(1, 10), cov.lift(3, 20)))
-    10.0
+    Nulls and NaN: rows with a null in either column are skipped; a NaN or an infinity makes the result NaN.
+    Result: float64; null if the window has fewer than two rows with both values.
+    Errors: TypeError if a query reads a column that is not of numbers.
+
+    >>> import pyarrow as pa
+    >>> import sash
+    >>> from sash import agg, window
+    >>> rows = pa.table({"x": [1.0, 3.0, 4.0], "y": [10.0, 20.0, 18.0]})
+    >>> sash.Query(agg.covariance("x", "y"), window.rows(2)).run(rows)["covariance"].to_pylist()
+    [None, 10.0, -1.0]
     """
     return define("covariance", x, y, lower=lower_joint, **JOINT)
 
 
 def correlation(x: str | None = None, y: str | None = None) -> Aggregate[Linear]:
-    """Return Pearson's correlation of two columns: NaN if one of them is constant.
+    """Return Pearson's correlation of two columns.
 
-    Skips rows with a null in either column; null for fewer than two rows. float64, from -1 to 1.
+    `x` and `y` are columns of numbers.
 
-    >>> corr = correlation()
-    >>> round(corr.lower(corr.combine(corr.lift(1, 30), corr.lift(3, 20))), 12)
-    -1.0
+    Nulls and NaN: rows with a null in either column are skipped; a NaN or an infinity makes the result NaN.
+    Result: float64 from -1 to 1; NaN if a column is constant; null if the window has fewer than two rows with both values.
+    Errors: TypeError if a query reads a column that is not of numbers.
+
+    >>> import pyarrow as pa
+    >>> import sash
+    >>> from sash import agg, window
+    >>> rows = pa.table({"x": [1.0, 1.0, 3.0, 3.0], "y": [8.0, 8.0, 4.0, 4.0]})
+    >>> sash.Query(agg.correlation("x", "y"), window.rows(4, min_rows=4)).run(rows)["correlation"].to_pylist()
+    [None, None, None, -1.0]
     """
     return define("correlation", x, y, lower=lower_linear, **LINEAR)
 

@@ -21,12 +21,20 @@ LARGEST_INTEGER = (1 << 63) - 1
 
 
 def max(column: str | None = None) -> Aggregate[Any]:
-    """Return the largest value; NaN is larger than every number.
+    """Return the largest value of a column.
 
-    Skips nulls; null without values. The type of the column, which may be any type with an order.
+    `column` is of any type with an order: numbers, strings, times, …
 
-    >>> max().combine(3, 9), max().combine("ant", "bee")
-    (9, 'bee')
+    Nulls and NaN: nulls are skipped; NaN is larger than every number and equal to NaN.
+    Result: the type of the column; null if the window has no values.
+    Errors: TypeError if the column has no order (lists, structs, maps).
+
+    >>> import pyarrow as pa
+    >>> import sash
+    >>> from sash import agg, window
+    >>> rows = pa.table({"load": [3, 9, None, 4]})
+    >>> sash.Query(agg.max("load"), window.rows(2)).run(rows)["max"].to_pylist()
+    [3, 9, 9, 4]
     """
     return define(
         "max",
@@ -40,12 +48,20 @@ def max(column: str | None = None) -> Aggregate[Any]:
 
 
 def min(column: str | None = None) -> Aggregate[Any]:
-    """Return the smallest value; NaN is larger than every number.
+    """Return the smallest value of a column.
 
-    Skips nulls; null without values. The type of the column, which may be any type with an order.
+    `column` is of any type with an order: numbers, strings, times, …
 
-    >>> min().combine(3, 9), min().combine(float("nan"), 9.0)
-    (3, 9.0)
+    Nulls and NaN: nulls are skipped; NaN is larger than every number, so the result is NaN only if all values are NaN.
+    Result: the type of the column; null if the window has no values.
+    Errors: TypeError if the column has no order (lists, structs, maps).
+
+    >>> import pyarrow as pa
+    >>> import sash
+    >>> from sash import agg, window
+    >>> rows = pa.table({"load": [3, 9, None, 4]})
+    >>> sash.Query(agg.min("load"), window.rows(2)).run(rows)["min"].to_pylist()
+    [3, 3, 9, 4]
     """
     return define(
         "min",
@@ -64,12 +80,19 @@ EXTREME: Fields = {"commutative": True, "selective": True, "gives": "value", "co
 def spread(column: str | None = None) -> Aggregate[tuple[Any, Any]]:
     """Return the largest value minus the smallest.
 
-    Skips nulls; null without values. The type of the column; int64 for integers (OverflowError if the difference does not
-    fit), a duration for dates and timestamps.
+    `column` holds numbers, dates or timestamps.
 
-    >>> width = spread()
-    >>> width.lower(width.combine(width.lift(3), width.lift(9)))
-    6
+    Nulls and NaN: nulls are skipped; a NaN makes the result NaN.
+    Result: int64 for integers and booleans, float64 for floats, a decimal for decimals, a duration for dates and timestamps;
+    null if the window has no values.
+    Errors: OverflowError if the difference of integers needs more than 64 bits. TypeError for columns of other types.
+
+    >>> import pyarrow as pa
+    >>> import sash
+    >>> from sash import agg, window
+    >>> rows = pa.table({"load": [3, 9, None, 4]})
+    >>> sash.Query(agg.spread("load"), window.rows(2)).run(rows)["spread"].to_pylist()
+    [0, 6, 0, 0]
     """
     return define(
         "spread",
@@ -88,11 +111,18 @@ def spread(column: str | None = None) -> Aggregate[tuple[Any, Any]]:
 def max_count(column: str | None = None) -> Aggregate[tuple[Any, int]]:
     """Count the occurrences of the largest value.
 
-    Skips nulls; null without values. int64.
+    `column` is of any type with an order.
 
-    >>> peaks = max_count()
-    >>> peaks.lower(peaks.combine(peaks.lift(9), peaks.lift(9)))
-    2
+    Nulls and NaN: nulls are skipped; NaN is larger than every number and equal to NaN.
+    Result: int64; null if the window has no values.
+    Errors: TypeError if the column has no order (lists, structs, maps).
+
+    >>> import pyarrow as pa
+    >>> import sash
+    >>> from sash import agg, window
+    >>> rows = pa.table({"load": [3, 9, 9, 4]})
+    >>> sash.Query(agg.max_count("load"), window.rows(2)).run(rows)["max_count"].to_pylist()
+    [1, 1, 2, 1]
     """
     return define("max_count", column, combine=count_larger, **COUNTED)
 
@@ -100,35 +130,56 @@ def max_count(column: str | None = None) -> Aggregate[tuple[Any, int]]:
 def min_count(column: str | None = None) -> Aggregate[tuple[Any, int]]:
     """Count the occurrences of the smallest value.
 
-    Skips nulls; null without values. int64.
+    `column` is of any type with an order.
 
-    >>> lows = min_count()
-    >>> lows.lower(lows.combine(lows.lift(3), lows.lift(9)))
-    1
+    Nulls and NaN: nulls are skipped; NaN is larger than every number and equal to NaN.
+    Result: int64; null if the window has no values.
+    Errors: TypeError if the column has no order (lists, structs, maps).
+
+    >>> import pyarrow as pa
+    >>> import sash
+    >>> from sash import agg, window
+    >>> rows = pa.table({"load": [3, 3, 9, 4]})
+    >>> sash.Query(agg.min_count("load"), window.rows(2)).run(rows)["min_count"].to_pylist()
+    [1, 2, 1, 1]
     """
     return define("min_count", column, combine=count_smaller, **COUNTED)
 
 
 def arg_max(x: str | None = None, a: str | None = None) -> Aggregate[tuple[Any, Any]]:
-    """Return `a` of the first row in which x is largest.
+    """Return `a` of the first row in which `x` is largest.
 
-    Skips rows with a null in either column; null without values. The type of `a`.
+    `x` is a column of any type with an order, `a` a column of any type.
 
-    >>> who = arg_max()
-    >>> who.lower(who.combine(who.lift(9, "Ann"), who.lift(9, "Bob")))
-    'Ann'
+    Nulls and NaN: rows with a null in either column are skipped; NaN is larger than every number and equal to NaN.
+    Result: the type of `a`; null if the window has no values. Of rows with equal `x` the first one wins.
+    Errors: TypeError if `x` has no order (lists, structs, maps).
+
+    >>> import pyarrow as pa
+    >>> import sash
+    >>> from sash import agg, window
+    >>> rows = pa.table({"load": [3, 9, 9], "plug": ["lamp", "oven", "kettle"]})
+    >>> sash.Query(agg.arg_max("load", "plug"), window.rows(2)).run(rows)["arg_max"].to_pylist()
+    ['lamp', 'oven', 'oven']
     """
     return define("arg_max", x, a, combine=larger_first, sql=arg_max_sql, **ARGUMENT)
 
 
 def arg_min(x: str | None = None, a: str | None = None) -> Aggregate[tuple[Any, Any]]:
-    """Return `a` of the first row in which x is smallest.
+    """Return `a` of the first row in which `x` is smallest.
 
-    Skips rows with a null in either column; null without values. The type of `a`.
+    `x` is a column of any type with an order, `a` a column of any type.
 
-    >>> who = arg_min()
-    >>> who.lower(who.combine(who.lift(9, "Ann"), who.lift(3, "Bob")))
-    'Bob'
+    Nulls and NaN: rows with a null in either column are skipped; NaN is larger than every number and equal to NaN.
+    Result: the type of `a`; null if the window has no values. Of rows with equal `x` the first one wins.
+    Errors: TypeError if `x` has no order (lists, structs, maps).
+
+    >>> import pyarrow as pa
+    >>> import sash
+    >>> from sash import agg, window
+    >>> rows = pa.table({"load": [3, 9, 9], "plug": ["lamp", "oven", "kettle"]})
+    >>> sash.Query(agg.arg_min("load", "plug"), window.rows(2)).run(rows)["arg_min"].to_pylist()
+    ['lamp', 'lamp', 'oven']
     """
     return define("arg_min", x, a, combine=smaller_first, sql=arg_min_sql, **ARGUMENT)
 
@@ -136,10 +187,18 @@ def arg_min(x: str | None = None, a: str | None = None) -> Aggregate[tuple[Any, 
 def any(column: str | None = None) -> Aggregate[bool]:
     """Return whether at least one value is true.
 
-    Skips nulls; null without values. bool; numbers are true unless they are 0.
+    `column` holds booleans or numbers; numbers other than 0 are true.
 
-    >>> any().combine(False, True)
-    True
+    Nulls and NaN: nulls are skipped; NaN is true, as in Python.
+    Result: bool; null if the window has no values.
+    Errors: TypeError if a query reads a column of another type.
+
+    >>> import pyarrow as pa
+    >>> import sash
+    >>> from sash import agg, window
+    >>> rows = pa.table({"on": [False, True, None, False]})
+    >>> sash.Query(agg.any("on"), window.rows(2)).run(rows)["any"].to_pylist()
+    [False, True, True, False]
     """
     sql = partial(truth_sql, function="bool_or")
     return define("any", column, lift=truth, combine=either, identity=False, commutative=True, selective=True, sql=sql)
@@ -148,10 +207,18 @@ def any(column: str | None = None) -> Aggregate[bool]:
 def all(column: str | None = None) -> Aggregate[bool]:
     """Return whether every value is true.
 
-    Skips nulls; null without values. bool; numbers are true unless they are 0.
+    `column` holds booleans or numbers; numbers other than 0 are true.
 
-    >>> all().combine(False, True)
-    False
+    Nulls and NaN: nulls are skipped; NaN is true, as in Python.
+    Result: bool; null if the window has no values.
+    Errors: TypeError if a query reads a column of another type.
+
+    >>> import pyarrow as pa
+    >>> import sash
+    >>> from sash import agg, window
+    >>> rows = pa.table({"on": [False, True, None, False]})
+    >>> sash.Query(agg.all("on"), window.rows(2)).run(rows)["all"].to_pylist()
+    [False, False, True, False]
     """
     sql = partial(truth_sql, function="bool_and")
     return define("all", column, lift=truth, combine=both, identity=True, commutative=True, selective=True, sql=sql)

@@ -44,14 +44,21 @@ LARGEST_LOGARITHM = 709.782712893384
 
 
 def mean(column: str | None = None) -> Aggregate[Any]:
-    """Return the arithmetic mean.
+    """Return the arithmetic mean of a column.
 
-    Skips nulls; null without values. float64 for integers, which are not rounded before the division, and for floats;
-    decimals give a decimal with more digits.
+    `column` holds numbers.
 
-    >>> average = mean()
-    >>> average.lower(average.combine(average.lift(3), average.lift(4)))
-    3.5
+    Nulls and NaN: nulls are skipped; a NaN makes the result NaN.
+    Result: float64; decimals give a decimal with four more digits; null if the window has no values. The sum of integers is
+    exact.
+    Errors: TypeError if a query reads a column that is not of numbers.
+
+    >>> import pyarrow as pa
+    >>> import sash
+    >>> from sash import agg, window
+    >>> rows = pa.table({"load": [3.0, 9.0, None, 4.0]})
+    >>> sash.Query(agg.mean("load"), window.rows(2)).run(rows)["mean"].to_pylist()
+    [3.0, 6.0, 9.0, 4.0]
     """
     return define(
         "mean",
@@ -86,13 +93,20 @@ def mean(column: str | None = None) -> Aggregate[Any]:
 
 
 def geometric_mean(column: str | None = None) -> Aggregate[CountedSum]:
-    """Return the n-th root of the product of n values: 0 if one is zero, NaN if one is negative.
+    """Return the geometric mean: the n-th root of the product of n values.
 
-    Skips nulls; null without values. float64.
+    `column` holds numbers.
 
-    >>> growth = geometric_mean()
-    >>> round(growth.lower(growth.combine(growth.lift(2e200), growth.lift(8e200))) / 1e200, 9)
-    4.0
+    Nulls and NaN: nulls are skipped; a NaN makes the result NaN, and so does a negative value.
+    Result: float64; 0 if a value is 0; null if the window has no values.
+    Errors: TypeError if a query reads a column that is not of numbers.
+
+    >>> import pyarrow as pa
+    >>> import sash
+    >>> from sash import agg, window
+    >>> rows = pa.table({"growth": [1.0, 4.0, None, 1.0]})
+    >>> sash.Query(agg.geometric_mean("growth"), window.rows(2)).run(rows)["geometric_mean"].to_pylist()
+    [1.0, 2.0, 4.0, 1.0]
     """
     return define(
         "geometric_mean",
@@ -108,13 +122,20 @@ def geometric_mean(column: str | None = None) -> Aggregate[CountedSum]:
 
 
 def weighted_mean(x: str | None = None, w: str | None = None) -> Aggregate[WeightedSum]:
-    """Return the mean of x weighted by w, Σwx / Σw: NaN if the weights sum to 0.
+    """Return the weighted mean of a column, Σwx / Σw.
 
-    Skips rows with a null in either column; null without values. float64.
+    `x` is the column of values, `w` the column of weights. Both hold numbers.
 
-    >>> price = weighted_mean()
-    >>> price.lower(price.combine(price.lift(10.0, 3), price.lift(20.0, 1)))
-    12.5
+    Nulls and NaN: rows with a null in either column are skipped; a NaN makes the result NaN.
+    Result: float64; NaN if the weights add up to 0; null if the window has no values.
+    Errors: TypeError if a query reads a column that is not of numbers.
+
+    >>> import pyarrow as pa
+    >>> import sash
+    >>> from sash import agg, window
+    >>> rows = pa.table({"price": [10.0, 20.0, 40.0], "volume": [3, 1, 1]})
+    >>> sash.Query(agg.weighted_mean("price", "volume"), window.rows(2)).run(rows)["weighted_mean"].to_pylist()
+    [10.0, 12.5, 30.0]
     """
     return define(
         "weighted_mean",

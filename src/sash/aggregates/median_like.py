@@ -86,37 +86,59 @@ class SortedValues:
 def median(column: str | None = None) -> Aggregate[SortedValues]:
     """Return the middle value, or the mean of the two middle values.
 
-    Skips nulls; null without values. float64 for numbers; decimals, dates and timestamps keep their type. Strings have a
-    median only if it is one of them.
+    `column` holds numbers, dates or timestamps.
 
-    >>> middle = median()
-    >>> middle.lower(middle.combine(middle.lift(3), middle.lift(4)))
-    3.5
+    Nulls and NaN: nulls are skipped; NaN is larger than every number and equal to NaN.
+    Result: float64 for numbers; decimals give a decimal with four more digits; dates and timestamps keep their type; null if
+    the window has no values.
+    Errors: TypeError if a query reads a column of another type.
+
+    >>> import pyarrow as pa
+    >>> import sash
+    >>> from sash import agg, window
+    >>> rows = pa.table({"load": [3.0, 9.0, None, 4.0]})
+    >>> sash.Query(agg.median("load"), window.rows(4)).run(rows)["median"].to_pylist()
+    [3.0, 6.0, 6.0, 4.0]
     """
     return _quantile("median", column, 0.5)
 
 
 def quantile(x: str | None = None, q: float = 0.5) -> Aggregate[SortedValues]:
-    """Return the value at fraction q of the sorted values, interpolated between its neighbours as in NumPy and Spark.
+    """Return the value at a fraction of the sorted values, interpolated as in NumPy and Spark.
 
-    Skips nulls; null without values. The types are those of `median`. Raises ValueError if q is not between 0 and 1.
+    `x` is a column of numbers, dates or timestamps. `q` is the fraction: 0 for the smallest value, 1 for the largest.
 
-    >>> high = quantile(q=0.9)
-    >>> high.lower(SortedValues(range(11)))
-    9.0
+    Nulls and NaN: nulls are skipped; NaN is larger than every number and equal to NaN.
+    Result: float64 for numbers; decimals give a decimal with four more digits; dates and timestamps keep their type; null if
+    the window has no values.
+    Errors: ValueError if `q` is not between 0 and 1. TypeError if a query reads a column of another type.
+
+    >>> import pyarrow as pa
+    >>> import sash
+    >>> from sash import agg, window
+    >>> rows = pa.table({"load": [3.0, 9.0, None, 4.0]})
+    >>> sash.Query(agg.quantile("load", q=0.25), window.rows(4)).run(rows)["quantile"].to_pylist()
+    [3.0, 4.5, 4.5, 3.5]
     """
     require_fraction("quantile", q)
     return _quantile("quantile", x, q, constants=(q,))
 
 
 def nth_smallest(x: str | None = None, i: int = 1) -> Aggregate[SortedValues]:
-    """Return the i-th smallest value; 1 is the smallest.
+    """Return the i-th smallest value.
 
-    Skips nulls; null for fewer than i values. The type of the column. Raises ValueError if i is less than 1.
+    `x` is a column of any type with an order, `i` the rank: 1 for the smallest value.
 
-    >>> runner_up = nth_smallest(i=2)
-    >>> runner_up.lower(runner_up.combine(runner_up.lift("bee"), runner_up.lift("ant")))
-    'bee'
+    Nulls and NaN: nulls are skipped; NaN is larger than every number and equal to NaN.
+    Result: the type of the column; null if the window has fewer than `i` values.
+    Errors: ValueError if `i` is less than 1. TypeError if the column has no order (lists, structs, maps).
+
+    >>> import pyarrow as pa
+    >>> import sash
+    >>> from sash import agg, window
+    >>> rows = pa.table({"load": [3, 9, None, 4]})
+    >>> sash.Query(agg.nth_smallest("load", i=2), window.rows(4)).run(rows)["nth_smallest"].to_pylist()
+    [None, 9, 9, 4]
     """
     require_positive("nth_smallest", "i", i)
     rank = float(i - 1)

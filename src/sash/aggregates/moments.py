@@ -48,11 +48,18 @@ Lift: TypeAlias = Callable[..., Any]
 def variance(column: str | None = None) -> Aggregate[Spread]:
     """Return the sample variance (divisor n - 1).
 
-    Skips nulls; null for fewer than two values. float64.
+    `column` holds numbers.
 
-    >>> var = variance()
-    >>> var.lower(var.combine(var.lift(1e9), var.lift(1e9 + 2)))
-    2.0
+    Nulls and NaN: nulls are skipped; a NaN or an infinity makes the result NaN.
+    Result: float64; null if the window has fewer than two values.
+    Errors: TypeError if a query reads a column that is not of numbers.
+
+    >>> import pyarrow as pa
+    >>> import sash
+    >>> from sash import agg, window
+    >>> rows = pa.table({"load": [1.0, 3.0, None, 7.0]})
+    >>> sash.Query(agg.variance("load"), window.rows(2)).run(rows)["variance"].to_pylist()
+    [None, 2.0, None, None]
     """
     return define("variance", column, lower=sample_variance, at_least=2, **SPREAD)
 
@@ -60,11 +67,18 @@ def variance(column: str | None = None) -> Aggregate[Spread]:
 def var_pop(column: str | None = None) -> Aggregate[Spread]:
     """Return the population variance (divisor n).
 
-    Skips nulls; null without values. float64.
+    `column` holds numbers.
 
-    >>> var = var_pop()
-    >>> var.lower(var.combine(var.lift(1), var.lift(3)))
-    1.0
+    Nulls and NaN: nulls are skipped; a NaN or an infinity makes the result NaN.
+    Result: float64; null if the window has no values.
+    Errors: TypeError if a query reads a column that is not of numbers.
+
+    >>> import pyarrow as pa
+    >>> import sash
+    >>> from sash import agg, window
+    >>> rows = pa.table({"load": [1.0, 3.0, None, 7.0]})
+    >>> sash.Query(agg.var_pop("load"), window.rows(2)).run(rows)["var_pop"].to_pylist()
+    [0.0, 1.0, 0.0, 0.0]
     """
     return define("var_pop", column, lower=population_variance, **SPREAD)
 
@@ -72,11 +86,18 @@ def var_pop(column: str | None = None) -> Aggregate[Spread]:
 def stddev(column: str | None = None) -> Aggregate[Spread]:
     """Return the sample standard deviation (divisor n - 1).
 
-    Skips nulls; null for fewer than two values. float64.
+    `column` holds numbers.
 
-    >>> sd = stddev()
-    >>> sd.lower(sd.combine(sd.combine(sd.lift(1), sd.lift(3)), sd.lift(5)))
-    2.0
+    Nulls and NaN: nulls are skipped; a NaN or an infinity makes the result NaN.
+    Result: float64; null if the window has fewer than two values.
+    Errors: TypeError if a query reads a column that is not of numbers.
+
+    >>> import pyarrow as pa
+    >>> import sash
+    >>> from sash import agg, window
+    >>> rows = pa.table({"load": [1.0, 3.0, None, 7.0]})
+    >>> sash.Query(agg.stddev("load"), window.rows(2)).run(rows)["stddev"].to_pylist()
+    [None, 1.4142135623730951, None, None]
     """
     return define("stddev", column, lower=sample_deviation, at_least=2, **SPREAD)
 
@@ -84,35 +105,56 @@ def stddev(column: str | None = None) -> Aggregate[Spread]:
 def stddev_pop(column: str | None = None) -> Aggregate[Spread]:
     """Return the population standard deviation (divisor n).
 
-    Skips nulls; null without values. float64.
+    `column` holds numbers.
 
-    >>> sd = stddev_pop()
-    >>> sd.lower(sd.combine(sd.lift(1), sd.lift(5)))
-    2.0
+    Nulls and NaN: nulls are skipped; a NaN or an infinity makes the result NaN.
+    Result: float64; null if the window has no values.
+    Errors: TypeError if a query reads a column that is not of numbers.
+
+    >>> import pyarrow as pa
+    >>> import sash
+    >>> from sash import agg, window
+    >>> rows = pa.table({"load": [1.0, 3.0, None, 7.0]})
+    >>> sash.Query(agg.stddev_pop("load"), window.rows(2)).run(rows)["stddev_pop"].to_pylist()
+    [0.0, 1.0, 0.0, 0.0]
     """
     return define("stddev_pop", column, lower=population_deviation, **SPREAD)
 
 
 def skewness(column: str | None = None) -> Aggregate[Skew]:
-    """Return the population skewness, √n · m3 / m2^1.5: NaN if all values are equal.
+    """Return the population skewness, √n · m3 / m2^1.5.
 
-    Skips nulls; null without values. float64.
+    `column` holds numbers.
 
-    >>> skew = skewness()
-    >>> skew.lower(skew.combine(skew.lift(1), skew.lift(3)))
-    0.0
+    Nulls and NaN: nulls are skipped; a NaN or an infinity makes the result NaN.
+    Result: float64; NaN if all values are equal; null if the window has no values.
+    Errors: TypeError if a query reads a column that is not of numbers.
+
+    >>> import pyarrow as pa
+    >>> import sash
+    >>> from sash import agg, window
+    >>> rows = pa.table({"load": [1.0, 2.0, 3.0]})
+    >>> sash.Query(agg.skewness("load"), window.rows(3, min_rows=3)).run(rows)["skewness"].to_pylist()
+    [None, None, 0.0]
     """
     return define("skewness", column, lower=lower_skew, **SKEW)
 
 
 def kurtosis(column: str | None = None) -> Aggregate[Tails]:
-    """Return the population excess kurtosis, n · m4 / m2² - 3: NaN if all values are equal.
+    """Return the population excess kurtosis, n · m4 / m2² - 3.
 
-    Skips nulls; null without values. float64.
+    `column` holds numbers.
 
-    >>> tails = kurtosis()
-    >>> tails.lower(tails.combine(tails.lift(1), tails.lift(3)))
-    -2.0
+    Nulls and NaN: nulls are skipped; a NaN or an infinity makes the result NaN.
+    Result: float64; NaN if all values are equal; null if the window has no values.
+    Errors: TypeError if a query reads a column that is not of numbers.
+
+    >>> import pyarrow as pa
+    >>> import sash
+    >>> from sash import agg, window
+    >>> rows = pa.table({"load": [1.0, 3.0, 1.0, 3.0]})
+    >>> sash.Query(agg.kurtosis("load"), window.rows(4, min_rows=4)).run(rows)["kurtosis"].to_pylist()
+    [None, None, None, -2.0]
     """
     return define("kurtosis", column, lower=lower_tails, **TAILS)
 

@@ -85,11 +85,18 @@ class Registers:
 def approx_count_distinct(column: str | None = None) -> Aggregate[Registers]:
     """Estimate the number of distinct values, with a standard error of 1.6 % (HyperLogLog).
 
-    Skips nulls; 0 without values. int64. Raises TypeError for values that are neither numbers nor strings.
+    `column` holds numbers or strings.
 
-    >>> kinds = approx_count_distinct()
-    >>> kinds.lower(kinds.combine(kinds.lift("a"), kinds.lift("b")))
-    2
+    Nulls and NaN: nulls are skipped; all NaN are one value.
+    Result: int64; 0 if the window has no values.
+    Errors: TypeError if a value is neither a number nor a string. Cast such columns to strings.
+
+    >>> import pyarrow as pa
+    >>> import sash
+    >>> from sash import agg, window
+    >>> rows = pa.table({"word": ["b", "a", None, "b"]})
+    >>> sash.Query(agg.approx_count_distinct("word"), window.rows(2)).run(rows)["approx_count_distinct"].to_pylist()
+    [1, 2, 1, 1]
     """
     return define(
         "approx_count_distinct",
@@ -107,14 +114,21 @@ def approx_count_distinct(column: str | None = None) -> Aggregate[Registers]:
 
 
 def approx_quantile(x: str | None = None, q: float = 0.5) -> Aggregate[Quantiles]:
-    """Return a value whose rank is about the fraction q of the window, within 1.33 % of the ranks (KLL).
+    """Estimate a quantile: the rank of the result is within 1.33 % of the ranks of the window (KLL).
 
-    Skips nulls; null without values. float64. Raises ValueError if q is not between 0 and 1. It is not commutative: from 200
-    values on, a merge drops values depending on the order and on chance.
+    `x` is a column of numbers. `q` is the fraction: 0 for the smallest value, 1 for the largest.
 
-    >>> middle = approx_quantile()
-    >>> middle.lower(middle.combine(middle.lift(3), middle.combine(middle.lift(8), middle.lift(5))))
-    5.0
+    Nulls and NaN: nulls are skipped; NaN is larger than every number.
+    Result: float64, one of the values; null if the window has no values. From 200 values on the result depends on chance, so
+    two runs may differ.
+    Errors: ValueError if `q` is not between 0 and 1. TypeError if a query reads a column that is not of numbers.
+
+    >>> import pyarrow as pa
+    >>> import sash
+    >>> from sash import agg, window
+    >>> rows = pa.table({"load": [3.0, 9.0, None, 4.0]})
+    >>> sash.Query(agg.approx_quantile("load", q=0.5), window.rows(4)).run(rows)["approx_quantile"].to_pylist()
+    [3.0, 3.0, 3.0, 4.0]
     """
     require_fraction("approx_quantile", q)
 

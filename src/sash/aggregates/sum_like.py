@@ -39,11 +39,18 @@ MOST_DIGITS = 28
 def count(column: str | None = None) -> Aggregate[int]:
     """Count the rows, or the non-null values of a column.
 
-    int64; 0 for an empty window.
+    `column` is a column of any type. Without it, every row counts.
 
-    >>> rows = count()
-    >>> rows.lower(rows.combine(rows.lift(), rows.lift()))
-    2
+    Nulls and NaN: nulls in `column` are not counted; NaN is.
+    Result: int64; 0 if the window has no values.
+    Errors: none.
+
+    >>> import pyarrow as pa
+    >>> import sash
+    >>> from sash import agg, window
+    >>> rows = pa.table({"load": [3.0, 9.0, None, 4.0]})
+    >>> sash.Query(agg.count("load"), window.rows(2)).run(rows)["count"].to_pylist()
+    [1, 2, 1, 1]
     """
     columns = () if column is None else (column,)
     return define(
@@ -62,15 +69,22 @@ def count(column: str | None = None) -> Aggregate[int]:
 
 
 def sum(column: str | None = None) -> Aggregate[Any]:
-    """Add the values.
+    """Add the values of a column.
 
-    Skips nulls; null without values. Integers and booleans give int64 (OverflowError if the sum does not fit), floats give
-    float64, rounded once (a compensated sum); decimals keep their scale, strings and lists are concatenated in order. Python integers that an `Aggregator`
-    receives one by one have no limit.
+    `column` holds integers, booleans, floats or decimals.
 
-    >>> total = sum()
-    >>> total.combine(total.lift(3), total.lift(4)), total.combine(total.lift("ab"), total.lift("c"))
-    (7, 'abc')
+    Nulls and NaN: nulls are skipped; a NaN makes the result NaN.
+    Result: int64 for integers and booleans, float64 for floats (compensated, with an error of a few ulps), a decimal of
+    the same scale for decimals; null if the window has no values.
+    Errors: OverflowError if a sum of integers needs more than 64 bits. TypeError if a query reads a column that is not of
+    numbers. An `Aggregator` that gets its rows one by one adds any Python objects: integers of any size, strings, lists.
+
+    >>> import pyarrow as pa
+    >>> import sash
+    >>> from sash import agg, window
+    >>> rows = pa.table({"load": [3, 9, None, 4]})
+    >>> sash.Query(agg.sum("load"), window.rows(2)).run(rows)["sum"].to_pylist()
+    [3, 12, 9, 4]
     """
     return define(
         "sum",
@@ -90,26 +104,40 @@ def sum(column: str | None = None) -> Aggregate[Any]:
 
 
 def product(column: str | None = None) -> Aggregate[float]:
-    """Multiply the values.
+    """Multiply the values of a column.
 
-    Skips nulls; null without values. float64.
+    `column` holds numbers.
 
-    >>> volume = product()
-    >>> volume.combine(volume.lift(2), volume.lift(4))
-    8.0
+    Nulls and NaN: nulls are skipped; a NaN makes the result NaN.
+    Result: float64; null if the window has no values.
+    Errors: TypeError if a query reads a column that is not of numbers.
+
+    >>> import pyarrow as pa
+    >>> import sash
+    >>> from sash import agg, window
+    >>> rows = pa.table({"load": [3.0, 9.0, None, 4.0]})
+    >>> sash.Query(agg.product("load"), window.rows(2)).run(rows)["product"].to_pylist()
+    [3.0, 27.0, 9.0, 4.0]
     """
     return define("product", column, lift=as_float, combine=multiply, identity=1.0, commutative=True)
 
 
 def sum_of_squares(column: str | None = None) -> Aggregate[Any]:
-    """Add the squares of the values.
+    """Add the squares of the values of a column.
 
-    Skips nulls; null without values. Integers and booleans give int64 (OverflowError if the sum does not fit), floats give
-    float64.
+    `column` holds numbers.
 
-    >>> energy = sum_of_squares()
-    >>> energy.combine(energy.lift(3), energy.lift(4))
-    25
+    Nulls and NaN: nulls are skipped; a NaN makes the result NaN.
+    Result: int64 for integers and booleans, float64 for floats, a decimal for decimals; null if the window has no values.
+    Errors: OverflowError if a sum of integers needs more than 64 bits. TypeError if a query reads a column that is not of
+    numbers.
+
+    >>> import pyarrow as pa
+    >>> import sash
+    >>> from sash import agg, window
+    >>> rows = pa.table({"load": [3, 9, None, 4]})
+    >>> sash.Query(agg.sum_of_squares("load"), window.rows(2)).run(rows)["sum_of_squares"].to_pylist()
+    [9, 90, 81, 16]
     """
     return define(
         "sum_of_squares",

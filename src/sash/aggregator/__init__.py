@@ -20,7 +20,14 @@ if TYPE_CHECKING:
 
 
 class Aggregator:
-    """A window that rows enter at one end and leave at the other, and its aggregate at any time.
+    """A window that you move yourself: insert and evict rows, and query the aggregate at any time.
+
+    `aggregate` is an aggregate such as `agg.max("price")`. `algorithm` is "auto" or a name from `sash.catalogue()`. With `ranges`,
+    numbers of rows, the window evicts rows itself and answers each range from one structure.
+
+    Nulls and NaN: a null (None) is a row of the window without a value; NaN is a value, except in a pandas Series, where it is null.
+    Result: as in a query. Errors: TypeError if `aggregate` is no aggregate. ValueError if the algorithm cannot compute it, or if
+    a range is not a positive integer.
 
     >>> import sash
     >>> from sash import agg
@@ -33,7 +40,7 @@ class Aggregator:
     >>> window.query(), len(window)
     (5, 2)
 
-    With `ranges` the window evicts rows itself and answers every range from one structure:
+    Several ranges in one structure:
 
     >>> window = sash.Aggregator(agg.sum("amount"), ranges=[2, 3])
     >>> for amount in (1, 2, 3, 4):
@@ -41,12 +48,12 @@ class Aggregator:
     >>> window.query(last=2), window.query(last=3)
     (7, 9)
 
-    A whole column runs as machine code:
+    A whole column in one compiled call:
 
     >>> sash.Aggregator(agg.max("price")).slide([7, 3, 5, 4], range=2).to_pylist()
     [7, 7, 5, 5]
 
-    Rows that come out of order have a time, and any interval of time can be queried:
+    Rows out of order, each with a time:
 
     >>> window = sash.Aggregator(agg.concat("letter"), algorithm="fiba")
     >>> for letter, time in (("c", 30), ("a", 10), ("b", 20)):
@@ -58,7 +65,7 @@ class Aggregator:
     def __init__(
         self, aggregate: Aggregate[Any], algorithm: str = "auto", ranges: Sequence[SupportsIndex] | None = None
     ) -> None:
-        """Choose the algorithm, or take the named one. Raise ValueError if it can't compute the aggregate."""
+        """Choose the algorithm, or take the named one. Raise ValueError if it cannot compute the aggregate."""
         if not isinstance(aggregate, Aggregate):
             message = f'{aggregate!r} is not an aggregate: give one, as in sash.Aggregator(agg.max("load")).'
             raise TypeError(message)
@@ -77,9 +84,21 @@ class Aggregator:
         self._reason = "no column was given yet: rows one by one are interpreted"
 
     def insert(self, *values: Any, time: Any = None) -> None:
-        """Add the newest row, or the row of a time: one value for each column of the aggregate.
+        """Add a row.
 
-        Cost: that of the algorithm's insert, see `sash.catalogue()`.
+        `values` are the values of the row, one per column of the aggregate; None is a null. `time` is the time of the row and only
+        for `algorithm="fiba"`, which accepts rows in any order of time; all other algorithms take the newest row. The cost is that of
+        the algorithm's insert, see `sash.catalogue()`.
+
+        Errors: TypeError if the number of values is wrong. ValueError if the algorithm takes no times.
+
+        >>> import sash
+        >>> from sash import agg
+        >>> window = sash.Aggregator(agg.arg_max("load", "plug"))
+        >>> window.insert(3.1, "kettle")
+        >>> window.insert(None, "lamp")
+        >>> window.query(), len(window)
+        ('kettle', 2)
         """
         if self.aggregate.inputs == 0:
             values = ()
@@ -89,7 +108,12 @@ class Aggregator:
         self._current().insert(values, time)
 
     def insert_many(self, values: Any) -> None:
-        """Add a whole column of rows, or a tuple of columns for an aggregate of several, in one compiled call.
+        """Add many rows in one compiled call.
+
+        `values` is a column (Arrow, NumPy, pandas, Polars or a list), or a tuple of columns if the aggregate reads several.
+
+        Errors: TypeError if the number or the type of the columns does not match the rows in the window. ValueError for `fiba`, which
+        takes rows with times.
 
         >>> import sash
         >>> from sash import agg
@@ -110,12 +134,16 @@ class Aggregator:
         *,
         bounds: tuple[Any, Any] | None = None,
     ) -> Any:
-        """Add a whole column row by row and return, as Arrow, the result of the newest `range` rows after each row.
+        """Add a column row by row, and return the result of the last `range` rows after each row.
 
-        `values` is a column of any kind (Arrow, NumPy, pandas, Polars, a list), or a tuple of columns. The window continues
-        from its current rows and holds the newest `range` rows in the end, so a column may come in pieces. Several
-        ranges give a dictionary with a column for each. With `bounds=(begins, ends)` the result is that of the rows
-        begins[i] … ends[i] - 1 for each i instead, and the window itself does not change.
+        `values` is a column (Arrow, NumPy, pandas, Polars or a list), or a tuple of columns if the aggregate reads several. `range` is a
+        number of rows, or several; by default the `ranges` of the Aggregator. The window continues from its current rows and
+        then holds the last `range` rows, so a long column may come in pieces. With `bounds=(begins, ends)` the i-th result is that of
+        the rows `begins[i]` to `ends[i] - 1`, and the window does not change; neither bound may move back.
+
+        Result: an Arrow array with the type that a query returns; for several ranges a dictionary of arrays.
+        Errors: ValueError if no range is given, or if the bounds exceed the column. TypeError if the number or the type of the columns
+        does not match. OverflowError if a sum of integers needs more than 64 bits.
 
         >>> import sash
         >>> from sash import agg
@@ -144,14 +172,22 @@ class Aggregator:
         return dict(zip(lengths, results, strict=True)) if several else results[0]
 
     def evict(self, *, before: Any = None, at: int | None = None) -> None:
-        """Remove the oldest row, all rows whose time is less than `before`, or the row that was inserted as number `at`.
+        """Remove the oldest row, all rows older than a time, or any one row.
 
-        `before` needs algorithm="fiba". `at` counts all rows that were ever inserted from 0, nulls included; it needs
-        algorithm="reactive_aggregator" and rows that were inserted one by one. Raises IndexError if there is no row to
-        remove, and ValueError if the algorithm evicts in another way.
+        With `algorithm="fiba"`, `before` removes all rows whose time is less than it. With
+        `algorithm="reactive_aggregator"`, `at` removes the row that was inserted as number `at`, counted from 0 for the first
+        row ever inserted, nulls included; the rows must have been inserted one by one.
+
+        Errors: IndexError if there is no row to remove. ValueError if the algorithm evicts in another way.
 
         >>> import sash
         >>> from sash import agg
+        >>> window = sash.Aggregator(agg.sum("amount"), algorithm="fiba")
+        >>> for amount, time in ((1, 10), (2, 20), (4, 30)):
+        ...     window.insert(amount, time=time)
+        >>> window.evict(before=30)
+        >>> window.query()
+        4
         >>> window = sash.Aggregator(agg.max("bid"), algorithm="reactive_aggregator")
         >>> for bid in (10, 30, 20):
         ...     window.insert(bid)
@@ -175,9 +211,21 @@ class Aggregator:
         window.evict(before)
 
     def query(self, *, last: SupportsIndex | None = None, start: Any = None, end: Any = None) -> Any:
-        """Return the result for the whole window, its `last` rows, or the times from `start` up to before `end`.
+        """Return the result of the whole window, of its last rows, or of an interval of time.
 
-        A window with no value gives null (None); a count gives 0.
+        `last` is the number of rows, one of the announced `ranges` or any number if the algorithm answers all of them. With
+        `algorithm="fiba"`, `start` and `end` select the rows with `start <= time < end`.
+
+        Result: a Python value; None if there is no value, 0 for a count.
+        Errors: ValueError if the algorithm cannot answer `last`, or if rows have no times.
+
+        >>> import sash
+        >>> from sash import agg
+        >>> window = sash.Aggregator(agg.mean("load"), ranges=[2, 3])
+        >>> for load in (1, 2, 3):
+        ...     window.insert(load)
+        >>> window.query(last=2), window.query()
+        (2.5, 2.0)
         """
         window = self._current()
         if start is not None or end is not None:
@@ -187,13 +235,18 @@ class Aggregator:
         return window.query(None if last is None else int(last))
 
     def freeze(self) -> bytes:
-        """Return the window as bytes (versioned, no pickle), which `thaw` turns into the same window in any process.
+        """Return the window as bytes, which `thaw` turns into the same window in any process.
+
+        The bytes hold a version number, a checksum and arrays, no pickle and no code.
+
+        Errors: TypeError if the window is interpreted: only compiled windows, filled by `slide` or `insert_many`, can be frozen.
 
         >>> import sash
         >>> from sash import agg
         >>> window = sash.Aggregator(agg.max("price"))
         >>> window.insert_many([3, 9, 4])
-        >>> sash.Aggregator.thaw(agg.max("price"), window.freeze()).query()
+        >>> frozen = window.freeze()
+        >>> sash.Aggregator.thaw(agg.max("price"), frozen).query()
         9
         """
         window: Any = self._current()
@@ -206,7 +259,20 @@ class Aggregator:
 
     @classmethod
     def thaw(cls, aggregate: Aggregate[Any], data: bytes) -> Aggregator:
-        """Return the window that `freeze` encoded. Raise ValueError if the bytes are damaged or of another aggregate."""
+        """Return the window that `freeze` turned into bytes.
+
+        `aggregate` is the aggregate of the frozen window, `data` are the bytes.
+
+        Errors: ValueError if the bytes are damaged, or belong to another aggregate.
+
+        >>> import sash
+        >>> from sash import agg
+        >>> window = sash.Aggregator(agg.max("price"))
+        >>> window.insert_many([3, 9, 4])
+        >>> sash.Aggregator.thaw(agg.min("price"), window.freeze())
+        Traceback (most recent call last):
+        ValueError: This window is one of max(price), not of min(price): thaw it as such.
+        """
         from sash.aggregator.compiled_window import columns_from_text  # noqa: PLC0415 — imports Numba
         from sash.kernels.array_codec import read_header  # noqa: PLC0415 — imports Numba
 
@@ -223,7 +289,7 @@ class Aggregator:
         return thawed
 
     def explain(self) -> str:
-        """Return the name of the algorithm, and whether it is compiled or why not.
+        """Return the algorithm, and whether it is compiled or why it is interpreted.
 
         >>> import sash
         >>> from sash import agg

@@ -33,10 +33,16 @@ class Catalogue(tuple[About, ...]):
 
 
 def catalogue() -> Catalogue:
-    """Return every algorithm with the order and laws that it needs, and the costs of a slide, in calls of combine.
+    """Return a row for each algorithm: the order and laws that it needs, its costs and its paper.
+
+    Each row has `name`, `title`, `order`, `needs`, `ranges`, `amortised`, `worst`, `space` and `paper`. Costs are calls of `combine`
+    per slide of a window of n rows. `print` shows a Markdown table.
 
     >>> import sash
-    >>> [about.name for about in sash.catalogue() if about.needs == "selective"]
+    >>> [row.name for row in sash.catalogue() if row.needs == "selective"]
     ['slickdeque']
+    >>> print(sash.catalogue())  # doctest: +ELLIPSIS
+    | algorithm | form | order | laws needed | ranges | amortised | worst | q ranges | space | paper |
+    ...
     """
     return Catalogue(algorithm.about for algorithm in ALGORITHMS)

@@ -1,4 +1,4 @@
-"""Sash on Spark: `query.run(df)` takes the DataFrames of any session. Here are a local session, demo data and streaming state."""
+"""Sash on Spark: a local session, demo data, and the state of streams. `query.run(df)` takes the DataFrames of any session."""
 
 from __future__ import annotations
 
@@ -24,21 +24,24 @@ if TYPE_CHECKING:
 # PySpark is optional and takes a second to import, so every function imports what it needs when it is called.
 # ruff: noqa: PLC0415
 
+__all__ = ["counts", "finish", "inspect_state", "readings", "session"]
+
 OLDEST = (4, 1)
 
 
 def session(name: str = "sash", *, cores: int | None = None, memory: str | None = None, **conf: Any) -> SparkSession:
-    """Return the active Spark session, or start one on this machine with settings that suit Sash.
+    """Return the active Spark session, or start a local one with settings that suit Sash.
 
-    A new session runs on `cores` cores (default: all) and has `memory` as Spark writes it, such as "4g" (default: half of
-    the machine's memory, at most 8g). Arrow is on, streaming state is in RocksDB, tables go to a temporary folder, and Spark
-    logs only errors. In a terminal it shows progress. `conf` has further Spark settings, which win.
+    The arguments apply to a new session only. `name` is the name of the application, `cores` the number of cores (default: all), `memory`
+    the memory of the driver in Spark's form, such as "4g" (default: half of the machine's memory, at most 8g). `conf` holds further
+    Spark settings, which take precedence. A new session uses Arrow and stores streaming state in RocksDB; tables go to a
+    temporary folder, and only errors are logged.
 
-    Raises ModuleNotFoundError if PySpark is missing, RuntimeError if Spark is older than 4.1 or Java is missing or too old.
+    Errors: ModuleNotFoundError if PySpark is missing. RuntimeError if Spark is older than 4.1, or if Java is missing or older than 17.
 
     >>> import sash
-    >>> spark = sash.spark.session(cores=2, **{"spark.sql.session.timeZone": "UTC"})  # doctest: +SKIP
-    >>> spark.range(3).count()  # doctest: +SKIP
+    >>> spark = sash.spark.session(cores=2, **{"spark.sql.session.timeZone": "UTC"})
+    >>> spark.range(3).count()
     3
     """
     require_pyspark()
@@ -63,22 +66,23 @@ def readings(
 ) -> DataFrame:
     """Return a stream of generated smart-plug readings, with the columns of `examples/data/readings.parquet`.
 
-    The stream has `rows_per_second` rows for each second since it began, without end or up to `rows`.
-    `trigger(availableNow=True)` reads all `rows` at once. `rows_per_batch` limits a micro-batch. A share `late` of the rows
-    arrives after newer rows, with a delay of at most `lateness`: `withWatermark("ts", "2 minutes")` drops none of them, a
-    shorter delay drops some. With `speed=60` a minute of `ts` passes in a second. The same `seed` gives the same rows,
-    independent of micro-batches and restarts.
+    `spark` is the session. The stream has `rows_per_second` rows for each second since it started, up to `rows` or without end;
+    `trigger(availableNow=True)` reads all `rows` at once. `rows_per_batch` limits a micro-batch. `households` is the number of households. A
+    share `late` of the rows arrives after newer rows, with a delay of at most `lateness`: `withWatermark("ts", "2 minutes")` drops none
+    of them, a shorter delay drops some. With `speed=60` a minute of `ts` passes in a second. The same `seed` gives the same
+    rows, however they are split into micro-batches.
 
-    Afterwards the session knows the format "sash_readings" with these arguments as options:
+    Nulls and NaN: about one `load` in 250 is null.
+    Result: a streaming DataFrame. The session then knows the format "sash_readings", with these arguments as options:
     `spark.read.format("sash_readings").option("rows", 100)` is a table of the same rows.
-
-    Spark 4.1 has no read limits for Python sources: there `rows_per_batch` raises ValueError, and a stream with `rows`
-    gives all of them in its first micro-batch, with any trigger.
+    Errors: ValueError if an argument is out of range, or if `rows_per_batch` is given on Spark 4.1, whose Python sources have no read
+    limits: there a stream with `rows` returns all of them in its first micro-batch, with any trigger.
 
     >>> import sash
-    >>> spark = sash.spark.session()  # doctest: +SKIP
-    >>> sash.spark.readings(spark, rows_per_second=50_000).isStreaming  # doctest: +SKIP
-    True
+    >>> spark = sash.spark.session()
+    >>> stream = sash.spark.readings(spark, rows=1_000)
+    >>> stream.isStreaming, stream.columns
+    (True, ['house', 'household', 'plug', 'ts', 'load', 'work'])
     """
     require_pyspark()
     from sash.spark.readings_source import stream
@@ -97,13 +101,17 @@ def readings(
 
 
 def counts(progress: Any, metrics: str = "sash") -> dict[str, int]:
-    """Return the number of rows of a micro-batch, of its late rows, and of its rows without a usable time.
+    """Return how many rows a micro-batch read, how many of them were late, and how many had no valid time.
 
-    `progress` is a progress of a streaming query, such as `lastProgress`. It has these numbers as observed metrics, in a
-    different form on Spark Connect.
+    `progress` is a progress of a streaming query, such as `lastProgress`. `metrics` is the name of the counts, if `run(stream, metrics=…)`
+    changed it. Classic Spark and Spark Connect store these observed metrics in different forms; this function reads both.
+
+    Result: a dictionary with "rows", "late" and "bad_times"; all 0 if the progress has no such metrics.
+    Errors: TypeError if `progress` is None, as `lastProgress` is before the first micro-batch.
 
     >>> import sash
-    >>> sash.spark.counts({"observedMetrics": {"sash": {"rows": 500, "late": 12, "bad_times": 0}}})
+    >>> progress = {"observedMetrics": {"sash": {"rows": 500, "late": 12, "bad_times": 0}}}
+    >>> sash.spark.counts(progress)
     {'rows': 500, 'late': 12, 'bad_times': 0}
     """
     names = ("rows", "late", "bad_times")
@@ -117,14 +125,22 @@ def counts(progress: Any, metrics: str = "sash") -> dict[str, int]:
 
 
 def inspect_state(checkpoint: str) -> DataFrame:
-    """Return the state in the checkpoint of a stopped stream: a row for each key, with its slices or rows and their bytes.
+    """Return the state of a stopped stream, one row per key.
+
+    `checkpoint` is the path of its checkpoint. The active session reads it; if there is none, a local session starts.
+
+    Result: a DataFrame with the columns key (if the query has keys), bucket, slices, rows, bytes, oldest, newest and watermark.
+    Errors: ValueError if the checkpoint has no state of a Sash query, because the stream has not run yet or runs no such query.
 
     >>> import sash
-    >>> sash.spark.inspect_state("checkpoint").show()  # doctest: +SKIP
-    +------+------+------+----+-----+-------------------+-------------------+-------------------+
-    |   key|bucket|slices|rows|bytes|             oldest|             newest|          watermark|
-    +------+------+------+----+-----+-------------------+-------------------+-------------------+
-    |{1, 2}|    38|     5|   0|  394|2026-03-02 18:01:00|2026-03-02 18:05:00|2026-03-02 18:04:39|
+    >>> from sash import agg, window
+    >>> spark = sash.spark.session()
+    >>> stream = sash.spark.readings(spark, rows=500).withWatermark("ts", "2 minutes")
+    >>> query = sash.Query({"peak": agg.max("load")}, window.tumbling("1m"), by="house", time="ts")
+    >>> writer = query.run(stream, buckets=2).writeStream.option("checkpointLocation", "checkpoint")
+    >>> writer.format("noop").trigger(availableNow=True).start().awaitTermination()
+    >>> sash.spark.inspect_state("checkpoint").columns
+    ['key', 'bucket', 'slices', 'rows', 'bytes', 'oldest', 'newest', 'watermark']
     """
     spark = session()
     from sash.spark.streaming import checkpoint as checkpoints
@@ -133,14 +149,24 @@ def inspect_state(checkpoint: str) -> DataFrame:
 
 
 def finish(query: Any, stream: DataFrame, checkpoint: str, **options: Any) -> DataFrame:
-    """Return the results that are still open in the checkpoint of a stopped stream, as a DataFrame that is not streaming.
+    """Return the results that are still open in the checkpoint of a stopped stream.
 
-    Together with the results that the stream emitted they are the results of a batch run on the same rows. `stream` and
-    `options` are the arguments of `query.run`. The checkpoint does not change: a stream that continues from it emits these
-    results again, when its watermark has passed them.
+    `query` and `stream` are the query and its streaming DataFrame, `checkpoint` the path of the checkpoint, and `options` the options of
+    `query.run` that the stream ran with. The checkpoint does not change: a stream that continues from it emits these results again.
+
+    Result: a DataFrame that is not streaming. Together with the emitted results, these are the results of a batch run on the same rows.
+    Errors: ValueError if the checkpoint has no state of a Sash query, or of several. If it belongs to a different query, the job that
+    computes the result fails with an error that says what differs.
 
     >>> import sash
-    >>> sash.spark.finish(query, df, "checkpoint").write.mode("append").parquet("results")  # doctest: +SKIP
+    >>> from sash import agg, window
+    >>> spark = sash.spark.session()
+    >>> stream = sash.spark.readings(spark, rows=500).withWatermark("ts", "2 minutes")
+    >>> query = sash.Query({"peak": agg.max("load")}, window.tumbling("1m"), by="house", time="ts")
+    >>> writer = query.run(stream, buckets=2).writeStream.option("checkpointLocation", "checkpoint")
+    >>> writer.format("noop").trigger(availableNow=True).start().awaitTermination()
+    >>> sash.spark.finish(query, stream, "checkpoint", buckets=2).columns
+    ['house', 'window_start', 'window_end', 'peak']
     """
     require_pyspark()
     check_version("this session", stream.sparkSession.version)

@@ -17,14 +17,27 @@ ROUNDING = 1e-9
 
 
 class LawError(AssertionError):
-    """A law that an aggregate claims does not hold; the message shows a counter-example."""
+    """A law that an aggregate claims does not hold. The message shows a counter-example.
+
+    >>> import sash
+    >>> newest = sash.aggregate("newest", lift=int, combine=lambda older, newer: newer, commutative=True)
+    >>> try:
+    ...     sash.testing.check_laws(newest, [1, 2])
+    ... except sash.testing.LawError as error:
+    ...     print(error)
+    newest is not commutative: combine(1, 2) = 2,
+    but combine(2, 1) = 1.
+    """
 
 
 def check_laws(aggregate: Aggregate[Any], values: Iterable[Any]) -> None:
-    """Check associativity and the other laws that the aggregate claims, on partials of these values.
+    """Check that an aggregate is associative, and has the other laws that it claims, on partials of given values.
 
-    Raise LawError with a counter-example if a law does not hold. Floats may differ by rounding. `ranked`, `distinct`, `modal`,
-    `holistic` and `fixed_size` describe partials and results rather than combine, and are not checked.
+    `aggregate` is the aggregate. `values` are the rows to try: values, or tuples if it reads several columns; no nulls. Floats may
+    differ by rounding. `ranked`, `distinct`, `modal`, `holistic` and `fixed_size` describe partials and results rather than
+    `combine`, and are not checked. Returns None if no law fails.
+
+    Errors: LawError, an AssertionError, with a counter-example. ValueError if there are no values.
 
     >>> import sash
     >>> midpoint = sash.aggregate("midpoint", lift=float, combine=lambda older, newer: (older + newer) / 2)

@@ -36,16 +36,23 @@ def recompute_query(
     time: str | None = None,
     order_by: Sequence[str] = (),
 ) -> list[dict[str, Any]]:
-    """Return the results of a query over rows: per row, beside the rows in input order; per window, by window, key and time.
+    """Return the results of a query, computed row by row without any algorithm: the expected values of a test.
 
+    `rows` are dictionaries. `aggregates`, `windows`, `by`, `time` and `order_by` are the arguments of `Query`; here `aggregates` is a
+    dictionary, and `by` and `order_by` are sequences.
+
+    Nulls and NaN: as in `Query`.
+    Result: a list of dictionaries. Results per row stand beside the input rows, in input order; results per window are in order of
+    window, key and time.
+    Errors: KeyError if a row lacks a column.
+
+    >>> import sash
     >>> from sash import agg, window
     >>> rows = [{"t": 1, "x": 4}, {"t": 2, "x": None}, {"t": 5, "x": 3}]
-    >>> for row in recompute_query(rows, {"total": agg.sum("x")}, window.tumbling(4), time="t"):
+    >>> for row in sash.testing.recompute_query(rows, {"total": agg.sum("x")}, window.tumbling(4), time="t"):
     ...     print(row)
     {'window_start': 0, 'window_end': 4, 'total': 4}
     {'window_start': 4, 'window_end': 8, 'total': 3}
-    >>> [row["total"] for row in recompute_query(rows, {"total": agg.sum("x")}, window.rows(2))]
-    [4, 4, 3]
     """
     rows = [dict(row) if time is None else {**row, time: in_utc(row[time])} for row in rows]
     named = {"": windows} if isinstance(windows, Window) else windows

@@ -9,12 +9,17 @@ from sash.aggregates.base import Aggregate
 
 
 def recompute(aggregate: Aggregate[Any], rows: Iterable[Any]) -> Any:
-    """Return the aggregate of these rows, oldest first, in one pass from the left.
+    """Return the aggregate of rows, oldest first, combined one by one from the left.
 
-    A row is a value, or a tuple of values if the aggregate reads several columns. Rows with a null are skipped.
+    `aggregate` is the aggregate. `rows` are values, or tuples if it reads several columns.
 
+    Nulls and NaN: rows with a null are skipped; NaN is a value.
+    Result: a Python value; None if there are too few values, 0 for a count.
+    Errors: those of the functions of the aggregate.
+
+    >>> import sash
     >>> from sash import agg
-    >>> recompute(agg.arg_max(), [(3, "a"), (8, "b"), (None, "c"), (8, "d")])
+    >>> sash.testing.recompute(agg.arg_max(), [(3, "a"), (8, "b"), (None, "c"), (8, "d")])
     'b'
     """
     partials = []

@@ -17,7 +17,18 @@ GAPS = (0, 0, 0, 1, 1, 2, 3, 5, 23)
 
 
 def rows(aggregate: Aggregate[Any], *, nulls: bool = False) -> st.SearchStrategy[Any]:
-    """Return rows for an aggregate: small integers, so that there are many ties and sums are exact; tuples for several columns."""
+    """Return a strategy for the rows of an aggregate: small integers, or tuples of them if it reads several columns.
+
+    Small integers have many ties, and their sums are exact. `aggregate` is the aggregate; `nulls=True` adds None.
+
+    >>> from hypothesis import given
+    >>> from sash import agg
+    >>> from sash.testing import strategies
+    >>> @given(strategies.rows(agg.arg_max()))
+    ... def check(row):
+    ...     assert len(row) == 2
+    >>> check()
+    """
     values: st.SearchStrategy[Any] = st.integers(-4, 9)
     if nulls:
         values = st.none() | values
@@ -25,15 +36,28 @@ def rows(aggregate: Aggregate[Any], *, nulls: bool = False) -> st.SearchStrategy
 
 
 def scripts(*, most_phases: int = 8, most_rows: int = 9) -> st.SearchStrategy[Script]:
-    """Return scripts of phases: sawtooth fills and drains, and slides of m rows."""
+    """Return a strategy for scripts that fill, drain and slide a window.
+
+    A script has up to `most_phases` phases of up to `most_rows` rows each; `steps` turns it into inserts and evicts.
+
+    >>> from hypothesis import given
+    >>> from sash.testing import strategies
+    >>> @given(strategies.scripts(most_rows=3))
+    ... def check(script):
+    ...     assert all(kind in ("fill", "drain", "slide") and 1 <= count <= 3 for kind, count in script)
+    >>> check()
+    """
     phases = st.tuples(st.sampled_from(["fill", "drain", "slide"]), st.integers(1, most_rows))
     return st.lists(phases, min_size=1, max_size=most_phases)
 
 
 def steps(script: Script, held: int = 0) -> list[str]:
-    """Return the single inserts and evicts of a script, never evicting from an empty window.
+    """Return the inserts and evicts of a script. They never evict from an empty window.
 
-    >>> steps([("fill", 2), ("slide", 1), ("drain", 9)])
+    `script` is a list of phases; `held` is the number of rows in the window before.
+
+    >>> from sash.testing import strategies
+    >>> strategies.steps([("fill", 2), ("slide", 1), ("drain", 9)])
     ['insert', 'insert', 'insert', 'evict', 'evict', 'evict']
     """
     singles = []
@@ -50,9 +74,18 @@ def steps(script: Script, held: int = 0) -> list[str]:
 
 @st.composite
 def streams(draw: st.DrawFn, *, keys: int = 3, least_rows: int = 0, most_rows: int = 24) -> list[dict[str, Any]]:
-    """Return rows of a stream, in order or not: key, time `t`, columns `x` and `y` with nulls, `v` and `mark` for windows.
+    """Return a strategy for streams: lists of rows, in order of time or not.
 
-    Times have ties and gaps and may lie before the epoch; keys are few, one, or null.
+    A row has `key`, the time `t`, the columns `x` and `y` with nulls, and `v` and `mark` for delta and punctuated windows. Times have ties
+    and gaps and may be negative. `keys` is the number of keys, up to 4, null among them unless it is 1. A stream has from `least_rows` to
+    `most_rows` rows.
+
+    >>> from hypothesis import given
+    >>> from sash.testing import strategies
+    >>> @given(strategies.streams(keys=1, most_rows=5))
+    ... def check(rows):
+    ...     assert len(rows) <= 5 and all(row["key"] == "a" for row in rows)
+    >>> check()
     """
     values = st.none() | st.integers(-4, 9)
     columns = {

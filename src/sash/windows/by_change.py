@@ -87,14 +87,23 @@ class SlidingDelta(DeltaFrame):
 
 
 def delta(column: str, threshold: Number, *, slide: Number | None = None) -> Window:
-    """Return windows of the newest rows whose `column` is within `threshold` of the newest row's.
+    """Return windows of the newest rows whose `column` differs by at most `threshold` from the newest row.
 
-    Rows leave oldest first, as soon as the oldest is further away than `threshold`, and never return. With `slide` there
-    is a result each time that the column has moved by `slide` since the last result (at first: since the first row).
+    `column` holds numbers. Rows leave in order, the oldest first, as soon as the oldest row is further away than `threshold`;
+    they never return. Without `slide` every row has a result. With `slide` there is a result each time that the column has
+    moved by `slide` since the last result, at first since the first row.
 
-    >>> from sash import window
-    >>> window.delta("odometer", 10)
-    delta('odometer', 10)
+    Nulls and NaN: a null or NaN in `column` is an error.
+    Result: one per row, beside the input row; with `slide` one per window.
+    Errors: TypeError if an argument or the column has a wrong type. ValueError if `threshold` or `slide` is not positive, or if
+    `slide` is more than `threshold`. OverflowError if two integers in `column` are more than 2**63 apart.
+
+    >>> import pyarrow as pa
+    >>> import sash
+    >>> from sash import agg, window
+    >>> rows = pa.table({"km": [0, 6, 12, 30], "fuel": [9, 8, 7, 4]})
+    >>> sash.Query({"most": agg.max("fuel")}, window.delta("km", 10)).run(rows)["most"].to_pylist()
+    [9, 9, 8, 4]
     """
     check_column(column, "delta")
     _check_number(threshold, "threshold")

@@ -145,15 +145,23 @@ class Custom(Window):
 
 
 def custom(discretize: Discretize) -> Window:
-    """Return windows that a function discretizes a stream into: `discretize(row) -> (begin, end)`.
+    """Return windows that your own function defines.
 
-    It returns how many windows begin before this row and how many end after it; the oldest open window ends first. A row
-    is a dictionary of its columns. For a function with state, pass a factory (a class, or a function without arguments):
-    each key gets a function of its own.
+    `discretize(row)` takes a row as a dictionary of its columns and returns `(begin, end)`: how many windows begin before this
+    row and how many end after it. The oldest open window ends first. If the function has state, pass a class or a function
+    without arguments that makes it: each key then gets a function of its own. Windows that are still open have no result.
 
-    >>> from sash import window
-    >>> window.custom(lambda row: (row["kind"] == "start", row["kind"] == "stop"))
-    custom(<lambda>)
+    Nulls and NaN: they reach the function as None and NaN.
+    Result: one per window.
+    Errors: TypeError if `discretize` is not callable. ValueError if it ends more windows than are open.
+
+    >>> import pyarrow as pa
+    >>> import sash
+    >>> from sash import agg, window
+    >>> rows = pa.table({"kind": ["start", "", "stop", "", "start", "stop"], "load": [1, 2, 3, 4, 5, 6]})
+    >>> visits = window.custom(lambda row: (row["kind"] == "start", row["kind"] == "stop"))
+    >>> sash.Query({"total": agg.sum("load")}, visits).run(rows).to_pylist()
+    [{'total': 6}, {'total': 11}]
     """
     if not callable(discretize):
         message = f"window.custom: {discretize!r} is not a function of a row."

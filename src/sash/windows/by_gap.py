@@ -75,14 +75,21 @@ class Session(Window):
 
 
 def session(gap: DurationLike) -> Window:
-    """Return sessions: a row more than `gap` after the previous row begins a new session.
+    """Return sessions: rows with at most `gap` between neighbours, as in Spark's `session_window`.
 
-    As Spark's `session_window`: a session is `[first, last + gap)`. A row exactly `gap` after the last one still belongs
-    to it.
+    `gap` is a string such as "30m", a timedelta, or a number in the unit of an integer time column. A session is
+    `[first, last + gap)`. A row exactly `gap` after the last row still belongs to the session.
 
-    >>> from sash import window
-    >>> window.session("30m")
-    session("30m")
+    Nulls and NaN: a null in the time column is an error. A row whose value is null still extends a session.
+    Result: one per session.
+    Errors: TypeError or ValueError if `gap` is no duration, or not positive.
+
+    >>> import pyarrow as pa
+    >>> import sash
+    >>> from sash import agg, window
+    >>> rows = pa.table({"minute": [1, 4, 9], "load": [3, 9, 4]})
+    >>> sash.Query({"peak": agg.max("load")}, window.session(3), time="minute").run(rows).to_pylist()
+    [{'window_start': 1, 'window_end': 7, 'peak': 9}, {'window_start': 9, 'window_end': 12, 'peak': 4}]
     """
     return Session(read_duration(gap, "gap"))
 

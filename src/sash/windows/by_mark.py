@@ -47,13 +47,20 @@ class Punctuated(Window):
 
 
 def punctuated(column: str) -> Window:
-    """Return windows that end with the rows whose `column` is true; the next row begins the next one.
+    """Return windows that end with each row whose `column` is true; the next row begins the next window.
 
-    Rows after the last such row are in no window yet. A null counts as false.
+    `column` holds booleans. Rows after the last true row belong to no window yet and have no result.
 
-    >>> from sash import window
-    >>> window.punctuated("is_checkout")
-    punctuated('is_checkout')
+    Nulls and NaN: a null in `column` counts as false.
+    Result: one per window.
+    Errors: TypeError if `column` is not the name of a column, or if the column is not boolean.
+
+    >>> import pyarrow as pa
+    >>> import sash
+    >>> from sash import agg, window
+    >>> rows = pa.table({"paid": [False, True, None, True, False], "price": [3, 9, 2, 4, 5]})
+    >>> sash.Query({"total": agg.sum("price")}, window.punctuated("paid")).run(rows).to_pylist()
+    [{'total': 12}, {'total': 6}]
     """
     check_column(column, "punctuated")
     return Punctuated(column)

@@ -156,15 +156,23 @@ class SlidingRows(Window):
 
 
 def rows(range: int, *, slide: int | None = None, min_rows: int = 1) -> Window:  # noqa: A002 — the papers' word
-    """Return windows of the last `range` rows: for each row, or with `slide` after every `slide` rows of a key.
+    """Return windows of the last `range` rows of a key.
 
-    `min_rows` is the number of values below which the result is null.
+    `range` is the number of rows. Without `slide` every row has a result. With `slide=k` there is a result after every k-th
+    row of a key. If fewer than `min_rows` rows of a window have a value, the result is null.
 
-    >>> from sash import window
-    >>> window.rows(3)
-    rows(3)
-    >>> window.rows(100, slide=10)
-    rows(100, slide=10)
+    Nulls and NaN: a row counts for `range` also if its value is null; `min_rows` counts non-null values.
+    Result: one per row, beside the input row; with `slide` one per window.
+    Errors: TypeError if an argument is not an integer. ValueError if it is less than 1, or if `slide` is more than `range`.
+
+    >>> import pyarrow as pa
+    >>> import sash
+    >>> from sash import agg, window
+    >>> rows = pa.table({"load": [3, 9, None, 4]})
+    >>> sash.Query({"n": agg.count("load"), "peak": agg.max("load")}, window.rows(2)).run(rows)["peak"].to_pylist()
+    [3, 9, 9, 4]
+    >>> sash.Query({"n": agg.count("load"), "peak": agg.max("load")}, window.rows(2, slide=2)).run(rows).to_pylist()
+    [{'n': 2, 'peak': 9}, {'n': 1, 'peak': 4}]
     """
     length = check_count(range, "range", "rows")
     least = check_count(min_rows, "min_rows", "rows")

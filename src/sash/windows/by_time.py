@@ -244,18 +244,31 @@ def time(
     min_rows: int = 1,
     max_windows: int | None = None,
 ) -> Window:
-    """Return windows of time: for each row the `range` before its time, or with `slide` the intervals `[start, start + range)`.
+    """Return windows of time: one per row, or with `slide` one every `slide`.
 
-    Starts are multiples of `slide` since the epoch, plus `offset`. Without `slide`, `closed` says whether a window holds
-    rows exactly `range` older ("left"), those of the row's own time ("right", the default), "both", or "neither".
-    `min_rows` is the number of values below which the result is null. With `slide`, a run raises ValueError if more than
-    `max_windows` windows hold a row; the default is 100,000,000.
+    `range` is the length: a string such as "24h" or "1h30m", a timedelta, or a number in the unit of an integer time column.
+    `slide` and `offset` have the same forms. Without `slide`, the window of a row holds the rows up to `range` before it.
+    `closed` says which ends it includes: "right" (the default) the time of the row itself, "left" the time exactly `range`
+    earlier, "both", or "neither". With `slide`, windows are `[start, start + range)`, and each start is a multiple of
+    `slide` since the epoch, plus `offset`. If fewer than `min_rows` rows of a window have a value, the result is null.
+    With `slide`, a run raises ValueError if more than `max_windows` windows hold a row (default 100,000,000).
 
-    >>> from sash import window
-    >>> window.time("1h", closed="both")
-    time("1h", closed="both")
-    >>> window.time("24h", slide="1m")
-    time("24h", slide="1m")
+    Nulls and NaN: a null in the time column is an error; `min_rows` counts non-null values.
+    Result: one per row, beside the input row; with `slide` one per window that has rows.
+    Errors: TypeError or ValueError if an argument is no duration, is not positive, or has another unit than the others.
+    ValueError if `slide` is more than `range`, if `closed` is given with `slide`, or `offset` without it.
+
+    >>> import pyarrow as pa
+    >>> import sash
+    >>> from sash import agg, window
+    >>> rows = pa.table({"minute": [1, 2, 9], "load": [3, 9, 4]})
+    >>> sash.Query({"peak": agg.max("load")}, window.time(5), time="minute").run(rows)["peak"].to_pylist()
+    [3, 9, 4]
+    >>> for row in sash.Query({"peak": agg.max("load")}, window.time(10, slide=5), time="minute").run(rows).to_pylist():
+    ...     print(row)
+    {'window_start': -5, 'window_end': 5, 'peak': 9}
+    {'window_start': 0, 'window_end': 10, 'peak': 9}
+    {'window_start': 5, 'window_end': 15, 'peak': 4}
     """
     length = read_duration(range, "range")
     min_rows = check_count(min_rows, "min_rows", "time")
@@ -278,11 +291,21 @@ def time(
 
 
 def tumbling(range: DurationLike, *, offset: DurationLike | None = None) -> Window:  # noqa: A002 — the papers' word
-    """Return windows of time that follow each other without overlap: `time(range, slide=range)`.
+    """Return windows of time that do not overlap: `time(range, slide=range)`.
 
-    >>> from sash import window
-    >>> window.tumbling("1h")
-    tumbling("1h")
+    `range` is the length: a string such as "1h", a timedelta, or a number in the unit of an integer time column. Each start is
+    a multiple of `range` since the epoch, plus `offset`.
+
+    Nulls and NaN: a null in the time column is an error.
+    Result: one per window that has rows.
+    Errors: TypeError or ValueError if an argument is no duration, or if `range` is not positive.
+
+    >>> import pyarrow as pa
+    >>> import sash
+    >>> from sash import agg, window
+    >>> rows = pa.table({"minute": [1, 2, 9], "load": [3, 9, 4]})
+    >>> sash.Query({"peak": agg.max("load")}, window.tumbling(5), time="minute").run(rows).to_pylist()
+    [{'window_start': 0, 'window_end': 5, 'peak': 9}, {'window_start': 5, 'window_end': 10, 'peak': 4}]
     """
     length = read_duration(range, "range")
     return _periodic("tumbling", length, length, length, offset, 1)
@@ -295,13 +318,26 @@ def cumulative(
     offset: DurationLike | None = None,
     max_windows: int | None = None,
 ) -> Window:
-    """Return windows that begin each `range` and have a result after each `step`: totals since midnight, for example.
+    """Return windows that grow by `step` up to `range` and then start again, such as hourly totals since midnight.
 
-    A run raises ValueError if there are more than `max_windows` results; the default is 100,000,000.
+    `range` and `step` are strings such as "24h", timedeltas, or numbers in the unit of an integer time column. Each start is a
+    multiple of `range` since the epoch, plus `offset`; windows are `[start, start + step)`, `[start, start + 2 · step)`, …
 
-    >>> from sash import window
-    >>> window.cumulative("24h", "1h")
-    cumulative("24h", "1h")
+    Nulls and NaN: a null in the time column is an error.
+    Result: one per window that has rows.
+    Errors: TypeError or ValueError if an argument is no duration or not positive. ValueError if `range` is not a multiple of
+    `step`, or if a run would give more than `max_windows` results (default 100,000,000).
+
+    >>> import pyarrow as pa
+    >>> import sash
+    >>> from sash import agg, window
+    >>> rows = pa.table({"hour": [1, 2, 25], "load": [3, 9, 4]})
+    >>> for row in sash.Query({"work": agg.sum("load")}, window.cumulative(24, 12), time="hour").run(rows).to_pylist():
+    ...     print(row)
+    {'window_start': 0, 'window_end': 12, 'work': 12}
+    {'window_start': 0, 'window_end': 24, 'work': 12}
+    {'window_start': 24, 'window_end': 36, 'work': 4}
+    {'window_start': 24, 'window_end': 48, 'work': 4}
     """
     length, short = read_duration(range, "range"), read_duration(step, "step")
     _check_units(length, short)
