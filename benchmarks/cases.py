@@ -10,7 +10,7 @@ from benchmarks.case import ERROR, FASTEST_PEER, WORST_STEP, Target, say
 from benchmarks.column_case import ColumnCase, ColumnContestant
 from benchmarks.peers import apply_in_pandas, peers_of
 from benchmarks.references import TwoPasses
-from benchmarks.sash_calls import by_sash, by_sash_in_one_pass, sash_contestant, slide
+from benchmarks.sash_calls import by_query, by_sash, by_sash_in_one_pass, sash_contestant, slide
 from benchmarks.steps import time_steps
 
 RANGES = (16, 1 << 10, 1 << 16, 1 << 20)
@@ -51,6 +51,7 @@ def single_ranges() -> Iterator[ColumnCase]:
                     ranges=(length,),
                     contestants=(
                         by_sash(aggregate),
+                        *([by_query(aggregate)] if dtype == "float64" else []),
                         *peers_of(aggregate, length),
                         *([COPY] if aggregate == "sum" else []),
                     ),

@@ -19,6 +19,8 @@ from benchmarks.results import COMPILED, ROOT, Reading, read
 PICTURE = ROOT / "docs" / "images" / "ns_per_row.svg"
 PANELS = ("max", "sum", "stddev", "median")
 SASH = "#c2185b"
+OURS = {"Sash Query": "Sash: Query", "Sash": "Sash: Aggregator.slide"}
+"""The contestants of Sash and their labels: what users call for a table, and the loop over one column."""
 PEERS = {"pandas": "#7b6ba8", "Polars": "#3d7ea6", "DuckDB": "#8a7a4f", "bottleneck": "#4f8f6b", "numbagg": "#8c8c8c"}
 INK, FAINT = "#24292f", "#d8dee4"
 LABEL_HEIGHT = 0.075
@@ -32,7 +34,7 @@ def lines_of(readings: Sequence[Reading], aggregate: str) -> Lines:
     lengths = {say(length): length for length in RANGES}
     lines: Lines = {}
     for one in readings:
-        is_shown = one.role == "peer" or one.contestant == "Sash"
+        is_shown = one.role == "peer" or one.contestant in OURS
         # A user-written aggregate has its peers' stddev beside it, which is not a second measurement of theirs here.
         if one.case == f"{aggregate} float64 {one.range}" and one.measure == TIME and is_shown:
             lines.setdefault(one.contestant, []).append((lengths[one.range], one.value))
@@ -80,19 +82,20 @@ def draw_panel(axes: Axes, aggregate: str, lines: Lines, limits: tuple[float, fl
     axes.tick_params(length=0, labelcolor=INK, labelsize=9.5)
     axes.spines[:].set_visible(False)
     low, high = (math.log10(limit) for limit in limits)
-    names = sorted(lines, key=lambda name: name == "Sash")  # Sash last, on top of the others
+    names = sorted(lines, key=lambda name: name in OURS)  # Sash last, on top of the others
     ends = [(math.log10(lines[name][-1][1]) - low) / (high - low) for name in names]
     for name, height in zip(names, spread(ends), strict=True):
-        ours = name == "Sash"
+        ours = name in OURS
         colour = SASH if ours else PEERS.get(name, INK)
         xs, ys = zip(*lines[name], strict=True)
         axes.plot(
             xs, ys, color=colour, linewidth=3.0 if ours else 1.5, marker="o", markersize=6 if ours else 3.2,
-            alpha=1.0 if ours else 0.85, solid_capstyle="round", clip_on=False,
+            alpha=1.0 if ours else 0.85, linestyle="--" if name == "Sash" else "-",
+            solid_capstyle="round", clip_on=False,
         )  # fmt: skip
         axes.text(
-            1.015, height, name, transform=axes.transAxes, color=colour, va="center",
-            fontsize=11.5 if ours else 9.5, fontweight="bold" if ours else "normal",
+            1.015, height, OURS.get(name, name), transform=axes.transAxes, color=colour, va="center",
+            fontsize=10 if ours else 9.5, fontweight="bold" if ours else "normal",
         )  # fmt: skip
 
 

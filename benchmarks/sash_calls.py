@@ -7,6 +7,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 import sash
 from benchmarks.case import Call
@@ -84,6 +85,26 @@ def by_sash(aggregate: str, algorithm: str = "auto", name: str = "Sash") -> Colu
     return sash_contestant(
         name, aggregate, algorithm, lambda values, ranges: slide(aggregate, algorithm, values, ranges[0])
     )
+
+
+QUERY = "Sash Query"
+"""The contestant that users call for a table; "Sash" is `Aggregator.slide` over a single column."""
+
+
+def by_query(aggregate: str) -> ColumnContestant:
+    """Return the same windows by `Query.run` over an Arrow table of one column."""
+
+    def prepare(values: Values, ranges: Ranges) -> Call:
+        table = pa.table({"x": values})
+        named = AGGREGATES[aggregate]("x")
+        query = sash.Query({"answer": named}, sash.window.rows(ranges[0]))
+
+        def run() -> Any:
+            return query.run(table)["answer"].combine_chunks()
+
+        return run
+
+    return ColumnContestant(name=QUERY, prepare=prepare, answers=aggregate, role="sash", algorithm="auto")
 
 
 def by_sash_in_one_pass(aggregate: str, algorithm: str) -> ColumnContestant:

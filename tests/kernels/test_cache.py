@@ -308,12 +308,7 @@ print(sash.Query({"mean": agg.mean("x")}, window.time(2, slide=2), time="t").run
     ("file", "text", "changed", "result"),
     [
         ("kernels/write.py", "from __future__", "# changed\nfrom __future__", "[1.5, 4.0]"),
-        (
-            "aggregates/compensated.py",
-            "total = older[0] + newer[0]\n",
-            "total = older[0] + newer[0] + 3.0\n",
-            "[3.0, 4.0]",
-        ),
+        ("aggregates/compensated.py", "total[0] + total[1]\n", "total[0] + total[1] + 3.0\n", "[3.0, 7.0]"),
         ("windows/by_time.py", "stop += step\n", "stop += step + 0\n", "[1.5, 4.0]"),
     ],
 )
