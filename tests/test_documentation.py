@@ -58,8 +58,10 @@ def parameters_of(function: Callable[..., Any]) -> list[str]:
     """Return the names of the parameters of a function, or of the constructor that a class defines itself."""
     if inspect.isclass(function):
         own = inspect.isfunction(vars(function).get("__init__")) and "__dataclass_fields__" not in vars(function)
-        return parameters_of(function.__init__)[1:] if own else []
-    return [name for name in inspect.signature(function).parameters if name != "self"]
+        return parameters_of(function.__init__) if own else []
+    found = inspect.signature(function).parameters.values()
+    # `**unknown: Never` catches misspelt options; it is no parameter that a user could pass.
+    return [one.name for one in found if one.name != "self" and one.annotation != "Never"]
 
 
 def doc_of(function: Callable[..., Any]) -> str:
