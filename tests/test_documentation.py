@@ -25,7 +25,7 @@ MODULES = {
     "sash.window": sash.window,
 }
 FACTORIES: dict[str, Callable[..., Any]] = dict(sash.agg.BUILT_IN)
-FACTORIES |= {name: factory for name, factory in vars(sash.window).items() if inspect.isfunction(factory)}
+FACTORIES |= {name: getattr(sash.window, name) for name in sash.window.__all__ if name != "Window"}
 UNCHECKED = ("sash.window.Window",)
 """The base class of windows: users call functions that return one."""
 WITH_METHODS = (sash.Aggregator,)
