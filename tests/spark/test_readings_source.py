@@ -127,8 +127,8 @@ def test_seeds_and_households_make_other_readings() -> None:
         ({"seed": -1}, "seed=-1 must be a whole number from 0 to "),
         ({"late": 5}, "late=5.0 must be a share of all rows, from 0 to 1."),
         ({"late": "some"}, "late='some' must be a number."),
-        ({"lateness": "2 minutes"}, "lateness='2 minutes' is not a duration. Use the units ns, "),
-        ({"lateness": 120}, "lateness='120' is not a duration. Use the units ns, "),
+        ({"lateness": "2 moons"}, "lateness='2 moons' is not a duration. Use a number and a unit"),
+        ({"lateness": 120}, "lateness='120' is not a duration. Use a number and a unit"),
         (
             {"lateness": "39ms"},
             "lateness='39ms' is too short for late=0.05: late rows are 0.02 s of the readings' time apart",
