@@ -116,14 +116,16 @@ def test_the_table_shows_target_ratio_and_verdict(capsys: pytest.CaptureFixture[
 
 def test_the_picture_is_drawn_from_the_csv_alone(tmp_path: Path) -> None:
     readings = [
-        reading(f"max float64 {length}", name, value, range=length, role="sash" if name == "Sash" else "peer")
-        for name, value in (("Sash", 3.0), ("Polars", 30.0), ("pandas", 31.0))
+        reading(f"max float64 {length}", name, value, range=length, role="sash" if name in plot.OURS else "peer")
+        for name, value in (("Sash", 3.0), ("Sash Query", 12.0), ("Polars", 30.0), ("pandas", 31.0))
         for length in ("16", "1 K", "64 K", "1 M")
     ]
     assert plot.lines_of(readings, "max")["Sash"] == [(16, 3.0), (1024, 3.0), (65536, 3.0), (1 << 20, 3.0)]
     path = tmp_path / "images" / "picture.svg"
     plot.draw(readings, path)
     drawn = path.read_text(encoding="utf-8")
+    assert "Sash: Query" in drawn
+    assert "Sash: Aggregator.slide" in drawn
     plot.draw(readings, path)
     assert path.read_text(encoding="utf-8") == drawn
     with pytest.raises(SystemExit, match="none of the cases"):
