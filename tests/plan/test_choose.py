@@ -137,7 +137,7 @@ def test_what_is_asked_for_by_name_is_taken() -> None:
     [
         (agg.max(), {"objective": "speed"}, 'There is no objective "speed": ask for "throughput" or'),
         (agg.max(), {"objective": "", "algorithm": "daba"}, 'There is no objective ""'),
-        (agg.max(), {"algorithm": "three_stacks"}, 'no algorithm "three_stacks": choose from recalculate'),
+        (agg.max(), {"algorithm": "three_stacks"}, 'no algorithm "three_stacks". Did you mean'),
         (agg.max(), {"algorithm": "subtract_on_evict"}, "max has no inverse, so subtract_on_evict can't evict it: use"),
         (agg.max(), {"algorithm": "daba", "ranges": 2}, "daba answers one range: leave ranges out, or use flatfat"),
         (agg.max(), {"algorithm": "daba", "in_order": False}, "daba takes rows in order: use fiba"),
