@@ -103,7 +103,7 @@ def test_nan_is_one_key(compiled: bool, monkeypatch: pytest.MonkeyPatch) -> None
     rows = pa.table({"k": np.array([np.nan, other_nan, 0.0, -0.0]), "x": [3, 4, 5, 6]})
     result = sash.Query({"sum": agg.sum("x")}, window.rows(3), by="k").run(rows, compiled=compiled)
     assert result["sum"].to_pylist() == [3, 7, 5, 11]
-    monkeypatch.setattr(stream, "LEAST_ROWS", 2)
+    monkeypatch.setattr(stream, "MOST_ROWS", 2)
     back = pa.table({"k": [1.0, np.nan, np.nan, 2.0], "t": [1, 7, 3, 1]})
     query = sash.Query({"n": agg.count()}, window.time(4, slide=2), by="k", time="t")
     with pytest.raises(ValueError, match="3 arrived after a later time"):
@@ -135,7 +135,7 @@ def test_parts_without_a_value_have_no_type_of_their_own(monkeypatch: pytest.Mon
     own = sash.aggregate("own", lift=refuse_what_is_made_up, combine=lambda older, _: older)
     rows = pa.table({"k": [0] * 4 + [1] * 4, "t": range(8), "x": pa.array([None] * 4 + ["a"] * 4)})
     monkeypatch.setattr(run_table, "PART_ROWS", 1)
-    monkeypatch.setattr(stream, "LEAST_ROWS", 2)
+    monkeypatch.setattr(stream, "MOST_ROWS", 2)
     for windows in (window.rows(2), window.rows(2, slide=1)):
         whole = sash.Query({"own": own("x")}, windows, by="k", time="t").run(rows, threads=2)
         assert whole["own"].to_pylist() == [None] * 4 + ["a"] * 4

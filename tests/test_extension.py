@@ -161,7 +161,7 @@ def test_a_table_compiled(threads: int) -> None:
 def test_a_stream(rows: list[Row], size: int) -> None:
     rows.sort(key=lambda row: row["t"])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(reader, "LEAST_ROWS", 1)  # so that each batch is a micro-batch
+        patch.setattr(reader, "MOST_ROWS", 1)  # so that each batch is a micro-batch
         found = query_of().run(table_of(rows).to_reader(size), compiled=False).read_all()
     assert_equal(
         pa.Table.from_pylist(sorted_results(found.to_pylist()), found.schema),

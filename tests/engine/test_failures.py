@@ -93,7 +93,7 @@ def test_errors_of_one_structure_for_several_windows_name_the_row(function: str)
 
 @both
 def test_errors_in_streams_name_key_and_time(compiled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stream, "LEAST_ROWS", 2)
+    monkeypatch.setattr(stream, "MOST_ROWS", 2)
     rows = rows_with(0.0).sort_by("t")
     for windows in WINDOWS.values():
         query = sash.Query({"share": INVERSE}, windows, by="k", time="t")
@@ -102,7 +102,7 @@ def test_errors_in_streams_name_key_and_time(compiled: bool, monkeypatch: pytest
 
 
 def test_errors_over_slices_that_are_kept_name_what_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stream, "LEAST_ROWS", 2)
+    monkeypatch.setattr(stream, "MOST_ROWS", 2)
     lucky = sash.Query({"share": LUCKY}, window.time(10, slide=5), by="k", time="t")
     rows = pa.table({"k": ["a", "b", "a", "b"], "t": [1, 2, 7, 8], "x": [1.0, 3.0, 1.0, 4.0]})
     note = note_of(lambda: read_all(lucky, rows), KeyError)
@@ -123,7 +123,7 @@ def test_errors_over_rows_in_chunks_name_key_and_time(monkeypatch: pytest.Monkey
 
 @both
 def test_errors_without_key_and_time_name_the_row(compiled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stream, "LEAST_ROWS", 2)
+    monkeypatch.setattr(stream, "MOST_ROWS", 2)
     rows = pa.table({"x": [1.0] * 7 + [0.0, 1.0]})
     query = sash.Query({"share": INVERSE}, window.rows(3))
     runs: list[Callable[[], Any]] = [

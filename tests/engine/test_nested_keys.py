@@ -133,7 +133,7 @@ def test_streams_have_nested_keys(data: st.DataObject, kind: pa.DataType) -> Non
     expected = Counter(frozen(value, kind) for value in values)
     rows = pa.table({"k": pa.array(values, kind), "t": pa.array([3] * len(values), pa.int64())})
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(stream, "LEAST_ROWS", 2)
+        patch.setattr(stream, "MOST_ROWS", 2)
         result = COUNT.run(rows.to_reader(2), order=order, compiled=False).read_all()
     assert dict(zip((frozen(key, kind) for key in result["k"].to_pylist()), result["n"].to_pylist(), strict=True)) == (
         expected
