@@ -35,36 +35,48 @@ class LateRows:
 
     def add(self, key: Any, time: int, bit: int, mark: int) -> None:
         """Add a row that arrives at a watermark; it is late if all its windows are closed."""
-        joined = [self._join(name, window, key, time, bit, mark) for name, window in self.windows.items()]
-        self.late += not any(joined)
+        if not any(self._last_end(window, time) > mark for window in self.windows.values()):
+            self.late += 1
+            return
+        for name, window in self.windows.items():
+            if isinstance(window, Session):
+                self._join_session(
+                    name, window.gap.amount, key, time, bit, is_late=self._last_end(window, time) <= mark
+                )
+            else:
+                assert isinstance(window, Periodic)
+                self._join_periodic(name, window, key, time, bit, mark)
 
-    def _join(self, name: str, window: Window, key: Any, time: int, bit: int, mark: int) -> bool:
+    def _last_end(self, window: Window, time: int) -> int:
         if isinstance(window, Session):
-            return self._join_session(name, window.gap.amount, key, time, bit, mark)
+            return time + window.gap.amount + 1  # a row at the end of a session still extends it
         assert isinstance(window, Periodic)
+        period, offset = window.period.amount, window.offset.amount
+        return (
+            max(start for start in range(time - period, time + 1) if not (start - offset) % period)
+            + window.range.amount
+        )
+
+    def _join_periodic(self, name: str, window: Periodic, key: Any, time: int, bit: int, mark: int) -> None:
         length, period, step = window.range.amount, window.period.amount, window.step.amount
-        joined = False
-        for start in range(-10 * length, time + 1):
+        for start in range(time - length, time + 1):
             if (start - window.offset.amount) % period:
                 continue
             for stop in range(start + step, start + length + 1, step):
                 if start <= time < stop and stop > mark:
                     at = (name, key, start, stop)
                     self.periodic[at] = self.periodic.get(at, 0) + bit
-                    joined = True
-        return joined
 
-    def _join_session(self, name: str, gap: int, key: Any, time: int, bit: int, mark: int) -> bool:
-        if time + gap < mark:
-            return False
-        first, last, bits, rest = time, time, bit, []
+    def _join_session(self, name: str, gap: int, key: Any, time: int, bit: int, *, is_late: bool) -> None:
+        """Join a row and the open sessions near it. If only another window is open for the row, it begins no session."""
+        first, last, bits = time, time, bit
+        near, rest = [], []
         for session in self.sessions.get((name, key), []):
-            if session[0] - gap <= time <= session[1] + gap:
-                first, last, bits = min(first, session[0]), max(last, session[1]), bits + session[2]
-            else:
-                rest.append(session)
-        self.sessions[name, key] = [*rest, [first, last, bits]]
-        return True
+            (near if session[0] - gap <= time <= session[1] + gap else rest).append(session)
+        for session in near:
+            first, last, bits = min(first, session[0]), max(last, session[1]), bits + session[2]
+        if near or not is_late:
+            self.sessions[name, key] = [*rest, [first, last, bits]]
 
     def emit(self, now: int) -> list[Emitted]:
         """Close the windows that end by a watermark, and return them."""

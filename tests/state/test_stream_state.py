@@ -223,9 +223,10 @@ def test_merged_updates_are_the_result(name: str, made: list[Any], data: st.Data
 
 def test_a_row_at_the_watermark() -> None:
     table = table_of([(0, 5, 1, False), (0, 15, 2, False)])
-    for windows, late in ((window.tumbling(10), 0), (window.rows(2), 1), (window.session(3), 1)):
+    for windows, late in ((window.tumbling(10), 0), (window.rows(2), 1), (window.session(3), 0)):
         driver = Driver(sash.Query(agg.count(), windows, by="k", time="t"), table.schema, 10)
         driver.run(table)
+        driver.run(table.slice(0, 0))  # a row is compared with the watermark of the micro-batch before its own
         driver.run(table.slice(0, 1))
         assert (driver.watermark, driver.late) == (5, late)
 

@@ -134,7 +134,7 @@ def count_numbers(aggregate: Aggregate[Any], kinds: Mapping[str, str]) -> int | 
 
     >>> from sash import agg
     >>> count_numbers(agg.mean("x").of_kind("float"), {"x": "float"}), count_numbers(agg.collect("x"), {"x": "float"})
-    (2, None)
+    (3, None)
     """
     if not aggregate.fixed_size:
         return None

@@ -45,7 +45,9 @@ class StreamState:
     >>> state.advance(pa.table({"at": [3, 13]}), 10)  # doctest: +ELLIPSIS
     Emitted(results=pyarrow.Table
     ...
-    n: [[2]], late=1)
+    n: [[3]], late=0)
+    >>> state.advance(pa.table({"at": [4]}), 10).late
+    1
     """
 
     def __init__(self, prepared: Prepared, mode: str = "append") -> None:
