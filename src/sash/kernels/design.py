@@ -17,14 +17,12 @@ from sash.kernels.functions import CannotCompileError, compile_function, fingerp
 from sash.kernels.fuse import FusionSpec
 from sash.kernels.infer import infer_types
 from sash.kernels.layout import PartialLayout, Shape
-from sash.kernels.parts import as_values, share_parts, whole_shape
+from sash.kernels.parts import KINDS, as_values, share_parts, whole_shape
 from sash.kernels.read import read_algorithm, read_function
 from sash.kernels.write import write_kernel
 
 Loop = Any
 
-KINDS = {"bool": "bool", "int32": "int", "int64": "int", "float32": "float", "float64": "float"}
-"""The types of columns that kernels take, and their kinds for `Aggregate.of_kind`."""
 CALLED = (is_above, mix, count_ones, lowest_one, highest_one, select_one)
 """The functions that algorithms call by name."""
 OWN_SOURCE = fingerprint(*read_sources())

@@ -14,7 +14,7 @@ from sash.aggregates.base import Aggregate
 from sash.algorithms.base import Algorithm
 from sash.kernels import loops
 from sash.kernels.cache import find_module, load_module, loaded_module
-from sash.kernels.design import KINDS, KernelDesign, Loop
+from sash.kernels.design import KernelDesign, Loop
 from sash.kernels.functions import CannotCompileError, first_line
 from sash.kernels.kernel_io import (
     NO_BITS,
@@ -31,6 +31,7 @@ from sash.kernels.kernel_io import (
 from sash.kernels.kernel_state import KernelState, empty_state, grown_state
 from sash.kernels.lanes import cut_into_lanes
 from sash.kernels.layout import PartialLayout, Shape, shape_from
+from sash.kernels.parts import KINDS
 from sash.kernels.read import CannotFuseError
 
 __all__ = ["KINDS", "Kernel"]

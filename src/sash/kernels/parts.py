@@ -13,6 +13,10 @@ from sash.aggregates.derived import derive_lower
 from sash.kernels.layout import PartialLayout, Shape
 
 
+KINDS = {"bool": "bool", "int32": "int", "int64": "int", "float32": "float", "float64": "float"}
+"""The types of columns that kernels take, and their kinds for `Aggregate.of_kind`."""
+
+
 @dataclass(frozen=True)
 class PartialPart:
     """The part of the partial that belongs to one aggregate, and the input columns that it is lifted from."""
