@@ -111,6 +111,31 @@ def test_is_unbound_or_over_columns(name: str) -> None:
     assert all(variant.columns == columns for variant in bound.variants.values())
 
 
+@pytest.mark.parametrize("wrong", [3, ["x"], b"x", pa.array([1, 2])], ids=["number", "list", "bytes", "values"])
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_a_column_that_is_not_a_string_is_an_error(name: str, wrong: Any) -> None:
+    make = partial(BUILT_IN[name], **REFERENCES[name].arguments)
+    inputs = 1 if name == "count" else make().inputs
+    parameters = list(inspect.signature(BUILT_IN[name]).parameters)[:inputs]
+    for parameter in parameters:
+        columns = {other: wrong if other == parameter else "load" for other in parameters}
+        with pytest.raises(
+            TypeError, match=rf"^{name} got {parameter}=.+ Give a string, as in agg\.{name}\(\""
+        ) as error:
+            make(**columns)
+        assert "\n" not in str(error.value)
+        right = str(error.value).partition("as in agg.")[2].removesuffix(".")
+        assert eval(right, dict(BUILT_IN)).inputs == inputs  # noqa: S307 — the call in the message works
+
+
+def test_a_column_of_an_own_or_unbound_aggregate_that_is_not_a_string_is_an_error() -> None:
+    pairs = sash.aggregate("pairs", lift=lambda x, y: x + y, combine=max)
+    with pytest.raises(TypeError, match=r'^pairs got 3 as column 2, .* Give a string, as in pairs\("a", "b"\)\.$'):
+        pairs("load", 3)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r'^sum got 3 as column 1, .* Give a string, as in sum\("a"\)\.$'):
+        agg.sum()(3)  # type: ignore[arg-type]
+
+
 TABLE_2 = {
     "count": {"invertible", "commutative"},
     "sum": {"invertible", "commutative"},

@@ -14,6 +14,7 @@ import inspect
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from string import ascii_lowercase
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from sash.aggregates.pickling import as_picklable
@@ -23,6 +24,9 @@ if TYPE_CHECKING:  # sql imports this module
 
 P = TypeVar("P")
 """The type of a partial: `lift` returns it, `combine` takes and returns it, `lower` takes it."""
+
+MAX_SHOWN = 60
+"""The longest `repr` of a value, in characters, that a message shows."""
 
 
 class Absent:
@@ -66,6 +70,25 @@ def as_literal(value: Any) -> str:
     "load" 0.5
     """
     return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)
+
+
+def shorten(value: Any) -> str:
+    """Return a value for a message: its type instead, if its `repr` is long, as that of a column of data.
+
+    >>> shorten(3), shorten([7] * 100)
+    ('3', '<list>')
+    """
+    text = repr(value)
+    return f"<{type(value).__name__}>" if len(text) > MAX_SHOWN or "\n" in text else text
+
+
+def not_a_name(aggregate: str, given: str, right_call: str) -> TypeError:
+    """Return the error for a column that is not named by a string.
+
+    >>> not_a_name("sum", "column=3", 'agg.sum("load")')
+    TypeError('sum got column=3, which is not the name of a column. Give a string, as in agg.sum("load").')
+    """
+    return TypeError(f"{aggregate} got {given}, which is not the name of a column. Give a string, as in {right_call}.")
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -157,13 +180,17 @@ class Aggregate(Generic[P]):
         return {name: as_picklable(value) for name, value in vars(self).items()}
 
     def __call__(self, *columns: str) -> Aggregate[P]:
-        """Return this aggregate over the named columns. Raise TypeError if their number is wrong.
+        """Return this aggregate over the named columns. Raise TypeError if a name is no string, or their number is wrong.
 
         >>> import sash
         >>> newest = sash.aggregate("newest", lift=lambda x: x, combine=lambda older, newer: newer)
         >>> newest("price").columns
         ('price',)
         """
+        for number, column in enumerate(columns):
+            if not isinstance(column, str):
+                names = ", ".join(as_literal(letter) for letter in ascii_lowercase[: self.inputs])
+                raise not_a_name(self.name, f"{shorten(column)} as column {number + 1}", f"{self.name}({names})")
         if len(columns) != self.inputs:
             message = f"{self.name} takes {self.inputs} column(s), but {len(columns)} were named: {', '.join(columns)}."
             raise TypeError(message)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import inspect
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
-from sash.aggregates.base import Aggregate
+from sash.aggregates.base import Aggregate, as_literal, not_a_name, shorten
 
 Kinds: TypeAlias = tuple[str, ...]
 Fields: TypeAlias = dict[str, Any]
@@ -22,17 +23,29 @@ def define(
 ) -> Aggregate[Any]:
     """Return the aggregate with these fields over the columns, or not bound to columns if all are None.
 
-    `variants` holds the fields that differ for columns of some kinds.
+    `variants` holds the fields that differ for columns of some kinds. Raise TypeError if a column is not named by a string.
 
     >>> total = define("total", None, lift=abs, combine=max, variants={INTEGERS: {"commutative": True}})
     >>> total.inputs, total.columns, total.of_kind("bool").commutative, total.of_kind("float").commutative
     (1, (), True, False)
     """
+    _check_names(name, columns, fields.get("constants", ()))
     general = Aggregate(name=name, inputs=len(columns), **fields)
     forms = {kind: replace(general, **other) for kinds, other in (variants or {}).items() for kind in kinds}
     named = [column for column in columns if column is not None]
     defined = replace(general, variants=forms)
     return defined(*named) if named else defined
+
+
+def _check_names(name: str, columns: Sequence[Any], constants: Sequence[Any]) -> None:
+    for number, column in enumerate(columns):
+        if column is not None and not isinstance(column, str):
+            from sash.aggregates import BUILT_IN  # noqa: PLC0415 — it imports the factories, which import this module
+
+            parameters = list(inspect.signature(BUILT_IN[name]).parameters)
+            names = ["load" if one == "column" else one for one in parameters[: len(columns)]]
+            right_call = f"agg.{name}({', '.join(map(as_literal, [*names, *constants]))})"
+            raise not_a_name(name, f"{parameters[number]}={shorten(column)}", right_call)
 
 
 def compiled_only_by(algorithm: str) -> str:

@@ -30,6 +30,7 @@ SMALL = 1 << 16
 """Room for this many windows is allocated without counting them first."""
 MAX_WINDOWS = 100_000_000
 """The default limit of the number of windows: their bounds alone take 3.2 GB."""
+UNLIMITED = 2**63 - 1
 FEW_STARTS = 32
 """Up to this many windows that overlap, a time range is cut at each of their starts."""
 
@@ -138,11 +139,9 @@ class Periodic(Window):
         keep = np.zeros(items.keys, np.int64)
         given = (items.times, items.firsts, span.after, span.now, span.closed, *self.cycle(items.unit))
         loop = run(find_periodic)
+        self.check_limit(items)
         count = self._at_most(items)
-        if count > min(
-            2 * len(items.times) + SMALL, self.max_windows
-        ):  # perhaps long gaps without windows: count first
-            self._check_number(items)
+        if count > 2 * len(items.times) + SMALL:  # perhaps long gaps without windows: count first
             count = loop(*given, *new_bounds(0), *new_bounds(0), keep)
         begins, ends = new_bounds(count)
         starts, stops = new_bounds(count)
@@ -219,8 +218,10 @@ class Periodic(Window):
         starts = (starts_by - offset) // period - (starts_after - offset) // period
         return int(np.maximum(starts, 0).sum(dtype=np.float64)) * (length // step)
 
-    def _check_number(self, items: Items) -> None:
+    def check_limit(self, items: Items) -> None:
         """Raise ValueError if there are more than `max_windows` windows."""
+        if self._at_most(items) <= self.max_windows:
+            return  # counting them takes time linear in the number of items
         count = self.count_windows(items)
         if count > self.max_windows:
             message = (
@@ -232,10 +233,9 @@ class Periodic(Window):
     def _at_most(self, items: Items) -> int:
         """Return an upper bound of the number of windows: their number if none were empty."""
         length, period, step, _ = self.cycle(items.unit)
-        held = items.firsts[1:] > items.firsts[:-1]
-        if len(items.times) == 0 or not held.all():
-            return 2 * len(items.times) + SMALL + 1
-        spans = items.times[items.firsts[1:] - 1] - items.times[items.firsts[:-1]]
+        firsts, lasts = items.firsts[:-1], items.firsts[1:] - 1
+        held = lasts >= firsts
+        spans = items.times[lasts[held]] - items.times[firsts[held]]
         each = (spans / period + length / period + 1) * (length // step)  # floats: it may need more than 64 bits
         return int(np.ceil(each).sum())
 
@@ -260,7 +260,9 @@ def time(
     `closed` says which ends it includes: "right" (the default) the time of the row itself, "left" the time exactly `range`
     earlier, "both", or "neither". With `slide`, windows are `[start, start + range)`, and each start is a multiple of
     `slide` since the epoch, plus `offset`. If fewer than `min_rows` rows of a window have a value, the result is null.
-    With `slide`, a run raises ValueError if more than `max_windows` windows hold a row (default 100,000,000).
+    With `slide`, a run raises ValueError if more than `max_windows` windows hold a row (default 100,000,000), before memory
+    for them is allocated. All keys of a table count together; of a stream, those of one micro-batch; on Spark, those of one
+    task.
 
     Nulls and NaN: a null in the time column is an error; `min_rows` counts non-null values.
     Result: one per row, beside the input row; with `slide` one per window that has rows.
@@ -317,7 +319,8 @@ def tumbling(range: DurationLike, *, offset: DurationLike | None = None) -> Wind
     [{'window_start': 0, 'window_end': 5, 'peak': 9}, {'window_start': 5, 'window_end': 10, 'peak': 4}]
     """
     length = read_duration(range, "range")
-    return _periodic("tumbling", length, length, length, offset, 1)
+    # A row is in one window, so that windows take no more memory than rows.
+    return replace(_periodic("tumbling", length, length, length, offset, 1), max_windows=UNLIMITED)
 
 
 def cumulative(
@@ -331,11 +334,12 @@ def cumulative(
 
     `range` and `step` are strings such as "24h", timedeltas, or numbers in the unit of an integer time column. Each start is a
     multiple of `range` since the epoch, plus `offset`; windows are `[start, start + step)`, `[start, start + 2 · step)`, …
+    `max_windows` limits the number of results as in `time`; here, windows before the first row of a `range` count too.
 
     Nulls and NaN: a null in the time column is an error.
     Result: one per window that has rows.
     Errors: TypeError or ValueError if an argument is no duration or not positive. ValueError if `range` is not a multiple of
-    `step`, or if a run would give more than `max_windows` results (default 100,000,000).
+    `step`, or if a run has more than `max_windows` windows (default 100,000,000).
 
     >>> import pyarrow as pa
     >>> import sash
