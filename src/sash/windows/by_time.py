@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from sash.hints import did_you_mean
 from sash.windows.arguments import check_count, check_slide, min_rows_text
 from sash.windows.base import (
     FOREVER,
@@ -274,17 +275,23 @@ def time(
     min_rows = check_count(min_rows, "min_rows", "time")
     if slide is None:
         if offset is not None:
-            message = "window.time: offset moves the starts of windows; it needs slide=."
+            message = (
+                "window.time: offset= needs slide=. Without slide=, each row has its own window. Leave offset out."
+            )
             raise ValueError(message)
         if max_windows is not None:
-            message = "window.time: max_windows limits windows that slide; it needs slide=."
+            message = (
+                "window.time: max_windows= needs slide=. Without slide=, there is one window per row. Leave it out."
+            )
             raise ValueError(message)
         if (closed or "right") not in CLOSED:
-            message = f"window.time: closed={closed!r} is none of {', '.join(CLOSED)}."
+            message = f"window.time: closed={closed!r} does not exist.{did_you_mean(str(closed), CLOSED)} Use {', '.join(CLOSED)}."
             raise ValueError(message)
         return TimeFrame(length, closed or "right", min_rows)
     if closed is not None:
-        message = "window.time: with slide= windows are always [start, start + range), so closed= does not apply."
+        message = (
+            "window.time: closed= does not apply with slide=: windows are [start, start + range). Leave closed out."
+        )
         raise ValueError(message)
     periodic = _periodic("time", length, read_duration(slide, "slide"), length, offset, min_rows)
     return _limited(periodic, max_windows)
@@ -341,9 +348,9 @@ def cumulative(
     """
     length, short = read_duration(range, "range"), read_duration(step, "step")
     _check_units(length, short)
-    check_slide(short.amount, length.amount, step, range)
+    check_slide(short.amount, length.amount, {"step": step, "range": range})
     if length.amount % short.amount:
-        message = f"window.cumulative: range={range!r} is not a multiple of step={step!r}."
+        message = f"window.cumulative: range={range!r} is not a multiple of step={step!r}. Change one of them."
         raise ValueError(message)
     return _limited(_periodic("cumulative", length, length, short, offset, 1), max_windows)
 
@@ -354,7 +361,7 @@ def _periodic(
     shift = Duration(0, length.is_time, "0") if offset is None else read_duration(offset, "offset", at_least=-(2**62))
     _check_units(length, period)
     _check_units(length, shift)
-    check_slide(period.amount, length.amount, str(period), str(length))
+    check_slide(period.amount, length.amount, {"slide": str(period), "range": str(length)})
     text = quote(length)
     if name == "time":
         text += f", slide={quote(period)}"
@@ -373,7 +380,7 @@ def _limited(periodic: Periodic, max_windows: int | None) -> Periodic:
 
 def _check_units(one: Duration, other: Duration) -> None:
     if one.is_time != other.is_time:
-        message = f"{one} and {other} have no common unit. Give two lengths of time, or two numbers."
+        message = f'{one} and {other} have different units. Use durations such as "1h" for both, or numbers for both.'
         raise ValueError(message)
 
 

@@ -186,11 +186,11 @@ def _read_delay(query: Declared, frame: DataFrame) -> int:
         raise TypeError(message)
     if others:
         message = (
-            f"The watermark of this stream is on {others[0]!r}, but the query is in order of {query.time!r}. Set it on that "
-            f"column, {line}, or use time={others[0]!r}."
+            f"The watermark of this stream is on {others[0]!r}, but the query has time={query.time!r}. Set the watermark on "
+            f"that column, {line}, or use time={others[0]!r}."
         )
         raise ValueError(message)
-    message = f"This stream has no watermark, so that no window would ever be final. Set one before run: {line}."
+    message = f"This stream has no watermark, so no window would ever be final. Set one before run: {line}."
     raise ValueError(message)
 
 
