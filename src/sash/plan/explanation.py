@@ -78,8 +78,8 @@ class Explanation:
         after = "it" if self.declared.per_row else "its end"
         state = "slices" if self.stores_slices else "rows"
         return (
-            f"a stream emits {emitted} when {self.declared.time} is {self.declared.lateness} past {after}; later rows are "
-            f"dropped and counted; state: {state}"
+            f"a stream emits {emitted} when {self.declared.time} is {self.declared.lateness} past {after}; rows of closed "
+            f"windows are dropped and counted; state: {state}"
         )
 
     # -- passes ----------------------------------------------------------------------------------------------------

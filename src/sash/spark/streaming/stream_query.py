@@ -149,7 +149,7 @@ class StreamQuery(SparkQuery):
         bad = "stop the stream" if options.on_bad_time == "error" else "are dropped and counted"
         state = "slices of open windows" if self.cuts_pairs else "rows that open or later windows need"
         leaves = {
-            "watermark": f"{query.time}, {timedelta(milliseconds=self.delay)} behind the newest; older rows are dropped and counted as late",
+            "watermark": f"{query.time}, {timedelta(milliseconds=self.delay)} behind the newest; rows of closed windows are dropped and counted as late",
             "shuffled": f"{'all columns' if query.per_row else and_between(self.sent.columns)} of all rows, packed into {keys}",
             "state": f"{state}; one value per bucket, in RocksDB; the number of buckets is fixed for a checkpoint",
             "results": f"{options.mode}: {'the result of a row' if query.per_row else 'a window'} {emitted}",
