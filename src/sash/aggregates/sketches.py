@@ -222,7 +222,7 @@ def registers_sql(source: SqlInput) -> SqlForm | str:
     elif x.kind == "string":
         hashed = f"CASE WHEN {x.sql} = '' THEN chr(0) ELSE {x.sql} END"
     else:
-        return source.refuse(", which it hashes otherwise")
+        return source.refuse(", which it hashes differently")
     return source.form({"sketch of values": f"hll_sketch_agg({hashed}, {LG_K})"}, Registers, gives="whole")
 
 

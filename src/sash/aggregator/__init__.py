@@ -26,7 +26,7 @@ class Aggregator:
     numbers of rows, the window evicts rows itself and answers each range from one structure.
 
     Nulls and NaN: a null (None) is a row of the window without a value; NaN is a value, except in a pandas Series, where it is null.
-    Result: as in a query. Errors: TypeError if `aggregate` is no aggregate. ValueError if the algorithm cannot compute it, or if
+    Result: as in a query. Errors: TypeError if `aggregate` is not an aggregate. ValueError if the algorithm cannot compute it, or if
     a range is not a positive integer.
 
     >>> import sash

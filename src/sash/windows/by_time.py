@@ -256,7 +256,7 @@ def time(
 
     Nulls and NaN: a null in the time column is an error; `min_rows` counts non-null values.
     Result: one per row, beside the input row; with `slide` one per window that has rows.
-    Errors: TypeError or ValueError if an argument is no duration, is not positive, or has another unit than the others.
+    Errors: TypeError or ValueError if an argument is not a duration or not positive, or if units differ.
     ValueError if `slide` is more than `range`, if `closed` is given with `slide`, or `offset` without it.
 
     >>> import pyarrow as pa
@@ -305,7 +305,7 @@ def tumbling(range: DurationLike, *, offset: DurationLike | None = None) -> Wind
 
     Nulls and NaN: a null in the time column is an error.
     Result: one per window that has rows.
-    Errors: TypeError or ValueError if an argument is no duration, or if `range` is not positive.
+    Errors: TypeError or ValueError if an argument is not a duration, or if `range` is not positive.
 
     >>> import pyarrow as pa
     >>> import sash
@@ -332,7 +332,7 @@ def cumulative(
 
     Nulls and NaN: a null in the time column is an error.
     Result: one per window that has rows.
-    Errors: TypeError or ValueError if an argument is no duration or not positive. ValueError if `range` is not a multiple of
+    Errors: TypeError or ValueError if an argument is not a duration or not positive. ValueError if `range` is not a multiple of
     `step`, or if a run would give more than `max_windows` results (default 100,000,000).
 
     >>> import pyarrow as pa

@@ -61,7 +61,7 @@ class Duration:
         """Return the duration in ticks of a time column.
 
         Raise ValueError if it is a number where the column holds times, if it is a length of time where the column holds
-        integers, or if it is no whole number of ticks.
+        integers, or if it is not a whole number of ticks.
 
         >>> read_duration("1m", "slide").in_ticks(TimeUnit("ts", 1_000_000_000))
         60
