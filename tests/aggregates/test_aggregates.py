@@ -181,7 +181,7 @@ def test_integers_stay_exact_and_overflow_is_an_error(
         if fits_in_64_bits(exact(values)):
             assert from_left(aggregate, values) == exact(values)
         else:
-            with pytest.raises(OverflowError, match="more than 64 bits: cast"):
+            with pytest.raises(OverflowError, match=r"more than 64 bits\. Cast the column"):
                 from_left(aggregate, values)
 
 

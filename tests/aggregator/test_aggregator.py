@@ -78,7 +78,7 @@ def test_a_length_that_was_not_announced_is_answered_or_refused(name: str) -> No
     for value in (1, 2, 3):
         window.insert(value)
     if name == "slickdeque":
-        with pytest.raises(ValueError, match=r"give ranges=\[2\]"):
+        with pytest.raises(ValueError, match=r"pass ranges=\[2\]"):
             window.query(last=2)
     else:
         assert window.query(last=2) == 5
@@ -181,7 +181,7 @@ def test_an_inverse_of_ones_own_is_not_taken_for_exact() -> None:
 def test_times_without_numbers_must_be_given() -> None:
     window = sash.Aggregator(agg.max(), algorithm="fiba")
     window.insert(1, time="noon")
-    with pytest.raises(ValueError, match="give every row its time"):
+    with pytest.raises(ValueError, match="Pass a time for every row"):
         window.insert(2)
 
 
@@ -238,7 +238,7 @@ def test_a_huge_value_leaves_no_trace() -> None:
         (
             lambda: sash.Aggregator(agg.variance(), "slickdeque"),
             ValueError,
-            "combine of variance doesn't return one of its arguments",
+            "combine of variance does not return one of its arguments",
         ),
         (
             lambda: sash.Aggregator(agg.max(), "three_stacks"),
@@ -247,20 +247,20 @@ def test_a_huge_value_leaves_no_trace() -> None:
         ),
         (lambda: sash.Aggregator(agg.max(), "daba", ranges=[2, 3]), ValueError, "daba answers one range"),
         (lambda: sash.Aggregator(agg.max(), "fiba", ranges=[3]), ValueError, "fiba answers intervals of time"),
-        (lambda: sash.Aggregator(agg.max), TypeError, 'give one, as in sash.Aggregator(agg.max("load"))'),  # type: ignore[arg-type]
+        (lambda: sash.Aggregator(agg.max), TypeError, 'Pass one, as in sash.Aggregator(agg.max("load"))'),  # type: ignore[arg-type]
         (lambda: sash.Aggregator(agg.max(), ranges=3), TypeError, "as in ranges=[3]"),  # type: ignore[arg-type]
         (lambda: sash.Aggregator(agg.max(), "flatfat").query(last=2.5), ValueError, "last must be an integer"),  # type: ignore[arg-type]
         (lambda: sash.Aggregator(agg.max(), "fiba").query(start=3), ValueError, "query needs both start= and end="),
         (lambda: sash.Aggregator(agg.max(), ranges=[0]), ValueError, "0 is not a number of rows"),
         (lambda: sash.Aggregator(agg.max(), ranges=[2.5]), ValueError, "2.5 is not a number of rows"),  # type: ignore[list-item]
         (lambda: sash.Aggregator(agg.max()).evict(), IndexError, "the window is empty"),
-        (lambda: sash.Aggregator(agg.max()).insert(1, 2), TypeError, "max takes 1 value"),
+        (lambda: sash.Aggregator(agg.max()).insert(1, 2), TypeError, "max needs 1 value"),
         (lambda: sash.Aggregator(agg.max()).insert(1, time=3), ValueError, 'use algorithm="fiba"'),
-        (lambda: sash.Aggregator(agg.max()).evict(before=3), ValueError, 'use algorithm="fiba"'),
-        (lambda: sash.Aggregator(agg.max()).query(start=1, end=3), ValueError, 'use algorithm="fiba"'),
-        (lambda: sash.Aggregator(agg.max()).query(last=3), ValueError, "give ranges=[3]"),
+        (lambda: sash.Aggregator(agg.max()).evict(before=3), ValueError, 'Use algorithm="fiba"'),
+        (lambda: sash.Aggregator(agg.max()).query(start=1, end=3), ValueError, 'Use algorithm="fiba"'),
+        (lambda: sash.Aggregator(agg.max()).query(last=3), ValueError, "pass ranges=[3]"),
         (lambda: sash.Aggregator(agg.max(), ranges=[3, 5]).query(last=4), ValueError, "ranges 3, 5; add 4"),
-        (lambda: sash.Aggregator(agg.max(), "flatfat").query(last=0), ValueError, "at least one"),
+        (lambda: sash.Aggregator(agg.max(), "flatfat").query(last=0), ValueError, "an integer of at least 1"),
         (lambda: sash.Aggregator(agg.max(), "fiba").query(last=1), ValueError, "fiba answers intervals of time"),
         (lambda: agg.max("a")("a", "b"), TypeError, "max needs 1 column"),
         (lambda: sash.aggregate("odd", lift=lambda *x: x, combine=max), TypeError, "inputs="),

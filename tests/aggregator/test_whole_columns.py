@@ -500,7 +500,7 @@ def test_masks_categories_and_numbers_too_large_for_arrow() -> None:
     window.insert(7)
     assert window.query() == 11
     assert Aggregator(agg.sum("x")).slide(pd.Index([1.0, nan]), 1).to_pylist() == [1.0, None]
-    with pytest.raises(OverflowError, match="Some results need more than 64 bits"):
+    with pytest.raises(OverflowError, match="Some results are integers of more than 64 bits"):
         Aggregator(agg.sum("x")).slide([2**70, 1], 2)
 
 

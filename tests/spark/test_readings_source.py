@@ -146,7 +146,7 @@ def test_a_wrong_option_is_said_before_a_session_is_asked(options: dict[str, Any
 
 
 def test_an_unknown_option_is_said() -> None:
-    with pytest.raises(ValueError, match="no option rate, row: there are rows_per_second, households, late, "):
+    with pytest.raises(ValueError, match=r"no option rate, row\. Its options are rows_per_second, households, late, "):
         ReadingsSource({"row": "3", "rate": "2"})
     with pytest.raises(ValueError, match="A table of readings needs the option rows"):
         ReadingsSource({}).reader(ReadingsSource({}).schema())
