@@ -533,7 +533,7 @@ def test_a_window_thaws_only_as_what_it_was() -> None:
     assert Aggregator.thaw(made["plain"]("x"), window.freeze()).query() == 3.0
     with pytest.raises(ValueError, match="lift or combine of u has changed since this window was frozen"):
         Aggregator.thaw(made["square"]("x"), window.freeze())
-    with pytest.raises(ValueError, match=r"This window is one of u\(x\), not of u\(y\)"):
+    with pytest.raises(ValueError, match=r"The frozen window computes u\(x\), not u\(y\)"):
         Aggregator.thaw(made["plain"]("y"), window.freeze())
 
 
