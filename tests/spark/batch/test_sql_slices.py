@@ -276,7 +276,7 @@ def test_an_aggregate_of_a_user_with_sql_is_sliced_without_registration(spark: S
         (window.time(9, slide=6, min_rows=2), {}, "needs the number of values in a window, which slices do not have."),
         (window.tumbling(9), {"slicing": "none"}, 'slicing="none" was given.'),
         (window.tumbling(9), {"order_by": "lower"}, "lower is of string collate UTF8_LCASE, a collation"),
-        (window.tumbling(9), {"by": "High of X"}, "a column of slices would have the name 'high of x' of another"),
+        (window.tumbling(9), {"by": "High of X"}, "two columns of slices would be named 'high of x'"),
     ],
 )
 def test_queries_that_spark_cannot_slice(
