@@ -217,7 +217,7 @@ def explain(query: Declared, data: Any, options: Mapping[str, Any]) -> Explanati
     if data is not None:
         prepared = compile_ahead(prepared)
     types = _types_text(shown, schema, assumed=data is None)
-    return Explanation(shown, prepared.plan, prepared.kinds, types, data is not None, prepared.stores_slices, engine)
+    return Explanation(shown, prepared.plan, prepared.kinds, types, data is not None, prepared.state_kinds, engine)
 
 
 def _types_text(query: Declared, schema: pa.Schema, *, assumed: bool) -> str:

@@ -39,10 +39,10 @@ class LateRows:
             self.late += 1
             return
         for name, window in self.windows.items():
+            if self._last_end(window, time) <= mark:
+                continue
             if isinstance(window, Session):
-                self._join_session(
-                    name, window.gap.amount, key, time, bit, is_late=self._last_end(window, time) <= mark
-                )
+                self._join_session(name, window.gap.amount, key, time, bit)
             else:
                 assert isinstance(window, Periodic)
                 self._join_periodic(name, window, key, time, bit, mark)
@@ -67,16 +67,16 @@ class LateRows:
                     at = (name, key, start, stop)
                     self.periodic[at] = self.periodic.get(at, 0) + bit
 
-    def _join_session(self, name: str, gap: int, key: Any, time: int, bit: int, *, is_late: bool) -> None:
-        """Join a row and the open sessions near it. If only another window is open for the row, it begins no session."""
+    def _join_session(self, name: str, gap: int, key: Any, time: int, bit: int) -> None:
+        """Join a row and the open sessions near it."""
         first, last, bits = time, time, bit
-        near, rest = [], []
+        rest = []
         for session in self.sessions.get((name, key), []):
-            (near if session[0] - gap <= time <= session[1] + gap else rest).append(session)
-        for session in near:
-            first, last, bits = min(first, session[0]), max(last, session[1]), bits + session[2]
-        if near or not is_late:
-            self.sessions[name, key] = [*rest, [first, last, bits]]
+            if session[0] - gap <= time <= session[1] + gap:
+                first, last, bits = min(first, session[0]), max(last, session[1]), bits + session[2]
+            else:
+                rest.append(session)
+        self.sessions[name, key] = [*rest, [first, last, bits]]
 
     def emit(self, now: int) -> list[Emitted]:
         """Close the windows that end by a watermark, and return them."""

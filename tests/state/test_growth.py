@@ -103,12 +103,13 @@ def watermark_of(number: int) -> int:
 
 
 def keys_of(state: StreamState) -> set[str]:
-    items = state.items
-    if isinstance(items, RowState):
-        rows = items.rows
-    else:
-        rows = pa.table({"key": []}) if items.slices is None else items.slices.keys
-    return set() if rows is None else set(rows["key"].to_pylist())
+    keys = set()
+    for one in state.states.states:
+        if isinstance(one, RowState):
+            keys |= set(one.rows["key"].to_pylist())
+        elif one.slices is not None:
+            keys |= set(one.slices.keys["key"].to_pylist())
+    return keys
 
 
 def assert_levels_off(measured: list[int]) -> None:
@@ -123,7 +124,7 @@ def test_state_levels_off_and_keys_that_went_silent_have_none(name: str) -> None
     windows, aggregates, mode = CASES[name]
     query = sash.Query(aggregates, windows, by="key", time="t")
     watched = Watched(query, mode, compiled=name in SLICES)
-    assert isinstance(watched.decoded().items, SliceState) == (name in SLICES)
+    assert all(isinstance(one, SliceState) == (name in SLICES) for one in watched.decoded().states.states)
     for number in range(FIRST, FIRST + BATCHES):
         state = watched.run(micro_batch(number), watermark_of(number))
         reached = (watermark_of(number) - REACH) // LIFE
@@ -148,6 +149,7 @@ def test_state_of_windows_of_rows_is_what_the_next_row_reaches_back_to() -> None
         watched.run(micro_batch(number), watermark_of(number))
     state = watched.run(SCHEMA.empty_table(), watermark_of(FIRST + BATCHES + 1))
     rows = Counter(key for number in range(FIRST, FIRST + BATCHES) for key in micro_batch(number)["key"].to_pylist())
-    assert isinstance(state.items, RowState)
-    assert Counter(state.items.rows["key"].to_pylist()) == {key: min(3, count) for key, count in rows.items()}
+    [only] = state.states.states
+    assert isinstance(only, RowState)
+    assert Counter(only.rows["key"].to_pylist()) == {key: min(3, count) for key, count in rows.items()}
     assert state.due == FOREVER

@@ -90,8 +90,8 @@ def test_slices_are_stored_compiled(name: str, made: list[Any], lateness: int, s
         "algorithm": data.draw(st.sampled_from(ALGORITHMS)),
     }
     query = sash.Query(COMMUTE, WINDOWS[name], by="k", time="t", lateness=lateness, **how)
-    state = stream.Stream(prepare(query._declared, table.schema)).state
-    assert isinstance(state, SliceState)
+    running = stream.Stream(prepare(query._declared, table.schema))
+    assert all(isinstance(state, SliceState) for state in running.states.states)
     assert rows_of(query.run(batches_of(arrived, size)).read_all()) == rows_of(query.run(table, compiled=False))
 
 
@@ -196,10 +196,11 @@ def test_state_is_bounded() -> None:
         declared = sash.Query(aggregates, window.time(10, slide=5), by="k", time="t")._declared
         schema = table_of([]).schema
         running = stream.Stream(prepare(declared, schema, compiled=aggregates is COMMUTE))
-        assert isinstance(running.state, SliceState if aggregates is COMMUTE else RowState)
+        [state] = running.states.states
+        assert isinstance(state, SliceState if aggregates is COMMUTE else RowState)
         for first in range(0, 400, 20):
             running.add(table_of([(time % 2, time, 1, False) for time in range(first, first + 20)]))
-            assert len(running.state) <= 34
+            assert len(running.states) <= 34
 
 
 def count_open(table: pa.Table, gap: int, watermark: int) -> int:
@@ -223,9 +224,9 @@ def test_state_has_a_slice_for_each_open_session(
         so_far = arrived.slice(0, first + size)
         watermark = max(so_far["t"].to_pylist()) - lateness
         opened = [count_open(so_far, gap, watermark) for gap in gaps]
-        assert max(opened) <= len(running.state) <= sum(opened)  # slices of shorter gaps make up those of longer ones
+        assert len(running.states) == sum(opened)
     running.finish()
-    assert len(running.state) == 0
+    assert len(running.states) == 0
 
 
 def test_late_rows_make_one_session_of_two() -> None:
@@ -233,7 +234,7 @@ def test_late_rows_make_one_session_of_two() -> None:
     running = stream.Stream(prepare(query._declared, table_of([]).schema))
     for time, slices in [(0, 1), (10, 2), (5, 3), (3, 2), (4, 2), (7, 1), (13, 1), (6, 1), (17, 2)]:
         running.add(table_of([(0, time, time, False)]))
-        assert len(running.state) == slices
+        assert len(running.states) == slices
     first, _ = running.finish().to_pylist()
     assert first == {"k": 0, "window_start": 0, "window_end": 16, "peak": 13, "total": 48, "rows": 8}
 
@@ -245,7 +246,7 @@ def test_a_session_that_never_ends_is_one_slice() -> None:
     for first in range(0, 400, 20):
         running.add(table_of([(time % 2, time, 1, False) for time in range(first, first + 20)]))
         assert (
-            len(running.state) <= 2 * 5
+            len(running.states) <= 2 * 5
         )  # of each key: one for all that is final for periodic windows, and their slices since
     [last] = [row for row in running.finish().to_pylist() if row["window"] == "session" and row["k"] == 0]
     assert (last["window_start"], last["window_end"], last["rows"]) == (0, 402, 200)

@@ -34,7 +34,7 @@ def _window_table(prepared: Prepared, block: Block, name: str, results: WindowRe
         keys = pa.array(np.repeat(np.arange(len(results.counts)), results.counts))
         columns |= {key: to_arrow(block.key_index.keys[key]).take(keys) for key in query.by}
     if query.several:
-        names = list(prepared.plan.windows)
+        names = query.window_names
         number = np.full(int(results.counts.sum()), names.index(name), np.int32)
         columns["window"] = pa.DictionaryArray.from_arrays(pa.array(number), pa.array(names))
     if prepared.time is not None and results.starts is not None and results.stops is not None:

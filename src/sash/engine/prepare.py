@@ -79,7 +79,7 @@ class Prepared:
 
     @cached_property
     def stores_slices(self) -> bool:
-        """Whether a stream can store slices: edges follow from times alone, and partials are numbers that commute."""
+        """Whether a stream can store slices for windows that share a state: edges follow from times alone, and partials are numbers that commute."""
         windows = self.plan.windows.values()
         by_time = all(
             window.cycle(self.unit) is not None or window.gap_ticks(self.unit) is not None for window in windows
@@ -87,6 +87,14 @@ class Prepared:
         columns = [column for aggregate in self.query.aggregates.values() for column in aggregate.columns]
         numbers = all(is_number(self.schema.field(column).type) for column in columns)
         return bool(self.plan.technique) and by_time and numbers and all(one.stores_slices for one in self.plan.passes)
+
+    @cached_property
+    def state_kinds(self) -> dict[str, list[str]]:
+        """What a stream stores in append mode, "slices" or "rows", and for which windows."""
+        kinds: dict[str, list[str]] = {}
+        for part in self.parts:
+            kinds.setdefault("slices" if part.stores_slices else "rows", []).extend(part.query.windows)
+        return kinds
 
     def block(self, table: pa.Table, first: int = 0) -> RowBlock:
         """Return the rows of a table sorted by key and time; `first` is the number of its first row, in a stream."""
@@ -97,16 +105,27 @@ class Prepared:
         return self.block(self.schema.empty_table())
 
     def late_from(self, times: Ints) -> Ints:
-        """Return for rows at these times the watermark from which on they are late: all their windows are closed.
-
-        If rows end some of the windows, a row is late when its time is before the watermark: it would change the order of
-        rows that these windows have seen.
-        """
+        """Return for rows at these times the watermark from which on they are late: all their windows are closed."""
         windows = self.plan.windows.values()
-        if not all(window.is_time for window in windows):
-            return times + 1
         ends: Ints = np.maximum.reduce([window.last_end(times, self.unit) for window in windows])
         return ends
+
+    def missed_from(self, times: Ints) -> Ints:
+        """Return the watermarks from which on a window may have been emitted without the rows at these times."""
+        windows = self.plan.windows.values()
+        marks: Ints = np.minimum.reduce([window.missed_from(times, self.unit) for window in windows])
+        return marks
+
+    @cached_property
+    def parts(self) -> list[Prepared]:
+        """The query once for each group of windows with the same late rows, which share the state of a stream."""
+        groups: dict[Hashable, list[str]] = {}
+        for name, window in self.query.windows.items():
+            groups.setdefault(window.late_rule(self.unit), []).append(name)
+        if len(groups) == 1:
+            return [self]
+        queries = [self.query.part(names) for names in groups.values()]
+        return [prepare(one, self.schema, compiled=self.compiled, interpreted=self.interpreted) for one in queries]
 
     def due_from(self, times: Ints) -> int:
         """Return the earliest watermark at which a window of rows at these times ends."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sash.aggregates import BUILT_IN
@@ -33,6 +33,12 @@ class Declared:
     objective: str
     slicing: str
     lateness: Duration | None
+    window_names: tuple[str, ...]
+    """The names of all windows. `windows` has only some of them in a part of a query."""
+
+    def part(self, windows: Iterable[str]) -> Declared:
+        """Return the query with some of its windows. The columns of results stay."""
+        return replace(self, windows={name: self.windows[name] for name in windows})
 
     @property
     def per_row(self) -> bool:
@@ -42,7 +48,7 @@ class Declared:
     @property
     def several(self) -> bool:
         """Whether there are several windows, so that results need the name of the window."""
-        return len(self.windows) > 1
+        return len(self.window_names) > 1
 
     def result_name(self, aggregate: str, window: str) -> str:
         """Return the name of a result column, for results per row."""
@@ -69,9 +75,10 @@ def declare(
     lateness: DurationLike | None,
 ) -> Declared:
     """Return the parsed query. Raise TypeError or ValueError if an argument is invalid, or if arguments do not fit together."""
+    parsed = _check_windows(windows)
     declared = Declared(
         _check_aggregates(aggregates),
-        _check_windows(windows),
+        parsed,
         _check_columns(by, "by"),
         _check_time(time),
         _check_columns(order_by, "order_by"),
@@ -79,6 +86,7 @@ def declare(
         objective,
         slicing,
         None if lateness is None else read_duration(lateness, "lateness", at_least=0),
+        tuple(parsed),
     )
     _check_result_kind(declared)
     _check_time_is_named(declared)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
@@ -26,8 +26,8 @@ class Explanation:
     """The types of the columns, in words."""
     tried: bool
     """Whether types come from data, so that everything that compiles was compiled; without data they are assumed."""
-    stores_slices: bool
-    """Whether the state of a stream is slices instead of rows."""
+    state_kinds: Mapping[str, Sequence[str]]
+    """What a stream stores, "slices" or "rows", and for which windows."""
     engine: tuple[Branch, ...] = ()
     """What Spark does, if the query runs on Spark."""
 
@@ -76,10 +76,11 @@ class Explanation:
     def _lateness(self) -> str:
         emitted = "the result of a row" if self.declared.per_row else "a window"
         after = "it" if self.declared.per_row else "its end"
-        state = "slices" if self.stores_slices else "rows"
+        kinds = self.state_kinds
+        state = [kind if len(kinds) == 1 else f"{kind} of {and_between(names)}" for kind, names in kinds.items()]
         return (
             f"a stream emits {emitted} when {self.declared.time} is {self.declared.lateness} past {after}; rows of closed "
-            f"windows are dropped and counted; state: {state}"
+            f"windows are dropped and counted; state: {', '.join(state)}"
         )
 
     # -- passes ----------------------------------------------------------------------------------------------------

@@ -125,11 +125,11 @@ def counts(progress: Any, metrics: str = "sash") -> dict[str, int]:
 
 
 def inspect_state(checkpoint: str) -> DataFrame:
-    """Return the state of a stopped stream, one row per key.
+    """Return the state of a stopped stream, one row per key and group of windows that share a state.
 
     `checkpoint` is the path of its checkpoint. The active session reads it; if there is none, a local session starts.
 
-    Result: a DataFrame with the columns key (if the query has keys), bucket, slices, rows, bytes, oldest, newest and watermark.
+    Result: a DataFrame with the columns key (if the query has keys), windows (their names), bucket, slices, rows, bytes, oldest, newest and watermark.
     Errors: ValueError if the checkpoint has no state of a Sash query, because the stream has not run yet or runs no such query.
 
     >>> import sash
@@ -140,7 +140,7 @@ def inspect_state(checkpoint: str) -> DataFrame:
     >>> writer = query.run(stream, buckets=2).writeStream.option("checkpointLocation", "checkpoint")
     >>> writer.format("noop").trigger(availableNow=True).start().awaitTermination()
     >>> sash.spark.inspect_state("checkpoint").columns
-    ['key', 'bucket', 'slices', 'rows', 'bytes', 'oldest', 'newest', 'watermark']
+    ['key', 'windows', 'bucket', 'slices', 'rows', 'bytes', 'oldest', 'newest', 'watermark']
     """
     spark = session()
     from sash.spark.streaming import checkpoint as checkpoints

@@ -23,8 +23,8 @@ from sash.engine.evaluate import compile_ahead
 from sash.engine.frames import FrameKind, needed_schema
 from sash.engine.prepare import Prepared, PreparedCache, prepare
 from sash.plan.declared import Declared
-from sash.state.stream_state import new_state
 from sash.state.watermark import EventTimeWatermark, KeyOrderWatermark, RowOrderWatermark, Watermark
+from sash.state.window_states import WindowStates
 from sash.windows.base import FOREVER, NEVER
 
 MOST_ROWS = 1 << 16
@@ -53,7 +53,7 @@ class Stream:
         self.empty = prepared.schema.empty_table()
         self.mode = mode
         self.watermark = make_watermark(prepared, mode, order)
-        self.state = new_state(prepared, mode, order)
+        self.states = WindowStates(prepared, mode, order)
         self.due = FOREVER
         """The earliest watermark at which the state emits something."""
 
@@ -65,10 +65,10 @@ class Stream:
     def add(self, table: pa.Table) -> pa.Table:
         """Add rows. Return the results that are complete now."""
         results = pa.concat_tables(
-            [self.state.advance(batch) for batch in self.watermark.split(table)], promote_options="permissive"
+            [self.states.advance(batch) for batch in self.watermark.split(table)], promote_options="permissive"
         )
         time = self.prepared.time
-        self.due = FOREVER if time is None else self.state.due(self.watermark.after(NEVER))
+        self.due = FOREVER if time is None else self.states.due(self.watermark.after(NEVER))
         return results
 
     def may_wait(self, rows: pa.Table) -> bool:
@@ -83,7 +83,7 @@ class Stream:
 
     def finish(self) -> pa.Table:
         """Return the remaining results: no more rows arrive."""
-        return self.state.advance(self.watermark.last(self.empty))
+        return self.states.advance(self.watermark.last(self.empty))
 
 
 def make_watermark(prepared: Prepared, mode: str, order: str) -> Watermark:

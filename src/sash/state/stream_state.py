@@ -15,9 +15,8 @@ import pyarrow as pa
 from sash.engine.prepare import Prepared
 from sash.state.codec import decode_state, encode_state
 from sash.state.fingerprint import Fingerprint
-from sash.state.row_state import RowState
-from sash.state.slice_state import SliceState
 from sash.state.watermark import MicroBatch
+from sash.state.window_states import WindowStates
 from sash.windows.base import FOREVER, NEVER
 
 
@@ -52,12 +51,12 @@ class StreamState:
 
     def __init__(self, prepared: Prepared, mode: str = "append") -> None:
         self.prepared = prepared
-        self.items = new_state(prepared, mode)
+        self.states = WindowStates(prepared, mode)
         self.watermark = NEVER
 
     def __len__(self) -> int:
         """Return the number of stored rows or slices."""
-        return len(self.items)
+        return len(self.states)
 
     def advance(self, table: pa.Table, watermark: int) -> Emitted:
         """Add rows, and return the results that are complete at a watermark.
@@ -73,7 +72,8 @@ class StreamState:
         late = int(len(times) - np.count_nonzero(in_time))
         if late:
             table = table.filter(pa.array(in_time))
-        results = self.items.advance(MicroBatch(table, self.watermark, watermark))
+        marks = np.full(len(table), self.watermark, np.int64)
+        results = self.states.advance(MicroBatch(table, self.watermark, watermark, marks=marks))
         self.watermark = watermark
         return Emitted(results, late)
 
@@ -84,22 +84,16 @@ class StreamState:
     @property
     def due(self) -> int:
         """The earliest watermark at which there is something to emit or to drop, if no more rows arrive; else FOREVER."""
-        return self.items.due(self.watermark)
+        return self.states.due(self.watermark)
 
     def encode(self, fingerprint: Fingerprint) -> bytes:
         """Return the state as bytes, with the fingerprint of the query."""
-        return encode_state(self.items.to_arrays(), self.watermark, fingerprint)
+        return encode_state(self.states.to_arrays(), self.watermark, fingerprint)
 
     def decode(self, data: bytes | memoryview, fingerprint: Fingerprint) -> None:
         """Continue from bytes. Raise ValueError if they are damaged, or belong to a different query."""
         arrays, self.watermark = decode_state(data, fingerprint)
-        self.items.from_arrays(arrays)
-
-
-def new_state(prepared: Prepared, mode: str, order: str = "time") -> RowState | SliceState:
-    """Return an empty state: of slices if that is possible, or else of rows."""
-    slices = mode == "append" and order == "time" and prepared.stores_slices
-    return SliceState(prepared) if slices else RowState(prepared, update=mode == "update")
+        self.states.from_arrays(arrays)
 
 
 def first_in_time(prepared: Prepared, watermark: int) -> int:

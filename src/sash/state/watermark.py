@@ -20,7 +20,7 @@ from sash.windows.base import FOREVER, NEVER, Flags, Ints, Run
 
 @dataclass(frozen=True)
 class MicroBatch:
-    """Rows that arrived together, without late ones, and the watermark."""
+    """Rows that arrived together, without those that are late for all windows, and the watermark."""
 
     table: pa.Table
     after: int
@@ -29,6 +29,8 @@ class MicroBatch:
     """The watermark now: windows that end by then are complete."""
     by_keys: bool = False
     """Whether keys arrive one after the other, so that all but the newest are complete."""
+    marks: Ints | None = None
+    """By row: the watermark when it arrived, by which some windows may be closed for it; None if no row can be late."""
 
     def by_key(self, keys: int) -> tuple[Ints, Ints]:
         """Return the watermark of each key, before and now."""
@@ -61,7 +63,7 @@ class Watermark:
 class EventTimeWatermark(Watermark):
     """The watermark of a row is the largest earlier time minus `lateness`, however rows are batched.
 
-    A row is late if all its windows are closed at its watermark. If `strict`, that is an error.
+    A row is late if all its windows are closed at its watermark. If `strict`, a row that misses a window is an error.
 
         times       0   9   16  8   17      time(10, slide=5), lateness=5
         watermark   -   -5  4   11  11      of each row, from the rows before it
@@ -90,13 +92,14 @@ class EventTimeWatermark(Watermark):
         """
         times = self.time.read(table[self.time.name])
         if not len(times):
-            return [MicroBatch(table, self.watermark, self.watermark)]
+            return [MicroBatch(table, self.watermark, self.watermark, marks=times)]
         self.prepared.check_times(times)
         newest = np.maximum.accumulate(np.concatenate([np.array([self.seen], np.int64), times]))
         marks = np.where(newest == NEVER, NEVER, newest - self.lateness)
         late = self.prepared.late_from(times) <= marks[:-1]
-        if late.any():
-            self._count_late(table, late, marks)
+        self.late += int(np.count_nonzero(late))
+        if self.strict:
+            self._check_order(table, self.prepared.missed_from(times) <= marks[:-1], marks)
         cuts = [0]
         emitted = self.watermark
         for row in np.flatnonzero(~late & (times < marks[:-1])).tolist():
@@ -105,24 +108,25 @@ class EventTimeWatermark(Watermark):
                 emitted = int(marks[row])
         batches = []
         for begin, end in pairwise([*cuts, len(times)]):
-            rows = table.slice(begin, end - begin)
-            if late[begin:end].any():
-                rows = rows.filter(pa.array(~late[begin:end]))
+            rows, own_marks = table.slice(begin, end - begin), marks[begin:end]
+            in_time = ~late[begin:end]
+            if not in_time.all():
+                rows, own_marks = rows.filter(pa.array(in_time)), own_marks[in_time]
             watermark = int(marks[end])
-            batches.append(MicroBatch(rows, self.watermark, watermark))
+            batches.append(MicroBatch(rows, self.watermark, watermark, marks=own_marks))
             self.watermark = watermark
         self.seen = int(newest[-1])
         return batches
 
     def last(self, table: pa.Table) -> MicroBatch:
         """Return the micro-batch that ends a stream."""
-        return MicroBatch(table, self.watermark, FOREVER)
+        return MicroBatch(table, self.watermark, FOREVER, marks=np.empty(0, np.int64))
 
-    def _count_late(self, table: pa.Table, late: Flags, marks: Ints) -> None:
-        self.late += int(np.count_nonzero(late))
-        if not self.strict:
+    def _check_order(self, table: pa.Table, missed: Flags, marks: Ints) -> None:
+        """Raise ValueError if a window was emitted without one of its rows."""
+        if not missed.any():
             return
-        row = int(np.argmax(late))
+        row = int(np.argmax(missed))
         newest = shown(self.time.write(marks[row : row + 1])[0])
         own = shown(table[self.time.name][row])
         message = (

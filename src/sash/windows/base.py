@@ -15,7 +15,7 @@ for each key.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple, Protocol
 
@@ -234,6 +234,18 @@ class Window:
     def last_end(self, times: Ints, unit: TimeUnit) -> Ints:
         """Return for rows at these times the watermark at which the last of their windows is closed: from then on they are late."""
         return self.first_end(times, unit)
+
+    def missed_from(self, times: Ints, unit: TimeUnit) -> Ints:  # noqa: ARG002 — for windows of time
+        """Return the watermarks from which on a window may have been emitted without the rows at these times."""
+        return times + 1
+
+    def late_rule(self, unit: TimeUnit) -> Hashable:  # noqa: ARG002 — for windows of time
+        """Return what decides which rows are late. Windows of a query with equal rules share the state of a stream.
+
+        By default a row is late when its time is before the watermark: it would change the order of rows that the window has
+        seen.
+        """
+        return "order"
 
     def pane_starts(self, items: Items, memory: Memory) -> Ints:
         """Return the items that panes begin with, given the memory after these items; only for windows with a row cycle."""

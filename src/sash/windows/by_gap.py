@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -48,6 +49,10 @@ class Session(Window):
     def first_end(self, times: Ints, unit: TimeUnit) -> Ints:
         """Return when sessions of single rows at these times are final: a row at the end of a session still extends it."""
         return times + self.gap.in_ticks(unit) + 1
+
+    def late_rule(self, unit: TimeUnit) -> Hashable:
+        """Return the gap: a row that is late for a short gap must not join two sessions of it, but may join a longer one."""
+        return "gap", self.gap.in_ticks(unit)
 
     def _lasts(self, items: Items) -> Ints:
         return items.times if items.last_times is None else items.last_times

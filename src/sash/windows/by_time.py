@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -170,6 +171,14 @@ class Periodic(Window):
         """Return where the last window ends that holds rows at these times."""
         length, period, _, offset = self.cycle(unit)
         return (times - offset) // period * period + length + offset
+
+    def missed_from(self, times: Ints, unit: TimeUnit) -> Ints:
+        """Return where the first window ends that holds rows at these times."""
+        return self.first_end(times, unit)
+
+    def late_rule(self, unit: TimeUnit) -> Hashable:  # noqa: ARG002 — the same for all
+        """Return that closed windows decide: a row may join the open ones, whatever else it joins."""
+        return "ends"
 
     @property
     def length(self) -> Duration:

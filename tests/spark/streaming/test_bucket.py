@@ -315,14 +315,16 @@ def test_state_that_was_changed_is_refused(folder: Path) -> None:
 def test_the_state_of_a_bucket_is_described() -> None:
     schema = pa.schema(
         {
-            "key": pa.struct({"k": pa.int64()}), "bucket": pa.int32(), "slices": pa.int64(), "rows": pa.int64(),
-            "bytes": pa.int64(), "oldest": UTC, "newest": UTC, "watermark": UTC,
+            "key": pa.struct({"k": pa.int64()}), "windows": pa.list_(pa.string()), "bucket": pa.int32(),
+            "slices": pa.int64(), "rows": pa.int64(), "bytes": pa.int64(), "oldest": UTC, "newest": UTC, "watermark": UTC,
         }
     )  # fmt: skip
     for windows, kind, others in ((window.rows(3), "rows", "slices"), (window.time("3m"), "rows", "slices")):
         stream = Stream(windows, buckets=1)
         stream.batch(rows_at((0, 1, 1.0), (0, 2, 1.0), (4, 2, 1.0)))
-        told = describe_bucket(0, decompressed(stream.state(0)), schema).to_pylist()
+        [batch] = describe_bucket(0, decompressed(stream.state(0)), schema)
+        told = batch.to_pylist()
+        assert told[0]["windows"] == [windows.kind]
         assert [(row["key"]["k"], row[kind], row[others]) for row in told] == [(0, 2, 0), (4, 1, 0)]
         assert told[0]["newest"] == told[1]["oldest"]
         assert all(row["bytes"] > 0 for row in told)

@@ -179,18 +179,24 @@ def test_updates_end_with_what_a_batch_gives(spark: SparkSession, tmp_path: Path
     query = sash.Query(SUMS, window.time("4m", slide="2m"), by="k", time="ts")
     given, _ = source.run(query.run(source.stream(), mode="update", buckets=2), "update")
     given.sort(key=lambda row: row["n"])  # the table in memory has no order, but windows only grow
+    assert {row.pop("change") for row in given} == {"upsert"}
     last = {(row["k"], row["window_start"]): row for row in given}
     assert len(given) > len(last)
     assert alike(list(last.values())) == alike(dicts(query.run(source.table)))
 
 
 def test_late_rows_are_counted_and_other_queries_refused(spark: SparkSession, tmp_path: Path) -> None:
-    batches: list[list[Made]] = [BATCHES[0], [("a", 9, 1)], [("a", 2, 50), ("b", 9, 2), ("c", 3, 60)]]
+    ninth: list[Made] = [
+        ("a", 9, 1),
+        ("b", 9, 2),
+        ("c", 9, 5),
+    ]  # all buckets run with the watermark of the second batch
+    batches: list[list[Made]] = [BATCHES[0], [("a", 9, 1)], ninth, [("a", 2, 50), ("b", 8, 7), ("c", 3, 60)]]
     source = Source(spark, tmp_path, batches)
     query = sash.Query(SUMS, window.tumbling("5m"), by="k", time="ts")
     given, progress = source.run(query.run(source.stream(), buckets=2))
-    assert counted(progress, "rows")[:3] == [4, 1, 3]
-    assert counted(progress, "late")[:3] == [0, 0, 2]
+    assert counted(progress, "rows")[:4] == [4, 1, 3, 3]
+    assert counted(progress, "late")[:4] == [0, 0, 0, 2]
     assert {row["k"]: row["total"] for row in given} == {"a": 5, "b": 1, None: 3}
     source.add([("z", 20, 1)])
     other = sash.Query({**SUMS, "total": agg.max("x")}, window.tumbling("5m"), by="k", time="ts")
@@ -198,7 +204,8 @@ def test_late_rows_are_counted_and_other_queries_refused(spark: SparkSession, tm
         with pytest.raises(StreamingQueryException, match="The checkpoint belongs to a different query: "):
             source.run(changed.run(source.stream(), buckets=buckets))
     given, progress = source.run(query.run(source.stream(), buckets=2))
-    assert sorted((row["k"] or "", row["total"]) for row in given) == [("", 3), ("a", 1), ("a", 5), ("b", 1), ("b", 2)]
+    found = sorted((row["k"] or "", row["total"]) for row in given)
+    assert found == [("", 3), ("a", 2), ("a", 5), ("b", 1), ("b", 9), ("c", 5)]
 
 
 @pytest.mark.usefixtures("classic")

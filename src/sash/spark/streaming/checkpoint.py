@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import DataType, IntegerType, LongType, StructField, StructType, TimestampType
+from pyspark.sql.types import (
+    ArrayType,
+    DataType,
+    IntegerType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+)
 
 from sash.kernels.array_codec import Arrays
 from sash.spark.schema import GROUP, arrow_of
@@ -17,6 +26,7 @@ from sash.spark.streaming.bucket import STATE, StreamTask, decompressed
 from sash.spark.streaming.packing import GUARD
 from sash.spark.streaming.stream_query import StreamQuery
 from sash.state.codec import read_arrays, read_state_header, read_table
+from sash.state.window_states import WINDOWS, arrays_by_group
 
 Batches = Iterator[pa.RecordBatch]
 
@@ -78,6 +88,7 @@ def _inspect(states: DataFrame) -> DataFrame:
     schema = StructType(
         [
             *([StructField("key", StructType(keys))] if keys else []),
+            StructField("windows", ArrayType(StringType())),
             StructField("bucket", IntegerType()),
             StructField("slices", LongType()),
             StructField("rows", LongType()),
@@ -93,7 +104,7 @@ def _inspect(states: DataFrame) -> DataFrame:
 def _inspecting(schema: pa.Schema) -> Callable[[Batches], Batches]:
     def inspect(batches: Batches) -> Batches:
         for row in _rows(batches):
-            yield describe_bucket(row[GROUP], decompressed((row["size"], row["state"])), schema)
+            yield from describe_bucket(row[GROUP], decompressed((row["size"], row["state"])), schema)
 
     return inspect
 
@@ -114,22 +125,28 @@ def _rows(batches: Batches) -> Iterator[dict[str, Any]]:
         yield from batch.to_pylist()
 
 
-def describe_bucket(bucket: int, state: bytes, schema: pa.Schema) -> pa.RecordBatch:
-    """Return the keys of a bucket, with the number of slices or rows of each, and their share of the bytes."""
+def describe_bucket(bucket: int, state: bytes, schema: pa.Schema) -> Batches:
+    """Yield the keys of a bucket, with the number of slices or rows of each, once for each group of windows."""
     header = read_state_header(state)
-    arrays = read_arrays(state, header)
+    for _, arrays in arrays_by_group(read_arrays(state, header)):
+        yield _describe_group(bucket, arrays, header, schema)
+
+
+def _describe_group(bucket: int, arrays: Arrays, header: Mapping[str, Any], schema: pa.Schema) -> pa.RecordBatch:
     query = header["query"]
     sizes = arrays["sizes"]
     firsts = np.cumsum(sizes) - sizes
     sliced = "rows" not in arrays
     keys, times = _keys_and_times(arrays, firsts, query)
-    share = sizes * len(state) // max(1, int(sizes.sum()))
+    share = sizes * sum(array.nbytes for array in arrays.values()) // max(1, int(sizes.sum()))
+    windows = json.loads(arrays[WINDOWS].tobytes())
     nothing = np.zeros(len(sizes), np.int64)
     watermark = pa.array(np.full(len(sizes), header["watermark"] // 1000 * 1000, np.int64))  # Spark's, in milliseconds
     columns: dict[str, Any] = {
         "key": pa.StructArray.from_arrays([keys[name].combine_chunks() for name in query["by"]], query["by"])
         if query["by"]
         else None,
+        "windows": [windows] * len(sizes),
         "bucket": np.full(len(sizes), bucket, np.int32),
         "slices": sizes if sliced else nothing,
         "rows": nothing if sliced else sizes,

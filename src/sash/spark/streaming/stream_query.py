@@ -113,7 +113,12 @@ class StreamQuery(SparkQuery):
     @property
     def cuts_pairs(self) -> bool:
         """Whether the state is slices, cut where windows begin and end."""
-        return not self.updates and self.prepared.stores_slices
+        return self.state_kinds == ["slices"]
+
+    @property
+    def state_kinds(self) -> list[str]:
+        """What the state holds: slices, rows, or both, for different windows."""
+        return ["rows"] if self.updates else sorted(self.prepared.state_kinds, reverse=True)
 
     @property
     def fingerprint(self) -> Fingerprint:
@@ -123,7 +128,7 @@ class StreamQuery(SparkQuery):
             {name: self.frame.schema[name].dataType.simpleString() for name in self.sent.columns},
             buckets=self.buckets,
             mode=self.options.mode,
-            state=f"slices, {self.query.slicing}" if self.cuts_pairs else "rows",
+            state=", ".join(self.state_kinds) + ("" if self.state_kinds == ["rows"] else f", {self.query.slicing}"),
         )
 
     @cached_property
@@ -147,7 +152,8 @@ class StreamQuery(SparkQuery):
         keys = f"{self.buckets} buckets of keys" if query.by else "one bucket, as there is no key"
         emitted = "once, when the watermark has passed it" if options.mode == "append" else "whenever rows change it"
         bad = "stop the stream" if options.on_bad_time == "error" else "are dropped and counted"
-        state = "slices of open windows" if self.cuts_pairs else "rows that open or later windows need"
+        held = {"slices": "slices of open windows", "rows": "rows that open or later windows need"}
+        state = " and ".join(held[kind] for kind in self.state_kinds)
         leaves = {
             "watermark": f"{query.time}, {timedelta(milliseconds=self.delay)} behind the newest; rows of closed windows are dropped and counted as late",
             "shuffled": f"{'all columns' if query.per_row else and_between(self.sent.columns)} of all rows, packed into {keys}",

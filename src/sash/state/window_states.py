@@ -1,0 +1,96 @@
+"""WindowStates: the state of all windows of a query, one RowState or SliceState for each group with the same late rows.
+
+A row may be late for one window and in time for another. Windows of one group can share a state: periodic windows, because each
+emits only what ends after the watermark; windows that follow the order of rows, because the same rows are late for all. A session
+shares with sessions of the same gap only, because a row that is late for it could join two of its sessions.
+
+    rows ──► late for the periodic windows? ──► SliceState of "hop" and "day"  ──┐
+         └─► late for this gap? ──────────────► SliceState of "visit" ──────────┴──► results
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sash.engine.assemble import CHANGE, in_order_of_time
+from sash.engine.prepare import Prepared
+from sash.kernels.array_codec import Arrays
+from sash.state.row_state import RowState
+from sash.state.slice_state import SliceState
+from sash.state.watermark import MicroBatch
+
+WINDOWS = "windows"
+"""The array with the names of the windows of a group, as JSON."""
+
+
+class WindowStates:
+    """The states of the groups of windows of a query."""
+
+    def __init__(self, prepared: Prepared, mode: str = "append", order: str = "time") -> None:
+        # Keys one after the other, or rows without a time, are never late: all windows share one state.
+        has_late_rows = order == "time" and prepared.time is not None
+        self.prepared = prepared
+        self.update = mode == "update"
+        self.states = [new_state(part, mode, order) for part in (prepared.parts if has_late_rows else [prepared])]
+
+    def __len__(self) -> int:
+        """Return the number of stored rows or slices."""
+        return sum(map(len, self.states))
+
+    def due(self, now: int) -> int:
+        """Return the earliest watermark after now at which there is something to emit or to drop, if no more rows arrive."""
+        return min(state.due(now) for state in self.states)
+
+    def advance(self, batch: MicroBatch) -> pa.Table:
+        """Add a micro-batch. Return the results that are complete with it, in order of time; deleted windows come first."""
+        if len(self.states) == 1:
+            return self.states[0].advance(batch)
+        assert self.prepared.time is not None
+        assert batch.marks is not None
+        times = self.prepared.time.read(batch.table[self.prepared.time.name])
+        results = []
+        for state in self.states:
+            in_time = state.prepared.late_from(times) > batch.marks
+            rows = batch.table if in_time.all() else batch.table.filter(pa.array(in_time))
+            results.append(state.advance(replace(batch, table=rows)))
+        together = in_order_of_time(pa.concat_tables(results, promote_options="permissive"))
+        if not self.update:
+            return together
+        deleted = pc.equal(together[CHANGE], "delete")
+        return pa.concat_tables([together.filter(deleted), together.filter(pc.invert(deleted))])
+
+    def to_arrays(self) -> Arrays:
+        """Return the states as named arrays: the number of the group, then the name in its state."""
+        arrays: Arrays = {}
+        for number, state in enumerate(self.states):
+            own = state.to_arrays()
+            if own:
+                own[WINDOWS] = np.frombuffer(json.dumps(list(state.prepared.query.windows)).encode(), np.uint8)
+            arrays |= {f"{number} {name}": array for name, array in own.items()}
+        return arrays
+
+    def from_arrays(self, arrays: Arrays) -> None:
+        """Continue from the arrays of other states of the same query."""
+        for number, own in arrays_by_group(arrays):
+            self.states[number].from_arrays(own)
+
+
+def new_state(prepared: Prepared, mode: str, order: str) -> RowState | SliceState:
+    """Return an empty state: of slices if that is possible, or else of rows."""
+    slices = mode == "append" and order == "time" and prepared.stores_slices
+    return SliceState(prepared) if slices else RowState(prepared, update=mode == "update")
+
+
+def arrays_by_group(arrays: Arrays) -> Iterator[tuple[int, Arrays]]:
+    """Yield the number and the arrays of each group of windows that has state."""
+    groups: dict[int, Arrays] = {}
+    for name, array in arrays.items():
+        number, own = name.split(" ", 1)
+        groups.setdefault(int(number), {})[own] = array
+    yield from groups.items()
