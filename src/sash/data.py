@@ -155,8 +155,8 @@ def kind_of(data: Any) -> DataKind:
 def no_data(data: Any) -> TypeError:
     """Return the error for data that a query does not run on."""
     kind = type(data).__name__ if isinstance(data, BUILT_IN_TYPES) else f"{type(data).__module__}.{type(data).__name__}"
-    hint = {list: " For rows as dictionaries, use pa.Table.from_pylist(data).", dict: " Use pa.table(data)."}
-    return TypeError(f"A query runs on {ACCEPTED}, not on {kind}.{hint.get(type(data), '')}")
+    hints = {"list": " For rows as dictionaries, use pa.Table.from_pylist(data).", "dict": " Use pa.table(data)."}
+    return TypeError(f"A query runs on {ACCEPTED}, not on {kind}.{hints.get(kind, '')}")
 
 
 def run(cache: PreparedCache, data: Any, options: Mapping[str, Any]) -> Any:
