@@ -206,7 +206,7 @@ def test_integers_stay_exact_and_overflow_is_an_error(
         if fits_in_64_bits(exact(values)):
             assert from_left(aggregate, values) == exact(values)
         else:
-            with pytest.raises(OverflowError, match="more than 64 bits: cast"):
+            with pytest.raises(OverflowError, match=r"more than 64 bits\. Cast the column"):
                 from_left(aggregate, values)
 
 
@@ -308,7 +308,7 @@ def test_values_without_order_and_hash_are_computed_or_refused(name: str) -> Non
         expected = [recompute(build(name), rows["x"].to_pylist()[max(0, end - 2) : end]) for end in (1, 2, 3)]
         assert query.run(rows, compiled=False)["found"].to_pylist() == expected
     else:
-        with pytest.raises(TypeError, match=r"column 'x'|Sketches take numbers and strings, not the list"):
+        with pytest.raises(TypeError, match=r"column 'x'|Sketches take numbers and strings, but .* is a list"):
             query.run(rows, compiled=False)
 
 
@@ -330,8 +330,22 @@ def test_impossible_parameters_are_refused(mistake: Callable[[], object], senten
 
 
 def test_one_column_of_two_is_refused() -> None:
-    with pytest.raises(TypeError, match=r"arg_max takes 2 column\(s\)"):
+    with pytest.raises(TypeError, match=r"arg_max needs 2 column\(s\), but got"):
         agg.arg_max("load")
+
+
+@pytest.mark.parametrize(
+    ("mistake", "sentence"),
+    [
+        (lambda: agg.max(3), r'max: 3 is not the name of a column\. Use a string, as in max\("load"\)'),  # type: ignore[arg-type]
+        (lambda: agg.max(["a", "b"]), r"max: \['a', 'b'\] is not the name of a column"),  # type: ignore[arg-type]
+        (lambda: agg.top_k("load", "3"), r"top_k got k='3', but k must be an integer"),  # type: ignore[arg-type]
+        (lambda: agg.quantile("load", "0.5"), r"quantile got q='0\.5', but q must be a number"),  # type: ignore[arg-type]
+    ],
+)  # fmt: skip
+def test_arguments_of_a_wrong_type_are_refused(mistake: Callable[[], object], sentence: str) -> None:
+    with pytest.raises(TypeError, match=sentence):
+        mistake()
 
 
 COUNTS = ("count", "count_distinct", "approx_count_distinct", "frequency")

@@ -192,8 +192,16 @@ class Aggregate(Generic[P]):
                 names = ", ".join(as_literal(letter) for letter in ascii_lowercase[: self.inputs])
                 raise not_a_name(self.name, f"{shorten(column)} as column {number + 1}", f"{self.name}({names})")
         if len(columns) != self.inputs:
-            message = f"{self.name} takes {self.inputs} column(s), but {len(columns)} were named: {', '.join(columns)}."
+            message = (
+                f"{self.name} needs {self.inputs} column(s), but got {len(columns)}: {', '.join(map(repr, columns))}."
+            )
             raise TypeError(message)
+        for column in columns:
+            if not isinstance(column, str) or not column:
+                message = (
+                    f'{self.name}: {column!r} is not the name of a column. Use a string, as in {self.name}("load").'
+                )
+                raise TypeError(message)
         variants = {kind: variant(*columns) for kind, variant in self.variants.items()}
         return replace(self, columns=columns, variants=variants)
 
@@ -361,7 +369,8 @@ def _check_functions(name: Any, functions: dict[str, Any], inverse: Any) -> None
     """Raise TypeError if the name is not a string, or a function cannot be called."""
     if not isinstance(name, str):
         message = (
-            f'aggregate got name={name!r}: give a string first, as in sash.aggregate("spread", lift=…, combine=…).'
+            f"aggregate got name={name!r}, which is not a string. Start with a name, as in "
+            'sash.aggregate("spread", lift=…, combine=…).'
         )
         raise TypeError(message)
     if inverse is not None:
@@ -377,6 +386,6 @@ def _count_parameters(name: str, lift: Callable[..., Any]) -> int:
     if code is None:  # a builtin such as float or len takes one value
         return 1
     if code.co_flags & inspect.CO_VARARGS:
-        message = f"lift of {name} takes any number of values: give the number of columns that it reads as inputs=."
+        message = f"lift of {name} takes any number of values. State how many columns it reads, as in inputs=2."
         raise TypeError(message)
     return int(code.co_argcount) - len(getattr(lift, "__defaults__", None) or ())

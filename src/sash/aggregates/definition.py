@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from numbers import Integral, Real
 from typing import Any, TypeAlias
 
 from sash.aggregates.base import Aggregate, as_literal, not_a_name, shorten
@@ -58,26 +59,32 @@ def compiled_only_by(algorithm: str) -> str:
 
 
 def require_positive(name: str, parameter: str, value: int) -> None:
-    """Raise ValueError if a parameter that counts values is less than 1.
+    """Raise TypeError if a parameter that counts values is not an integer, ValueError if it is less than 1.
 
     >>> require_positive("top_k", "k", 0)
     Traceback (most recent call last):
       ...
-    ValueError: top_k got k=0, but k is a number of values: give k=1 or more.
+    ValueError: top_k got k=0, but k must be at least 1.
     """
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        message = f"{name} got {parameter}={value!r}, but {parameter} must be an integer."
+        raise TypeError(message)
     if value < 1:
-        message = f"{name} got {parameter}={value}, but {parameter} is a number of values: give {parameter}=1 or more."
+        message = f"{name} got {parameter}={value}, but {parameter} must be at least 1."
         raise ValueError(message)
 
 
 def require_fraction(name: str, q: float) -> None:
-    """Raise ValueError if q is not a fraction.
+    """Raise TypeError if q is not a number, ValueError if it is not between 0 and 1.
 
     >>> require_fraction("quantile", 1.5)
     Traceback (most recent call last):
       ...
-    ValueError: quantile got q=1.5, but q is a fraction: give one from 0 (the smallest value) to 1 (the largest).
+    ValueError: quantile got q=1.5, but q must be between 0 (the smallest value) and 1 (the largest).
     """
+    if isinstance(q, bool) or not isinstance(q, Real):
+        message = f"{name} got q={q!r}, but q must be a number between 0 and 1."
+        raise TypeError(message)
     if not 0 <= q <= 1:
-        message = f"{name} got q={q}, but q is a fraction: give one from 0 (the smallest value) to 1 (the largest)."
+        message = f"{name} got q={q}, but q must be between 0 (the smallest value) and 1 (the largest)."
         raise ValueError(message)

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from sash.hints import did_you_mean
 from sash.windows.arguments import check_count, check_slide, min_rows_text
 from sash.windows.base import (
     FOREVER,
@@ -266,7 +267,7 @@ def time(
 
     Nulls and NaN: a null in the time column is an error; `min_rows` counts non-null values.
     Result: one per row, beside the input row; with `slide` one per window that has rows.
-    Errors: TypeError or ValueError if an argument is no duration, is not positive, or has another unit than the others.
+    Errors: TypeError or ValueError if an argument is not a duration or not positive, or if units differ.
     ValueError if `slide` is more than `range`, if `closed` is given with `slide`, or `offset` without it.
 
     >>> import pyarrow as pa
@@ -285,17 +286,23 @@ def time(
     min_rows = check_count(min_rows, "min_rows", "time")
     if slide is None:
         if offset is not None:
-            message = "window.time: offset moves the starts of windows; it needs slide=."
+            message = (
+                "window.time: offset= needs slide=. Without slide=, each row has its own window. Leave offset out."
+            )
             raise ValueError(message)
         if max_windows is not None:
-            message = "window.time: max_windows limits windows that slide; it needs slide=."
+            message = (
+                "window.time: max_windows= needs slide=. Without slide=, there is one window per row. Leave it out."
+            )
             raise ValueError(message)
         if (closed or "right") not in CLOSED:
-            message = f"window.time: closed={closed!r} is none of {', '.join(CLOSED)}."
+            message = f"window.time: closed={closed!r} does not exist.{did_you_mean(str(closed), CLOSED)} Use {', '.join(CLOSED)}."
             raise ValueError(message)
         return TimeFrame(length, closed or "right", min_rows)
     if closed is not None:
-        message = "window.time: with slide= windows are always [start, start + range), so closed= does not apply."
+        message = (
+            "window.time: closed= does not apply with slide=: windows are [start, start + range). Leave closed out."
+        )
         raise ValueError(message)
     periodic = _periodic("time", length, read_duration(slide, "slide"), length, offset, min_rows)
     return _limited(periodic, max_windows)
@@ -309,7 +316,7 @@ def tumbling(range: DurationLike, *, offset: DurationLike | None = None) -> Wind
 
     Nulls and NaN: a null in the time column is an error.
     Result: one per window that has rows.
-    Errors: TypeError or ValueError if an argument is no duration, or if `range` is not positive.
+    Errors: TypeError or ValueError if an argument is not a duration, or if `range` is not positive.
 
     >>> import pyarrow as pa
     >>> import sash
@@ -338,8 +345,8 @@ def cumulative(
 
     Nulls and NaN: a null in the time column is an error.
     Result: one per window that has rows.
-    Errors: TypeError or ValueError if an argument is no duration or not positive. ValueError if `range` is not a multiple of
-    `step`, or if a run has more than `max_windows` windows (default 100,000,000).
+    Errors: TypeError or ValueError if an argument is not a duration or not positive. ValueError if `range` is not a multiple of
+    `step`, or if a run would give more than `max_windows` results (default 100,000,000).
 
     >>> import pyarrow as pa
     >>> import sash
@@ -354,9 +361,9 @@ def cumulative(
     """
     length, short = read_duration(range, "range"), read_duration(step, "step")
     _check_units(length, short)
-    check_slide(short.amount, length.amount, step, range)
+    check_slide(short.amount, length.amount, {"step": step, "range": range})
     if length.amount % short.amount:
-        message = f"window.cumulative: range={range!r} is not a multiple of step={step!r}."
+        message = f"window.cumulative: range={range!r} is not a multiple of step={step!r}. Change one of them."
         raise ValueError(message)
     return _limited(_periodic("cumulative", length, length, short, offset, 1), max_windows)
 
@@ -367,7 +374,7 @@ def _periodic(
     shift = Duration(0, length.is_time, "0") if offset is None else read_duration(offset, "offset", at_least=-(2**62))
     _check_units(length, period)
     _check_units(length, shift)
-    check_slide(period.amount, length.amount, str(period), str(length))
+    check_slide(period.amount, length.amount, {"slide": str(period), "range": str(length)})
     text = quote(length)
     if name == "time":
         text += f", slide={quote(period)}"
@@ -386,7 +393,7 @@ def _limited(periodic: Periodic, max_windows: int | None) -> Periodic:
 
 def _check_units(one: Duration, other: Duration) -> None:
     if one.is_time != other.is_time:
-        message = f"{one} and {other} have no common unit. Give two lengths of time, or two numbers."
+        message = f'{one} and {other} have different units. Use durations such as "1h" for both, or numbers for both.'
         raise ValueError(message)
 
 
