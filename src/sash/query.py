@@ -83,14 +83,15 @@ class Query:
         """Parse and validate the query.
 
         `aggregates` is a dictionary of aggregates by name, or one aggregate. `windows` is a window, or a dictionary of windows
-        by name. `by` names the key columns: each key has windows of its own. `time` is the column that orders the rows, and
+        by name. One aggregate, or one window, has its own kind as its name. `by` names the key columns: each key has windows of its own. `time` is the column that orders the rows, and
         `order_by` names columns that break ties. `lateness` is the maximum delay of a row behind the newest row of a
         stream.
 
         `algorithm` and `slicing` override the choice of the plan. `objective` is "throughput" for the lowest mean cost, or
         "latency" for the lowest worst case.
 
-        Raises TypeError or ValueError if an argument is invalid, or if they do not fit together.
+        Raises TypeError or ValueError if an argument is invalid, or if arguments do not fit together, such as an algorithm
+        that cannot compute an aggregate.
         """
         for name in unknown:
             raise _unknown_parameter(name)

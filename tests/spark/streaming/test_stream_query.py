@@ -281,7 +281,7 @@ def test_names_with_points_and_other_settings_after_a_restart(spark: SparkSessio
 
 REFUSED: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "mode": ({}, {"mode": "complete"}, "mode='complete' does not exist"),
-    "rows": ({"windows": window.rows(3)}, {"mode": "update"}, 'mode="update" needs windows of time'),
+    "rows": ({"windows": window.rows(3)}, {"mode": "update"}, 'mode="update" supports periodic windows and sessions'),
     "bad": ({}, {"on_bad_time": "keep"}, "on_bad_time='keep' must be 'error' or 'drop'"),
     "ahead": ({}, {"ahead": 5}, "ahead=5 must be a length of time"),
     "metrics": ({}, {"metrics": ""}, "metrics='' must be a name"),
@@ -294,7 +294,7 @@ REFUSED: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "time": (
         {"time": None, "windows": window.rows(3), "order_by": "x"},
         {},
-        "A stream cannot be sorted at its end. Name",
+        "Sash cannot sort a stream. Name",
     ),
 }
 

@@ -167,9 +167,7 @@ class StreamQuery(SparkQuery):
 
 def _check_time(query: Declared) -> None:
     if query.time is None:
-        message = (
-            'A stream cannot be sorted at its end. Name the column that holds the time of rows: Query(time="ts", …).'
-        )
+        message = 'Sash cannot sort a stream. Name the column that holds the time of rows: Query(time="ts", …).'
         raise ValueError(message)
 
 
