@@ -1,4 +1,4 @@
-"""A stream of smart plugs on Spark: windows as they close, late rows counted, what is kept, and the end of it."""
+"""A stream of smart plugs on Spark: windows as they close, the number of late rows, the state, and the end of the stream."""
 
 from __future__ import annotations
 
@@ -66,15 +66,15 @@ def main() -> None:
             running.awaitTermination()
             counted = [sash.spark.counts(progress) for progress in running.recentProgress]
             came, late = (sum(one[name] for one in counted) for name in ("rows", "late"))
-            console.print(f"  {came:,} rows came, {late:,} of them too late")
-        console.rule("[bold]what is kept, and what is still open at the end")
-        console.print(kept(sash.spark.inspect_state(checkpoint)))
+            console.print(f"  {came:,} rows arrived, {late:,} of them late")
+        console.rule("[bold]the state, and the windows that are still open at the end")
+        console.print(state_table(sash.spark.inspect_state(checkpoint)))
         rest = sash.spark.finish(PEAKS, stream, checkpoint)
-        console.print(f"  sash.spark.finish gives the {rest.count()} windows that were still open.")
+        console.print(f"  sash.spark.finish returns the {rest.count()} windows that were still open.")
     spark.stop()
 
 
-def kept(state: DataFrame) -> Table:
+def state_table(state: DataFrame) -> Table:
     """Return what the checkpoint holds, as a table."""
     table = Table(
         "household", "slices", "bytes", "oldest", "newest", title="The state of the stream", title_justify="left"

@@ -206,7 +206,7 @@ def test_an_index_of_times_with_another_name_gives_a_hint(name: str | None, call
     index = pd.to_datetime(["2026-01-01", "2026-01-02"]).rename(name)
     frame = pd.DataFrame({"x": [1, 2]}, index=index)
     query = sash.Query({"s": agg.sum("x")}, window.time("1d"), time="ts")
-    hint = rf"no column 'ts'.*The index, which holds times, {called}: .* data\.rename_axis\('ts'\)"
+    hint = rf"no column 'ts'.*The index holds times, but {called}\. .* data\.rename_axis\('ts'\)"
     with pytest.raises(ValueError, match=hint):
         query.run(frame)
     assert query.run(frame.rename_axis("ts"), compiled=False)["s"].tolist() == [1, 2]
@@ -224,20 +224,21 @@ def test_a_datetime_index_is_a_time() -> None:
 @pytest.mark.parametrize(
     ("call", "sentence"),
     [
-        (lambda query, rows: query.run(rows, foo=1), r"There is no option 'foo'\. Data in this process has the options"),
+        (lambda query, rows: query.run(rows, foo=1), r"There is no option 'foo'\. A table in this process has the options"),
         (lambda query, rows: query.run(rows, thread=1), "There is no option 'thread'. Did you mean 'threads'?"),
         (lambda query, rows: query.run(rows, n_jobs=1), "There is no option 'n_jobs'. Use threads="),
-        (lambda query, rows: query.run(rows, outputMode="update"), "There is no option 'outputMode'. Data in this process"),
+        (lambda query, rows: query.run(rows, outputMode="update"), "There is no option 'outputMode'. A table in this process"),
         (lambda query, rows: query.run(rows, lateness="1m"), "no option 'lateness'. Pass it to the query: Query.lateness=…."),
         (lambda query, rows: query.explain(rows, compield=True), "There is no option 'compield'. Did you mean 'compiled'?"),
         (lambda query, rows: query.explain(rows, buckets=3), "buckets= is for a PySpark DataFrame and a streaming DataFrame, but"),
         (lambda query, rows: query.schema(rows, mode="update"), "mode= is for a streaming DataFrame and a stream"),
-        (lambda query, rows: query.run(rows, ahead=None), "ahead= is for a streaming DataFrame, but the data is data in this"),
-        (lambda query, rows: query.run(rows, compiled=1), "compiled=1 must be True or False"),
+        (lambda query, rows: query.run(rows, ahead=None), "ahead= is for a streaming DataFrame, but the data is a table in this"),
+        (lambda query, rows: query.run(rows, compiled=1), "compiled=1 is not valid. Use True or False"),
         (lambda query, rows: query.run(rows, mode="update"), "mode= is for a stream"),
-        (lambda query, rows: query.run(rows, threads="2"), "threads='2' is not a number of threads"),
-        (lambda query, rows: query.run(rows, threads=-1), "threads=-1 is not a number of threads"),
-        (lambda query, _: query.run([1, 2]), "A query runs on a PySpark DataFrame"),
+        (lambda query, rows: query.run(rows, threads="2"), "threads='2' is not valid. Use an integer of at least 1"),
+        (lambda query, rows: query.run(rows, threads=-1), "threads=-1 is not valid. Use an integer of at least 1"),
+        (lambda query, _: query.run([1, 2]), r"A query runs on a PySpark DataFrame.*, not on list\. .*pa\.Table\.from_pylist"),
+        (lambda query, _: query.run({"x": [1]}), r"not on dict\. Use pa\.table\(data\)\."),
         (lambda query, _: query.schema(None), "A query runs on a PySpark DataFrame"),
     ],
 )  # fmt: skip

@@ -28,7 +28,7 @@ FACTORIES: dict[str, Callable[..., Any]] = dict(sash.agg.BUILT_IN)
 FACTORIES |= {name: getattr(sash.window, name) for name in sash.window.__all__ if name != "Window"}
 UNCHECKED = ("sash.window.Window",)
 """The base class of windows: users call functions that return one."""
-WITH_METHODS = (sash.Aggregator,)
+WITH_METHODS = (sash.Aggregator, sash.Query)
 """The classes whose methods must be documented like functions."""
 
 
@@ -74,6 +74,9 @@ def test_public_callables_are_discovered() -> None:
     expected = {"sash.aggregate", "sash.catalogue", "sash.agg.max", "sash.window.time", "sash.testing.check_laws"}
     expected |= {
         "sash.Query",
+        "sash.Query.run",
+        "sash.Query.explain",
+        "sash.Query.schema",
         "sash.spark.finish",
         "sash.Aggregator.slide",
         "sash.Aggregator.thaw",
@@ -102,6 +105,15 @@ def test_an_aggregate_or_window_shows_a_query_and_explains_its_result(name: str)
     sections = re.findall(r"^([A-Z]\w+)(?: and \w+)?: ", text, re.MULTILINE)
     needed = ["Nulls", "Result", "Errors"]
     assert [section for section in sections if section in needed] == needed, f"{name} has the sections {sections}"
+
+
+@pytest.mark.parametrize("name", [name for name in PUBLIC if name.startswith("sash.Query.")])
+def test_a_method_of_a_query_shows_a_query_and_explains_its_result(name: str) -> None:
+    text = inspect.getdoc(PUBLIC[name]) or ""
+    assert "sash.Query(" in text, f"{name} has no example with a query"
+    sections = set(re.findall(r"^([A-Z]\w+)(?: and \w+)?: ", text, re.MULTILINE))
+    needed = {"Result", "Errors"} if name == "sash.Query.explain" else {"Nulls", "Result", "Errors"}
+    assert needed <= sections, f"{name} has the sections {sections}"
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if any(blocks_of(page)) and not uses_spark(page)])

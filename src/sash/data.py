@@ -23,6 +23,9 @@ ACCEPTED = (
     "LazyFrame"
 )
 
+BUILT_IN_TYPES = (list, tuple, dict, str, type(None))
+"""Types whose module, builtins, is not worth mentioning in a message."""
+
 OPTION_HABITS = {
     **dict.fromkeys(("outputMode", "output_mode"), "mode"),
     **dict.fromkeys(("n_jobs", "num_threads", "workers", "cores"), "threads"),
@@ -100,7 +103,7 @@ class SparkStream(SparkFrame):
 class SchemaOnly:
     """An Arrow schema, or None: in `explain` it stands for data of that schema."""
 
-    description: ClassVar[str] = "data in this process"
+    description: ClassVar[str] = "a table in this process"
     options: ClassVar[tuple[str, ...]] = ("compiled", "threads")
 
     def accepts(self, data: Any) -> bool:
@@ -141,7 +144,7 @@ def kind_of(data: Any) -> DataKind:
         message = "This is a pandas-on-Spark frame. Pass the Spark DataFrame instead: data.to_spark()."
         raise TypeError(message)
     if isinstance(data, pa.Array | pa.ChunkedArray) or is_a(data, "polars", "Series") or is_a(data, "pandas", "Series"):
-        message = f"A {type(data).__name__} is one column, and a query runs on a table. Name the column in a DataFrame or Table."
+        message = f"A query runs on a table, but a {type(data).__name__} is one column. Put it into a table."
         raise TypeError(message)
     for kind in KINDS:
         if kind.accepts(data):
@@ -151,7 +154,9 @@ def kind_of(data: Any) -> DataKind:
 
 def no_data(data: Any) -> TypeError:
     """Return the error for data that a query does not run on."""
-    return TypeError(f"A query runs on {ACCEPTED}, not on {type(data).__module__}.{type(data).__name__}.")
+    kind = type(data).__name__ if isinstance(data, BUILT_IN_TYPES) else f"{type(data).__module__}.{type(data).__name__}"
+    hints = {"list": " For rows as dictionaries, use pa.Table.from_pylist(data).", "dict": " Use pa.table(data)."}
+    return TypeError(f"A query runs on {ACCEPTED}, not on {kind}.{hints.get(kind, '')}")
 
 
 def run(cache: PreparedCache, data: Any, options: Mapping[str, Any]) -> Any:
@@ -178,15 +183,15 @@ def check_options(kind: DataKind, options: Mapping[str, Any]) -> None:
             raise TypeError(message)
         if name not in kind.options:
             owners = dict.fromkeys(one.description for one in KINDS if name in one.options)
-            message = f"{name}= is for {' and '.join(owners)}, but the data is {kind.description}."
+            message = f"{name}= is for {' and '.join(owners)}, but the data is {kind.description}. Leave {name}= out."
             raise TypeError(message)
     if not isinstance(options.get("compiled", True), bool):
-        message = f"compiled={options['compiled']!r} must be True or False."
+        message = f"compiled={options['compiled']!r} is not valid. Use True or False."
         raise TypeError(message)
     for name in ("threads", "buckets", "ranges"):
         given = options.get(name)
         if given is not None and (isinstance(given, bool) or not isinstance(given, int) or given < 1):
-            message = f"{name}={given!r} is not a number of {name}. Give an integer of at least 1."
+            message = f"{name}={given!r} is not valid. Use an integer of at least 1."
             raise ValueError(message)
 
 

@@ -83,14 +83,15 @@ class Query:
         """Parse and validate the query.
 
         `aggregates` is a dictionary of aggregates by name, or one aggregate. `windows` is a window, or a dictionary of windows
-        by name. `by` names the key columns: each key has windows of its own. `time` is the column that orders the rows, and
+        by name. One aggregate, or one window, has its own kind as its name. `by` names the key columns: each key has windows of its own. `time` is the column that orders the rows, and
         `order_by` names columns that break ties. `lateness` is the maximum delay of a row behind the newest row of a
         stream.
 
         `algorithm` and `slicing` override the choice of the plan. `objective` is "throughput" for the lowest mean cost, or
         "latency" for the lowest worst case.
 
-        Raises TypeError or ValueError if an argument is invalid, or if they do not fit together.
+        Raises TypeError or ValueError if an argument is invalid, or if arguments do not fit together, such as an algorithm
+        that cannot compute an aggregate.
         """
         for name in unknown:
             raise _unknown_parameter(name)
@@ -144,10 +145,10 @@ class Query:
         metrics: str = DEFAULT,
         **unknown: Never,
     ) -> Any:
-        """Return the results as data of the same kind: Arrow, pandas, Polars, or PySpark (lazily).
+        """Run the query on data and return the results as data of the same kind.
 
-        If every row has a result, the result is the input with one more column per aggregate and window. Otherwise it has one
-        row per window: the keys, `window` (its name, if there are several), `window_start`, `window_end` and the aggregates.
+        `data` is a pyarrow Table, RecordBatch or RecordBatchReader, a pandas DataFrame, a Polars DataFrame or LazyFrame, or a
+        PySpark DataFrame, batch or streaming. Its rows may be in any order; those of a stream may be late by `lateness`.
 
         Options for all data:
 
@@ -159,8 +160,8 @@ class Query:
 
         Options for a pyarrow RecordBatchReader, or another object with an Arrow stream (`__arrow_c_stream__`):
 
-        - `mode`: "append" emits each window once, when it is final; "update" emits a window whenever it changes. Default:
-          "append".
+        - `mode`: "append" emits each window once, when it is final. "update" emits a window whenever it changes, with a
+          column `change`: "upsert", or "delete" for a window that was replaced. Default: "append".
         - `order`: "time", or "keys" if the rows are sorted by key and then time. Default: "time".
 
         Options for a PySpark DataFrame:
@@ -177,8 +178,29 @@ class Query:
         - `ahead`: how far ahead of the clock a time may be; None for no limit. Default: "1d".
         - `metrics`: the name of the row counts among Spark's observed metrics. Default: "sash".
 
-        Raises TypeError if the data is of another kind, if a column has a type that the query cannot read, or if an option
-        does not apply to the data. Raises ValueError if a column is missing or an option has an invalid value.
+        Nulls and NaN: aggregates skip nulls; a null in the time column is an error; a null in a `by` column is a key. NaN is
+        null in data from pandas, and a value in all other data. NaN as a key equals NaN.
+        Result: data of the same kind; from PySpark it is lazy. If the windows have a result for every row, the result is the
+        input with one more column per aggregate and window. Otherwise it has one row per window: the keys, `window` (its
+        name, if there are several), `window_start`, `window_end` and the aggregates. `schema` returns the types.
+        Errors: TypeError if the data is of another kind, if a column has a type that the query cannot read, or if an option
+        does not apply to the data. ValueError if a column is missing, a time is null, or an option has an invalid value.
+        OverflowError if a sum of integers needs more than 64 bits. An error in a function of your own aggregate keeps its
+        type and gets a note with the aggregate and the row.
+
+        >>> import pyarrow as pa
+        >>> import sash
+        >>> from sash import agg, window
+        >>> rows = pa.table({"minute": [3, 8, 14], "load": [2.0, None, 1.5]})
+        >>> sash.Query({"peak": agg.max("load")}, window.time(10), time="minute").run(rows, threads=1).to_pydict()
+        {'minute': [3, 8, 14], 'load': [2.0, None, 1.5], 'peak': [2.0, 2.0, 1.5]}
+        >>> stream = rows.to_reader(max_chunksize=2)
+        >>> updates = sash.Query({"n": agg.count()}, window.session(6), time="minute").run(stream, mode="update")
+        >>> for row in updates.read_all().to_pylist():
+        ...     print(row)
+        {'window_start': 3, 'window_end': 14, 'n': 2, 'change': 'upsert'}
+        {'window_start': 3, 'window_end': 14, 'n': None, 'change': 'delete'}
+        {'window_start': 3, 'window_end': 20, 'n': 3, 'change': 'upsert'}
         """
         from sash.data import run  # noqa: PLC0415 — it imports Numba, which declaring a query does not need
 
@@ -207,9 +229,13 @@ class Query:
     ) -> Explanation:
         """Return the plan: slices, sharing, the algorithm of each aggregate and why, cost and memory.
 
-        `print` shows it as a tree, a notebook also as a picture. `data` is data of any kind, or an Arrow schema: then the plan
-        is for its types, and everything that compiles is compiled. Without data, types are assumed. For a PySpark DataFrame
-        the plan shows what Spark does. The options are those of `run`.
+        `data` is data that `run` accepts, or a pyarrow Schema: then the plan is for its types, and everything that compiles is
+        compiled. Without data, types are assumed. For a PySpark DataFrame the plan shows what Spark does. The query does not
+        run. The options are those of `run`, so that the plan is the one that `run` uses with the same options: `compiled`,
+        `threads`, `mode`, `order`, `strategy`, `buckets`, `ranges`, `types`, `on_bad_time`, `ahead` and `metrics`.
+
+        Result: an Explanation. `print` shows it as a tree, a notebook also as a picture.
+        Errors: those of `run` for the types of the columns and for the options; without data, only those for the options.
 
         >>> import sash
         >>> from sash import agg, window
@@ -271,11 +297,13 @@ class Query:
     ) -> Any:
         """Return the schema of the result, without running the query.
 
-        For a PySpark DataFrame it is a StructType. Otherwise it is a pyarrow Schema: for pandas and Polars, the schema of the
-        result as an Arrow table, without the index. `data` may also be a pyarrow Schema. The type of an aggregate is null if
-        it is not known before the query runs, as for an aggregate of your own that fails for made-up values.
+        `data` is data that `run` accepts, or a pyarrow Schema. `mode` and `types` are options of `run`.
 
-        `mode` and `types` are options of `run`. The errors are those of `run`.
+        Nulls and NaN: the fields of aggregates are nullable. The values of the data do not matter.
+        Result: for a PySpark DataFrame a StructType, otherwise a pyarrow Schema: for pandas and Polars, the schema of the
+        result as an Arrow table, without the index. The type of an aggregate is null if it is not known before the query
+        runs, as for an aggregate of your own that fails for made-up values.
+        Errors: those of `run` for the types of the columns and for the options.
 
         >>> import pyarrow as pa
         >>> import sash

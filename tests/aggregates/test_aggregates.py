@@ -111,6 +111,31 @@ def test_is_unbound_or_over_columns(name: str) -> None:
     assert all(variant.columns == columns for variant in bound.variants.values())
 
 
+@pytest.mark.parametrize("wrong", [3, ["x"], b"x", pa.array([1, 2])], ids=["number", "list", "bytes", "values"])
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_a_column_that_is_not_a_string_is_an_error(name: str, wrong: Any) -> None:
+    make = partial(BUILT_IN[name], **REFERENCES[name].arguments)
+    inputs = 1 if name == "count" else make().inputs
+    parameters = list(inspect.signature(BUILT_IN[name]).parameters)[:inputs]
+    for parameter in parameters:
+        columns = {other: wrong if other == parameter else "load" for other in parameters}
+        with pytest.raises(
+            TypeError, match=rf"^{name} got {parameter}=.+ Give a string, as in agg\.{name}\(\""
+        ) as error:
+            make(**columns)
+        assert "\n" not in str(error.value)
+        right = str(error.value).partition("as in agg.")[2].removesuffix(".")
+        assert eval(right, dict(BUILT_IN)).inputs == inputs  # noqa: S307 — the call in the message works
+
+
+def test_a_column_of_an_own_or_unbound_aggregate_that_is_not_a_string_is_an_error() -> None:
+    pairs = sash.aggregate("pairs", lift=lambda x, y: x + y, combine=max)
+    with pytest.raises(TypeError, match=r'^pairs got 3 as column 2, .* Give a string, as in pairs\("a", "b"\)\.$'):
+        pairs("load", 3)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r'^sum got 3 as column 1, .* Give a string, as in sum\("a"\)\.$'):
+        agg.sum()(3)  # type: ignore[arg-type]
+
+
 TABLE_2 = {
     "count": {"invertible", "commutative"},
     "sum": {"invertible", "commutative"},
@@ -181,7 +206,7 @@ def test_integers_stay_exact_and_overflow_is_an_error(
         if fits_in_64_bits(exact(values)):
             assert from_left(aggregate, values) == exact(values)
         else:
-            with pytest.raises(OverflowError, match="more than 64 bits: cast"):
+            with pytest.raises(OverflowError, match=r"more than 64 bits\. Cast the column"):
                 from_left(aggregate, values)
 
 
@@ -283,7 +308,7 @@ def test_values_without_order_and_hash_are_computed_or_refused(name: str) -> Non
         expected = [recompute(build(name), rows["x"].to_pylist()[max(0, end - 2) : end]) for end in (1, 2, 3)]
         assert query.run(rows, compiled=False)["found"].to_pylist() == expected
     else:
-        with pytest.raises(TypeError, match=r"column 'x'|Sketches take numbers and strings, not the list"):
+        with pytest.raises(TypeError, match=r"column 'x'|Sketches take numbers and strings, but .* is a list"):
             query.run(rows, compiled=False)
 
 
@@ -305,8 +330,22 @@ def test_impossible_parameters_are_refused(mistake: Callable[[], object], senten
 
 
 def test_one_column_of_two_is_refused() -> None:
-    with pytest.raises(TypeError, match=r"arg_max takes 2 column\(s\)"):
+    with pytest.raises(TypeError, match=r"arg_max needs 2 column\(s\), but got"):
         agg.arg_max("load")
+
+
+@pytest.mark.parametrize(
+    ("mistake", "sentence"),
+    [
+        (lambda: agg.max(3), r'max: 3 is not the name of a column\. Use a string, as in max\("load"\)'),  # type: ignore[arg-type]
+        (lambda: agg.max(["a", "b"]), r"max: \['a', 'b'\] is not the name of a column"),  # type: ignore[arg-type]
+        (lambda: agg.top_k("load", "3"), r"top_k got k='3', but k must be an integer"),  # type: ignore[arg-type]
+        (lambda: agg.quantile("load", "0.5"), r"quantile got q='0\.5', but q must be a number"),  # type: ignore[arg-type]
+    ],
+)  # fmt: skip
+def test_arguments_of_a_wrong_type_are_refused(mistake: Callable[[], object], sentence: str) -> None:
+    with pytest.raises(TypeError, match=sentence):
+        mistake()
 
 
 COUNTS = ("count", "count_distinct", "approx_count_distinct", "frequency")

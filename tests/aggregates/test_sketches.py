@@ -56,13 +56,13 @@ def test_sketches_take_equal_numbers_for_the_same_value() -> None:
     assert from_left(agg.approx_count_distinct(), [*numbers, 0.0, -0.0, NAN, float("nan"), 2**70]) == 4
     assert from_left(agg.frequency(item=1.0), numbers) == 5
     assert from_left(agg.may_contain(item=1), [1.0])
-    with pytest.raises(TypeError, match="Sketches take numbers and strings, not the date"):
+    with pytest.raises(TypeError, match=r"Sketches take numbers and strings, but .* is a date"):
         from_left(agg.may_contain(item=0), [date(2026, 1, 1)])
 
 
 @pytest.mark.parametrize("name", ["frequency", "may_contain"])
 def test_an_item_must_be_named(name: str) -> None:
-    with pytest.raises(TypeError, match=f"{name} answers a question about one item: name it"):
+    with pytest.raises(TypeError, match=f"{name} needs the item to look for, as in"):
         BUILT_IN[name]("x")
 
 

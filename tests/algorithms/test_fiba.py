@@ -238,11 +238,11 @@ def test_times_may_be_datetimes() -> None:
 @pytest.mark.parametrize(("start", "end"), [(3, 3), (7, 3), (10, 20), (-5, 0)])
 def test_refuses_an_interval_without_elements(start: int, end: int) -> None:
     window = FiBA(CONCAT)
-    with pytest.raises(LookupError, match="ask for an interval that holds one"):
+    with pytest.raises(LookupError, match="Query an interval that holds one"):
         window.query_between(start, end)
     for letter in "abcdefghij":
         window.insert(letter)
-    with pytest.raises(LookupError, match="ask for an interval that holds one"):
+    with pytest.raises(LookupError, match="Query an interval that holds one"):
         window.query_between(start, end)
 
 

@@ -258,9 +258,9 @@ def test_they_are_chosen_for_one_range_and_refused_for_other_aggregates() -> Non
     assert choose_algorithm(agg.count_distinct()).algorithm == "occurrence_table"
     assert choose_algorithm(agg.mode()).algorithm == "occurrence_tournament"
     assert choose_algorithm(agg.mode(), ranges=2).algorithm == "recalculate"
-    with pytest.raises(ValueError, match=r"^mode is not the number of different values .*: use two_stacks, or leave"):
+    with pytest.raises(ValueError, match=r"^mode is not the number of different values .*\. Use two_stacks, or leave"):
         Aggregator(agg.mode(), algorithm="occurrence_table")
-    with pytest.raises(ValueError, match=r"^max is not the most frequent value .*: use two_stacks, or leave"):
+    with pytest.raises(ValueError, match=r"^max is not the most frequent value .*\. Use two_stacks, or leave"):
         Aggregator(agg.max(), algorithm="occurrence_tournament")
 
 

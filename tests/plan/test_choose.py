@@ -135,13 +135,21 @@ def test_what_is_asked_for_by_name_is_taken() -> None:
 @pytest.mark.parametrize(
     ("aggregate", "options", "sentence"),
     [
-        (agg.max(), {"objective": "speed"}, 'There is no objective "speed": ask for "throughput" or'),
-        (agg.max(), {"objective": "", "algorithm": "daba"}, 'There is no objective ""'),
+        (agg.max(), {"objective": "speed"}, 'objective="speed" does not exist. Use "throughput" for'),
+        (agg.max(), {"objective": "", "algorithm": "daba"}, 'objective="" does not exist'),
         (agg.max(), {"algorithm": "three_stacks"}, 'no algorithm "three_stacks". Did you mean'),
-        (agg.max(), {"algorithm": "subtract_on_evict"}, "max has no inverse, so subtract_on_evict can't evict it: use"),
-        (agg.max(), {"algorithm": "daba", "ranges": 2}, "daba answers one range: leave ranges out, or use flatfat"),
-        (agg.max(), {"algorithm": "daba", "in_order": False}, "daba takes rows in order: use fiba"),
-        (agg.max(), {"algorithm": "reactive_aggregator", "in_order": False}, "takes rows in order: use fiba"),
+        (
+            agg.max(),
+            {"algorithm": "subtract_on_evict"},
+            "max has no inverse, so subtract_on_evict cannot evict it. Use",
+        ),
+        (
+            agg.max(),
+            {"algorithm": "daba", "ranges": 2},
+            "daba answers one range only. Leave ranges out, or use flatfat",
+        ),
+        (agg.max(), {"algorithm": "daba", "in_order": False}, "daba takes rows in order. Use fiba"),
+        (agg.max(), {"algorithm": "reactive_aggregator", "in_order": False}, "takes rows in order. Use fiba"),
     ],
 )
 def test_what_cannot_be_is_refused_in_a_sentence(

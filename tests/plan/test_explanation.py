@@ -111,7 +111,7 @@ def test_an_algorithm_and_an_objective_that_were_asked_for_are_explained() -> No
 
 def test_lateness_is_explained() -> None:
     late = explained(DAY, lateness="10m")
-    assert "a stream emits a window when ts is 10m past its end; later rows are dropped and counted" in late
+    assert "a stream emits a window when ts is 10m past its end; rows of closed windows are dropped and counted" in late
     assert "state: slices" in late
     assert "state: slices" in explained(window.session("1h"), lateness="10m")
     assert "a stream emits the result of a row when ts is 10m past it" in explained(window.time("1h"), lateness="10m")

@@ -61,8 +61,8 @@ def test_the_memory_of_a_system_that_does_not_say(monkeypatch: pytest.MonkeyPatc
 @pytest.mark.parametrize(
     ("said", "message"),
     [
-        (None, r"there is none on the PATH: install one \(Debian: apt-get install openjdk-17-jre-headless\)"),
-        ('openjdk version "11.0.22" 2024-01-16', "the one on the PATH is Java 11: install one"),
+        (None, r"there is none on the PATH\. Install one \(Debian: apt-get install openjdk-17-jre-headless\)"),
+        ('openjdk version "11.0.22" 2024-01-16', "the one on the PATH is Java 11. Install one"),
         ("The operation couldn't be completed. Unable to locate a Java Runtime.", "there is none on the PATH"),
     ],
 )
@@ -78,7 +78,7 @@ def test_a_java_that_is_missing_or_too_old(
 
 def test_a_java_home_without_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    with pytest.raises(RuntimeError, match=f"there is none in JAVA_HOME, {tmp_path},: install"):
+    with pytest.raises(RuntimeError, match=f"there is none in JAVA_HOME .{tmp_path}.\\. Install"):
         local.check_java()
 
 
@@ -112,7 +112,7 @@ def test_a_module_of_our_own_that_is_missing_is_not_called_spark(monkeypatch: py
 
 def test_pyspark_that_is_too_old(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pyspark, "__version__", "4.0.2")
-    message = r'Sash needs Spark 4\.1 or later, and the installed PySpark is Spark 4\.0\.2: pip install "pyspark\[connect\]>=4\.1,<5"'
+    message = r'Sash needs Spark 4\.1 or later, but the installed PySpark is Spark 4\.0\.2\. Run pip install "pyspark\[connect\]>=4\.1,<5"'
     for call in (sash.spark.session, lambda: sash.spark.inspect_state(""), lambda: sash.spark.readings(None)):  # type: ignore[arg-type]
         with pytest.raises(RuntimeError, match=message):
             call()
@@ -122,7 +122,7 @@ def test_a_session_that_is_too_old(monkeypatch: pytest.MonkeyPatch) -> None:
     old = SimpleNamespace(version="4.0.2", isStreaming=False)
     old.sparkSession = old
     query = sash.Query({"n": agg.count()}, window.rows(3), time="t")
-    message = r"Sash needs Spark 4\.1 or later, and this session is Spark 4\.0\.2"
+    message = r"Sash needs Spark 4\.1 or later, but this session is Spark 4\.0\.2"
     with pytest.raises(RuntimeError, match=message):
         sash.spark.batch_query(query._declared, old, {})  # type: ignore[arg-type]
     with pytest.raises(RuntimeError, match=message):

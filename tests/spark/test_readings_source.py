@@ -146,9 +146,9 @@ def test_a_wrong_option_is_said_before_a_session_is_asked(options: dict[str, Any
 
 
 def test_an_unknown_option_is_said() -> None:
-    with pytest.raises(ValueError, match="no option rate, row: there are rows_per_second, households, late, "):
+    with pytest.raises(ValueError, match=r"no option rate, row\. Its options are rows_per_second, households, late, "):
         ReadingsSource({"row": "3", "rate": "2"})
-    with pytest.raises(ValueError, match="A table of readings has an end: give the option rows"):
+    with pytest.raises(ValueError, match="A table of readings needs the option rows"):
         ReadingsSource({}).reader(ReadingsSource({}).schema())
 
 
@@ -216,7 +216,7 @@ def test_what_is_available_now_is_all_of_a_finite_stream_or_else_what_has_come(c
 def test_without_read_limits_as_on_spark_4_1(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(source, "read_limits", None)
     limited = ReadingsSource({"rows_per_batch": "5"})
-    with pytest.raises(ValueError, match=r"rows_per_batch needs Spark 4\.2 or later: leave it out\."):
+    with pytest.raises(ValueError, match=r"rows_per_batch needs Spark 4\.2 or later\. Leave it out\."):
         limited.streamReader(limited.schema())
     endless = stream_of(rows_per_second=100)
     start = endless.initialOffset()
@@ -237,10 +237,10 @@ def test_a_checkpoint_of_other_readings_is_refused(clock: Clock) -> None:
     clock.now += 1
     other = stream_of(seed=2)
     with pytest.raises(
-        ValueError, match=r"The checkpoint is of a stream of other readings, .*seed=1.*seed=2: give the same"
+        ValueError, match=r"The checkpoint belongs to readings with other options: .*seed=1.*seed=2.*Use the same"
     ):
         other.latestOffset(start, limits.ReadAllAvailable())
-    with pytest.raises(ValueError, match="The checkpoint is of a stream of other readings"):
+    with pytest.raises(ValueError, match="The checkpoint belongs to readings with other options"):
         other.partitions(start, {**start, "row": 3})
     longer = stream_of(seed=1, rows=10, rows_per_batch=5)
     assert longer.latestOffset(start, limits.ReadAllAvailable())["row"] == 10

@@ -11,6 +11,7 @@ import pytest
 
 import sash
 from sash import agg, window
+from sash.engine import run_table
 from sash.windows.base import whole_items
 from sash.windows.by_time import MAX_WINDOWS, Periodic
 
@@ -50,6 +51,37 @@ def test_the_limit_is_an_argument() -> None:
         window.time(10, max_windows=5)
     # It is no part of the window: a stream continues from its checkpoint with another limit.
     assert repr(window.time(10, slide=1, max_windows=20)) == "time(10, slide=1)"
+
+
+@pytest.mark.parametrize("in_order_of_time", [False, True], ids=["by key", "by time"])
+def test_the_windows_of_all_parts_of_a_table_are_counted(
+    in_order_of_time: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Parts of a table are evaluated one by one; none of them alone has too many windows."""
+    monkeypatch.setattr(run_table, "PART_ROWS", 16)
+    monkeypatch.setattr(run_table, "CHUNK_ROWS", 8)
+    made = [{"k": key, "t": 5 * number, "x": 1.0} for key in range(4) for number in range(16)]
+    if in_order_of_time:
+        made.sort(key=lambda row: row["t"])
+    rows = pa.Table.from_pylist(made)
+    # Of each key, the windows that begin from -9 to 75.
+    exact = sash.Query({"s": agg.sum("x")}, window.time(10, slide=1, max_windows=4 * 85), by="k", time="t")
+    assert len(exact.run(rows)) == 4 * 85
+    less = sash.Query({"s": agg.sum("x")}, window.time(10, slide=1, max_windows=4 * 85 - 1), by="k", time="t")
+    with pytest.raises(ValueError, match=r"340 windows .* max_windows=339\."):
+        less.run(rows)
+
+
+def test_windows_of_rows_far_apart_are_counted_exactly() -> None:
+    rows = pa.table({"k": [0, 0, 1, 1], "t": [0, 10**12, 0, 10**12], "x": [1.0] * 4})
+    query = sash.Query({"s": agg.sum("x")}, window.time(10, slide=1, max_windows=40), by="k", time="t")
+    assert len(query.run(rows)) == 40
+
+
+def test_windows_that_do_not_overlap_have_no_limit() -> None:
+    shape = window.tumbling(10)
+    assert isinstance(shape, Periodic)
+    assert shape.max_windows > 2**62  # there are at most as many windows as rows, and no argument could raise the limit
 
 
 @pytest.mark.parametrize(

@@ -1,18 +1,20 @@
-"""The built-in aggregates, also available as `sash.agg`.
+"""The built-in aggregates. Users import this package as `sash.agg`.
 
-Each name is a factory: a function that takes the columns and returns an `Aggregate`. Without columns it returns an unbound
-one. `BUILT_IN` maps names to factories.
+    counts and sums            count sum product sum_of_squares
+    means                      mean geometric_mean weighted_mean
+    moments                    variance var_pop stddev stddev_pop skewness kurtosis
+    two columns                covariance correlation weighted_mean arg_max arg_min
+    largest and smallest       max min spread max_count min_count top_k bottom_k nth_smallest
+    first and last             first last first_n last_n
+    true and false             any all
+    all values                 collect collect_distinct concat
+    distinct values            count_distinct mode approx_count_distinct
+    quantiles                  median quantile approx_quantile
+    one item                   frequency may_contain
 
-    sum_like         count sum product sum_of_squares
-    means            mean geometric_mean weighted_mean
-    moments          variance var_pop stddev stddev_pop skewness kurtosis
-    joint_moments    covariance correlation
-    max_like         max min spread max_count min_count arg_max arg_min any all
-    ends             first last first_n last_n top_k bottom_k
-    collect_like     collect collect_distinct concat count_distinct mode
-    median_like      median quantile nth_smallest
-    sketches         approx_count_distinct approx_quantile
-    item_sketches    frequency may_contain
+Each name is a function that takes the names of columns and returns an aggregate for a query, such as `agg.max("load")`.
+Without columns, as in `agg.max()`, the aggregate serves a `sash.Aggregator` or `sash.testing`. Aggregates skip nulls.
+`BUILT_IN` maps names to functions.
 
 >>> BUILT_IN["arg_max"]("load", "plug").columns
 ('load', 'plug')

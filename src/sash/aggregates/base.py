@@ -14,6 +14,7 @@ import inspect
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from string import ascii_lowercase
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from sash.aggregates.pickling import as_picklable
@@ -23,6 +24,9 @@ if TYPE_CHECKING:  # sql imports this module
 
 P = TypeVar("P")
 """The type of a partial: `lift` returns it, `combine` takes and returns it, `lower` takes it."""
+
+MAX_SHOWN = 60
+"""The longest `repr` of a value, in characters, that a message shows."""
 
 
 class Absent:
@@ -66,6 +70,25 @@ def as_literal(value: Any) -> str:
     "load" 0.5
     """
     return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)
+
+
+def shorten(value: Any) -> str:
+    """Return a value for a message: its type instead, if its `repr` is long, as that of a column of data.
+
+    >>> shorten(3), shorten([7] * 100)
+    ('3', '<list>')
+    """
+    text = repr(value)
+    return f"<{type(value).__name__}>" if len(text) > MAX_SHOWN or "\n" in text else text
+
+
+def not_a_name(aggregate: str, given: str, right_call: str) -> TypeError:
+    """Return the error for a column that is not named by a string.
+
+    >>> not_a_name("sum", "column=3", 'agg.sum("load")')
+    TypeError('sum got column=3, which is not the name of a column. Give a string, as in agg.sum("load").')
+    """
+    return TypeError(f"{aggregate} got {given}, which is not the name of a column. Give a string, as in {right_call}.")
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -157,16 +180,28 @@ class Aggregate(Generic[P]):
         return {name: as_picklable(value) for name, value in vars(self).items()}
 
     def __call__(self, *columns: str) -> Aggregate[P]:
-        """Return this aggregate over the named columns. Raise TypeError if their number is wrong.
+        """Return this aggregate over the named columns. Raise TypeError if a name is no string, or their number is wrong.
 
         >>> import sash
         >>> newest = sash.aggregate("newest", lift=lambda x: x, combine=lambda older, newer: newer)
         >>> newest("price").columns
         ('price',)
         """
+        for number, column in enumerate(columns):
+            if not isinstance(column, str):
+                names = ", ".join(as_literal(letter) for letter in ascii_lowercase[: self.inputs])
+                raise not_a_name(self.name, f"{shorten(column)} as column {number + 1}", f"{self.name}({names})")
         if len(columns) != self.inputs:
-            message = f"{self.name} takes {self.inputs} column(s), but {len(columns)} were named: {', '.join(columns)}."
+            message = (
+                f"{self.name} needs {self.inputs} column(s), but got {len(columns)}: {', '.join(map(repr, columns))}."
+            )
             raise TypeError(message)
+        for column in columns:
+            if not isinstance(column, str) or not column:
+                message = (
+                    f'{self.name}: {column!r} is not the name of a column. Use a string, as in {self.name}("load").'
+                )
+                raise TypeError(message)
         variants = {kind: variant(*columns) for kind, variant in self.variants.items()}
         return replace(self, columns=columns, variants=variants)
 
@@ -334,7 +369,8 @@ def _check_functions(name: Any, functions: dict[str, Any], inverse: Any) -> None
     """Raise TypeError if the name is not a string, or a function cannot be called."""
     if not isinstance(name, str):
         message = (
-            f'aggregate got name={name!r}: give a string first, as in sash.aggregate("spread", lift=…, combine=…).'
+            f"aggregate got name={name!r}, which is not a string. Start with a name, as in "
+            'sash.aggregate("spread", lift=…, combine=…).'
         )
         raise TypeError(message)
     if inverse is not None:
@@ -350,6 +386,6 @@ def _count_parameters(name: str, lift: Callable[..., Any]) -> int:
     if code is None:  # a builtin such as float or len takes one value
         return 1
     if code.co_flags & inspect.CO_VARARGS:
-        message = f"lift of {name} takes any number of values: give the number of columns that it reads as inputs=."
+        message = f"lift of {name} takes any number of values. State how many columns it reads, as in inputs=2."
         raise TypeError(message)
     return int(code.co_argcount) - len(getattr(lift, "__defaults__", None) or ())

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import inspect
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from numbers import Integral, Real
 from typing import Any, TypeAlias
 
-from sash.aggregates.base import Aggregate
+from sash.aggregates.base import Aggregate, as_literal, not_a_name, shorten
 
 Kinds: TypeAlias = tuple[str, ...]
 Fields: TypeAlias = dict[str, Any]
@@ -22,17 +24,29 @@ def define(
 ) -> Aggregate[Any]:
     """Return the aggregate with these fields over the columns, or not bound to columns if all are None.
 
-    `variants` holds the fields that differ for columns of some kinds.
+    `variants` holds the fields that differ for columns of some kinds. Raise TypeError if a column is not named by a string.
 
     >>> total = define("total", None, lift=abs, combine=max, variants={INTEGERS: {"commutative": True}})
     >>> total.inputs, total.columns, total.of_kind("bool").commutative, total.of_kind("float").commutative
     (1, (), True, False)
     """
+    _check_names(name, columns, fields.get("constants", ()))
     general = Aggregate(name=name, inputs=len(columns), **fields)
     forms = {kind: replace(general, **other) for kinds, other in (variants or {}).items() for kind in kinds}
     named = [column for column in columns if column is not None]
     defined = replace(general, variants=forms)
     return defined(*named) if named else defined
+
+
+def _check_names(name: str, columns: Sequence[Any], constants: Sequence[Any]) -> None:
+    for number, column in enumerate(columns):
+        if column is not None and not isinstance(column, str):
+            from sash.aggregates import BUILT_IN  # noqa: PLC0415 — it imports the factories, which import this module
+
+            parameters = list(inspect.signature(BUILT_IN[name]).parameters)
+            names = ["load" if one == "column" else one for one in parameters[: len(columns)]]
+            right_call = f"agg.{name}({', '.join(map(as_literal, [*names, *constants]))})"
+            raise not_a_name(name, f"{parameters[number]}={shorten(column)}", right_call)
 
 
 def compiled_only_by(algorithm: str) -> str:
@@ -45,26 +59,32 @@ def compiled_only_by(algorithm: str) -> str:
 
 
 def require_positive(name: str, parameter: str, value: int) -> None:
-    """Raise ValueError if a parameter that counts values is less than 1.
+    """Raise TypeError if a parameter that counts values is not an integer, ValueError if it is less than 1.
 
     >>> require_positive("top_k", "k", 0)
     Traceback (most recent call last):
       ...
-    ValueError: top_k got k=0, but k is a number of values: give k=1 or more.
+    ValueError: top_k got k=0, but k must be at least 1.
     """
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        message = f"{name} got {parameter}={value!r}, but {parameter} must be an integer."
+        raise TypeError(message)
     if value < 1:
-        message = f"{name} got {parameter}={value}, but {parameter} is a number of values: give {parameter}=1 or more."
+        message = f"{name} got {parameter}={value}, but {parameter} must be at least 1."
         raise ValueError(message)
 
 
 def require_fraction(name: str, q: float) -> None:
-    """Raise ValueError if q is not a fraction.
+    """Raise TypeError if q is not a number, ValueError if it is not between 0 and 1.
 
     >>> require_fraction("quantile", 1.5)
     Traceback (most recent call last):
       ...
-    ValueError: quantile got q=1.5, but q is a fraction: give one from 0 (the smallest value) to 1 (the largest).
+    ValueError: quantile got q=1.5, but q must be between 0 (the smallest value) and 1 (the largest).
     """
+    if isinstance(q, bool) or not isinstance(q, Real):
+        message = f"{name} got q={q!r}, but q must be a number between 0 and 1."
+        raise TypeError(message)
     if not 0 <= q <= 1:
-        message = f"{name} got q={q}, but q is a fraction: give one from 0 (the smallest value) to 1 (the largest)."
+        message = f"{name} got q={q}, but q must be between 0 (the smallest value) and 1 (the largest)."
         raise ValueError(message)

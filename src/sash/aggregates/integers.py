@@ -55,7 +55,7 @@ def join(total: Total) -> int:
     """
     high = total[0] + (total[1] >> 32)
     if high < -HIGH_LIMIT or high >= HIGH_LIMIT:
-        raise OverflowError("The integers of a window add up to more than 64 bits: cast the column to float64.")
+        raise OverflowError("The sum of a window needs more than 64 bits. Cast the column to float64.")
     return (high << 32) | (total[1] & LOW_BITS)
 
 

@@ -102,7 +102,7 @@ def may_contain(x: str | None = None, item: float | str | None = None) -> Aggreg
 
 def _require_item(aggregate: str, item: float | str | None) -> int | str:
     if item is None:
-        message = f'{aggregate} answers a question about one item: name it, as in {aggregate}("column", item="bee").'
+        message = f'{aggregate} needs the item to look for, as in {aggregate}("column", item="bee").'
         raise TypeError(message)
     return hashable(item)
 

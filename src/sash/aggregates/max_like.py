@@ -268,7 +268,7 @@ def integer_width(ends: tuple[int, int]) -> int:
     """Return the largest minus the smallest. Raise OverflowError if it needs more than 64 bits."""
     width = int(ends[1]) - int(ends[0])
     if width < 0 or width > LARGEST_INTEGER:  # negative if 64 bits wrap around, too large if integers are unbounded
-        raise OverflowError("The spread of the integers of a window needs more than 64 bits: cast them to float64.")
+        raise OverflowError("The spread of a window needs more than 64 bits. Cast the column to float64.")
     return width
 
 

@@ -303,7 +303,7 @@ def moments_sql(source: SqlInput, lift: Lift, higher: tuple[str, ...] = ()) -> S
     if x.is_integer and not x.is_small:
         return source.refuse(", which it would round")
     if higher and (x.kind, x.bits) == ("float", 64):
-        return source.refuse(", since its own fails where values lie close together")
+        return source.refuse(", because its own formula is inaccurate if values are close together")
     value = x.as_double
     parts = {"count": f"count({x.sql})", "mean": f"avg({value})", "variance": f"var_pop({value})"}
     # Spark's skewness of equal values is null, while the third moment of the partial is 0.

@@ -50,7 +50,9 @@ def hashable(value: Any) -> int | str:
     if isinstance(value, Real):
         number = float(value)
         return _in_64_bits(int(number)) if number.is_integer() else repr(number)
-    message = f"Sketches take numbers and strings, not the {type(value).__name__} {value!r}: cast it to a string."
+    message = (
+        f"Sketches take numbers and strings, but {value!r} is a {type(value).__name__}. Cast the column to strings."
+    )
     raise TypeError(message)
 
 
@@ -220,7 +222,7 @@ def registers_sql(source: SqlInput) -> SqlForm | str:
     elif x.kind == "string":
         hashed = f"CASE WHEN {x.sql} = '' THEN chr(0) ELSE {x.sql} END"
     else:
-        return source.refuse(", which it hashes otherwise")
+        return source.refuse(", which it hashes differently")
     return source.form({"sketch of values": f"hll_sketch_agg({hashed}, {LG_K})"}, Registers, gives="whole")
 
 

@@ -26,7 +26,7 @@ class Aggregator:
     numbers of rows, the window evicts rows itself and answers each range from one structure.
 
     Nulls and NaN: a null (None) is a row of the window without a value; NaN is a value, except in a pandas Series, where it is null.
-    Result: as in a query. Errors: TypeError if `aggregate` is no aggregate. ValueError if the algorithm cannot compute it, or if
+    Result: as in a query. Errors: TypeError if `aggregate` is not an aggregate. ValueError if the algorithm cannot compute it, or if
     a range is not a positive integer.
 
     >>> import sash
@@ -67,14 +67,16 @@ class Aggregator:
     ) -> None:
         """Choose the algorithm, or take the named one. Raise ValueError if it cannot compute the aggregate."""
         if not isinstance(aggregate, Aggregate):
-            message = f'{aggregate!r} is not an aggregate: give one, as in sash.Aggregator(agg.max("load")).'
+            message = f'{aggregate!r} is not an aggregate. Pass one, as in sash.Aggregator(agg.max("load")).'
             raise TypeError(message)
         self.aggregate = aggregate
         self.ranges = check_ranges(ranges)
         self._asked_for = algorithm
         self.algorithm = self._find(aggregate, self.ranges)
         if self.ranges and self.algorithm.takes_times:
-            message = "fiba answers times, not numbers of rows: leave ranges out and ask with query(start=…, end=…)."
+            message = (
+                "fiba answers intervals of time, not numbers of rows. Leave ranges out, and call query(start=…, end=…)."
+            )
             raise ValueError(message)
         self._limit = max(self.ranges, default=0)
         self._window: HeldWindow = self._object_window(self.ranges)
@@ -103,7 +105,7 @@ class Aggregator:
         if self.aggregate.inputs == 0:
             values = ()
         elif len(values) != self.aggregate.inputs:
-            message = f"{self.aggregate.name} takes {self.aggregate.inputs} value(s) a row, not {len(values)}."
+            message = f"{self.aggregate.name} needs {self.aggregate.inputs} value(s) per row, but got {len(values)}."
             raise TypeError(message)
         self._current().insert(values, time)
 
@@ -159,7 +161,7 @@ class Aggregator:
         several = range is None or isinstance(range, Sequence)
         lengths = check_ranges(range if range is None or isinstance(range, Sequence) else [range]) or self.ranges
         if not lengths:
-            message = "slide: over how many rows? Give range=… here, or ranges=[…] to the Aggregator."
+            message = "slide needs a number of rows. Pass range=… to slide, or ranges=[…] to the Aggregator."
             raise ValueError(message)
         for length in lengths if self.ranges else ():
             self._check_length(length)
@@ -271,7 +273,7 @@ class Aggregator:
         >>> window.insert_many([3, 9, 4])
         >>> sash.Aggregator.thaw(agg.min("price"), window.freeze())
         Traceback (most recent call last):
-        ValueError: This window is one of max(price), not of min(price): thaw it as such.
+        ValueError: The frozen window computes max(price), not min(price). Pass the same aggregate to thaw.
         """
         from sash.aggregator.compiled_window import columns_from_text  # noqa: PLC0415 — imports Numba
         from sash.kernels.array_codec import read_header  # noqa: PLC0415 — imports Numba
@@ -280,7 +282,7 @@ class Aggregator:
         if described["aggregate"] != [aggregate.name, *aggregate.columns]:
             frozen, *columns = described["aggregate"]
             label = f"{aggregate.name}({', '.join(aggregate.columns)})"
-            message = f"This window is one of {frozen}({', '.join(columns)}), not of {label}: thaw it as such."
+            message = f"The frozen window computes {frozen}({', '.join(columns)}), not {label}. Pass the same aggregate to thaw."
             raise ValueError(message)
         thawed = cls(aggregate, described["algorithm"], described["limits"])
         window = thawed._compile(columns_from_text(described["types"]), tuple(described["ranges"]))
@@ -329,7 +331,7 @@ class Aggregator:
         """Return the arguments as a tuple of columns: as many as the aggregate takes, one for `count()`."""
         given = values if isinstance(values, tuple) else (values,)
         if len(given) != max(1, self.aggregate.inputs):
-            message = f"{self.aggregate.name} takes {self.aggregate.inputs} column(s), not {len(given)}: give a tuple."
+            message = f"{self.aggregate.name} needs {self.aggregate.inputs} column(s), but got {len(given)}. Pass a tuple of columns."
             raise TypeError(message)
         return given
 
@@ -383,7 +385,8 @@ class Aggregator:
             held = ", ".join(map(str, window.types))
             now = ", ".join(str(column.type) for column in columns) or "objects"
             message = (
-                f"This window holds rows of {held}, and {now} were given: cast the column, or make a new Aggregator."
+                f"This window holds rows of {held}, but the new rows are {now}. Cast the column, or make a new "
+                "Aggregator."
             )
             raise TypeError(message)
         self._window = window
@@ -469,29 +472,31 @@ class Aggregator:
             known = set(lengths)
         if not set(lengths) <= known:
             message = (
-                f"This window holds rows that {self._name} keeps for other ranges: "
-                f"give ranges={list(lengths)} to the Aggregator."
+                f"{self._name} stores the rows of this window for other ranges. Pass ranges={list(lengths)} to a new "
+                "Aggregator."
             )
             raise ValueError(message)
 
     def _check_length(self, last: SupportsIndex) -> None:
         """Raise ValueError if the window can't answer a range of this length."""
         if isinstance(last, bool) or not isinstance(last, Integral) or last < 1:
-            message = f"query(last={last!r}): a window has a whole number of rows, at least one."
+            message = f"query(last={last!r}): last must be an integer of at least 1."
             raise ValueError(message)
         if self.ranges and last not in self.ranges:
             named = ", ".join(map(str, self.ranges))
             message = f"query(last={last}): this window was made for the ranges {named}; add {last} to ranges=."
             raise ValueError(message)
         if not self.ranges and not self.algorithm.answers_any_length:
-            message = f"{self._name} answers announced ranges only: for query(last={last}), give ranges=[{last}]."
+            message = (
+                f"{self._name} answers only the ranges of its Aggregator. For query(last={last}), pass ranges=[{last}]."
+            )
             raise ValueError(message)
 
 
 def check_ranges(ranges: Sequence[SupportsIndex] | None) -> tuple[int, ...]:
     """Return the ranges in ascending order without duplicates. Raise if one is not a positive integer."""
     if ranges is not None and not isinstance(ranges, Sequence):
-        message = f"ranges={ranges!r}: give a list of numbers of rows, as in ranges=[{ranges!r}]."
+        message = f"ranges={ranges!r} is not a list. Use a list of numbers of rows, as in ranges=[{ranges!r}]."
         raise TypeError(message)
     for length in ranges or ():
         if isinstance(length, bool) or not isinstance(length, Integral) or length < 1:

@@ -116,10 +116,10 @@ def to_arrow(values: Any) -> pa.Array:
 
 def _check_is_column(values: Any) -> None:
     if getattr(values, "ndim", 1) != 1:
-        message = f"A column has one dimension, but {values.ndim} were given: pass one column at a time."
+        message = f"A column has one dimension, but this array has {values.ndim}. Pass one column at a time."
         raise ValueError(message)
     if isinstance(values, str | bytes) or not (hasattr(values, "__len__") and hasattr(values, "__getitem__")):
-        message = f"{values!r} is not a column: give an Arrow, NumPy, pandas or Polars column, or a list."
+        message = f"{values!r} is not a column. Pass an Arrow, NumPy, pandas or Polars column, or a list."
         raise TypeError(message)
 
 
@@ -217,8 +217,8 @@ def check_times(aggregate: Aggregate[Any], columns: list[Column]) -> None:
             message = f"{aggregate.name} of {column.type} is computed with Python's datetime objects."
             raise CannotCompileError(message)
         message = (
-            f"{aggregate.name} does arithmetic, which {column.type} has none of: "
-            "cast the column to int64 to compute with its ticks."
+            f"{aggregate.name} needs numbers, but the column is of type {column.type}. Cast it to int64 to compute with its "
+            "ticks."
         )
         raise TypeError(message)
 
@@ -265,11 +265,13 @@ def objects_to_arrow(results: list[Any]) -> pa.Array:
     try:
         return pa.array(results)
     except OverflowError as error:
-        message = "Some results need more than 64 bits, which Arrow has no integers for: cast the column to float64."
+        message = (
+            "Some results are integers of more than 64 bits, which Arrow does not have. Cast the column to float64."
+        )
         raise OverflowError(message) from error
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
         kinds = ", ".join(sorted({type(result).__name__ for result in results}))
-        message = f"Results of the types {kinds} have no common Arrow type: let lower return one kind of value."
+        message = f"Results of the types {kinds} have no common Arrow type. Let lower return values of one type."
         raise TypeError(message) from error
 
 

@@ -94,7 +94,7 @@ class CompiledWindow(HeldWindow):
     def evict_at(self, position: int) -> None:
         """Raise ValueError: a compiled window evicts the oldest row only."""
         if self.algorithm.evicts_any:
-            message = "evict(at=…): a window of whole columns is compiled and evicts the oldest row only: insert rows one by one."
+            message = "evict(at=…): this window was filled by columns, so it evicts only the oldest row. Insert rows one by one."
             raise ValueError(message)
         super().evict_at(position)
 
@@ -120,8 +120,8 @@ class CompiledWindow(HeldWindow):
         # Another version of Python compiles the same function to other bytecode: then they can't be compared.
         if described["python"] == sys.implementation.cache_tag and described["functions"] != self._functions():
             message = (
-                f"lift or combine of {self.aggregate.name} has changed since this window was frozen: "
-                "thaw it with the aggregate that it was frozen with."
+                f"lift or combine of {self.aggregate.name} has changed since this window was frozen. "
+                "Thaw it with the same aggregate."
             )
             raise ValueError(message)
         self.capacity = described["capacity"]
@@ -165,7 +165,7 @@ class CompiledWindow(HeldWindow):
         """Return the number of the narrowest range that holds a length: the result is the same without more rows."""
         number = bisect_left(self.ranges, length)
         if number == len(self.ranges) and self._refuses_nulls:
-            message = f"{self.algorithm.about.name} keeps the newest {max(self.ranges)} rows at most, not {length}."
+            message = f"{self.algorithm.about.name} stores the newest {max(self.ranges)} rows at most, not {length}."
             raise ValueError(message)
         return min(number, max(0, len(self.ranges) - 1))
 
@@ -177,7 +177,7 @@ class CompiledWindow(HeldWindow):
 
 def _as_column(value: Any, kind: pa.DataType, *, compared: bool) -> Column:
     """Return a column with one row. Raise TypeError if the value does not fit the type exactly."""
-    message = f"{value!r} doesn't fit a window of {kind}: insert values of that type, or make a new Aggregator."
+    message = f"{value!r} does not fit into a window of {kind}. Insert values of that type, or make a new Aggregator."
     try:
         # Arrow infers int64 for integers, which does not hold all of uint64.
         whole = kind == pa.uint64() and isinstance(value, Integral) and not isinstance(value, bool)

@@ -50,7 +50,7 @@ class HeldWindow:
     def evict_at(self, position: int) -> None:  # noqa: ARG002 — for windows that evict any row
         """Remove the row that was inserted as number `position`."""
         name = self.algorithm.about.name
-        message = f'{name} does not evict rows by position: evict(at=…) needs algorithm="reactive_aggregator".'
+        message = f'{name} does not evict rows by position. evict(at=…) needs algorithm="reactive_aggregator".'
         raise ValueError(message)
 
     def query(self, last: int | None = None) -> Any:
@@ -67,11 +67,11 @@ class HeldWindow:
 
     def _refuse_time(self, time: Any) -> None:
         if time is not None:
-            message = f'{self.algorithm.about.name} takes rows in order: leave time out, or use algorithm="fiba".'
+            message = f'{self.algorithm.about.name} takes rows in order. Leave time out, or use algorithm="fiba".'
             raise ValueError(message)
 
     def _no_times(self, call: str) -> ValueError:
-        return ValueError(f'{call} needs rows with times: use algorithm="fiba".')
+        return ValueError(f'{call} needs rows with times. Use algorithm="fiba".')
 
     def _run(self, operation: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
         """Call the algorithm. After an error in combine its state is half changed, so the window is never used again."""
@@ -99,7 +99,7 @@ class HeldWindow:
 
     def _refuse_if_lost(self) -> None:
         if self._failure is not None:
-            message = f"{self.aggregate.name} raised an error before, so this window is lost: make a new Aggregator."
+            message = f"An earlier error in {self.aggregate.name} left this window incomplete. Make a new Aggregator."
             raise RuntimeError(message) from self._failure
 
 
@@ -252,7 +252,7 @@ class TimedWindow(HeldWindow):
     def query(self, last: int | None = None) -> Any:
         """Return the result for the whole window."""
         if last is not None:
-            message = "fiba answers times: query(start=…, end=…), not query(last=…)."
+            message = "fiba answers intervals of time. Call query(start=…, end=…) instead of query(last=…)."
             raise ValueError(message)
         if len(self) < max(1, self._used.at_least):
             return self._used.empty
@@ -261,7 +261,7 @@ class TimedWindow(HeldWindow):
     def query_between(self, start: Any, end: Any) -> Any:
         """Return the result for the times from `start` up to before `end`."""
         if start is None or end is None:
-            message = "query(start=…, end=…): give both ends of the interval."
+            message = "query needs both start= and end=."
             raise ValueError(message)
         try:
             partial = self._window.query_between(start, end)
@@ -278,7 +278,9 @@ def refuse_columns(algorithm: type[Algorithm[Any]]) -> None:
     """Raise ValueError if an algorithm needs rows with times, which a column does not have."""
     if algorithm.takes_times:
         name = algorithm.about.name
-        message = f"{name} takes rows with times, one by one: use another algorithm for a column of rows in order."
+        message = (
+            f"{name} takes rows one by one, each with a time. For a column of rows in order, use another algorithm."
+        )
         raise ValueError(message)
 
 

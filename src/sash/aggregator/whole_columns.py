@@ -99,6 +99,6 @@ def as_positions(bounds: Any) -> Positions:
     if array.size == 0:
         return np.empty(0, np.int64)
     if array.ndim != 1 or array.dtype.kind not in "iu":
-        message = f"bounds: each is a column of row numbers, not of {array.dtype}."
+        message = f"bounds must be two columns of row numbers (integers), not of {array.dtype}."
         raise TypeError(message)
     return np.ascontiguousarray(array, np.int64)

@@ -31,11 +31,11 @@ Array: TypeAlias = list[Item]
 """Items by place, 0 to size - 1."""
 
 REASONS = {
-    "invertible": "{aggregate} has no inverse, so {algorithm} can't evict it",
-    "selective": "combine of {aggregate} doesn't return one of its arguments, so {algorithm} can't drop the other",
-    "ranked": "{aggregate} is not read by rank (as median and quantile are), so {algorithm} can't compute it",
-    "distinct": "{aggregate} is not the number of different values (as count_distinct is), so {algorithm} can't compute it",
-    "modal": "{aggregate} is not the most frequent value (as mode is), so {algorithm} can't compute it",
+    "invertible": "{aggregate} has no inverse, so {algorithm} cannot evict it",
+    "selective": "combine of {aggregate} does not return one of its arguments, so {algorithm} cannot drop the other",
+    "ranked": "{aggregate} is not read by rank (as median and quantile are), so {algorithm} cannot compute it",
+    "distinct": "{aggregate} is not the number of different values (as count_distinct is), so {algorithm} cannot compute it",
+    "modal": "{aggregate} is not the most frequent value (as mode is), so {algorithm} cannot compute it",
 }
 
 
@@ -253,7 +253,7 @@ def refuse_what_cannot_work(about: About, aggregate: Aggregate[Any]) -> None:
     """Raise ValueError that names the missing law if the algorithm can't compute the aggregate."""
     if not fits(about, aggregate):
         reason = REASONS[about.needs].format(aggregate=aggregate.name, algorithm=about.name)
-        message = f'{reason}: use two_stacks, or leave algorithm="auto".'
+        message = f'{reason}. Use two_stacks, or leave algorithm="auto".'
         raise ValueError(message)
 
 

@@ -123,9 +123,7 @@ class FiBA(Algorithm[P]):
         if time is None:
             time = self._next_time()
         if time != time:  # noqa: PLR0124 — NaN has no place in an order
-            message = (
-                f"The time {time!r} is neither before nor after any other: give every row a time that can be ordered."
-            )
+            message = f"The time {time!r} cannot be ordered. Pass comparable times."
             raise ValueError(message)
         node = self._find_leaf(time)
         node.elements.insert(bisect_right(node.elements, time, key=time_of), (time, partial))
@@ -163,7 +161,7 @@ class FiBA(Algorithm[P]):
         """Return the ordered combination of the partials with start ≤ time < end: O(log n) combines."""
         total = self._total_between(self.root, start, end) if start < end else NOTHING
         if total is NOTHING:
-            message = f"The window has no element with a time in [{start}, {end}): ask for an interval that holds one."
+            message = f"The window has no element with a time in [{start}, {end}). Query an interval that holds one."
             raise LookupError(message)
         return total
 
@@ -183,7 +181,7 @@ class FiBA(Algorithm[P]):
         try:
             return self.newest + 1
         except TypeError as error:
-            message = f"The newest time is {self.newest!r}, which is not a number, so there is no next time: give every row its time."
+            message = f"The newest time is {self.newest!r}, which is not a number, so there is no next time. Pass a time for every row."
             raise ValueError(message) from error
 
     def _join(self, older: P, newer: P) -> P:

@@ -18,6 +18,8 @@ from sash.plan.declared import Declared
 from sash.windows import Window
 from sash.windows.base import ALL_COLUMNS
 
+USE_A_PART = "Put one of its fields or elements into a column of its own."
+
 
 def check_types(declared: Declared, schema: pa.Schema) -> None:
     """Raise TypeError if the query cannot read a column of this type."""
@@ -25,12 +27,12 @@ def check_types(declared: Declared, schema: pa.Schema) -> None:
         kind = schema.field(name).type
         if not can_be_key(kind):
             message = (
-                f"The key {name!r} is of type {kind}, whose values cannot be compared. Use one of its parts as a column, or "
-                "cast it."
+                f"The key {name!r} is of type {kind}, whose values cannot be compared. Cast it, or put one of its fields into "
+                "a column of its own."
             )
             raise TypeError(message)
     for name in declared.order_by:
-        _check_ordered(schema.field(name).type, f"order_by: column {name!r}")
+        _check_ordered(schema.field(name).type, "order_by", name)
     for window in declared.windows.values():
         for name in window.columns:
             if name != ALL_COLUMNS:
@@ -52,7 +54,9 @@ def check_columns(declared: Declared, names: list[str]) -> None:
     if declared.per_row:
         added = [declared.result_name(name, window) for name in declared.aggregates for window in declared.windows]
         if taken := [name for name in added if name in names]:
-            message = f"The data has a column {taken[0]!r} already, the name of a result. Rename the aggregate."
+            message = (
+                f"The data already has a column {taken[0]!r}, so no result can have this name. Rename the aggregate."
+            )
             raise ValueError(message)
 
 
@@ -85,9 +89,7 @@ def _check_aggregate(name: str, aggregate: Aggregate[Any], place: int, field: pa
     if aggregate.gives in ("arithmetic", "difference"):
         computed = is_number(kind) or pa.types.is_decimal(kind)
         if not computed:
-            message = (
-                f"{label} computes with its values, and column {field.name!r} is of {field.type}: cast it to numbers."
-            )
+            message = f"{label} needs numbers, but column {field.name!r} is of type {field.type}. Cast it to numbers."
             raise TypeError(message)
         if (
             aggregate.gives == "arithmetic"
@@ -95,20 +97,21 @@ def _check_aggregate(name: str, aggregate: Aggregate[Any], place: int, field: pa
             and not (aggregate.ranked and has_middle(kind))
         ):
             message = (
-                f"{label} does arithmetic, which {kind} has none of: cast column {field.name!r} to int64 to compute "
-                "with its ticks."
+                f"{label} needs numbers, but column {field.name!r} is of type {kind}. Cast it to int64 to compute with "
+                "its ticks."
             )
             raise TypeError(message)
     compares = aggregate.codes[place] == "ordered" if aggregate.codes else aggregate.sorts
     if aggregate.sorts and pa.types.is_dictionary(field.type) and field.type.ordered:
         message = (
-            f"{label} of column {field.name!r}: it has an order of its own, which only max, min and the like know."
+            f"{label} cannot use the order of the categories of column {field.name!r}; max and min can. Cast the column "
+            "to its values or to numbers."
         )
         raise TypeError(message)
     if compares:
-        _check_ordered(kind, f"{label} of column {field.name!r}")
+        _check_ordered(kind, label, field.name)
     if aggregate.hashes and pa.types.is_nested(kind):
-        message = f"{label} of column {field.name!r}: values of {kind} can't be told apart: take one of their parts."
+        message = f"{label} cannot compare values of column {field.name!r}, which is of type {kind}. {USE_A_PART}"
         raise TypeError(message)
 
 
@@ -121,9 +124,9 @@ def has_middle(kind: pa.DataType) -> bool:
     return not pa.types.is_time(kind) and getattr(kind, "unit", "") != "ns"
 
 
-def _check_ordered(kind: pa.DataType, label: str) -> None:
+def _check_ordered(kind: pa.DataType, label: str, column: str) -> None:
     if pa.types.is_nested(kind) or pa.types.is_interval(kind):
-        message = f"{label}: values of {kind} have no order: take one of their parts as a column."
+        message = f"{label} needs values with an order, but column {column!r} is of type {kind}. {USE_A_PART}"
         raise TypeError(message)
 
 

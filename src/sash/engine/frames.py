@@ -26,7 +26,7 @@ NULLABLE = {
 class FrameKind:
     """A kind of data in this process."""
 
-    description: ClassVar[str] = "data in this process"
+    description: ClassVar[str] = "a table in this process"
     options: ClassVar[tuple[str, ...]] = ("compiled", "threads")
     names: ClassVar[tuple[str, str]] = ("", "")
     """The top-level package and the name of the class; the package may not be installed."""
@@ -120,7 +120,8 @@ class PandasFrame(FrameKind):
         try:
             table = pa.Table.from_pandas(needed, preserve_index=False)
         except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-            message = f"A column holds values of several types ({error}). Cast it to one."
+            reason = "; ".join(reversed([str(one).removesuffix(".") for one in error.args]))
+            message = f"pyarrow cannot read the DataFrame: {reason}. Cast the column to one type."
             raise TypeError(message) from error
         return table if query.columns else pa.table({"": pa.nulls(len(rows))})
 
@@ -154,8 +155,8 @@ class PandasFrame(FrameKind):
                 name = data.index.name
                 called = "has no name" if name is None else f"is named {name!r}"
                 message = (
-                    f"There is no column {query.time!r}. The index, which holds times, {called}: to use it as the time, "
-                    f"run the query on data.rename_axis({query.time!r})."
+                    f"There is no column {query.time!r}. The index holds times, but {called}. To use it as the time, run the "
+                    f"query on data.rename_axis({query.time!r})."
                 )
                 raise ValueError(message)
         if not all(isinstance(name, str) for name in rows.columns):

@@ -19,13 +19,13 @@ import pyarrow as pa
 from sash.aggregator.columns import to_arrow
 from sash.engine.assemble import join_rows, join_windows, row_columns, window_tables
 from sash.engine.cut import cut
-from sash.engine.evaluate import PassDoesNotCompileError, check_compiles, evaluate, interpret_failed
+from sash.engine.evaluate import Block, PassDoesNotCompileError, check_compiles, evaluate, interpret_failed
 from sash.engine.keys import KeyOrder, deal_in_chunks, is_sorted
 from sash.engine.passes import codings
 from sash.engine.prepare import Prepared
 from sash.engine.row_block import InputRows, RowBlock, RowSource, read_rows
 from sash.engine.slice_block import SliceBlock, concat_in_time
-from sash.windows.base import Ints
+from sash.windows.base import Ints, whole_span
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -67,6 +67,7 @@ class _TableRun:
         prepared = self.prepared
         parts = block.parts(part_count(len(block)))
         if len(parts) >= SEVERAL:
+            self._check_limits(block)
             check_compiles(prepared)
             self._read_columns(block.source)
         if prepared.plan.per_row:
@@ -92,6 +93,7 @@ class _TableRun:
             [share for share in shares if len(share)],
         )
         slices = concat_in_time(made).by_key(prepared.run)
+        self._check_limits(slices)
         parts = slices.parts(max(self.threads, part_count(len(slices))))
         return join_windows(
             prepared, self.in_threads(lambda part: window_tables(prepared, part, evaluate(prepared, part)), parts)
@@ -103,6 +105,12 @@ class _TableRun:
             return [work(task) for task in tasks]
         with ThreadPoolExecutor(self.threads) as pool:
             return list(pool.map(work, tasks))
+
+    def _check_limits(self, block: Block) -> None:
+        """Raise ValueError if a window has too many results for all parts of a block together."""
+        items = block.items([], whole_span(np.diff(block.firsts)))
+        for window in self.prepared.plan.windows.values():
+            window.check_limit(items)
 
     def _read_columns(self, source: RowSource) -> None:
         """Convert the columns once, so that threads do not convert them several times."""

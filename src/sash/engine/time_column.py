@@ -33,7 +33,7 @@ class TimeColumn:
         array = to_arrow(column)
         if array.null_count:
             message = (
-                f"The time column {self.name!r} has {array.null_count} null(s), so that these rows have no order. Drop them, or "
+                f"The time column {self.name!r} has {array.null_count} null(s). Rows without a time have no order. Drop them, or "
                 "fill in a time."
             )
             raise ValueError(message)

@@ -59,14 +59,14 @@ class Schedule:
 def check_bounds(begins: Positions, ends: Positions, rows: int) -> int:
     """Return the length of the longest window. Raise ValueError if the bounds are invalid."""
     if len(begins) != len(ends):
-        message = f"There are {len(begins)} begins of windows but {len(ends)} ends: give one of each for every window."
+        message = f"bounds has {len(begins)} begins but {len(ends)} ends. Pass one of each per window."
         raise ValueError(message)
     longest: int = compile_loop(find_longest)(begins, ends)
     if longest < 0:
-        message = "Moving bounds may not move back, and no window may end before it begins."
+        message = "bounds must not move back, and no window may end before it begins."
         raise ValueError(message)
     if len(begins) and not 0 <= begins[0] <= ends[-1] <= rows:
-        message = f"Moving bounds reach from {begins[0]} to {ends[-1]}, but there are {rows} rows."
+        message = f"bounds reach from row {begins[0]} to {ends[-1]}, but the column has {rows} rows."
         raise ValueError(message)
     return longest
 

@@ -44,10 +44,10 @@ def choose_algorithm(
     ('slickdeque', 'daba')
     >>> choose_algorithm(agg.max(), algorithm="daba", in_order=False)
     Traceback (most recent call last):
-    ValueError: daba takes rows in order: use fiba, or leave algorithm="auto".
+    ValueError: daba takes rows in order. Use fiba, or leave algorithm="auto".
     """
     if objective not in OBJECTIVES:
-        message = f'There is no objective "{objective}": ask for "throughput" or, for the best worst case, "latency".'
+        message = f'objective="{objective}" does not exist. Use "throughput" for the lowest mean cost, or "latency" for the lowest worst case.'
         raise ValueError(message)
     if algorithm == "auto":
         names, reason = candidates(aggregate, ranges, objective=objective, in_order=in_order)
@@ -130,10 +130,10 @@ def cheapest(names: tuple[str, ...], aggregate: Aggregate[Any], ranges: int) -> 
 def refuse_other_windows(about: About, ranges: int, *, in_order: bool) -> None:
     """Raise ValueError if an algorithm does not support several ranges, or rows out of order."""
     if not in_order and about.order != "any":
-        message = f'{about.name} takes rows in order: use fiba, or leave algorithm="auto".'
+        message = f'{about.name} takes rows in order. Use fiba, or leave algorithm="auto".'
         raise ValueError(message)
     if ranges > 1 and about.ranges == "one":
-        message = f"{about.name} answers one range: leave ranges out, or use flatfat, flatfit, b_int or slideside."
+        message = f"{about.name} answers one range only. Leave ranges out, or use flatfat, flatfit, b_int or slideside."
         raise ValueError(message)
 
 

@@ -101,13 +101,16 @@ def _check_aggregates(given: Any) -> dict[str, Aggregate[Any]]:
     if isinstance(given, Aggregate):
         given = {given.name: given}
     if not isinstance(given, Mapping) or not given:
-        message = f'aggregates={given!r} is not a dictionary of aggregates. Use aggregates={{"peak": agg.max("load")}}.'
+        problem = "is empty" if isinstance(given, Mapping) else "is not a dictionary of aggregates"
+        problem = "is a window; windows come second or as windows=" if isinstance(given, Window) else problem
+        message = f'aggregates={given!r} {problem}. Use aggregates={{"peak": agg.max("load")}}.'
         raise TypeError(message)
     for name, aggregate in given.items():
         if not isinstance(name, str) or not isinstance(aggregate, Aggregate):
-            message = (
-                f"aggregates: {name!r}: {aggregate!r} is not an aggregate with a name. {_aggregate_hint(aggregate)}"
-            )
+            function = getattr(aggregate, "__name__", "")
+            shown = f"{function} is a function, not" if function else f"{aggregate!r} is not"
+            problem = f"{shown} an aggregate" if isinstance(name, str) else "the name is not a string"
+            message = f"aggregates: {name!r}: {problem}. {_aggregate_hint(aggregate)}"
             raise TypeError(message)
         if len(aggregate.columns) != aggregate.inputs:
             message = (
@@ -132,14 +135,14 @@ def _check_windows(given: Any) -> dict[str, Window]:
     if isinstance(given, Window):
         given = {given.kind: given}
     if not isinstance(given, Mapping) or not given:
-        message = (
-            f"windows={given!r} is neither a window nor a dictionary of windows. Use windows={_window_hint(given)} or "
-            f'windows={{"hour": {_window_hint(given)}}}.'
-        )
+        problem = "is empty" if isinstance(given, Mapping) else "is neither a window nor a dictionary of windows"
+        hint = _window_hint(given)
+        message = f'windows={given!r} {problem}. Use windows={hint} or, with a name, windows={{"w": {hint}}}.'
         raise TypeError(message)
     for name, window in given.items():
         if not isinstance(name, str) or not isinstance(window, Window):
-            message = f'windows: {name!r}: {window!r} is not a window with a name. Use "hour": {_window_hint(window)}.'
+            problem = f"{window!r} is not a window" if isinstance(name, str) else "the name is not a string"
+            message = f'windows: {name!r}: {problem}. Use windows={{"w": {_window_hint(window)}}}.'
             raise TypeError(message)
     return dict(given)
 
@@ -157,7 +160,7 @@ def _window_hint(given: Any) -> str:
 def _check_columns(given: Any, parameter: str) -> tuple[str, ...]:
     columns = (given,) if isinstance(given, str) or not isinstance(given, Iterable) else tuple(given)
     if not all(isinstance(column, str) and column for column in columns):
-        message = f"{parameter}={given!r} is not the name of a column, or a list of names."
+        message = f"{parameter}={given!r} must be the name of a column, or a list of names."
         raise TypeError(message)
     if len(set(columns)) != len(columns):
         message = f"{parameter}={given!r} names a column twice. Name it once."

@@ -79,8 +79,8 @@ class Explanation:
         kinds = self.state_kinds
         state = [kind if len(kinds) == 1 else f"{kind} of {and_between(names)}" for kind, names in kinds.items()]
         return (
-            f"a stream emits {emitted} when {self.declared.time} is {self.declared.lateness} past {after}; later rows are "
-            f"dropped and counted; state: {', '.join(state)}"
+            f"a stream emits {emitted} when {self.declared.time} is {self.declared.lateness} past {after}; rows of closed "
+            f"windows are dropped and counted; state: {', '.join(state)}"
         )
 
     # -- passes ----------------------------------------------------------------------------------------------------

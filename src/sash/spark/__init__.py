@@ -198,7 +198,7 @@ def require_pyspark() -> None:
     try:
         import pyspark.sql
     except ModuleNotFoundError as error:
-        message = f'Spark is not installed ({error.name} is missing): pip install "sash[spark]".'
+        message = f'Spark is not installed ({error.name} is missing). Run pip install "sash[spark]".'
         raise ModuleNotFoundError(message, name=error.name) from error
     check_version("the installed PySpark", pyspark.__version__)
 
@@ -215,7 +215,7 @@ def check_version(what: str, version: str) -> None:
     if numbers < OLDEST:
         oldest = ".".join(map(str, OLDEST))
         message = (
-            f"Sash needs Spark {oldest} or later, and {what} is Spark {version}: "
+            f"Sash needs Spark {oldest} or later, but {what} is Spark {version}. Run "
             f'pip install "pyspark[connect]>={oldest},<5".'
         )
         raise RuntimeError(message)

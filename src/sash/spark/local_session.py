@@ -24,7 +24,7 @@ ROWS_PER_BATCH = 100_000
 """Ten times Spark's default: each batch that goes to Python costs a call."""
 LOGGING = Path(__file__).with_name("log4j2.properties")
 OLDEST_JAVA = 17
-REMEDY = "install one (Debian: apt-get install openjdk-17-jre-headless), or set JAVA_HOME to where one is"
+REMEDY = "Install one (Debian: apt-get install openjdk-17-jre-headless), or set JAVA_HOME to its folder"
 
 
 def start(name: str, cores: int | None, memory: str | None, conf: Mapping[str, Any]) -> SparkSession:
@@ -86,15 +86,15 @@ def check_java() -> None:
     """Raise RuntimeError if Java is missing or too old: Spark itself would print half a page."""
     home = os.environ.get("JAVA_HOME")
     java = os.path.join(home, "bin", "java") if home else "java"  # noqa: PTH118 — as Spark's own script does it
-    where = f"in JAVA_HOME, {home}," if home else "on the PATH"
+    where = f"in JAVA_HOME ({home})" if home else "on the PATH"
     path = shutil.which(java)
     text = subprocess.run([path, "-version"], capture_output=True, text=True, check=False).stderr if path else ""  # noqa: S603
     version = java_version(text)
     if version is None:
-        message = f"Spark needs Java {OLDEST_JAVA} or newer and there is none {where}: {REMEDY}."
+        message = f"Spark needs Java {OLDEST_JAVA} or newer, but there is none {where}. {REMEDY}."
         raise RuntimeError(message)
     if version < OLDEST_JAVA:
-        message = f"Spark needs Java {OLDEST_JAVA} or newer and the one {where} is Java {version}: {REMEDY}."
+        message = f"Spark needs Java {OLDEST_JAVA} or newer, but the one {where} is Java {version}. {REMEDY}."
         raise RuntimeError(message)
 
 

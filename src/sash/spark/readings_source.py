@@ -147,7 +147,7 @@ class Readings:
         """
         known = [field.name for field in fields(cls)]
         if unknown := sorted(options.keys() - set(known)):
-            message = f"Readings have no option {', '.join(unknown)}: there are {', '.join(known)}."
+            message = f"sash_readings has no option {', '.join(unknown)}. Its options are {', '.join(known)}."
             raise ValueError(message)
         readers: dict[str, Any] = {"rows_per_second": float, "late": float, "speed": float, "lateness": str}
         values = {}
@@ -266,13 +266,13 @@ class ReadingsSource(DataSource):
     def reader(self, schema: StructType) -> DataSourceReader:  # noqa: ARG002 — Spark passes it by name
         """Return the reader of a table."""
         if self.readings.rows is None:
-            raise ValueError("A table of readings has an end: give the option rows, or read a stream.")
+            raise ValueError("A table of readings needs the option rows. Set it, or read a stream.")
         return ReadingsTable(self.readings)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: ARG002, N802 — Spark's names
         """Return the reader of a stream."""
         if self.readings.rows_per_batch is not None and read_limits is None:
-            raise ValueError("rows_per_batch needs Spark 4.2 or later: leave it out.")
+            raise ValueError("rows_per_batch needs Spark 4.2 or later. Leave it out.")
         return ReadingsStream(self.readings)
 
 
@@ -331,8 +331,8 @@ class ReadingsStream(DataSourceStreamReader):
         """Raise ValueError if an offset belongs to a stream with other options."""
         if offset["readings"] != str(self.readings):
             message = (
-                f"The checkpoint is of a stream of other readings, those of {offset['readings']}, while these are of "
-                f"{self.readings}: give the same options, or another checkpoint."
+                f"The checkpoint belongs to readings with other options: {offset['readings']}, not {self.readings}. Use the "
+                "same options, or a new checkpoint."
             )
             raise ValueError(message)
 

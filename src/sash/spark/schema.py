@@ -38,7 +38,7 @@ def read_schema(declared: Declared, frame: DataFrame) -> pa.Schema:
             message = f"There are {frame.columns.count(name)} columns named {name!r}. Rename all but one."
             raise ValueError(message)
         if name.lower() in OWN:
-            message = f"A column is named {name!r}, a name that Sash needs for itself on Spark: rename it."
+            message = f"Sash needs the column name {name!r} for itself on Spark. Rename your column."
             raise ValueError(message)
     refuse_incomparable(declared, schema)
     zone = frame.sparkSession.conf.get(ZONE) or "UTC"
@@ -55,12 +55,14 @@ def refuse_same_names(declared: Declared, frame: DataFrame) -> None:
     for name in names:
         other = known.setdefault(name.lower(), name)
         if other != name:
-            message = f"Spark doesn't tell {other!r} and {name!r} apart: rename one, or set {CASE}=true."
+            message = (
+                f"Spark ignores case, so {other!r} and {name!r} are the same name. Rename one, or set {CASE}=true."
+            )
             raise ValueError(message)
     for name in declared.columns:
         same = [other for other in frame.columns if other.lower() == name.lower() and other != name]
         if same:
-            message = f"Spark doesn't tell the columns {name!r} and {same[0]!r} apart: rename one, or set {CASE}=true."
+            message = f"Spark ignores case, so columns {name!r} and {same[0]!r} have the same name. Rename one, or set {CASE}=true."
             raise ValueError(message)
 
 
@@ -69,7 +71,7 @@ def _arrow_field(field: StructField, zone: str) -> pa.Field:
         return arrow_schema(StructType([field]), zone).field(0)
     except (TypeError, ValueError) as error:  # ValueError from Arrow: an array of nulls that may not be null
         message = (
-            f"Column {field.name!r} is of {field.dataType.simpleString()}, which Spark can't send to Python: leave it out "
+            f"Column {field.name!r} is of type {field.dataType.simpleString()}, which Spark cannot send to Python. Drop it "
             "(df.drop) or cast it."
         )
         raise TypeError(message) from error
@@ -81,14 +83,14 @@ def refuse_incomparable(declared: Declared, schema: StructType) -> None:
         kind = schema[name].dataType
         if is_collated(kind):
             message = (
-                f"Column {name!r} is of {kind.simpleString()}, by which Python can neither group nor order: take a column "
-                'that is the same for equal values, as F.lower(…) may be, cast to a plain "string".'
+                f"Column {name!r} is of type {kind.simpleString()}. Python cannot compare strings with a collation. Use a "
+                'column that has the same value for equal strings, such as F.lower(…), and cast it to "string".'
             )
             raise TypeError(message)
         if name in declared.by and has(VariantType, kind):
             message = (
-                f"The key {name!r} is of {kind.simpleString()}, by which Spark can't group: take a part of it, as "
-                "variant_get(…) gives."
+                f"The key {name!r} is of type {kind.simpleString()}, and Spark cannot group by it. Extract a value with "
+                "variant_get(…)."
             )
             raise TypeError(message)
 
@@ -163,10 +165,10 @@ def result_fields(
 def read_types(types: Any, declared: Declared) -> dict[str, DataType]:
     """Parse the argument `types` of `run`. Raises TypeError or ValueError if it is invalid."""
     if not isinstance(types, Mapping):
-        message = f'types={types!r}: give a dictionary of aggregates and types, as {{"peak": "double"}}.'
+        message = f'types={types!r} is not a dictionary. Use names of aggregates and types, as in {{"peak": "double"}}.'
         raise TypeError(message)
     if unknown := [name for name in types if name not in declared.aggregates]:
-        message = f"types: there is no aggregate {unknown[0]!r}, only {', '.join(declared.aggregates)}."
+        message = f"types: there is no aggregate {unknown[0]!r}. The query has {', '.join(declared.aggregates)}."
         raise ValueError(message)
     return {name: _named_type(name, kind) for name, kind in types.items()}
 
@@ -187,7 +189,7 @@ def _named_type(name: str, kind: Any) -> DataType:
         assert isinstance(named, StructType)
         return named.fields[0].dataType
     except Exception as error:
-        message = f'types: {name!r}: {kind!r} is no type of Spark\'s, as "double" or "array<string>" is.'
+        message = f'types: {name!r}: {kind!r} is not a Spark type. Examples: "double", "array<string>".'
         raise ValueError(message) from error
 
 
@@ -202,8 +204,8 @@ def _refuse_unknown_type(prepared: Prepared, name: str) -> None:
     except Exception as error:  # noqa: BLE001 — whatever the user's functions raise
         tried = f" (tried on made-up values, it raised {type(error).__name__}: {error})"
     message = (
-        f"{name!r}: what {aggregate.label} gives can't be known before it runs{tried}, and Spark must know it: say it, as "
-        f'in run(df, types={{"{name}": "double"}}).'
+        f"{name!r}: Spark needs the result type of {aggregate.label} before it runs, but Sash cannot determine it{tried}. "
+        f'State the type, as in run(df, types={{"{name}": "double"}}).'
     )
     raise TypeError(message)
 
@@ -212,7 +214,7 @@ def _result_type(kind: pa.DataType, name: str) -> DataType:
     try:
         return spark_type(kind)
     except TypeError as error:
-        message = f"{name!r} gives {kind}, which Spark doesn't have: let lower return something else, as a string."
+        message = f"{name!r} returns {kind}, a type that Spark does not have. Let lower return another type, such as a string."
         raise TypeError(message) from error
 
 

@@ -104,7 +104,7 @@ def make_watermark(prepared: Prepared, mode: str, order: str) -> Watermark:
     if order == "keys" and query.by:
         return KeyOrderWatermark(query.by, time, prepared.run)
     if time is None and query.order_by:
-        message = "A stream cannot be sorted at its end. Name the column that orders its rows with time=, or leave order_by out."
+        message = "Sash cannot sort a stream. Name the column that orders its rows with time=, or leave order_by out."
         raise ValueError(message)
     if time is None:
         return RowOrderWatermark()
@@ -121,7 +121,7 @@ def check_mode(query: Declared, mode: Any) -> None:
         raise ValueError(message)
     others = [str(window) for window in query.windows.values() if not window.is_time]
     if mode == "update" and others:
-        message = f'mode="update" needs windows of time, and {others[0]} is none. Use mode="append".'
+        message = f'mode="update" supports periodic windows and sessions, but rows end the windows of {others[0]}. Use mode="append".'
         raise ValueError(message)
     if mode == "update" and CHANGE in (*query.by, *query.aggregates):
         message = f'mode="update" adds a column {CHANGE!r} to the results. Rename the key or aggregate of that name.'
@@ -131,7 +131,7 @@ def check_mode(query: Declared, mode: Any) -> None:
 class ArrowStream(FrameKind):
     """A pyarrow RecordBatchReader, or any object with an Arrow C stream."""
 
-    description: ClassVar[str] = "a stream (a RecordBatchReader)"
+    description: ClassVar[str] = "a RecordBatchReader"
     options: ClassVar[tuple[str, ...]] = ("compiled", "threads", "mode", "order")
     names = ("pyarrow", "RecordBatchReader")
 
@@ -201,5 +201,8 @@ def _results(stream: Stream, reader: pa.RecordBatchReader) -> Iterator[pa.Table]
             yield results
     if stream.late:
         lateness = stream.prepared.query.lateness
-        message = f"{stream.late} row(s) arrived more than {lateness} after newer rows. They were dropped."
+        message = (
+            f"{stream.late} row(s) arrived after all their windows were closed (lateness={lateness}). They were dropped. "
+            "Increase Query(lateness=…) to accept such rows."
+        )
         warnings.warn(message, LateRowsWarning, stacklevel=2)

@@ -1,9 +1,25 @@
-"""WHERE windows begin and end. One file for each kind; `sash.window` is this package.
+"""The kinds of windows: where windows begin and end. Users import this package as `sash.window`.
 
-by_rows.py      rows(range), rows(range, slide=k)                   by_gap.py       session(gap)
-by_time.py      time(range), time(range, slide=s), tumbling,        by_change.py    delta(column, threshold)
-                cumulative(range, step)                             by_mark.py      punctuated(column)
-                                                                    by_function.py  custom(discretize)
+One result per row:
+
+    rows(100)                    the last 100 rows
+    time("1h")                   the rows of the last hour
+    delta("km", 10)              the last rows whose km differ by at most 10
+
+One result per window:
+
+    rows(100, slide=10)          the last 100 rows, after every 10th row
+    time("1h", slide="10m")      an hour, every ten minutes
+    tumbling("1h")               hours that do not overlap
+    cumulative("24h", "1h")      the day so far, every hour
+    session("30m")               rows with at most 30 minutes between neighbours
+    delta("km", 10, slide=5)     as above, each time km has moved by 5
+    punctuated("paid")           rows up to each row whose column is true
+    custom(discretize)           windows that your own function begins and ends
+
+>>> from sash import window
+>>> window.time("1h", slide="10m")
+time("1h", slide="10m")
 """
 
 from typing import TYPE_CHECKING

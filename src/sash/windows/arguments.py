@@ -19,12 +19,16 @@ def check_count(given: Any, name: str, window: str) -> int:
     return count
 
 
-def check_slide(slide: Any, length: Any, slide_given: Any, length_given: Any) -> None:
-    """Raise ValueError if the slide is longer than the range, so that some rows would be in no window."""
+def check_slide(slide: Any, length: Any, given: dict[str, Any]) -> None:
+    """Raise ValueError if the slide is longer than the range, so that some rows would be in no window.
+
+    `given` holds both arguments by name, the slide first.
+    """
     if slide > length:
+        shorter, longer = given
         message = (
-            f"slide={slide_given!r} is more than range={length_given!r}, so that rows between two windows would be in "
-            "none. Make the slide shorter, or filter the rows first."
+            f"{shorter}={given[shorter]!r} is more than {longer}={given[longer]!r}, so rows between two windows would belong "
+            f"to no window. Make the {shorter} shorter, or filter the rows first."
         )
         raise ValueError(message)
 

@@ -216,6 +216,9 @@ class Window:
         """Return the windows that the span emits."""
         raise NotImplementedError
 
+    def check_limit(self, items: Items) -> None:
+        """Raise ValueError if there are too many windows. By default there is no limit: most windows end with an item."""
+
     def due(self, items: Items) -> int:
         """Return the earliest watermark at which these items give a result, or at which a key needs no state any more.
 

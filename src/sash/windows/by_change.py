@@ -110,7 +110,7 @@ def delta(column: str, threshold: Number, *, slide: Number | None = None) -> Win
     if slide is None:
         return DeltaFrame(column, threshold)
     _check_number(slide, "slide")
-    check_slide(slide, threshold, slide, threshold)
+    check_slide(slide, threshold, {"slide": slide, "threshold": threshold})
     return SlidingDelta(column, threshold, slide)
 
 

@@ -164,7 +164,9 @@ def custom(discretize: Discretize) -> Window:
     [{'total': 6}, {'total': 11}]
     """
     if not callable(discretize):
-        message = f"window.custom: {discretize!r} is not a function of a row."
+        message = (
+            f"window.custom: {discretize!r} is not a function. Pass one that takes a row and returns (begin, end)."
+        )
         raise TypeError(message)
     return Custom(discretize, has_state=_takes_nothing(discretize))
 

@@ -87,7 +87,7 @@ def session(gap: DurationLike) -> Window:
 
     Nulls and NaN: a null in the time column is an error. A row whose value is null still extends a session.
     Result: one per session.
-    Errors: TypeError or ValueError if `gap` is no duration, or not positive.
+    Errors: TypeError or ValueError if `gap` is not a duration, or not positive.
 
     >>> import pyarrow as pa
     >>> import sash

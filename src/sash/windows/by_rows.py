@@ -179,7 +179,7 @@ def rows(range: int, *, slide: int | None = None, min_rows: int = 1) -> Window: 
     if slide is None:
         return RowFrame(length, least)
     every = check_count(slide, "slide", "rows")
-    check_slide(every, length, slide, range)
+    check_slide(every, length, {"slide": slide, "range": range})
     return SlidingRows(length, every, least)
 
 

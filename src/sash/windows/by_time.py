@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from sash.hints import did_you_mean
 from sash.windows.arguments import check_count, check_slide, min_rows_text
 from sash.windows.base import (
     FOREVER,
@@ -30,6 +31,7 @@ SMALL = 1 << 16
 """Room for this many windows is allocated without counting them first."""
 MAX_WINDOWS = 100_000_000
 """The default limit of the number of windows: their bounds alone take 3.2 GB."""
+UNLIMITED = 2**63 - 1
 FEW_STARTS = 32
 """Up to this many windows that overlap, a time range is cut at each of their starts."""
 
@@ -138,11 +140,9 @@ class Periodic(Window):
         keep = np.zeros(items.keys, np.int64)
         given = (items.times, items.firsts, span.after, span.now, span.closed, *self.cycle(items.unit))
         loop = run(find_periodic)
+        self.check_limit(items)
         count = self._at_most(items)
-        if count > min(
-            2 * len(items.times) + SMALL, self.max_windows
-        ):  # perhaps long gaps without windows: count first
-            self._check_number(items)
+        if count > 2 * len(items.times) + SMALL:  # perhaps long gaps without windows: count first
             count = loop(*given, *new_bounds(0), *new_bounds(0), keep)
         begins, ends = new_bounds(count)
         starts, stops = new_bounds(count)
@@ -219,8 +219,10 @@ class Periodic(Window):
         starts = (starts_by - offset) // period - (starts_after - offset) // period
         return int(np.maximum(starts, 0).sum(dtype=np.float64)) * (length // step)
 
-    def _check_number(self, items: Items) -> None:
+    def check_limit(self, items: Items) -> None:
         """Raise ValueError if there are more than `max_windows` windows."""
+        if self._at_most(items) <= self.max_windows:
+            return  # counting them takes time linear in the number of items
         count = self.count_windows(items)
         if count > self.max_windows:
             message = (
@@ -232,10 +234,9 @@ class Periodic(Window):
     def _at_most(self, items: Items) -> int:
         """Return an upper bound of the number of windows: their number if none were empty."""
         length, period, step, _ = self.cycle(items.unit)
-        held = items.firsts[1:] > items.firsts[:-1]
-        if len(items.times) == 0 or not held.all():
-            return 2 * len(items.times) + SMALL + 1
-        spans = items.times[items.firsts[1:] - 1] - items.times[items.firsts[:-1]]
+        firsts, lasts = items.firsts[:-1], items.firsts[1:] - 1
+        held = lasts >= firsts
+        spans = items.times[lasts[held]] - items.times[firsts[held]]
         each = (spans / period + length / period + 1) * (length // step)  # floats: it may need more than 64 bits
         return int(np.ceil(each).sum())
 
@@ -260,11 +261,13 @@ def time(
     `closed` says which ends it includes: "right" (the default) the time of the row itself, "left" the time exactly `range`
     earlier, "both", or "neither". With `slide`, windows are `[start, start + range)`, and each start is a multiple of
     `slide` since the epoch, plus `offset`. If fewer than `min_rows` rows of a window have a value, the result is null.
-    With `slide`, a run raises ValueError if more than `max_windows` windows hold a row (default 100,000,000).
+    With `slide`, a run raises ValueError if more than `max_windows` windows hold a row (default 100,000,000), before memory
+    for them is allocated. All keys of a table count together; of a stream, those of one micro-batch; on Spark, those of one
+    task.
 
     Nulls and NaN: a null in the time column is an error; `min_rows` counts non-null values.
     Result: one per row, beside the input row; with `slide` one per window that has rows.
-    Errors: TypeError or ValueError if an argument is no duration, is not positive, or has another unit than the others.
+    Errors: TypeError or ValueError if an argument is not a duration or not positive, or if units differ.
     ValueError if `slide` is more than `range`, if `closed` is given with `slide`, or `offset` without it.
 
     >>> import pyarrow as pa
@@ -283,17 +286,23 @@ def time(
     min_rows = check_count(min_rows, "min_rows", "time")
     if slide is None:
         if offset is not None:
-            message = "window.time: offset moves the starts of windows; it needs slide=."
+            message = (
+                "window.time: offset= needs slide=. Without slide=, each row has its own window. Leave offset out."
+            )
             raise ValueError(message)
         if max_windows is not None:
-            message = "window.time: max_windows limits windows that slide; it needs slide=."
+            message = (
+                "window.time: max_windows= needs slide=. Without slide=, there is one window per row. Leave it out."
+            )
             raise ValueError(message)
         if (closed or "right") not in CLOSED:
-            message = f"window.time: closed={closed!r} is none of {', '.join(CLOSED)}."
+            message = f"window.time: closed={closed!r} does not exist.{did_you_mean(str(closed), CLOSED)} Use {', '.join(CLOSED)}."
             raise ValueError(message)
         return TimeFrame(length, closed or "right", min_rows)
     if closed is not None:
-        message = "window.time: with slide= windows are always [start, start + range), so closed= does not apply."
+        message = (
+            "window.time: closed= does not apply with slide=: windows are [start, start + range). Leave closed out."
+        )
         raise ValueError(message)
     periodic = _periodic("time", length, read_duration(slide, "slide"), length, offset, min_rows)
     return _limited(periodic, max_windows)
@@ -307,7 +316,7 @@ def tumbling(range: DurationLike, *, offset: DurationLike | None = None) -> Wind
 
     Nulls and NaN: a null in the time column is an error.
     Result: one per window that has rows.
-    Errors: TypeError or ValueError if an argument is no duration, or if `range` is not positive.
+    Errors: TypeError or ValueError if an argument is not a duration, or if `range` is not positive.
 
     >>> import pyarrow as pa
     >>> import sash
@@ -317,7 +326,8 @@ def tumbling(range: DurationLike, *, offset: DurationLike | None = None) -> Wind
     [{'window_start': 0, 'window_end': 5, 'peak': 9}, {'window_start': 5, 'window_end': 10, 'peak': 4}]
     """
     length = read_duration(range, "range")
-    return _periodic("tumbling", length, length, length, offset, 1)
+    # A row is in one window, so that windows take no more memory than rows.
+    return replace(_periodic("tumbling", length, length, length, offset, 1), max_windows=UNLIMITED)
 
 
 def cumulative(
@@ -331,10 +341,11 @@ def cumulative(
 
     `range` and `step` are strings such as "24h", timedeltas, or numbers in the unit of an integer time column. Each start is a
     multiple of `range` since the epoch, plus `offset`; windows are `[start, start + step)`, `[start, start + 2 · step)`, …
+    `max_windows` limits the number of results as in `time`; here, windows before the first row of a `range` count too.
 
     Nulls and NaN: a null in the time column is an error.
     Result: one per window that has rows.
-    Errors: TypeError or ValueError if an argument is no duration or not positive. ValueError if `range` is not a multiple of
+    Errors: TypeError or ValueError if an argument is not a duration or not positive. ValueError if `range` is not a multiple of
     `step`, or if a run would give more than `max_windows` results (default 100,000,000).
 
     >>> import pyarrow as pa
@@ -350,9 +361,9 @@ def cumulative(
     """
     length, short = read_duration(range, "range"), read_duration(step, "step")
     _check_units(length, short)
-    check_slide(short.amount, length.amount, step, range)
+    check_slide(short.amount, length.amount, {"step": step, "range": range})
     if length.amount % short.amount:
-        message = f"window.cumulative: range={range!r} is not a multiple of step={step!r}."
+        message = f"window.cumulative: range={range!r} is not a multiple of step={step!r}. Change one of them."
         raise ValueError(message)
     return _limited(_periodic("cumulative", length, length, short, offset, 1), max_windows)
 
@@ -363,7 +374,7 @@ def _periodic(
     shift = Duration(0, length.is_time, "0") if offset is None else read_duration(offset, "offset", at_least=-(2**62))
     _check_units(length, period)
     _check_units(length, shift)
-    check_slide(period.amount, length.amount, str(period), str(length))
+    check_slide(period.amount, length.amount, {"slide": str(period), "range": str(length)})
     text = quote(length)
     if name == "time":
         text += f", slide={quote(period)}"
@@ -382,7 +393,7 @@ def _limited(periodic: Periodic, max_windows: int | None) -> Periodic:
 
 def _check_units(one: Duration, other: Duration) -> None:
     if one.is_time != other.is_time:
-        message = f"{one} and {other} have no common unit. Give two lengths of time, or two numbers."
+        message = f'{one} and {other} have different units. Use durations such as "1h" for both, or numbers for both.'
         raise ValueError(message)
 
 

@@ -61,7 +61,7 @@ class Duration:
         """Return the duration in ticks of a time column.
 
         Raise ValueError if it is a number where the column holds times, if it is a length of time where the column holds
-        integers, or if it is no whole number of ticks.
+        integers, or if it is not a whole number of ticks.
 
         >>> read_duration("1m", "slide").in_ticks(TimeUnit("ts", 1_000_000_000))
         60
@@ -69,7 +69,7 @@ class Duration:
         column, tick = unit
         if self.is_time and tick is None:
             message = (
-                f"{self.text} is a length of time, but column {column!r} holds integers. Give a number in the unit of "
+                f"{self.text} is a duration, but column {column!r} holds integers. Use a number in the unit of "
                 f"{column!r}."
             )
             raise ValueError(message)
@@ -105,7 +105,7 @@ def read_duration(given: DurationLike, name: str, *, at_least: int = 1) -> Durat
         return given
     plain = _plain(given)
     if isinstance(plain, bool) or not isinstance(plain, str | timedelta | int | Duration):
-        message = f"{name}={given!r} is not a duration. Give {EXAMPLES}, a timedelta, or a whole number."
+        message = f"{name}={given!r} is not a duration. Use {EXAMPLES}, a timedelta, or an integer."
         raise TypeError(message)
     if isinstance(plain, Duration):
         read = plain

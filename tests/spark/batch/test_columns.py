@@ -90,7 +90,7 @@ def test_char_and_varchar(spark: SparkSession) -> None:
         spark.sql("INSERT INTO names VALUES (1, 1, 'a', 'b'), (2, 1, NULL, 'abcd')")
         carried(spark.table("names"))
         spark.conf.set("spark.sql.preserveCharVarcharTypeInfo", "true")
-        with pytest.raises(TypeError, match=r"Column 'c' is of char\(3\), which Spark can't send to Python"):
+        with pytest.raises(TypeError, match=r"Column 'c' is of type char\(3\), which Spark cannot send to Python"):
             QUERY.run(spark.table("names"))
     finally:
         spark.conf.unset("spark.sql.preserveCharVarcharTypeInfo")
@@ -156,10 +156,10 @@ def test_types_of_somebodys_own(spark: SparkSession) -> None:
 def test_what_python_can_not_be_sent(spark: SparkSession) -> None:
     frame = spark.sql("SELECT id, 1 AS k, make_ym_interval(1, 2) AS ym FROM range(3)")
     with pytest.raises(
-        TypeError, match=r"Column 'ym' is of interval year to month, which Spark can't send to Python: leave"
+        TypeError, match=r"Column 'ym' is of type interval year to month, which Spark cannot send to Python\. Drop"
     ):
         QUERY.run(frame)
-    with pytest.raises(TypeError, match="Column 'nothing' is of array<void>, which Spark can't send to Python: leave"):
+    with pytest.raises(TypeError, match=r"'nothing' is of type array<void>, which Spark cannot send to Python\. Drop"):
         QUERY.run(spark.sql("SELECT id, 1 AS k, array() AS nothing FROM range(3)"))
     windows = sash.Query({"n": agg.count()}, window.tumbling(2), by="k", time="id")
     assert windows.run(frame, compiled=False).count() == 2  # for which it isn't read

@@ -26,25 +26,25 @@ def frame(spark: SparkSession) -> DataFrame:
         (sash.Query({"n": agg.sum("y")}, window.rows(2), time="t"), {}, "There is no column 'y'\\. The data has 'id', 'k'"),
         (sash.Query(COUNT, window.rows(2), by="K", time="t"), {}, "There is no column 'K'"),
         (sash.Query(COUNT, window.rows(2), time="s"), {}, "The time column 's' is of type string, but it must hold timestamps"),
-        (sash.Query({"n": agg.sum("s")}, window.rows(2), time="t"), {}, "'n': sum computes with its values, and column 's'"),
+        (sash.Query({"n": agg.sum("s")}, window.rows(2), time="t"), {}, "'n': sum needs numbers, but column 's'"),
         (sash.Query(COUNT, window.time(5), time="t"), {}, "5"),
         (sash.Query(COUNT, window.time("1h"), time="id"), {}, "1h"),
         (sash.Query(COUNT, window.delta("s", 2), time="t"), {}, "column 's' is of type string, but it must hold numbers"),
         (sash.Query(COUNT, window.punctuated("x"), time="t"), {}, "column 'x' is of type int32, but it must be boolean"),
-        (sash.Query(COUNT, window.rows(2), time="t", order_by="m"), {}, "order_by: column 'm'"),
+        (sash.Query(COUNT, window.rows(2), time="t", order_by="m"), {}, "order_by needs values with an order, but column 'm'"),
         (sash.Query(COUNT, window.rows(2)), {}, r"Rows of a Spark DataFrame have no order"),
-        (sash.Query({"x": agg.count()}, window.rows(2), time="t"), {}, "The data has a column 'x' already"),
+        (sash.Query({"x": agg.count()}, window.rows(2), time="t"), {}, "The data already has a column 'x'"),
         (sash.Query(COUNT, window.rows(2), time="t"), {"threads": 2}, "threads= is for"),
         (sash.Query(COUNT, window.rows(2), time="t"), {"mode": "update"}, "mode= is for a stream"),
         (sash.Query(COUNT, window.rows(2), time="t"), {"bucket": 2}, "There is no option 'bucket'\\. Did you mean 'buckets'"),
-        (sash.Query(COUNT, window.rows(2), time="t"), {"buckets": 0}, "buckets=0 is not a number of buckets"),
+        (sash.Query(COUNT, window.rows(2), time="t"), {"buckets": 0}, "buckets=0 is not valid. Use an integer of at least 1"),
         (sash.Query(COUNT, window.rows(2), time="t"), {"strategy": "fast"}, "strategy='fast' does not exist. Use auto, slices, buckets"),
-        (sash.Query(COUNT, window.rows(2), time="t"), {"types": {"n": "nothing"}}, "types: 'n': 'nothing' is no type of"),
+        (sash.Query(COUNT, window.rows(2), time="t"), {"types": {"n": "nothing"}}, "types: 'n': 'nothing' is not a Spark type"),
         (sash.Query(COUNT, window.rows(2), time="t"), {"types": {"m": "int"}}, "types: there is no aggregate 'm'"),
         (
             sash.Query({"own": named("s")}, window.rows(2), time="t"),
             {},
-            r"'own': what named\(s\) gives can't be known before it runs .*, and Spark must know it: say it, as in run\(df, types=",
+            r"'own': Spark needs the result type of named\(s\) before it runs, but .* \(tried .*State the type, as in run\(df, types=",
         ),
     ],
 )  # fmt: skip
@@ -75,5 +75,5 @@ def test_an_error_in_an_aggregate_names_it_the_key_and_the_row(spark: SparkSessi
 @pytest.mark.oldest
 def test_a_null_time_is_refused_by_the_worker(spark: SparkSession) -> None:
     frame = spark.sql("SELECT 1 AS k, IF(id = 3, NULL, id) AS t FROM range(5)")
-    with pytest.raises(Exception, match=r"The time column 't' has 1 null\(s\), so that these rows have no order"):
+    with pytest.raises(Exception, match=r"The time column 't' has 1 null\(s\)\. Rows without a time have no order"):
         sash.Query(COUNT, window.rows(2), by="k", time="t").run(frame, compiled=False).collect()

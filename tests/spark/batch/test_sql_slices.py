@@ -226,11 +226,14 @@ SCHEMA = pa.schema({**TYPES, "huge": pa.decimal128(29, 3), "hour": pa.time64("us
         (agg.product("f64"), "no partials of product."),
         (agg.max_count("f64"), "no partials of max_count."),
         (agg.stddev("i64"), "stddev of int64, which it would round."),
-        (agg.skewness("f64"), "skewness of double, since its own fails where values lie close together."),
+        (
+            agg.skewness("f64"),
+            "skewness of double, because its own formula is inaccurate if values are close together.",
+        ),
         (agg.sum("huge"), "more than 38 digits."),
         (agg.sum_of_squares("money"), "no partials of sum_of_squares of decimal128(28, 3)."),
-        (agg.approx_count_distinct("f64"), "which it hashes otherwise."),
-        (agg.approx_count_distinct("day"), "which it hashes otherwise."),
+        (agg.approx_count_distinct("f64"), "which it hashes differently."),
+        (agg.approx_count_distinct("day"), "which it hashes differently."),
         (agg.arg_max("text", "id"), "arg_max of string and int64 in an order of text."),
         (agg.max("hour"), "no partials of max of time64[us]."),
         (agg.first("list"), "no partials of first of list<item: int64>."),
@@ -268,12 +271,12 @@ def test_an_aggregate_of_a_user_with_sql_is_sliced_without_registration(spark: S
 @pytest.mark.parametrize(
     ("windows", "given", "reason"),
     [
-        (window.session(5), {}, "session(5) has no slices that are known before its rows are read."),
-        (window.rows(5, slide=5), {}, "rows(5, slide=5) has no slices that are known before its rows are read."),
+        (window.session(5), {}, "session(5) has no slices that are known before the rows are read."),
+        (window.rows(5, slide=5), {}, "rows(5, slide=5) has no slices that are known before the rows are read."),
         (window.time(9, slide=6, min_rows=2), {}, "needs the number of values in a window, which slices do not have."),
         (window.tumbling(9), {"slicing": "none"}, 'slicing="none" was given.'),
         (window.tumbling(9), {"order_by": "lower"}, "lower is of string collate UTF8_LCASE, a collation"),
-        (window.tumbling(9), {"by": "High of X"}, "a column of slices would have the name 'high of x' of another"),
+        (window.tumbling(9), {"by": "High of X"}, "two columns of slices would be named 'high of x'"),
     ],
 )
 def test_queries_that_spark_cannot_slice(

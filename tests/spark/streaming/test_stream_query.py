@@ -230,7 +230,7 @@ def test_bad_times_stop_a_stream_or_are_counted(spark: SparkSession, tmp_path: P
     batches: Any = [[("a", 1, 1)], [("a", 2, 2), ("b", None, 3), ("b", 1e9, 4)], [("a", 9, 4)]]
     source = Source(spark, tmp_path, batches[:2])
     query = sash.Query(SUMS, window.tumbling("5m"), by="k", time="ts")
-    with pytest.raises(StreamingQueryException, match=r"A row .k=b, ts=None. has no usable time"):
+    with pytest.raises(StreamingQueryException, match=r"A row .k=b, ts=None. has no valid time"):
         source.run(query.run(source.stream()))
     with pytest.raises(StreamingQueryException, match="is further ahead of the clock than ahead= allows"):
         source.run(query.run(source.stream(where="ts IS NOT NULL")))
@@ -281,7 +281,7 @@ def test_names_with_points_and_other_settings_after_a_restart(spark: SparkSessio
 
 REFUSED: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "mode": ({}, {"mode": "complete"}, "mode='complete' does not exist"),
-    "rows": ({"windows": window.rows(3)}, {"mode": "update"}, 'mode="update" needs windows of time'),
+    "rows": ({"windows": window.rows(3)}, {"mode": "update"}, 'mode="update" supports periodic windows and sessions'),
     "bad": ({}, {"on_bad_time": "keep"}, "on_bad_time='keep' must be 'error' or 'drop'"),
     "ahead": ({}, {"ahead": 5}, "ahead=5 must be a length of time"),
     "metrics": ({}, {"metrics": ""}, "metrics='' must be a name"),
@@ -294,7 +294,7 @@ REFUSED: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "time": (
         {"time": None, "windows": window.rows(3), "order_by": "x"},
         {},
-        "A stream cannot be sorted at its end. Name",
+        "Sash cannot sort a stream. Name",
     ),
 }
 
@@ -320,9 +320,7 @@ def test_a_missing_watermark_is_said_with_the_line_to_add(spark: SparkSession, t
     late = sash.Query(SUMS, window.tumbling("5m"), by="k", time="ts", lateness="90s")
     with pytest.raises(ValueError, match=r'withWatermark\("ts", "90000 milliseconds"\)'):
         late.run(bare)
-    with pytest.raises(
-        ValueError, match="The watermark of this stream is on 'other', but the query is in order of 'ts'"
-    ):
+    with pytest.raises(ValueError, match="The watermark of this stream is on 'other', but the query has time='ts'"):
         query.run(bare.withColumn("other", F.col("ts")).withWatermark("other", "1 minute"))
     with pytest.raises(TypeError, match="Column 'ts' is of type timestamp_ntz, but a watermark needs a timestamp"):
         query.run(bare.withColumn("ts", F.col("ts").cast("timestamp_ntz")))

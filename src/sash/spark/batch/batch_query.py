@@ -112,7 +112,7 @@ class BatchQuery(SparkQuery):
         if self.prepared.time is None:
             return "there is no time= whose axis could be split"
         if has_maps(self.query, self.frame.schema):
-            return "Spark does not tell keys apart that contain maps with nulls"
+            return "Spark groups different keys together if they contain maps with nulls"
         return reach_of(self.query.windows.values(), self.prepared.unit)
 
     @property

@@ -28,18 +28,18 @@ def why_not(declared: Declared, prepared: Prepared, frame_schema: StructType) ->
     """Return why Spark cannot compute the slices of a query; empty if it can."""
     for window in declared.windows.values():
         if window.per_row:
-            return f"{window} gives a result for each row."
+            return f"{window} has a result per row."
         if window.cycle(window.own_unit) is None:
-            return f"{window} has no slices that are known before its rows are read."
+            return f"{window} has no slices that are known before the rows are read."
         if window.min_rows > 1:
             return f"{window} needs the number of values in a window, which slices do not have."
     if has_maps(declared, frame_schema):
-        return "Spark does not tell keys apart that contain maps with nulls."
+        return "Spark groups different keys together if they contain maps with nulls."
     if declared.slicing == "none":
         return 'slicing="none" was given.'
     assert declared.time is not None
     if not ticks_sql(declared.time, frame_schema[declared.time].dataType):
-        return f"{declared.time} holds no times."
+        return f"{declared.time} is neither a time nor an integer."
     for name in declared.columns:
         kind = frame_schema[name].dataType
         if is_collated(kind):
@@ -121,5 +121,5 @@ def _clash(declared: Declared, forms: Mapping[str, SqlForm | str]) -> str:
     for form in _only_forms(forms).values():
         for name, text in form.expressions.items():
             if known.setdefault(name.lower(), text) != text:
-                return f"a column of slices would have the name {name!r} of another: rename a column."
+                return f"two columns of slices would be named {name!r}. Rename a column."
     return ""

@@ -33,14 +33,14 @@ def check_times(without: pa.Table, ahead: pa.Table, by: tuple[str, ...], time: s
     """Raise ValueError if there are rows without a usable time."""
     if len(without):
         message = (
-            f"A row ({name_row(without, (*by, time), 0)}) has no usable time, and {len(without) - 1} more of its bucket. "
-            'Filter such rows before, or run with on_bad_time="drop", which counts them.'
+            f"A row ({name_row(without, (*by, time), 0)}) has no valid time; its bucket has {len(without) - 1} more. "
+            'Filter such rows before the query, or run with on_bad_time="drop", which counts them.'
         )
         raise ValueError(message)
     if len(ahead):
         message = (
-            f"A row ({name_row(ahead, (*by, time), 0)}) is further ahead of the clock than ahead= allows, and {len(ahead) - 1} "
-            "more of its bucket. It would move the watermark ahead, so that all rows after it are late. Filter such rows "
+            f"A row ({name_row(ahead, (*by, time), 0)}) is further ahead of the clock than ahead= allows; its bucket has "
+            f"{len(ahead) - 1} more. It would move the watermark ahead, and all later rows would be late. Filter such rows "
             f'before withWatermark, df.filter("{time} < current_timestamp() + INTERVAL 1 DAY"), or run with ahead=None if '
             "they are right."
         )

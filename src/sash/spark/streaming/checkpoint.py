@@ -57,8 +57,8 @@ def _operators(spark: SparkSession, checkpoint: str) -> list[int]:
     numbers = [row.operatorId for row in found if STATE in _variables(row.operatorProperties)]
     if not numbers:
         message = (
-            f"There is no state of Sash in {checkpoint!r}. Give the checkpointLocation of a stream that has run and that writes "
-            "the results of a query."
+            f"There is no state of Sash in {checkpoint!r}. Pass the checkpointLocation of a stream that has run and that "
+            "writes the results of a query."
         )
         raise ValueError(message)
     return numbers

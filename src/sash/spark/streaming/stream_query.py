@@ -155,7 +155,7 @@ class StreamQuery(SparkQuery):
         held = {"slices": "slices of open windows", "rows": "rows that open or later windows need"}
         state = " and ".join(held[kind] for kind in self.state_kinds)
         leaves = {
-            "watermark": f"{query.time}, {timedelta(milliseconds=self.delay)} behind the newest; older rows are dropped and counted as late",
+            "watermark": f"{query.time}, {timedelta(milliseconds=self.delay)} behind the newest; rows of closed windows are dropped and counted as late",
             "shuffled": f"{'all columns' if query.per_row else and_between(self.sent.columns)} of all rows, packed into {keys}",
             "state": f"{state}; one value per bucket, in RocksDB; the number of buckets is fixed for a checkpoint",
             "results": f"{options.mode}: {'the result of a row' if query.per_row else 'a window'} {emitted}",
@@ -167,9 +167,7 @@ class StreamQuery(SparkQuery):
 
 def _check_time(query: Declared) -> None:
     if query.time is None:
-        message = (
-            'A stream cannot be sorted at its end. Name the column that holds the time of rows: Query(time="ts", …).'
-        )
+        message = 'Sash cannot sort a stream. Name the column that holds the time of rows: Query(time="ts", …).'
         raise ValueError(message)
 
 
@@ -192,11 +190,11 @@ def _read_delay(query: Declared, frame: DataFrame) -> int:
         raise TypeError(message)
     if others:
         message = (
-            f"The watermark of this stream is on {others[0]!r}, but the query is in order of {query.time!r}. Set it on that "
-            f"column, {line}, or use time={others[0]!r}."
+            f"The watermark of this stream is on {others[0]!r}, but the query has time={query.time!r}. Set the watermark on "
+            f"that column, {line}, or use time={others[0]!r}."
         )
         raise ValueError(message)
-    message = f"This stream has no watermark, so that no window would ever be final. Set one before run: {line}."
+    message = f"This stream has no watermark, so no window would ever be final. Set one before run: {line}."
     raise ValueError(message)
 
 
