@@ -22,6 +22,33 @@ def test_importing_sash_imports_nothing_heavy() -> None:
     assert done.stdout.strip() == ""
 
 
+WITHOUT_NUMBA = """
+import sys
+import pyarrow as pa
+import sash
+from sash import agg, window
+
+rows = pa.table({"key": [1, 2, 1, 2], "t": [1, 2, 3, 4], "v": [1.0, 2, 3, 4], "mark": [True, False] * 2})
+windows = [
+    window.rows(2), window.rows(2, slide=2), window.time(3), window.time(4, slide=2), window.tumbling(2), window.cumulative(4, 2),
+    window.session(2), window.delta("v", 2), window.delta("v", 2, slide=1), window.punctuated("mark"),
+    window.custom(lambda row: (1, 1)),
+]
+for one in windows:
+    query = sash.Query({"sum": agg.sum("v"), "max": agg.max("v")}, one, by="key", time="t")
+    query.run(rows, compiled=False)
+    query.run(rows.take([3, 0, 2, 1]), compiled=False)
+    query.run(rows.to_reader(), compiled=False).read_all()
+print(len(windows), *[name for name in ("numba", "llvmlite", "polars", "pyspark", "rich") if name in sys.modules])
+"""
+
+
+def test_a_query_that_compiles_nothing_does_not_import_numba() -> None:
+    done = subprocess.run([sys.executable, "-c", WITHOUT_NUMBA], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["11"]
+
+
 def test_a_page_shows_the_catalogue() -> None:
     assert str(catalogue()) in (ROOT / "docs" / "algorithms.md").read_text(encoding="utf-8")
 

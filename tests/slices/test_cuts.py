@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+
 import pyarrow as pa
 import pytest
+from helpers.items import items
 from helpers.queries import Named, assert_agrees
 from helpers.windows import PER_WINDOW, WINDOWS, slicings_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sash import agg, window
+from sash.slices.cuts import SliceRecords, cut_by_edges
+from sash.slices.edges import TECHNIQUES, cut_edges
 from sash.testing.strategies import streams
 from sash.windows import Window
+from sash.windows.base import FOREVER, Cycle, Items, as_it_stands
+from sash.windows.numpy_forms import numpy_form
 
 IN_ORDER: Named = {"in_order": agg.concat("x", sep=" "), "values": agg.count("x"), "who": agg.arg_max("x", "y")}
 
@@ -47,3 +54,18 @@ def test_windows_of_slides_without_a_common_divisor_agree_with_the_oracle(slicin
     }
     schema = pa.schema({"t": pa.int64(), "x": pa.int64(), "y": pa.int64()})
     assert_agrees(rows, IN_ORDER, windows, by=(), schema=schema, slicing=slicing)
+
+
+@settings(max_examples=200)
+@given(over=items(), data=st.data())
+def test_numpy_cuts_where_the_loop_cuts(over: Items, data: st.DataObject) -> None:
+    drawn = st.builds(
+        lambda period, longer, offset: Cycle(period + longer, period, period + longer, offset % period),
+        st.integers(1, 9), st.integers(0, 9), st.integers(0, 8),
+    )  # fmt: skip
+    cycles = data.draw(st.lists(drawn, max_size=3))
+    edges = cut_edges(cycles, data.draw(st.sampled_from(TECHNIQUES)))
+    gap = data.draw(st.sampled_from([FOREVER, 2]))
+    found, expected = (cut_by_edges(over, edges, run, gap) for run in (numpy_form, as_it_stands))
+    for part in fields(SliceRecords):
+        assert getattr(found, part.name).tolist() == getattr(expected, part.name).tolist(), part.name

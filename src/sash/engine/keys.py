@@ -20,11 +20,10 @@ import pyarrow.compute as pc
 
 from sash.aggregator.columns import Column, to_arrow
 from sash.engine.nested_keys import Codes, number_nested, number_together
-from sash.kernels.plain import compile_loop
+from sash.windows.arrays import BLOCK, is_sorted, neighbours
 from sash.windows.base import Ints, Run
+from sash.windows.numpy_forms import numpy_form_of
 
-COMPILED = 1 << 16
-"""From this many rows on, a compiled loop is faster than NumPy, which checks each index for negative values."""
 WORD = 63
 """Bits of a non-negative int64."""
 SMALL = 1 << 16
@@ -46,11 +45,7 @@ class KeyOrder:
         """Return a column in this order; an empty column stays empty."""
         if self.rows is None or len(column) == 0:
             return column[self.begin : self.begin + int(self.firsts[-1])]
-        if len(column) < COMPILED or column.dtype.kind == "O":
-            return column[self.rows]
-        arranged = np.empty(len(self.rows), column.dtype)
-        compile_loop(take_rows)(column, self.rows, arranged)
-        return arranged
+        return column.take(self.rows)
 
     def arrange_column(self, column: Column) -> Column:
         """Return a column for kernels in this order."""
@@ -123,14 +118,33 @@ def number_integers(values: npt.NDArray[Any], least: int, numbers: Codes, codes:
     return count
 
 
+@numpy_form_of(number_integers)
+def number_integers_in_numpy(values: npt.NDArray[Any], least: int, numbers: Codes, codes: Codes) -> int:
+    """Write the group ids of integers that are close together. Return the number of keys."""
+    count = 0
+    for begin in range(0, len(values), BLOCK):
+        places = values[begin : begin + BLOCK] - least
+        own = numbers.take(places, out=codes[begin : begin + BLOCK], mode="clip")  # clip: without a copy of the result
+        if own.min() < 0:
+            new = places[own < 0]
+            numbers[new[::-1]] = np.arange(
+                len(new) - 1, -1, -1
+            )  # of several rows with a new value, the first one stays
+            different = new[numbers[new] == np.arange(len(new))]
+            numbers[different] = np.arange(count, count + len(different))
+            count += len(different)
+            numbers.take(places, out=own, mode="clip")
+    return count
+
+
 def order_rows(codes: Codes, keys: int, times: Ints, run: Run, ties: pa.Table | None = None) -> tuple[KeyOrder, Ints]:
     """Return rows by key, time, the columns of `ties`, and input order; and the times in that order."""
-    if ties is None and run(is_in_order)(codes, times):
+    if ties is None and is_in_order(codes, times):
         return KeyOrder(None, np.searchsorted(codes, np.arange(keys + 1))), times
     if ties is None:
         order = _deal(codes, keys, run, np.empty(0, np.int64))
         arranged = order.arrange(times)
-        if run(is_in_time)(arranged, order.firsts):
+        if is_in_time(arranged, order.firsts):
             return order, arranged
         order = _deal(codes, keys, run, sort_times(times))
     else:
@@ -180,22 +194,35 @@ def _deal(codes: Codes, keys: int, run: Run, given: Ints) -> KeyOrder:
 
 
 def is_in_order(codes: Codes, times: Ints) -> bool:
-    """Return whether rows are in order of key and time."""
-    for row in range(1, len(codes)):
-        if codes[row] < codes[row - 1]:
+    """Return whether rows are in order of key and time.
+
+    >>> is_in_order(np.array([0, 0, 1]), np.array([3, 7, 2]))
+    True
+    """
+    if not len(times):
+        return is_sorted(codes)
+    for older, newer in neighbours(len(codes)):
+        if not (codes[older] <= codes[newer]).all():
             return False
-        if len(times) > 0 and codes[row] == codes[row - 1] and times[row] < times[row - 1]:
+        in_time = times[older] <= times[newer]
+        if not in_time.all() and not (in_time | (codes[older] < codes[newer])).all():
             return False
     return True
 
 
 def is_in_time(times: Ints, firsts: Ints) -> bool:
-    """Return whether the rows of each key are in order of time."""
-    for key in range(len(firsts) - 1):
-        for place in range(firsts[key] + 1, firsts[key + 1] if len(times) > 0 else 0):
-            if times[place] < times[place - 1]:
-                return False
-    return True
+    """Return whether the rows of each key are in order of time.
+
+    >>> is_in_time(np.array([3, 7, 2]), np.array([0, 2, 3]))
+    True
+    """
+    if not len(times):
+        return True
+    is_first = np.zeros(len(times) + 1, np.bool_)
+    is_first[firsts] = True
+    return all(
+        bool(((times[older] <= times[newer]) | is_first[newer]).all()) for older, newer in neighbours(len(times))
+    )
 
 
 def deal_rows(codes: Codes, given: Ints, rows: Ints, firsts: Ints) -> None:
@@ -214,6 +241,26 @@ def deal_rows(codes: Codes, given: Ints, rows: Ints, firsts: Ints) -> None:
     firsts[0] = 0
 
 
+@numpy_form_of(deal_rows)
+def deal_rows_in_numpy(codes: Codes, given: Ints, rows: Ints, firsts: Ints) -> None:
+    """Write the rows of each key together, in the order of `given`, or in input order if that is empty."""
+    keys = len(firsts) - 1
+    np.cumsum(np.bincount(codes, minlength=keys), out=firsts[1:])
+    rows[:] = given[sort_codes(codes[given], keys)] if len(given) else sort_codes(codes, keys)
+
+
+def sort_codes(codes: Codes, keys: int) -> Ints:
+    """Return rows in order of their keys; those of one key in input order.
+
+    >>> sort_codes(np.array([1, 0, 1, 0]), 2).tolist()
+    [1, 3, 0, 2]
+    """
+    if keys <= 1 << 8:
+        return np.argsort(codes.astype(np.uint8), kind="stable")  # small integers in linear time, digit by digit
+    order = np.argsort(codes.astype(np.uint16), kind="stable")  # the lower 16 bits
+    return order if keys <= 1 << 16 else order.take(sort_codes(codes.take(order) >> 16, (keys >> 16) + 1))
+
+
 def cut_evenly(firsts: Ints, count: int) -> list[tuple[int, int]]:
     """Return ranges of keys with about equally many rows: the first key of each, and the one after its last.
 
@@ -225,20 +272,6 @@ def cut_evenly(firsts: Ints, count: int) -> list[tuple[int, int]]:
     targets = np.linspace(0, int(firsts[-1]), count + 1)[1:-1]
     cuts = np.unique([0, *np.searchsorted(firsts, targets).tolist(), len(firsts) - 1])
     return [(int(first), int(last)) for first, last in pairwise(cuts)]
-
-
-def take_rows(column: npt.NDArray[Any], rows: Ints, arranged: npt.NDArray[Any]) -> None:
-    """Write a column in the order of rows."""
-    for place in range(len(rows)):
-        arranged[place] = column[np.uint64(rows[place])]
-
-
-def is_sorted(numbers: Ints) -> bool:
-    """Return whether numbers are in ascending order."""
-    for place in range(1, len(numbers)):  # noqa: SIM110 — compiled as it stands
-        if numbers[place] < numbers[place - 1]:
-            return False
-    return True
 
 
 def deal_in_chunks(codes: Codes, cuts: Ints, counts: Ints, rows: Ints, owners: Codes, firsts: Ints) -> int:
@@ -266,4 +299,20 @@ def deal_in_chunks(codes: Codes, cuts: Ints, counts: Ints, rows: Ints, owners: C
         for key in range(len(counts)):
             counts[key] = 0
     firsts[groups] = cuts[len(cuts) - 1]
+    return groups
+
+
+@numpy_form_of(deal_in_chunks)
+def deal_in_chunks_in_numpy(codes: Codes, cuts: Ints, counts: Ints, rows: Ints, owners: Codes, firsts: Ints) -> int:
+    """Write the rows of each key together within each chunk. Return the number of groups."""
+    groups = 0
+    for begin, end in pairwise(cuts.tolist()):
+        own = codes[begin:end]
+        rows[begin:end] = sort_codes(own, len(counts)) + begin
+        sizes = np.bincount(own, minlength=len(counts))
+        held = np.flatnonzero(sizes)
+        owners[groups : groups + len(held)] = held
+        firsts[groups : groups + len(held)] = begin + np.cumsum(sizes[held]) - sizes[held]
+        groups += len(held)
+    firsts[groups] = cuts[-1]
     return groups

@@ -19,8 +19,9 @@ from sash.plan.declared import Declared
 from sash.plan.sharing import Plan, make_plan
 from sash.slices.borders import Borders, borders_of
 from sash.slices.edges import Edges, cut_edges
-from sash.windows.base import NO_UNIT, Ints, Run, as_it_stands
+from sash.windows.base import NO_UNIT, Ints, Run
 from sash.windows.durations import TimeUnit
+from sash.windows.numpy_forms import numpy_form
 
 MOST_SCHEMAS = 8
 """The number of schemas for which a cache holds a prepared query."""
@@ -47,8 +48,8 @@ class Prepared:
 
     @property
     def run(self) -> Run:
-        """Returns a loop compiled, or unchanged if this query is interpreted."""
-        return compile_loop if self.compiled else as_it_stands
+        """Returns a loop compiled, or its NumPy form if this query is interpreted."""
+        return compile_loop if self.compiled else numpy_form
 
     @property
     def unit(self) -> TimeUnit:

@@ -20,11 +20,12 @@ from sash.aggregator.columns import to_arrow
 from sash.engine.assemble import join_rows, join_windows, row_columns, window_tables
 from sash.engine.cut import cut
 from sash.engine.evaluate import Block, PassDoesNotCompileError, check_compiles, evaluate, interpret_failed
-from sash.engine.keys import KeyOrder, deal_in_chunks, is_sorted
+from sash.engine.keys import KeyOrder, deal_in_chunks
 from sash.engine.passes import codings
 from sash.engine.prepare import Prepared
 from sash.engine.row_block import InputRows, RowBlock, RowSource, read_rows
 from sash.engine.slice_block import SliceBlock, concat_in_time
+from sash.windows.arrays import is_sorted
 from sash.windows.base import Ints, whole_span
 
 S = TypeVar("S")
@@ -35,6 +36,8 @@ PART_ROWS = 1 << 18
 parts need fresh memory for their results, which costs more than the work on it."""
 CHUNK_ROWS = 1 << 16
 """Rows of a chunk, at least: times, values and group ids of this many rows fit a processor cache."""
+SMALL_BLOCK = 1 << 10
+"""Rows that are searched first for the first row of each key."""
 SEVERAL = 2
 
 
@@ -122,12 +125,12 @@ class _TableRun:
 
     def _pays_to_cut_first(self, rows: InputRows) -> bool:
         """Return whether rows are in order of time, keys alternate, and every pass goes over slices."""
-        prepared, run = self.prepared, self.prepared.run
+        prepared = self.prepared
         if prepared.edges is None or rows.layout.order_by or not rows.layout.by:
             return False
         if len(rows.codes) < SEVERAL * max(CHUNK_ROWS, rows.keys):
             return False
-        if not run(is_sorted)(rows.times) or run(is_sorted)(rows.codes):
+        if not is_sorted(rows.times) or is_sorted(rows.codes):
             return False
         check_compiles(prepared)  # if a pass does not compile, the caller tries again with that pass interpreted
         return all(one.over_slices and not one.interpreted for one in prepared.plan.passes)
@@ -155,8 +158,7 @@ class _TableRun:
 
     def _first_rows(self, rows: InputRows) -> pa.Table:
         """Return the keys, one row for each, in the order of their group ids."""
-        firsts = np.empty(rows.keys, np.int64)
-        self.prepared.run(find_first_rows)(rows.codes, firsts)
+        firsts = first_rows(rows.codes, rows.keys)
         return rows.source.table.select(list(rows.layout.by)).take(pa.array(firsts))
 
 
@@ -165,12 +167,17 @@ def part_count(rows: int) -> int:
     return max(1, rows // PART_ROWS)
 
 
-def find_first_rows(codes: Ints, firsts: Ints) -> None:
-    """Write the first row of each key; group ids are in the order of first rows."""
-    found = 0
-    for row in range(len(codes)):
-        if codes[row] == found:
-            firsts[found] = row
-            found += 1
-        if found == len(firsts):
-            break
+def first_rows(codes: Ints, keys: int) -> Ints:
+    """Return the first row of each key; group ids are in the order of first rows.
+
+    >>> first_rows(np.array([0, 0, 1, 0, 2]), 3).tolist()
+    [0, 2, 4]
+    """
+    found: list[Ints] = []
+    begin, block, count = 0, SMALL_BLOCK, 0
+    while count < keys:
+        newest = np.maximum.accumulate(np.append(count - 1, codes[begin : begin + block]))
+        found.append(begin + np.flatnonzero(newest[1:] > newest[:-1]))
+        count = int(newest[-1]) + 1
+        begin, block = begin + block, 2 * block  # few keys are found in the first rows
+    return np.concatenate(found)

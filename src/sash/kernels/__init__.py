@@ -1,7 +1,6 @@
 """Compiles an algorithm for an aggregate with Numba: the papers' code generation (FlatFAT paper, section 5.3).
 
-README.md lists the files in reading order. Importing this package imports Numba; the rest of Sash imports it only when
-something has to be compiled.
+README.md lists the files in reading order. Numba is imported when something has to be compiled, not with this package.
 """
 
 from sash.kernels.functions import CannotCompileError

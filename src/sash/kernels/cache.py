@@ -17,13 +17,13 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import numba
-
 PREFIX = "sash_kernel_"
 
 
 def cache_folder() -> Path | None:
     """Return the first writable folder of $SASH_CACHE_DIR, the user's cache and the temporary folder; else None."""
+    import numba  # noqa: PLC0415 — it takes 0.3 s, and who finds a module needs it anyway
+
     versions = f"numba{numba.__version__}-{sys.implementation.cache_tag}"
     named = os.environ.get("SASH_CACHE_DIR")
     home = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 from sash.aggregates.base import Aggregate
@@ -11,11 +12,9 @@ from sash.algorithms.base import Algorithm
 from sash.algorithms.bit_words import count_ones, highest_one, lowest_one, select_one
 from sash.algorithms.occurrence_table import mix
 from sash.kernels import loops
-from sash.kernels.bit_intrinsics import compile_bit_functions
 from sash.kernels.cache import read_sources
 from sash.kernels.functions import CannotCompileError, compile_function, fingerprint, first_line
 from sash.kernels.fuse import FusionSpec
-from sash.kernels.infer import infer_types
 from sash.kernels.layout import PartialLayout, Shape
 from sash.kernels.parts import KINDS, as_values, share_parts, whole_shape
 from sash.kernels.read import read_algorithm, read_function
@@ -25,8 +24,12 @@ Loop = Any
 
 CALLED = (is_above, mix, count_ones, lowest_one, highest_one, select_one)
 """The functions that algorithms call by name."""
-OWN_SOURCE = fingerprint(*read_sources())
-"""The fingerprint of this package, so that a kernel of another version of it is never loaded from the cache."""
+
+
+@cache
+def own_source() -> str:
+    """Return the fingerprint of this package, so that a kernel of another version of it is never loaded from the cache."""
+    return fingerprint(*read_sources())
 
 
 class KernelDesign:
@@ -76,18 +79,22 @@ class KernelDesign:
         loop, algorithm = read_function(self.loop).identity, read_algorithm(self.algorithm).identity
         options = (self.nullable, self.tracks_row)
         try:
-            return fingerprint(OWN_SOURCE, algorithm, CALLED, loop, options, self.parts.identity)
+            return fingerprint(own_source(), algorithm, CALLED, loop, options, self.parts.identity)
         except Exception as error:  # also that of an empty closure or an object without a repr
             message = f"{self.label} is not compiled: {first_line(error)}"
             raise CannotCompileError(message) from error
 
     def names(self) -> dict[str, Any]:
         """Return the compiled functions that the module calls, by name."""
+        from sash.kernels.bit_intrinsics import compile_bit_functions  # noqa: PLC0415 — it imports Numba
+
         called = {function.__name__: compile_function(function) for function in CALLED} | compile_bit_functions()
         return called | {f"raw_{name}": compile_function(one) for name, one in self.parts.functions.items()}
 
     def write(self) -> str:
         """Generate the text of the module."""
+        from sash.kernels.infer import infer_types  # noqa: PLC0415 — it imports Numba
+
         types = infer_types(self.parts, {name: compile_function(one) for name, one in self.parts.functions.items()})
         return write_kernel(self.fusion_spec(whole_shape(types.shapes)), self.parts, types, self.loop)
 

@@ -10,7 +10,6 @@ from types import BuiltinFunctionType, CellType, CodeType, FunctionType, ModuleT
 from typing import Any, cast
 
 import numpy as np
-from numba import njit
 
 
 class CannotCompileError(Exception):
@@ -84,6 +83,8 @@ def _compile(function: FunctionType, done: dict[FunctionType, Any]) -> Any:
             message = f"{function.__name__} calls itself, which the compiler can't inline."
             raise CannotCompileError(message)
         return done[function]
+    from numba import njit  # noqa: PLC0415 — it takes 0.3 s, and most functions are only fingerprinted
+
     known_as = fingerprint(function)
     if known_as in _compiled:
         return _compiled[known_as]

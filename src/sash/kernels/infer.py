@@ -1,8 +1,10 @@
-"""The types of an aggregate's partial and result for columns of given types, as Numba infers them."""
+"""The types of an aggregate's partial and result for columns of given types, as Numba infers them.
+
+Importing this module imports Numba.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
@@ -13,22 +15,10 @@ from numba.np.numpy_support import as_dtype
 
 from sash.kernels.differences import refuse_differences
 from sash.kernels.functions import CannotCompileError, first_line
-from sash.kernels.layout import Shape
+from sash.kernels.layout import InferredTypes, Shape
 from sash.kernels.parts import PartialParts
 
 types: Any = numba.types
-
-
-@dataclass(frozen=True)
-class InferredTypes:
-    """The types of the partials and results of a pass."""
-
-    shapes: list[Shape]
-    """The shape of each part."""
-    results: list[str]
-    """The NumPy type of each result."""
-    exact: set[str]
-    """The functions that return exactly the shape of their part and need no cast."""
 
 
 def infer_types(parts: PartialParts, compiled: dict[str, Any]) -> InferredTypes:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from sash.kernels.plain import compile_loop
+from sash.windows.arrays import BLOCK, is_sorted
 
 Columns = tuple[npt.NDArray[Any], ...]
 Bits = npt.NDArray[np.uint8]
@@ -61,7 +61,7 @@ def check_bounds(begins: Positions, ends: Positions, rows: int) -> int:
     if len(begins) != len(ends):
         message = f"bounds has {len(begins)} begins but {len(ends)} ends. Pass one of each per window."
         raise ValueError(message)
-    longest: int = compile_loop(find_longest)(begins, ends)
+    longest = find_longest(begins, ends)
     if longest < 0:
         message = "bounds must not move back, and no window may end before it begins."
         raise ValueError(message)
@@ -72,14 +72,19 @@ def check_bounds(begins: Positions, ends: Positions, rows: int) -> int:
 
 
 def find_longest(begins: Positions, ends: Positions) -> int:
-    """Return the length of the longest window, or -1 if a bound moves back or a window ends before it begins."""
+    """Return the length of the longest window, or -1 if a bound moves back or a window ends before it begins.
+
+    >>> find_longest(np.array([0, 0, 2]), np.array([1, 3, 4])), find_longest(np.array([3]), np.array([2]))
+    (3, -1)
+    """
+    if not is_sorted(begins) or not is_sorted(ends):
+        return -1
     longest = 0
-    for window in range(len(begins)):
-        if ends[window] < begins[window]:
+    for begin in range(0, len(begins), BLOCK):
+        lengths = ends[begin : begin + BLOCK] - begins[begin : begin + BLOCK]
+        if lengths.min() < 0:
             return -1
-        if window > 0 and (begins[window] < begins[window - 1] or ends[window] < ends[window - 1]):
-            return -1
-        longest = max(longest, ends[window] - begins[window])
+        longest = max(longest, int(lengths.max()))
     return longest
 
 

@@ -42,6 +42,18 @@ class PartialLayout:
         return parts
 
 
+@dataclass(frozen=True)
+class InferredTypes:
+    """The types of the partials and results of a pass."""
+
+    shapes: list[Shape]
+    """The shape of each part."""
+    results: list[str]
+    """The NumPy type of each result."""
+    exact: set[str]
+    """The functions that return exactly the shape of their part and need no cast."""
+
+
 def _leaves(shape: Shape, path: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], str]]:
     if isinstance(shape, str):
         yield path, shape

@@ -24,10 +24,9 @@ def compile_plain(*functions: FunctionType) -> ModuleType:
 def compile_loop(function: Any) -> Any:
     """Return one function compiled.
 
-    >>> import numpy as np
-    >>> from sash.windows.by_mark import find_marked
-    >>> compile_loop(find_marked).__name__
-    'find_marked'
+    >>> from sash.windows.by_gap import find_sessions
+    >>> compile_loop(find_sessions).__name__
+    'find_sessions'
     """
     return getattr(compile_plain(function), function.__name__)
 

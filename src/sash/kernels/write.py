@@ -8,8 +8,7 @@ from functools import partial
 from typing import Any
 
 from sash.kernels.fuse import OF_THE_LOOP, Fuser, FusionSpec
-from sash.kernels.infer import InferredTypes
-from sash.kernels.layout import PartialLayout
+from sash.kernels.layout import InferredTypes, PartialLayout
 from sash.kernels.parts import PartialParts
 from sash.kernels.read import FunctionSource, read_function
 

@@ -19,6 +19,7 @@ from sash.slices.cuts import SliceRecords, cut_by_edges
 from sash.slices.edges import Edges, cut_edges
 from sash.windows.base import FOREVER, Flags, Ints, Items, Run, Window
 from sash.windows.durations import TimeUnit
+from sash.windows.numpy_forms import numpy_form_of
 
 
 @dataclass(frozen=True)
@@ -83,3 +84,21 @@ def find_latest(last_times: Ints, keys: Ints, latest: Ints) -> None:
     for place in range(len(last_times)):
         if place > 0 and keys[place] == keys[place - 1] and latest[place - 1] > last_times[place]:
             latest[place] = latest[place - 1]
+
+
+@numpy_form_of(find_latest)
+def latest_in_numpy(last_times: Ints, keys: Ints, latest: Ints) -> None:
+    """Write the latest time of each slice and of those before it of its key.
+
+    Times plus a distance for each key ascend from key to key, so that one running maximum serves all keys.
+    """
+    number = np.zeros(len(keys), np.int64)
+    np.cumsum(keys[1:] != keys[:-1], out=number[1:])
+    least, most = int(last_times.min()), int(last_times.max())
+    if (most - least + 1) * (int(number[-1]) + 1) <= FOREVER:
+        number *= most - least + 1
+        latest[:] = np.maximum.accumulate(last_times - least + number) - number + least
+    else:  # too far apart for sums of 64 bits: ranks instead of times
+        different, ranks = np.unique(last_times, return_inverse=True)
+        number *= len(different)
+        latest[:] = different[np.maximum.accumulate(ranks + number) - number]

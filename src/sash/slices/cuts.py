@@ -17,6 +17,7 @@ import numpy as np
 
 from sash.slices.edges import Edges
 from sash.windows.base import FOREVER, Bounds, Flags, Ints, Items, Run
+from sash.windows.numpy_forms import numpy_form_of
 
 
 @dataclass(frozen=True)
@@ -163,4 +164,39 @@ def find_edges(
             edges[count] = edge
             count += 1
     record_firsts[len(firsts) - 1] = count
+    return count
+
+
+@numpy_form_of(find_edges)
+def edges_in_numpy(
+    times: Ints,
+    firsts: Ints,
+    periods: Ints,
+    phases: Ints,
+    closing: int,
+    gap: int,
+    positions: Ints,
+    closes: Flags,
+    edges: Ints,
+    record_firsts: Ints,
+) -> int:
+    """Write a record wherever an edge or a gap lies between two rows of a key. Return the number of records."""
+    if not len(times):
+        record_firsts[:] = 0
+        return 0
+    is_last = np.ones(len(times), np.bool_)  # of its slice
+    np.greater(times[1:] - times[:-1], gap, out=is_last[:-1])
+    is_last[firsts[1:][np.diff(firsts) > 0] - 1] = True
+    is_read = is_last.copy()
+    for family, (period, phase) in enumerate(zip(periods.tolist(), phases.tolist(), strict=True)):
+        number = (times - phase) // period
+        (is_last if family < closing else is_read)[:-1] |= number[1:] != number[:-1]
+    is_read |= is_last
+    last = np.flatnonzero(is_read)
+    count = len(last)
+    positions[:count] = last + 1
+    closes[:count] = is_last[last]
+    before = [(times[last] - phase) // period * period + phase for period, phase in zip(periods, phases, strict=True)]
+    edges[:count] = np.maximum.reduce(before) if before else 0
+    record_firsts[:] = np.searchsorted(positions[:count], firsts, side="right")
     return count

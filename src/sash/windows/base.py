@@ -28,7 +28,7 @@ Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 Memory = dict[str, npt.NDArray[Any]]
 Run = Callable[[Any], Any]
-"""Returns a loop compiled, or unchanged."""
+"""Returns a loop compiled, or its NumPy form (see `numpy_forms.py`)."""
 Interval = tuple[int, int]
 """Times `begin ≤ time < end`."""
 

@@ -11,7 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from sash.windows.arguments import check_column, check_slide
+from sash.windows.arrays import ranges
 from sash.windows.base import Bounds, Ints, Items, Memory, Run, Window, new_bounds
+from sash.windows.numpy_forms import numpy_form_of
 
 Number = int | float
 
@@ -165,6 +167,40 @@ def find_near(
         keep[key] = begin
 
 
+@numpy_form_of(find_near)
+def near_in_lists(
+    values: npt.NDArray[Any],
+    firsts: Ints,
+    done: Ints,
+    final: Ints,
+    behind: Ints,
+    threshold: Number,
+    begins: Ints,
+    ends: Ints,
+    keep: Ints,
+) -> None:
+    """Write the window of each row. Where a window begins depends on the window before, so this is no array operation.
+
+    A loop over Python numbers takes a fraction of the time of a loop over the elements of an array.
+    """
+    # Compiled, the difference of two float32 is a float32, and so it is here; Python's own numbers are faster, but wider.
+    numbers = list(values) if values.dtype == np.float32 else values.tolist()
+    limit = np.float64(threshold) if values.dtype == np.float32 else threshold
+    fresh, last = firsts[:-1] + done, firsts[:-1] + final
+    ends[:] = ranges(fresh + 1, final - done)
+    keep[:] = fresh - behind
+    found: list[int] = []
+    for key in range(len(keep)):
+        begin = int(keep[key])
+        for number in numbers[fresh[key] : last[key]]:
+            while abs(number - numbers[begin]) > limit:
+                begin += 1
+            found.append(begin)
+        keep[key] = begin
+    begins[:] = found
+    behind[:] = last - keep
+
+
 def find_moves(
     values: npt.NDArray[Any],
     firsts: Ints,
@@ -186,3 +222,28 @@ def find_moves(
                 mark[key] = values[row]
                 is_result[count] = True
             count += 1
+
+
+@numpy_form_of(find_moves)
+def moves_in_lists(
+    values: npt.NDArray[Any],
+    firsts: Ints,
+    done: Ints,
+    final: Ints,
+    mark: npt.NDArray[Any],
+    seen: npt.NDArray[np.bool_],
+    limit: Number,
+    is_result: npt.NDArray[np.bool_],
+) -> None:
+    """Mark the rows whose column has moved. What a row is compared with depends on the rows before, as in `near_in_lists`."""
+    numbers = values.tolist()
+    count = 0
+    for key, (first, end) in enumerate(zip((firsts[:-1] + done).tolist(), (firsts[:-1] + final).tolist(), strict=True)):
+        if first < end:
+            marked = mark[key].item() if seen[key] else numbers[first]
+            for place, number in enumerate(numbers[first:end], count):
+                if abs(number - marked) > limit:
+                    marked = number
+                    is_result[place] = True
+            mark[key], seen[key] = marked, True
+            count += end - first

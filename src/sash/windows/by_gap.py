@@ -11,6 +11,7 @@ import numpy as np
 from sash.windows.base import Bounds, Ints, Items, Memory, Reach, Run, Window, first_after
 from sash.windows.by_time import quote
 from sash.windows.durations import Duration, DurationLike, TimeUnit, read_duration
+from sash.windows.numpy_forms import numpy_form_of
 
 
 @dataclass(frozen=True)
@@ -131,4 +132,43 @@ def find_sessions(
                 begin = row + 1
                 if stop < closed[key]:
                     keep[key] = begin
+    return count
+
+
+@numpy_form_of(find_sessions)
+def sessions_in_numpy(
+    times: Ints,
+    lasts: Ints,
+    firsts: Ints,
+    after: Ints,
+    now: Ints,
+    closed: Ints,
+    gap: int,
+    begins: Ints,
+    ends: Ints,
+    starts: Ints,
+    stops: Ints,
+    keep: Ints,
+) -> int:
+    """Write the sessions, and return their number."""
+    is_last = np.ones(len(times), np.bool_)
+    np.greater(times[1:], lasts[:-1] + gap, out=is_last[:-1])
+    is_last[firsts[1:][np.diff(firsts) > 0] - 1] = True
+    last = np.flatnonzero(is_last)
+    begin = np.append(0, last + 1)[:-1]
+    stop = lasts[last] + gap
+    counts = np.diff(np.searchsorted(last, firsts))
+    keep[:] = firsts[:-1]
+    is_closed = np.flatnonzero(stop < np.repeat(closed, counts))
+    owners = np.searchsorted(firsts, last[is_closed], side="right") - 1
+    keep[owners] = last[is_closed] + 1  # of several sessions of a key, the last one stays
+    is_due = np.repeat(after, counts) <= stop
+    is_due &= stop < np.repeat(now, counts)
+    if not is_due.all():
+        last, begin, stop = last[is_due], begin[is_due], stop[is_due]
+    count = len(last)
+    begins[:count] = begin
+    np.add(last, 1, out=ends[:count])
+    times.take(begin, out=starts[:count], mode="clip")
+    stops[:count] = stop
     return count

@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from sash.windows.arguments import check_column
-from sash.windows.base import Bounds, Ints, Items, Memory, Run, Window
+from sash.windows.arrays import ranges
+from sash.windows.base import Bounds, Items, Memory, Run, Window
 
 
 @dataclass(frozen=True)
@@ -32,14 +33,23 @@ class Punctuated(Window):
         """Return marks at irregular distances."""
         return np.isin(np.arange(rows), (4, 9, 11, 19))
 
-    def bounds(self, items: Items, memory: Memory, run: Run) -> Bounds:
+    def bounds(self, items: Items, memory: Memory, run: Run) -> Bounds:  # noqa: ARG002 — NumPy is as fast as a compiled loop
         """Return the windows that have ended."""
-        marks = items.columns[self.column]
-        room = [np.empty(int(np.count_nonzero(marks)), np.int64) for _ in range(2)]
-        keep = np.empty(items.keys, np.int64)
-        behind = memory["behind"].copy()
-        count = run(find_marked)(marks, items.firsts, items.span.done, items.span.final, behind, *room, keep)
-        return Bounds(room[0][:count], room[1][:count], None, None, keep, {"behind": behind})
+        span, firsts = items.span, items.firsts[:-1]
+        fresh, final = firsts + span.done, firsts + span.final
+        marked = np.flatnonzero(items.columns[self.column])
+        first_marks = np.searchsorted(marked, fresh)
+        counts = np.searchsorted(marked, final) - first_marks
+        ends = marked[ranges(first_marks, counts)] + 1  # without those of rows that are context, or not final yet
+        # A window begins where the window before it in its key ends, or else with the rows of the open window.
+        begins = np.empty_like(ends)
+        begins[1:] = ends[:-1]
+        held = counts > 0
+        keep = fresh - memory["behind"]
+        after = np.cumsum(counts)[held]
+        begins[after - counts[held]] = keep[held]
+        keep[held] = ends[after - 1]
+        return Bounds(begins, ends, None, None, keep, {"behind": final - keep})
 
     def __repr__(self) -> str:
         """Return the call that makes the window."""
@@ -64,30 +74,3 @@ def punctuated(column: str) -> Window:
     """
     check_column(column, "punctuated")
     return Punctuated(column)
-
-
-def find_marked(
-    marks: npt.NDArray[np.bool_],
-    firsts: Ints,
-    done: Ints,
-    final: Ints,
-    behind: Ints,
-    begins: Ints,
-    ends: Ints,
-    keep: Ints,
-) -> int:
-    """Write the windows that end at marks, and return their number. `behind` context rows are in the open window."""
-    count = 0
-    for key in range(len(firsts) - 1):
-        fresh = firsts[key] + done[key]
-        end = firsts[key] + final[key]
-        begin = fresh - behind[key]
-        for row in range(fresh, end):
-            if marks[row]:
-                begins[count] = begin
-                ends[count] = row + 1
-                count += 1
-                begin = row + 1
-        behind[key] = end - begin
-        keep[key] = begin
-    return count

@@ -10,6 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from sash.windows.arguments import check_count, check_slide, min_rows_text
+from sash.windows.arrays import ranges
 from sash.windows.base import (
     Bounds,
     Cycle,
@@ -22,7 +23,6 @@ from sash.windows.base import (
     Run,
     TimeAxis,
     Window,
-    new_bounds,
 )
 from sash.windows.durations import TimeUnit
 
@@ -42,15 +42,14 @@ class RowFrame(Window):
         """How many values a window must hold to have a result."""
         return self.least
 
-    def bounds(self, items: Items, memory: Memory, run: Run) -> Bounds:  # noqa: ARG002 — it remembers nothing
+    def bounds(self, items: Items, memory: Memory, run: Run) -> Bounds:  # noqa: ARG002 — NumPy is as fast as a compiled loop
         """Return a window for each row."""
         if items.row_counts is not None:
             return self._bounds_of_slices(items, items.row_counts)
         span = items.span
-        begins, ends = new_bounds(int((span.final - span.done).sum()))
-        keep = np.empty(items.keys, np.int64)
-        run(find_row_frames)(items.firsts, span.done, span.final, self.range, begins, ends, keep)
-        return Bounds(begins, ends, None, None, keep)
+        fresh, firsts = span.final - span.done, items.firsts[:-1]
+        ends = ranges(firsts + span.done + 1, fresh)
+        return Bounds(begins_before(ends, self.range, firsts, fresh), ends, None, None, kept_rows(items, self.range))
 
     def _bounds_of_slices(self, items: Items, row_counts: Ints) -> Bounds:
         """Return a window for each item; an item of several rows is context, and no window begins inside it.
@@ -107,15 +106,14 @@ class SlidingRows(Window):
         """How many values a window must hold to have a result."""
         return self.least
 
-    def bounds(self, items: Items, memory: Memory, run: Run) -> Bounds:
+    def bounds(self, items: Items, memory: Memory, run: Run) -> Bounds:  # noqa: ARG002 — NumPy is as fast as a compiled loop
         """Return a window after every `slide` rows of a key."""
-        span = items.span
-        seen = memory["seen"].copy()
-        fresh = span.final - span.done
-        begins, ends = new_bounds(int(((seen + fresh) // self.slide - seen // self.slide).sum()))
-        keep = np.empty(items.keys, np.int64)
-        run(find_sliding_rows)(items.firsts, span.done, span.final, seen, self.range, self.slide, begins, ends, keep)
-        return Bounds(begins, ends, None, None, keep, {"seen": seen})
+        span, firsts, before = items.span, items.firsts[:-1], memory["seen"]
+        seen = before + span.final - span.done
+        counts = seen // self.slide - before // self.slide
+        ends = ranges(firsts + span.done + self.slide - before % self.slide, counts, self.slide)
+        begins = begins_before(ends, self.range, firsts, counts)
+        return Bounds(begins, ends, None, None, kept_rows(items, self.range), {"seen": seen})
 
     def pane_starts(self, items: Items, memory: Memory) -> Ints:
         """Return the rows that panes begin with, given the memory after these rows."""
@@ -183,33 +181,15 @@ def rows(range: int, *, slide: int | None = None, min_rows: int = 1) -> Window: 
     return SlidingRows(length, every, least)
 
 
-def find_row_frames(firsts: Ints, done: Ints, final: Ints, length: int, begins: Ints, ends: Ints, keep: Ints) -> None:
-    """Write the window of each row: the last `length` rows of its key."""
-    count = 0
-    for key in range(len(firsts) - 1):
-        first = firsts[key]
-        end = first + final[key]
-        for row in range(first + done[key], end):
-            begins[count] = max(first, row + 1 - length)
-            ends[count] = row + 1
-            count += 1
-        keep[key] = max(first, end - length + 1)
+def begins_before(ends: Ints, length: int, firsts: Ints, counts: Ints) -> Ints:
+    """Return where windows of `length` rows begin, no earlier than their key; `counts` are the numbers of windows by key."""
+    begins = ends - length
+    np.maximum(begins, firsts[0] if len(firsts) == 1 else np.repeat(firsts, counts), out=begins)
+    return begins
 
 
-def find_sliding_rows(
-    firsts: Ints, done: Ints, final: Ints, seen: Ints, length: int, slide: int, begins: Ints, ends: Ints, keep: Ints
-) -> None:
-    """Write the window of every row whose number, counted from 1, is a multiple of `slide`."""
-    count = 0
-    for key in range(len(firsts) - 1):
-        first = firsts[key]
-        end = first + final[key]
-        number = seen[key]
-        row = first + done[key] + slide - number % slide
-        while row <= end:
-            begins[count] = max(first, row - length)
-            ends[count] = row
-            count += 1
-            row += slide
-        seen[key] = number + final[key] - done[key]
-        keep[key] = max(first, end - length + 1)
+def kept_rows(items: Items, length: int) -> Ints:
+    """Return the first row of each key that the window of a later row may hold."""
+    firsts = items.firsts[:-1]
+    first: Ints = np.maximum(firsts, firsts + items.span.final - length + 1)
+    return first

@@ -26,6 +26,7 @@ from sash.windows.base import (
     new_bounds,
 )
 from sash.windows.durations import Duration, DurationLike, TimeUnit, read_duration
+from sash.windows.time_loops import find_periodic, find_time_frames
 
 SMALL = 1 << 16
 """Room for this many windows is allocated without counting them first."""
@@ -400,102 +401,3 @@ def _check_units(one: Duration, other: Duration) -> None:
 def quote(duration: Duration) -> str:
     """Return a duration as an argument of a call."""
     return f'"{duration}"' if duration.is_time else str(duration)
-
-
-def find_time_frames(
-    times: Ints,
-    firsts: Ints,
-    done: Ints,
-    final: Ints,
-    now: Ints,
-    length: int,
-    with_oldest: bool,
-    with_own: bool,
-    begins: Ints,
-    ends: Ints,
-    keep: Ints,
-) -> None:
-    """Write the window of each row: the rows of its key that are at most, or less than, `length` older.
-
-    Rows of equal time are all new or all context, so the search for a row's peers starts at the first new row.
-    """
-    count = 0
-    reach = length if with_oldest else length - 1
-    for key in range(len(firsts) - 1):
-        begin = firsts[key]
-        last = firsts[key + 1]
-        fresh = end = firsts[key] + done[key]
-        for row in range(fresh, firsts[key] + final[key]):
-            time = times[row]
-            begin += 1 if times[begin] < time - reach else 0  # mostly none or one leaves: no branch to mispredict
-            while times[begin] < time - reach:  # stops at the row itself
-                begin += 1
-            if row == fresh or time != times[row - 1]:
-                end = row
-                while with_own and end < last and times[end] == time:
-                    end += 1
-            begins[count] = min(begin, end)
-            ends[count] = end
-            count += 1
-        oldest = last if now[key] == FOREVER else firsts[key]
-        while oldest < last and times[oldest] < now[key] - reach:
-            oldest += 1
-        keep[key] = min(oldest, firsts[key] + final[key])
-
-
-def find_periodic(  # noqa: C901, PLR0912 — one loop, compiled as it stands
-    times: Ints,
-    firsts: Ints,
-    after: Ints,
-    now: Ints,
-    closed: Ints,
-    length: int,
-    period: int,
-    step: int,
-    offset: int,
-    begins: Ints,
-    ends: Ints,
-    starts: Ints,
-    stops: Ints,
-    keep: Ints,
-) -> int:
-    """Write the windows that hold a row and end after `after`, by `now`; only count them if the arrays are empty."""
-    # Window n starts at n * period + offset. `(t - length - offset) // period * period + period + offset` is the first start
-    # whose window ends after t.
-    count = 0
-    for key in range(len(firsts) - 1):
-        begin = end = firsts[key]
-        last = firsts[key + 1]
-        start = 0
-        if begin < last:
-            start = (max(times[begin], after[key]) - length - offset) // period * period + period + offset
-        while begin < last and start <= now[key] - step:
-            if times[begin] < start:
-                begin += 1
-            elif times[begin] - start >= length:  # a gap: continue with the first window that holds the next row
-                start = (times[begin] - length - offset) // period * period + period + offset
-            else:
-                stop = start
-                if after[key] > start:  # earlier ends were emitted before
-                    stop += (after[key] - start) // step * step
-                while stop - start < length and stop <= now[key] - step:
-                    stop += step
-                    while end < last and times[end] < stop:
-                        end += 1
-                    if end > begin and after[key] < stop <= now[key]:
-                        if len(begins) > 0:
-                            begins[count] = begin
-                            ends[count] = end
-                            starts[count] = start
-                            stops[count] = stop
-                        count += 1
-                start += period
-        oldest = firsts[key]
-        if closed[key] == FOREVER:
-            oldest = last
-        else:
-            start = (closed[key] - length - offset) // period * period + period + offset
-            while oldest < last and times[oldest] < start:
-                oldest += 1
-        keep[key] = oldest
-    return count
