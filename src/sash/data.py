@@ -185,8 +185,8 @@ def check_options(kind: DataKind, options: Mapping[str, Any]) -> None:
             owners = dict.fromkeys(one.description for one in KINDS if name in one.options)
             message = f"{name}= is for {' and '.join(owners)}, but the data is {kind.description}. Leave {name}= out."
             raise TypeError(message)
-    if not isinstance(options.get("compiled", True), bool):
-        message = f"compiled={options['compiled']!r} is not valid. Use True or False."
+    if options.get("compiled") not in (None, True, False):
+        message = f"compiled={options['compiled']!r} is not valid. Use True, False or None."
         raise TypeError(message)
     for name in ("threads", "buckets", "ranges"):
         given = options.get(name)
@@ -213,7 +213,7 @@ def explain(query: Declared, data: Any, options: Mapping[str, Any]) -> Explanati
         engine, shown, schema = (on_spark.describe(),), on_spark.shown, on_spark.prepared.schema
     else:
         schema = kind.schema(query, data)
-    prepared = prepare(shown, schema, compiled=options.get("compiled", True))
+    prepared = prepare(shown, schema, compiled=options.get("compiled"))
     if data is not None:
         prepared = compile_ahead(prepared)
     types = _types_text(shown, schema, assumed=data is None)

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from sash.engine.first_run import vectorises
 from sash.engine.partials import SlicePartials
 from sash.engine.passes import PassRun, Results
 from sash.engine.prepare import Prepared
@@ -353,7 +354,12 @@ def check_compiles(prepared: Prepared) -> None:
 
 
 def compile_ahead(prepared: Prepared) -> Prepared:
-    """Compile all kernels of a query. Return the query; aggregates that do not compile are interpreted."""
+    """Compile all kernels of a query. Return the query; aggregates that do not compile are interpreted.
+
+    If each run decides whether it compiles, and NumPy can evaluate all aggregates, there is nothing to do ahead.
+    """
+    if prepared.compiled is None and vectorises(prepared):
+        return prepared
     while True:
         try:
             check_compiles(prepared)

@@ -35,12 +35,12 @@ class FrameKind:
         """Return whether data is of this kind."""
         return is_a(data, *self.names)
 
-    def run(self, cache: PreparedCache, data: Any, *, compiled: bool = True, threads: int | None = None) -> Any:
+    def run(self, cache: PreparedCache, data: Any, *, compiled: bool | None = None, threads: int | None = None) -> Any:
         """Return the results of a query, as data of the same kind."""
         table = self.read(cache.query, data)
         prepared = cache.get(table.schema, compiled=compiled)
         results, used = run_table(prepared, table, threads)
-        if used is not prepared:
+        if used.interpreted != prepared.interpreted and not used.cold:
             cache.put(used)
         return self.write(cache.query, data, results)
 
@@ -59,7 +59,7 @@ class FrameKind:
     def result_schema(self, cache: PreparedCache, data: Any, **options: Any) -> pa.Schema:
         """Return the Arrow schema of the results: that of a run over no rows."""
         needed = self.schema(cache.query, data)
-        prepared = cache.get(needed, compiled=options.get("compiled", True))
+        prepared = cache.get(needed, compiled=options.get("compiled"))
         results = run_table(prepared, needed.empty_table(), threads=1)[0].schema
         return pa.schema([*(self.input_schema(data) if cache.query.per_row else ()), *results])
 
@@ -224,7 +224,7 @@ class PolarsLazyFrame(PolarsFrame):
 
     names = ("polars", "LazyFrame")
 
-    def run(self, cache: PreparedCache, data: Any, *, compiled: bool = True, threads: int | None = None) -> Any:
+    def run(self, cache: PreparedCache, data: Any, *, compiled: bool | None = None, threads: int | None = None) -> Any:
         """Return the results of a query as a LazyFrame."""
         return super().run(cache, data.collect(), compiled=compiled, threads=threads).lazy()
 

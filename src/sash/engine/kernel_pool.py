@@ -9,6 +9,8 @@ from threading import Lock
 import numpy as np
 
 from sash.kernels import Kernel
+from sash.kernels.numpy_kernel import NumpyKernel
+from sash.kernels.traced import CannotVectorizeError
 
 
 class KernelPool:
@@ -19,6 +21,7 @@ class KernelPool:
 
     def __init__(self) -> None:
         self._made: dict[Hashable, Kernel] = {}
+        self._vectorised: dict[Hashable, NumpyKernel | None] = {}
         self._making = Lock()
 
     def get(self, key: Hashable, make: Callable[[], Kernel]) -> Kernel:
@@ -29,3 +32,13 @@ class KernelPool:
         kernel = copy(self._made[key])
         kernel.progress = np.zeros(1, np.int64)
         return kernel
+
+    def get_vectorised(self, key: Hashable, make: Callable[[], NumpyKernel]) -> NumpyKernel | None:
+        """Return a kernel that NumPy evaluates; None if there is none. Every caller gets a copy."""
+        if key not in self._vectorised:
+            try:
+                self._vectorised[key] = make()
+            except CannotVectorizeError:
+                self._vectorised[key] = None
+        known = self._vectorised[key]
+        return None if known is None else copy(known)

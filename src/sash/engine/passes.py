@@ -30,6 +30,7 @@ from sash.engine.schedule import make_schedule
 from sash.kernels import CannotCompileError, Kernel, loops
 from sash.kernels.kernel_io import NO_BITS, Bits, ResultColumn
 from sash.kernels.layout import Shape
+from sash.kernels.numpy_kernel import NumpyKernel
 from sash.kernels.whole_column import column_kernel
 from sash.plan.sharing import Pass
 from sash.slices.cuts import SliceRecords, SliceRefs
@@ -154,9 +155,9 @@ class PassRun:
         loop: Any,
         min_rows: int = 1,
         over: Shape | None = None,
-    ) -> Kernel:
+    ) -> Kernel | NumpyKernel:
         """Return a kernel for this pass."""
-        inputs = tuple(column.values.dtype.name for column in self.columns[: self.aggregates[0].inputs])
+        inputs = self._inputs
         # Slices may be without values; so may rows, if there are nulls.
         nullable = loop is loops.slide_slices or over is not None or len(self._bits) > 0
 
@@ -164,7 +165,28 @@ class PassRun:
             return column_kernel(algorithm, aggregates, inputs, loop, nullable=nullable, over=over)
 
         key = (*self.one.aggregates, algorithm, loop, min_rows, nullable, over, inputs)
-        return self.prepared.kernels.get(key, make)
+        pool = self.prepared.kernels
+        vectorised = None
+        if self.prepared.cold:
+            vectorised = pool.get_vectorised(
+                key, lambda: NumpyKernel(algorithm, aggregates, inputs, over, lambda: pool.get(key, make))
+            )
+        return pool.get(key, make) if vectorised is None else vectorised
+
+    @property
+    def vectorises(self) -> bool:
+        """Whether NumPy can evaluate this pass."""
+        if self.one.interpreted:
+            return False
+        inputs, aggregates = self._inputs, self.aggregates
+        key = (*self.one.aggregates, "vectorises", inputs)
+        make = partial(NumpyKernel, self.one.algorithm, aggregates, inputs)
+        return self.prepared.kernels.get_vectorised(key, make) is not None
+
+    @property
+    def _inputs(self) -> tuple[str, ...]:
+        """The types of the columns that the aggregates read."""
+        return tuple(column.values.dtype.name for column in self.columns[: self.aggregates[0].inputs])
 
     # -- columns -----------------------------------------------------------------------------------------------------
 

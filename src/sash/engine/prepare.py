@@ -13,7 +13,7 @@ from sash.engine.column_types import check_types, interpreted_form, is_number, k
 from sash.engine.kernel_pool import KernelPool
 from sash.engine.row_block import RowBlock, RowLayout, read_rows
 from sash.engine.time_column import TimeColumn, check_times, time_column
-from sash.kernels.functions import fingerprint
+from sash.kernels.functions import CannotCompileError, fingerprint
 from sash.kernels.plain import compile_loop
 from sash.plan.declared import Declared
 from sash.plan.sharing import Plan, make_plan
@@ -37,8 +37,10 @@ class Prepared:
     interpreted: Mapping[str, str]
     """The reasons why aggregates are interpreted, by the names of those that are."""
     plan: Plan
-    compiled: bool = True
-    """Whether loops are compiled at all."""
+    compiled: bool | None = True
+    """Whether everything is compiled that can be, or nothing is; None if each run decides (see `first_run`)."""
+    cold: bool = False
+    """Whether nothing is compiled for now: NumPy evaluates what can be vectorised."""
     kernels: KernelPool = field(default_factory=KernelPool, compare=False, repr=False)
 
     def interpreting(self, reasons: Mapping[str, str]) -> Prepared:
@@ -48,13 +50,26 @@ class Prepared:
 
     @property
     def run(self) -> Run:
-        """Returns a loop compiled, or its NumPy form if this query is interpreted."""
-        return compile_loop if self.compiled else numpy_form
+        """Returns a loop compiled, or its NumPy form if nothing is compiled."""
+        return numpy_form if self.compiled is False or self.cold else compile_loop
 
     @property
     def unit(self) -> TimeUnit:
         """The unit of the time column."""
         return self.time.unit if self.time is not None else NO_UNIT
+
+    @cached_property
+    def identity(self) -> str:
+        """A name for the query and the schema, which is the same in other processes."""
+        query = self.query
+        own = [one for one in query.aggregates.values() if not one.is_built_in]
+        functions = [function for one in own for function in (one.lift, one.combine, one.lower)]
+        texts = map(repr, (query.aggregates, query.windows, query.by, query.time, query.order_by, self.interpreted))
+        choices = (query.algorithm, query.objective, query.slicing, str(self.schema.remove_metadata()))
+        try:
+            return fingerprint(*texts, *choices, *functions)
+        except CannotCompileError:  # a function that has no name is never compiled
+            return fingerprint(*choices)
 
     @cached_property
     def layout(self) -> RowLayout:
@@ -140,7 +155,7 @@ class Prepared:
 
 
 def prepare(
-    query: Declared, schema: pa.Schema, *, compiled: bool = True, interpreted: Mapping[str, str] | None = None
+    query: Declared, schema: pa.Schema, *, compiled: bool | None = True, interpreted: Mapping[str, str] | None = None
 ) -> Prepared:
     """Return a query for data of one schema. Raise TypeError or ValueError if it cannot read this data.
 
@@ -154,7 +169,7 @@ def prepare(
             window.check(time.unit)
         if query.lateness is not None:
             query.lateness.in_ticks(time.unit)
-    reasons = {**why_interpreted(query, schema, compiled=compiled), **(interpreted or {})}
+    reasons = {**why_interpreted(query, schema, compiled=compiled is not False), **(interpreted or {})}
     return Prepared(query, schema, time, reasons, _plan(query, schema, reasons), compiled)
 
 
@@ -188,7 +203,7 @@ class PreparedCache:
     query: Declared
     _known: dict[Hashable, Prepared] = field(default_factory=dict)
 
-    def get(self, schema: pa.Schema, *, compiled: bool) -> Prepared:
+    def get(self, schema: pa.Schema, *, compiled: bool | None) -> Prepared:
         """Return the prepared query."""
         key = self._key(schema, compiled)
         known = self._known.get(key)
@@ -203,7 +218,7 @@ class PreparedCache:
             self._known.pop(next(iter(self._known)), None)
         self._known[self._key(prepared.schema, prepared.compiled)] = prepared
 
-    def _key(self, schema: pa.Schema, compiled: bool) -> Hashable:
+    def _key(self, schema: pa.Schema, compiled: bool | None) -> Hashable:
         functions = [
             fingerprint(aggregate.lift, aggregate.combine, aggregate.lower, aggregate.inverse, any_value=True)
             for aggregate in self.query.aggregates.values()

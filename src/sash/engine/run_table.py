@@ -20,6 +20,7 @@ from sash.aggregator.columns import to_arrow
 from sash.engine.assemble import join_rows, join_windows, row_columns, window_tables
 from sash.engine.cut import cut
 from sash.engine.evaluate import Block, PassDoesNotCompileError, check_compiles, evaluate, interpret_failed
+from sash.engine.first_run import first_run
 from sash.engine.keys import KeyOrder, deal_in_chunks
 from sash.engine.passes import codings
 from sash.engine.prepare import Prepared
@@ -46,7 +47,11 @@ def run_table(prepared: Prepared, table: pa.Table, threads: int | None = None) -
 
     For results per row, the table has only the columns of results, in input order.
     """
-    threads = threads or os.cpu_count() or 1
+    workers = threads or os.cpu_count() or 1
+    return first_run(prepared, len(table)).run(lambda query: _run_table(query, table, workers))
+
+
+def _run_table(prepared: Prepared, table: pa.Table, threads: int) -> tuple[pa.Table, Prepared]:
     while True:
         try:
             return _TableRun(prepared, threads).run(table), prepared

@@ -11,6 +11,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Iterator
+from importlib.metadata import version
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -22,9 +23,7 @@ PREFIX = "sash_kernel_"
 
 def cache_folder() -> Path | None:
     """Return the first writable folder of $SASH_CACHE_DIR, the user's cache and the temporary folder; else None."""
-    import numba  # noqa: PLC0415 — it takes 0.3 s, and who finds a module needs it anyway
-
-    versions = f"numba{numba.__version__}-{sys.implementation.cache_tag}"
+    versions = f"numba{version('numba')}-{sys.implementation.cache_tag}"
     named = os.environ.get("SASH_CACHE_DIR")
     home = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
     for candidate in [Path(named)] if named else [home / "sash", Path(tempfile.gettempdir()) / f"sash-{_user()}"]:
@@ -52,6 +51,19 @@ def read_sources(folder: Traversable | None = None) -> Iterator[tuple[str, str]]
             yield from read_sources(entry)
         elif entry.name.endswith(".py"):
             yield entry.name, entry.read_text(encoding="utf-8")
+
+
+def has_mark(name: str) -> bool:
+    """Return whether a mark was set in the cache, by this process or another one."""
+    folder = cache_folder()
+    return folder is not None and (folder / f"{PREFIX}{name}.mark").exists()
+
+
+def set_mark(name: str) -> None:
+    """Set a mark in the cache."""
+    folder = cache_folder()
+    if folder is not None:
+        (folder / f"{PREFIX}{name}.mark").touch()
 
 
 def loaded_module(name: str) -> ModuleType | None:

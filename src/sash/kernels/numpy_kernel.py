@@ -95,7 +95,7 @@ class NumpyKernel:
         begins = np.zeros_like(positions)
         closed = np.flatnonzero(closes)
         if len(positions):
-            before = np.cumsum(closes) - closes  # the number of slices that closed before each record
+            before: Positions = np.cumsum(closes) - closes  # the number of slices that closed before each record
             begins = np.concatenate([np.zeros(1, np.int64), positions[closed]])[before]
         try:
             partials, first, after = self._present(columns, begins, positions, validity)
@@ -111,9 +111,7 @@ class NumpyKernel:
             chosen, ends = every, schedule.ends
             if len(validity):
                 present = np.unpackbits(validity, count=len(columns[0]), bitorder="little").view(np.bool_)
-                before = np.zeros(len(present) + 1, np.int64)
-                np.cumsum(present, out=before[1:])
-                chosen, ends = [_take(part, present) for part in every], before[ends]
+                chosen, ends = [_take(part, present) for part in every], _count_before(present)[ends]
             made = self._slide(chosen, ends - schedule.lasts, ends)
             return self._results(self._with_open(made, every, schedule), schedule.values)
         except CannotVectorizeError:
@@ -142,9 +140,7 @@ class NumpyKernel:
         return lifted
 
     def _lift_part(self, part: Any, given: Sequence[npt.NDArray[Any]], rows: int) -> Partial:
-        read = [
-            column.astype(kind, copy=False) for column, kind in zip(given, self.parts.read_as(part), strict=True)
-        ]
+        read = [column.astype(kind, copy=False) for column, kind in zip(given, self.parts.read_as(part), strict=True)]
         lift = vectorize(part.aggregate.lift)
         if part.aggregate.inputs:
             return lift(*read)
@@ -170,8 +166,7 @@ class NumpyKernel:
         if not len(validity):
             return self._lift(columns), begins, ends
         present = np.unpackbits(validity, count=len(columns[0]), bitorder="little").view(np.bool_)
-        before = np.zeros(len(present) + 1, np.int64)
-        np.cumsum(present, out=before[1:])
+        before = _count_before(present)
         return self._lift(tuple(column[present] for column in columns)), before[begins], before[ends]
 
     # -- combine -----------------------------------------------------------------------------------------------------
@@ -187,9 +182,7 @@ class NumpyKernel:
             def merge(older: Partial, newer: Partial, combine: Any = combine, shape: Shape = shape) -> Partial:
                 return _cast(combine(older, newer), shape)
 
-            made.append(
-                reduce_runs(merge, part, begins, lengths) if apart else double(merge, part, ends, lengths)
-            )
+            made.append(reduce_runs(merge, part, begins, lengths) if apart else double(merge, part, ends, lengths))
         return made
 
     def _with_open(self, made: list[Partial], every: list[Partial], schedule: Schedule) -> list[Partial]:
@@ -228,6 +221,12 @@ class NumpyKernel:
             bits = None if aggregate.empty is not None else np.packbits(enough, bitorder="little")
             columns.append(ResultColumn(values, bits))
         return columns
+
+
+def _count_before(present: Flags) -> Positions:
+    before = np.zeros(len(present) + 1, np.int64)
+    np.cumsum(present, out=before[1:])
+    return before
 
 
 def next_field(partial: Partial, place: int) -> Any:
@@ -371,7 +370,8 @@ def _result_type(lower: Callable[[Partial], Partial], shape: Shape) -> np.dtype[
         except CannotVectorizeError:
             continue
         if isinstance(result, np.ndarray):
-            return result.dtype
+            kind: np.dtype[Any] = result.dtype
+            return kind
     message = "its results are not numbers, or no example has a result."
     raise CannotVectorizeError(message)
 

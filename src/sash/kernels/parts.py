@@ -12,7 +12,6 @@ from sash.aggregates.base import Aggregate, unchanged
 from sash.aggregates.derived import derive_lower
 from sash.kernels.layout import PartialLayout, Shape
 
-
 KINDS = {"bool": "bool", "int32": "int", "int64": "int", "float32": "float", "float64": "float"}
 """The types of columns that kernels take, and their kinds for `Aggregate.of_kind`."""
 

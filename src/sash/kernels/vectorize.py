@@ -48,7 +48,7 @@ def as_real(value: Any = 0.0) -> Any:
     return value.made(number(value).astype(np.float64)) if isinstance(value, Traced) else float(value)
 
 
-def as_truth(value: Any = False) -> Any:  # noqa: FBT002 — the signature of bool
+def as_truth(value: Any = False) -> Any:
     """Return `bool(value)`."""
     return value.made(value.values != 0) if isinstance(value, Traced) else bool(value)
 
@@ -57,7 +57,7 @@ def largest(first: Any, *others: Any) -> Any:
     """Return `max(…)`: the first of equals."""
     best = first
     for other in others or _missing():
-        best = other if other > best else best
+        best = max(best, other)
     return best
 
 
@@ -65,7 +65,7 @@ def smallest(first: Any, *others: Any) -> Any:
     """Return `min(…)`: the first of equals."""
     best = first
     for other in others or _missing():
-        best = other if other < best else best
+        best = min(best, other)
     return best
 
 
@@ -117,6 +117,13 @@ def _floor(plain: Callable[[float], int], function: Callable[[Any], Any]) -> Any
     return apply
 
 
+def _copysign(size: Any, sign: Any) -> Any:
+    if not isinstance(size, Traced) and not isinstance(sign, Traced):
+        return math.copysign(size, sign)
+    traced = size if isinstance(size, Traced) else sign
+    return traced.made(np.copysign(number(size), number(sign)))
+
+
 MATH = SimpleNamespace(
     pi=math.pi,
     e=math.e,
@@ -132,6 +139,7 @@ MATH = SimpleNamespace(
     isnan=_elementwise(math.isnan, np.isnan, _never),
     isinf=_elementwise(math.isinf, np.isinf, _never),
     isfinite=_elementwise(math.isfinite, np.isfinite, _never),
+    copysign=_copysign,
     floor=_floor(math.floor, np.floor),
     ceil=_floor(math.ceil, np.ceil),
 )

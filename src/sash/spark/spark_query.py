@@ -24,7 +24,9 @@ from sash.spark.schema import arrow_of, read_schema, read_types, result_fields, 
 class SparkQuery:
     """A query and its DataFrame. Building it checks everything that can be checked before a row is read."""
 
-    def __init__(self, query: Declared, frame: DataFrame, *, compiled: bool, types: Mapping[str, Any] | None) -> None:
+    def __init__(
+        self, query: Declared, frame: DataFrame, *, compiled: bool | None, types: Mapping[str, Any] | None
+    ) -> None:
         _check_order(query)
         self.frame = frame
         self.compiled = compiled

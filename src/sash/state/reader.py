@@ -144,7 +144,7 @@ class ArrowStream(FrameKind):
         cache: PreparedCache,
         data: Any,
         *,
-        compiled: bool = True,
+        compiled: bool | None = None,
         threads: int | None = None,  # noqa: ARG002 — accepted for all data in this process
         mode: str = "append",
         order: str = "time",

@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sash.engine.assemble import CHANGE, in_order_of_time
+from sash.engine.first_run import first_run, vectorises
 from sash.engine.prepare import Prepared
 from sash.kernels.array_codec import Arrays
 from sash.state.row_state import RowState
@@ -50,7 +51,7 @@ class WindowStates:
     def advance(self, batch: MicroBatch) -> pa.Table:
         """Add a micro-batch. Return the results that are complete with it, in order of time; deleted windows come first."""
         if len(self.states) == 1:
-            return self.states[0].advance(batch)
+            return advance(self.states[0], batch)
         assert self.prepared.time is not None
         assert batch.marks is not None
         times = self.prepared.time.read(batch.table[self.prepared.time.name])
@@ -58,7 +59,7 @@ class WindowStates:
         for state in self.states:
             in_time = state.prepared.late_from(times) > batch.marks
             rows = batch.table if in_time.all() else batch.table.filter(pa.array(in_time))
-            results.append(state.advance(replace(batch, table=rows)))
+            results.append(advance(state, replace(batch, table=rows)))
         together = in_order_of_time(pa.concat_tables(results, promote_options="permissive"))
         if not self.update:
             return together
@@ -79,6 +80,22 @@ class WindowStates:
         """Continue from the arrays of other states of the same query."""
         for number, own in arrays_by_group(arrays):
             self.states[number].from_arrays(own)
+
+
+def advance(state: RowState | SliceState, batch: MicroBatch) -> pa.Table:
+    """Add a micro-batch to a state, compiled or with NumPy. Both store the same."""
+    whole = state.prepared
+    if not vectorises(whole):
+        return state.advance(batch)
+
+    def work(query: Prepared) -> pa.Table:
+        state.prepared = query
+        return state.advance(batch)
+
+    try:
+        return first_run(whole, len(batch.table) + len(state)).run(work)
+    finally:
+        state.prepared = whole
 
 
 def new_state(prepared: Prepared, mode: str, order: str) -> RowState | SliceState:

@@ -39,7 +39,7 @@ STRATEGIES = ("slices", "buckets", "ranges")
 class BatchOptions:
     """The options of `run` for a DataFrame that is no stream."""
 
-    compiled: bool = True
+    compiled: bool | None = None
     strategy: str = "auto"
     buckets: int | None = None
     """The number of groups of keys; by default, the number of shuffle partitions."""

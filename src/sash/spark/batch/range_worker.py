@@ -18,6 +18,7 @@ import pyarrow as pa
 from sash.engine.assemble import join_windows, window_tables, with_input_rows
 from sash.engine.cut import cut_each_row, cut_whole
 from sash.engine.evaluate import Evaluated, PassDoesNotCompileError, compile_ahead, evaluate
+from sash.engine.first_run import first_run
 from sash.engine.prepare import Prepared
 from sash.engine.row_block import RowBlock
 from sash.engine.slice_block import SliceBlock, concat_by_key
@@ -68,7 +69,7 @@ def run_range(worker: BucketWorker, one: TimeRange, table: pa.Table, slices: Seq
     rows are missing, so they are not evaluated.
     """
     rows = worker.readable_rows(table)
-    prepared = compile_ahead(worker.prepare(rows.schema))
+    prepared = first_run(compile_ahead(worker.prepare(rows.schema)), len(rows)).query
     block = one_key(prepared.block(rows))
     context = int(np.searchsorted(block.times, one.begin))
     span = range_span(one, block.keys, context, len(block))

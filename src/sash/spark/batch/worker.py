@@ -48,7 +48,7 @@ class BucketWorker:
     """What does not compile, so that no worker tries again."""
     results: pa.Schema
     """The columns of results; those of input rows included if every row has a result."""
-    compiled: bool = True
+    compiled: bool | None = None
     time: pa.DataType | None = None
     """The type of the time column, if it arrives as ticks."""
     most_bytes: int = MOST_BYTES

@@ -48,7 +48,7 @@ MILLISECONDS = TimeUnit("lateness", 1_000_000)
 class StreamOptions:
     """The options of `run` for a streaming DataFrame."""
 
-    compiled: bool = True
+    compiled: bool | None = None
     mode: str = "append"
     buckets: int | None = None
     """The number of groups of keys, each with one state."""

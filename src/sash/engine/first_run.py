@@ -1,0 +1,134 @@
+"""Whether a run compiles its kernels, or evaluates with NumPy because that ends earlier. One rule for the whole run.
+
+    with NumPy    rows × aggregates × 0.5 µs; 20 µs where an aggregate cannot be vectorised and is interpreted
+    compiling     0.4 s to import Numba, 0.5 s for the loops that find windows, 1 s per pass; a tenth of it if the cache has them
+
+A query runs with NumPy until all its runs together would take longer than compiling. Whatever comes later, that takes at most twice as
+long as the better way (the ski rental problem). The machine code of a query that was compiled before is always used in the same process.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from time import perf_counter
+from typing import TypeVar
+
+from sash.engine.passes import PassRun
+from sash.engine.prepare import Prepared
+from sash.kernels.cache import has_mark, set_mark
+
+T = TypeVar("T")
+
+NUMPY_SECONDS = 0.5e-6
+"""The time of a row and an aggregate in a vectorised pass."""
+INTERPRETED_SECONDS = 20e-6
+"""The time of a row and an aggregate in an interpreted pass."""
+IMPORT_SECONDS = 0.4
+LOOP_SECONDS = 0.5
+PASS_SECONDS = 1.0
+CACHED = 0.1
+"""Loading compiled code from the cache takes this share of compiling it."""
+NOT_WORTH_IT = "interpreted because that ends earlier than compiling it for this number of rows"
+
+
+@dataclass
+class History:
+    """The runs of a query in this process."""
+
+    seconds: float = 0.0
+    """The time that all runs with NumPy took."""
+    is_compiled: bool = False
+    is_cached: bool | None = None
+    """Whether the kernel cache has its code; None if nobody has looked."""
+
+
+_history: dict[str, History] = {}
+"""By the identity of a query and its schema."""
+
+
+@dataclass(frozen=True)
+class FirstRun:
+    """How a query runs over a number of rows."""
+
+    prepared: Prepared
+    rows: int
+
+    @property
+    def history(self) -> History:
+        """The runs of the query so far."""
+        return _history.setdefault(self.prepared.identity, History())
+
+    @property
+    def numpy_seconds(self) -> float:
+        """The expected time of a run with NumPy."""
+        return self.rows * seconds_per_row(self.prepared)
+
+    @property
+    def compile_seconds(self) -> float:
+        """The expected time to compile everything, or to load it."""
+        history = self.history
+        if history.is_cached is None:
+            history.is_cached = has_mark(self.prepared.identity)
+        passes = sum(not one.interpreted for one in self.prepared.plan.passes)
+        work = LOOP_SECONDS + PASS_SECONDS * passes
+        return (0.0 if "numba" in sys.modules else IMPORT_SECONDS) + work * (CACHED if history.is_cached else 1.0)
+
+    @cached_property
+    def compiles(self) -> bool:
+        """Whether the run compiles."""
+        if self.prepared.compiled is not None:
+            return True
+        return self.history.is_compiled or self.history.seconds + self.numpy_seconds > self.compile_seconds
+
+    @property
+    def query(self) -> Prepared:
+        """The query as it runs now."""
+        return self.prepared if self.compiles else without_compiling(self.prepared)
+
+    def run(self, work: Callable[[Prepared], T]) -> T:
+        """Do the work with the query as it runs now, and remember how."""
+        if self.prepared.compiled is not None:
+            return work(self.prepared)
+        history = self.history
+        begin = perf_counter()
+        result = work(self.query)
+        if not self.compiles:
+            history.seconds += perf_counter() - begin
+        elif not history.is_compiled:
+            history.is_compiled = True
+            set_mark(self.prepared.identity)
+        return result
+
+
+def first_run(prepared: Prepared, rows: int) -> FirstRun:
+    """Return how a query runs over a number of rows."""
+    return FirstRun(prepared, rows)
+
+
+def vectorises(prepared: Prepared) -> bool:
+    """Return whether NumPy can evaluate all aggregates of a query."""
+    return all(PassRun(prepared, one).vectorises for one in prepared.plan.passes)
+
+
+def seconds_per_row(prepared: Prepared) -> float:
+    """Return the expected time of a row with NumPy."""
+    total = 0.0
+    for one in prepared.plan.passes:
+        is_fast = PassRun(prepared, one).vectorises
+        total += (NUMPY_SECONDS if is_fast else INTERPRETED_SECONDS) * len(one.aggregates)
+    return total
+
+
+def without_compiling(prepared: Prepared) -> Prepared:
+    """Return a query that compiles nothing: what cannot be vectorised is interpreted."""
+    cold = replace(prepared, cold=True)
+    reasons = {
+        name: NOT_WORTH_IT
+        for one in prepared.plan.passes
+        if not one.interpreted and not PassRun(cold, one).vectorises
+        for name in one.aggregates
+    }
+    return cold.interpreting(reasons) if reasons else cold
