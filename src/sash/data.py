@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from sash import spark
 from sash.engine.evaluate import compile_ahead
+from sash.engine.first_run import describe_first_run
 from sash.engine.frames import ArrowBatch, ArrowTable, PandasFrame, PolarsFrame, PolarsLazyFrame, is_a, needed_schema
 from sash.engine.prepare import PreparedCache, prepare
 from sash.hints import did_you_mean
@@ -217,7 +218,16 @@ def explain(query: Declared, data: Any, options: Mapping[str, Any]) -> Explanati
     if data is not None:
         prepared = compile_ahead(prepared)
     types = _types_text(shown, schema, assumed=data is None)
-    return Explanation(shown, prepared.plan, prepared.kinds, types, data is not None, prepared.state_kinds, engine)
+    return Explanation(
+        shown,
+        prepared.plan,
+        prepared.kinds,
+        types,
+        data is not None,
+        prepared.state_kinds,
+        describe_first_run(prepared),
+        engine,
+    )
 
 
 def _types_text(query: Declared, schema: pa.Schema, *, assumed: bool) -> str:

@@ -99,14 +99,14 @@ class Query:
         self._cache: PreparedCache | None = None
 
     @overload
-    def run(self, data: Frame, *, compiled: bool = ..., threads: int | None = ...) -> Frame: ...
+    def run(self, data: Frame, *, compiled: bool | None = ..., threads: int | None = ...) -> Frame: ...
 
     @overload
     def run(
         self,
         data: pa.RecordBatchReader,
         *,
-        compiled: bool = ...,
+        compiled: bool | None = ...,
         threads: int | None = ...,
         mode: Literal["append", "update"] = ...,
         order: Literal["time", "keys"] = ...,
@@ -117,7 +117,7 @@ class Query:
         self,
         data: SparkDataFrame,
         *,
-        compiled: bool = ...,
+        compiled: bool | None = ...,
         mode: Literal["append", "update"] = ...,
         strategy: Literal["auto", "slices", "buckets", "ranges"] = ...,
         buckets: int | None = ...,
@@ -132,7 +132,7 @@ class Query:
         self,
         data: Any,
         *,
-        compiled: bool = DEFAULT,
+        compiled: bool | None = DEFAULT,
         threads: int | None = DEFAULT,
         mode: Literal["append", "update"] = DEFAULT,
         order: Literal["time", "keys"] = DEFAULT,
@@ -152,7 +152,8 @@ class Query:
 
         Options for all data:
 
-        - `compiled`: False interprets all aggregates. Default: True.
+        - `compiled`: True compiles everything that can be compiled, False interprets all aggregates. Default: None, which
+          compiles when that is faster than NumPy for the rows of all runs together.
 
         Options for data in this process:
 
@@ -214,7 +215,7 @@ class Query:
         self,
         data: Any = None,
         *,
-        compiled: bool = DEFAULT,
+        compiled: bool | None = DEFAULT,
         threads: int | None = DEFAULT,
         mode: Literal["append", "update"] = DEFAULT,
         order: Literal["time", "keys"] = DEFAULT,

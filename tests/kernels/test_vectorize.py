@@ -76,7 +76,7 @@ def columns_of(result: Any, row: int) -> Any:
 @pytest.mark.parametrize("name", SCALAR)
 @given(numbers)
 def test_every_row_has_its_own_path(name: str, kind: type, rows: list[tuple[int, int]]) -> None:
-    x, y = (np.array(column, kind) for column in zip(*rows, strict=True))
+    x, y = (np.asarray(column, kind) for column in np.array(rows).T)
     found = vectorize(SCALAR[name])(x, y)
     for row in range(len(rows)):
         expected = SCALAR[name](x[row].item(), y[row].item())
@@ -93,7 +93,7 @@ REFUSED: dict[str, tuple[Callable[..., Any], Any]] = {
     "inverted": (lambda x: ~x, [1]),
     "large constant": (lambda x: x + 2**70, [1]),
     "text": (lambda x: f"{x:.1f}", [1]),
-    "no result": (lambda x: None, [1]),
+    "no result": (lambda x: None, [1]),  # noqa: ARG005
     "other module": (lambda x: x + random.random(), [1]),
     "global statement": (count_calls, [1]),
     "recursion": (forever, [1]),

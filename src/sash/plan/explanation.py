@@ -28,6 +28,8 @@ class Explanation:
     """Whether types come from data, so that everything that compiles was compiled; without data they are assumed."""
     state_kinds: Mapping[str, Sequence[str]]
     """What a stream stores, "slices" or "rows", and for which windows."""
+    first_run: str = ""
+    """When the query compiles, in words."""
     engine: tuple[Branch, ...] = ()
     """What Spark does, if the query runs on Spark."""
 
@@ -41,6 +43,7 @@ class Explanation:
             Branch("slices", ("; ".join(self._slices()),)),
             *self.engine,
             *([Branch("lateness", (self._lateness(),))] if self.declared.lateness is not None else []),
+            *([Branch("first run", (self.first_run,))] if self.first_run else []),
             *map(self._branch, self.plan.passes),
         ]
         return to_text(self._title(), branches)

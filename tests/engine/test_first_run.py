@@ -1,0 +1,221 @@
+"""A run with NumPy gives the results of a compiled one, and a query compiles when that pays off."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from helpers.queries import assert_equal, long_stream, table_of
+from helpers.windows import examples
+
+import sash
+from sash import agg, window
+from sash.engine import first_run as module
+from sash.engine.first_run import FirstRun, History, describe_first_run, first_run, vectorises, without_compiling
+from sash.engine.prepare import prepare
+from sash.engine.run_table import run_table
+from sash.kernels import cache
+from sash.state.stream_state import StreamState
+
+NUMBERS = {
+    "peak": agg.max("x"), "total": agg.sum("x"), "mean": agg.mean("x"), "sd": agg.stddev("x"), "rows": agg.count(),
+    "values": agg.count("x"), "first": agg.first("x"), "which": agg.arg_max("x", "v"), "middle": agg.median("x"),
+}  # fmt: skip
+own = sash.aggregate(
+    "widest",
+    lift=lambda x: (x, x),
+    combine=lambda older, newer: (min(older[0], newer[0]), max(older[1], newer[1])),
+    lower=lambda ends: ends[1] - ends[0] if ends[1] > 0 else -1,
+)
+
+
+def run_cold(query: sash.Query, table: pa.Table, threads: int = 1) -> pa.Table:
+    """The results without compiling anything."""
+    cold = without_compiling(prepare(query._declared, table.schema, compiled=None))
+    return run_table(cold, table, threads)[0]
+
+
+@pytest.mark.parametrize("keys", [1, 3])
+@pytest.mark.parametrize("name", examples())
+def test_numpy_gives_what_the_interpreter_gives(name: str, keys: int) -> None:
+    table = table_of(long_stream(5, keys))
+    query = sash.Query({**NUMBERS, "own": own("x")}, examples()[name], by="key", time="t")
+    assert_equal(run_cold(query, table), query.run(table, compiled=False).to_pylist())
+
+
+def test_parts_and_chunks_in_threads() -> None:
+    """Large tables are evaluated in parts; those in order of time are cut into slices first."""
+    rows = 600_000
+    times = pa.array(np.arange(rows), pa.timestamp("s"))
+    table = pa.table({"t": times, "k": np.arange(rows) % 7, "x": np.arange(rows) % 1000 * 0.5})
+    for windows in (window.rows(50), window.time("1h", slide="1m")):
+        query = sash.Query({"peak": agg.max("x"), "sd": agg.stddev("x")}, windows, by="k", time="t")
+        cold, compiled = run_cold(query, table, 2), query.run(table, compiled=True)
+        assert cold.schema == compiled.schema
+        assert cold["peak"].equals(compiled["peak"])
+        np.testing.assert_allclose(cold["sd"].drop_null(), compiled["sd"].drop_null())
+
+
+@pytest.mark.parametrize(
+    "kind", [pa.int8(), pa.int32(), pa.uint64(), pa.float32(), pa.bool_(), pa.timestamp("us", "UTC"), pa.date32()]
+)
+def test_results_have_the_types_of_compiled_ones(kind: pa.DataType) -> None:
+    values: list[Any] = [3, None, 1, 2]
+    if pa.types.is_temporal(kind):
+        values = [None if value is None else datetime(2026, 1, value, tzinfo=UTC) for value in values]
+    table = pa.table(
+        {"x": pa.array([value and bool(value - 1) for value in values] if kind == pa.bool_() else values, kind)}
+    )
+    aggregates: dict[str, Any] = {"max": agg.max("x"), "last": agg.last("x"), "n": agg.count("x")}
+    if not pa.types.is_temporal(kind) and kind != pa.uint64():
+        aggregates |= {"sum": agg.sum("x"), "mean": agg.mean("x"), "sd": agg.stddev("x")}
+    query = sash.Query(aggregates, window.rows(2))
+    cold, compiled = run_cold(query, table), query.run(table, compiled=True)
+    assert cold.schema == compiled.schema
+    assert_equal(cold, compiled.to_pylist())
+
+
+def test_errors_name_the_row() -> None:
+    table = pa.table({"k": ["a", "b", "b"], "x": [1, 2**62, 2**62]})
+    with pytest.raises(OverflowError, match="the row of k=b"):
+        run_cold(sash.Query(agg.sum("x"), window.rows(2), by="k"), table)
+    divided = sash.aggregate("ratio", lift=lambda x: x, combine=lambda a, b: a + b, lower=lambda c: 1 / (c - 3))
+    with pytest.raises(ZeroDivisionError):
+        run_cold(sash.Query(divided("x"), window.rows(2)), pa.table({"x": [1, 2, 3]}))
+
+
+def test_a_state_is_the_same_with_numpy_and_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A micro-batch may run with NumPy and the next one compiled."""
+    query = sash.Query(
+        {"m": agg.mean("x"), "sd": agg.stddev("x"), "p": agg.max("x")}, window.time(40, slide=10), by="k", time="t"
+    )
+    chooser = random.Random(3)
+    batches = [
+        pa.table(
+            {
+                "t": [n * 30 + chooser.randrange(60) for _ in range(50)],
+                "k": [n % 3 for n in range(50)],
+                "x": [chooser.random() for _ in range(50)],
+            }
+        )
+        for n in range(8)
+    ]
+    found = []
+    for ways in ([True] * 8, [False] * 8, [False, True, False, False, True, True, False, True]):
+        state = StreamState(prepare(query._declared, batches[0].schema, compiled=None))
+        results = []
+        for number, (batch, way) in enumerate(zip(batches, ways, strict=True)):
+            monkeypatch.setattr(FirstRun, "compiles", way)
+            monkeypatch.setattr(module, "_history", {})
+            results.append(state.advance(batch, number * 30).results)
+        found.append(pa.concat_tables([*results, state.finish()]))
+    for other in found[1:]:
+        assert_equal(other, found[0].to_pylist())
+
+
+# -- the rule ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def deciding(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """Let queries decide, as they do outside of tests, with an empty cache."""
+    monkeypatch.setattr(FirstRun, "compiles", property(RULE))
+    monkeypatch.setattr(module, "_history", {})
+    monkeypatch.setenv("SASH_CACHE_DIR", str(tmp_path))
+    return tmp_path
+
+
+RULE = module.decide
+
+
+def test_few_rows_do_not_compile_and_many_do(deciding: Path) -> None:
+    query = sash.Query(agg.max("x"), window.rows(3))
+    prepared = prepare(query._declared, pa.schema({"x": pa.float64()}), compiled=None)
+    assert not first_run(prepared, 100_000).compiles
+    assert first_run(prepared, 100_000_000).compiles
+    prepared = prepare(sash.Query(agg.median("x"), window.rows(3))._declared, prepared.schema, compiled=None)
+    assert (first_run(prepared, 1_000).compiles, first_run(prepared, 1_000_000).compiles) == (False, True)
+
+
+def test_a_query_compiles_when_its_runs_took_as_long_as_compiling(deciding: Path) -> None:
+    prepared = prepare(
+        sash.Query(agg.max("x"), window.rows(3))._declared, pa.schema({"x": pa.float64()}), compiled=None
+    )
+    run = first_run(prepared, 1000)
+    ways = []
+    for _ in range(3):
+        run = first_run(prepared, 1000)
+        run.run(lambda query: ways.append(query.cold))
+        run.history.seconds += 2.0
+    assert ways == [True, False, False]
+    assert cache.has_mark(prepared.identity)
+    module._history.clear()
+    assert run.compile_seconds < 0.3  # another process loads the code
+
+
+def test_explain_says_when_a_query_compiles() -> None:
+    schema = pa.schema({"x": pa.float64()})
+    texts = [
+        describe_first_run(prepare(sash.Query(one, window.rows(3))._declared, schema, compiled=None))
+        for one in (agg.max("x"), agg.median("x"), agg.collect("x"))
+    ]
+    assert texts == [
+        "with NumPy until all runs together have about 4,000,000 rows; then compiled, which takes about 2 s",
+        "interpreted until all runs together have about 100,000 rows; then compiled, which takes about 2 s",
+        "",
+    ]
+    assert "first run" not in str(sash.Query(agg.max("x"), window.rows(3)).explain(schema, compiled=True))
+
+
+def test_what_takes_long_is_announced_in_terminals_only(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with module.announced("compiling …"):
+        pass
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    with module.announced("compiling …"):
+        assert capsys.readouterr().err == "Sash: compiling …"
+    assert capsys.readouterr().err == "\r\033[K"
+
+
+FRESH = """
+import sys
+import pyarrow as pa
+import sash
+from sash import agg, window
+own = sash.aggregate("own", lift=lambda x: (x, 1), combine=lambda a, b: (a[0] + b[0], a[1] + b[1]), lower=lambda c: c[0] / c[1])
+table = pa.table({"k": ["a", "b"] * 500, "t": range(1000), "x": [n * 0.5 for n in range(1000)]})
+aggregates = {"peak": agg.max("x"), "mean": agg.mean("x"), "sd": agg.stddev("x"), "own": own("x"), "median": agg.median("x")}
+for windows in (window.time(60, slide=10), window.tumbling(60), window.rows(100), window.time(60), window.session(5)):
+    assert len(sash.Query(aggregates, windows, by="k", time="t").run(table)) > 10
+assert "numba" not in sys.modules
+"""
+
+
+def test_the_first_queries_of_a_process_do_not_import_numba(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", FRESH],
+        env={**dict(__import__("os").environ), "SASH_CACHE_DIR": str(tmp_path)},
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_history_belongs_to_a_query() -> None:
+    schema = pa.schema({"x": pa.float64()})
+    one, other = (
+        prepare(sash.Query(agg.max("x"), window.rows(rows))._declared, schema, compiled=None) for rows in (3, 4)
+    )
+    assert one.identity != other.identity
+    assert vectorises(one)
+    assert first_run(one, 1).history == History()
