@@ -78,8 +78,8 @@ class KeyOrder:
 def number_keys(table: pa.Table, by: tuple[str, ...], run: Run) -> tuple[Codes, int]:
     """Return the group id of each row's key, in the order of first rows, and the number of keys.
 
-    >>> from sash.windows.base import as_it_stands
-    >>> number_keys(pa.table({"a": ["x", "y", None, "x"], "b": [1, 1, 1, 1]}), ("a", "b"), as_it_stands)[0].tolist()
+    >>> from sash.windows.numpy_forms import numpy_form
+    >>> number_keys(pa.table({"a": ["x", "y", None, "x"], "b": [1, 1, 1, 1]}), ("a", "b"), numpy_form)[0].tolist()
     [0, 1, 2, 0]
     """
     columns = [to_arrow(table[name]) for name in by]

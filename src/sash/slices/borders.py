@@ -69,8 +69,8 @@ def borders_of(windows: Iterable[Window], unit: TimeUnit, technique: str) -> Bor
 def latest_so_far(last_times: Ints, keys: Ints, run: Run) -> Ints:
     """Return the latest row time of each slice and all slices before it of the same key: slices may overlap.
 
-    >>> from sash.windows.base import as_it_stands
-    >>> latest_so_far(np.array([9, 3, 7]), np.array([0, 0, 1]), as_it_stands).tolist()
+    >>> from sash.windows.numpy_forms import numpy_form
+    >>> latest_so_far(np.array([9, 3, 7]), np.array([0, 0, 1]), numpy_form).tolist()
     [9, 9, 7]
     """
     latest = last_times.copy()
