@@ -30,12 +30,12 @@ class Borders:
     gap: int = FOREVER
     """The shortest gap of sessions, in ticks."""
 
-    def cut(self, items: Items, run: Run) -> tuple[SliceRecords, Ints | None]:
+    def cut(self, items: Items) -> tuple[SliceRecords, Ints | None]:
         """Return rows cut into slices, and the time of the last row of each, which only sessions need.
 
         With sessions the time of a slice is that of its first row, else the edge before it.
         """
-        records = cut_by_edges(items, self.edges, run, self.gap)
+        records = cut_by_edges(items, self.edges, self.gap)
         if self.gap == FOREVER:
             return records, None
         ends = records.positions
