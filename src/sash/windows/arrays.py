@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 Ints = npt.NDArray[np.int64]
 
-BLOCK = 1 << 15
+BLOCK = 1 << 16
 """Rows that are compared at once: a check stops at the first block that fails, and temporary arrays stay in the processor cache."""
 LARGEST = 2**63 - 1
 """The largest int64."""
