@@ -16,7 +16,7 @@ from functools import cached_property
 import numpy as np
 
 from sash.slices.edges import Edges
-from sash.windows.arrays import neighbours
+from sash.windows.arrays import count_before, neighbours
 from sash.windows.base import FOREVER, Bounds, Flags, Ints, Items
 
 
@@ -79,10 +79,12 @@ def cut_by_edges(items: Items, edges: Edges, gap: int = FOREVER) -> SliceRecords
             for period, phase in families:
                 number = (own - phase) // period
                 marks[older] |= number[1:] != number[:-1]
-    last = np.flatnonzero(is_last | is_read if edges.reading else is_last)
+    if edges.reading:
+        is_read |= is_last
+    last = np.flatnonzero(is_read)
     before = [(times[last] - phase) // period * period + phase for period, phase in (*edges.closing, *edges.reading)]
     edge = np.maximum.reduce(before) if before else np.zeros(len(last), np.int64)
-    return SliceRecords(last + 1, is_last[last], edge, np.searchsorted(last + 1, firsts, side="right"))
+    return SliceRecords(last + 1, is_last[last], edge, count_before(is_read, last, firsts))
 
 
 def cut_by_bounds(

@@ -8,9 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 Ints = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
 
 BLOCK = 1 << 16
 """Rows that are compared at once: a check stops at the first block that fails, and temporary arrays stay in the processor cache."""
+SEARCH = 16
+"""One binary search takes as long as counting through this many flags."""
 LARGEST = 2**63 - 1
 """The largest int64."""
 
@@ -43,6 +46,19 @@ def neighbours(rows: int) -> Iterator[tuple[slice, slice]]:
     for begin in range(0, rows - 1, BLOCK):
         end = min(begin + BLOCK, rows - 1)
         yield slice(begin, end), slice(begin + 1, end + 1)
+
+
+def count_before(flags: Flags, found: Ints, places: Ints) -> Ints:
+    """Return how many flags are set before each of some places; `found` are the places of all flags that are set.
+
+    >>> count_before(np.array([True, False, True]), np.array([0, 2]), np.array([0, 1, 3])).tolist()
+    [0, 1, 2]
+    """
+    if SEARCH * len(places) < len(flags):
+        return np.searchsorted(found, places)
+    before = np.zeros(len(flags) + 1, np.int64)
+    np.cumsum(flags, out=before[1:])
+    return before[places]
 
 
 def search_in_keys(times: Ints, firsts: Ints, wanted: Ints, counts: Ints) -> Ints:

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from sash.windows.arrays import neighbours
+from sash.windows.arrays import count_before, neighbours
 from sash.windows.base import Bounds, Ints, Items, Memory, Reach, Run, Window, first_after
 from sash.windows.by_time import quote
 from sash.windows.durations import Duration, DurationLike, TimeUnit, read_duration
@@ -37,11 +37,12 @@ class Session(Window):
         for older, newer in neighbours(len(times)):
             np.greater(times[newer], lasts[older] + gap, out=is_last[older])
         is_last[firsts[1:][np.diff(firsts) > 0] - 1] = True
-        ends = np.flatnonzero(is_last) + 1
+        last = np.flatnonzero(is_last)
+        ends = last + 1
         begins = np.zeros_like(ends)
         begins[1:] = ends[:-1]
-        starts, stops = times[begins], lasts[ends - 1] + gap
-        before = np.searchsorted(ends, firsts, side="right")
+        starts, stops = times[begins], lasts[last] + gap
+        before = count_before(is_last, last, firsts)
         counts = np.diff(before)
         is_due = by_session(span.after, counts) <= stops
         is_due &= stops < by_session(span.now, counts)
