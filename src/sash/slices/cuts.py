@@ -15,7 +15,7 @@ from functools import cached_property
 
 import numpy as np
 
-from sash.slices.edges import Edges
+from sash.slices.edges import Edges, latest_edges
 from sash.windows.arrays import count_before, neighbours
 from sash.windows.base import FOREVER, Bounds, Flags, Ints, Items
 
@@ -82,9 +82,8 @@ def cut_by_edges(items: Items, edges: Edges, gap: int = FOREVER) -> SliceRecords
     if edges.reading:
         is_read |= is_last
     last = np.flatnonzero(is_read)
-    before = [(times[last] - phase) // period * period + phase for period, phase in (*edges.closing, *edges.reading)]
-    edge = np.maximum.reduce(before) if before else np.zeros(len(last), np.int64)
-    return SliceRecords(last + 1, is_last[last], edge, count_before(is_read, last, firsts))
+    before = latest_edges([*edges.closing, *edges.reading], times[last])
+    return SliceRecords(last + 1, is_last[last], before, count_before(is_read, last, firsts))
 
 
 def cut_by_bounds(
