@@ -25,7 +25,6 @@ ROWS = st.lists(st.tuples(st.integers(-3, 3), st.integers(-4, 4)), max_size=30)
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(arrays, "BLOCK", 5)
-    monkeypatch.setattr(keys, "BLOCK", 5)
 
 
 def numbers_of(values: list[int]) -> list[int]:

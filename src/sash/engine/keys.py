@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 
 from sash.aggregator.columns import Column, to_arrow
 from sash.engine.nested_keys import Codes, number_nested, number_together
-from sash.windows.arrays import BLOCK, is_sorted, neighbours
+from sash.windows.arrays import growing_blocks, is_sorted, neighbours
 from sash.windows.base import Ints, Run
 from sash.windows.numpy_forms import numpy_form_of
 
@@ -137,9 +137,9 @@ def number_integers(values: npt.NDArray[Any], least: int, numbers: Codes, codes:
 def number_integers_in_numpy(values: npt.NDArray[Any], least: int, numbers: Codes, codes: Codes) -> int:
     """Write the group ids of integers that are close together. Return the number of keys."""
     count = 0
-    for begin in range(0, len(values), BLOCK):
-        places = values[begin : begin + BLOCK] - least
-        own = numbers.take(places, out=codes[begin : begin + BLOCK], mode="clip")  # clip: without a copy of the result
+    for block in growing_blocks(len(values)):
+        places = values[block] - least
+        own = numbers.take(places, out=codes[block], mode="clip")  # clip: without a copy of the result
         if own.min() < 0:
             new = places[own < 0]
             numbers[new[::-1]] = np.arange(

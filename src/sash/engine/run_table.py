@@ -24,7 +24,7 @@ from sash.engine.passes import codings
 from sash.engine.prepare import Prepared
 from sash.engine.row_block import InputRows, RowBlock, RowSource, read_rows
 from sash.engine.slice_block import SliceBlock, concat_in_time
-from sash.windows.arrays import is_sorted
+from sash.windows.arrays import growing_blocks, is_sorted
 from sash.windows.base import Ints
 
 S = TypeVar("S")
@@ -35,8 +35,6 @@ PART_ROWS = 1 << 18
 parts need fresh memory for their results, which costs more than the work on it."""
 CHUNK_ROWS = 1 << 16
 """Rows of a chunk, at least: times, values and group ids of this many rows fit a processor cache."""
-SMALL_BLOCK = 1 << 10
-"""Rows that are searched first for the first row of each key."""
 SEVERAL = 2
 
 
@@ -167,10 +165,11 @@ def first_rows(codes: Ints, keys: int) -> Ints:
     [0, 2, 4]
     """
     found: list[Ints] = []
-    begin, block, count = 0, SMALL_BLOCK, 0
-    while count < keys:
-        newest = np.maximum.accumulate(np.append(count - 1, codes[begin : begin + block]))
-        found.append(begin + np.flatnonzero(newest[1:] > newest[:-1]))
+    count = 0
+    for block in growing_blocks(len(codes)):
+        newest = np.maximum.accumulate(np.append(count - 1, codes[block]))
+        found.append(block.start + np.flatnonzero(newest[1:] > newest[:-1]))
         count = int(newest[-1]) + 1
-        begin, block = begin + block, 2 * block  # few keys are found in the first rows
+        if count == keys:
+            break
     return np.concatenate(found)
