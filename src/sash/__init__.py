@@ -27,7 +27,7 @@ from sash import windows as window
 from sash.aggregates.base import Aggregate, aggregate
 from sash.aggregator import Aggregator
 from sash.algorithms.catalogue import catalogue
-from sash.plan.pictures.timeline import draw_window
+from sash.plan.pictures import draw_window
 from sash.query import Query
 
 __all__ = ["Aggregate", "Aggregator", "Query", "agg", "aggregate", "catalogue", "spark", "testing", "window"]

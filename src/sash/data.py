@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import fields
-from typing import Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import pyarrow as pa
 
@@ -15,9 +15,11 @@ from sash.engine.frames import ArrowBatch, ArrowTable, PandasFrame, PolarsFrame,
 from sash.engine.prepare import PreparedCache, prepare
 from sash.hints import did_you_mean
 from sash.plan.declared import Declared
-from sash.plan.explanation import Explanation
 from sash.plan.tree import Branch
 from sash.state.reader import ArrowStream
+
+if TYPE_CHECKING:
+    from sash.plan.explanation import Explanation
 
 ACCEPTED = (
     "a PySpark DataFrame, a pyarrow Table, RecordBatch or RecordBatchReader, a pandas DataFrame, or a Polars DataFrame or "
@@ -205,6 +207,8 @@ def _option_hint(kind: DataKind, name: str) -> str:
 
 def explain(query: Declared, data: Any, options: Mapping[str, Any]) -> Explanation:
     """Return the plan of a query for data of any kind; with data, compile everything that compiles."""
+    from sash.plan.explanation import Explanation  # noqa: PLC0415 — a run does not explain, and pictures take 4 ms to import
+
     kind = kind_of(data)
     check_options(kind, options)
     engine: tuple[Branch, ...] = ()

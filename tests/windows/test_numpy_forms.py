@@ -11,7 +11,6 @@ from helpers.windows import WINDOWS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sash import window
 from sash.kernels.plain import compile_loop
 from sash.windows import Window
 from sash.windows.base import Items, as_it_stands
@@ -37,19 +36,6 @@ def test_numpy_finds_the_windows_of_the_loop(windows: st.SearchStrategy[Window],
     chosen, over = data.draw(windows), data.draw(items())
     memory = data.draw(memories(chosen, over))
     assert everything(chosen, over, memory, numpy_form) == everything(chosen, over, memory, as_it_stands)
-
-
-@settings(max_examples=200)
-@given(over=items(), gap=st.integers(1, 9), data=st.data())
-def test_numpy_finds_sessions_in_slices(over: Items, gap: int, data: st.DataObject) -> None:
-    """Slices have a last time, which is not before those of earlier slices."""
-    longer = data.draw(st.lists(st.integers(0, 9), min_size=len(over.times), max_size=len(over.times)))
-    lasts = over.times + np.array(longer, np.int64)
-    for first, last in zip(over.firsts, over.firsts[1:], strict=False):
-        np.maximum.accumulate(lasts[first:last], out=lasts[first:last])
-    slices = Items(over.times, over.firsts, over.span, last_times=lasts)
-    chosen = window.session(gap)
-    assert everything(chosen, slices, {}, numpy_form) == everything(chosen, slices, {}, as_it_stands)
 
 
 @settings(max_examples=200)

@@ -19,7 +19,7 @@ from sash.windows.base import Flags, Ints, whole_span
 def cut(prepared: Prepared, block: RowBlock, borders: Borders | None = None) -> SliceBlock:
     """Return the slices of rows, cut at the borders of all windows, or at those given."""
     items = block.items((), whole_span(np.diff(block.firsts)))
-    records, last_times = (borders or prepared.borders).cut(items, prepared.run)
+    records, last_times = (borders or prepared.borders).cut(items)
     return _slices(prepared, block, records, last_times)
 
 

@@ -231,7 +231,7 @@ class BoundsInRows(BoundsInSlices):
         self.over_rows = self.edges is None or any(not one.over_slices for one in passes)
         self.of_records = items
         if self.edges is not None:
-            self.records = cut_by_edges(items, self.edges, prepared.run)
+            self.records = cut_by_edges(items, self.edges)
             self.of_records = records_as_items(items, self.records)
 
     @property

@@ -134,7 +134,10 @@ def decide(run: FirstRun) -> bool:
     """Return whether a run compiles: if it was asked for, or if NumPy would have taken longer in all runs together."""
     if run.prepared.compiled is not None:
         return run.prepared.compiled
-    return run.history.is_compiled or run.history.seconds + run.numpy_seconds > run.compile_seconds
+    spent = run.history.seconds + run.numpy_seconds
+    if spent < CACHED * seconds_to_compile(run.prepared):  # not worth a look into the cache
+        return run.history.is_compiled
+    return run.history.is_compiled or spent > run.compile_seconds
 
 
 def first_run(prepared: Prepared, rows: int) -> FirstRun:

@@ -27,9 +27,9 @@ def number_together(columns: Sequence[pa.Array], rows: int, number: Number) -> t
     """Return a group id for the values of several columns together, and the number of groups.
 
     >>> from sash.engine.keys import number_keys
-    >>> from sash.windows.base import as_it_stands
+    >>> from sash.windows.numpy_forms import numpy_form
     >>> nested = pa.table({"k": [{"a": [1, 2]}, None, {"a": None}, {"a": [1, 2]}]})
-    >>> number_keys(nested, ("k",), as_it_stands)[0].tolist()
+    >>> number_keys(nested, ("k",), numpy_form)[0].tolist()
     [0, 1, 2, 0]
     """
     if not columns:

@@ -75,10 +75,10 @@ class RowBlock:
     """Rows of some keys, sorted by key and time.
 
     >>> from sash.engine.time_column import time_column
-    >>> from sash.windows.base import as_it_stands
+    >>> from sash.windows.numpy_forms import numpy_form
     >>> table = pa.table({"who": ["a", "b", "a"], "at": [7, 2, 3], "x": [1.0, 2.0, 3.0]})
     >>> layout = RowLayout(("who",), time_column("at", pa.int64()), ())
-    >>> block = read_rows(table, layout, as_it_stands).sorted(as_it_stands)
+    >>> block = read_rows(table, layout, numpy_form).sorted(numpy_form)
     >>> block.coded("x").column.values.tolist(), block.firsts.tolist()
     ([3.0, 1.0, 2.0], [0, 2, 3])
     """

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -26,7 +25,7 @@ from sash.engine.passes import codings
 from sash.engine.prepare import Prepared
 from sash.engine.row_block import InputRows, RowBlock, RowSource, read_rows
 from sash.engine.slice_block import SliceBlock, concat_in_time
-from sash.windows.arrays import is_sorted
+from sash.windows.arrays import growing_blocks, is_sorted
 from sash.windows.base import Ints, whole_span
 
 S = TypeVar("S")
@@ -37,8 +36,6 @@ PART_ROWS = 1 << 18
 parts need fresh memory for their results, which costs more than the work on it."""
 CHUNK_ROWS = 1 << 16
 """Rows of a chunk, at least: times, values and group ids of this many rows fit a processor cache."""
-SMALL_BLOCK = 1 << 10
-"""Rows that are searched first for the first row of each key."""
 SEVERAL = 2
 
 
@@ -111,6 +108,8 @@ class _TableRun:
         """Return the result of each task, in order; threads run them."""
         if len(tasks) < SEVERAL or self.threads < SEVERAL:
             return [work(task) for task in tasks]
+        from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 — small tables need no threads, and it takes 4 ms to import
+
         with ThreadPoolExecutor(self.threads) as pool:
             return list(pool.map(work, tasks))
 
@@ -179,10 +178,11 @@ def first_rows(codes: Ints, keys: int) -> Ints:
     [0, 2, 4]
     """
     found: list[Ints] = []
-    begin, block, count = 0, SMALL_BLOCK, 0
-    while count < keys:
-        newest = np.maximum.accumulate(np.append(count - 1, codes[begin : begin + block]))
-        found.append(begin + np.flatnonzero(newest[1:] > newest[:-1]))
+    count = 0
+    for block in growing_blocks(len(codes)):
+        newest = np.maximum.accumulate(np.append(count - 1, codes[block]))
+        found.append(block.start + np.flatnonzero(newest[1:] > newest[:-1]))
         count = int(newest[-1]) + 1
-        begin, block = begin + block, 2 * block  # few keys are found in the first rows
+        if count == keys:
+            break
     return np.concatenate(found)

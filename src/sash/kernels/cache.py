@@ -9,20 +9,23 @@ from __future__ import annotations
 import importlib.util
 import os
 import sys
-import tempfile
 from collections.abc import Iterator
-from importlib.metadata import version
-from importlib.resources import files
-from importlib.resources.abc import Traversable
-from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:  # what takes long to import is imported by the functions that need it: a query may compile nothing
+    from importlib.resources.abc import Traversable
+    from pathlib import Path
 
 PREFIX = "sash_kernel_"
 
 
 def cache_folder() -> Path | None:
     """Return the first writable folder of $SASH_CACHE_DIR, the user's cache and the temporary folder; else None."""
+    import tempfile  # noqa: PLC0415 — as above
+    from importlib.metadata import version  # noqa: PLC0415 — as above; Numba itself takes much longer
+    from pathlib import Path  # noqa: PLC0415 — as above
+
     versions = f"numba{version('numba')}-{sys.implementation.cache_tag}"
     named = os.environ.get("SASH_CACHE_DIR")
     home = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
@@ -45,6 +48,8 @@ def _user() -> int:
 
 def read_sources(folder: Traversable | None = None) -> Iterator[tuple[str, str]]:
     """Yield name and text of every Python file of this package, subfolders included; from a zip file too."""
+    from importlib.resources import files  # noqa: PLC0415 — as above
+
     folder = files(__package__) if folder is None else folder
     for entry in sorted(folder.iterdir(), key=lambda entry: entry.name):
         if entry.is_dir():
@@ -105,6 +110,8 @@ def load_module(name: str, text: str, names: dict[str, Any]) -> ModuleType:
 
 
 def _write(path: Path, text: str) -> None:
+    import tempfile  # noqa: PLC0415 — as above
+
     with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False, encoding="utf-8") as draft:
         draft.write(text)
-    Path(draft.name).replace(path)
+    os.replace(draft.name, path)  # noqa: PTH105 — pathlib is not imported here

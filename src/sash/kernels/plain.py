@@ -24,9 +24,9 @@ def compile_plain(*functions: FunctionType) -> ModuleType:
 def compile_loop(function: Any) -> Any:
     """Return one function compiled.
 
-    >>> from sash.windows.by_gap import find_sessions
-    >>> compile_loop(find_sessions).__name__
-    'find_sessions'
+    >>> from sash.windows.by_change import find_near
+    >>> compile_loop(find_near).__name__
+    'find_near'
     """
     return getattr(compile_plain(function), function.__name__)
 

@@ -30,12 +30,12 @@ class Borders:
     gap: int = FOREVER
     """The shortest gap of sessions, in ticks."""
 
-    def cut(self, items: Items, run: Run) -> tuple[SliceRecords, Ints | None]:
+    def cut(self, items: Items) -> tuple[SliceRecords, Ints | None]:
         """Return rows cut into slices, and the time of the last row of each, which only sessions need.
 
         With sessions the time of a slice is that of its first row, else the edge before it.
         """
-        records = cut_by_edges(items, self.edges, run, self.gap)
+        records = cut_by_edges(items, self.edges, self.gap)
         if self.gap == FOREVER:
             return records, None
         ends = records.positions
@@ -69,8 +69,8 @@ def borders_of(windows: Iterable[Window], unit: TimeUnit, technique: str) -> Bor
 def latest_so_far(last_times: Ints, keys: Ints, run: Run) -> Ints:
     """Return the latest row time of each slice and all slices before it of the same key: slices may overlap.
 
-    >>> from sash.windows.base import as_it_stands
-    >>> latest_so_far(np.array([9, 3, 7]), np.array([0, 0, 1]), as_it_stands).tolist()
+    >>> from sash.windows.numpy_forms import numpy_form
+    >>> latest_so_far(np.array([9, 3, 7]), np.array([0, 0, 1]), numpy_form).tolist()
     [9, 9, 7]
     """
     latest = last_times.copy()

@@ -15,9 +15,9 @@ from functools import cached_property
 
 import numpy as np
 
-from sash.slices.edges import Edges
-from sash.windows.base import FOREVER, Bounds, Flags, Ints, Items, Run
-from sash.windows.numpy_forms import numpy_form_of
+from sash.slices.edges import Edges, latest_edges
+from sash.windows.arrays import count_before, neighbours
+from sash.windows.base import FOREVER, Bounds, Flags, Ints, Items
 
 
 @dataclass(frozen=True)
@@ -57,17 +57,33 @@ class SliceRefs:
         return SliceRefs(self.begins[chosen], self.ends[chosen], self.opens[chosen])
 
 
-def cut_by_edges(items: Items, edges: Edges, run: Run, gap: int = FOREVER) -> SliceRecords:
-    """Cut rows at the edges of periodic windows of time, and at gaps between rows."""
-    families = [*edges.closing, *edges.reading]
-    periods = np.array([family.period for family in families], np.int64)
-    phases = np.array([family.phase for family in families], np.int64)
-    given = (items.times, items.firsts, periods, phases, len(edges.closing), gap)
-    firsts = np.zeros(items.keys + 1, np.int64)
-    most = len(items.times)  # memory that is never written costs nothing
-    positions, closes, times = np.empty(most, np.int64), np.empty(most, np.bool_), np.empty(most, np.int64)
-    count = run(find_edges)(*given, positions, closes, times, firsts)
-    return SliceRecords(positions[:count].copy(), closes[:count].copy(), times[:count].copy(), firsts)
+def cut_by_edges(items: Items, edges: Edges, gap: int = FOREVER) -> SliceRecords:
+    """Cut rows at the edges of periodic windows of time, and at gaps between rows.
+
+    >>> from sash.slices.edges import Family
+    >>> from sash.windows.base import whole_items
+    >>> records = cut_by_edges(whole_items([1, 2, 11, 12]), Edges((Family(10, 0),), (Family(10, 2),)))
+    >>> records.positions.tolist(), records.closes.tolist(), records.times.tolist()
+    ([1, 2, 3, 4], [False, True, False, True], [0, 2, 10, 12])
+    """
+    times, firsts = items.times, items.firsts
+    is_last = np.zeros(len(times), np.bool_)
+    """Whether a slice closes after the row."""
+    is_last[firsts[1:][np.diff(firsts) > 0] - 1] = True
+    is_read = is_last.copy() if edges.reading else is_last
+    for older, newer in neighbours(len(times)):
+        own = times[older.start : newer.stop]
+        if gap < FOREVER:
+            is_last[older] |= own[1:] - own[:-1] > gap
+        for families, marks in ((edges.closing, is_last), (edges.reading, is_read)):
+            for period, phase in families:
+                number = (own - phase) // period
+                marks[older] |= number[1:] != number[:-1]
+    if edges.reading:
+        is_read |= is_last
+    last = np.flatnonzero(is_read)
+    before = latest_edges([*edges.closing, *edges.reading], times[last])
+    return SliceRecords(last + 1, is_last[last], before, count_before(is_read, last, firsts))
 
 
 def cut_by_bounds(
@@ -120,83 +136,3 @@ def records_as_items(items: Items, records: SliceRecords) -> Items:
     final = np.diff(records.firsts)
     span = replace(items.span, done=np.zeros(items.keys, np.int64), final=final)
     return Items(records.times, records.firsts, span, items.unit)
-
-
-def find_edges(
-    times: Ints,
-    firsts: Ints,
-    periods: Ints,
-    phases: Ints,
-    closing: int,
-    gap: int,
-    positions: Ints,
-    closes: Flags,
-    edges: Ints,
-    record_firsts: Ints,
-) -> int:
-    """Write a record wherever an edge or a gap lies between two rows of a key. Return the number of records."""
-    count = 0
-    for key in range(len(firsts) - 1):
-        record_firsts[key] = count
-        last = firsts[key + 1]
-        edge = 0
-        next_edge = next_closing = FOREVER
-        for row in range(firsts[key], last):
-            time = times[row]
-            apart = row > firsts[key] and time - times[row - 1] > gap
-            if row > firsts[key] and (time >= next_edge or apart):
-                positions[count] = row
-                closes[count] = time >= next_closing or apart
-                edges[count] = edge
-                count += 1
-            if row == firsts[key] or time >= next_edge:
-                for family in range(len(periods)):
-                    before = (time - phases[family]) // periods[family] * periods[family] + phases[family]
-                    if family == 0 or before > edge:
-                        edge = before
-                    if family == 0 or before + periods[family] < next_edge:
-                        next_edge = before + periods[family]
-                    if family < closing and (family == 0 or before + periods[family] < next_closing):
-                        next_closing = before + periods[family]
-        if last > firsts[key]:
-            positions[count] = last
-            closes[count] = True
-            edges[count] = edge
-            count += 1
-    record_firsts[len(firsts) - 1] = count
-    return count
-
-
-@numpy_form_of(find_edges)
-def edges_in_numpy(
-    times: Ints,
-    firsts: Ints,
-    periods: Ints,
-    phases: Ints,
-    closing: int,
-    gap: int,
-    positions: Ints,
-    closes: Flags,
-    edges: Ints,
-    record_firsts: Ints,
-) -> int:
-    """Write a record wherever an edge or a gap lies between two rows of a key. Return the number of records."""
-    if not len(times):
-        record_firsts[:] = 0
-        return 0
-    is_last = np.ones(len(times), np.bool_)  # of its slice
-    np.greater(times[1:] - times[:-1], gap, out=is_last[:-1])
-    is_last[firsts[1:][np.diff(firsts) > 0] - 1] = True
-    is_read = is_last.copy()
-    for family, (period, phase) in enumerate(zip(periods.tolist(), phases.tolist(), strict=True)):
-        number = (times - phase) // period
-        (is_last if family < closing else is_read)[:-1] |= number[1:] != number[:-1]
-    is_read |= is_last
-    last = np.flatnonzero(is_read)
-    count = len(last)
-    positions[:count] = last + 1
-    closes[:count] = is_last[last]
-    before = [(times[last] - phase) // period * period + phase for period, phase in zip(periods, phases, strict=True)]
-    edges[:count] = np.maximum.reduce(before) if before else 0
-    record_firsts[:] = np.searchsorted(positions[:count], firsts, side="right")
-    return count

@@ -14,8 +14,9 @@ than any stream. So Sash never builds a table of edges: it finds the next edge o
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from math import gcd, lcm
 from typing import NamedTuple
 
@@ -61,8 +62,7 @@ class Edges:
         >>> cut_edges([Cycle(9, 6, 9, 0)], "pairs").before(np.array([2, 3, 11])).tolist()
         [0, 3, 9]
         """
-        latest = [(times - family.phase) // family.period * family.period + family.phase for family in self.closing]
-        return np.maximum.reduce(latest) if latest else np.zeros(len(times), np.int64)
+        return latest_edges(self.closing, times)
 
     def per_cycle(self) -> int:
         """Return the number of slices in a composite slide, by inclusion and exclusion over families."""
@@ -76,6 +76,12 @@ class Edges:
         """
         inner = count_together(self.closing, start, start + length - 1)
         return inner + 1
+
+
+def latest_edges(families: Sequence[Family], times: Ints) -> Ints:
+    """Return the last edge of some families at or before each time; zeros if there are no families."""
+    latest = [(times - phase) // period * period + phase for period, phase in families]
+    return reduce(np.maximum, latest) if latest else np.zeros(len(times), np.int64)
 
 
 def cut_edges(cycles: Iterable[Cycle], technique: str = "cutty") -> Edges:

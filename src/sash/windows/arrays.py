@@ -8,9 +8,14 @@ import numpy as np
 import numpy.typing as npt
 
 Ints = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
 
-BLOCK = 1 << 15
+BLOCK = 1 << 16
 """Rows that are compared at once: a check stops at the first block that fails, and temporary arrays stay in the processor cache."""
+FIRST_BLOCK = 1 << 10
+"""Rows that are searched first for values that have not occurred yet."""
+SEARCH = 16
+"""One binary search takes as long as counting through this many flags."""
 LARGEST = 2**63 - 1
 """The largest int64."""
 
@@ -43,6 +48,31 @@ def neighbours(rows: int) -> Iterator[tuple[slice, slice]]:
     for begin in range(0, rows - 1, BLOCK):
         end = min(begin + BLOCK, rows - 1)
         yield slice(begin, end), slice(begin + 1, end + 1)
+
+
+def growing_blocks(rows: int) -> Iterator[slice]:
+    """Yield blocks that cover all rows, each twice as large as the one before: most values occur in the first rows.
+
+    >>> [block.start for block in growing_blocks(9000)]
+    [0, 1024, 3072, 7168]
+    """
+    begin, size = 0, min(FIRST_BLOCK, BLOCK)
+    while begin < rows:
+        yield slice(begin, min(begin + size, rows))
+        begin, size = begin + size, min(2 * size, BLOCK)
+
+
+def count_before(flags: Flags, found: Ints, places: Ints) -> Ints:
+    """Return how many flags are set before each of some places; `found` are the places of all flags that are set.
+
+    >>> count_before(np.array([True, False, True]), np.array([0, 2]), np.array([0, 1, 3])).tolist()
+    [0, 1, 2]
+    """
+    if SEARCH * len(places) < len(flags):
+        return np.searchsorted(found, places)
+    before = np.zeros(len(flags) + 1, np.int64)
+    np.cumsum(flags, out=before[1:])
+    return before[places]
 
 
 def search_in_keys(times: Ints, firsts: Ints, wanted: Ints, counts: Ints) -> Ints:

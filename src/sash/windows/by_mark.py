@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sash.windows.arguments import check_column
-from sash.windows.arrays import ranges
+from sash.windows.arrays import count_before, ranges
 from sash.windows.base import Bounds, Items, Memory, Run, Window
 
 
@@ -37,9 +37,10 @@ class Punctuated(Window):
         """Return the windows that have ended."""
         span, firsts = items.span, items.firsts[:-1]
         fresh, final = firsts + span.done, firsts + span.final
-        marked = np.flatnonzero(items.columns[self.column])
-        first_marks = np.searchsorted(marked, fresh)
-        counts = np.searchsorted(marked, final) - first_marks
+        marks = items.columns[self.column]
+        marked = np.flatnonzero(marks)
+        first_marks = count_before(marks, marked, fresh)
+        counts = count_before(marks, marked, final) - first_marks
         ends = marked[ranges(first_marks, counts)] + 1  # without those of rows that are context, or not final yet
         # A window begins where the window before it in its key ends, or else with the rows of the open window.
         begins = np.empty_like(ends)

@@ -47,9 +47,9 @@ class RowFrame(Window):
         if items.row_counts is not None:
             return self._bounds_of_slices(items, items.row_counts)
         span = items.span
-        fresh, firsts = span.final - span.done, items.firsts[:-1]
-        ends = ranges(firsts + span.done + 1, fresh)
-        return Bounds(begins_before(ends, self.range, firsts, fresh), ends, None, None, kept_rows(items, self.range))
+        firsts = items.firsts[:-1]
+        bounds = bounds_of_rows(firsts, firsts + span.done + 1, span.final - span.done, 1, self.range)
+        return Bounds(*bounds, None, None, kept_rows(items, self.range))
 
     def _bounds_of_slices(self, items: Items, row_counts: Ints) -> Bounds:
         """Return a window for each item; an item of several rows is context, and no window begins inside it.
@@ -111,9 +111,9 @@ class SlidingRows(Window):
         span, firsts, before = items.span, items.firsts[:-1], memory["seen"]
         seen = before + span.final - span.done
         counts = seen // self.slide - before // self.slide
-        ends = ranges(firsts + span.done + self.slide - before % self.slide, counts, self.slide)
-        begins = begins_before(ends, self.range, firsts, counts)
-        return Bounds(begins, ends, None, None, kept_rows(items, self.range), {"seen": seen})
+        first_ends = firsts + span.done + self.slide - before % self.slide
+        bounds = bounds_of_rows(firsts, first_ends, counts, self.slide, self.range)
+        return Bounds(*bounds, None, None, kept_rows(items, self.range), {"seen": seen})
 
     def pane_starts(self, items: Items, memory: Memory) -> Ints:
         """Return the rows that panes begin with, given the memory after these rows."""
@@ -181,11 +181,23 @@ def rows(range: int, *, slide: int | None = None, min_rows: int = 1) -> Window: 
     return SlidingRows(length, every, least)
 
 
-def begins_before(ends: Ints, length: int, firsts: Ints, counts: Ints) -> Ints:
-    """Return where windows of `length` rows begin, no earlier than their key; `counts` are the numbers of windows by key."""
+def bounds_of_rows(firsts: Ints, first_ends: Ints, counts: Ints, slide: int, length: int) -> tuple[Ints, Ints]:
+    """Return windows of the last `length` rows, no earlier than their key: of each key `counts`, the first of which ends at `first_ends`.
+
+    >>> begins, ends = bounds_of_rows(np.array([0, 9]), np.array([2, 11]), np.array([3, 1]), slide=2, length=3)
+    >>> begins.tolist(), ends.tolist()
+    ([0, 1, 3, 9], [2, 4, 6, 11])
+    """
+    ends = ranges(first_ends, counts, slide)
     begins = ends - length
-    np.maximum(begins, firsts[0] if len(firsts) == 1 else np.repeat(firsts, counts), out=begins)
-    return begins
+    early = np.clip(
+        (firsts + length - 1 - first_ends) // slide + 1, 0, counts
+    )  # how many windows are cut off by the key
+    if 2 * early.sum() < len(ends):
+        begins[ranges(np.cumsum(counts) - counts, early)] = np.repeat(firsts, early)
+    else:
+        np.maximum(begins, np.repeat(firsts, counts), out=begins)
+    return begins, ends
 
 
 def kept_rows(items: Items, length: int) -> Ints:

@@ -4,7 +4,7 @@ A query passes `run` to windows, slices and keys, and they call `run(loop)(…)`
 
     compile_loop     the loop compiled by Numba (`sash.kernels.plain`)
     numpy_form       its NumPy form: nothing to compile, and no import of Numba
-    as_it_stands     the loop itself, interpreted
+    as_it_stands     the loop itself, interpreted, for tests (`sash.windows.base`)
 
 A NumPy form takes the same arguments as its loop, writes the same arrays and returns the same value. Loops for which NumPy is
 about as fast as Numba have no second form: NumPy replaced them.

@@ -22,8 +22,9 @@ from sash.plan.slicing import cycle_of, unit_of
 from sash.slices.cuts import cut_by_bounds
 from sash.slices.edges import Family, cut_edges
 from sash.windows import Window
-from sash.windows.base import ALL_COLUMNS, Cycle, as_it_stands, whole_items
+from sash.windows.base import ALL_COLUMNS, Cycle, whole_items
 from sash.windows.durations import UNITS, Duration
+from sash.windows.numpy_forms import numpy_form
 
 SHOWN = 6
 """How many windows are drawn."""
@@ -218,7 +219,7 @@ def _find(sample: Sample, window: Window, technique: str) -> Sample:
     count, by_rows = len(sample.places), sample.unit == "rows"
     times = [] if by_rows else sample.places
     rows = whole_items(times, [0, count], unit=window.own_unit, columns=sample.columns)
-    bounds = window.bounds(rows, window.new_memory(1), as_it_stands)
+    bounds = window.bounds(rows, window.new_memory(1), numpy_form)
     begins, ends = bounds.begins.tolist(), bounds.ends.tolist()
     lefts, rights = begins, ends
     if bounds.starts is not None and bounds.stops is not None:

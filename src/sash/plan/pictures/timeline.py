@@ -26,7 +26,7 @@ MOST_LETTERS = 4
 """Of more slices, only the first and the last are written."""
 
 
-def draw_window(window: Window, rows: Sequence[Mapping[str, Any]] | None, time: str, slicing: str) -> Picture | None:
+def draw_timeline(window: Window, rows: Sequence[Mapping[str, Any]] | None, time: str, slicing: str) -> Picture | None:
     """Return the picture of a window over given rows or sample rows; None if there are no sample rows for it."""
     declared = declare({"count": count()}, window, (), "time", (), "auto", "throughput", slicing, None)
     technique = make_plan(declared.windows, declared.aggregates, slicing=slicing).technique
