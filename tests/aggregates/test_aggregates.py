@@ -337,8 +337,8 @@ def test_one_column_of_two_is_refused() -> None:
 @pytest.mark.parametrize(
     ("mistake", "sentence"),
     [
-        (lambda: agg.max(3), r'max: 3 is not the name of a column\. Use a string, as in max\("load"\)'),  # type: ignore[arg-type]
-        (lambda: agg.max(["a", "b"]), r"max: \['a', 'b'\] is not the name of a column"),  # type: ignore[arg-type]
+        (lambda: agg.max(3), r'max got column=3, which is not the name of a column\. Give a string, as in agg\.max\("load"\)'),  # type: ignore[arg-type]
+        (lambda: agg.max(["a", "b"]), r"max got column=\['a', 'b'\], which is not the name of a column"),  # type: ignore[arg-type]
         (lambda: agg.top_k("load", "3"), r"top_k got k='3', but k must be an integer"),  # type: ignore[arg-type]
         (lambda: agg.quantile("load", "0.5"), r"quantile got q='0\.5', but q must be a number"),  # type: ignore[arg-type]
     ],

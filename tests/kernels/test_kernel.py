@@ -241,10 +241,10 @@ def test_an_overflow_in_a_kernel_is_an_error() -> None:
     ("columns", "begins", "ends", "sentence"),
     [
         ((np.zeros(3, np.int32),), [0], [1], "takes columns of"),
-        ((np.zeros(3),), [0, 2, 1], [3, 3, 3], "may not move back"),
-        ((np.zeros(3),), [0, 0], [3, 2], "may not move back"),
+        ((np.zeros(3),), [0, 2, 1], [3, 3, 3], "must not move back"),
+        ((np.zeros(3),), [0, 0], [3, 2], "must not move back"),
         ((np.zeros(3),), [2], [1], "no window may end before it begins"),
-        ((np.zeros(3),), [0], [4], "there are 3 rows"),
+        ((np.zeros(3),), [0], [4], "the column has 3 rows"),
     ],
 )
 def test_columns_and_bounds_that_do_not_fit_are_refused(columns: Any, begins: Any, ends: Any, sentence: str) -> None:

@@ -224,9 +224,9 @@ def test_no_rows_and_no_windows() -> None:
 
 def test_bounds_that_move_back_or_out_are_refused() -> None:
     kernel = rank_kernel("median", "float64")
-    with pytest.raises(ValueError, match="may not move back"):
+    with pytest.raises(ValueError, match="must not move back"):
         kernel.slide_between((np.ones(4),), np.array([1, 0]), np.array([2, 2]))
-    with pytest.raises(ValueError, match="reach from 0 to 5, but there are 4 rows"):
+    with pytest.raises(ValueError, match="reach from row 0 to 5, but the column has 4 rows"):
         kernel.slide_between((np.ones(4),), np.array([0]), np.array([5]))
 
 

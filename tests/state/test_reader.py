@@ -286,7 +286,7 @@ def test_a_key_that_comes_again_is_refused() -> None:
     [
         ({"mode": "sometimes"}, '"append" .* or "update"'),
         ({"order": "rows"}, "is not an order of rows"),
-        ({"mode": "update"}, r"rows\(2\) is none"),
+        ({"mode": "update"}, r"rows end the windows of rows\(2\)"),
     ],
 )
 def test_wrong_options_are_refused(options: dict[str, Any], sentence: str) -> None:
