@@ -40,8 +40,8 @@ class FirstCase(Case):
     rows: int = 1_000
     repeats: int = 3
     measure: str = SECONDS
-    is_recomputed: bool = True
-    """Whether the digests are those of the result of the query: then that of few rows is recomputed from raw rows."""
+    is_compared: bool = True
+    """Whether the digests are those of all results of the query: then they are compared with the right ones."""
     at_any_rows: bool = False
     """Whether the case is run with fewer rows instead of being left out."""
 

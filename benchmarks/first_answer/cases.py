@@ -91,7 +91,7 @@ def of_streams() -> Iterator[FirstCase]:
             for name in STREAMS
         ),
         round=first_batch,
-        is_recomputed=False,
+        is_compared=False,
         at_any_rows=True,
     )
 
