@@ -39,6 +39,16 @@ ON_EXECUTORS = ("max over 1h/1m", "five over rows(1000)")
 """One query whose slices Spark makes, and one whose rows all go to Python."""
 
 
+def aggregates_of(query: str) -> str:
+    """Return the names of the aggregates of a query.
+
+    >>> aggregates_of("count and max, sessions")
+    'count, max'
+    """
+    aggregates, _ = ask_sash.QUESTIONS[query]()
+    return ", ".join(one.name for one in aggregates.values())
+
+
 def in_process() -> Iterator[FirstCase]:
     """Yield ten common queries in a process of their own."""
     sash = tuple(Contestant(name=name, role="sash", algorithm="auto") for name in (EMPTY, WARM, FURTHER))
@@ -48,6 +58,7 @@ def in_process() -> Iterator[FirstCase]:
             yield FirstCase(
                 name=f"{query}, {say_rows(rows)}",
                 query=query,
+                aggregate=aggregates_of(query),
                 rows=rows,
                 contestants=(*sash, *(Contestant(name=name, package=name.lower()) for name in peers)),
                 round=answers,
@@ -70,6 +81,7 @@ def of_executors() -> Iterator[FirstCase]:
             yield FirstCase(
                 name=f"new executors, {query}, {say_rows(rows)}",
                 query=query,
+                aggregate=aggregates_of(query),
                 rows=rows,
                 contestants=tuple(Contestant(name=name, role="sash") for name in (*RUNS, DIFFERENCE)),
                 round=on_cluster,
@@ -83,6 +95,7 @@ def of_streams() -> Iterator[FirstCase]:
     yield FirstCase(
         name=f"first micro-batch, max over 1h/1m, {say_rows(SIZES[1])}",
         query="max over 1h/1m",
+        aggregate="max",
         rows=SIZES[1],
         contestants=tuple(
             Contestant(
