@@ -44,6 +44,8 @@ soak: .venv/ready $(OLD_SPARKS:%=.venv-spark%/ready)
 bench: .venv/ready
 	$(BIN)/python -m benchmarks.compiled
 	$(BIN)/python -m benchmarks.windows
+	$(BIN)/python -m benchmarks.query_overhead
+	$(BIN)/python -m benchmarks.first_answer
 	$(BIN)/python -m benchmarks.spark_batch
 	$(BIN)/python -m benchmarks.spark_streaming
 	$(BIN)/python -m benchmarks.spark_memory
@@ -53,6 +55,8 @@ bench: .venv/ready
 bench-quick: .venv/ready
 	$(BIN)/python -m benchmarks.compiled --quick
 	$(BIN)/python -m benchmarks.windows --quick
+	$(BIN)/python -m benchmarks.query_overhead --quick
+	$(BIN)/python -m benchmarks.first_answer --quick
 	$(BIN)/python -m benchmarks.spark_batch --quick
 	$(BIN)/python -m benchmarks.spark_streaming --quick
 

@@ -12,6 +12,8 @@ Call: TypeAlias = Callable[[], Any]
 
 FASTEST_PEER = "fastest peer"
 TIME, WORST_STEP, ERROR, MEMORY = "ns a row", "ns in the worst step", "relative error", "MB at most"
+SECONDS = "seconds"
+"""Of one call or one process, however many rows it has."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,6 +78,10 @@ class Case(ABC):
     @abstractmethod
     def at_most(self, rows: int) -> Self:
         """Return the case with fewer rows."""
+
+    def runs_with(self, rows: int) -> bool:  # noqa: ARG002 — most cases run with any number of rows
+        """Tell whether the case is run if there may be at most this many rows."""
+        return True
 
 
 def say(number: int) -> str:

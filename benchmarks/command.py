@@ -8,9 +8,16 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
 
 from benchmarks.case import Case
-from benchmarks.results import of_suite
+from benchmarks.results import Reading, of_suite
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+Show: TypeAlias = "Callable[[Sequence[Case], list[Reading], Console], None]"
+"""Prints the targets with what was measured."""
 
 
 def main(
@@ -19,14 +26,15 @@ def main(
     load: Callable[[], Sequence[Case]],
     quick_rows: int,
     arguments: list[str] | None = None,
+    show: Show | None = None,
 ) -> None:
-    """Run what was asked for of the suite, which is the name of its module and of its CSV."""
+    """Run what was asked for of the suite, which is the name of its module and of its CSV; `show` prints another table."""
     options = parse(suite, description, arguments)
     with tempfile.TemporaryDirectory(prefix="sash-benchmarks-") as empty:
         os.environ["SASH_CACHE_DIR"] = empty  # so that the time to compile is not the time to read the cache
         rows = quick_rows if options.quick else options.rows
         path = options.csv or (None if rows else of_suite(suite))
-        run(load(), options, rows, path)
+        run(load(), options, rows, path, show)
 
 
 def parse(suite: str, description: str, arguments: list[str] | None = None) -> argparse.Namespace:
@@ -40,7 +48,13 @@ def parse(suite: str, description: str, arguments: list[str] | None = None) -> a
     return parser.parse_args(arguments)
 
 
-def run(all_cases: Sequence[Case], options: argparse.Namespace, rows: int | None, path: Path | None) -> None:
+def run(
+    all_cases: Sequence[Case],
+    options: argparse.Namespace,
+    rows: int | None,
+    path: Path | None,
+    show: Show | None = None,
+) -> None:
     """Run the cases and print them as they are done, then the targets."""
     from rich.console import Console  # noqa: PLC0415 — the names of the options should not wait for all peers
 
@@ -50,6 +64,7 @@ def run(all_cases: Sequence[Case], options: argparse.Namespace, rows: int | None
     screen = Console()
     console = screen if screen.is_terminal else Console(width=160)  # a file is as wide as the table
     cases = [case for case in all_cases if not options.only or any(text in case.name for text in options.only)]
+    cases = [case for case in cases if not rows or case.runs_with(rows)]
     if options.list:
         console.print("\n".join(case.name for case in cases))
         return
@@ -66,7 +81,7 @@ def run(all_cases: Sequence[Case], options: argparse.Namespace, rows: int | None
             for one in done
         )
         console.print(f"[dim]{number:3}/{len(cases)} {time.perf_counter() - start:5.0f} s[/dim] {case.name}: {found}")
-    report.show(cases, readings, console)
+    (show or report.show)(cases, readings, console)
     if rows:
         console.print(f"[yellow]At most {rows:,} rows: the answers are checked, the times say little.[/yellow]")
     elif path:

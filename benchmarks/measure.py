@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Protocol
 
 from benchmarks.case import Case
 from benchmarks.column_case import ColumnCase
 from benchmarks.column_field import ColumnField
-from benchmarks.field import Field
+from benchmarks.first_answer.case import FirstCase
+from benchmarks.first_answer.field import FirstField
+from benchmarks.query_overhead.case import OverheadCase
+from benchmarks.query_overhead.field import OverheadField
+from benchmarks.query_overhead.warm import WarmCase, WarmField
 from benchmarks.results import Reading, reading
 from benchmarks.spark_batch.case import SparkCase
 from benchmarks.spark_batch.field import SparkField
@@ -15,6 +20,19 @@ from benchmarks.spark_streaming.case import StreamCase
 from benchmarks.spark_streaming.field import StreamField
 from benchmarks.windows.case import TableCase
 from benchmarks.windows.field import TableField
+
+
+class Measured(Protocol):
+    """What measures a case; most are a `Field`."""
+
+    compiled: dict[str, float]
+    """Seconds to compile, by contestant."""
+
+    def measure(self, repeats: int) -> dict[str, list[float]]:
+        """Check the answers, and return what was measured in each repeat, by contestant."""
+
+    def counted(self, contestant: Any) -> int:
+        """Return how many rows a contestant answers."""
 
 
 def measure(case: Case, repeats: int | None = None) -> list[Reading]:
@@ -27,15 +45,21 @@ def measure(case: Case, repeats: int | None = None) -> list[Reading]:
     ]
 
 
-def field_of(case: Case) -> Field[Any]:
+FIELDS: dict[type[Case], Callable[[Any], Measured]] = {
+    ColumnCase: ColumnField,
+    FirstCase: FirstField,
+    OverheadCase: OverheadField,
+    SparkCase: SparkField,
+    StreamCase: StreamField,
+    TableCase: TableField,
+    WarmCase: WarmField,
+}
+"""What measures each kind of case."""
+
+
+def field_of(case: Case) -> Measured:
     """Return the contestants of a case, ready to be called."""
-    if isinstance(case, ColumnCase):
-        return ColumnField(case)
-    if isinstance(case, TableCase):
-        return TableField(case)
-    if isinstance(case, StreamCase):
-        return StreamField(case)
-    if isinstance(case, SparkCase):
-        return SparkField(case)
-    message = f"{case.name} is no case over a column, over a table or on Spark: say here how it is measured."
-    raise TypeError(message)
+    if type(case) not in FIELDS:
+        message = f"{case.name} is a {type(case).__name__}: add to FIELDS how it is measured."
+        raise TypeError(message)
+    return FIELDS[type(case)](case)

@@ -5,10 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from benchmarks.case import ERROR, TIME, Case
+from benchmarks.case import ERROR, SECONDS, TIME, Case
 from benchmarks.cases import CASES
+from benchmarks.first_answer import cases as first_answer
+from benchmarks.first_answer import summary
+from benchmarks.query_overhead import cases as query_overhead
 from benchmarks.report import Verdict, judge, label, quantity, round_off, say_target
-from benchmarks.results import COMPILED, ROOT, SPARK_BATCH, SPARK_STREAMING, WINDOWS, Reading, read
+from benchmarks.results import (
+    COMPILED,
+    FIRST_ANSWER,
+    QUERY_OVERHEAD,
+    ROOT,
+    SPARK_BATCH,
+    SPARK_STREAMING,
+    WINDOWS,
+    Reading,
+    read,
+)
 from benchmarks.spark_batch import cases as spark_batch
 from benchmarks.spark_streaming import cases as spark_streaming
 from benchmarks.windows import cases as windows
@@ -23,10 +36,12 @@ def write(
     *,
     columns: Sequence[Reading] = (),
     tables: Sequence[Reading] = (),
+    overheads: Sequence[Reading] = (),
+    first: Sequence[Reading] = (),
     frames: Sequence[Reading] = (),
     streams: Sequence[Reading] = (),
 ) -> None:
-    """Write the page from what was measured over columns, over tables and on Spark; what was not is left out."""
+    """Write the page from what was measured over columns, over tables, in fresh processes and on Spark; what was not is left out."""
     lines = [
         "# Benchmarks",
         "",
@@ -34,6 +49,8 @@ def write(
         "",
         *(over_columns(columns) if columns else ()),
         *(over_tables(tables) if tables else ()),
+        *(of_overheads(overheads) if overheads else ()),
+        *(of_first_answers(first) if first else ()),
         *(over_frames(frames) if frames else ()),
         *(over_streams(streams) if streams else ()),
     ]
@@ -74,6 +91,27 @@ def over_tables(readings: Sequence[Reading]) -> Iterator[str]:
         yield f"DuckDB *{name}*:\n\n```sql\n{text}\n```\n"
 
 
+def of_overheads(readings: Sequence[Reading]) -> Iterator[str]:
+    """Yield the lines about what a query adds to its kernels."""
+    yield "## What Query adds to its kernels"
+    yield ""
+    yield _facts(readings, QUERY_OVERHEAD)
+    yield ""
+    yield _text("query_overhead/about.md")
+    yield from _targets(query_overhead.CASES, readings)
+    yield from _all(query_overhead.CASES, readings)
+
+
+def of_first_answers(readings: Sequence[Reading]) -> Iterator[str]:
+    """Yield the lines about the time to the first result."""
+    yield "## Time to the first result"
+    yield ""
+    yield _facts(readings, FIRST_ANSWER)
+    yield ""
+    yield _text("first_answer/about.md")
+    yield from summary.page(first_answer.CASES, readings)
+
+
 def over_frames(readings: Sequence[Reading]) -> Iterator[str]:
     """Yield the lines about queries on Spark."""
     yield "## On Spark"
@@ -98,7 +136,7 @@ def _on_spark(cases: Sequence[Case], readings: Sequence[Reading], file: Path, wh
 
 
 def _facts(readings: Sequence[Reading], file: Path) -> str:
-    facts = next(one for one in readings if one.role == "sash" and one.measure == TIME)
+    facts = next(one for one in readings if one.role == "sash" and one.measure in (TIME, SECONDS))
     where = f"{facts.machine}, {facts.cores} cores, Python {facts.python}, {facts.date}, commit {facts.commit}"
     return f"On {where}. Everything measured is in [{file.name}](../{file.relative_to(ROOT)})."
 
@@ -147,6 +185,8 @@ if __name__ == "__main__":
         PAGE,
         columns=read(COMPILED),
         tables=read(WINDOWS),
+        overheads=read(QUERY_OVERHEAD),
+        first=read(FIRST_ANSWER),
         frames=read(SPARK_BATCH),
         streams=read(SPARK_STREAMING),
     )

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from benchmarks.case import ERROR, FASTEST_PEER, MEMORY, Case, Target, say
+from benchmarks.case import ERROR, FASTEST_PEER, MEMORY, SECONDS, Case, Target, say
 from benchmarks.cases import RANGES
 from benchmarks.results import Reading
 
@@ -79,16 +79,16 @@ def quantity(one: Reading) -> str:
         return f"{one.value:.1e}"
     if one.measure == MEMORY:
         return f"{one.value:,.0f} MB"
-    return say_time(one.value)
+    return say_time(one.value * 1e9 if one.measure == SECONDS else one.value)
 
 
 def say_time(value: float) -> str:
     """Write nanoseconds in the unit that makes them readable.
 
-    >>> say_time(1.5), say_time(4_000), say_time(12_345_678)
-    ('1.5 ns', '4 µs', '12 ms')
+    >>> say_time(1.5), say_time(4_000), say_time(12_345_678), say_time(2.74e9)
+    ('1.5 ns', '4 µs', '12 ms', '2.7 s')
     """
-    for unit, size in (("ms", 1e6), ("µs", 1e3)):
+    for unit, size in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):
         if value >= size:
             return f"{value / size:.2g} {unit}" if value < 100 * size else f"{value / size:.0f} {unit}"
     return f"{value:.1f} ns" if value < 10 else f"{value:.0f} ns"  # noqa: PLR2004
@@ -150,7 +150,8 @@ def say_target(one: Verdict) -> str:
         return f"≤ {one.target.against}"
     if one.target.at_most is None or one.target.against or one.own.measure == ERROR:
         return str(one.target)
-    return f"≤ {say_time(one.target.at_most)}".replace(".0 ns", " ns")
+    limit = one.target.at_most * (1e9 if one.own.measure == SECONDS else 1)
+    return f"≤ {say_time(limit)}".replace(".0 ns", " ns")
 
 
 def _table(title: str, *headings: str) -> Table:

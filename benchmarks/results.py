@@ -27,6 +27,8 @@ COMPILED = of_suite("compiled")
 WINDOWS = of_suite("windows")
 SPARK_BATCH = of_suite("spark_batch")
 SPARK_STREAMING = of_suite("spark_streaming")
+FIRST_ANSWER = of_suite("first_answer")
+QUERY_OVERHEAD = of_suite("query_overhead")
 
 
 @dataclass(frozen=True, kw_only=True)

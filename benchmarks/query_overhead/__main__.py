@@ -1,0 +1,27 @@
+"""What `Query` adds to its kernels. `python -m benchmarks.query_overhead --help` has the options."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from benchmarks import command
+from benchmarks.case import Case
+
+QUICK_ROWS = 60_000
+
+
+def load() -> Sequence[Case]:
+    """Import the cases, and all peers with them."""
+    from benchmarks.query_overhead.cases import CASES  # noqa: PLC0415 — the names of the options should not wait for all peers
+
+    return CASES
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run what was asked for."""
+    description = "Time Query beside Aggregator.slide, and beside Polars and DuckDB."
+    command.main("query_overhead", description, load, QUICK_ROWS, arguments)
+
+
+if __name__ == "__main__":
+    main()
