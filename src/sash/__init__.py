@@ -17,6 +17,7 @@
     sash.agg          the built-in aggregates; sash.aggregate defines your own
     sash.window       the kinds of windows
     sash.Aggregator   one window that you move yourself; sash.catalogue() lists the algorithms
+    sash.warm         compiles a query ahead, for images and clusters
     sash.spark        a local session, demo data, the state of streams
     sash.testing      checks for your own aggregates and queries
 """
@@ -29,8 +30,9 @@ from sash.aggregator import Aggregator
 from sash.algorithms.catalogue import catalogue
 from sash.plan.pictures import draw_window
 from sash.query import Query
+from sash.warm_up import warm
 
-__all__ = ["Aggregate", "Aggregator", "Query", "agg", "aggregate", "catalogue", "spark", "testing", "window"]
+__all__ = ["Aggregate", "Aggregator", "Query", "agg", "aggregate", "catalogue", "spark", "testing", "warm", "window"]
 __version__ = "0.1.0"
 
 window.Window.picture = draw_window  # the package of windows lies below plan and cannot import it

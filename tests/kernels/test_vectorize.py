@@ -76,7 +76,7 @@ def columns_of(result: Any, row: int) -> Any:
 @pytest.mark.parametrize("name", SCALAR)
 @given(numbers)
 def test_every_row_has_its_own_path(name: str, kind: type, rows: list[tuple[int, int]]) -> None:
-    x, y = (np.asarray(column, kind) for column in np.array(rows).T)
+    x, y = np.array(rows, kind).T
     found = vectorize(SCALAR[name])(x, y)
     for row in range(len(rows)):
         expected = SCALAR[name](x[row].item(), y[row].item())

@@ -177,8 +177,8 @@ def describe_first_run(prepared: Prepared) -> str:
     digits = 10 ** int(math.log10(rows))
     way = "with NumPy" if vectorises(prepared) else "interpreted"
     return (
-        f"{way} until all runs together have about {round(rows / digits) * digits:,} rows; then compiled, "
-        f"which takes about {seconds:.0f} s"
+        f"from about {round(rows / digits) * digits:,} rows on, in all runs together, in about {seconds:.0f} s; "
+        f"{way} until then"
     )
 
 

@@ -43,7 +43,7 @@ class Explanation:
             Branch("slices", ("; ".join(self._slices()),)),
             *self.engine,
             *([Branch("lateness", (self._lateness(),))] if self.declared.lateness is not None else []),
-            *([Branch("first run", (self.first_run,))] if self.first_run else []),
+            *([Branch("compiled", (self.first_run,))] if self.first_run else []),
             *map(self._branch, self.plan.passes),
         ]
         return to_text(self._title(), branches)
