@@ -177,7 +177,7 @@ def test_explain_says_when_a_query_compiles() -> None:
         for one in (agg.max("x"), agg.median("x"), agg.collect("x"))
     ]
     assert texts == [
-        "from about 4,000,000 rows on, in all runs together, in about 2 s; with NumPy until then",
+        "from about 7,000,000 rows on, in all runs together, in about 2 s; with NumPy until then",
         "from about 100,000 rows on, in all runs together, in about 2 s; interpreted until then",
         "",
     ]

@@ -1,6 +1,6 @@
 """Whether a run compiles its kernels, or evaluates with NumPy because that ends earlier. One rule for the whole run.
 
-    with NumPy    rows × aggregates × 0.5 µs; 20 µs where an aggregate cannot be vectorised and is interpreted
+    with NumPy    rows × aggregates × 0.3 µs; 20 µs where an aggregate cannot be vectorised and is interpreted
     compiling     0.4 s to import Numba, 0.5 s for the loops that find windows, 0.6 s per pass, 0.5 s per aggregate; a tenth if the cache has them
 
 A query runs with NumPy until all its runs together would take longer than compiling. Whatever comes later, that takes at most twice as
@@ -24,7 +24,7 @@ from sash.kernels.cache import has_mark, set_mark
 
 T = TypeVar("T")
 
-NUMPY_SECONDS = 0.5e-6
+NUMPY_SECONDS = 0.3e-6
 """The time of a row and an aggregate in a vectorised pass."""
 INTERPRETED_SECONDS = 20e-6
 """The time of a row and an aggregate in an interpreted pass."""
@@ -175,7 +175,8 @@ def describe_first_run(prepared: Prepared) -> str:
     seconds = IMPORT_SECONDS + seconds_to_compile(prepared)
     rows = seconds / per_row
     digits = 10 ** int(math.log10(rows))
-    way = "with NumPy" if vectorises(prepared) else "interpreted"
+    compiling = [one for one in prepared.plan.passes if not one.interpreted]
+    way = "with NumPy" if all(PassRun(prepared, one).vectorises for one in compiling) else "interpreted"
     return (
         f"from about {round(rows / digits) * digits:,} rows on, in all runs together, in about {seconds:.0f} s; "
         f"{way} until then"

@@ -174,7 +174,7 @@ class NumpyKernel:
     def _slide(self, partials: Sequence[Partial], begins: Positions, ends: Positions) -> list[Partial]:
         """Return the partial of the items begins[n] … ends[n] - 1 for each window n; undefined if there are none."""
         lengths = ends - begins
-        items = len(next(iter(_fields(partials[0]))))
+        items = len(_fields(partials[0])[0])
         apart = int(lengths.sum()) <= 2 * items  # windows that hardly overlap
         made = []
         for part, combine, shape in zip(partials, self.combines, self.shapes, strict=True):
@@ -182,7 +182,10 @@ class NumpyKernel:
             def merge(older: Partial, newer: Partial, combine: Any = combine, shape: Shape = shape) -> Partial:
                 return _cast(combine(older, newer), shape)
 
-            made.append(reduce_runs(merge, part, begins, lengths) if apart else double(merge, part, ends, lengths))
+            if apart:
+                made.append(reduce_runs(merge, part, begins, lengths))
+            else:
+                made.append(double_in_blocks(merge, part, begins, ends))
         return made
 
     def _with_open(self, made: list[Partial], every: list[Partial], schedule: Schedule) -> list[Partial]:
@@ -237,6 +240,22 @@ def next_field(partial: Partial, place: int) -> Any:
 # -- windows ---------------------------------------------------------------------------------------------------------
 
 Merge = Callable[[Partial, Partial], Partial]
+BLOCK = 1 << 14
+"""The number of windows that are combined together, at least."""
+
+
+def double_in_blocks(combine: Merge, items: Partial, begins: Positions, ends: Positions) -> Partial:
+    """Return the partial of each window, for some windows after the other: their items stay in the processor cache."""
+    lengths = ends - begins
+    size = max(BLOCK, 4 * int(lengths.max(initial=0)))
+    whole = _empty_like(items, len(ends))
+    for first in range(0, len(ends), size):
+        block = slice(first, first + size)
+        begin, end = int(begins[block].min()), int(ends[block].max())
+        partials = double(combine, _take(items, slice(begin, end)), ends[block] - begin, lengths[block])
+        for field, own in zip(_fields(whole), _fields(partials), strict=True):
+            field[block] = own
+    return whole
 
 
 def double(combine: Merge, items: Partial, ends: Positions, lengths: Positions) -> Partial:
