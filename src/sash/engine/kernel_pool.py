@@ -24,6 +24,11 @@ class KernelPool:
         self._vectorised: dict[Hashable, NumpyKernel | None] = {}
         self._making = Lock()
 
+    @property
+    def has_any(self) -> bool:
+        """Whether a kernel was made, compiled or not."""
+        return bool(self._made or self._vectorised)
+
     def get(self, key: Hashable, make: Callable[[], Kernel]) -> Kernel:
         """Return a kernel; make it if it is the first of its kind."""
         with self._making:

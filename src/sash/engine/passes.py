@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,7 @@ from sash.engine.result_types import interpreted_to_arrow
 from sash.engine.row_block import FLIPPED, RowBlock
 from sash.engine.schedule import make_schedule
 from sash.kernels import CannotCompileError, Kernel, loops
-from sash.kernels.kernel_io import NO_BITS, Bits, ResultColumn
+from sash.kernels.kernel_io import NO_BITS, Bits, ResultColumn, join_columns
 from sash.kernels.layout import Shape
 from sash.kernels.numpy_kernel import NumpyKernel
 from sash.kernels.whole_column import column_kernel
@@ -36,8 +37,10 @@ from sash.plan.sharing import Pass
 from sash.slices.cuts import SliceRecords, SliceRefs
 from sash.slices.open_slice import OpenSlice
 from sash.windows import Window
-from sash.windows.base import Bounds, Flags, Ints
+from sash.windows.base import Bounds, Flags, Ints, NewestRows
 
+ROWS_PER_CALL = 10_000
+"""A call of a kernel takes about as long as this many rows."""
 Results = dict[str, pa.Array]
 """By the names of aggregates."""
 
@@ -79,11 +82,35 @@ class PassRun:
         aggregates = self._for_window(window)
         if self.one.interpreted:
             return self._object_results(aggregates[0], self._interpret(aggregates[0]).slide(self.one.algorithm, bounds))
+        if bounds.frame is not None and self._pays_by_key(bounds.frame):
+            return self._slide_keys(window, bounds, bounds.frame)
         kernel = self._kernel(self.one.algorithm, aggregates, loops.slide_between, window.min_rows)
         with self._notes(lambda run: run.slide_rows(window, bounds)) as notes:
             kernel.where = lambda number: notes.at(self._name_row(int(bounds.ends[number]) - 1))
             answers = kernel.slide_between(self._values, bounds.begins, bounds.ends, self._bits)
         return self._results(answers)
+
+    def _pays_by_key(self, frame: NewestRows) -> bool:
+        """Return whether one call per key is faster: its loop need not read bounds, and works on several sections at once."""
+        keys = len(frame.firsts) - 1
+        return keys > 0 and not self.prepared.cold and int(frame.firsts[-1]) >= ROWS_PER_CALL * keys
+
+    def _slide_keys(self, window: Window, bounds: Bounds, frame: NewestRows) -> Results:
+        """Return the results of windows of the newest rows, key by key."""
+        aggregates = self._for_window(window)
+        kernel = self._kernel(self.one.algorithm, aggregates, loops.slide_rows, window.min_rows, length=frame.length)
+        answers: list[list[ResultColumn]] = []
+        with self._notes(lambda run: run.slide_rows(window, bounds)) as notes:
+            for first, end in pairwise(frame.firsts.tolist()):
+                kernel.where = self._names_from(first, notes)
+                columns = tuple(values[first:end] for values in self._values)
+                bits = np.packbits(self._present[first:end], bitorder="little") if len(self._bits) else NO_BITS
+                answers.append(kernel.slide_rows(columns, frame.length, bits))
+        return self._results([join_columns(parts) for parts in zip(*answers, strict=True)])
+
+    def _names_from(self, first: int, notes: ErrorNotes) -> Callable[[int], str]:
+        """Return the function that names a row, counted from the first row of a key."""
+        return lambda number: notes.at(self._name_row(first + number))
 
     def rows_as_slices(self) -> SlicePartials:
         """Return each row as a slice, so that several kinds of windows can share one structure."""
@@ -155,16 +182,17 @@ class PassRun:
         loop: Any,
         min_rows: int = 1,
         over: Shape | None = None,
-    ) -> Kernel | NumpyKernel:
+        length: int = 0,
+    ) -> Any:
         """Return a kernel for this pass."""
         inputs = self._inputs
         # Slices may be without values; so may rows, if there are nulls.
         nullable = loop is loops.slide_slices or over is not None or len(self._bits) > 0
 
         def make() -> Kernel:
-            return column_kernel(algorithm, aggregates, inputs, loop, nullable=nullable, over=over)
+            return column_kernel(algorithm, aggregates, inputs, loop, nullable=nullable, length=length, over=over)
 
-        key = (*self.one.aggregates, algorithm, loop, min_rows, nullable, over, inputs)
+        key = (*self.one.aggregates, algorithm, loop, min_rows, nullable, over, inputs, length)
         pool = self.prepared.kernels
         vectorised = None
         if self.prepared.cold:

@@ -73,7 +73,6 @@ class _TableRun:
         parts = block.parts(part_count(len(block)))
         if len(parts) >= SEVERAL:
             self._check_limits(block)
-            check_compiles(prepared)
             self._read_columns(block.source)
         if prepared.plan.per_row:
             made = self.in_threads(lambda part: row_columns(prepared, evaluate(prepared, part)), parts)
@@ -105,13 +104,18 @@ class _TableRun:
         )
 
     def in_threads(self, work: Callable[[S], T], tasks: Sequence[S]) -> list[T]:
-        """Return the result of each task, in order; threads run them."""
+        """Return the result of each task, in order; threads run them.
+
+        If nothing is compiled yet, the first task runs alone: it compiles, or finds what does not compile.
+        """
         if len(tasks) < SEVERAL or self.threads < SEVERAL:
             return [work(task) for task in tasks]
+        alone = 0 if self.prepared.kernels.has_any else 1
+        first = [work(task) for task in tasks[:alone]]
         from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 — small tables need no threads, and it takes 4 ms to import
 
         with ThreadPoolExecutor(self.threads) as pool:
-            return list(pool.map(work, tasks))
+            return first + list(pool.map(work, tasks[alone:]))
 
     def _check_limits(self, block: Block) -> None:
         """Raise ValueError if a window has too many results for all parts of a block together."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,6 +36,17 @@ class ResultColumn:
             return np.ones(self.values.shape, np.bool_)
         rows = self.values.shape[-1]
         return np.unpackbits(self.bits, axis=-1, count=rows, bitorder="little").astype(np.bool_)
+
+
+def join_columns(parts: Sequence[ResultColumn]) -> ResultColumn:
+    """Return the parts of a column of results as one column."""
+    if len(parts) == 1:
+        return parts[0]
+    values = empty_array((sum(len(part.values) for part in parts),), parts[0].values.dtype)
+    np.concatenate([part.values for part in parts], out=values)
+    if all(part.bits is None for part in parts):
+        return ResultColumn(values, None)
+    return ResultColumn(values, np.packbits(np.concatenate([part.valid for part in parts]), bitorder="little"))
 
 
 @dataclass(frozen=True)

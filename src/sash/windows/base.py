@@ -105,6 +105,14 @@ def whole_items(times: Any, firsts: Any = None, **more: Any) -> Items:
     return Items(times, firsts, whole_span(np.diff(firsts)), **more)
 
 
+class NewestRows(NamedTuple):
+    """The newest `length` rows for each row of some keys."""
+
+    firsts: Ints
+    """The first row of each key, and the number of rows."""
+    length: int
+
+
 @dataclass(frozen=True)
 class Bounds:
     """Windows, in order, as runs of items."""
@@ -119,6 +127,8 @@ class Bounds:
     """By key: the first item that later windows may still reach back to."""
     memory: Memory = field(default_factory=dict)
     """What the window remembers of each key after these items."""
+    frame: ClassVar[NewestRows | None] = None
+    """How windows follow from rows, if there is one for each row; then nobody need ask for begins and ends."""
 
     def __len__(self) -> int:
         """Return the number of windows."""

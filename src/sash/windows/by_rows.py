@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from math import gcd
 from typing import ClassVar
 
@@ -19,12 +20,46 @@ from sash.windows.base import (
     Ints,
     Items,
     Memory,
+    NewestRows,
     Reach,
     Run,
     TimeAxis,
     Window,
 )
 from sash.windows.durations import TimeUnit
+
+
+class FrameBounds(Bounds):
+    """A window for each row of keys without context. Begins and ends are computed only if somebody needs them.
+
+    >>> bounds = FrameBounds(NewestRows(np.array([0, 3, 5]), 2), np.array([2, 4]))
+    >>> bounds.begins.tolist(), bounds.ends.tolist()
+    ([0, 0, 1, 3, 3], [1, 2, 3, 4, 5])
+    """
+
+    def __init__(self, frame: NewestRows, keep: Ints) -> None:
+        vars(self).update(frame=frame, starts=None, stops=None, keep=keep, memory={})
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        assert self.frame is not None
+        return int(self.frame.firsts[-1])
+
+    @cached_property
+    def _positions(self) -> tuple[Ints, Ints]:
+        assert self.frame is not None
+        firsts = self.frame.firsts
+        return bounds_of_rows(firsts[:-1], firsts[:-1] + 1, np.diff(firsts), 1, self.frame.length)
+
+    @cached_property
+    def begins(self) -> Ints:
+        """The first row of each window."""
+        return self._positions[0]
+
+    @cached_property
+    def ends(self) -> Ints:
+        """The row after the last one of each window."""
+        return self._positions[1]
 
 
 @dataclass(frozen=True)
@@ -47,6 +82,8 @@ class RowFrame(Window):
         if items.row_counts is not None:
             return self._bounds_of_slices(items, items.row_counts)
         span = items.span
+        if not span.done.any() and (span.final == np.diff(items.firsts)).all():
+            return FrameBounds(NewestRows(items.firsts, self.range), kept_rows(items, self.range))
         firsts = items.firsts[:-1]
         bounds = bounds_of_rows(firsts, firsts + span.done + 1, span.final - span.done, 1, self.range)
         return Bounds(*bounds, None, None, kept_rows(items, self.range))
