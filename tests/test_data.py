@@ -233,7 +233,7 @@ def test_a_datetime_index_is_a_time() -> None:
         (lambda query, rows: query.explain(rows, buckets=3), "buckets= is for a PySpark DataFrame and a streaming DataFrame, but"),
         (lambda query, rows: query.schema(rows, mode="update"), "mode= is for a streaming DataFrame and a RecordBatchReader"),
         (lambda query, rows: query.run(rows, ahead=None), "ahead= is for a streaming DataFrame, but the data is a table in this"),
-        (lambda query, rows: query.run(rows, compiled=1), "compiled=1 is not valid. Use True or False"),
+        (lambda query, rows: query.run(rows, compiled=1), "compiled=1 is not valid. Use True, False or None"),
         (lambda query, rows: query.run(rows, mode="update"), "mode= is for a stream"),
         (lambda query, rows: query.run(rows, threads="2"), "threads='2' is not valid. Use an integer of at least 1"),
         (lambda query, rows: query.run(rows, threads=-1), "threads=-1 is not valid. Use an integer of at least 1"),

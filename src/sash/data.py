@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import pyarrow as pa
@@ -188,7 +188,7 @@ def check_options(kind: DataKind, options: Mapping[str, Any]) -> None:
             owners = dict.fromkeys(one.description for one in KINDS if name in one.options)
             message = f"{name}= is for {' and '.join(owners)}, but the data is {kind.description}. Leave {name}= out."
             raise TypeError(message)
-    if options.get("compiled") not in (None, True, False):
+    if not isinstance(options.get("compiled"), bool | None):
         message = f"compiled={options['compiled']!r} is not valid. Use True, False or None."
         raise TypeError(message)
     for name in ("threads", "buckets", "ranges"):
@@ -220,7 +220,9 @@ def explain(query: Declared, data: Any, options: Mapping[str, Any]) -> Explanati
         schema = kind.schema(query, data)
     prepared = prepare(shown, schema, compiled=options.get("compiled"))
     if data is not None:
-        prepared = compile_ahead(prepared)
+        own = any(not aggregate.is_built_in for aggregate in shown.aggregates.values())
+        tried = compile_ahead(replace(prepared, compiled=True) if own and prepared.compiled is None else prepared)
+        prepared = replace(tried, compiled=prepared.compiled)
     types = _types_text(shown, schema, assumed=data is None)
     return Explanation(
         shown,

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import pyarrow as pa
-
-from sash.data import kind_of
-from sash.engine.prepare import prepare
-from sash.engine.run_table import CHUNK_ROWS, run_table
 from sash.query import Query
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 FEW = 16
 
@@ -34,6 +31,12 @@ def warm(query: Query, data: Any) -> None:
     >>> query = sash.Query({"peak": agg.max("load")}, window.rows(3))
     >>> sash.warm(query, pa.schema({"load": pa.float64()}))
     """
+    import pyarrow as pa  # noqa: PLC0415 — `import sash` imports nothing that takes long
+
+    from sash.data import kind_of  # noqa: PLC0415 — as above
+    from sash.engine.prepare import prepare  # noqa: PLC0415 — as above
+    from sash.engine.run_table import CHUNK_ROWS, run_table  # noqa: PLC0415 — as above
+
     declared = query._declared  # noqa: SLF001 — a part of Query, which editors show apart
     schema = kind_of(data).schema(declared, data)
     prepared = prepare(declared, schema, compiled=True)
@@ -51,6 +54,9 @@ def warm(query: Query, data: Any) -> None:
 
 def _column(field: pa.Field, rows: int, time: str | None, *, has_nulls: bool) -> pa.Array:
     """Return values of a type: times in order, other values alternating."""
+    import numpy as np  # noqa: PLC0415 — as above
+    import pyarrow as pa  # noqa: PLC0415 — as above
+
     numbers = np.arange(rows)
     if field.name == time:
         has_nulls = False

@@ -300,7 +300,7 @@ QUERY = """
 import pyarrow as pa, sash
 from sash import agg, window
 rows = pa.table({"t": [0, 1, 2], "x": [1.0, 2.0, 4.0]})
-print(sash.Query({"mean": agg.mean("x")}, window.time(2, slide=2), time="t").run(rows)["mean"].to_pylist())
+print(sash.Query({"mean": agg.mean("x")}, window.time(2, slide=2), time="t").run(rows, compiled=True)["mean"].to_pylist())
 """
 
 

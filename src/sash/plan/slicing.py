@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import islice
+from math import lcm
 
 from sash.plan.tree import and_between
 from sash.slices.edges import Edges, Family, cut_edges
@@ -65,9 +66,10 @@ class RegularSlices:
         if len(self.edges.closing) > FEW_FAMILIES:
             most = 1 + sum(family.count_between(offset, offset + length - 1) for family in self.edges.closing)
             return SliceCount(most, most, exact=False)
-        starts = range(offset, offset + self.edges.cycle, period)
+        cycle = lcm(self.edges.cycle, period)  # windows begin at other places of the next cycle of edges
+        starts = range(offset, offset + cycle, period)
         counts = [self.edges.slices_of(start, length) for start in islice(starts, FEW_WINDOWS)]
-        return SliceCount(min(counts), max(counts), exact=self.edges.cycle <= FEW_WINDOWS * period)
+        return SliceCount(min(counts), max(counts), exact=cycle <= FEW_WINDOWS * period)
 
     def reads_open(self, name: str) -> bool:
         """Return whether the windows end inside a slice, which is then read while it is open."""
