@@ -231,13 +231,13 @@ def is_in_time(times: Ints, firsts: Ints) -> bool:
     >>> is_in_time(np.array([3, 7, 2]), np.array([0, 2, 3]))
     True
     """
-    if not len(times):
-        return True
-    is_first = np.zeros(len(times) + 1, np.bool_)
-    is_first[firsts] = True
-    return all(
-        bool(((times[older] <= times[newer]) | is_first[newer]).all()) for older, newer in neighbours(len(times))
-    )
+    for older, newer in neighbours(len(times)):
+        back = np.flatnonzero(times[newer] < times[older])
+        if len(back):  # time may go back only where a key begins
+            back += newer.start
+            if not (firsts[np.searchsorted(firsts, back)] == back).all():
+                return False
+    return True
 
 
 def deal_rows(codes: Codes, given: Ints, rows: Ints, firsts: Ints) -> None:

@@ -23,7 +23,7 @@ from sash.engine.first_run import first_run
 from sash.engine.keys import KeyOrder, deal_in_chunks
 from sash.engine.passes import codings
 from sash.engine.prepare import Prepared
-from sash.engine.row_block import InputRows, RowBlock, RowSource, read_rows
+from sash.engine.row_block import InputRows, RowBlock, RowSource, read_rows, rows_in_order
 from sash.engine.slice_block import SliceBlock, concat_in_time
 from sash.windows.arrays import growing_blocks, is_sorted
 from sash.windows.base import Ints, whole_span
@@ -62,6 +62,9 @@ class _TableRun:
     threads: int
 
     def run(self, table: pa.Table) -> pa.Table:
+        block = rows_in_order(table, self.prepared.layout)
+        if block is not None:
+            return self.run_block(block)
         rows = read_rows(table, self.prepared.layout, self.prepared.run)
         if self._pays_to_cut_first(rows):
             return self.run_chunks(rows)
