@@ -136,8 +136,10 @@ def _on_spark(cases: Sequence[Case], readings: Sequence[Reading], file: Path, wh
 
 
 def _facts(readings: Sequence[Reading], file: Path) -> str:
-    facts = next(one for one in readings if one.role == "sash" and one.measure in (TIME, SECONDS))
-    where = f"{facts.machine}, {facts.cores} cores, Python {facts.python}, {facts.date}, commit {facts.commit}"
+    own = [one for one in readings if one.role == "sash" and one.measure in (TIME, SECONDS)]
+    facts = own[0]
+    when = ", ".join(f"{date} (commit {commit})" for date, commit in sorted({(one.date, one.commit) for one in own}))
+    where = f"{facts.machine}, {facts.cores} cores, Python {facts.python}, {when}"
     return f"On {where}. Everything measured is in [{file.name}](../{file.relative_to(ROOT)})."
 
 

@@ -114,7 +114,8 @@ def draw(readings: Sequence[Reading], path: Path) -> None:
     for axes, (aggregate, lines) in zip(grid.flat, panels.items(), strict=True):
         draw_panel(axes, aggregate, lines, limits)
         axes.tick_params(labelbottom=True)
-    facts = next(one for one in readings if one.contestant == "Sash" and one.measure == TIME)
+    own = [one for one in readings if one.contestant == "Sash" and one.measure == TIME and one.aggregate in PANELS]
+    facts = max(own, key=lambda one: (one.dtype == "float64", one.date))  # cases may have been measured again, later
     figure.suptitle(
         f"Time per row against the range of the window, {facts.rows / 1e6:g} M rows of float64: lower is better",
         x=0.012, ha="left", fontsize=13.5, color=INK,
