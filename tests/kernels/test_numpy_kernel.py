@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from helpers.cases import SOAK
 
+import sash
 from sash import agg
 from sash.aggregates import BUILT_IN
 from sash.aggregates.base import Aggregate
@@ -138,6 +139,34 @@ def test_several_aggregates_share_partials() -> None:
     columns = (COLUMNS["float64"],)
     assert mine.layout.shape == compiled.layout.shape
     assert_alike(mine.slide_between(columns, BEGINS, ENDS, SOME), compiled.slide_between(columns, BEGINS, ENDS, SOME))
+
+
+def test_types_are_those_of_all_paths() -> None:
+    """Types must not depend on the values: all rows may take one path in a first table and another one in the next."""
+    half = sash.aggregate(
+        "half", lift=lambda x: 1 if x > 0 else 0.5, combine=lambda a, b: a + b, lower=lambda c: c if c > 1 else 0
+    )
+    compiled = Kernel(TwoStacks, half("x"), ("int64",), loops.slide_between, nullable=True)
+    kernel = NumpyKernel(TwoStacks, [half("x")], ("int64",))
+    bounds = np.array([0, 0, 0]), np.array([1, 2, 3])
+    for values in ([1, 2, 3], [-1, 2, -3], [-1, -1, -1]):
+        columns = (np.array(values),)
+        assert_alike(kernel.slide_between(columns, *bounds), compiled.slide_between(columns, *bounds))
+
+
+def test_the_compiled_kernel_takes_over_between_nulls() -> None:
+    """It gets the windows over all rows, not those over rows with values."""
+    kernel = NumpyKernel(
+        TwoStacks,
+        [agg.spread("x")],
+        ("int64",),
+        compile_it=lambda: Kernel(TwoStacks, agg.spread("x"), ("int64",), loops.slide_between, nullable=True),
+    )
+    column = np.array([0, 2**62, -(2**62) - 1])
+    with pytest.raises(OverflowError, match="row 1"):
+        kernel.slide_between(
+            (column,), np.array([0, 1]), np.array([2, 3]), np.packbits([False, True, True], bitorder="little")
+        )
 
 
 def test_the_compiled_kernel_takes_over_where_numpy_cannot_go_on() -> None:

@@ -22,9 +22,9 @@ from sash.aggregates.base import Aggregate
 from sash.algorithms.base import Algorithm
 from sash.kernels.kernel_io import NO_BITS, Bits, Columns, Positions, ResultColumn, Schedule
 from sash.kernels.layout import PartialLayout, Shape
-from sash.kernels.parts import KINDS, PartialParts, share_parts, whole_shape
+from sash.kernels.parts import KINDS, PartialPart, PartialParts, share_parts, whole_shape
 from sash.kernels.traced import CannotVectorizeError
-from sash.kernels.vectorize import Partial, vectorize
+from sash.kernels.vectorize import Partial, VectorFunction, vectorize
 
 if TYPE_CHECKING:
     from sash.kernels.kernel import Kernel
@@ -83,8 +83,8 @@ class NumpyKernel:
     ) -> list[ResultColumn]:
         """Return the aggregates of the rows begins[n] … ends[n] - 1 for each window n."""
         try:
-            partials, begins, ends = self._present(columns, begins, ends, validity)
-            return self._results(self._slide(partials, begins, ends), ends - begins)
+            partials, first, after = self._present(columns, begins, ends, validity)
+            return self._results(self._slide(partials, first, after), after - first)
         except CannotVectorizeError:
             return self._compiled().slide_between(columns, begins, ends, validity)
 
@@ -139,23 +139,29 @@ class NumpyKernel:
             lifted.append(_cast(self._lift_part(part, given, rows), shape))
         return lifted
 
-    def _lift_part(self, part: Any, given: Sequence[npt.NDArray[Any]], rows: int) -> Partial:
-        read = [column.astype(kind, copy=False) for column, kind in zip(given, self.parts.read_as(part), strict=True)]
+    def _lift_part(self, part: PartialPart, given: Sequence[npt.NDArray[Any]], rows: int) -> Partial:
         lift = vectorize(part.aggregate.lift)
         if part.aggregate.inputs:
-            return lift(*read)
+            return lift(*self._read(part, given))
         return _repeat(lift(), rows)  # a count of rows reads no column
+
+    def _example_of(self, part: PartialPart, given: Sequence[npt.NDArray[Any]]) -> Partial:
+        """Return a partial with the types that lift may return."""
+        return vectorize(part.aggregate.lift).example(*(self._read(part, given) if part.aggregate.inputs else ()))
+
+    def _read(self, part: PartialPart, given: Sequence[npt.NDArray[Any]]) -> list[npt.NDArray[Any]]:
+        return [column.astype(kind, copy=False) for column, kind in zip(given, self.parts.read_as(part), strict=True)]
 
     def _infer_shapes(self) -> list[Shape]:
         """Return the shape of each part: of what lift returns, widened by what combine returns."""
         shapes: list[Shape] = []
         for part, combine in zip(self.parts.parts, self.combines, strict=True):
             given = [np.ones(1, self.inputs[place]) for place in part.columns]
-            made = self._lift_part(part, given, 1)
+            made = self._example_of(part, given)
             shape: Shape = ""
             while (wider := _shape_of(made)) != shape:  # types only widen, so this ends
                 shape = wider
-                made = _widen(made, combine(made, made))
+                made = _widen(made, combine.example(made, made))
             shapes.append(shape)
         return shapes
 
@@ -214,13 +220,17 @@ class NumpyKernel:
             part = made[output.part]
             enough = held >= (1 if output.held is not None else max(1, output.at_least))
             if output.held is not None:
-                enough = enough & (next_field(part, output.held) >= output.at_least)
+                enough = enough & (part[output.held] >= output.at_least)
             if enough.all():
-                columns.append(ResultColumn(_as_kind(lower(part), kind) if len(held) else np.empty(0, kind), None))
+                columns.append(
+                    ResultColumn(
+                        np.ascontiguousarray(_cast(lower(part), str(kind))) if len(held) else np.empty(0, kind), None
+                    )
+                )
                 continue
             values = np.full(len(held), 0 if aggregate.empty is None else aggregate.empty, kind)
             if enough.any():
-                values[enough] = lower(_take(part, enough))
+                values[enough] = _cast(lower(_take(part, enough)), str(kind))
             bits = None if aggregate.empty is not None else np.packbits(enough, bitorder="little")
             columns.append(ResultColumn(values, bits))
         return columns
@@ -230,11 +240,6 @@ def _count_before(present: Flags) -> Positions:
     before = np.zeros(len(present) + 1, np.int64)
     np.cumsum(present, out=before[1:])
     return before
-
-
-def next_field(partial: Partial, place: int) -> Any:
-    """Return a field of a partial."""
-    return partial[place]
 
 
 # -- windows ---------------------------------------------------------------------------------------------------------
@@ -348,13 +353,12 @@ def _empty_like(partial: Partial, rows: int) -> Partial:
     return _map(lambda field: np.zeros(rows, field.dtype), partial)
 
 
-def _as_kind(values: npt.NDArray[Any], kind: np.dtype[Any]) -> npt.NDArray[Any]:
-    return np.ascontiguousarray(values, kind)
-
-
 def _cast(partial: Partial, shape: Shape) -> Partial:
     """Return a partial with the types of a shape: lift may return an integer where combine returns a float."""
     if isinstance(shape, str):
+        if not np.can_cast(partial.dtype, shape, "same_kind"):  # nothing is ever rounded here
+            message = f"it returns {partial.dtype} where {shape} was expected."
+            raise CannotVectorizeError(message)
         return partial if partial.dtype == shape else partial.astype(shape)
     return tuple(_cast(part, own) for part, own in zip(partial, shape, strict=True))
 
@@ -381,22 +385,18 @@ def _build(shape: Shape, fields: Any) -> Partial:
     return next(fields) if isinstance(shape, str) else tuple(_build(part, fields) for part in shape)
 
 
-def _result_type(lower: Callable[[Partial], Partial], shape: Shape) -> np.dtype[Any]:
-    """Return the type that lower returns, by trying some partials: not all of them need have a result."""
-    for value in (2, 1, 0):
-        try:
-            result = lower(_example(shape, value))
-        except CannotVectorizeError:
-            continue
-        if isinstance(result, np.ndarray):
-            kind: np.dtype[Any] = result.dtype
-            return kind
-    message = "its results are not numbers, or no example has a result."
-    raise CannotVectorizeError(message)
+def _result_type(lower: VectorFunction, shape: Shape) -> np.dtype[Any]:
+    """Return the type that lower returns."""
+    result = lower.example(_ones(shape))
+    if not isinstance(result, np.ndarray):
+        message = "a result is not one number."
+        raise CannotVectorizeError(message)
+    kind: np.dtype[Any] = result.dtype
+    return kind
 
 
-def _example(shape: Shape, value: int) -> Partial:
-    return np.full(1, value, shape) if isinstance(shape, str) else tuple(_example(part, value) for part in shape)
+def _ones(shape: Shape) -> Partial:
+    return np.ones(1, shape) if isinstance(shape, str) else tuple(_ones(part) for part in shape)
 
 
 def _form_for(algorithm: type[Algorithm[Any]], aggregate: Aggregate[Any], inputs: tuple[str, ...]) -> Aggregate[Any]:

@@ -32,10 +32,13 @@ class CannotVectorizeError(Exception):
 
 
 class Paths:
-    """The paths through the branches of a function, one after the other."""
+    """The paths through the branches of a function, one after the other.
 
-    def __init__(self, rows: int) -> None:
-        self.rows = rows
+    With `every`, values do not matter: all paths are taken, to find the types that a function may return.
+    """
+
+    def __init__(self, *, every: bool = False) -> None:
+        self.every = every
         self.known: list[bool] = []
         """The decisions of the current path that are given."""
         self.waiting: list[list[bool]] = [[]]
@@ -46,7 +49,7 @@ class Paths:
         if not self.waiting:
             return False
         self.count += 1
-        if self.count > MOST_PATHS:
+        if self.count > (MOST_PATHS * MOST_PATHS if self.every else MOST_PATHS):
             message = f"it has more than {MOST_PATHS} paths."
             raise CannotVectorizeError(message)
         self.known = self.waiting.pop()
@@ -58,22 +61,28 @@ class Paths:
     def decide(self, truth: Flags) -> bool:
         """Return whether the current path takes a branch."""
         mask = self.mask
+        if self.every:
+            return self._next_decision()
         if not (truth if mask is None else truth & mask).any():
             return False
         if (truth if mask is None else truth | ~mask).all():
             return True
-        if self.made == len(self.known):
-            self.waiting.append([*self.known, False])
-            self.known = [*self.known, True]
-        taken = self.known[self.made]
-        self.made += 1
+        taken = self._next_decision()
         chosen = truth if taken else ~truth
         self.mask = chosen if mask is None else chosen & mask
         return taken
 
+    def _next_decision(self) -> bool:
+        """Return the next given decision; if there is none, go on with True, and take the other way later."""
+        if self.made == len(self.known):
+            self.waiting.append([*self.known, False])
+            self.known = [*self.known, True]
+        self.made += 1
+        return self.known[self.made - 1]
+
     def refuse(self, wrong: Values | np.bool_, reason: str) -> None:
         """Raise CannotVectorizeError if a row of the current path has a wrong value."""
-        if np.any(wrong if self.mask is None else wrong & self.mask):
+        if not self.every and np.any(wrong if self.mask is None else wrong & self.mask):
             raise CannotVectorizeError(reason)
 
 

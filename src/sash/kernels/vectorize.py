@@ -10,7 +10,7 @@ from __future__ import annotations
 import dis
 import math
 from collections.abc import Callable, Iterator
-from functools import lru_cache
+from functools import lru_cache, partial, reduce
 from types import CellType, CodeType, FunctionType, ModuleType, SimpleNamespace
 from typing import Any
 
@@ -150,34 +150,49 @@ MATH = SimpleNamespace(
 
 
 @lru_cache(maxsize=256)
-def vectorize(function: Callable[..., Any]) -> Callable[..., Partial]:
+def vectorize(function: Callable[..., Any]) -> VectorFunction:
     """Return a function over columns of partials. Raise CannotVectorizeError if the function cannot be vectorised.
-
-    The returned function raises it too, for values with which the function would not return.
 
     >>> deviation = vectorize(lambda total: total[0] / total[1] if total[1] else 0.0)
     >>> deviation((np.array([3.0, 5.0]), np.array([2, 0]))).tolist()
     [1.5, 0.0]
     """
-    copied = _copy(function, {})
+    return VectorFunction(_copy(function, {}))
 
-    def run(*arguments: Partial) -> Partial:
+
+class VectorFunction:
+    """A function over columns of partials."""
+
+    def __init__(self, copied: Callable[..., Any]) -> None:
+        self.copied = copied
+
+    def __call__(self, *arguments: Partial) -> Partial:
+        """Return the result of each row. Raise CannotVectorizeError if the function would not return for one of them."""
         rows = next(_leaves(arguments)).shape[0] if arguments else 1
-        paths = Paths(rows)
+        return _merge(list(self._run(Paths(), arguments, rows)))
+
+    def example(self, *arguments: Partial) -> Partial:
+        """Return a result with the types of all paths, from partials of one row. Its values mean nothing."""
+        found = [result for _, result in self._run(Paths(every=True), arguments, 1)]
+        if not found:
+            message = "it never returns."
+            raise CannotVectorizeError(message)
+        return reduce(partial(_choose, np.array([True])), found)
+
+    def _run(self, paths: Paths, arguments: tuple[Partial, ...], rows: int) -> Iterator[tuple[Any, Partial]]:
+        """Yield the rows and the results of each path."""
         traced = [_wrap(argument, paths) for argument in arguments]
-        found = []
         with np.errstate(all="ignore"):
             while paths.start():
                 try:
-                    result = copied(*traced)
+                    result = self.copied(*traced)
                 except CannotVectorizeError:
                     raise
                 except Exception as error:
+                    if paths.every and isinstance(error, ArithmeticError | ValueError):
+                        continue  # a path that raises returns nothing, and the values of an example mean nothing
                     raise CannotVectorizeError(str(error)) from error
-                found.append((paths.mask, _unwrap(result, rows)))
-            return _merge(found)
-
-    return run
+                yield paths.mask, _unwrap(result, rows)
 
 
 def _copy(function: Any, done: dict[Any, Any]) -> Any:
