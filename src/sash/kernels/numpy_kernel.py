@@ -20,11 +20,26 @@ import numpy.typing as npt
 
 from sash.aggregates.base import Aggregate
 from sash.algorithms.base import Algorithm
+from sash.kernels.doubling import double_in_blocks, reduce_runs
 from sash.kernels.kernel_io import NO_BITS, Bits, Columns, Positions, ResultColumn, Schedule
 from sash.kernels.layout import PartialLayout, Shape
+from sash.kernels.partial_columns import (
+    Partial,
+    build,
+    cast,
+    copy_of,
+    fields_of,
+    ones,
+    put,
+    repeat,
+    shape_of,
+    shapes_of,
+    take,
+    widen,
+)
 from sash.kernels.parts import KINDS, PartialPart, PartialParts, share_parts, whole_shape
 from sash.kernels.traced import CannotVectorizeError
-from sash.kernels.vectorize import Partial, VectorFunction, vectorize
+from sash.kernels.vectorize import VectorFunction, vectorize
 
 if TYPE_CHECKING:
     from sash.kernels.kernel import Kernel
@@ -65,7 +80,7 @@ class NumpyKernel:
         self.parts: PartialParts = share_parts(self.aggregates, inputs)
         self.combines = [vectorize(part.aggregate.combine) for part in self.parts.parts]
         self.lowers = [vectorize(output.lower) for output in self.parts.outputs]
-        self.shapes = _shapes_of(over, len(self.parts.parts)) if over is not None else self._infer_shapes()
+        self.shapes = shapes_of(over, len(self.parts.parts)) if over is not None else self._infer_shapes()
         self.results = [
             _result_type(lower, self.shapes[output.part])
             for lower, output in zip(self.lowers, self.parts.outputs, strict=True)
@@ -102,7 +117,7 @@ class NumpyKernel:
             made = self._slide(partials, first, after)
         except CannotVectorizeError:
             return self._compiled().cut_slices(columns, positions, closes, validity)
-        return [np.ascontiguousarray(field) for part in made for field in _fields(part)]
+        return [np.ascontiguousarray(field) for part in made for field in fields_of(part)]
 
     def slide_slices(self, columns: Columns, schedule: Schedule, validity: Bits = NO_BITS) -> list[ResultColumn]:
         """Return the aggregates of windows that are combined from slices; see `loops.slide_slices`."""
@@ -111,7 +126,7 @@ class NumpyKernel:
             chosen, ends = every, schedule.ends
             if len(validity):
                 present = np.unpackbits(validity, count=len(columns[0]), bitorder="little").view(np.bool_)
-                chosen, ends = [_take(part, present) for part in every], _count_before(present)[ends]
+                chosen, ends = [take(part, present) for part in every], _count_before(present)[ends]
             made = self._slide(chosen, ends - schedule.lasts, ends)
             return self._results(self._with_open(made, every, schedule), schedule.values)
         except CannotVectorizeError:
@@ -131,19 +146,19 @@ class NumpyKernel:
         """Return the partial of each item, one for each part."""
         if self.over is not None:
             fields = iter(columns)
-            return [_build(shape, fields) for shape in self.shapes]
+            return [build(shape, fields) for shape in self.shapes]
         rows = len(columns[0])
         lifted = []
         for part, shape in zip(self.parts.parts, self.shapes, strict=True):
             given = [columns[place] for place in part.columns]
-            lifted.append(_cast(self._lift_part(part, given, rows), shape))
+            lifted.append(cast(self._lift_part(part, given, rows), shape))
         return lifted
 
     def _lift_part(self, part: PartialPart, given: Sequence[npt.NDArray[Any]], rows: int) -> Partial:
         lift = vectorize(part.aggregate.lift)
         if part.aggregate.inputs:
             return lift(*self._read(part, given))
-        return _repeat(lift(), rows)  # a count of rows reads no column
+        return repeat(lift(), rows)  # a count of rows reads no column
 
     def _example_of(self, part: PartialPart, given: Sequence[npt.NDArray[Any]]) -> Partial:
         """Return a partial with the types that lift may return."""
@@ -159,9 +174,9 @@ class NumpyKernel:
             given = [np.ones(1, self.inputs[place]) for place in part.columns]
             made = self._example_of(part, given)
             shape: Shape = ""
-            while (wider := _shape_of(made)) != shape:  # types only widen, so this ends
+            while (wider := shape_of(made)) != shape:  # types only widen, so this ends
                 shape = wider
-                made = _widen(made, combine.example(made, made))
+                made = widen(made, combine.example(made, made))
             shapes.append(shape)
         return shapes
 
@@ -180,13 +195,13 @@ class NumpyKernel:
     def _slide(self, partials: Sequence[Partial], begins: Positions, ends: Positions) -> list[Partial]:
         """Return the partial of the items begins[n] … ends[n] - 1 for each window n; undefined if there are none."""
         lengths = ends - begins
-        items = len(_fields(partials[0])[0])
+        items = len(fields_of(partials[0])[0])
         apart = int(lengths.sum()) <= 2 * items  # windows that hardly overlap
         made = []
         for part, combine, shape in zip(partials, self.combines, self.shapes, strict=True):
 
             def merge(older: Partial, newer: Partial, combine: Any = combine, shape: Shape = shape) -> Partial:
-                return _cast(combine(older, newer), shape)
+                return cast(combine(older, newer), shape)
 
             if apart:
                 made.append(reduce_runs(merge, part, begins, lengths))
@@ -202,10 +217,10 @@ class NumpyKernel:
         both, only = np.flatnonzero(opened & (schedule.lasts > 0)), np.flatnonzero(opened & (schedule.lasts == 0))
         finished = []
         for part, items, combine, shape in zip(made, every, self.combines, self.shapes, strict=True):
-            whole = _cast(_copy_of(part), shape)
-            _put(whole, only, _take(items, schedule.opens[only]))
+            whole = cast(copy_of(part), shape)
+            put(whole, only, take(items, schedule.opens[only]))
             if len(both):
-                _put(whole, both, _cast(combine(_take(whole, both), _take(items, schedule.opens[both])), shape))
+                put(whole, both, cast(combine(take(whole, both), take(items, schedule.opens[both])), shape))
             finished.append(whole)
         return finished
 
@@ -224,13 +239,13 @@ class NumpyKernel:
             if enough.all():
                 columns.append(
                     ResultColumn(
-                        np.ascontiguousarray(_cast(lower(part), str(kind))) if len(held) else np.empty(0, kind), None
+                        np.ascontiguousarray(cast(lower(part), str(kind))) if len(held) else np.empty(0, kind), None
                     )
                 )
                 continue
             values = np.full(len(held), 0 if aggregate.empty is None else aggregate.empty, kind)
             if enough.any():
-                values[enough] = _cast(lower(_take(part, enough)), str(kind))
+                values[enough] = cast(lower(take(part, enough)), str(kind))
             bits = None if aggregate.empty is not None else np.packbits(enough, bitorder="little")
             columns.append(ResultColumn(values, bits))
         return columns
@@ -242,161 +257,14 @@ def _count_before(present: Flags) -> Positions:
     return before
 
 
-# -- windows ---------------------------------------------------------------------------------------------------------
-
-Merge = Callable[[Partial, Partial], Partial]
-BLOCK = 1 << 14
-"""The number of windows that are combined together, at least."""
-
-
-def double_in_blocks(combine: Merge, items: Partial, begins: Positions, ends: Positions) -> Partial:
-    """Return the partial of each window, for some windows after the other: their items stay in the processor cache."""
-    lengths = ends - begins
-    size = max(BLOCK, 4 * int(lengths.max(initial=0)))
-    whole = _empty_like(items, len(ends))
-    for first in range(0, len(ends), size):
-        block = slice(first, first + size)
-        begin, end = int(begins[block].min()), int(ends[block].max())
-        partials = double(combine, _take(items, slice(begin, end)), ends[block] - begin, lengths[block])
-        for field, own in zip(_fields(whole), _fields(partials), strict=True):
-            field[block] = own
-    return whole
-
-
-def double(combine: Merge, items: Partial, ends: Positions, lengths: Positions) -> Partial:
-    """Return the partial of the newest lengths[n] items before ends[n], from partials of 1, 2, 4, … items."""
-    whole = _empty_like(items, len(ends))
-    stops = ends.copy()
-    longest = int(lengths.max(initial=0))
-    size, partials = 1, items
-    while size <= longest:
-        chosen = np.flatnonzero(lengths & size)
-        if len(chosen):
-            starts = stops[chosen] - size
-            older = _take(partials, starts)
-            newer_exists = (lengths[chosen] & (size - 1)) > 0
-            if newer_exists.all():
-                _put(whole, chosen, combine(older, _take(whole, chosen)))
-            elif not newer_exists.any():
-                _put(whole, chosen, older)
-            else:
-                both = chosen[newer_exists]
-                _put(whole, chosen[~newer_exists], _take(older, ~newer_exists))
-                _put(whole, both, combine(_take(older, newer_exists), _take(whole, both)))
-            stops[chosen] = starts
-        size *= 2
-        if size <= longest:
-            half = size // 2
-            partials = combine(_take(partials, slice(None, -half)), _take(partials, slice(half, None)))
-    return whole
-
-
-def reduce_runs(combine: Merge, items: Partial, begins: Positions, lengths: Positions) -> Partial:
-    """Return the partial of each run of items. Neighbours are combined in pairs until each run has one partial."""
-    whole = _empty_like(items, len(begins))
-    runs = np.flatnonzero(lengths)
-    left = lengths[runs]
-    firsts = np.cumsum(left) - left
-    partials = items
-    in_order = len(runs) and bool((begins[runs] == firsts + begins[runs[0]]).all())
-    if in_order:
-        partials = _take(items, slice(int(begins[runs[0]]), int(begins[runs[-1]] + left[-1])))
-    else:
-        partials = _take(items, np.repeat(begins[runs] - firsts, left) + np.arange(int(left.sum())))
-    while len(left) and left.max() > 1:
-        places = np.arange(int(left.sum())) - np.repeat(np.cumsum(left) - left, left)
-        older = np.flatnonzero(places % 2 == 0)
-        has_newer = places[older] + 1 < np.repeat(left, (left + 1) // 2)
-        kept = _take(partials, older)
-        if has_newer.all():
-            partials = combine(kept, _take(partials, older + 1))
-        else:
-            pairs = np.flatnonzero(has_newer)
-            merged = combine(_take(kept, pairs), _take(partials, older[pairs] + 1))
-            kept = _copy_of(kept)
-            _put(kept, pairs, merged)
-            partials = kept
-        left = (left + 1) // 2
-    _put(whole, runs, partials)
-    return whole
-
-
-# -- partials as nested tuples of columns ------------------------------------------------------------------------------
-
-
-def _fields(partial: Partial) -> list[npt.NDArray[Any]]:
-    return [field for part in partial for field in _fields(part)] if isinstance(partial, tuple) else [partial]
-
-
-def _map(function: Callable[[npt.NDArray[Any]], npt.NDArray[Any]], partial: Partial) -> Partial:
-    return tuple(_map(function, part) for part in partial) if isinstance(partial, tuple) else function(partial)
-
-
-def _take(partial: Partial, places: Any) -> Partial:
-    return _map(lambda field: field[places], partial)
-
-
-def _put(partial: Partial, places: Positions, values: Partial) -> None:
-    for field, own in zip(_fields(partial), _fields(values), strict=True):
-        field[places] = own
-
-
-def _copy_of(partial: Partial) -> Partial:
-    return _map(np.copy, partial)
-
-
-def _repeat(partial: Partial, rows: int) -> Partial:
-    return _map(lambda field: np.repeat(field, rows), partial)
-
-
-def _empty_like(partial: Partial, rows: int) -> Partial:
-    return _map(lambda field: np.zeros(rows, field.dtype), partial)
-
-
-def _cast(partial: Partial, shape: Shape) -> Partial:
-    """Return a partial with the types of a shape: lift may return an integer where combine returns a float."""
-    if isinstance(shape, str):
-        if not np.can_cast(partial.dtype, shape, "same_kind"):  # nothing is ever rounded here
-            message = f"it returns {partial.dtype} where {shape} was expected."
-            raise CannotVectorizeError(message)
-        return partial if partial.dtype == shape else partial.astype(shape)
-    return tuple(_cast(part, own) for part, own in zip(partial, shape, strict=True))
-
-
-def _shape_of(partial: Partial) -> Shape:
-    return tuple(_shape_of(part) for part in partial) if isinstance(partial, tuple) else str(partial.dtype)
-
-
-def _widen(one: Partial, other: Partial) -> Partial:
-    """Return a partial with the wider type of each field. Raise CannotVectorizeError if the partials have different forms."""
-    if isinstance(one, tuple) != isinstance(other, tuple) or (isinstance(one, tuple) and len(one) != len(other)):
-        message = "combine returns a partial of another form than lift."
-        raise CannotVectorizeError(message)
-    if isinstance(one, tuple):
-        return tuple(_widen(mine, yours) for mine, yours in zip(one, other, strict=True))
-    return one.astype(np.promote_types(one.dtype, other.dtype))
-
-
-def _shapes_of(whole: Shape, parts: int) -> list[Shape]:
-    return [whole] if parts == 1 else list(whole)
-
-
-def _build(shape: Shape, fields: Any) -> Partial:
-    return next(fields) if isinstance(shape, str) else tuple(_build(part, fields) for part in shape)
-
-
 def _result_type(lower: VectorFunction, shape: Shape) -> np.dtype[Any]:
     """Return the type that lower returns."""
-    result = lower.example(_ones(shape))
+    result = lower.example(ones(shape))
     if not isinstance(result, np.ndarray):
         message = "a result is not one number."
         raise CannotVectorizeError(message)
     kind: np.dtype[Any] = result.dtype
     return kind
-
-
-def _ones(shape: Shape) -> Partial:
-    return np.ones(1, shape) if isinstance(shape, str) else tuple(_ones(part) for part in shape)
 
 
 def _form_for(algorithm: type[Algorithm[Any]], aggregate: Aggregate[Any], inputs: tuple[str, ...]) -> Aggregate[Any]:

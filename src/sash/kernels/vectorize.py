@@ -16,10 +16,9 @@ from typing import Any
 
 import numpy as np
 
+from sash.kernels.partial_columns import Partial, fields_of
 from sash.kernels.traced import CannotVectorizeError, Paths, Traced, is_integer, number
 
-Partial = Any
-"""A column, or a tuple of partials."""
 CHANGES = frozenset(
     {
         "STORE_GLOBAL", "DELETE_GLOBAL", "STORE_DEREF", "STORE_ATTR", "DELETE_ATTR", "STORE_SUBSCR", "DELETE_SUBSCR",
@@ -168,7 +167,7 @@ class VectorFunction:
 
     def __call__(self, *arguments: Partial) -> Partial:
         """Return the result of each row. Raise CannotVectorizeError if the function would not return for one of them."""
-        rows = next(_leaves(arguments)).shape[0] if arguments else 1
+        rows = len(fields_of(arguments)[0]) if arguments else 1
         return _merge(list(self._run(Paths(), arguments, rows)))
 
     def example(self, *arguments: Partial) -> Partial:
@@ -256,14 +255,6 @@ def _global_names(code: CodeType) -> set[str]:
 
 
 # -- partials --------------------------------------------------------------------------------------------------------
-
-
-def _leaves(partial: Partial) -> Iterator[Any]:
-    if isinstance(partial, tuple | list):
-        for part in partial:
-            yield from _leaves(part)
-    else:
-        yield partial
 
 
 def _wrap(partial: Partial, paths: Paths) -> Any:
