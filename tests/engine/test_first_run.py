@@ -177,11 +177,11 @@ def test_explain_says_when_a_query_compiles() -> None:
         for one in (agg.max("x"), agg.median("x"), agg.collect("x"))
     ]
     assert texts == [
-        "from about 7,000,000 rows on, in all runs together, in about 2 s; with NumPy until then",
-        "from about 100,000 rows on, in all runs together, in about 2 s; interpreted until then",
+        "after about 7,000,000 rows in all runs, in about 2 s; with NumPy before that",
+        "after about 100,000 rows in all runs, in about 2 s; interpreted before that",
         "",
     ]
-    assert "until then" not in str(sash.Query(agg.max("x"), window.rows(3)).explain(schema, compiled=True))
+    assert "before that" not in str(sash.Query(agg.max("x"), window.rows(3)).explain(schema, compiled=True))
 
 
 def test_what_takes_long_is_announced_in_terminals_only(

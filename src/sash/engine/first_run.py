@@ -178,8 +178,8 @@ def describe_first_run(prepared: Prepared) -> str:
     compiling = [one for one in prepared.plan.passes if not one.interpreted]
     way = "with NumPy" if all(PassRun(prepared, one).vectorises for one in compiling) else "interpreted"
     return (
-        f"from about {round(rows / digits) * digits:,} rows on, in all runs together, in about {seconds:.0f} s; "
-        f"{way} until then"
+        f"after about {round(rows / digits) * digits:,} rows in all runs, in about {seconds:.0f} s; "
+        f"{way} before that"
     )
 
 
