@@ -178,8 +178,7 @@ def describe_first_run(prepared: Prepared) -> str:
     compiling = [one for one in prepared.plan.passes if not one.interpreted]
     way = "with NumPy" if all(PassRun(prepared, one).vectorises for one in compiling) else "interpreted"
     return (
-        f"after about {round(rows / digits) * digits:,} rows in all runs, in about {seconds:.0f} s; "
-        f"{way} before that"
+        f"after about {round(rows / digits) * digits:,} rows in all runs, in about {seconds:.0f} s; {way} before that"
     )
 
 
