@@ -1,6 +1,7 @@
 """Whether a run compiles its kernels, or evaluates with NumPy because that ends earlier. One rule for the whole run.
 
-    with NumPy    rows × aggregates × 0.3 µs; 20 µs where an aggregate cannot be vectorised and is interpreted
+    with NumPy    rows × aggregates × the time that the kernel expects, 0.3 to 0.5 µs; 20 µs where an aggregate cannot be vectorised
+                  and is interpreted
     compiling     0.4 s to import Numba, 0.5 s for the loops that find windows, 0.6 s per pass, 0.5 s per aggregate; a tenth if the cache has them
 
 A query runs with NumPy until all its runs together would take longer than compiling. Whatever comes later, that takes at most twice as
@@ -24,8 +25,6 @@ from sash.kernels.cache import has_mark, set_mark
 
 T = TypeVar("T")
 
-NUMPY_SECONDS = 0.3e-6
-"""The time of a row and an aggregate in a vectorised pass."""
 INTERPRETED_SECONDS = 20e-6
 """The time of a row and an aggregate in an interpreted pass."""
 IMPORT_SECONDS = 0.4
@@ -155,8 +154,8 @@ def seconds_per_row(prepared: Prepared) -> float:
     total = 0.0
     for one in prepared.plan.passes:
         if not one.interpreted:  # what never compiles takes the same time in any case
-            is_fast = PassRun(prepared, one).vectorises
-            total += (NUMPY_SECONDS if is_fast else INTERPRETED_SECONDS) * len(one.aggregates)
+            vectorised = PassRun(prepared, one).numpy_seconds
+            total += INTERPRETED_SECONDS * len(one.aggregates) if vectorised is None else vectorised
     return total
 
 

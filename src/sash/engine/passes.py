@@ -32,7 +32,7 @@ from sash.kernels import CannotCompileError, Kernel, loops
 from sash.kernels.kernel_io import NO_BITS, Bits, ResultColumn, join_columns
 from sash.kernels.layout import Shape
 from sash.kernels.numpy_kernel import NumpyKernel
-from sash.kernels.whole_column import column_kernel
+from sash.kernels.whole_column import column_kernel, numpy_column_kernel
 from sash.plan.sharing import Pass
 from sash.slices.cuts import SliceRecords, SliceRefs
 from sash.slices.open_slice import OpenSlice
@@ -197,19 +197,28 @@ class PassRun:
         vectorised = None
         if self.prepared.cold:
             vectorised = pool.get_vectorised(
-                key, lambda: NumpyKernel(algorithm, aggregates, inputs, over, lambda: pool.get(key, make))
+                key, lambda: numpy_column_kernel(algorithm, aggregates, inputs, over, lambda: pool.get(key, make))
             )
         return pool.get(key, make) if vectorised is None else vectorised
 
     @property
     def vectorises(self) -> bool:
         """Whether NumPy can evaluate this pass."""
+        return self._vectorised is not None
+
+    @property
+    def numpy_seconds(self) -> float | None:
+        """The expected time of a row with NumPy; None if NumPy cannot evaluate this pass."""
+        kernel = self._vectorised
+        return None if kernel is None else kernel.seconds_per_row * len(self.aggregates)
+
+    @property
+    def _vectorised(self) -> NumpyKernel | None:
         if self.one.interpreted:
-            return False
-        inputs, aggregates = self._inputs, self.aggregates
-        key = (*self.one.aggregates, "vectorises", inputs)
-        make = partial(NumpyKernel, self.one.algorithm, aggregates, inputs)
-        return self.prepared.kernels.get_vectorised(key, make) is not None
+            return None
+        key = (*self.one.aggregates, "vectorises", self._inputs)
+        make = partial(numpy_column_kernel, self.one.algorithm, self.aggregates, self._inputs)
+        return self.prepared.kernels.get_vectorised(key, make)
 
     @property
     def _inputs(self) -> tuple[str, ...]:

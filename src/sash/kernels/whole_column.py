@@ -1,8 +1,8 @@
-"""Chooses the fastest kernel for columns that are known as a whole."""
+"""Chooses the kernel for columns that are known as a whole, compiled or with NumPy."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from sash.aggregates.base import Aggregate
@@ -11,7 +11,8 @@ from sash.kernels import loops
 from sash.kernels.kernel import Kernel
 from sash.kernels.lanes import count_lanes
 from sash.kernels.layout import Shape
-from sash.kernels.ranks import RankKernel
+from sash.kernels.numpy_kernel import NumpyKernel
+from sash.kernels.ranks import NumpyRankKernel, RankKernel
 
 
 def column_kernel(
@@ -37,3 +38,19 @@ def column_kernel(
         return RankKernel(aggregates[0], inputs)
     lanes = count_lanes(algorithm, length) if loop is loops.slide_rows and not nullable else 1
     return Kernel(algorithm, aggregates, inputs, loop, nullable=nullable, lanes=lanes, over=over)
+
+
+def numpy_column_kernel(
+    algorithm: type[Algorithm[Any]],
+    aggregates: Sequence[Aggregate[Any]],
+    inputs: tuple[str, ...],
+    over: Shape | None = None,
+    compile_it: Callable[[], Kernel] | None = None,
+) -> NumpyKernel:
+    """Return a kernel for whole columns that compiles nothing. Raise CannotVectorizeError if NumPy cannot evaluate the aggregates.
+
+    `compile_it` returns the compiled kernel, which takes over where NumPy cannot go on.
+    """
+    if algorithm.sorted_in_advance is not None:
+        return NumpyRankKernel(aggregates[0], inputs, compile_it)
+    return NumpyKernel(algorithm, aggregates, inputs, over, compile_it)

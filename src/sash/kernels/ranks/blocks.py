@@ -34,6 +34,10 @@ BATCH = 1 << 14
 """The number of rows of short blocks that are sorted at once."""
 AT_ONCE = 1 << 14
 """The number of bounds that are made at once: few enough for the processor's cache."""
+TOGETHER = 1 << 15
+"""The number of rows in blocks of equal length that NumPy works on at once: few enough for the processor's cache."""
+LEAST_BITS = 6
+"""Shorter blocks of equal length are not faster."""
 
 
 class RankBlock(NamedTuple):
@@ -160,6 +164,56 @@ class BoundedWindows:
             part = slice(start, start + AT_ONCE)
             enough[part] = self.ends[part] - self.begins[part] >= at_least
         return enough
+
+
+class BlockBatch(NamedTuple):
+    """Blocks of equal length, one after the other, and the windows in them."""
+
+    windows: slice
+    """The numbers of the windows."""
+    starts: Bounds
+    """The first row of each block."""
+    offsets: Bounds
+    """For each window, the number to add to its bounds: from rows of the column to rows of the batch."""
+
+
+@dataclass(frozen=True)
+class EqualBlocks:
+    """Blocks of 2**bits rows that begin at equal distances, for windows whose bounds never move back; found without a loop.
+
+    >>> blocks = EqualBlocks(np.array([0, 1, 900]), np.array([2, 4, 905]), rows=1000)
+    >>> [(batch.windows, batch.starts.tolist(), batch.offsets.tolist()) for batch in blocks.batches()]
+    [(slice(0, 3, None), [0, 840], [0, 0, -776])]
+    """
+
+    begins: Bounds
+    ends: Bounds
+    rows: int
+
+    @cached_property
+    def longest(self) -> int:
+        """The length of the longest window."""
+        return int((self.ends - self.begins).max(initial=1))
+
+    @cached_property
+    def bits(self) -> int:
+        """The bits of a row number in a block: it is about as long as four of the longest windows, or holds all rows."""
+        wanted = max((WINDOWS_LONG * self.longest - 1).bit_length(), LEAST_BITS)
+        return min(wanted, max(1, (self.rows - 1).bit_length()))
+
+    def batches(self) -> Iterator[BlockBatch]:
+        """Yield blocks that hold all windows, in order; blocks without windows are left out."""
+        size = 1 << self.bits
+        distance = size if size >= self.rows else size + 1 - self.longest
+        blocks = self.begins // distance
+        firsts = np.flatnonzero(np.diff(blocks, prepend=-1))  # the first window of each block
+        many = max(1, TOGETHER >> self.bits)
+        for first in range(0, len(firsts), many):
+            own = firsts[first : first + many]
+            last = int(firsts[first + many]) if first + many < len(firsts) else len(blocks)
+            starts = blocks[own] * distance
+            moves = np.arange(len(own)) * size - starts
+            yield BlockBatch(slice(int(own[0]), last), starts, np.repeat(moves, np.diff(own, append=last)))
 
 
 def find_room(longest: int, windows_long: int, little: int, least: int) -> int:
