@@ -154,7 +154,7 @@ def seconds_per_row(prepared: Prepared) -> float:
     total = 0.0
     for one in prepared.plan.passes:
         if not one.interpreted:  # what never compiles takes the same time in any case
-            vectorised = PassRun(prepared, one).numpy_seconds
+            vectorised = PassRun(prepared, one).seconds_per_row
             total += INTERPRETED_SECONDS * len(one.aggregates) if vectorised is None else vectorised
     return total
 

@@ -207,7 +207,7 @@ class PassRun:
         return self._vectorised is not None
 
     @property
-    def numpy_seconds(self) -> float | None:
+    def seconds_per_row(self) -> float | None:
         """The expected time of a row with NumPy; None if NumPy cannot evaluate this pass."""
         kernel = self._vectorised
         return None if kernel is None else kernel.seconds_per_row * len(self.aggregates)
