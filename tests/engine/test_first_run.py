@@ -91,8 +91,8 @@ def test_results_have_the_types_of_compiled_ones(kind: pa.DataType) -> None:
     assert_equal(cold, compiled.to_pylist())
 
 
-RANKED = {
-    "median": agg.median("x"), "lower": agg.quantile("x", 0.3), "third": agg.nth_smallest("x", 3),
+OVER_VALUES: dict[str, Any] = {
+    "median": agg.median("x"), "lower": agg.quantile("x", 0.3), "third": agg.nth_smallest("x", 3), "kinds": agg.count_distinct("x"),
 }  # fmt: skip
 VALUES: dict[pa.DataType, list[Any]] = {
     pa.int64(): [2**53 + 1, 2**53 + 3, -(2**63), 2**63 - 1, 7, 7, None, 0],
@@ -117,7 +117,7 @@ VALUES: dict[pa.DataType, list[Any]] = {
     ],
     ids=repr,
 )  # fmt: skip
-def test_order_statistics_of_every_type(kind: pa.DataType, windows: window.Window) -> None:
+def test_order_statistics_and_distinct_values_of_every_type(kind: pa.DataType, windows: window.Window) -> None:
     chooser = random.Random(4)
     rows = 400
     table = pa.table(
@@ -127,7 +127,7 @@ def test_order_statistics_of_every_type(kind: pa.DataType, windows: window.Windo
             "x": pa.array([chooser.choice(VALUES[kind]) for _ in range(rows)], kind),
         }
     )
-    query = sash.Query(RANKED, windows, by="k", time="t")
+    query = sash.Query(OVER_VALUES, windows, by="k", time="t")
     cold, interpreted = run_cold(query, table), run_plain(query, table, compiled=False)
     assert cold.schema == interpreted.schema
     assert cold.equals(interpreted) or repr(cold.to_pylist()) == repr(interpreted.to_pylist())  # NaN differs from NaN
@@ -155,7 +155,7 @@ def test_errors_name_the_row() -> None:
 def test_a_state_is_the_same_with_numpy_and_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     """A micro-batch may run with NumPy and the next one compiled."""
     query = sash.Query(
-        {"m": agg.mean("x"), "sd": agg.stddev("x"), "p": agg.max("x"), **RANKED},
+        {"m": agg.mean("x"), "sd": agg.stddev("x"), "p": agg.max("x"), **OVER_VALUES},
         window.time(40, slide=10),
         by="k",
         time="t",

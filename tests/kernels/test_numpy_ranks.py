@@ -1,9 +1,9 @@
-"""NumpyRankKernel returns what plain Python returns, bit by bit, and what the compiled kernel returns."""
+"""NumpyRankKernel and NumpyDistinctKernel return what plain Python returns, bit by bit, and what compiled kernels return."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import product
+from itertools import combinations, product
 from typing import Any
 
 import numpy as np
@@ -15,13 +15,14 @@ from hypothesis import strategies as st
 from sash import agg
 from sash.aggregates.base import Aggregate
 from sash.aggregates.median_like import SortedValues
-from sash.algorithms import OrderStatisticsTree, TwoStacks
+from sash.algorithms import OccurrenceTable, OrderStatisticsTree, TwoStacks
 from sash.engine.passes import with_min_rows
+from sash.kernels import Kernel, loops
 from sash.kernels.kernel_io import NO_BITS, ResultColumn
 from sash.kernels.numpy_kernel import NumpyKernel
 from sash.kernels.parts import KINDS
-from sash.kernels.ranks import NumpyRankKernel, RankKernel, blocks
-from sash.kernels.ranks.wavelet_matrix import select
+from sash.kernels.ranks import NumpyDistinctKernel, NumpyRankKernel, RankKernel, blocks
+from sash.kernels.ranks.wavelet_matrix import count_up_to, select
 from sash.kernels.traced import CannotVectorizeError
 from sash.kernels.whole_column import numpy_column_kernel
 
@@ -73,6 +74,14 @@ def plain_results(
     return ResultColumn(np.array(values, kind), np.packbits(np.array(valid, np.bool_), bitorder="little"))
 
 
+def draw_bounds(data: st.DataObject, rows: int) -> tuple[Any, Any]:
+    """Bounds that never move back; windows may be empty."""
+    places = st.lists(st.integers(0, rows), max_size=40)
+    begins, ends = (np.sort(np.array(data.draw(places), np.int64)) for _ in range(2))
+    begins = begins[: len(ends)]
+    return begins, np.maximum(ends[: len(begins)], begins)
+
+
 @pytest.mark.parametrize("bits", [1, 2, 3])
 def test_the_matrix_has_every_rank_of_every_range(bits: int) -> None:
     chooser = np.random.default_rng(bits)
@@ -84,6 +93,14 @@ def test_the_matrix_has_every_rank_of_every_range(bits: int) -> None:
     assert sequence.tolist() == before.tolist()
 
 
+@pytest.mark.parametrize("bits", [1, 2, 3])
+def test_the_matrix_counts_up_to_every_limit_in_every_range(bits: int) -> None:
+    sequence = np.random.default_rng(bits).integers(0, 1 << bits, 12).astype(np.int32)
+    asked = [(*bounds, limit) for bounds in combinations(range(13), 2) for limit in range(1 << bits)]
+    found = count_up_to(sequence, bits, *np.array(asked, np.int32).T)
+    assert found.tolist() == [int((sequence[begin:end] <= limit).sum()) for begin, end, limit in asked]
+
+
 @pytest.mark.usefixtures("cut")
 @pytest.mark.parametrize("kind", COLUMNS)
 @settings(max_examples=2000 if SOAK else 60, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -92,10 +109,7 @@ def test_windows_are_those_of_plain_python(kind: str, data: st.DataObject) -> No
     column = np.array(data.draw(st.lists(COLUMNS[kind], max_size=60)), kind)
     aggregate = with_min_rows(data.draw(AGGREGATES), data.draw(st.integers(1, 3)))
     present = np.array([data.draw(st.integers(0, 3)) > 0 for _ in column], np.bool_)
-    places = st.lists(st.integers(0, len(column)), max_size=40)
-    begins, ends = (np.sort(np.array(data.draw(places), np.int64)) for _ in range(2))
-    begins = begins[: len(ends)]
-    ends = np.maximum(ends[: len(begins)], begins)
+    begins, ends = draw_bounds(data, len(column))
     bits = np.packbits(present, bitorder="little") if data.draw(st.booleans()) else NO_BITS
     kernel = NumpyRankKernel(aggregate, (kind,))
     [found] = kernel.slide_between((column,), begins, ends, bits)
@@ -104,12 +118,51 @@ def test_windows_are_those_of_plain_python(kind: str, data: st.DataObject) -> No
     assert_same(found, plain_results(aggregate, column, bounds, there, kernel.results[0]))
 
 
+@pytest.mark.usefixtures("cut")
+@pytest.mark.parametrize("kind", COLUMNS)
+@settings(max_examples=1000 if SOAK else 40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_distinct_values_are_those_of_plain_python(kind: str, data: st.DataObject) -> None:
+    few = data.draw(st.lists(COLUMNS[kind], min_size=1, max_size=8))
+    column = np.array(data.draw(st.lists(st.sampled_from(few), max_size=60)), kind)
+    present = np.array([data.draw(st.integers(0, 3)) > 0 for _ in column], np.bool_)
+    least = data.draw(st.integers(1, 3))
+    aggregate = agg.count_distinct("x") if least == 1 else with_min_rows(agg.count_distinct("x"), least)
+    begins, ends = draw_bounds(data, len(column))
+    kernel = NumpyDistinctKernel(aggregate, (kind,))
+    [found] = kernel.slide_between((column,), begins, ends, np.packbits(present, bitorder="little"))
+    for number, (begin, end) in enumerate(zip(begins.tolist(), ends.tolist(), strict=True)):
+        held = column[begin:end][present[begin:end]]
+        assert found.valid[number] == (least == 1 or len(held) >= least)
+        if found.valid[number]:
+            assert found.values[number] == len({"nan" if value != value else value for value in held.tolist()})  # noqa: PLR0124
+
+
+@pytest.mark.parametrize("kind", COLUMNS if SOAK else ["float64"])
+@pytest.mark.parametrize("least", [1, 3])
+def test_distinct_values_are_those_of_the_compiled_kernel(kind: str, least: int) -> None:
+    chooser = np.random.default_rng(6)
+    rows = 2000
+    column = chooser.choice([0.0, -0.0, 1.0, 2.0, 3.0, np.nan], rows) + chooser.integers(0, 30, rows) ** 2
+    column = (np.nan_to_num(column) if KINDS[kind] != "float" else column).astype(kind)
+    some = np.packbits(chooser.random(rows) < 0.3, bitorder="little")
+    ends = np.arange(1, rows + 1)
+    aggregate = agg.count_distinct("x") if least == 1 else with_min_rows(agg.count_distinct("x"), least)
+    mine = NumpyDistinctKernel(aggregate, (kind,))
+    compiled = Kernel(OccurrenceTable, aggregate, (kind,), loops.slide_between, nullable=True)
+    for length in (1, 5, 700):
+        begins = np.maximum(ends - length, 0)
+        [found] = mine.slide_between((column,), begins, ends, some)
+        [expected] = compiled.slide_between((column,), begins, ends, some)
+        assert_same(found, expected)
+
+
 @pytest.mark.parametrize("kind", COLUMNS if SOAK else ["float64", "int64"])
 @pytest.mark.parametrize("aggregate", [agg.median("x"), agg.quantile("x", 0.3), agg.nth_smallest("x", 3)], ids=repr)
 def test_windows_are_those_of_the_compiled_kernel(aggregate: Aggregate[Any], kind: str) -> None:
     chooser = np.random.default_rng(5)
     rows = 3000
-    numbers = chooser.choice([-0.0, 0.0, 1.5, -2.5, np.inf, np.nan, 1e300], rows)
+    numbers = chooser.choice([-0.0, 0.0, 1.5, -2.5, np.inf, np.nan, 1e30], rows)
     floats = np.where(chooser.random(rows) < 0.3, numbers, chooser.normal(size=rows))
     integers = np.where(chooser.random(rows) < 0.3, chooser.choice(LARGE, rows), chooser.integers(-9, 9, rows))
     column = (floats if KINDS[kind] == "float" else integers).astype(kind)
@@ -149,7 +202,8 @@ def test_blocks_without_windows_are_left_out() -> None:
         assert (begin + offset) >> grid.bits == (begin + 9 + offset) >> grid.bits
 
 
-def test_the_algorithm_decides_which_kernel_reads_ranks() -> None:
+def test_the_algorithm_decides_which_kernel_keeps_values() -> None:
+    assert isinstance(numpy_column_kernel(OccurrenceTable, [agg.count_distinct("x")], ("int32",)), NumpyDistinctKernel)
     assert isinstance(numpy_column_kernel(OrderStatisticsTree, [agg.median("x")], ("int64",)), NumpyRankKernel)
     assert type(numpy_column_kernel(TwoStacks, [agg.max("x")], ("int64",))) is NumpyKernel
     with pytest.raises(CannotVectorizeError, match="needs the values of a window"):

@@ -126,6 +126,8 @@ def as_values(aggregate: Aggregate[Any]) -> Aggregate[Any]:
         lower=unchanged,
         inverse=None,
         interpreted_only="",
+        holistic=False,
+        variants={},
     )
 
 

@@ -12,7 +12,7 @@ from sash.kernels.kernel import Kernel
 from sash.kernels.lanes import count_lanes
 from sash.kernels.layout import Shape
 from sash.kernels.numpy_kernel import NumpyKernel
-from sash.kernels.ranks import NumpyRankKernel, RankKernel
+from sash.kernels.ranks import NumpyDistinctKernel, NumpyRankKernel, RankKernel
 
 
 def column_kernel(
@@ -53,4 +53,6 @@ def numpy_column_kernel(
     """
     if algorithm.sorted_in_advance is not None:
         return NumpyRankKernel(aggregates[0], inputs, compile_it)
+    if algorithm.keeps_values and aggregates[0].distinct:
+        return NumpyDistinctKernel(aggregates[0], inputs, compile_it)
     return NumpyKernel(algorithm, aggregates, inputs, over, compile_it)

@@ -183,7 +183,7 @@ class EqualBlocks:
 
     >>> blocks = EqualBlocks(np.array([0, 1, 900]), np.array([2, 4, 905]), rows=1000)
     >>> [(batch.windows, batch.starts.tolist(), batch.offsets.tolist()) for batch in blocks.batches()]
-    [(slice(0, 3, None), [0, 840], [0, 0, -776])]
+    [(slice(0, 3, None), [0, 900], [0, 0, -836])]
     """
 
     begins: Bounds

@@ -7,20 +7,16 @@ that has a given rank in the window, and with it the value.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sash.aggregates.base import Aggregate
-from sash.algorithms.recalculate import Recalculate
-from sash.kernels.kernel_io import NO_BITS, Bits, Columns, Positions, ResultColumn, empty_array
-from sash.kernels.numpy_kernel import NumpyKernel
+from sash.kernels.kernel_io import Positions
 from sash.kernels.partial_columns import cast
-from sash.kernels.parts import KINDS, as_values
 from sash.kernels.ranks.blocks import EqualBlocks
+from sash.kernels.ranks.numpy_values_kernel import NumpyValuesKernel
 from sash.kernels.ranks.wavelet_matrix import Numbers, Places, select
-from sash.kernels.traced import CannotVectorizeError
 from sash.kernels.vectorize import vectorize
 
 if TYPE_CHECKING:
@@ -30,7 +26,7 @@ SHORT = 16
 """Ranks of this many bits are sorted into levels faster than longer ones."""
 
 
-class NumpyRankKernel(NumpyKernel):
+class NumpyRankKernel(NumpyValuesKernel):
     """Windows over rows, with the results of a `RankKernel`.
 
     >>> from sash import agg
@@ -46,43 +42,23 @@ class NumpyRankKernel(NumpyKernel):
         self, aggregate: Aggregate[Any], inputs: tuple[str, ...], compile_it: Callable[[], Kernel] | None = None
     ) -> None:
         """Raise CannotVectorizeError if the functions of the aggregate cannot be vectorised."""
-        form = aggregate.of_kind(KINDS[inputs[0]])
-        assert form.rank is not None
-        assert form.between is not None
-        values = replace(as_values(form), holistic=False, variants={})
-        super().__init__(Recalculate, [values], inputs, compile_it=compile_it)
-        self.at_least = form.rows_needed
-        self.rank, self.between = vectorize(form.rank), vectorize(form.between)
+        super().__init__(aggregate, inputs, compile_it)
+        assert self.form.rank is not None
+        assert self.form.between is not None
+        self.rank, self.between = vectorize(self.form.rank), vectorize(self.form.between)
         [value] = self.shapes
         assert isinstance(value, str)
         example = np.ones(1, value)
         self.results = [self.between.example(example, example, np.ones(1)).dtype]
 
-    def slide_between(
-        self, columns: Columns, begins: Positions, ends: Positions, validity: Bits = NO_BITS
-    ) -> list[ResultColumn]:
-        """Return the aggregate of the rows begins[n] … ends[n] - 1 for each window n."""
-        try:
-            [values], first, after = self._present(columns, begins, ends, validity)  # a value is its partial
-            enough = after - first >= self.at_least
-            if enough.all():
-                return [ResultColumn(self._read_windows(values, first, after), None)]
-            results = np.zeros(len(begins), self.results[0])
-            results[enough] = self._read_windows(values, first[enough], after[enough])
-            return [ResultColumn(results, np.packbits(enough, bitorder="little"))]
-        except CannotVectorizeError:
-            return self._compiled().slide_between(columns, begins, ends, validity)
-
-    def _read_windows(self, values: Numbers, begins: Positions, ends: Positions) -> Numbers:
-        """Return the result of each window. None is empty."""
-        results = empty_array((len(begins),), self.results[0])
+    def _read_windows(self, values: Numbers, begins: Positions, ends: Positions, results: Numbers) -> None:
+        """Write the result of each window. None is empty."""
         blocks = EqualBlocks(begins, ends, len(values))
         kind: Any = "stable" if has_negative_zero(values) else "quicksort"
         for batch in blocks.batches():
             sorted_blocks = SortedBlocks(values, batch.starts, blocks.bits, kind)
             own = batch.windows
             results[own] = self._read_batch(sorted_blocks, begins[own] + batch.offsets, ends[own] + batch.offsets)
-        return results
 
     def _read_batch(self, blocks: SortedBlocks, begins: Positions, ends: Positions) -> Numbers:
         places = self.rank(ends - begins)

@@ -1,4 +1,4 @@
-"""Wavelet matrix: the element of any rank in any range of a sequence, for many ranges at once, with NumPy.
+"""Wavelet matrix: the element of any rank, or the number of small elements, in any range of a sequence; for many ranges at once, with NumPy.
 
 Claude, Navarro, Ordóñez. The wavelet matrix: an efficient wavelet tree for large alphabets. Information Systems 47, 2015.
 
@@ -19,6 +19,7 @@ those of them that are smaller.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -38,10 +39,7 @@ def select(sequence: Numbers, bits: int, begins: Places, ends: Places, ranks: Pl
     [3]
     """
     first, after, left = begins.copy(), ends.copy(), ranks.copy()
-    zeros_before = np.zeros(len(sequence) + 1, np.int32)
-    for bit in reversed(range(bits)):
-        has_zero = (sequence & (1 << bit)) == 0
-        np.cumsum(has_zero, out=zeros_before[1:])
+    for _, zeros_before, ordered in _levels(sequence, bits):
         begin, end = zeros_before.take(first, mode="clip"), zeros_before.take(after, mode="clip")  # clip: no test
         held = end - begin
         is_one = left >= held
@@ -49,8 +47,35 @@ def select(sequence: Numbers, bits: int, begins: Places, ends: Places, ranks: Pl
         left -= held
         _move(first, begin, zeros_before[-1], is_one)
         _move(after, end, zeros_before[-1], is_one)
-        sequence = np.concatenate((sequence.compress(has_zero), sequence.compress(~has_zero)))
+        sequence = ordered
     return sequence.take(first)
+
+
+def count_up_to(sequence: Numbers, bits: int, begins: Places, ends: Places, limits: Places) -> Places:
+    """Return how many of sequence[begins[n]:ends[n]] are at most limits[n], for each n. Limits have that number of bits, too.
+
+    >>> places = (np.array([number], np.int32) for number in (1, 5, 3))
+    >>> count_up_to(np.array([5, 3, 7, 1, 6]), 3, *places).tolist()
+    [2]
+    """
+    first, after, smaller = begins.copy(), ends.copy(), np.zeros_like(limits)
+    for bit, zeros_before, _ in _levels(sequence, bits):
+        begin, end = zeros_before.take(first, mode="clip"), zeros_before.take(after, mode="clip")
+        is_one = (limits & (1 << bit)) != 0
+        smaller += (end - begin) * is_one  # those with a 0 where the limit has a 1
+        _move(first, begin, zeros_before[-1], is_one)
+        _move(after, end, zeros_before[-1], is_one)
+    return smaller + (after - first)  # the last range holds those that equal the limit
+
+
+def _levels(sequence: Numbers, bits: int) -> Iterator[tuple[int, Places, Numbers]]:
+    """Yield each bit, the number of zeros before each place, and the sequence of the next level. The next level overwrites the counts."""
+    zeros_before = np.zeros(len(sequence) + 1, np.int32)
+    for bit in reversed(range(bits)):
+        has_zero = (sequence & (1 << bit)) == 0
+        np.cumsum(has_zero, out=zeros_before[1:])
+        sequence = np.concatenate((sequence.compress(has_zero), sequence.compress(~has_zero)))
+        yield bit, zeros_before, sequence
 
 
 def _move(places: Places, zeros: Places, all_zeros: Any, is_one: npt.NDArray[np.bool_]) -> None:
