@@ -25,15 +25,15 @@ demo: .venv/ready
 	@$(BIN)/python examples/04_stream.py
 
 test: export SASH_TESTS_CACHE = $(CURDIR)/build/kernels
-test: .venv/ready .venv-spark$(OLDEST_SPARK)/ready check
+test: .venv/ready
+	@$(MAKE) --no-print-directory -j 2 check .venv-spark$(OLDEST_SPARK)/ready
 	@mkdir -p build
 	$(BIN)/python -m pytest -q -n $(CORES) -m 'not session' --cov --cov-report=
-	@echo "the tests on Spark: a classic session, and at the same time one of Spark Connect"
-	@SASH_SPARK=connect $(BIN)/python -m pytest -q -m session tests/spark > build/connect.txt 2>&1 & connect=$$!; \
+	@echo "the tests on Spark: a classic session; at the same time one of Spark Connect, then some on the oldest Spark, $(OLDEST_SPARK)"
+	@{ SASH_SPARK=connect $(BIN)/python -m pytest -q -m session tests/spark > build/connect.txt 2>&1; connect=$$?; \
+	   .venv-spark$(OLDEST_SPARK)/bin/python -m pytest -q -m oldest tests/spark > build/oldest.txt 2>&1; exit $$((connect + $$?)); } & others=$$!; \
 	$(BIN)/python -m pytest -q -m session tests/spark --cov --cov-append --cov-report=term --cov-fail-under=95; classic=$$?; \
-	wait $$connect; connected=$$?; echo "Spark Connect:"; tail -n 40 build/connect.txt; exit $$((classic + connected))
-	@echo "some of them on the oldest Spark: $(OLDEST_SPARK)"
-	.venv-spark$(OLDEST_SPARK)/bin/python -m pytest -q -m oldest tests/spark
+	wait $$others; others=$$?; for run in connect oldest; do echo "$$run:"; tail -n 40 build/$$run.txt; done; exit $$((classic + others))
 
 soak: .venv/ready $(OLD_SPARKS:%=.venv-spark%/ready)
 	SASH_SOAK=1 $(BIN)/python -m pytest -q -n $(CORES) -m 'not session' tests/kernels tests/aggregator tests/algorithms \
