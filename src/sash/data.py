@@ -146,12 +146,12 @@ def kind_of(data: Any) -> DataKind:
     if type(data).__module__.startswith("pyspark.pandas"):
         message = "This is a pandas-on-Spark frame. Pass the Spark DataFrame instead: data.to_spark()."
         raise TypeError(message)
-    if isinstance(data, pa.Array | pa.ChunkedArray) or is_a(data, "polars", "Series") or is_a(data, "pandas", "Series"):
-        message = f"A query runs on a table, but a {type(data).__name__} is one column. Put it into a table."
-        raise TypeError(message)
     for kind in KINDS:
         if kind.accepts(data):
             return kind
+    if isinstance(data, pa.Array | pa.ChunkedArray) or is_a(data, "polars", "Series") or is_a(data, "pandas", "Series"):
+        message = f"A query runs on a table, but a {type(data).__name__} is one column. Put it into a table."
+        raise TypeError(message)
     raise no_data(data)
 
 
@@ -178,6 +178,8 @@ def result_schema(cache: PreparedCache, data: Any, options: Mapping[str, Any]) -
 
 def check_options(kind: DataKind, options: Mapping[str, Any]) -> None:
     """Raise TypeError or ValueError if an option does not exist, does not apply to this data, or has a wrong value."""
+    if not options:
+        return
     every = {name for one in KINDS for name in one.options}
     for name in options:
         if name not in every:

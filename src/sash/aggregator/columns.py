@@ -25,6 +25,8 @@ WIDENED = {
     pa.uint32(): pa.int64(), pa.uint64(): pa.int64(), pa.float16(): pa.float32(),
 }  # fmt: skip
 """Types that are widened for a kernel."""
+TYPE_NAMES = {np.dtype(name): name for name in KINDS}
+"""The names of the types that kernels take. NumPy computes the name of a type each time, which takes longer."""
 SIGN_BIT = np.int64(-(2**63))
 """Flipping this bit maps uint64 to int64 in the same order: 0 to the smallest int64, 2^64 - 1 to the largest."""
 
@@ -194,7 +196,7 @@ def _bits_of(array: pa.Array) -> Bits:
 
 def types_of(aggregate: Aggregate[Any], columns: list[Column]) -> tuple[str, ...]:
     """Return the NumPy types of the columns that an aggregate reads."""
-    return tuple(column.values.dtype.name for column in columns[: aggregate.inputs])
+    return tuple(TYPE_NAMES[column.values.dtype] for column in columns[: aggregate.inputs])
 
 
 def present_in_all(columns: list[Column]) -> Bits:

@@ -8,7 +8,7 @@ does Sash sort them first.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import pairwise
 from typing import Any
@@ -55,7 +55,7 @@ class KeyOrder:
         if len(bits):
             valid = np.unpackbits(bits, count=len(column), bitorder="little")
             bits = np.packbits(self.arrange(valid), bitorder="little")
-        return replace(column, values=self.arrange(column.values), bits=bits)
+        return Column(self.arrange(column.values), bits, column.type, column.flipped)
 
     def arrange_arrow(self, column: pa.ChunkedArray | pa.Array) -> pa.Array:
         """Return an Arrow column in this order."""
@@ -107,9 +107,10 @@ def _number_column(column: pa.Array, run: Run) -> tuple[Codes, int]:
     if pa.types.is_nested(column.type):
         return number_nested(column, partial(_number_column, run=run))
     if pa.types.is_integer(column.type) and column.null_count == 0 and len(column):
-        least, most = (bound.as_py() for bound in pc.min_max(column).values())
+        values = column.to_numpy(zero_copy_only=False)
+        least, most = int(values.min()), int(values.max())
         if most - least < max(len(column), SMALL) and most < 2**63:
-            values = column.to_numpy(zero_copy_only=False).astype(np.int64, copy=False)  # differences must fit 64 bits
+            values = values.astype(np.int64, copy=False)  # differences must fit 64 bits
             codes, numbers = np.empty(len(column), np.int64), np.full(most - least + 1, -1, np.int64)
             return codes, int(run(number_integers)(values, least, numbers, codes))
     if pa.types.is_floating(column.type):
@@ -159,7 +160,7 @@ def order_rows(codes: Codes, keys: int, times: Ints, run: Run, ties: pa.Table | 
     if ties is None:
         order = _deal(codes, keys, run, np.empty(0, np.int64))
         arranged = order.arrange(times)
-        if is_in_time(arranged, order.firsts):
+        if is_sorted(times) or is_in_time(arranged, order.firsts):
             return order, arranged
         order = _deal(codes, keys, run, sort_times(times))
     else:

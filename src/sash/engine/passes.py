@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from sash.aggregates.base import Aggregate
-from sash.aggregator.columns import Column, empty_column, present_in_all, results_to_arrow
+from sash.aggregator.columns import Column, empty_column, present_in_all, results_to_arrow, types_of
 from sash.aggregator.time_results import gives_for
 from sash.algorithms import Algorithm
 from sash.engine.column_types import interpreted_form, is_number
@@ -211,10 +211,10 @@ class PassRun:
         make = partial(NumpyKernel, self.one.algorithm, aggregates, inputs)
         return self.prepared.kernels.get_vectorised(key, make) is not None
 
-    @property
+    @cached_property
     def _inputs(self) -> tuple[str, ...]:
         """The types of the columns that the aggregates read."""
-        return tuple(column.values.dtype.name for column in self.columns[: self.aggregates[0].inputs])
+        return types_of(self.aggregates[0], self.columns)
 
     # -- columns -----------------------------------------------------------------------------------------------------
 
@@ -278,7 +278,9 @@ class PassRun:
             np.cumsum(self._present, out=before[1:])
             ends = before[ends]
         if records.all_close:
-            return np.diff(ends, prepend=0)
+            counts = ends.copy()
+            counts[1:] -= ends[:-1]
+            return counts
         begins = np.concatenate([np.zeros(1, np.int64), ends[records.closes]])
         values: Ints = ends - begins[np.cumsum(records.closes) - records.closes]
         return values
@@ -290,7 +292,7 @@ class PassRun:
         return [with_min_rows(aggregate, window.min_rows) for aggregate in self.aggregates]
 
     def _interpret(self, aggregate: Aggregate[Any]) -> Interpreter:
-        return Interpreter(self.label, aggregate, self._objects, self._present, self._name_row)
+        return Interpreter(self.one.label, aggregate, self._objects, self._present, self._name_row)
 
     # -- results -----------------------------------------------------------------------------------------------------
 
@@ -299,7 +301,7 @@ class PassRun:
         results = {}
         for (name, aggregate), answer in zip(self.one.aggregates.items(), answers, strict=True):
             if answer.bits is not None and len(answer.values) and answer.valid.all():
-                answer = replace(answer, bits=None)  # noqa: PLW2901 — Arrow has no bitmap without nulls
+                answer = ResultColumn(answer.values, None)  # noqa: PLW2901 — Arrow has no bitmap without nulls
             array = results_to_arrow(answer, aggregate, self.columns)
             if aggregate.gives == "value" and dictionary is not None:
                 array = decoded(array, dictionary, self.prepared.schema.field(aggregate.columns[-1]).type)
@@ -315,11 +317,6 @@ class PassRun:
 
     # -- errors ------------------------------------------------------------------------------------------------------
 
-    @property
-    def label(self) -> str:
-        """The names of the results and the aggregates, for errors."""
-        return " and ".join(f"{name!r}: {aggregate.label}" for name, aggregate in self.one.aggregates.items())
-
     def _notes(self, again: Callable[[PassRun], object] | None = None) -> ErrorNotes:
         """Return a context manager that adds the row to errors, by calling `again` with an interpreted pass."""
 
@@ -331,7 +328,7 @@ class PassRun:
                 alone = replace(self.one, aggregates={name: form}, interpreted="to find the row of an error")
                 yield partial(again, PassRun(self.prepared, alone, self.rows))
 
-        return ErrorNotes(self.label, runs)
+        return ErrorNotes(self.one.label, runs)
 
     def _name_row(self, place: int) -> str:
         """Return the name of a row in error messages: its key and its time."""
@@ -368,11 +365,14 @@ def slice_again(
     """Return a function that cuts the same slices with another pass; None if the rows are not available."""
     if partials.ends is None:
         return None
-    closes = partials.counts.closes
-    nothing = np.empty(0, np.int64)
-    every = np.ones(len(partials.ends), np.bool_) if closes is None else closes
-    records = SliceRecords(partials.ends, every, nothing, nothing)
-    return lambda run: run.slide_slices(windows, run.cut(records), refs)
+    ends, closes = partials.ends, partials.counts.closes
+
+    def again(run: PassRun) -> object:
+        nothing = np.empty(0, np.int64)
+        every = np.ones(len(ends), np.bool_) if closes is None else closes
+        return run.slide_slices(windows, run.cut(SliceRecords(ends, every, nothing, nothing)), refs)
+
+    return again
 
 
 def decoded(codes: pa.Array, values: pa.Array, kind: pa.DataType) -> pa.Array:

@@ -81,7 +81,8 @@ class _TableRun:
             made = self.in_threads(lambda part: row_columns(prepared, evaluate(prepared, part)), parts)
             columns = [join_rows([part[name] for part in made]) for name in made[0]]
             if block.order.rows is not None:
-                columns = self.in_threads(lambda column: block.order.restore(to_arrow(column)), columns)
+                restored = self if len(block) >= PART_ROWS else replace(self, threads=1)
+                columns = restored.in_threads(lambda column: block.order.restore(to_arrow(column)), columns)
             return pa.table(dict(zip(made[0], columns, strict=True)))
         return join_windows(
             prepared, self.in_threads(lambda part: window_tables(prepared, part, evaluate(prepared, part)), parts)

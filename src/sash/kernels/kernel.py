@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from functools import wraps
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -35,6 +35,11 @@ from sash.kernels.parts import KINDS
 from sash.kernels.read import CannotFuseError
 
 __all__ = ["KINDS", "Kernel"]
+
+
+SMALL = 1 << 12
+"""Up to this many rows, an empty window is built once and copied."""
+MOST_STATES = 8
 
 
 class FailedWithoutRowError(Exception):
@@ -112,6 +117,7 @@ class Kernel:
         self.design = design
         self.algorithm = design.algorithm
         self.inputs = design.inputs
+        self.dtypes = [np.dtype(name) for name in design.inputs]
         self.parts = design.parts
         self.at_least = min(one.rows_needed for one in design.aggregates)
         module = loaded_module(design.name)
@@ -123,6 +129,8 @@ class Kernel:
         self.results = [np.dtype(result) for result in described["results"]]
         self.progress = np.zeros(1, np.int64)
         """The current row of the loop, for errors."""
+        self._small_states: dict[tuple[tuple[int, ...], int], KernelState] = {}
+        """Empty windows of few rows, which are faster to copy than to build."""
         self.where: Callable[[int], str] = "row {}".format
         """The name of a row in errors."""
         self.run = vars(module)[design.loop.__name__]
@@ -252,6 +260,12 @@ class Kernel:
         tracking.where = self.where
         return tracking
 
+    def twin(self) -> Self:
+        """Return the same kernel with a progress of its own, for another thread."""
+        twin = object.__new__(type(self))
+        vars(twin).update(vars(self), progress=np.zeros(1, np.int64))
+        return twin
+
     def _new_results(self, shape: tuple[int, ...], ranges: tuple[int, ...] = ()) -> list[ResultColumn]:
         """Allocate the results; where a window may hold too few values, with the result of an empty window."""
         results = []
@@ -272,21 +286,28 @@ class Kernel:
 
     def _check_columns(self, columns: Columns) -> int:
         """Return the number of rows. Raise ValueError for other columns: machine code would read beyond their end."""
-        types = [str(column.dtype) for column in columns[: len(self.inputs)]]
-        if types != list(self.inputs) or len({len(column) for column in columns}) != 1:
-            lengths = [len(column) for column in columns]
+        rows = len(columns[0])
+        own = columns[: len(self.inputs)]
+        if [column.dtype for column in own] != self.dtypes or any(len(column) != rows for column in columns):
+            types, lengths = [str(column.dtype) for column in own], [len(column) for column in columns]
             message = f"This kernel takes columns of {list(self.inputs)}, equally long; given: {types}, {lengths} rows."
             raise ValueError(message)
-        return len(columns[0])
+        return rows
 
     # -- state -----------------------------------------------------------------------------------------------------
 
     def new_state(self, ranges: tuple[int, ...], longest: int = 0) -> KernelState:
         """Return the state of an empty window for these ranges, with room for at least `longest` rows."""
-        window = self.algorithm(self.parts.parts[0].aggregate, ranges)
         longest = max(1, longest, *ranges)
+        known = self._small_states.get((ranges, longest))
+        if known is not None:
+            return known.copy()
+        window = self.algorithm(self.parts.parts[0].aggregate, ranges)
         window.make_room(longest)
-        return empty_state(window, self.spec, longest, persistent=self.design.loop is loops.advance)
+        state = empty_state(window, self.spec, longest, persistent=self.design.loop is loops.advance)
+        if longest <= SMALL and len(self._small_states) < MOST_STATES:
+            self._small_states[ranges, longest] = state.copy()
+        return state
 
     def grow(self, state: KernelState, rows: int) -> KernelState:
         """Return the same window with room for `rows` rows."""
