@@ -146,13 +146,19 @@ def kind_of(data: Any) -> DataKind:
     if type(data).__module__.startswith("pyspark.pandas"):
         message = "This is a pandas-on-Spark frame. Pass the Spark DataFrame instead: data.to_spark()."
         raise TypeError(message)
+    if not isinstance(data, pa.Table) and is_one_column(data):
+        message = f"A query runs on a table, but a {type(data).__name__} is one column. Put it into a table."
+        raise TypeError(message)
     for kind in KINDS:
         if kind.accepts(data):
             return kind
-    if isinstance(data, pa.Array | pa.ChunkedArray) or is_a(data, "polars", "Series") or is_a(data, "pandas", "Series"):
-        message = f"A query runs on a table, but a {type(data).__name__} is one column. Put it into a table."
-        raise TypeError(message)
     raise no_data(data)
+
+
+def is_one_column(data: Any) -> bool:
+    """Return whether data is a column of Arrow, Polars or pandas."""
+    columns = (pa.Array, pa.ChunkedArray)
+    return isinstance(data, columns) or is_a(data, "polars", "Series") or is_a(data, "pandas", "Series")
 
 
 def no_data(data: Any) -> TypeError:
