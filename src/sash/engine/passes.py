@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -29,7 +28,7 @@ from sash.engine.result_types import interpreted_to_arrow
 from sash.engine.row_block import FLIPPED, RowBlock
 from sash.engine.schedule import make_schedule
 from sash.kernels import CannotCompileError, Kernel, loops
-from sash.kernels.kernel_io import NO_BITS, Bits, ResultColumn, join_columns
+from sash.kernels.kernel_io import NO_BITS, Bits, ResultColumn
 from sash.kernels.layout import Shape
 from sash.kernels.numpy_kernel import NumpyKernel
 from sash.kernels.whole_column import column_kernel
@@ -99,18 +98,10 @@ class PassRun:
         """Return the results of windows of the newest rows, key by key."""
         aggregates = self._for_window(window)
         kernel = self._kernel(self.one.algorithm, aggregates, loops.slide_rows, window.min_rows, length=frame.length)
-        answers: list[list[ResultColumn]] = []
         with self._notes(lambda run: run.slide_rows(window, bounds)) as notes:
-            for first, end in pairwise(frame.firsts.tolist()):
-                kernel.where = self._names_from(first, notes)
-                columns = tuple(values[first:end] for values in self._values)
-                bits = np.packbits(self._present[first:end], bitorder="little") if len(self._bits) else NO_BITS
-                answers.append(kernel.slide_rows(columns, frame.length, bits))
-        return self._results([join_columns(parts) for parts in zip(*answers, strict=True)])
-
-    def _names_from(self, first: int, notes: ErrorNotes) -> Callable[[int], str]:
-        """Return the function that names a row, counted from the first row of a key."""
-        return lambda number: notes.at(self._name_row(first + number))
+            kernel.where = lambda number: notes.at(self._name_row(number))
+            answers = kernel.slide_keys(self._values, frame.firsts, frame.length, self._bits)
+        return self._results(answers)
 
     def rows_as_slices(self) -> SlicePartials:
         """Return each row as a slice, so that several kinds of windows can share one structure."""

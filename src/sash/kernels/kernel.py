@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from functools import wraps
+from functools import partial, wraps
+from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
@@ -27,6 +28,8 @@ from sash.kernels.kernel_io import (
     check_bounds,
     empty_array,
     first_missing,
+    join_columns,
+    slice_bits,
 )
 from sash.kernels.kernel_state import KernelState, empty_state, grown_state
 from sash.kernels.lanes import cut_into_lanes
@@ -61,6 +64,11 @@ def _retry_with_row(slide: Callable[..., list[ResultColumn]]) -> Callable[..., l
         return slide(kernel.tracking_row(), *arguments, **options)
 
     return run
+
+
+def _shifted(where: Callable[[int], str], first: int, number: int) -> str:
+    """Return the name of a row that is counted from `first` on."""
+    return where(first + number)
 
 
 def _with_message(error: Exception, message: str) -> Exception:
@@ -164,11 +172,61 @@ class Kernel:
         """Return each row's aggregates over the newest `length` rows."""
         rows = self._check_columns(columns)
         results = self._new_results((rows,), (length,))
+        self._slide_section(columns, length, results, validity)
+        return results
+
+    def slide_keys(
+        self, columns: Columns, firsts: Positions, length: int, validity: Bits = NO_BITS
+    ) -> list[ResultColumn]:
+        """Return each row's aggregates over the newest `length` rows of its key; keys begin at `firsts`, which end with the number of rows."""
+        if self.spec.marks:
+            return self._slide_each_key(columns, firsts, length, validity)
+        rows = self._check_columns(columns)
+        results = [
+            ResultColumn(empty_array((rows,), kind), None) for kind in self.results[: len(self.design.aggregates)]
+        ]
+        for first, end in pairwise(firsts.tolist()):
+            own = [ResultColumn(result.values[first:end], None) for result in results]
+            for one, result in zip(self.design.aggregates, own, strict=True):
+                result.values[: one.at_least - 1 if one.at_least <= length else end - first] = 0
+            try:
+                self._slide_section(tuple(column[first:end] for column in columns), length, own)
+            except FailedWithoutRowError:
+                return self._slide_each_key(columns, firsts, length, validity)  # which finds the row
+        return [
+            self._without_few(one, result, firsts, length)
+            for one, result in zip(self.design.aggregates, results, strict=True)
+        ]
+
+    def _slide_each_key(self, columns: Columns, firsts: Positions, length: int, validity: Bits) -> list[ResultColumn]:
+        """Return the results of each key's rows, one after the other."""
+        where, answers = self.where, []
+        for first, end in pairwise(firsts.tolist()):
+            self.where = partial(_shifted, where, first)
+            own = tuple(column[first:end] for column in columns)
+            answers.append(self.slide_rows(own, length, slice_bits(validity, first, end - first)))
+        self.where = where
+        return [join_columns(parts) for parts in zip(*answers, strict=True)]
+
+    def _without_few(self, one: Aggregate[Any], result: ResultColumn, firsts: Positions, length: int) -> ResultColumn:
+        """Return results without those of the first rows of each key, whose windows hold too few values."""
+        if one.at_least <= 1:
+            return result
+        valid = np.full(len(result.values), one.at_least <= length)
+        for first, end in pairwise(firsts.tolist()):
+            valid[first : min(end, first + one.at_least - 1)] = False
+        return ResultColumn(result.values, np.packbits(valid, bitorder="little"))
+
+    def _slide_section(
+        self, columns: Columns, length: int, results: list[ResultColumn], validity: Bits = NO_BITS
+    ) -> None:
+        """Write each row's aggregates over the newest `length` rows."""
+        rows = len(columns[0])
         steps, starts = cut_into_lanes(rows, length, self.design.lanes)
         lanes = tuple(column[start:] for start in starts for column in columns[: len(self.inputs)])
         written = [result.values[start:] for start in starts for result in results]
         state = self.new_state((max(1, min(length, rows)),))
-        return self._run((steps, length, self.at_least), lanes, validity, results, state, written)
+        self._run((steps, length, self.at_least), lanes, validity, results, state, written)
 
     @_retry_with_row
     def slide_between(
