@@ -120,8 +120,20 @@ class DealtRows:
         """Return a column in order of keys (`deal_values`) or in input order again (`collect_values`)."""
         moved = empty_array((len(column),), column.dtype)
         plain = PLAIN[column.dtype.itemsize]  # the values do not matter: one compiled loop for all types of a size
-        self.run(loop)(self.codes, rows, firsts.copy(), column.view(plain), moved.view(plain))
+        given = column.view(plain)
+        given.flags.writeable = (
+            False  # columns of Arrow are not writable; Numba would compile the loop once for each kind
+        )
+        self.run(loop)(self.codes, rows, firsts.copy(), given, moved.view(plain))
         return moved
+
+
+def compile_moves(run: Run) -> None:
+    """Compile the loops that move columns, which only large tables need."""
+    dealt = DealtRows(np.zeros(1, np.int64), run)
+    for loop in (deal_values, collect_values):
+        for kind in PLAIN.values():
+            dealt.move(loop, np.zeros(1, kind), np.zeros(1, np.int64), np.array([0, 1]))
 
 
 def deal_values(
