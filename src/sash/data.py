@@ -146,13 +146,19 @@ def kind_of(data: Any) -> DataKind:
     if type(data).__module__.startswith("pyspark.pandas"):
         message = "This is a pandas-on-Spark frame. Pass the Spark DataFrame instead: data.to_spark()."
         raise TypeError(message)
-    if isinstance(data, pa.Array | pa.ChunkedArray) or is_a(data, "polars", "Series") or is_a(data, "pandas", "Series"):
+    if not isinstance(data, pa.Table) and is_one_column(data):
         message = f"A query runs on a table, but a {type(data).__name__} is one column. Put it into a table."
         raise TypeError(message)
     for kind in KINDS:
         if kind.accepts(data):
             return kind
     raise no_data(data)
+
+
+def is_one_column(data: Any) -> bool:
+    """Return whether data is a column of Arrow, Polars or pandas."""
+    columns = (pa.Array, pa.ChunkedArray)
+    return isinstance(data, columns) or is_a(data, "polars", "Series") or is_a(data, "pandas", "Series")
 
 
 def no_data(data: Any) -> TypeError:
@@ -178,6 +184,8 @@ def result_schema(cache: PreparedCache, data: Any, options: Mapping[str, Any]) -
 
 def check_options(kind: DataKind, options: Mapping[str, Any]) -> None:
     """Raise TypeError or ValueError if an option does not exist, does not apply to this data, or has a wrong value."""
+    if not options:
+        return
     every = {name for one in KINDS for name in one.options}
     for name in options:
         if name not in every:

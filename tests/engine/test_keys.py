@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sash.engine import keys
-from sash.engine.keys import deal_in_chunks, is_in_order, is_in_time, number_keys, order_rows, sort_codes, take_rows
+from sash.engine.deal import deal_in_chunks, sort_codes
+from sash.engine.keys import is_in_order, is_in_time, number_keys, order_rows, take_rows
 from sash.engine.run_table import first_rows
 from sash.kernels.plain import compile_loop
 from sash.windows import arrays

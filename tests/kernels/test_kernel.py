@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from itertools import product
+from dataclasses import replace
+from itertools import pairwise, product
 from math import inf, nan
 from pathlib import Path
 from typing import Any
@@ -18,8 +19,9 @@ from sash.aggregates.base import Aggregate
 from sash.algorithms import ALGORITHMS, DABA, Algorithm, FlatFIT, OrderStatisticsTree, TwoStacks
 from sash.algorithms.base import alike, fits
 from sash.kernels import CannotCompileError, Kernel, loops
-from sash.kernels.kernel_io import ResultColumn
+from sash.kernels.kernel_io import NO_BITS, ResultColumn
 from sash.kernels.ranks import RankKernel
+from sash.kernels.whole_column import column_kernel
 from sash.testing import recompute
 
 FUSED = [algorithm for algorithm in ALGORITHMS if not algorithm.interpreted_only]
@@ -375,3 +377,29 @@ def test_several_aggregates_in_one_pass_give_what_the_oracle_gives_for_each(
         for chosen, answer in zip(TOGETHER[name], answers, strict=True):
             expect_equal(chosen, [answer], held)
             assert type(answer.values[-1].item()) is type(recompute(chosen, column.tolist()))
+
+
+@pytest.mark.parametrize("name", ["max", "sum", "stddev", "median"])
+@pytest.mark.parametrize("least", [1, 3, 9])
+@pytest.mark.parametrize("nullable", [False, True])
+def test_windows_do_not_reach_from_one_key_to_the_next(name: str, least: int, nullable: bool) -> None:
+    own = replace(getattr(agg, name)(), at_least=max(least, getattr(agg, name)().at_least))
+    algorithm = OrderStatisticsTree if name == "median" else TwoStacks
+    kernel = column_kernel(algorithm, [own], ("float64",), loops.slide_rows, nullable=nullable, length=5)
+    column = np.random.default_rng(3).normal(size=60)
+    valid = np.arange(60) % 4 > 0
+    firsts = np.array([0, 23, 23, 24, 27, 60])
+    bits = np.packbits(valid, bitorder="little") if nullable else NO_BITS
+    [found] = kernel.slide_keys((column,), firsts, 5, bits)
+    for first, end in pairwise(firsts.tolist()):
+        part = np.packbits(valid[first:end], bitorder="little") if nullable else NO_BITS
+        [expected] = kernel.slide_rows((column[first:end],), 5, part)
+        assert found.valid[first:end].tolist() == expected.valid.tolist()
+        assert found.values[first:end][expected.valid].tolist() == expected.values[expected.valid].tolist()
+
+
+def test_an_error_within_a_key_names_the_row_of_the_column() -> None:
+    failing = aggregate("share", lift=lambda x: 1 // x, combine=max)
+    kernel = Kernel(TwoStacks, failing, ("int64",), loops.slide_rows)
+    with pytest.raises(ZeroDivisionError, match="row 5"):
+        kernel.slide_keys((np.array([1, 2, 3, 4, 5, 0, 6]),), np.array([0, 3, 7]), 2)

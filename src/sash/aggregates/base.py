@@ -14,6 +14,7 @@ import inspect
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from string import ascii_lowercase
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -233,7 +234,7 @@ class Aggregate(Generic[P]):
         """
         return f"{self.name}({', '.join(self.columns)})"
 
-    @property
+    @cached_property
     def is_built_in(self) -> bool:
         """Whether Sash defines its lift and combine, so that it is known what compiles.
 

@@ -18,13 +18,15 @@ from sash.aggregates.base import Aggregate
 from sash.aggregator.time_results import gives_for
 from sash.kernels import CannotCompileError
 from sash.kernels.kernel import KINDS
-from sash.kernels.kernel_io import NO_BITS, Bits, ResultColumn
+from sash.kernels.kernel_io import NO_BITS, Bits, ResultColumn, slice_bits
 
 WIDENED = {
     pa.int8(): pa.int32(), pa.int16(): pa.int32(), pa.uint8(): pa.int32(), pa.uint16(): pa.int32(),
     pa.uint32(): pa.int64(), pa.uint64(): pa.int64(), pa.float16(): pa.float32(),
 }  # fmt: skip
 """Types that are widened for a kernel."""
+TYPE_NAMES = {np.dtype(name): name for name in KINDS}
+"""The names of the types that kernels take. NumPy computes the name of a type each time, which takes longer."""
 SIGN_BIT = np.int64(-(2**63))
 """Flipping this bit maps uint64 to int64 in the same order: 0 to the smallest int64, 2^64 - 1 to the largest."""
 
@@ -49,14 +51,14 @@ class Column:
         """The kind of numbers, for `Aggregate.of_kind`."""
         return KINDS[self.values.dtype.name]
 
+    def slice(self, begin: int, rows: int) -> Column:
+        """Return some rows, without a copy of their values."""
+        return Column(self.values[begin : begin + rows], slice_bits(self.bits, begin, rows), self.type, self.flipped)
+
     def tail(self, rows: int) -> Column:
         """Return a copy of the last rows, so that the rest of the column can be freed."""
-        first = max(0, len(self) - rows)
-        bits = self.bits
-        if len(bits):
-            valid = np.unpackbits(bits, count=len(self), bitorder="little")[first:]
-            bits = np.packbits(valid, bitorder="little")
-        return replace(self, values=self.values[first:].copy(), bits=bits)
+        last = self.slice(max(0, len(self) - rows), min(rows, len(self)))
+        return replace(last, values=last.values.copy(), bits=last.bits.copy())
 
 
 def read_columns(given: tuple[Any, ...], aggregate: Aggregate[Any]) -> list[Column]:
@@ -185,16 +187,12 @@ def _bits_of(array: pa.Array) -> Bits:
     """Return the validity bitmap of an array, without its offset."""
     if array.null_count == 0:
         return NO_BITS
-    bits = np.frombuffer(array.buffers()[0], np.uint8)
-    if array.offset % 8 == 0:
-        return bits[array.offset // 8 :]
-    valid = np.unpackbits(bits, count=array.offset + len(array), bitorder="little")[array.offset :]
-    return np.packbits(valid, bitorder="little")
+    return slice_bits(np.frombuffer(array.buffers()[0], np.uint8), array.offset, len(array))
 
 
 def types_of(aggregate: Aggregate[Any], columns: list[Column]) -> tuple[str, ...]:
     """Return the NumPy types of the columns that an aggregate reads."""
-    return tuple(column.values.dtype.name for column in columns[: aggregate.inputs])
+    return tuple(TYPE_NAMES[column.values.dtype] for column in columns[: aggregate.inputs])
 
 
 def present_in_all(columns: list[Column]) -> Bits:

@@ -178,8 +178,11 @@ def readable(table: pa.Table) -> pa.Table:
     >>> readable(pa.table({"x": pa.array([["a"]], pa.list_(pa.string_view()))})).schema.field("x").type
     ListType(list<item: string>)
     """
-    for place, field in enumerate(readable_schema(table.schema)):
-        if field.type != table.schema.field(place).type:
+    schema = table.schema
+    if all(pa.types.is_primitive(kind) or pa.types.is_string(kind) for kind in schema.types):
+        return table
+    for place, field in enumerate(readable_schema(schema)):
+        if field.type != schema.field(place).type:
             column = table[place]
             if pa.types.is_run_end_encoded(column.type):
                 column = pc.run_end_decode(column)

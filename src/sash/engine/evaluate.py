@@ -39,8 +39,8 @@ from sash.windows.base import Bounds, Flags, Ints, Items, Memory, Span, whole_sp
 Block = RowBlock | SliceBlock
 NOTHING = np.empty(0, np.int64)
 WINDOW_TIMES = [("key", np.int64), ("start", np.int64), ("stop", np.int64)]
-DIGITS = 76
-"""Digits of decimals in computations, those of Arrow's largest type: Python's default of 28 would round."""
+EXACT = Context(prec=76)
+"""For computations with decimals: as many digits as Arrow's largest type has. Python's default of 28 would round."""
 
 
 class PassDoesNotCompileError(Exception):
@@ -297,7 +297,7 @@ class OpenPasses:
         columns: dict[str, Results] = {name: {} for name in found}
         for number, one in enumerate(self.prepared.plan.passes):
             try:
-                with localcontext(Context(prec=DIGITS)):
+                with localcontext(EXACT):
                     results = self._slide_pass(number, one, records, found)
             except CannotCompileError as error:
                 raise PassDoesNotCompileError(one, error) from error

@@ -6,8 +6,6 @@ from collections.abc import Callable, Hashable
 from copy import copy
 from threading import Lock
 
-import numpy as np
-
 from sash.kernels import Kernel
 from sash.kernels.numpy_kernel import NumpyKernel
 from sash.kernels.traced import CannotVectorizeError
@@ -34,9 +32,7 @@ class KernelPool:
         with self._making:
             if key not in self._made:
                 self._made[key] = make()
-        kernel = copy(self._made[key])
-        kernel.progress = np.zeros(1, np.int64)
-        return kernel
+        return self._made[key].twin()
 
     def get_vectorised(self, key: Hashable, make: Callable[[], NumpyKernel]) -> NumpyKernel | None:
         """Return a kernel that NumPy evaluates; None if there is none. Every caller gets a copy."""

@@ -8,7 +8,7 @@ does Sash sort them first.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import pairwise
 from typing import Any
@@ -19,7 +19,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sash.aggregator.columns import Column, to_arrow
+from sash.engine.deal import BYTE, DealtRows, collect_values, deal_rows, deal_values, has_plain_values, is_plain
 from sash.engine.nested_keys import Codes, number_nested, number_together
+from sash.kernels.kernel_io import NOTHING
 from sash.windows.arrays import growing_blocks, is_sorted, neighbours
 from sash.windows.base import Ints, Run
 from sash.windows.numpy_forms import numpy_form_of
@@ -42,20 +44,26 @@ class KeyOrder:
     """Where the rows of each key begin, and where those of the last key end."""
     begin: int = 0
     """The first row, if rows are in order already."""
+    dealt: DealtRows | None = None
+    """How rows came into this order, if the rows of each key kept their order: columns follow faster than by row numbers."""
 
     def arrange(self, column: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Return a column in this order; an empty column stays empty."""
         if self.rows is None or len(column) == 0:
             return column[self.begin : self.begin + int(self.firsts[-1])]
+        if self.dealt is not None and len(column) >= LARGE and is_plain(column.dtype):
+            return self.dealt.move(deal_values, column, self.rows, self.firsts)
         return take_rows(column, self.rows)
 
     def arrange_column(self, column: Column) -> Column:
         """Return a column for kernels in this order."""
         bits = column.bits
+        if self.rows is None:
+            return column.slice(self.begin, int(self.firsts[-1]))
         if len(bits):
             valid = np.unpackbits(bits, count=len(column), bitorder="little")
             bits = np.packbits(self.arrange(valid), bitorder="little")
-        return replace(column, values=self.arrange(column.values), bits=bits)
+        return Column(self.arrange(column.values), bits, column.type, column.flipped)
 
     def arrange_arrow(self, column: pa.ChunkedArray | pa.Array) -> pa.Array:
         """Return an Arrow column in this order."""
@@ -66,7 +74,19 @@ class KeyOrder:
 
     def restore(self, column: pa.Array) -> pa.Array:
         """Return results, which are in this order, in input order."""
-        return column if self.rows is None else column.take(pa.array(self._places))
+        if self.rows is None:
+            return column
+        if self.dealt is None or len(column) < LARGE or not has_plain_values(column.type):
+            return column.take(pa.array(self._places))
+        back = partial(self.dealt.move, collect_values, rows=self.rows, firsts=self.firsts)
+        values = np.frombuffer(column.buffers()[1], f"u{column.type.bit_width // BYTE}")
+        validity = None
+        if column.null_count:
+            valid = np.unpackbits(np.frombuffer(column.buffers()[0], np.uint8), bitorder="little")
+            valid = valid[column.offset : column.offset + len(column)]
+            validity = pa.py_buffer(np.packbits(back(column=valid), bitorder="little"))
+        made = back(column=values[column.offset : column.offset + len(column)])
+        return pa.Array.from_buffers(column.type, len(column), [validity, pa.py_buffer(made)])
 
     @cached_property
     def _places(self) -> Ints:
@@ -107,9 +127,10 @@ def _number_column(column: pa.Array, run: Run) -> tuple[Codes, int]:
     if pa.types.is_nested(column.type):
         return number_nested(column, partial(_number_column, run=run))
     if pa.types.is_integer(column.type) and column.null_count == 0 and len(column):
-        least, most = (bound.as_py() for bound in pc.min_max(column).values())
+        values = column.to_numpy(zero_copy_only=False)
+        least, most = int(values.min()), int(values.max())
         if most - least < max(len(column), SMALL) and most < 2**63:
-            values = column.to_numpy(zero_copy_only=False).astype(np.int64, copy=False)  # differences must fit 64 bits
+            values = values.astype(np.int64, copy=False)  # differences must fit 64 bits
             codes, numbers = np.empty(len(column), np.int64), np.full(most - least + 1, -1, np.int64)
             return codes, int(run(number_integers)(values, least, numbers, codes))
     if pa.types.is_floating(column.type):
@@ -157,18 +178,18 @@ def order_rows(codes: Codes, keys: int, times: Ints, run: Run, ties: pa.Table | 
     if ties is None and is_in_order(codes, times):
         return KeyOrder(None, np.searchsorted(codes, np.arange(keys + 1))), times
     if ties is None:
-        order = _deal(codes, keys, run, np.empty(0, np.int64))
+        order = order_by_key(codes, keys, run)
         arranged = order.arrange(times)
-        if is_in_time(arranged, order.firsts):
+        if is_sorted(times) or is_in_time(arranged, order.firsts):
             return order, arranged
-        order = _deal(codes, keys, run, sort_times(times))
+        order = order_by_key(codes, keys, run, sort_times(times))
     else:
         columns = {f"{place}": sortable(column) for place, column in enumerate(ties.columns)}
         if len(times):
             columns = {"time": pa.array(times), **columns}
         names = [(name, "ascending") for name in columns]
         sorted_rows = pc.sort_indices(pa.table(columns), sort_keys=names).to_numpy().astype(np.int64)
-        order = _deal(codes, keys, run, sorted_rows)
+        order = order_by_key(codes, keys, run, sorted_rows)
     return order, order.arrange(times)
 
 
@@ -201,11 +222,12 @@ def sortable(column: pa.ChunkedArray) -> pa.Array:
     return array.indices if array.type.ordered else array.dictionary_decode()
 
 
-def _deal(codes: Codes, keys: int, run: Run, given: Ints) -> KeyOrder:
+def order_by_key(codes: Codes, keys: int, run: Run, given: Ints = NOTHING) -> KeyOrder:
+    """Return rows by key; those of one key in the order of `given`, or in input order if that is empty."""
     rows = np.empty(len(codes), np.int64)
     firsts = np.zeros(keys + 1, np.int64)
     run(deal_rows)(codes, given, rows, firsts)
-    return KeyOrder(rows, firsts)
+    return KeyOrder(rows, firsts, dealt=None if len(given) else DealtRows(codes, run))
 
 
 def is_in_order(codes: Codes, times: Ints) -> bool:
@@ -240,42 +262,6 @@ def is_in_time(times: Ints, firsts: Ints) -> bool:
     return True
 
 
-def deal_rows(codes: Codes, given: Ints, rows: Ints, firsts: Ints) -> None:
-    """Write the rows of each key together, in the order of `given`, or in input order if that is empty."""
-    for row in range(len(codes)):
-        firsts[codes[row] + 1] += 1
-    for key in range(1, len(firsts)):
-        firsts[key] += firsts[key - 1]
-    for place in range(len(codes)):
-        row = given[place] if len(given) > 0 else place
-        key = codes[row]
-        rows[firsts[key]] = row
-        firsts[key] += 1
-    for key in range(len(firsts) - 1, 0, -1):
-        firsts[key] = firsts[key - 1]
-    firsts[0] = 0
-
-
-@numpy_form_of(deal_rows)
-def deal_rows_in_numpy(codes: Codes, given: Ints, rows: Ints, firsts: Ints) -> None:
-    """Write the rows of each key together, in the order of `given`, or in input order if that is empty."""
-    keys = len(firsts) - 1
-    np.cumsum(np.bincount(codes, minlength=keys), out=firsts[1:])
-    rows[:] = given[sort_codes(codes[given], keys)] if len(given) else sort_codes(codes, keys)
-
-
-def sort_codes(codes: Codes, keys: int) -> Ints:
-    """Return rows in order of their keys; those of one key in input order.
-
-    >>> sort_codes(np.array([1, 0, 1, 0]), 2).tolist()
-    [1, 3, 0, 2]
-    """
-    if keys <= 1 << 8:
-        return np.argsort(codes.astype(np.uint8), kind="stable")  # small integers in linear time, digit by digit
-    order = np.argsort(codes.astype(np.uint16), kind="stable")  # the lower 16 bits
-    return order if keys <= 1 << 16 else order.take(sort_codes(codes.take(order) >> 16, (keys >> 16) + 1))
-
-
 def cut_evenly(firsts: Ints, count: int) -> list[tuple[int, int]]:
     """Return ranges of keys with about equally many rows: the first key of each, and the one after its last.
 
@@ -287,47 +273,3 @@ def cut_evenly(firsts: Ints, count: int) -> list[tuple[int, int]]:
     targets = np.linspace(0, int(firsts[-1]), count + 1)[1:-1]
     cuts = np.unique([0, *np.searchsorted(firsts, targets).tolist(), len(firsts) - 1])
     return [(int(first), int(last)) for first, last in pairwise(cuts)]
-
-
-def deal_in_chunks(codes: Codes, cuts: Ints, counts: Ints, rows: Ints, owners: Codes, firsts: Ints) -> int:
-    """Write the rows of each key together within each chunk. Return the number of groups (a key in a chunk).
-
-    `owners` are the keys of the groups and `firsts` their first places. A chunk fits a processor cache, so distributing its
-    rows and taking columns in their order costs a fraction of the time over the whole table.
-    """
-    groups = 0
-    for chunk in range(len(cuts) - 1):
-        for row in range(cuts[chunk], cuts[chunk + 1]):
-            counts[codes[row]] += 1
-        place = cuts[chunk]
-        for key in range(len(counts)):
-            if counts[key] > 0:
-                owners[groups] = key
-                firsts[groups] = place
-                place += counts[key]
-                counts[key] = firsts[groups]
-                groups += 1
-        for row in range(cuts[chunk], cuts[chunk + 1]):
-            key = codes[row]
-            rows[counts[key]] = row
-            counts[key] += 1
-        for key in range(len(counts)):
-            counts[key] = 0
-    firsts[groups] = cuts[len(cuts) - 1]
-    return groups
-
-
-@numpy_form_of(deal_in_chunks)
-def deal_in_chunks_in_numpy(codes: Codes, cuts: Ints, counts: Ints, rows: Ints, owners: Codes, firsts: Ints) -> int:
-    """Write the rows of each key together within each chunk. Return the number of groups."""
-    groups = 0
-    for begin, end in pairwise(cuts.tolist()):
-        own = codes[begin:end]
-        rows[begin:end] = sort_codes(own, len(counts)) + begin
-        sizes = np.bincount(own, minlength=len(counts))
-        held = np.flatnonzero(sizes)
-        owners[groups : groups + len(held)] = held
-        firsts[groups : groups + len(held)] = begin + np.cumsum(sizes[held]) - sizes[held]
-        groups += len(held)
-    firsts[groups] = cuts[-1]
-    return groups

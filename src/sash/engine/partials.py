@@ -88,5 +88,5 @@ def concat_partials(parts: Sequence[SlicePartials]) -> SlicePartials:
 
 def _before(counts: npt.NDArray[np.generic]) -> Ints:
     before = np.zeros(len(counts) + 1, np.int64)
-    np.cumsum(counts, out=before[1:])
+    counts.cumsum(out=before[1:])
     return before

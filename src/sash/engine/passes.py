@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from sash.aggregates.base import Aggregate
-from sash.aggregator.columns import Column, empty_column, present_in_all, results_to_arrow
+from sash.aggregator.columns import Column, empty_column, present_in_all, results_to_arrow, types_of
 from sash.aggregator.time_results import gives_for
 from sash.algorithms import Algorithm
 from sash.engine.column_types import interpreted_form, is_number
@@ -29,7 +28,7 @@ from sash.engine.result_types import interpreted_to_arrow
 from sash.engine.row_block import FLIPPED, RowBlock
 from sash.engine.schedule import make_schedule
 from sash.kernels import CannotCompileError, Kernel, loops
-from sash.kernels.kernel_io import NO_BITS, Bits, ResultColumn, join_columns
+from sash.kernels.kernel_io import NO_BITS, Bits, ResultColumn
 from sash.kernels.layout import Shape
 from sash.kernels.numpy_kernel import NumpyKernel
 from sash.kernels.whole_column import column_kernel, numpy_column_kernel
@@ -99,18 +98,10 @@ class PassRun:
         """Return the results of windows of the newest rows, key by key."""
         aggregates = self._for_window(window)
         kernel = self._kernel(self.one.algorithm, aggregates, loops.slide_rows, window.min_rows, length=frame.length)
-        answers: list[list[ResultColumn]] = []
         with self._notes(lambda run: run.slide_rows(window, bounds)) as notes:
-            for first, end in pairwise(frame.firsts.tolist()):
-                kernel.where = self._names_from(first, notes)
-                columns = tuple(values[first:end] for values in self._values)
-                bits = np.packbits(self._present[first:end], bitorder="little") if len(self._bits) else NO_BITS
-                answers.append(kernel.slide_rows(columns, frame.length, bits))
-        return self._results([join_columns(parts) for parts in zip(*answers, strict=True)])
-
-    def _names_from(self, first: int, notes: ErrorNotes) -> Callable[[int], str]:
-        """Return the function that names a row, counted from the first row of a key."""
-        return lambda number: notes.at(self._name_row(first + number))
+            kernel.where = lambda number: notes.at(self._name_row(number))
+            answers = kernel.slide_keys(self._values, frame.firsts, frame.length, self._bits)
+        return self._results(answers)
 
     def rows_as_slices(self) -> SlicePartials:
         """Return each row as a slice, so that several kinds of windows can share one structure."""
@@ -220,10 +211,10 @@ class PassRun:
         make = partial(numpy_column_kernel, self.one.algorithm, self.aggregates, self._inputs)
         return self.prepared.kernels.get_vectorised(key, make)
 
-    @property
+    @cached_property
     def _inputs(self) -> tuple[str, ...]:
         """The types of the columns that the aggregates read."""
-        return tuple(column.values.dtype.name for column in self.columns[: self.aggregates[0].inputs])
+        return types_of(self.aggregates[0], self.columns)
 
     # -- columns -----------------------------------------------------------------------------------------------------
 
@@ -287,7 +278,9 @@ class PassRun:
             np.cumsum(self._present, out=before[1:])
             ends = before[ends]
         if records.all_close:
-            return np.diff(ends, prepend=0)
+            counts = ends.copy()
+            counts[1:] -= ends[:-1]
+            return counts
         begins = np.concatenate([np.zeros(1, np.int64), ends[records.closes]])
         values: Ints = ends - begins[np.cumsum(records.closes) - records.closes]
         return values
@@ -299,7 +292,7 @@ class PassRun:
         return [with_min_rows(aggregate, window.min_rows) for aggregate in self.aggregates]
 
     def _interpret(self, aggregate: Aggregate[Any]) -> Interpreter:
-        return Interpreter(self.label, aggregate, self._objects, self._present, self._name_row)
+        return Interpreter(self.one.label, aggregate, self._objects, self._present, self._name_row)
 
     # -- results -----------------------------------------------------------------------------------------------------
 
@@ -308,7 +301,7 @@ class PassRun:
         results = {}
         for (name, aggregate), answer in zip(self.one.aggregates.items(), answers, strict=True):
             if answer.bits is not None and len(answer.values) and answer.valid.all():
-                answer = replace(answer, bits=None)  # noqa: PLW2901 — Arrow has no bitmap without nulls
+                answer = ResultColumn(answer.values, None)  # noqa: PLW2901 — Arrow has no bitmap without nulls
             array = results_to_arrow(answer, aggregate, self.columns)
             if aggregate.gives == "value" and dictionary is not None:
                 array = decoded(array, dictionary, self.prepared.schema.field(aggregate.columns[-1]).type)
@@ -324,11 +317,6 @@ class PassRun:
 
     # -- errors ------------------------------------------------------------------------------------------------------
 
-    @property
-    def label(self) -> str:
-        """The names of the results and the aggregates, for errors."""
-        return " and ".join(f"{name!r}: {aggregate.label}" for name, aggregate in self.one.aggregates.items())
-
     def _notes(self, again: Callable[[PassRun], object] | None = None) -> ErrorNotes:
         """Return a context manager that adds the row to errors, by calling `again` with an interpreted pass."""
 
@@ -340,7 +328,7 @@ class PassRun:
                 alone = replace(self.one, aggregates={name: form}, interpreted="to find the row of an error")
                 yield partial(again, PassRun(self.prepared, alone, self.rows))
 
-        return ErrorNotes(self.label, runs)
+        return ErrorNotes(self.one.label, runs)
 
     def _name_row(self, place: int) -> str:
         """Return the name of a row in error messages: its key and its time."""
@@ -377,11 +365,14 @@ def slice_again(
     """Return a function that cuts the same slices with another pass; None if the rows are not available."""
     if partials.ends is None:
         return None
-    closes = partials.counts.closes
-    nothing = np.empty(0, np.int64)
-    every = np.ones(len(partials.ends), np.bool_) if closes is None else closes
-    records = SliceRecords(partials.ends, every, nothing, nothing)
-    return lambda run: run.slide_slices(windows, run.cut(records), refs)
+    ends, closes = partials.ends, partials.counts.closes
+
+    def again(run: PassRun) -> object:
+        nothing = np.empty(0, np.int64)
+        every = np.ones(len(ends), np.bool_) if closes is None else closes
+        return run.slide_slices(windows, run.cut(SliceRecords(ends, every, nothing, nothing)), refs)
+
+    return again
 
 
 def decoded(codes: pa.Array, values: pa.Array, kind: pa.DataType) -> pa.Array:

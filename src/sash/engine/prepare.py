@@ -53,7 +53,7 @@ class Prepared:
         """Returns a loop compiled, or its NumPy form if nothing is compiled."""
         return numpy_form if self.compiled is False or self.cold else compile_loop
 
-    @property
+    @cached_property
     def unit(self) -> TimeUnit:
         """The unit of the time column."""
         return self.time.unit if self.time is not None else NO_UNIT
@@ -149,9 +149,14 @@ class Prepared:
 
     def check_times(self, times: Ints) -> None:
         """Raise OverflowError if windows over these times would reach beyond 64 bits."""
-        if self.time is not None and any(window.needs_time for window in self.plan.windows.values()):
-            reach = max(window.extent(self.unit) for window in self.plan.windows.values())
-            check_times(times, 2 * reach, self.time.name)
+        if self.time is not None and self._extent is not None:
+            check_times(times, 2 * self._extent, self.time.name)
+
+    @cached_property
+    def _extent(self) -> int | None:
+        """How far from the time of a row its windows begin or end, in ticks; None if no window needs times."""
+        windows = self.plan.windows.values()
+        return max(one.extent(self.unit) for one in windows) if any(one.needs_time for one in windows) else None
 
 
 def prepare(

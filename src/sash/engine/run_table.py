@@ -18,9 +18,10 @@ import pyarrow as pa
 from sash.aggregator.columns import to_arrow
 from sash.engine.assemble import join_rows, join_windows, row_columns, window_tables
 from sash.engine.cut import cut
+from sash.engine.deal import deal_in_chunks
 from sash.engine.evaluate import Block, PassDoesNotCompileError, check_compiles, evaluate, interpret_failed
 from sash.engine.first_run import first_run
-from sash.engine.keys import KeyOrder, deal_in_chunks
+from sash.engine.keys import KeyOrder
 from sash.engine.passes import codings
 from sash.engine.prepare import Prepared
 from sash.engine.row_block import InputRows, RowBlock, RowSource, read_rows, rows_in_order
@@ -73,15 +74,17 @@ class _TableRun:
     def run_block(self, block: RowBlock) -> pa.Table:
         """Return the results of rows sorted by key and time."""
         prepared = self.prepared
-        parts = block.parts(part_count(len(block)))
-        if len(parts) >= SEVERAL:
+        count = part_count(len(block))
+        if count >= SEVERAL:
             self._check_limits(block)
-            self._read_columns(block.source)
+            self._read_columns(block)
+        parts = block.parts(count)
         if prepared.plan.per_row:
             made = self.in_threads(lambda part: row_columns(prepared, evaluate(prepared, part)), parts)
             columns = [join_rows([part[name] for part in made]) for name in made[0]]
             if block.order.rows is not None:
-                columns = self.in_threads(lambda column: block.order.restore(to_arrow(column)), columns)
+                restored = self if len(block) >= PART_ROWS else replace(self, threads=1)
+                columns = restored.in_threads(lambda column: block.order.restore(to_arrow(column)), columns)
             return pa.table(dict(zip(made[0], columns, strict=True)))
         return join_windows(
             prepared, self.in_threads(lambda part: window_tables(prepared, part, evaluate(prepared, part)), parts)
@@ -126,8 +129,8 @@ class _TableRun:
         for window in self.prepared.plan.windows.values():
             window.check_limit(items)
 
-    def _read_columns(self, source: RowSource) -> None:
-        """Convert the columns once, so that threads do not convert them several times."""
+    def _read_columns(self, source: RowSource | RowBlock) -> None:
+        """Convert the columns once, and arrange those of a block, so that threads do not do it several times."""
         for one in self.prepared.plan.passes:
             for name, coding in [] if one.interpreted else codings(one, self.prepared.schema):
                 source.coded(name, coding)

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from sash.engine.failures import name_row, shown
-from sash.engine.keys import KeyOrder, cut_evenly, deal_rows, number_keys, order_rows
+from sash.engine.keys import KeyOrder, cut_evenly, number_keys, order_by_key, order_rows
 from sash.engine.partials import SlicePartials, concat_partials
 from sash.engine.row_block import KeyIndex, RowLayout
 from sash.windows import Window
@@ -118,9 +118,7 @@ class SliceBlock:
 
     def by_key(self, run: Run) -> SliceBlock:
         """Sort slices that are in order of time by key and time."""
-        places, firsts = np.empty(len(self), np.int64), np.zeros(len(self.keys) + 1, np.int64)
-        run(deal_rows)(self.codes, np.empty(0, np.int64), places, firsts)
-        return self.arrange(KeyOrder(places, firsts))
+        return self.arrange(order_by_key(self.codes, len(self.keys), run))
 
     def without_empty_keys(self) -> SliceBlock:
         """Return the block without keys that have no slices."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import pyarrow as pa
 
@@ -23,7 +24,7 @@ class TimeColumn:
     tick: int | None
     """Nanoseconds of a tick; None if it holds integers."""
 
-    @property
+    @cached_property
     def unit(self) -> TimeUnit:
         """The unit, as windows and durations take it."""
         return TimeUnit(self.name, self.tick)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from functools import wraps
-from typing import Any
+from functools import partial, wraps
+from itertools import pairwise
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +28,8 @@ from sash.kernels.kernel_io import (
     check_bounds,
     empty_array,
     first_missing,
+    join_columns,
+    slice_bits,
 )
 from sash.kernels.kernel_state import KernelState, empty_state, grown_state
 from sash.kernels.lanes import cut_into_lanes
@@ -35,6 +38,11 @@ from sash.kernels.parts import KINDS
 from sash.kernels.read import CannotFuseError
 
 __all__ = ["KINDS", "Kernel"]
+
+
+SMALL = 1 << 12
+"""Up to this many rows, an empty window is built once and copied."""
+MOST_STATES = 8
 
 
 class FailedWithoutRowError(Exception):
@@ -56,6 +64,11 @@ def _retry_with_row(slide: Callable[..., list[ResultColumn]]) -> Callable[..., l
         return slide(kernel.tracking_row(), *arguments, **options)
 
     return run
+
+
+def _shifted(where: Callable[[int], str], first: int, number: int) -> str:
+    """Return the name of a row that is counted from `first` on."""
+    return where(first + number)
 
 
 def _with_message(error: Exception, message: str) -> Exception:
@@ -112,6 +125,7 @@ class Kernel:
         self.design = design
         self.algorithm = design.algorithm
         self.inputs = design.inputs
+        self.dtypes = [np.dtype(name) for name in design.inputs]
         self.parts = design.parts
         self.at_least = min(one.rows_needed for one in design.aggregates)
         module = loaded_module(design.name)
@@ -123,6 +137,8 @@ class Kernel:
         self.results = [np.dtype(result) for result in described["results"]]
         self.progress = np.zeros(1, np.int64)
         """The current row of the loop, for errors."""
+        self._small_states: dict[tuple[tuple[int, ...], int], KernelState] = {}
+        """Empty windows of few rows, which are faster to copy than to build."""
         self.where: Callable[[int], str] = "row {}".format
         """The name of a row in errors."""
         self.run = vars(module)[design.loop.__name__]
@@ -156,11 +172,61 @@ class Kernel:
         """Return each row's aggregates over the newest `length` rows."""
         rows = self._check_columns(columns)
         results = self._new_results((rows,), (length,))
+        self._slide_section(columns, length, results, validity)
+        return results
+
+    def slide_keys(
+        self, columns: Columns, firsts: Positions, length: int, validity: Bits = NO_BITS
+    ) -> list[ResultColumn]:
+        """Return each row's aggregates over the newest `length` rows of its key; keys begin at `firsts`, which end with the number of rows."""
+        if self.spec.marks:
+            return self._slide_each_key(columns, firsts, length, validity)
+        rows = self._check_columns(columns)
+        results = [
+            ResultColumn(empty_array((rows,), kind), None) for kind in self.results[: len(self.design.aggregates)]
+        ]
+        for first, end in pairwise(firsts.tolist()):
+            own = [ResultColumn(result.values[first:end], None) for result in results]
+            for one, result in zip(self.design.aggregates, own, strict=True):
+                result.values[: one.at_least - 1 if one.at_least <= length else end - first] = 0
+            try:
+                self._slide_section(tuple(column[first:end] for column in columns), length, own)
+            except FailedWithoutRowError:
+                return self._slide_each_key(columns, firsts, length, validity)  # which finds the row
+        return [
+            self._without_few(one, result, firsts, length)
+            for one, result in zip(self.design.aggregates, results, strict=True)
+        ]
+
+    def _slide_each_key(self, columns: Columns, firsts: Positions, length: int, validity: Bits) -> list[ResultColumn]:
+        """Return the results of each key's rows, one after the other."""
+        where, answers = self.where, []
+        for first, end in pairwise(firsts.tolist()):
+            self.where = partial(_shifted, where, first)
+            own = tuple(column[first:end] for column in columns)
+            answers.append(self.slide_rows(own, length, slice_bits(validity, first, end - first)))
+        self.where = where
+        return [join_columns(parts) for parts in zip(*answers, strict=True)]
+
+    def _without_few(self, one: Aggregate[Any], result: ResultColumn, firsts: Positions, length: int) -> ResultColumn:
+        """Return results without those of the first rows of each key, whose windows hold too few values."""
+        if one.at_least <= 1:
+            return result
+        valid = np.full(len(result.values), one.at_least <= length)
+        for first, end in pairwise(firsts.tolist()):
+            valid[first : min(end, first + one.at_least - 1)] = False
+        return ResultColumn(result.values, np.packbits(valid, bitorder="little"))
+
+    def _slide_section(
+        self, columns: Columns, length: int, results: list[ResultColumn], validity: Bits = NO_BITS
+    ) -> None:
+        """Write each row's aggregates over the newest `length` rows."""
+        rows = len(columns[0])
         steps, starts = cut_into_lanes(rows, length, self.design.lanes)
         lanes = tuple(column[start:] for start in starts for column in columns[: len(self.inputs)])
         written = [result.values[start:] for start in starts for result in results]
         state = self.new_state((max(1, min(length, rows)),))
-        return self._run((steps, length, self.at_least), lanes, validity, results, state, written)
+        self._run((steps, length, self.at_least), lanes, validity, results, state, written)
 
     @_retry_with_row
     def slide_between(
@@ -252,6 +318,12 @@ class Kernel:
         tracking.where = self.where
         return tracking
 
+    def twin(self) -> Self:
+        """Return the same kernel with a progress of its own, for another thread."""
+        twin = object.__new__(type(self))
+        vars(twin).update(vars(self), progress=np.zeros(1, np.int64))
+        return twin
+
     def _new_results(self, shape: tuple[int, ...], ranges: tuple[int, ...] = ()) -> list[ResultColumn]:
         """Allocate the results; where a window may hold too few values, with the result of an empty window."""
         results = []
@@ -272,21 +344,28 @@ class Kernel:
 
     def _check_columns(self, columns: Columns) -> int:
         """Return the number of rows. Raise ValueError for other columns: machine code would read beyond their end."""
-        types = [str(column.dtype) for column in columns[: len(self.inputs)]]
-        if types != list(self.inputs) or len({len(column) for column in columns}) != 1:
-            lengths = [len(column) for column in columns]
+        rows = len(columns[0])
+        own = columns[: len(self.inputs)]
+        if [column.dtype for column in own] != self.dtypes or any(len(column) != rows for column in columns):
+            types, lengths = [str(column.dtype) for column in own], [len(column) for column in columns]
             message = f"This kernel takes columns of {list(self.inputs)}, equally long; given: {types}, {lengths} rows."
             raise ValueError(message)
-        return len(columns[0])
+        return rows
 
     # -- state -----------------------------------------------------------------------------------------------------
 
     def new_state(self, ranges: tuple[int, ...], longest: int = 0) -> KernelState:
         """Return the state of an empty window for these ranges, with room for at least `longest` rows."""
-        window = self.algorithm(self.parts.parts[0].aggregate, ranges)
         longest = max(1, longest, *ranges)
+        known = self._small_states.get((ranges, longest))
+        if known is not None:
+            return known.copy()
+        window = self.algorithm(self.parts.parts[0].aggregate, ranges)
         window.make_room(longest)
-        return empty_state(window, self.spec, longest, persistent=self.design.loop is loops.advance)
+        state = empty_state(window, self.spec, longest, persistent=self.design.loop is loops.advance)
+        if longest <= SMALL and len(self._small_states) < MOST_STATES:
+            self._small_states[ranges, longest] = state.copy()
+        return state
 
     def grow(self, state: KernelState, rows: int) -> KernelState:
         """Return the same window with room for `rows` rows."""

@@ -109,6 +109,21 @@ def empty_array(shape: tuple[int, ...], kind: np.dtype[Any]) -> npt.NDArray[Any]
     return np.frombuffer(buffer, kind)[: math.prod(shape)].reshape(shape)
 
 
+def slice_bits(bits: Bits, begin: int, rows: int) -> Bits:
+    """Return the part of a validity bitmap for `rows` rows from `begin` on; none if there are no nulls.
+
+    >>> np.unpackbits(slice_bits(np.array([0b01100110], np.uint8), 5, 3), count=3, bitorder="little").tolist()
+    [1, 1, 0]
+    """
+    if not len(bits):
+        return bits
+    own = bits[begin // 8 : (begin + rows + 7) // 8]
+    if begin % 8 == 0:
+        return own
+    valid = np.unpackbits(own, count=begin % 8 + rows, bitorder="little")[begin % 8 :]
+    return np.packbits(valid, bitorder="little")
+
+
 def first_missing(rows: int, missing: int) -> Bits:
     """Return the validity bitmap of rows of which only the first `missing` are null."""
     bits = np.full((rows + 7) // 8, 255, np.uint8)

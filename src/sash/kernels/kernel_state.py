@@ -29,6 +29,11 @@ class KernelState:
     before: npt.NDArray[np.int64]
     """A ring: by row, the number of values before it."""
 
+    def copy(self) -> KernelState:
+        """Return a window of its own with the same content."""
+        arrays = {name: array.copy() for name, array in self.arrays.items()}
+        return KernelState(self.room, arrays, self.span.copy(), self.before.copy())
+
     @property
     def arguments(self) -> list[Any]:
         """The last arguments of the fused loop: the mask of the rings, the cursors, and the other arrays."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 Shape = str | tuple["Shape", ...]
@@ -21,7 +22,7 @@ class PartialLayout:
 
     shape: Shape
 
-    @property
+    @cached_property
     def fields(self) -> list[str]:
         """The NumPy type of each field."""
         return [field for _, field in _leaves(self.shape, ())]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from sash.aggregates import BUILT_IN
@@ -54,7 +55,7 @@ class Declared:
         """Return the name of a result column, for results per row."""
         return f"{aggregate}_{window}" if self.several else aggregate
 
-    @property
+    @cached_property
     def columns(self) -> list[str]:
         """The columns that the query reads, each once."""
         named = [*self.by, *([self.time] if self.time else []), *self.order_by]

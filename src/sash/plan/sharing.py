@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from sash.aggregates.base import Aggregate
@@ -33,6 +34,11 @@ class Pass:
     """Whether one structure answers all windows, rather than one structure per window."""
     commutes: bool = False
     """Whether all its aggregates commute, so that rows may enter a slice in any order."""
+
+    @cached_property
+    def label(self) -> str:
+        """The names of the results and the aggregates, for errors."""
+        return " and ".join(f"{name!r}: {aggregate.label}" for name, aggregate in self.aggregates.items())
 
     @property
     def stores_slices(self) -> bool:

@@ -133,6 +133,5 @@ def all_closed(bounds: Bounds) -> SliceRefs:
 
 def records_as_items(items: Items, records: SliceRecords) -> Items:
     """Return the records of slices of time as items, in which windows find their bounds."""
-    final = np.diff(records.firsts)
-    span = replace(items.span, done=np.zeros(items.keys, np.int64), final=final)
+    span = replace(items.span, done=np.zeros(items.keys, np.int64), final=records.firsts[1:] - records.firsts[:-1])
     return Items(records.times, records.firsts, span, items.unit)

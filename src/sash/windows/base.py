@@ -226,8 +226,12 @@ class Window:
         """Return the windows that the span emits."""
         raise NotImplementedError
 
-    def check_limit(self, items: Items) -> None:
-        """Raise ValueError if there are too many windows. By default there is no limit: most windows end with an item."""
+    def check_limit(self, items: Items) -> int:
+        """Return an upper bound of the number of windows. Raise ValueError if they are too many.
+
+        By default there is no limit: most windows end with an item.
+        """
+        return len(items.times)
 
     def due(self, items: Items) -> int:
         """Return the earliest watermark at which these items give a result, or at which a key needs no state any more.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -130,10 +131,18 @@ class Periodic(Window):
 
     def cycle(self, unit: TimeUnit) -> Cycle:
         """Return the windows in ticks of a time column."""
-        length, period, step, offset = (
-            duration.in_ticks(unit) for duration in (self.range, self.period, self.step, self.offset)
-        )
-        return Cycle(length, period, step, offset % period)
+        known = self._cycles.get(unit)
+        if known is None:
+            length, period, step, offset = (
+                duration.in_ticks(unit) for duration in (self.range, self.period, self.step, self.offset)
+            )
+            known = self._cycles[unit] = Cycle(length, period, step, offset % period)
+        return known
+
+    @cached_property
+    def _cycles(self) -> dict[TimeUnit, Cycle]:
+        """The windows in ticks, by the time columns of queries."""
+        return {}
 
     def bounds(self, items: Items, memory: Memory, run: Run) -> Bounds:  # noqa: ARG002 — it remembers nothing
         """Return the windows that ended by now and hold at least one row."""
@@ -141,8 +150,7 @@ class Periodic(Window):
         keep = np.zeros(items.keys, np.int64)
         given = (items.times, items.firsts, span.after, span.now, span.closed, *self.cycle(items.unit))
         loop = run(find_periodic)
-        self.check_limit(items)
-        count = self._at_most(items)
+        count = self.check_limit(items)
         if count > 2 * len(items.times) + SMALL:  # perhaps long gaps without windows: count first
             count = loop(*given, *new_bounds(0), *new_bounds(0), keep)
         begins, ends = new_bounds(count)
@@ -220,10 +228,11 @@ class Periodic(Window):
         starts = (starts_by - offset) // period - (starts_after - offset) // period
         return int(np.maximum(starts, 0).sum(dtype=np.float64)) * (length // step)
 
-    def check_limit(self, items: Items) -> None:
-        """Raise ValueError if there are more than `max_windows` windows."""
-        if self._at_most(items) <= self.max_windows:
-            return  # counting them takes time linear in the number of items
+    def check_limit(self, items: Items) -> int:
+        """Return an upper bound of the number of windows. Raise ValueError if there are more than `max_windows`."""
+        at_most = self._at_most(items)
+        if at_most <= self.max_windows:
+            return at_most  # counting them takes time linear in the number of items
         count = self.count_windows(items)
         if count > self.max_windows:
             message = (
@@ -231,6 +240,7 @@ class Periodic(Window):
                 "Give a longer slide or step, or a larger max_windows."
             )
             raise ValueError(message)
+        return at_most
 
     def _at_most(self, items: Items) -> int:
         """Return an upper bound of the number of windows: their number if none were empty."""

@@ -13,7 +13,7 @@ from sash.algorithms.base import Algorithm
 from sash.algorithms.sorted_block import SortedBlock, lay_out
 from sash.kernels import loops
 from sash.kernels.kernel import Kernel
-from sash.kernels.kernel_io import NO_BITS, Bits, Columns, ResultColumn, check_bounds
+from sash.kernels.kernel_io import NO_BITS, Bits, Columns, Positions, ResultColumn, check_bounds
 from sash.kernels.ranks.blocks import BoundedWindows, Bounds, FixedLengthWindows, RankBlock, WindowSequence, in_batches
 from sash.kernels.ranks.row_sorter import RowSorter
 
@@ -42,6 +42,12 @@ class RankKernel(Kernel):
             return self._slide(columns[0], FixedLengthWindows(rows, min(length, rows)))
         ends = np.arange(1, rows + 1)
         return self.slide_between(columns, np.maximum(ends - length, 0), ends, validity)
+
+    def slide_keys(
+        self, columns: Columns, firsts: Positions, length: int, validity: Bits = NO_BITS
+    ) -> list[ResultColumn]:
+        """Return each row's aggregate over the newest `length` rows of its key."""
+        return self._slide_each_key(columns, firsts, length, validity)
 
     def slide_between(
         self, columns: Columns, begins: Bounds, ends: Bounds, validity: Bits = NO_BITS
