@@ -11,6 +11,7 @@ from benchmarks.spark_batch.case import Question, ResultColumn, SparkCase, Spark
 from benchmarks.spark_batch.sash_calls import by_sash, steepest
 from sash import agg, window
 
+IDENTITY = "identity in Python"
 DEFAULT, TREE = "Spark", "Spark, segment tree"
 PER_ROW, PER_WINDOW = ("household", "ts"), ("household", "window_start", "window_end")
 WIDE = {f"w{length}": (length, "1m") for length in ("1m", "10m", "1h", "6h", "1d", "7d")}
@@ -81,10 +82,28 @@ def of_rows() -> Iterator[SparkCase]:
                 asked.spark(DEFAULT, spark, SLOW_ROWS[length], tree=False),
                 asked.spark(TREE, spark, 1_000_000, tree=True),
                 asked.beside("running aggregate", native.running),
+                *([asked.beside(IDENTITY, native.through_python)] if length == LENGTH else []),
             ),
             targets=targets[length],
             checked=30_000 if length > LENGTH else 4_000,
         )
+
+
+def wide() -> Iterator[SparkCase]:
+    """Yield the last rows with 20 columns that only pass through, beside the same rows without them."""
+    spark = partial(native.over_rows, LENGTH)
+    question = Question(f"rows({LENGTH})", spark, PER_ROW)
+    with_notes = Asked(question, "20 more columns")
+    yield SparkCase(
+        name=f"20 columns that pass through, {question.range}",
+        contestants=(
+            with_notes.sash(by_sash(window.rows(LENGTH))),
+            Asked(question).sash(by_sash(window.rows(LENGTH)), "without them"),
+            with_notes.beside("running aggregate", native.running),
+            with_notes.beside(IDENTITY, native.through_python),
+        ),
+        rows=400_000,
+    )
 
 
 def of_time() -> Iterator[SparkCase]:
@@ -193,4 +212,4 @@ def without_key() -> Iterator[SparkCase]:
     )
 
 
-CASES: tuple[SparkCase, ...] = (*of_rows(), *of_time(), *sharing(), *own(), *keys(), *without_key())
+CASES: tuple[SparkCase, ...] = (*of_rows(), *wide(), *of_time(), *sharing(), *own(), *keys(), *without_key())

@@ -20,6 +20,7 @@ FIRST = 1_709_251_200_000_000
 DAY = 86_400_000_000
 FEWEST_KEYS = 2
 FILES = 4
+NOTE_LENGTH = 24
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,8 @@ class Readings:
     rows_of_a_key: int
     span: int
     has_keys: bool = True
+    notes: int = 0
+    """The number of further columns: strings of 24 characters."""
 
     def keys(self, rows: int) -> int:
         """Return how many keys there are: with fewer rows they are fewer, not shorter; but never one that is not whole.
@@ -47,6 +50,7 @@ READINGS = {
     "40 K rows a key": Readings(40_000, 10 * DAY),
     "10 K rows a key": Readings(10_000, DAY),
     "10 rows a key": Readings(10, DAY),
+    "20 more columns": Readings(40_000, 10 * DAY, notes=20),
     "no key": Readings(24_000, DAY, has_keys=False),
 }
 
@@ -67,6 +71,7 @@ def _written(name: str, rows: int) -> str:
         F.pmod(F.xxhash64(row), F.lit(data.keys(rows))).alias("household"),
         F.timestamp_micros(instant).alias("ts"),
         (F.randn(SEED) * 15 + 100).alias("load"),
+        *(F.lpad(F.hex(F.xxhash64(row, F.lit(n))), NOTE_LENGTH, "-").alias(f"note_{n}") for n in range(data.notes)),
     ).write.parquet(path)
     return path
 

@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.types import CalendarIntervalType, CharType, DataType, StructType, VarcharType, YearMonthIntervalType
 
-from sash.spark.arrow_types import arrow_schema, arrow_type, spark_type
+from sash.spark.arrow_types import arrow_schema, arrow_type, is_exact, spark_type
 
 pytestmark = pytest.mark.oldest
 POINT = "X'0101000000000000000000F03F0000000000000040'"
@@ -134,3 +134,18 @@ def test_arrow_types_that_spark_has_in_another_form(kind: pa.DataType, name: str
 def test_arrow_types_that_spark_has_not(kind: pa.DataType) -> None:
     with pytest.raises(TypeError, match=r"Spark has no type for "):
         spark_type(kind)
+
+
+@pytest.mark.parametrize(
+    ("column", "exact"),
+    [
+        ("x interval day to second, y array<struct<a: map<string, timestamp>>>, z decimal(7, 2), v variant", True),
+        ("x interval day", False),
+        ("x array<interval hour>", False),
+        ("x string collate UTF8_LCASE", False),
+    ],
+)
+def test_types_that_are_the_same_after_a_way_through_arrow(column: str, exact: bool) -> None:
+    schema = DataType.fromDDL(column)
+    assert isinstance(schema, StructType)
+    assert is_exact(schema) == exact

@@ -126,6 +126,18 @@ def spark_schema(schema: pa.Schema) -> T.StructType:
     return T.StructType([T.StructField(field.name, spark_type(field.type), field.nullable) for field in schema])
 
 
+def is_exact(schema: T.StructType) -> bool:
+    """Tell whether each type of a schema is the one that Spark takes its Arrow type for.
+
+    >>> is_exact(T.StructType().add("x", T.LongType())), is_exact(T.StructType().add("x", T.StringType("UTF8_LCASE")))
+    (True, False)
+    """
+    return all(
+        spark_type(arrow_type(field.dataType, "UTC")).simpleString() == field.dataType.simpleString()
+        for field in schema
+    )
+
+
 def _tagged_type(kind: pa.StructType) -> T.DataType | None:
     tags = {name: value for field in kind for name, value in (field.metadata or {}).items()}
     if b"variant" in tags:

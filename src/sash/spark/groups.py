@@ -1,4 +1,8 @@
-"""Groups of rows, one task each: their numbers, and the function that Spark calls for a group."""
+"""Groups of rows, one task each: how Spark brings the rows of a group together, and the function that it calls for a group.
+
+run_keys     shuffle by a hash of the key; a group is whatever keys Spark puts into a partition
+run_groups   groupBy(group number), for time ranges; Spark also sorts the rows by group
+"""
 
 from __future__ import annotations
 
@@ -12,10 +16,15 @@ from pyspark.sql import functions as F  # noqa: N812 — as everyone calls it
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
 from sash.aggregates.sql import quote
+from sash.spark.arrow_types import is_exact
+from sash.spark.private import validates_results
 from sash.spark.schema import GROUP, has
 
 SEED = 42
 BITS = 0xFFFFFFFF
+OWN_SHUFFLE = "sash: the rows of a key stay together"
+GROUPS = 64
+"""The number of groups where `run_keys` needs groups, and the user does not say how many."""
 
 
 class GroupWorker(Protocol):
@@ -23,6 +32,31 @@ class GroupWorker(Protocol):
 
     def evaluate_group(self, group: int, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield the results of a group of rows."""
+
+
+def run_keys(
+    frame: DataFrame, key: Column | None, buckets: int | None, worker: GroupWorker, results: StructType
+) -> DataFrame:
+    """Return the results of a worker for the rows of each partition, after a shuffle that brings the rows of a key together.
+
+    `key` is a hash of the key from `hash_of`, or None if all rows belong together. Without `buckets`, Spark chooses the
+    number of partitions.
+
+    Spark never splits a partition of a shuffle that `repartition` asked for. Adaptive execution may join several, which is
+    harmless, and splits only those of joins, of aggregations and of rebalance hints. But Spark leaves the shuffle out if the
+    rows are partitioned by an equal expression already, and then it may split that partition. So the expression has a
+    constant that no other expression has.
+    """
+    if validates_results(frame.sparkSession) and not is_exact(results):
+        group = F.lit(0) if key is None else F.pmod(key, F.lit(buckets or GROUPS)).cast("int")
+        return run_groups(frame.withColumn(GROUP, group), worker, results)
+    names = frame.columns
+    if key is None:
+        together = frame.repartition(1)
+    else:
+        place = F.xxhash64(F.lit(OWN_SHUFFLE), key)
+        together = frame.repartition(place) if buckets is None else frame.repartition(buckets, place)
+    return together.toDF(*plain_names(names)).mapInArrow(partition_function(worker, names), results)
 
 
 def run_groups(grouped: DataFrame, worker: GroupWorker, results: StructType | str) -> DataFrame:
@@ -56,6 +90,18 @@ def group_function(worker: GroupWorker, names: list[str]) -> Callable[..., Any]:
         return worker.evaluate_group(group, (batch.drop_columns([GROUP]) for batch in chain([first], named)))
 
     evaluate.__annotations__ = {"batches": Iterator[pa.RecordBatch], "return": Iterator[pa.RecordBatch]}
+    return evaluate
+
+
+def partition_function(worker: GroupWorker, names: list[str]) -> Callable[..., Any]:
+    """Return the function that Spark calls for each partition."""
+
+    def evaluate(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        named = (batch.rename_columns(names) for batch in batches if len(batch))
+        first = next(named, None)
+        if first is not None:
+            yield from worker.evaluate_group(0, chain([first], named))
+
     return evaluate
 
 

@@ -9,6 +9,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import DataType, StructField, UserDefinedType
 
 LARGE = "spark.sql.execution.arrow.useLargeVarTypes"
+VALIDATE = "spark.sql.execution.arrow.pyspark.validateSchema.enabled"
 WATERMARK_DELAY = "spark.watermarkDelayMs"
 
 
@@ -37,6 +38,15 @@ def expects_large_types(session: SparkSession) -> bool:
     It should if `useLargeVarTypes` is set, but Spark 4.1 and 4.2 send large types then and reject them as results.
     """
     return session.conf.get(LARGE) == "true" and not session.version.startswith(("4.1.", "4.2."))
+
+
+def validates_results(session: SparkSession) -> bool:
+    """Tell whether `mapInArrow` compares the Arrow types of results with the declared types, which it does not by default.
+
+    The check knows no types that Arrow lacks, such as intervals of days, collations and user-defined types, and rejects
+    them. `applyInArrow` has no such check.
+    """
+    return session.conf.get(VALIDATE, "false") == "true"
 
 
 def storage_type(kind: DataType) -> DataType:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 — the usual name
 
 import sash
 from sash import agg, window
@@ -47,12 +48,14 @@ def configured(spark: SparkSession, settings: dict[str, str]) -> Iterator[None]:
             spark.conf.unset(name) if old is None else spark.conf.set(name, old)
 
 
-def joined(spark: SparkSession, *, skewed: bool) -> DataFrame:
-    """Rows that have gone through a join by key; with skew, most are of one key."""
+def joined(spark: SparkSession, *, skewed: bool, by: str = "k") -> DataFrame:
+    """Rows that have gone through a join by key, or by an expression of it; with skew, most are of one key."""
     key = "IF(id % 10 < 8, 0, id % 20)" if skewed else "id % 20"
     rows = spark.range(0, ROWS, 1, 4).selectExpr("id", f"{key} AS k", "repeat('x', 20) AS wide")
     names = spark.range(20).selectExpr("id AS k", "concat('key ', id) AS name").filter("length(name) < 100")
-    return rows.join(names, "k")
+    if by == "k":
+        return rows.join(names, "k")
+    return rows.join(names.select(F.expr(by).alias("hash"), "name"), F.expr(by) == F.col("hash")).drop("hash")
 
 
 def final_plan(frame: DataFrame) -> str:
@@ -63,21 +66,26 @@ def final_plan(frame: DataFrame) -> str:
     return text.getvalue()
 
 
+@pytest.mark.parametrize("by", ["k", "xxhash64(k)"])
+@pytest.mark.parametrize("buckets", [None, 4, 7])
 @pytest.mark.parametrize(
     ("settings", "skewed", "sign"),
     [(BROADCAST, False, "BroadcastHashJoin"), (SKEW, True, "skew=true")],
     ids=["broadcast", "skew"],
 )
-def test_keys_are_not_split(spark: SparkSession, settings: dict[str, str], skewed: bool, sign: str) -> None:
+def test_keys_are_not_split(
+    spark: SparkSession, settings: dict[str, str], skewed: bool, sign: str, buckets: int | None, by: str
+) -> None:
     query = sash.Query({"n": agg.count(), "rank": agg.count("id")}, window.rows(ROWS), by="k", time="id")
     with configured(spark, settings):
-        frame = joined(spark, skewed=skewed)
-        result = query.run(frame, compiled=False, strategy="buckets")
+        frame = joined(spark, skewed=skewed, by=by)
+        result = query.run(frame, compiled=False, strategy="buckets", buckets=buckets)
         rows = result.collect()
         if not CONNECT:  # where the final plan is not shown
             plan = final_plan(result)
             assert "isFinalPlan=true" in plan
             assert sign in plan
+            assert ("REPARTITION_BY_NUM" if buckets else "REPARTITION_BY_COL") in plan  # Spark did not leave it out
     sizes = Counter(row.k for row in rows)
     assert sizes.total() == ROWS
     assert sizes == {key: max(row.n for row in rows if row.k == key) for key in sizes}

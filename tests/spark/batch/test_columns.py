@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import (
@@ -18,6 +20,7 @@ from pyspark.sql.types import (
 
 import sash
 from sash import agg, window
+from sash.spark.private import VALIDATE
 
 EVERYTHING = """
     SELECT
@@ -58,12 +61,31 @@ def carried(frame: DataFrame, query: sash.Query = QUERY) -> DataFrame:
     return result
 
 
+@pytest.fixture(params=["true", "false"], ids=["validated", "not validated"])
+def validated(spark: SparkSession, request: pytest.FixtureRequest) -> Iterator[str]:
+    """Whether Spark compares the Arrow types of results with the declared ones."""
+    before = spark.conf.get(VALIDATE) or "false"
+    spark.conf.set(VALIDATE, request.param)
+    yield request.param
+    spark.conf.set(VALIDATE, before)
+
+
 @pytest.mark.oldest
+@pytest.mark.usefixtures("validated")
 def test_columns_of_every_type(spark: SparkSession) -> None:
     carried(spark.sql(EVERYTHING))
 
 
+def test_only_the_validation_needs_groups(spark: SparkSession, classic: None, validated: str) -> None:  # noqa: ARG001 — a fixture
+    plan = QUERY.run(spark.sql(EVERYTHING), compiled=False)._jdf.queryExecution().toString()
+    assert ("FlatMapGroupsInArrow" in plan) == (validated == "true")
+    plan = QUERY.run(spark.sql(EVERYTHING).drop("days", "collated"), compiled=False)._jdf.queryExecution().toString()
+    assert "MapInArrow" in plan
+    assert "FlatMapGroupsInArrow" not in plan
+
+
 @pytest.mark.oldest
+@pytest.mark.usefixtures("validated")
 def test_columns_of_every_type_with_large_variable_width(spark: SparkSession) -> None:
     setting = "spark.sql.execution.arrow.useLargeVarTypes"
     spark.conf.set(setting, "true")
@@ -144,6 +166,7 @@ class PointType(UserDefinedType):
 Point.__UDT__ = PointType()
 
 
+@pytest.mark.usefixtures("validated")
 def test_types_of_somebodys_own(spark: SparkSession) -> None:
     schema = StructType([StructField("id", LongType()), StructField("k", IntegerType()), StructField("p", PointType())])
     frame = spark.createDataFrame([(number, 1, Point(float(number), 0.5)) for number in range(5)], schema)

@@ -25,8 +25,8 @@ from sash.spark.batch.ranges import RangePlan, run_ranges
 from sash.spark.batch.sql_slices import slice_frame, why_not
 from sash.spark.batch.time_ranges import no_partials, reach_of
 from sash.spark.batch.worker import BucketWorker
-from sash.spark.groups import bucket_of, numbered, run_groups, spread_out
-from sash.spark.schema import GROUP, ZONE, has_maps
+from sash.spark.groups import hash_of, run_keys
+from sash.spark.schema import ZONE, has_maps
 from sash.spark.spark_query import SparkQuery
 from sash.windows.base import Reach
 
@@ -78,8 +78,8 @@ class BatchQuery(SparkQuery):
         """Return the results."""
         if self.strategy.name == "ranges":
             return run_ranges(self.range_plan)
-        place = numbered(bucket_of(self.query.by, self.frame.schema, self.buckets), spread_out(self.buckets))
-        return run_groups(self.sent.withColumn(GROUP, place), self.worker, self.results)
+        key = hash_of(self.query.by, self.frame.schema) if self.query.by else None
+        return run_keys(self.sent, key, self.options.buckets, self.worker, self.results)
 
     def describe(self) -> Branch:
         """Return the branch of an explanation that says what Spark does."""
