@@ -32,6 +32,9 @@ from sash.windows.base import Reach
 
 PARTITIONS = "spark.sql.shuffle.partitions"
 DEFAULT_PARTITIONS = 200
+FEW_TASKS = 64
+"""With at most so many tasks, each has its own partition. With more, small data would take long, so adaptive execution may join
+partitions; one that is then larger than 64 MB is sorted on disk, which takes about a third longer."""
 STRATEGIES = ("slices", "buckets", "ranges")
 
 
@@ -79,7 +82,7 @@ class BatchQuery(SparkQuery):
         if self.strategy.name == "ranges":
             return run_ranges(self.range_plan)
         key = hash_of(self.query.by, self.frame.schema) if self.query.by else None
-        return run_keys(self.sent, key, self.options.buckets, self.worker, self.results)
+        return run_keys(self.sent, key, self._fixed_buckets, self.worker, self.results)
 
     def describe(self) -> Branch:
         """Return the branch of an explanation that says what Spark does."""
@@ -100,6 +103,11 @@ class BatchQuery(SparkQuery):
     def buckets(self) -> int:
         """The number of groups of keys."""
         return self.options.buckets or self.tasks
+
+    @property
+    def _fixed_buckets(self) -> int | None:
+        """The number of tasks if adaptive execution should not join small partitions; None if it should."""
+        return self.options.buckets or (self.tasks if self.tasks <= FEW_TASKS else None)
 
     @property
     def ranges(self) -> int:
