@@ -65,6 +65,17 @@ LEAST = st.integers(1, 3)
 OFFSETS = st.integers(-20, 20)
 
 
+def around() -> st.SearchStrategy[dict[str, Any]]:
+    """How far a frame reaches before and after a row: also without limit, and with a gap between the row and the frame."""
+    far = st.none() | st.integers(-4, 6)
+    sides: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries({"before": far, "after": far})
+
+    def has_room(side: dict[str, Any]) -> bool:
+        return None in side.values() or side["before"] + side["after"] >= 0
+
+    return sides.filter(has_room)
+
+
 def in_pairs() -> st.SearchStrategy[tuple[int, int]]:
     """A range and a slide that is no longer."""
     return st.tuples(LENGTHS, LENGTHS).map(lambda pair: (max(pair), min(pair)))
@@ -119,6 +130,32 @@ WINDOWS: dict[str, WindowCase] = {
     "row frame": WindowCase(
         st.builds(lambda length, least: window.rows(length, min_rows=least), LENGTHS, LEAST),
         lambda _: {"last_rows": window.rows(3), "last_row": window.rows(1), "last_least": window.rows(9, min_rows=4)},
+    ),
+    "rows around": WindowCase(
+        st.builds(lambda sides, least: window.rows(**sides, min_rows=least), around(), LEAST),
+        lambda _: {
+            "centred": window.rows(before=2, after=2),
+            "rows_ahead": window.rows(before=0, after=3, min_rows=2),
+            "earlier_rows": window.rows(before=4, after=-1),
+            "rows_since": window.rows(before=None),
+            "rows_until": window.rows(before=1, after=None),
+        },
+    ),
+    "time around": WindowCase(
+        st.builds(
+            lambda sides, closed, least: window.time(**sides, closed=closed, min_rows=least),
+            around(), st.sampled_from(CLOSED), LEAST,
+        ),
+        lambda ticks: {
+            "time_ahead": window.time(before=0, after=ticks(4)),
+            "time_around": window.time(before=ticks(3), after=ticks(2), closed="left"),
+            "time_gap": window.time(before=ticks(6), after=ticks(-2)),
+            "time_until": window.time(before=ticks(2), after=None),
+        },
+    ),
+    "expanding": WindowCase(
+        st.builds(lambda least: window.expanding(min_rows=least), LEAST),
+        lambda _: {"expanding": window.expanding()},
     ),
     "time frame": WindowCase(
         st.builds(

@@ -38,6 +38,7 @@ from sash.slices.cuts import SliceRecords, SliceRefs
 from sash.slices.open_slice import OpenSlice
 from sash.windows import Window
 from sash.windows.base import Bounds, Flags, Ints, NewestRows
+from sash.windows.row_frame import bounds_around
 
 ROWS_PER_CALL = 10_000
 """A call of a kernel takes about as long as this many rows."""
@@ -83,12 +84,20 @@ class PassRun:
         if self.one.interpreted:
             return self._object_results(aggregates[0], self._interpret(aggregates[0]).slide(self.one.algorithm, bounds))
         if bounds.frame is not None and self._pays_by_key(bounds.frame):
-            return self._slide_keys(window, bounds, bounds.frame)
-        kernel = self._kernel(self.one.algorithm, aggregates, loops.slide_between, window.min_rows)
+            try:
+                return self._slide_keys(window, bounds, bounds.frame)
+            except Exception as error:
+                if isinstance(error, CannotCompileError) or not bounds.frame.ahead:
+                    raise  # otherwise it may come from windows at an end of the key that no row has
+        kernel = self._between(window)
         with self._notes(lambda run: run.slide_rows(window, bounds)) as notes:
             kernel.where = lambda number: notes.at(self._name_row(int(bounds.ends[number]) - 1))
             answers = kernel.slide_between(self._values, bounds.begins, bounds.ends, self._bits)
         return self._results(answers)
+
+    def _between(self, window: Window) -> Any:
+        """Return the kernel for windows with given bounds."""
+        return self._kernel(self.one.algorithm, self._for_window(window), loops.slide_between, window.min_rows)
 
     def _pays_by_key(self, frame: NewestRows) -> bool:
         """Return whether one call per key is faster: its loop need not read bounds, and works on several sections at once."""
@@ -100,13 +109,39 @@ class PassRun:
         aggregates = self._for_window(window)
         kernel = self._kernel(self.one.algorithm, aggregates, loops.slide_rows, window.min_rows, length=frame.length)
         answers: list[list[ResultColumn]] = []
+        between = kernel if not frame.ahead else self._between(window)
         with self._notes(lambda run: run.slide_rows(window, bounds)) as notes:
             for first, end in pairwise(frame.firsts.tolist()):
                 kernel.where = self._names_from(first, notes)
                 columns = tuple(values[first:end] for values in self._values)
-                bits = np.packbits(self._present[first:end], bitorder="little") if len(self._bits) else NO_BITS
-                answers.append(kernel.slide_rows(columns, frame.length, bits))
+                trailing = kernel.slide_rows(columns, frame.length, self._bits_of(first, end))
+                answers.append(self._moved(trailing, frame, between, first, end) if frame.ahead else trailing)
         return self._results([join_columns(parts) for parts in zip(*answers, strict=True)])
+
+    def _moved(
+        self, trailing: list[ResultColumn], frame: NewestRows, between: Kernel, first: int, end: int
+    ) -> list[ResultColumn]:
+        """Return the results of a key whose windows look ahead, or end before their row: those of later or earlier rows.
+
+        The windows at one end of the key are cut off, so that they are the newest rows of no row.
+        """
+        rows = end - first
+        moved = min(abs(frame.ahead), rows)
+        is_ahead = frame.ahead > 0
+        places = np.arange(rows - moved, rows) if is_ahead else np.arange(moved)
+        begins, ends = bounds_around(
+            places, np.array([0, rows]), np.array([moved]), frame.length - 1 - frame.ahead, frame.ahead
+        )
+        low = int(begins[0])
+        columns = tuple(values[first + low : end] for values in self._values)
+        cut_off = between.slide_between(columns, begins - low, ends - low, self._bits_of(first + low, end))
+        kept = [column.part(moved, rows) if is_ahead else column.part(0, rows - moved) for column in trailing]
+        pairs = zip(kept, cut_off, strict=True) if is_ahead else zip(cut_off, kept, strict=True)
+        return [join_columns(pair) for pair in pairs]
+
+    def _bits_of(self, first: int, end: int) -> Bits:
+        """Return the validity bitmap of some rows."""
+        return np.packbits(self._present[first:end], bitorder="little") if len(self._bits) else NO_BITS
 
     def _names_from(self, first: int, notes: ErrorNotes) -> Callable[[int], str]:
         """Return the function that names a row, counted from the first row of a key."""

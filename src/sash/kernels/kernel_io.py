@@ -37,6 +37,11 @@ class ResultColumn:
         rows = self.values.shape[-1]
         return np.unpackbits(self.bits, axis=-1, count=rows, bitorder="little").astype(np.bool_)
 
+    def part(self, begin: int, end: int) -> ResultColumn:
+        """Return some of the results."""
+        bits = None if self.bits is None else np.packbits(self.valid[begin:end], bitorder="little")
+        return ResultColumn(self.values[begin:end], bits)
+
 
 def join_columns(parts: Sequence[ResultColumn]) -> ResultColumn:
     """Return the parts of a column of results as one column."""

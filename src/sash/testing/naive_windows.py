@@ -19,9 +19,11 @@ from sash.windows.by_change import DeltaFrame, SlidingDelta
 from sash.windows.by_function import Custom
 from sash.windows.by_gap import Session
 from sash.windows.by_mark import Punctuated
-from sash.windows.by_rows import RowFrame, SlidingRows
-from sash.windows.by_time import Periodic, TimeFrame
+from sash.windows.by_rows import SlidingRows
+from sash.windows.by_time import Periodic
 from sash.windows.durations import Duration
+from sash.windows.row_frame import RowFrame
+from sash.windows.time_frame import TimeFrame
 
 Row: TypeAlias = Mapping[str, Any]
 Span: TypeAlias = tuple[Any, Any, list[Row]]
@@ -106,8 +108,13 @@ def rows_of_each(window: Window, rows: list[Row], time: str) -> list[list[Row]]:
     """
     match window:
         case RowFrame():
-            return [rows[max(0, number + 1 - window.range) : number + 1] for number in range(len(rows))]
+            return [
+                [other for place, other in enumerate(rows) if _is_near(place - number, window)]
+                for number in range(len(rows))
+            ]
         case TimeFrame():
+            if not time:
+                return [rows[: number + 1] for number in range(len(rows))]
             return [[other for other in rows if _is_within(row[time], other[time], window)] for row in rows]
         case DeltaFrame():
             return _near(window, rows)
@@ -115,16 +122,19 @@ def rows_of_each(window: Window, rows: list[Row], time: str) -> list[list[Row]]:
     raise ValueError(message)
 
 
+def _is_near(distance: int, window: RowFrame) -> bool:
+    return (window.before is None or distance >= -window.before) and (window.after is None or distance <= window.after)
+
+
 def _is_within(now: Any, then: Any, window: TimeFrame) -> bool:
-    age, length = now - then, length_of(window.range)
-    nothing = length - length
-    within: dict[str, bool] = {
-        "right": nothing <= age < length,
-        "both": nothing <= age <= length,
-        "left": nothing < age <= length,
-        "neither": nothing < age < length,
-    }
-    return within[window.closed]
+    with_begin, with_end = window.closed in ("left", "both"), window.closed in ("right", "both")
+    later = then - now
+    nothing = later - later
+    begin = None if window.before is None else nothing - length_of(window.before) if window.before.amount else nothing
+    end = None if window.after is None else nothing + length_of(window.after) if window.after.amount else nothing
+    return (begin is None or later > begin or (with_begin and later == begin)) and (
+        end is None or later < end or (with_end and later == end)
+    )
 
 
 def _near(window: DeltaFrame, rows: list[Row]) -> list[list[Row]]:

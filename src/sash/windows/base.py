@@ -36,6 +36,8 @@ FOREVER = 2**63 - 1
 """A time after all others."""
 NEVER = -(2**63)
 """A time before all others."""
+NOT_GIVEN: Any = object()
+"""An argument that was not given, where None has a meaning of its own."""
 NO_UNIT = TimeUnit()
 """Of items without a time column."""
 ALL_COLUMNS = "*"
@@ -58,6 +60,13 @@ class Span:
     """Windows of time that end by this time are final; it differs from `now` only in update mode."""
     changed: Flags | None = None
     """By item: whether it is new. If given, only windows that hold a new item are emitted (update mode)."""
+    ended: Flags | None = None
+    """By key: whether no more items arrive. None if that is so where `closed` is FOREVER."""
+
+    @property
+    def has_ended(self) -> Flags:
+        """By key: whether no more items arrive."""
+        return self.closed == FOREVER if self.ended is None else self.ended
 
 
 def whole_span(lengths: Ints, after: int = NEVER, now: int = FOREVER) -> Span:
@@ -106,11 +115,12 @@ def whole_items(times: Any, firsts: Any = None, **more: Any) -> Items:
 
 
 class NewestRows(NamedTuple):
-    """The newest `length` rows for each row of some keys."""
+    """The newest `length` rows for each row of some keys; with `ahead`, as of so many rows later."""
 
     firsts: Ints
     """The first row of each key, and the number of rows."""
     length: int
+    ahead: int = 0
 
 
 @dataclass(frozen=True)
@@ -225,6 +235,10 @@ class Window:
     def bounds(self, items: Items, memory: Memory, run: Run) -> Bounds:
         """Return the windows that the span emits."""
         raise NotImplementedError
+
+    def ready(self, items: Items) -> Ints:
+        """Return how many items of each key have results now: for windows that look ahead, fewer than are final."""
+        return items.span.final
 
     def check_limit(self, items: Items) -> None:
         """Raise ValueError if there are too many windows. By default there is no limit: most windows end with an item."""
