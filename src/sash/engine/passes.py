@@ -16,14 +16,14 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from sash.aggregates.base import Aggregate
+from sash.aggregates.base import Aggregate, unchanged
 from sash.aggregator.columns import Column, empty_column, present_in_all, results_to_arrow
 from sash.aggregator.time_results import gives_for
 from sash.algorithms import Algorithm
 from sash.engine.column_types import interpreted_form, is_number
 from sash.engine.failures import ErrorNotes, name_row
 from sash.engine.interpreter import Interpreter, Where
-from sash.engine.partials import SliceCounts, SlicePartials
+from sash.engine.partials import SliceCounts, SlicePartials, interleave
 from sash.engine.prepare import Prepared
 from sash.engine.result_types import interpreted_to_arrow
 from sash.engine.row_block import FLIPPED, RowBlock
@@ -32,6 +32,7 @@ from sash.kernels import CannotCompileError, Kernel, loops
 from sash.kernels.kernel_io import NO_BITS, Bits, ResultColumn, join_columns
 from sash.kernels.layout import Shape
 from sash.kernels.numpy_kernel import NumpyKernel
+from sash.kernels.parts import KINDS, read_fields
 from sash.kernels.whole_column import column_kernel
 from sash.plan.sharing import Pass
 from sash.slices.cuts import SliceRecords, SliceRefs
@@ -42,6 +43,7 @@ from sash.windows.row_frame import bounds_around
 
 ROWS_PER_CALL = 10_000
 """A call of a kernel takes about as long as this many rows."""
+NOTHING = np.empty(0, np.int64)
 Results = dict[str, pa.Array]
 """By the names of aggregates."""
 
@@ -80,6 +82,8 @@ class PassRun:
 
     def slide_rows(self, window: Window, bounds: Bounds) -> Results:
         """Return the results of windows that are runs of rows."""
+        if bounds.runs:
+            return self._slide_runs(window, bounds)
         aggregates = self._for_window(window)
         if self.one.interpreted:
             return self._object_results(aggregates[0], self._interpret(aggregates[0]).slide(self.one.algorithm, bounds))
@@ -94,6 +98,37 @@ class PassRun:
             kernel.where = lambda number: notes.at(self._name_row(int(bounds.ends[number]) - 1))
             answers = kernel.slide_between(self._values, bounds.begins, bounds.ends, self._bits)
         return self._results(answers)
+
+    def _slide_runs(self, window: Window, bounds: Bounds) -> Results:
+        """Return the results of windows that consist of several runs of rows: each run is a slice."""
+        runs = [self._partials_of(begins, ends) for begins, ends in bounds.runs]
+        partials = interleave(runs)
+        count = len(runs)
+        ends = np.arange(count, count * len(bounds) + 1, count)
+        where = replace(partials, where=lambda record: self._name_row(int(bounds.ends[record // count]) - 1))
+        [results] = self.slide_slices(
+            [window], where, [SliceRefs(ends - count, ends, np.full(len(ends), -1, np.int64))]
+        )
+        return results
+
+    def _partials_of(self, begins: Ints, ends: Ints) -> SlicePartials:
+        """Return the partials of runs of rows, which may overlap."""
+        before = np.zeros(len(self.block) + 1, np.int64)
+        np.cumsum(self._present, out=before[1:])
+        counts = SliceCounts(before[ends] - before[begins])
+        if self.one.interpreted:
+            whole = replace(self.aggregates[0], lower=unchanged, at_least=1, empty=None)
+            made = self._interpret(whole).slide(self.one.algorithm, Bounds(begins, ends, None, None, NOTHING))
+            partials = np.empty(len(made), object)
+            partials[:] = made
+            return SlicePartials([partials], None, counts)
+        shape = self._kernel(OpenSlice, self.aggregates, loops.cut_slices).layout.shape
+        forms = [one.of_kind(KINDS[self._inputs[0]]) if one.inputs == 1 else one for one in self.aggregates]
+        fields = read_fields(forms, self._inputs, shape)
+        kernel = self._kernel(self.one.algorithm, fields, loops.slide_between, part="fields")
+        with self._notes():
+            answers = kernel.slide_between(self._values, begins, ends, self._bits)
+        return SlicePartials([answer.values for answer in answers], shape, counts, self.dictionary)
 
     def _between(self, window: Window) -> Any:
         """Return the kernel for windows with given bounds."""
@@ -218,8 +253,9 @@ class PassRun:
         min_rows: int = 1,
         over: Shape | None = None,
         length: int = 0,
+        part: str = "",
     ) -> Any:
-        """Return a kernel for this pass."""
+        """Return a kernel for this pass; `part` distinguishes kernels whose other arguments are equal."""
         inputs = self._inputs
         # Slices may be without values; so may rows, if there are nulls.
         nullable = loop is loops.slide_slices or over is not None or len(self._bits) > 0
@@ -227,7 +263,7 @@ class PassRun:
         def make() -> Kernel:
             return column_kernel(algorithm, aggregates, inputs, loop, nullable=nullable, length=length, over=over)
 
-        key = (*self.one.aggregates, algorithm, loop, min_rows, nullable, over, inputs, length)
+        key = (*self.one.aggregates, algorithm, loop, min_rows, nullable, over, inputs, length, part)
         pool = self.prepared.kernels
         vectorised = None
         if self.prepared.cold:

@@ -70,7 +70,7 @@ def recompute_query(
         for numbers in keys.values():
             own = [rows[number] for number in numbers]
             if window.per_row:
-                for number, held in zip(numbers, rows_of_each(window, own, time or ""), strict=True):
+                for number, held in zip(numbers, rows_of_each(window, own, time or "", order_by), strict=True):
                     suffix = f"_{name}" if len(named) > 1 else ""
                     beside[number] |= {
                         f"{key}{suffix}": each for key, each in results(aggregates, window, held).items()
@@ -99,8 +99,8 @@ def results(aggregates: Mapping[str, Aggregate[Any]], window: Window, held: list
     return found
 
 
-def rows_of_each(window: Window, rows: list[Row], time: str) -> list[list[Row]]:
-    """Return the rows in the window of each row of one key.
+def rows_of_each(window: Window, rows: list[Row], time: str, order_by: Sequence[str] = ()) -> list[list[Row]]:
+    """Return the rows in the window of each row of one key; `order_by` names the columns that break ties.
 
     >>> from sash import window
     >>> [[row["t"] for row in held] for held in rows_of_each(window.time(3), [{"t": 1}, {"t": 3}, {"t": 4}], "t")]
@@ -108,18 +108,36 @@ def rows_of_each(window: Window, rows: list[Row], time: str) -> list[list[Row]]:
     """
     match window:
         case RowFrame():
-            return [
-                [other for place, other in enumerate(rows) if _is_near(place - number, window)]
-                for number in range(len(rows))
+            frames = [
+                [place for place in range(len(rows)) if _is_near(place - number, window)] for number in range(len(rows))
             ]
+            return _without(frames, rows, window.exclude, [*([time] if time else []), *order_by])
         case TimeFrame():
-            if not time:
-                return [rows[: number + 1] for number in range(len(rows))]
-            return [[other for other in rows if _is_within(row[time], other[time], window)] for row in rows]
+            frames = [list(range(number + 1)) for number in range(len(rows))]
+            if time:
+                frames = [
+                    [place for place, other in enumerate(rows) if _is_within(row[time], other[time], window)]
+                    for row in rows
+                ]
+            return _without(frames, rows, window.exclude, [time] if time else [])
         case DeltaFrame():
             return _near(window, rows)
     message = f"{window} has no result for each row."
     raise ValueError(message)
+
+
+def _without(frames: list[list[int]], rows: list[Row], exclude: str, ordered: list[str]) -> list[list[Row]]:
+    """Return the rows of frames, without the row, its peers, or both; without columns that order them, rows have no peers."""
+
+    def is_left_out(number: int, place: int) -> bool:
+        is_peer = place == number or (
+            bool(ordered)
+            and all(comparable(rows[place][column]) == comparable(rows[number][column]) for column in ordered)
+        )
+        left_out = {"": False, "row": place == number, "ties": is_peer and place != number, "group": is_peer}
+        return left_out[exclude]
+
+    return [[rows[place] for place in frame if not is_left_out(number, place)] for number, frame in enumerate(frames)]
 
 
 def _is_near(distance: int, window: RowFrame) -> bool:

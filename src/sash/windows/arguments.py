@@ -77,3 +77,12 @@ def min_rows_text(min_rows: int) -> str:
     (', min_rows=3', '')
     """
     return f", min_rows={min_rows}" if min_rows > 1 else ""
+
+
+def exclude_text(exclude: str) -> str:
+    """Return `exclude` as an argument of a call, or nothing if nothing is excluded.
+
+    >>> exclude_text("row"), exclude_text("")
+    (', exclude="row"', '')
+    """
+    return f', exclude="{exclude}"' if exclude else ""

@@ -96,6 +96,8 @@ class Items:
     """Of slices: the time of the last row of each, where windows need it."""
     row_counts: Ints | None = None
     """Of slices: how many rows each holds, where windows need it."""
+    differs: Flags | None = None
+    """By row: whether it differs from the row before it in the columns that break ties, where windows need it."""
 
     @property
     def keys(self) -> int:
@@ -137,6 +139,8 @@ class Bounds:
     """By key: the first item that later windows may still reach back to."""
     memory: Memory = field(default_factory=dict)
     """What the window remembers of each key after these items."""
+    runs: tuple[tuple[Ints, Ints], ...] = ()
+    """The begins and ends of the runs of items that each window consists of, if it is not one run (see `exclude`)."""
     frame: ClassVar[NewestRows | None] = None
     """How windows follow from rows, if there is one for each row; then nobody need ask for begins and ends."""
 
@@ -148,7 +152,8 @@ class Bounds:
         """Return the chosen windows."""
         starts = None if self.starts is None else self.starts[chosen]
         stops = None if self.stops is None else self.stops[chosen]
-        return Bounds(self.begins[chosen], self.ends[chosen], starts, stops, self.keep, self.memory)
+        runs = tuple((begins[chosen], ends[chosen]) for begins, ends in self.runs)
+        return Bounds(self.begins[chosen], self.ends[chosen], starts, stops, self.keep, self.memory, runs)
 
 
 class Cycle(NamedTuple):
@@ -226,6 +231,11 @@ class Window:
     def min_rows(self) -> int:
         """How many values a window must hold to have a result."""
         return 1
+
+    @property
+    def in_runs(self) -> bool:
+        """Whether a window may consist of several runs of rows, so that its partial is combined from theirs."""
+        return False
 
     def check(self, unit: TimeUnit) -> None:
         """Raise ValueError if the window does not fit a time column of this unit."""

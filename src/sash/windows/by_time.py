@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from sash.hints import did_you_mean
-from sash.windows.arguments import check_count, check_slide, min_rows_text
+from sash.windows.arguments import check_count, check_slide, exclude_text, min_rows_text
 from sash.windows.base import (
     FOREVER,
     NOT_GIVEN,
@@ -26,6 +26,7 @@ from sash.windows.base import (
     new_bounds,
 )
 from sash.windows.durations import Duration, DurationLike, TimeUnit, quote, read_duration
+from sash.windows.exclude import check_exclude
 from sash.windows.time_frame import CLOSED, ZERO, TimeFrame, text_of_frame
 from sash.windows.time_loops import find_periodic
 
@@ -193,6 +194,7 @@ def time(
     slide: DurationLike | None = None,
     offset: DurationLike | None = None,
     closed: str | None = None,
+    exclude: Literal["row", "ties", "group"] | None = None,
     min_rows: int = 1,
     max_windows: int | None = None,
 ) -> Window:
@@ -202,7 +204,8 @@ def time(
     `slide`, `offset`, `before` and `after` have the same forms. Without `slide`, the window of a row holds the rows up to `range`
     before it. Instead, `before` and `after` say how far it reaches before and after the time of the row: None without limit,
     negative for a gap, as in `time(before="2h", after="-1h")`. `closed` says which ends a window includes: "right" (the default
-    with `range`), "left", "both" (the default with `before` and `after`, as RANGE in SQL) or "neither". In a stream, the result of
+    with `range`), "left", "both" (the default with `before` and `after`, as RANGE in SQL) or "neither". `exclude`
+    leaves out rows, as EXCLUDE in SQL: "row" the row itself, "ties" the other rows of its time, "group" both. In a stream, the result of
     a row waits until the watermark has passed its window. With `slide`, windows are `[start, start + range)`, and each start is
     a multiple of `slide` since the epoch, plus `offset`. If fewer than `min_rows` rows of a window have a value, the result is null.
     With `slide`, a run raises ValueError if more than `max_windows` windows hold a row (default 100,000,000), before memory
@@ -231,6 +234,10 @@ def time(
     {'window_start': 5, 'window_end': 15, 'peak': 4}
     """
     min_rows = check_count(min_rows, "min_rows", "time")
+    excluded = check_exclude(exclude, "time")
+    if slide is not None and excluded:
+        message = "window.time: exclude= applies to the window of a row. Leave slide= or exclude= out."
+        raise ValueError(message)
     if slide is None:
         for name, given in {"offset": offset, "max_windows": max_windows}.items():
             if given is not None:
@@ -242,15 +249,15 @@ def time(
         message = f"window.time: closed={closed!r} does not exist.{did_you_mean(str(closed), CLOSED)} Use {', '.join(CLOSED)}."
         raise ValueError(message)
     if before is not NOT_GIVEN or after is not NOT_GIVEN:
-        return _frame(before, after, closed or "both", min_rows, {"range": range, "slide": slide})
+        return _frame(before, after, closed or "both", excluded, min_rows, {"range": range, "slide": slide})
     if range is None:
         message = 'window.time needs a length, as in window.time("1h"), or before= and after=.'
         raise TypeError(message)
     length = read_duration(range, "range")
     if slide is None:
         ends = "" if closed in (None, "right") else f', closed="{closed}"'
-        text = f"time({quote(length)}{ends}{min_rows_text(min_rows)})"
-        return TimeFrame(length, ZERO, closed or "right", min_rows, text)
+        text = f"time({quote(length)}{ends}{exclude_text(excluded)}{min_rows_text(min_rows)})"
+        return TimeFrame(length, ZERO, closed or "right", min_rows, text, excluded)
     if closed is not None:
         message = (
             "window.time: closed= does not apply with slide=: windows are [start, start + range). Leave closed out."
@@ -260,15 +267,15 @@ def time(
     return _limited(periodic, max_windows)
 
 
-def expanding(*, min_rows: int = 1) -> Window:
+def expanding(*, exclude: Literal["row", "ties", "group"] | None = None, min_rows: int = 1) -> Window:
     """Return for each row all rows of its key up to it: values since the beginning.
 
     Rows of equal time are peers: each has the rows of all of them, as the default frame of SQL. Without a time column, rows have no
-    peers. If fewer than `min_rows` rows of a window have a value, the result is null.
+    peers. `exclude` leaves out rows, as EXCLUDE in SQL: "row" the row itself, "ties" its peers, "group" both. If fewer than `min_rows` rows of a window have a value, the result is null.
 
     Nulls and NaN: a null in the time column is an error; `min_rows` counts non-null values.
     Result: one per row, beside the input row.
-    Errors: TypeError or ValueError if `min_rows` is not a positive integer.
+    Errors: TypeError or ValueError if `min_rows` is not a positive integer. ValueError if `exclude` does not exist.
 
     >>> import pyarrow as pa
     >>> import sash
@@ -278,10 +285,12 @@ def expanding(*, min_rows: int = 1) -> Window:
     [3, 12, 12, 16]
     """
     least = check_count(min_rows, "min_rows", "expanding")
-    return TimeFrame(None, ZERO, "both", least, f"expanding({min_rows_text(least).removeprefix(', ')})")
+    excluded = check_exclude(exclude, "expanding")
+    arguments = f"{exclude_text(excluded)}{min_rows_text(least)}".removeprefix(", ")
+    return TimeFrame(None, ZERO, "both", least, f"expanding({arguments})", excluded)
 
 
-def _frame(before: Any, after: Any, closed: str, least: int, others: dict[str, Any]) -> TimeFrame:
+def _frame(before: Any, after: Any, closed: str, exclude: str, least: int, others: dict[str, Any]) -> TimeFrame:
     """Return the frame between two distances from the time of a row."""
     for name, given in others.items():
         if given is not None:
@@ -303,7 +312,7 @@ def _frame(before: Any, after: Any, closed: str, least: int, others: dict[str, A
         if low.amount + high.amount < 0:
             message = f"window.time: before={before!r} and after={after!r} leave no time between them. Their sum must not be negative."
             raise ValueError(message)
-    return TimeFrame(low, high, closed, least, text_of_frame(low, high, closed, least))
+    return TimeFrame(low, high, closed, least, text_of_frame(low, high, closed, exclude, least), exclude)
 
 
 def tumbling(range: DurationLike, *, offset: DurationLike | None = None) -> Window:  # noqa: A002 — the papers' word

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from sash.windows.arguments import min_rows_text
+from sash.windows.arguments import exclude_text, min_rows_text
 from sash.windows.arrays import ranges
 from sash.windows.base import (
     Bounds,
@@ -23,6 +23,7 @@ from sash.windows.base import (
     Window,
 )
 from sash.windows.durations import TimeUnit
+from sash.windows.exclude import without
 
 
 class FrameBounds(Bounds):
@@ -71,23 +72,34 @@ class RowFrame(Window):
     before: int | None
     after: int | None = 0
     least: int = 1
+    exclude: str = ""
 
     @property
     def min_rows(self) -> int:
         """How many values a window must hold to have a result."""
         return self.least
 
+    @property
+    def in_runs(self) -> bool:
+        """Whether a window may consist of several runs of rows."""
+        return bool(self.exclude)
+
     def bounds(self, items: Items, memory: Memory, run: Run) -> Bounds:  # noqa: ARG002 — NumPy is as fast as a compiled loop
         """Return a window for each row."""
         if items.row_counts is not None:
             return self._bounds_of_slices(items, items.row_counts)
         span = items.span
-        if self.length is not None and not span.done.any() and (span.final == np.diff(items.firsts)).all():
+        if (
+            self.length is not None
+            and not self.exclude
+            and not span.done.any()
+            and (span.final == np.diff(items.firsts)).all()
+        ):
             return FrameBounds(NewestRows(items.firsts, self.length, self.after or 0), self._keep(items))
         counts = span.final - span.done
         rows = ranges(items.firsts[:-1] + span.done, counts)
         begins, ends = bounds_around(rows, items.firsts, counts, self.before, self.after)
-        return Bounds(begins, ends, None, None, self._keep(items))
+        return without(Bounds(begins, ends, None, None, self._keep(items)), items, self.exclude, by_order=True)
 
     def _keep(self, items: Items) -> Ints:
         """Return the first row of each key that the window of a later row may hold."""
@@ -132,12 +144,14 @@ class RowFrame(Window):
         return self.length
 
     def reach(self, unit: TimeUnit) -> Reach | None:  # noqa: ARG002 — it reaches back by rows
-        """Return how far windows reach back; None if they look ahead, or back without limit."""
-        return Reach(rows=self.before) if self.before is not None and self.after == 0 else None
+        """Return how far windows reach back; None if they look ahead, back without limit, or exclude rows."""
+        if self.before is None or self.after != 0 or self.exclude:
+            return None
+        return Reach(rows=self.before)
 
     def begin_zones(self, begin: int, end: int, axis: TimeAxis) -> list[Interval] | None:
         """Return where the windows of rows in a time range begin: `before` rows earlier."""
-        if self.before is None or self.after != 0:
+        if self.before is None or self.after != 0 or self.exclude:
             return None
         first, _ = axis.edge_with(self.before, begin)
         last = axis.edge_after(axis.rows_before(end) - self.before - 1)
@@ -147,7 +161,7 @@ class RowFrame(Window):
         """Return the call that makes the window."""
         around = f"before={self.before}" + (f", after={self.after}" if self.after != 0 else "")
         frame = str(self.before + 1) if self.before is not None and self.after == 0 else around
-        return f"rows({frame}{min_rows_text(self.least)})"
+        return f"rows({frame}{exclude_text(self.exclude)}{min_rows_text(self.least)})"
 
 
 def bounds_around(rows: Ints, firsts: Ints, counts: Ints, before: int | None, after: int | None) -> tuple[Ints, Ints]:

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from sash.windows.arguments import min_rows_text
+from sash.windows.arguments import exclude_text, min_rows_text
 from sash.windows.arrays import ranges
 from sash.windows.base import (
     FOREVER,
@@ -25,6 +25,7 @@ from sash.windows.base import (
     new_bounds,
 )
 from sash.windows.durations import Duration, TimeUnit, quote
+from sash.windows.exclude import without
 from sash.windows.time_loops import find_time_frames
 
 CLOSED = {"right": (False, True), "both": (True, True), "left": (True, False), "neither": (False, False)}
@@ -43,6 +44,12 @@ class TimeFrame(Window):
     closed: str
     least: int
     text: str
+    exclude: str = ""
+
+    @property
+    def in_runs(self) -> bool:
+        """Whether a window may consist of several runs of rows."""
+        return bool(self.exclude)
 
     @property
     def min_rows(self) -> int:
@@ -74,7 +81,7 @@ class TimeFrame(Window):
         keep = np.empty(items.keys, np.int64)
         frame = self._frame(items.unit)
         run(find_time_frames)(items.times, items.firsts, span.done, span.final, span.now, *frame, begins, ends, keep)
-        return Bounds(begins, ends, None, None, keep)
+        return without(Bounds(begins, ends, None, None, keep), items, self.exclude)
 
     def _bounds_without_times(self, items: Items) -> Bounds:
         """Return all rows up to each row: without a time column, rows have no peers."""
@@ -82,7 +89,7 @@ class TimeFrame(Window):
         firsts = items.firsts[:-1]
         ends = ranges(firsts + items.span.done, counts) + CLOSED[self.closed][1]
         keep = np.where(items.span.has_ended, firsts + items.span.final, firsts)
-        return Bounds(np.repeat(firsts, counts), ends, None, None, keep)
+        return without(Bounds(np.repeat(firsts, counts), ends, None, None, keep), items, self.exclude)
 
     def ready(self, items: Items) -> Ints:
         """Return how many rows of each key have all rows of their window."""
@@ -117,14 +124,14 @@ class TimeFrame(Window):
         return max(ticks_of(one, unit) for one in (self.before, self.after, ZERO) if one is not None)
 
     def reach(self, unit: TimeUnit) -> Reach | None:
-        """Return how far windows reach back; None if they look ahead, or back without limit."""
-        if self.before is None or self.after is None or self.after.amount > 0:
+        """Return how far windows reach back; None if they look ahead, back without limit, or exclude rows."""
+        if self.before is None or self.after is None or self.after.amount > 0 or self.exclude:
             return None
         return Reach(ticks=max(ticks_of(self.before, unit), 0))
 
     def begin_zones(self, begin: int, end: int, axis: TimeAxis) -> list[Interval] | None:
         """Return where the windows of rows in a time range begin: the same range, earlier by the length of a window."""
-        if self.before is None or self.after is None or self.after.amount != 0:
+        if self.before is None or self.after is None or self.after.amount != 0 or self.exclude:
             return None
         length = ticks_of(self.before, axis.unit)
         return [(begin - length, min(begin, end - length, axis.newest + 1 - length))]
@@ -142,10 +149,10 @@ def ticks_of(duration: Duration, unit: TimeUnit) -> int:
     return duration.in_ticks(unit) if duration.amount else 0
 
 
-def text_of_frame(before: Duration | None, after: Duration | None, closed: str, least: int) -> str:
+def text_of_frame(before: Duration | None, after: Duration | None, closed: str, exclude: str, least: int) -> str:
     """Return the call that makes a frame with `before` and `after`."""
     sides = {"before": before, "after": after}
     given = [f"{name}={'None' if side is None else quote(side)}" for name, side in sides.items()]
     if closed != "both":
         given.append(f'closed="{closed}"')
-    return f"time({', '.join(given)}{min_rows_text(least)})"
+    return f"time({', '.join(given)}{exclude_text(exclude)}{min_rows_text(least)})"
