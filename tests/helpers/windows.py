@@ -62,7 +62,19 @@ def until_mark(row: Mapping[str, Any]) -> tuple[int, int]:
 CLOSED = ("right", "both", "left", "neither")
 LENGTHS = st.integers(1, 12)
 LEAST = st.integers(1, 3)
+EXCLUDED: st.SearchStrategy[Any] = st.sampled_from([None, "row", "ties", "group"])
 OFFSETS = st.integers(-20, 20)
+
+
+def around() -> st.SearchStrategy[dict[str, Any]]:
+    """How far a frame reaches before and after a row: also without limit, and with a gap between the row and the frame."""
+    far = st.none() | st.integers(-4, 6)
+    sides: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries({"before": far, "after": far})
+
+    def has_room(side: dict[str, Any]) -> bool:
+        return None in side.values() or side["before"] + side["after"] >= 0
+
+    return sides.filter(has_room)
 
 
 def in_pairs() -> st.SearchStrategy[tuple[int, int]]:
@@ -119,6 +131,38 @@ WINDOWS: dict[str, WindowCase] = {
     "row frame": WindowCase(
         st.builds(lambda length, least: window.rows(length, min_rows=least), LENGTHS, LEAST),
         lambda _: {"last_rows": window.rows(3), "last_row": window.rows(1), "last_least": window.rows(9, min_rows=4)},
+    ),
+    "rows around": WindowCase(
+        st.builds(
+            lambda sides, exclude, least: window.rows(**sides, exclude=exclude, min_rows=least),
+            around(), EXCLUDED, LEAST,
+        ),
+        lambda _: {
+            "centred": window.rows(before=2, after=2),
+            "rows_ahead": window.rows(before=0, after=3, min_rows=2),
+            "earlier_rows": window.rows(before=4, after=-1),
+            "rows_since": window.rows(before=None),
+            "rows_until": window.rows(before=1, after=None),
+            "other_rows": window.rows(before=2, after=2, exclude="row"),
+            "no_ties": window.rows(before=4, exclude="ties"),
+        },
+    ),
+    "time around": WindowCase(
+        st.builds(
+            lambda sides, closed, exclude, least: window.time(**sides, closed=closed, exclude=exclude, min_rows=least),
+            around(), st.sampled_from(CLOSED), EXCLUDED, LEAST,
+        ),
+        lambda ticks: {
+            "time_ahead": window.time(before=0, after=ticks(4)),
+            "time_around": window.time(before=ticks(3), after=ticks(2), closed="left"),
+            "time_gap": window.time(before=ticks(6), after=ticks(-2)),
+            "time_until": window.time(before=ticks(2), after=None),
+            "other_times": window.time(before=ticks(3), after=ticks(3), exclude="group"),
+        },
+    ),
+    "expanding": WindowCase(
+        st.builds(lambda exclude, least: window.expanding(exclude=exclude, min_rows=least), EXCLUDED, LEAST),
+        lambda _: {"expanding": window.expanding(), "expanding_others": window.expanding(exclude="row")},
     ),
     "time frame": WindowCase(
         st.builds(

@@ -86,6 +86,13 @@ def concat_partials(parts: Sequence[SlicePartials]) -> SlicePartials:
     return SlicePartials(fields, first.shape, counts, first.dictionary)
 
 
+def interleave(parts: Sequence[SlicePartials]) -> SlicePartials:
+    """Return the first closed slices of all parts, then the second ones, and so on."""
+    fields = [np.stack(columns, axis=1).ravel() for columns in zip(*(part.fields for part in parts), strict=True)]
+    counts = SliceCounts(np.stack([part.counts.values for part in parts], axis=1).ravel())
+    return SlicePartials(fields, parts[0].shape, counts, parts[0].dictionary)
+
+
 def _before(counts: npt.NDArray[np.generic]) -> Ints:
     before = np.zeros(len(counts) + 1, np.int64)
     counts.cumsum(out=before[1:])

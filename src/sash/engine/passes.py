@@ -15,31 +15,35 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from sash.aggregates.base import Aggregate
+from sash.aggregates.base import Aggregate, unchanged
 from sash.aggregator.columns import Column, empty_column, present_in_all, results_to_arrow, types_of
 from sash.aggregator.time_results import gives_for
 from sash.algorithms import Algorithm
 from sash.engine.column_types import interpreted_form, is_number
 from sash.engine.failures import ErrorNotes, name_row
 from sash.engine.interpreter import Interpreter, Where
-from sash.engine.partials import SliceCounts, SlicePartials
+from sash.engine.partials import SliceCounts, SlicePartials, interleave
 from sash.engine.prepare import Prepared
 from sash.engine.result_types import interpreted_to_arrow
 from sash.engine.row_block import FLIPPED, RowBlock
 from sash.engine.schedule import make_schedule
 from sash.kernels import CannotCompileError, Kernel, loops
-from sash.kernels.kernel_io import NO_BITS, Bits, ResultColumn
+from sash.kernels.kernel_io import NO_BITS, Bits, ResultColumn, move_results
 from sash.kernels.layout import Shape
 from sash.kernels.numpy_kernel import NumpyKernel
+from sash.kernels.parts import KINDS, read_fields
 from sash.kernels.whole_column import column_kernel, numpy_column_kernel
 from sash.plan.sharing import Pass
 from sash.slices.cuts import SliceRecords, SliceRefs
 from sash.slices.open_slice import OpenSlice
 from sash.windows import Window
+from sash.windows.arrays import ranges
 from sash.windows.base import Bounds, Flags, Ints, NewestRows
+from sash.windows.row_frame import bounds_around
 
 ROWS_PER_CALL = 10_000
 """A call of a kernel takes about as long as this many rows."""
+NOTHING = np.empty(0, np.int64)
 Results = dict[str, pa.Array]
 """By the names of aggregates."""
 
@@ -78,16 +82,57 @@ class PassRun:
 
     def slide_rows(self, window: Window, bounds: Bounds) -> Results:
         """Return the results of windows that are runs of rows."""
+        if bounds.runs:
+            return self._slide_runs(window, bounds)
         aggregates = self._for_window(window)
         if self.one.interpreted:
             return self._object_results(aggregates[0], self._interpret(aggregates[0]).slide(self.one.algorithm, bounds))
         if bounds.frame is not None and self._pays_by_key(bounds.frame):
-            return self._slide_keys(window, bounds, bounds.frame)
-        kernel = self._kernel(self.one.algorithm, aggregates, loops.slide_between, window.min_rows)
+            try:
+                return self._slide_keys(window, bounds, bounds.frame)
+            except Exception as error:
+                if isinstance(error, CannotCompileError) or not bounds.frame.ahead:
+                    raise  # otherwise it may come from windows at an end of the key that no row has
+        kernel = self._between(window)
         with self._notes(lambda run: run.slide_rows(window, bounds)) as notes:
             kernel.where = lambda number: notes.at(self._name_row(int(bounds.ends[number]) - 1))
             answers = kernel.slide_between(self._values, bounds.begins, bounds.ends, self._bits)
         return self._results(answers)
+
+    def _slide_runs(self, window: Window, bounds: Bounds) -> Results:
+        """Return the results of windows that consist of several runs of rows: each run is a slice."""
+        runs = [self._partials_of(begins, ends) for begins, ends in bounds.runs]
+        partials = interleave(runs)
+        count = len(runs)
+        ends = np.arange(count, count * len(bounds) + 1, count)
+        where = replace(partials, where=lambda record: self._name_row(int(bounds.ends[record // count]) - 1))
+        [results] = self.slide_slices(
+            [window], where, [SliceRefs(ends - count, ends, np.full(len(ends), -1, np.int64))]
+        )
+        return results
+
+    def _partials_of(self, begins: Ints, ends: Ints) -> SlicePartials:
+        """Return the partials of runs of rows, which may overlap."""
+        before = np.zeros(len(self.block) + 1, np.int64)
+        np.cumsum(self._present, out=before[1:])
+        counts = SliceCounts(before[ends] - before[begins])
+        if self.one.interpreted:
+            whole = replace(self.aggregates[0], lower=unchanged, at_least=1, empty=None)
+            made = self._interpret(whole).slide(self.one.algorithm, Bounds(begins, ends, None, None, NOTHING))
+            partials = np.empty(len(made), object)
+            partials[:] = made
+            return SlicePartials([partials], None, counts)
+        shape = self._kernel(OpenSlice, self.aggregates, loops.cut_slices).layout.shape
+        forms = [one.of_kind(KINDS[self._inputs[0]]) if one.inputs == 1 else one for one in self.aggregates]
+        fields = read_fields(forms, self._inputs, shape)
+        kernel = self._kernel(self.one.algorithm, fields, loops.slide_between, part="fields")
+        with self._notes():
+            answers = kernel.slide_between(self._values, begins, ends, self._bits)
+        return SlicePartials([answer.values for answer in answers], shape, counts, self.dictionary)
+
+    def _between(self, window: Window) -> Any:
+        """Return the kernel for windows with given bounds."""
+        return self._kernel(self.one.algorithm, self._for_window(window), loops.slide_between, window.min_rows)
 
     def _pays_by_key(self, frame: NewestRows) -> bool:
         """Return whether one call per key is faster: its loop need not read bounds, and works on several sections at once."""
@@ -101,7 +146,23 @@ class PassRun:
         with self._notes(lambda run: run.slide_rows(window, bounds)) as notes:
             kernel.where = lambda number: notes.at(self._name_row(number))
             answers = kernel.slide_keys(self._values, frame.firsts, frame.length, self._bits)
+            if frame.ahead:
+                self._move(answers, window, frame)
         return self._results(answers)
+
+    def _move(self, answers: list[ResultColumn], window: Window, frame: NewestRows) -> None:
+        """Turn results for the newest rows into those of windows that look ahead, or that end before their row.
+
+        They are the results of later or earlier rows. The windows at one end of a key are cut off: they are the newest rows of
+        no row, so they are computed apart.
+        """
+        lengths = np.diff(frame.firsts)
+        counts = np.minimum(abs(frame.ahead), lengths)
+        places = ranges(frame.firsts[1:] - counts if frame.ahead > 0 else frame.firsts[:-1], counts)
+        around = bounds_around(places, frame.firsts, counts, frame.length - 1 - frame.ahead, frame.ahead)
+        cut_off = self._between(window).slide_between(self._values, *around, self._bits)
+        for number, (answer, own) in enumerate(zip(answers, cut_off, strict=True)):
+            answers[number] = move_results(answer, frame.firsts, frame.ahead, places, own)
 
     def rows_as_slices(self) -> SlicePartials:
         """Return each row as a slice, so that several kinds of windows can share one structure."""
@@ -174,8 +235,9 @@ class PassRun:
         min_rows: int = 1,
         over: Shape | None = None,
         length: int = 0,
+        part: str = "",
     ) -> Any:
-        """Return a kernel for this pass."""
+        """Return a kernel for this pass; `part` distinguishes kernels whose other arguments are equal."""
         inputs = self._inputs
         # Slices may be without values; so may rows, if there are nulls.
         nullable = loop is loops.slide_slices or over is not None or len(self._bits) > 0
@@ -183,7 +245,7 @@ class PassRun:
         def make() -> Kernel:
             return column_kernel(algorithm, aggregates, inputs, loop, nullable=nullable, length=length, over=over)
 
-        key = (*self.one.aggregates, algorithm, loop, min_rows, nullable, over, inputs, length)
+        key = (*self.one.aggregates, algorithm, loop, min_rows, nullable, over, inputs, length, part)
         pool = self.prepared.kernels
         vectorised = None
         if self.prepared.cold:

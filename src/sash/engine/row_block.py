@@ -20,7 +20,8 @@ from sash.engine.time_column import TimeColumn
 from sash.kernels.kernel_io import NO_BITS
 from sash.windows import Window
 from sash.windows.arrays import is_sorted
-from sash.windows.base import ALL_COLUMNS, NO_UNIT, Ints, Items, Run, Span
+from sash.windows.base import ALL_COLUMNS, NO_UNIT, Flags, Ints, Items, Run, Span
+from sash.windows.numpy_forms import numpy_form
 
 FLIPPED = "flipped"
 """The coding of uint64 for aggregates that only compare values: int64 in the same order, without a dictionary."""
@@ -165,7 +166,16 @@ class RowBlock:
                 if name not in columns:
                     columns[name] = self._window_column(name, window)
         unit = self.layout.time.unit if self.layout.time else NO_UNIT
-        return Items(self.times, self.firsts, span, unit, columns)
+        differs = self._differs() if any(window.in_runs for window in windows) and self.layout.order_by else None
+        return Items(self.times, self.firsts, span, unit, columns, differs=differs)
+
+    def _differs(self) -> Flags:
+        """Return which rows differ from the row before them in the columns that break ties."""
+        codes, _ = number_keys(self.table, self.layout.order_by, numpy_form)
+        ordered = self.order.arrange(codes)
+        differs = np.ones(len(self), np.bool_)
+        np.not_equal(ordered[1:], ordered[:-1], out=differs[1:])
+        return differs
 
     def _window_column(self, name: str, window: Window) -> npt.NDArray[Any]:
         if name == ALL_COLUMNS:

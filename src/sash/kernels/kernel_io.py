@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -47,6 +48,33 @@ def join_columns(parts: Sequence[ResultColumn]) -> ResultColumn:
     if all(part.bits is None for part in parts):
         return ResultColumn(values, None)
     return ResultColumn(values, np.packbits(np.concatenate([part.valid for part in parts]), bitorder="little"))
+
+
+def move_results(
+    column: ResultColumn, firsts: Positions, ahead: int, places: Positions, others: ResultColumn
+) -> ResultColumn:
+    """Return for each row the result of the row `ahead` rows later; `others` are those of rows that have no such row, at `places`.
+
+    It changes the values in place.
+
+    >>> column = ResultColumn(np.array([1, 2, 3, 4, 5]), None)
+    >>> others = ResultColumn(np.array([30, 50]), None)
+    >>> move_results(column, np.array([0, 3, 5]), 1, np.array([2, 4]), others).values.tolist()
+    [2, 3, 30, 5, 50]
+    """
+    has_nulls = column.bits is not None or others.bits is not None
+    valid = column.valid if has_nulls else None
+    for array, own in ((column.values, others.values), (valid, others.valid if has_nulls else None)):
+        if array is None:
+            continue
+        for first, end in pairwise(firsts.tolist()):
+            kept = max(0, end - first - abs(ahead))
+            if ahead > 0:
+                array[first : first + kept] = array[end - kept : end]
+            else:
+                array[end - kept : end] = array[first : first + kept]
+        array[places] = own
+    return ResultColumn(column.values, None if valid is None else np.packbits(valid, bitorder="little"))
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,11 @@ class PartialLayout:
         """The NumPy type of each field."""
         return [field for _, field in _leaves(self.shape, ())]
 
+    @property
+    def paths(self) -> list[tuple[int, ...]]:
+        """The place of each field: the indices that lead to it."""
+        return [path for path, _ in _leaves(self.shape, ())]
+
     def build(self, field: Callable[[int], ast.expr]) -> ast.expr:
         """Return the expression of a partial from one expression per field."""
         numbers = iter(range(len(self.fields)))

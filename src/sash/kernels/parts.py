@@ -117,6 +117,34 @@ def as_partial(shape: Shape) -> Callable[..., Any]:
     return function
 
 
+def read_fields(aggregates: Sequence[Aggregate[Any]], inputs: tuple[str, ...], shape: Shape) -> list[Aggregate[Any]]:
+    """Return aggregates whose results are the fields of the partial of a pass, in order.
+
+    >>> from sash import agg
+    >>> fields = read_fields([agg.spread("x")], ("int64",), ("int64", "int64"))
+    >>> [one.lower((3, 8)) for one in fields]
+    [3, 8]
+    """
+    parts = share_parts(aggregates, inputs).parts
+    shapes = [shape] if len(parts) == 1 else list(shape)
+    return [
+        replace(part.aggregate, lower=read_field(path), at_least=1, empty=None, gives="number", variants={})
+        for part, own in zip(parts, shapes, strict=True)
+        for path in PartialLayout(own).paths
+    ]
+
+
+@cache
+def read_field(path: tuple[int, ...]) -> Callable[[Any], Any]:
+    """Return the function that reads a field of a partial.
+
+    >>> read_field((1, 0))((3, (1.5, 2.5)))
+    1.5
+    """
+    function: Callable[[Any], Any] = eval("lambda partial: partial" + "".join(f"[{index}]" for index in path))  # noqa: S307 — numbers only
+    return function
+
+
 def as_values(aggregate: Aggregate[Any]) -> Aggregate[Any]:
     """Return the form of an aggregate for an algorithm that keeps values: a partial is one value."""
     return replace(

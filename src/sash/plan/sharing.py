@@ -83,7 +83,7 @@ def make_plan(
     for name, aggregate in aggregates.items():
         form = form_for(aggregate, kinds) if name not in interpreted else aggregate
         over_slices = sliced and (slicing != "auto" or not set(FOR_ROWS) & form.laws)
-        if over_slices:
+        if over_slices or any(window.in_runs for window in windows.values()):
             form = without_values(form)
         choice = choose_algorithm(form, objective=objective, algorithm=algorithm)
         found = find_algorithm(choice.algorithm, form)
@@ -147,7 +147,7 @@ def form_for(aggregate: Aggregate[Any], kinds: Mapping[str, str]) -> Aggregate[A
 
 
 def without_values(aggregate: Aggregate[Any]) -> Aggregate[Any]:
-    """Return an aggregate without the laws that need single values: slices have only partials."""
+    """Return an aggregate without the laws that need single values: slices and runs of rows have only partials."""
     return replace(aggregate, rank=None, between=None, distinct=False, modal=False)
 
 

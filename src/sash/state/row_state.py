@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -101,10 +101,17 @@ class RowState:
             np.cumsum(block.times < np.repeat(closed, final), out=older[1:])
             final = np.where(closed == FOREVER, final, older[block.firsts[1:]] - older[block.firsts[:-1]])
         if not self.update:
-            return Span(done, final, after, closed, closed)
+            span = Span(done, final, after, closed, closed, ended=batch.ended(block.keys))
+            return replace(span, final=self._ready(block, span))
         # Stored rows come first in the table of a micro-batch, so rows after them are new.
         is_new = block.source_rows(np.arange(len(block))) >= len(self.rows)
         return Span(done, final, after, np.full(block.keys, FOREVER, np.int64), closed, is_new)
+
+    def _ready(self, block: RowBlock, span: Span) -> Ints:
+        """Return how many rows of each key have results now: rows wait for the window that looks ahead furthest."""
+        items = block.items([], span)
+        ready: Ints = np.minimum.reduce([window.ready(items) for window in self._windows.values()])
+        return ready
 
     def _memory(self, keys: int) -> dict[str, Memory]:
         """Return the memory of windows, with that of new keys."""

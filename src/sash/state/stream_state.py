@@ -73,7 +73,9 @@ class StreamState:
         if late:
             table = table.filter(pa.array(in_time))
         marks = np.full(len(table), self.watermark, np.int64)
-        results = self.states.advance(MicroBatch(table, self.watermark, watermark, marks=marks))
+        results = self.states.advance(
+            MicroBatch(table, self.watermark, watermark, marks=marks, is_last=watermark == FOREVER)
+        )
         self.watermark = watermark
         return Emitted(results, late)
 

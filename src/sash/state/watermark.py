@@ -31,6 +31,8 @@ class MicroBatch:
     """Whether keys arrive one after the other, so that all but the newest are complete."""
     marks: Ints | None = None
     """By row: the watermark when it arrived, by which some windows may be closed for it; None if no row can be late."""
+    is_last: bool = False
+    """Whether no more rows arrive."""
 
     def by_key(self, keys: int) -> tuple[Ints, Ints]:
         """Return the watermark of each key, before and now."""
@@ -40,6 +42,13 @@ class MicroBatch:
             now[:-1] = FOREVER
             after[1:] = NEVER
         return after, now
+
+    def ended(self, keys: int) -> Flags:
+        """Return for which keys no more rows arrive."""
+        ended = np.full(keys, self.is_last)
+        if self.by_keys:
+            ended[:-1] = True
+        return ended
 
 
 class Watermark:
@@ -120,7 +129,7 @@ class EventTimeWatermark(Watermark):
 
     def last(self, table: pa.Table) -> MicroBatch:
         """Return the micro-batch that ends a stream."""
-        return MicroBatch(table, self.watermark, FOREVER, marks=np.empty(0, np.int64))
+        return MicroBatch(table, self.watermark, FOREVER, marks=np.empty(0, np.int64), is_last=True)
 
     def _check_order(self, table: pa.Table, missed: Flags, marks: Ints) -> None:
         """Raise ValueError if a window was emitted without one of its rows."""
@@ -142,11 +151,11 @@ class RowOrderWatermark(Watermark):
 
     def split(self, table: pa.Table) -> list[MicroBatch]:
         """Return the micro-batch."""
-        return [self.last(table)]
+        return [MicroBatch(table, NEVER, FOREVER)]
 
     def last(self, table: pa.Table) -> MicroBatch:
         """Return the micro-batch that ends a stream."""
-        return MicroBatch(table, NEVER, FOREVER)
+        return MicroBatch(table, NEVER, FOREVER, is_last=True)
 
 
 class KeyOrderWatermark(Watermark):
@@ -182,7 +191,7 @@ class KeyOrderWatermark(Watermark):
 
     def last(self, table: pa.Table) -> MicroBatch:
         """Return the micro-batch that ends a stream."""
-        return MicroBatch(table, self.watermark, FOREVER)
+        return MicroBatch(table, self.watermark, FOREVER, is_last=True)
 
     def _runs(self, table: pa.Table) -> tuple[Ints, list[tuple[Hashable, ...]]]:
         """Return where the rows of each key begin, and the keys in this order."""

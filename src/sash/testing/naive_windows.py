@@ -19,9 +19,11 @@ from sash.windows.by_change import DeltaFrame, SlidingDelta
 from sash.windows.by_function import Custom
 from sash.windows.by_gap import Session
 from sash.windows.by_mark import Punctuated
-from sash.windows.by_rows import RowFrame, SlidingRows
-from sash.windows.by_time import Periodic, TimeFrame
+from sash.windows.by_rows import SlidingRows
+from sash.windows.by_time import Periodic
 from sash.windows.durations import Duration
+from sash.windows.row_frame import RowFrame
+from sash.windows.time_frame import TimeFrame
 
 Row: TypeAlias = Mapping[str, Any]
 Span: TypeAlias = tuple[Any, Any, list[Row]]
@@ -68,7 +70,7 @@ def recompute_query(
         for numbers in keys.values():
             own = [rows[number] for number in numbers]
             if window.per_row:
-                for number, held in zip(numbers, rows_of_each(window, own, time or ""), strict=True):
+                for number, held in zip(numbers, rows_of_each(window, own, time or "", order_by), strict=True):
                     suffix = f"_{name}" if len(named) > 1 else ""
                     beside[number] |= {
                         f"{key}{suffix}": each for key, each in results(aggregates, window, held).items()
@@ -97,8 +99,8 @@ def results(aggregates: Mapping[str, Aggregate[Any]], window: Window, held: list
     return found
 
 
-def rows_of_each(window: Window, rows: list[Row], time: str) -> list[list[Row]]:
-    """Return the rows in the window of each row of one key.
+def rows_of_each(window: Window, rows: list[Row], time: str, order_by: Sequence[str] = ()) -> list[list[Row]]:
+    """Return the rows in the window of each row of one key; `order_by` names the columns that break ties.
 
     >>> from sash import window
     >>> [[row["t"] for row in held] for held in rows_of_each(window.time(3), [{"t": 1}, {"t": 3}, {"t": 4}], "t")]
@@ -106,25 +108,51 @@ def rows_of_each(window: Window, rows: list[Row], time: str) -> list[list[Row]]:
     """
     match window:
         case RowFrame():
-            return [rows[max(0, number + 1 - window.range) : number + 1] for number in range(len(rows))]
+            frames = [
+                [place for place in range(len(rows)) if _is_near(place - number, window)] for number in range(len(rows))
+            ]
+            return _without(frames, rows, window.exclude, [*([time] if time else []), *order_by])
         case TimeFrame():
-            return [[other for other in rows if _is_within(row[time], other[time], window)] for row in rows]
+            frames = [list(range(number + 1)) for number in range(len(rows))]
+            if time:
+                frames = [
+                    [place for place, other in enumerate(rows) if _is_within(row[time], other[time], window)]
+                    for row in rows
+                ]
+            return _without(frames, rows, window.exclude, [time] if time else [])
         case DeltaFrame():
             return _near(window, rows)
     message = f"{window} has no result for each row."
     raise ValueError(message)
 
 
+def _without(frames: list[list[int]], rows: list[Row], exclude: str, ordered: list[str]) -> list[list[Row]]:
+    """Return the rows of frames, without the row, its peers, or both; without columns that order them, rows have no peers."""
+
+    def is_left_out(number: int, place: int) -> bool:
+        is_peer = place == number or (
+            bool(ordered)
+            and all(comparable(rows[place][column]) == comparable(rows[number][column]) for column in ordered)
+        )
+        left_out = {"": False, "row": place == number, "ties": is_peer and place != number, "group": is_peer}
+        return left_out[exclude]
+
+    return [[rows[place] for place in frame if not is_left_out(number, place)] for number, frame in enumerate(frames)]
+
+
+def _is_near(distance: int, window: RowFrame) -> bool:
+    return (window.before is None or distance >= -window.before) and (window.after is None or distance <= window.after)
+
+
 def _is_within(now: Any, then: Any, window: TimeFrame) -> bool:
-    age, length = now - then, length_of(window.range)
-    nothing = length - length
-    within: dict[str, bool] = {
-        "right": nothing <= age < length,
-        "both": nothing <= age <= length,
-        "left": nothing < age <= length,
-        "neither": nothing < age < length,
-    }
-    return within[window.closed]
+    with_begin, with_end = window.closed in ("left", "both"), window.closed in ("right", "both")
+    later = then - now
+    nothing = later - later
+    begin = None if window.before is None else nothing - length_of(window.before) if window.before.amount else nothing
+    end = None if window.after is None else nothing + length_of(window.after) if window.after.amount else nothing
+    return (begin is None or later > begin or (with_begin and later == begin)) and (
+        end is None or later < end or (with_end and later == end)
+    )
 
 
 def _near(window: DeltaFrame, rows: list[Row]) -> list[list[Row]]:

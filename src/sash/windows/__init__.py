@@ -3,7 +3,10 @@
 One result per row:
 
     rows(100)                    the last 100 rows
+    rows(before=49, after=50)    49 rows before, the row, and 50 rows after it
     time("1h")                   the rows of the last hour
+    time(before="1h", after="30m")   from an hour before the row to half an hour after it
+    expanding()                  all rows up to the row
     delta("km", 10)              the last rows whose km differ by at most 10
 
 One result per window:
@@ -31,15 +34,15 @@ from sash.windows.by_function import custom
 from sash.windows.by_gap import session
 from sash.windows.by_mark import punctuated
 from sash.windows.by_rows import rows
-from sash.windows.by_time import cumulative, time, tumbling
+from sash.windows.by_time import cumulative, expanding, time, tumbling
 
-__all__ = ["Window", "cumulative", "custom", "delta", "punctuated", "rows", "session", "time", "tumbling"]
+__all__ = ["Window", "cumulative", "custom", "delta", "expanding", "punctuated", "rows", "session", "time", "tumbling"]
 
 HABITS = {
     "rolling": 'window.rows(n) for n rows, or window.time("1h") for a length of time',
     **dict.fromkeys(("hop", "hopping", "sliding", "slide"), 'window.time("1h", slide="10m")'),
     **dict.fromkeys(("tumble", "fixed", "bucket"), 'window.tumbling("1h")'),
-    **dict.fromkeys(("expanding", "cumulate"), 'window.cumulative("24h", "1h")'),
+    **dict.fromkeys(("cumulate",), 'window.cumulative("24h", "1h")'),
     **dict.fromkeys(("sessions", "session_window", "gap"), 'window.session("30m")'),
     **dict.fromkeys(("range", "duration"), 'window.time("1h")'),
     **dict.fromkeys(("count", "row"), "window.rows(n)"),

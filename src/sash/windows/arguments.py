@@ -5,6 +5,8 @@ from __future__ import annotations
 from numbers import Integral
 from typing import Any
 
+from sash.windows.base import NOT_GIVEN
+
 
 def check_count(given: Any, name: str, window: str) -> int:
     """Return a positive integer. Raise TypeError or ValueError if the argument is none."""
@@ -17,6 +19,34 @@ def check_count(given: Any, name: str, window: str) -> int:
         message = f"window.{window}: {name}={given} must be at least 1, and less than 2**62."
         raise ValueError(message)
     return count
+
+
+def check_rows_around(before: Any, after: Any, others: dict[str, Any]) -> None:
+    """Raise TypeError or ValueError if a frame of rows is invalid: its numbers, or other arguments beside them."""
+    for name, given in others.items():
+        if given is not None:
+            message = f"window.rows: {name}={given!r} cannot be combined with before= or after=. Use one or the other."
+            raise ValueError(message)
+    if before is NOT_GIVEN:
+        message = (
+            f"window.rows: after={after!r} needs before=, the number of rows before the row. Use before=0 to begin with "
+            "the row, or before=None for all rows before it."
+        )
+        raise ValueError(message)
+    for name, given in {"before": before, "after": after}.items():
+        if given is None or given is NOT_GIVEN:
+            continue
+        if isinstance(given, bool) or not isinstance(given, Integral):
+            message = (
+                f"window.rows: {name}={given!r} is not a whole number of rows, nor None for all rows on that side."
+            )
+            raise TypeError(message)
+        if abs(given) >= 2**62:  # type: ignore[operator]
+            message = f"window.rows: {name}={given} must be less than 2**62. Use None for all rows on that side."
+            raise ValueError(message)
+    if before is not None and after not in (None, NOT_GIVEN) and before + after < 0:
+        message = f"window.rows: before={before} and after={after} leave no rows. before + after must be at least 0."
+        raise ValueError(message)
 
 
 def check_slide(slide: Any, length: Any, given: dict[str, Any]) -> None:
@@ -47,3 +77,12 @@ def min_rows_text(min_rows: int) -> str:
     (', min_rows=3', '')
     """
     return f", min_rows={min_rows}" if min_rows > 1 else ""
+
+
+def exclude_text(exclude: str) -> str:
+    """Return `exclude` as an argument of a call, or nothing if nothing is excluded.
+
+    >>> exclude_text("row"), exclude_text("")
+    (', exclude="row"', '')
+    """
+    return f', exclude="{exclude}"' if exclude else ""

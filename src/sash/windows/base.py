@@ -36,6 +36,8 @@ FOREVER = 2**63 - 1
 """A time after all others."""
 NEVER = -(2**63)
 """A time before all others."""
+NOT_GIVEN: Any = object()
+"""An argument that was not given, where None has a meaning of its own."""
 NO_UNIT = TimeUnit()
 """Of items without a time column."""
 ALL_COLUMNS = "*"
@@ -58,6 +60,13 @@ class Span:
     """Windows of time that end by this time are final; it differs from `now` only in update mode."""
     changed: Flags | None = None
     """By item: whether it is new. If given, only windows that hold a new item are emitted (update mode)."""
+    ended: Flags | None = None
+    """By key: whether no more items arrive. None if that is so where `closed` is FOREVER."""
+
+    @property
+    def has_ended(self) -> Flags:
+        """By key: whether no more items arrive."""
+        return self.closed == FOREVER if self.ended is None else self.ended
 
 
 def whole_span(lengths: Ints, after: int = NEVER, now: int = FOREVER) -> Span:
@@ -87,6 +96,8 @@ class Items:
     """Of slices: the time of the last row of each, where windows need it."""
     row_counts: Ints | None = None
     """Of slices: how many rows each holds, where windows need it."""
+    differs: Flags | None = None
+    """By row: whether it differs from the row before it in the columns that break ties, where windows need it."""
 
     @property
     def keys(self) -> int:
@@ -106,11 +117,12 @@ def whole_items(times: Any, firsts: Any = None, **more: Any) -> Items:
 
 
 class NewestRows(NamedTuple):
-    """The newest `length` rows for each row of some keys."""
+    """The newest `length` rows for each row of some keys; with `ahead`, as of so many rows later."""
 
     firsts: Ints
     """The first row of each key, and the number of rows."""
     length: int
+    ahead: int = 0
 
 
 @dataclass(frozen=True)
@@ -127,6 +139,8 @@ class Bounds:
     """By key: the first item that later windows may still reach back to."""
     memory: Memory = field(default_factory=dict)
     """What the window remembers of each key after these items."""
+    runs: tuple[tuple[Ints, Ints], ...] = ()
+    """The begins and ends of the runs of items that each window consists of, if it is not one run (see `exclude`)."""
     frame: ClassVar[NewestRows | None] = None
     """How windows follow from rows, if there is one for each row; then nobody need ask for begins and ends."""
 
@@ -138,7 +152,8 @@ class Bounds:
         """Return the chosen windows."""
         starts = None if self.starts is None else self.starts[chosen]
         stops = None if self.stops is None else self.stops[chosen]
-        return Bounds(self.begins[chosen], self.ends[chosen], starts, stops, self.keep, self.memory)
+        runs = tuple((begins[chosen], ends[chosen]) for begins, ends in self.runs)
+        return Bounds(self.begins[chosen], self.ends[chosen], starts, stops, self.keep, self.memory, runs)
 
 
 class Cycle(NamedTuple):
@@ -217,6 +232,11 @@ class Window:
         """How many values a window must hold to have a result."""
         return 1
 
+    @property
+    def in_runs(self) -> bool:
+        """Whether a window may consist of several runs of rows, so that its partial is combined from theirs."""
+        return False
+
     def check(self, unit: TimeUnit) -> None:
         """Raise ValueError if the window does not fit a time column of this unit."""
 
@@ -225,6 +245,10 @@ class Window:
     def bounds(self, items: Items, memory: Memory, run: Run) -> Bounds:
         """Return the windows that the span emits."""
         raise NotImplementedError
+
+    def ready(self, items: Items) -> Ints:
+        """Return how many items of each key have results now: for windows that look ahead, fewer than are final."""
+        return items.span.final
 
     def check_limit(self, items: Items) -> int:
         """Return an upper bound of the number of windows. Raise ValueError if they are too many.

@@ -1,131 +1,31 @@
-"""Windows of a number of rows: `rows(range)` for each row, `rows(range, slide=k)` for each window."""
+"""Windows of a number of rows: `rows(range)` and `rows(before=…, after=…)` for each row, `rows(range, slide=k)` for each window."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from math import gcd
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 
-from sash.windows.arguments import check_count, check_slide, min_rows_text
+from sash.windows.arguments import check_count, check_rows_around, check_slide, min_rows_text
 from sash.windows.arrays import ranges
 from sash.windows.base import (
+    NOT_GIVEN,
     Bounds,
     Cycle,
     Flags,
-    Interval,
     Ints,
     Items,
     Memory,
-    NewestRows,
     Reach,
     Run,
-    TimeAxis,
     Window,
 )
 from sash.windows.durations import TimeUnit
-
-
-class FrameBounds(Bounds):
-    """A window for each row of keys without context. Begins and ends are computed only if somebody needs them.
-
-    >>> bounds = FrameBounds(NewestRows(np.array([0, 3, 5]), 2), np.array([2, 4]))
-    >>> bounds.begins.tolist(), bounds.ends.tolist()
-    ([0, 0, 1, 3, 3], [1, 2, 3, 4, 5])
-    """
-
-    def __init__(self, frame: NewestRows, keep: Ints) -> None:
-        vars(self).update(frame=frame, starts=None, stops=None, keep=keep, memory={})
-
-    def __len__(self) -> int:
-        """Return the number of rows."""
-        assert self.frame is not None
-        return int(self.frame.firsts[-1])
-
-    @cached_property
-    def _positions(self) -> tuple[Ints, Ints]:
-        assert self.frame is not None
-        firsts = self.frame.firsts
-        return bounds_of_rows(firsts[:-1], firsts[:-1] + 1, np.diff(firsts), 1, self.frame.length)
-
-    @cached_property
-    def begins(self) -> Ints:
-        """The first row of each window."""
-        return self._positions[0]
-
-    @cached_property
-    def ends(self) -> Ints:
-        """The row after the last one of each window."""
-        return self._positions[1]
-
-
-@dataclass(frozen=True)
-class RowFrame(Window):
-    """For each row, the last `range` rows."""
-
-    kind: ClassVar[str] = "rows"
-    per_row: ClassVar[bool] = True
-    sliced: ClassVar[bool] = False
-    range: int
-    least: int = 1
-
-    @property
-    def min_rows(self) -> int:
-        """How many values a window must hold to have a result."""
-        return self.least
-
-    def bounds(self, items: Items, memory: Memory, run: Run) -> Bounds:  # noqa: ARG002 — NumPy is as fast as a compiled loop
-        """Return a window for each row."""
-        if items.row_counts is not None:
-            return self._bounds_of_slices(items, items.row_counts)
-        span = items.span
-        if not span.done.any() and (span.final == np.diff(items.firsts)).all():
-            return FrameBounds(NewestRows(items.firsts, self.range), kept_rows(items, self.range))
-        firsts = items.firsts[:-1]
-        bounds = bounds_of_rows(firsts, firsts + span.done + 1, span.final - span.done, 1, self.range)
-        return Bounds(*bounds, None, None, kept_rows(items, self.range))
-
-    def _bounds_of_slices(self, items: Items, row_counts: Ints) -> Bounds:
-        """Return a window for each item; an item of several rows is context, and no window begins inside it.
-
-        >>> from sash.windows.base import whole_items
-        >>> items = whole_items([1, 2, 7, 8], row_counts=np.array([1, 2, 1, 1]))
-        >>> rows(4).bounds(items, {}, None).begins.tolist()
-        [0, 0, 0, 1]
-        """
-        before = np.cumsum(row_counts) - row_counts
-        owners = np.repeat(np.arange(items.keys), np.diff(items.firsts))
-        places = np.flatnonzero(np.arange(len(row_counts)) >= (items.firsts[:-1] + items.span.done)[owners])
-        begins = np.searchsorted(before, before[places] + 1 - self.range)
-        begins = np.maximum(begins, items.firsts[owners[places]])
-        return Bounds(begins, places + 1, None, None, items.firsts[:-1])
-
-    @property
-    def length(self) -> int:
-        """The range."""
-        return self.range
-
-    @property
-    def rows_held(self) -> int:
-        """How many rows a window holds at most."""
-        return self.range
-
-    def reach(self, unit: TimeUnit) -> Reach:  # noqa: ARG002 — it reaches back by rows
-        """Return how far windows reach back."""
-        return Reach(rows=self.range - 1)
-
-    def begin_zones(self, begin: int, end: int, axis: TimeAxis) -> list[Interval]:
-        """Return where the windows of rows in a time range begin: `range` rows earlier."""
-        first, _ = axis.edge_with(self.range - 1, begin)
-        last = axis.edge_after(axis.rows_before(end) - self.range)
-        return [(first, max(first, min(last, begin)))]
-
-    def __repr__(self) -> str:
-        """Return the call that makes the window."""
-        return f"rows({self.range}{min_rows_text(self.least)})"
+from sash.windows.exclude import check_exclude
+from sash.windows.row_frame import RowFrame
 
 
 @dataclass(frozen=True)
@@ -190,15 +90,29 @@ class SlidingRows(Window):
         return f"rows({self.range}, slide={self.slide}{min_rows_text(self.least)})"
 
 
-def rows(range: int, *, slide: int | None = None, min_rows: int = 1) -> Window:  # noqa: A002 — the papers' word
-    """Return windows of the last `range` rows of a key.
+def rows(
+    range: int | None = None,  # noqa: A002 — the papers' word
+    *,
+    before: int | None = NOT_GIVEN,
+    after: int | None = NOT_GIVEN,
+    exclude: Literal["row", "ties", "group"] | None = None,
+    slide: int | None = None,
+    min_rows: int = 1,
+) -> Window:
+    """Return windows of a number of rows of a key.
 
-    `range` is the number of rows. Without `slide` every row has a result. With `slide=k` there is a result after every k-th
-    row of a key. If fewer than `min_rows` rows of a window have a value, the result is null.
+    `range` is the number of rows: those before a row, and the row itself. Instead, `before` and `after` are the numbers of rows
+    before and after the row, as in `rows(before=49, after=50)`; `rows(n)` is `rows(before=n - 1)`. None means all rows on that
+    side. A negative number leaves out rows: `rows(before=10, after=-1)` holds the ten rows before the row, not the row itself.
+    `exclude` leaves out rows, as EXCLUDE in SQL: "row" the row itself, "ties" the other rows of its time and its values in
+    `order_by`, "group" both. Without `slide` every row has a result. With `slide=k` there is a result after every k-th row of a key. If fewer than
+    `min_rows` rows of a window have a value, the result is null. In a stream, the result of a row waits for the rows after it.
 
-    Nulls and NaN: a row counts for `range` also if its value is null; `min_rows` counts non-null values.
-    Result: one per row, beside the input row; with `slide` one per window.
-    Errors: TypeError if an argument is not an integer. ValueError if it is less than 1, or if `slide` is more than `range`.
+    Nulls and NaN: a row counts for `range`, `before` and `after` also if its value is null; `min_rows` counts non-null values.
+    Result: one per row, beside the input row; with `slide` one per window. A window without rows has null, and a count of 0.
+    Errors: TypeError if an argument is not an integer. ValueError if `range`, `slide` or `min_rows` is less than 1, if `slide` is
+    more than `range`, if `before + after` is negative, or if `range` or `slide` is given with `before` or `after`, or if `exclude`
+    is given with `slide`.
 
     >>> import pyarrow as pa
     >>> import sash
@@ -206,13 +120,22 @@ def rows(range: int, *, slide: int | None = None, min_rows: int = 1) -> Window: 
     >>> rows = pa.table({"load": [3, 9, None, 4]})
     >>> sash.Query({"n": agg.count("load"), "peak": agg.max("load")}, window.rows(2)).run(rows)["peak"].to_pylist()
     [3, 9, 9, 4]
+    >>> sash.Query(agg.max("load"), window.rows(before=1, after=1)).run(rows)["max"].to_pylist()
+    [9, 9, 9, 4]
     >>> sash.Query({"n": agg.count("load"), "peak": agg.max("load")}, window.rows(2, slide=2)).run(rows).to_pylist()
     [{'n': 2, 'peak': 9}, {'n': 1, 'peak': 4}]
     """
-    length = check_count(range, "range", "rows")
     least = check_count(min_rows, "min_rows", "rows")
+    excluded = check_exclude(exclude, "rows")
+    if before is not NOT_GIVEN or after is not NOT_GIVEN:
+        check_rows_around(before, after, {"range": range, "slide": slide})
+        return RowFrame(before, 0 if after is NOT_GIVEN else after, least, excluded)
+    length = check_count(range, "range", "rows")
     if slide is None:
-        return RowFrame(length, least)
+        return RowFrame(length - 1, 0, least, excluded)
+    if excluded:
+        message = "window.rows: exclude= applies to the window of a row. Leave slide= or exclude= out."
+        raise ValueError(message)
     every = check_count(slide, "slide", "rows")
     check_slide(every, length, {"slide": slide, "range": range})
     return SlidingRows(length, every, least)

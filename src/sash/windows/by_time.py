@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from sash.hints import did_you_mean
-from sash.windows.arguments import check_count, check_slide, min_rows_text
+from sash.windows.arguments import check_count, check_slide, exclude_text, min_rows_text
 from sash.windows.base import (
     FOREVER,
+    NOT_GIVEN,
     Bounds,
     Cycle,
     Interval,
@@ -23,11 +24,12 @@ from sash.windows.base import (
     Run,
     TimeAxis,
     Window,
-    first_after,
     new_bounds,
 )
-from sash.windows.durations import Duration, DurationLike, TimeUnit, read_duration
-from sash.windows.time_loops import find_periodic, find_time_frames
+from sash.windows.durations import Duration, DurationLike, TimeUnit, quote, read_duration
+from sash.windows.exclude import check_exclude
+from sash.windows.time_frame import CLOSED, ZERO, TimeFrame, text_of_frame
+from sash.windows.time_loops import find_periodic
 
 SMALL = 1 << 16
 """Room for this many windows is allocated without counting them first."""
@@ -36,68 +38,6 @@ MAX_WINDOWS = 100_000_000
 UNLIMITED = 2**63 - 1
 FEW_STARTS = 32
 """Up to this many windows that overlap, a time range is cut at each of their starts."""
-
-CLOSED = {"right": (False, True), "both": (True, True), "left": (True, False), "neither": (False, False)}
-"""Whether a window holds the rows exactly `range` older, and those of the row's own time."""
-
-
-@dataclass(frozen=True)
-class TimeFrame(Window):
-    """For each row, the rows up to `range` before its time."""
-
-    kind: ClassVar[str] = "time"
-    per_row: ClassVar[bool] = True
-    needs_time: ClassVar[bool] = True
-    sliced: ClassVar[bool] = False
-    range: Duration
-    closed: str = "right"
-    least: int = 1
-
-    @property
-    def min_rows(self) -> int:
-        """How many values a window must hold to have a result."""
-        return self.least
-
-    def check(self, unit: TimeUnit) -> None:
-        """Raise ValueError if the window does not fit a time column of this unit."""
-        self.range.in_ticks(unit)
-
-    def bounds(self, items: Items, memory: Memory, run: Run) -> Bounds:  # noqa: ARG002 — it remembers nothing
-        """Return a window for each row."""
-        span = items.span
-        begins, ends = new_bounds(int((span.final - span.done).sum()))
-        keep = np.empty(items.keys, np.int64)
-        frame = (self.range.in_ticks(items.unit), *CLOSED[self.closed])
-        run(find_time_frames)(items.times, items.firsts, span.done, span.final, span.now, *frame, begins, ends, keep)
-        return Bounds(begins, ends, None, None, keep)
-
-    def due(self, items: Items) -> int:
-        """Return when the first row is final, or when no window can reach the last row of a key any more."""
-        out_of_reach = items.times[items.firsts[1:] - 1] + self.range.in_ticks(items.unit) + 1
-        return min(super().due(items), first_after(out_of_reach, items.span.now))
-
-    @property
-    def length(self) -> Duration:
-        """The range."""
-        return self.range
-
-    def extent(self, unit: TimeUnit) -> int:
-        """Return how far a window reaches from its row."""
-        return self.range.in_ticks(unit)
-
-    def reach(self, unit: TimeUnit) -> Reach:
-        """Return how far windows reach back."""
-        return Reach(ticks=self.range.in_ticks(unit))
-
-    def begin_zones(self, begin: int, end: int, axis: TimeAxis) -> list[Interval]:
-        """Return where the windows of rows in a time range begin: the same range, earlier by the length of a window."""
-        length = self.range.in_ticks(axis.unit)
-        return [(begin - length, min(begin, end - length, axis.newest + 1 - length))]
-
-    def __repr__(self) -> str:
-        """Return the call that makes the window."""
-        closed = "" if self.closed == "right" else f', closed="{self.closed}"'
-        return f"time({quote(self.range)}{closed}{min_rows_text(self.least)})"
 
 
 @dataclass(frozen=True)
@@ -257,29 +197,37 @@ class Periodic(Window):
 
 
 def time(
-    range: DurationLike,  # noqa: A002 — the papers' word
+    range: DurationLike | None = None,  # noqa: A002 — the papers' word
     *,
+    before: DurationLike | None = NOT_GIVEN,
+    after: DurationLike | None = NOT_GIVEN,
     slide: DurationLike | None = None,
     offset: DurationLike | None = None,
     closed: str | None = None,
+    exclude: Literal["row", "ties", "group"] | None = None,
     min_rows: int = 1,
     max_windows: int | None = None,
 ) -> Window:
     """Return windows of time: one per row, or with `slide` one every `slide`.
 
     `range` is the length: a string such as "24h" or "1h30m", a timedelta, or a number in the unit of an integer time column.
-    `slide` and `offset` have the same forms. Without `slide`, the window of a row holds the rows up to `range` before it.
-    `closed` says which ends it includes: "right" (the default) the time of the row itself, "left" the time exactly `range`
-    earlier, "both", or "neither". With `slide`, windows are `[start, start + range)`, and each start is a multiple of
-    `slide` since the epoch, plus `offset`. If fewer than `min_rows` rows of a window have a value, the result is null.
+    `slide`, `offset`, `before` and `after` have the same forms. Without `slide`, the window of a row holds the rows up to `range`
+    before it. Instead, `before` and `after` say how far it reaches before and after the time of the row: None without limit,
+    negative for a gap, as in `time(before="2h", after="-1h")`. `closed` says which ends a window includes: "right" (the default
+    with `range`), "left", "both" (the default with `before` and `after`, as RANGE in SQL) or "neither". `exclude`
+    leaves out rows, as EXCLUDE in SQL: "row" the row itself, "ties" the other rows of its time, "group" both. In a stream, the result of
+    a row waits until the watermark has passed its window. With `slide`, windows are `[start, start + range)`, and each start is
+    a multiple of `slide` since the epoch, plus `offset`. If fewer than `min_rows` rows of a window have a value, the result is null.
     With `slide`, a run raises ValueError if more than `max_windows` windows hold a row (default 100,000,000), before memory
     for them is allocated. All keys of a table count together; of a stream, those of one micro-batch; on Spark, those of one
     task.
 
     Nulls and NaN: a null in the time column is an error; `min_rows` counts non-null values.
-    Result: one per row, beside the input row; with `slide` one per window that has rows.
+    Result: one per row, beside the input row; with `slide` one per window that has rows. The window of a row may be without
+    rows: then the result is null, and a count is 0.
     Errors: TypeError or ValueError if an argument is not a duration or not positive, or if units differ.
-    ValueError if `slide` is more than `range`, if `closed` is given with `slide`, or `offset` without it.
+    ValueError if `slide` is more than `range`, if `closed` is given with `slide`, or `offset` without it, if `before + after` is
+    negative, or if `range` or `slide` is given with `before` or `after`.
 
     >>> import pyarrow as pa
     >>> import sash
@@ -287,29 +235,39 @@ def time(
     >>> rows = pa.table({"minute": [1, 2, 9], "load": [3, 9, 4]})
     >>> sash.Query({"peak": agg.max("load")}, window.time(5), time="minute").run(rows)["peak"].to_pylist()
     [3, 9, 4]
+    >>> sash.Query({"next": agg.max("load")}, window.time(before=0, after=7), time="minute").run(rows)["next"].to_pylist()
+    [9, 9, 4]
     >>> for row in sash.Query({"peak": agg.max("load")}, window.time(10, slide=5), time="minute").run(rows).to_pylist():
     ...     print(row)
     {'window_start': -5, 'window_end': 5, 'peak': 9}
     {'window_start': 0, 'window_end': 10, 'peak': 9}
     {'window_start': 5, 'window_end': 15, 'peak': 4}
     """
-    length = read_duration(range, "range")
     min_rows = check_count(min_rows, "min_rows", "time")
+    excluded = check_exclude(exclude, "time")
+    if slide is not None and excluded:
+        message = "window.time: exclude= applies to the window of a row. Leave slide= or exclude= out."
+        raise ValueError(message)
     if slide is None:
-        if offset is not None:
-            message = (
-                "window.time: offset= needs slide=. Without slide=, each row has its own window. Leave offset out."
-            )
-            raise ValueError(message)
-        if max_windows is not None:
-            message = (
-                "window.time: max_windows= needs slide=. Without slide=, there is one window per row. Leave it out."
-            )
-            raise ValueError(message)
-        if (closed or "right") not in CLOSED:
-            message = f"window.time: closed={closed!r} does not exist.{did_you_mean(str(closed), CLOSED)} Use {', '.join(CLOSED)}."
-            raise ValueError(message)
-        return TimeFrame(length, closed or "right", min_rows)
+        for name, given in {"offset": offset, "max_windows": max_windows}.items():
+            if given is not None:
+                message = (
+                    f"window.time: {name}= needs slide=. Without slide=, each row has its own window. Leave {name} out."
+                )
+                raise ValueError(message)
+    if slide is None and closed is not None and closed not in CLOSED:
+        message = f"window.time: closed={closed!r} does not exist.{did_you_mean(str(closed), CLOSED)} Use {', '.join(CLOSED)}."
+        raise ValueError(message)
+    if before is not NOT_GIVEN or after is not NOT_GIVEN:
+        return _frame(before, after, closed or "both", excluded, min_rows, {"range": range, "slide": slide})
+    if range is None:
+        message = 'window.time needs a length, as in window.time("1h"), or before= and after=.'
+        raise TypeError(message)
+    length = read_duration(range, "range")
+    if slide is None:
+        ends = "" if closed in (None, "right") else f', closed="{closed}"'
+        text = f"time({quote(length)}{ends}{exclude_text(excluded)}{min_rows_text(min_rows)})"
+        return TimeFrame(length, ZERO, closed or "right", min_rows, text, excluded)
     if closed is not None:
         message = (
             "window.time: closed= does not apply with slide=: windows are [start, start + range). Leave closed out."
@@ -317,6 +275,54 @@ def time(
         raise ValueError(message)
     periodic = _periodic("time", length, read_duration(slide, "slide"), length, offset, min_rows)
     return _limited(periodic, max_windows)
+
+
+def expanding(*, exclude: Literal["row", "ties", "group"] | None = None, min_rows: int = 1) -> Window:
+    """Return for each row all rows of its key up to it: values since the beginning.
+
+    Rows of equal time are peers: each has the rows of all of them, as the default frame of SQL. Without a time column, rows have no
+    peers. `exclude` leaves out rows, as EXCLUDE in SQL: "row" the row itself, "ties" its peers, "group" both. If fewer than `min_rows` rows of a window have a value, the result is null.
+
+    Nulls and NaN: a null in the time column is an error; `min_rows` counts non-null values.
+    Result: one per row, beside the input row.
+    Errors: TypeError or ValueError if `min_rows` is not a positive integer. ValueError if `exclude` does not exist.
+
+    >>> import pyarrow as pa
+    >>> import sash
+    >>> from sash import agg, window
+    >>> rows = pa.table({"day": [1, 2, 2, 5], "paid": [3, 9, None, 4]})
+    >>> sash.Query(agg.sum("paid"), window.expanding(), time="day").run(rows)["sum"].to_pylist()
+    [3, 12, 12, 16]
+    """
+    least = check_count(min_rows, "min_rows", "expanding")
+    excluded = check_exclude(exclude, "expanding")
+    arguments = f"{exclude_text(excluded)}{min_rows_text(least)}".removeprefix(", ")
+    return TimeFrame(None, ZERO, "both", least, f"expanding({arguments})", excluded)
+
+
+def _frame(before: Any, after: Any, closed: str, exclude: str, least: int, others: dict[str, Any]) -> TimeFrame:
+    """Return the frame between two distances from the time of a row."""
+    for name, given in others.items():
+        if given is not None:
+            message = f"window.time: {name}={given!r} cannot be combined with before= or after=. Use one or the other."
+            raise ValueError(message)
+    if before is NOT_GIVEN:
+        message = (
+            f"window.time: after={after!r} needs before=, how far the window reaches back. Use before=0 to begin at the row, or "
+            "before=None for all rows before it."
+        )
+        raise ValueError(message)
+    low, high = (
+        None if given is None else ZERO if given in (0, NOT_GIVEN) else read_duration(given, name, at_least=-(2**62))
+        for name, given in {"before": before, "after": after}.items()
+    )
+    if low is not None and high is not None:
+        if low.amount and high.amount:
+            _check_units(low, high)
+        if low.amount + high.amount < 0:
+            message = f"window.time: before={before!r} and after={after!r} leave no time between them. Their sum must not be negative."
+            raise ValueError(message)
+    return TimeFrame(low, high, closed, least, text_of_frame(low, high, closed, exclude, least), exclude)
 
 
 def tumbling(range: DurationLike, *, offset: DurationLike | None = None) -> Window:  # noqa: A002 — the papers' word
@@ -406,8 +412,3 @@ def _check_units(one: Duration, other: Duration) -> None:
     if one.is_time != other.is_time:
         message = f'{one} and {other} have different units. Use durations such as "1h" for both, or numbers for both.'
         raise ValueError(message)
-
-
-def quote(duration: Duration) -> str:
-    """Return a duration as an argument of a call."""
-    return f'"{duration}"' if duration.is_time else str(duration)

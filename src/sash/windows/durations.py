@@ -187,3 +187,12 @@ def to_text(nanoseconds: int) -> str:
         if count:
             parts.append(f"{count}{unit}")
     return "".join(parts) or "0s"
+
+
+def quote(duration: Duration) -> str:
+    """Return a duration as an argument of a call.
+
+    >>> quote(read_duration("1h", "range")), quote(read_duration(5, "range"))
+    ('"1h"', '5')
+    """
+    return f'"{duration}"' if duration.is_time else str(duration)

@@ -15,39 +15,45 @@ def find_time_frames(
     done: Ints,
     final: Ints,
     now: Ints,
-    length: int,
-    with_oldest: bool,
-    with_own: bool,
+    before: int,
+    after: int,
     begins: Ints,
     ends: Ints,
     keep: Ints,
 ) -> None:
-    """Write the window of each row: the rows of its key that are at most, or less than, `length` older.
-
-    Rows of equal time are all new or all context, so the search for a row's peers starts at the first new row.
-    """
+    """Write the window of each row: the rows of its key from `before` ticks before its time to `after` ticks after it."""
     count = 0
-    reach = length if with_oldest else length - 1
     for key in range(len(firsts) - 1):
-        begin = firsts[key]
+        begin = end = first = firsts[key]
         last = firsts[key + 1]
-        fresh = end = firsts[key] + done[key]
-        for row in range(fresh, firsts[key] + final[key]):
+        next_row = first + final[key]
+        for row in range(first + done[key], next_row):
             time = times[row]
-            begin += 1 if times[begin] < time - reach else 0  # mostly none or one leaves: no branch to mispredict
-            while times[begin] < time - reach:  # stops at the row itself
-                begin += 1
-            if row == fresh or time != times[row - 1]:
-                end = row
-                while with_own and end < last and times[end] == time:
+            if before != FOREVER:
+                since = time - before
+                begin += (
+                    1 if begin < row and times[begin] < since else 0
+                )  # mostly none or one leaves: no branch to mispredict
+                while begin < last and times[begin] < since:
+                    begin += 1
+            if after == FOREVER:
+                end = last
+            else:
+                until = time + after
+                end += 1 if end < last and times[end] <= until else 0
+                while end < last and times[end] <= until:
                     end += 1
             begins[count] = min(begin, end)
             ends[count] = end
             count += 1
-        oldest = last if now[key] == FOREVER else firsts[key]
-        while oldest < last and times[oldest] < now[key] - reach:
-            oldest += 1
-        keep[key] = min(oldest, firsts[key] + final[key])
+        oldest = first
+        if now[key] == FOREVER:
+            oldest = next_row
+        elif before != FOREVER:
+            reached = now[key] if next_row == last else min(now[key], times[next_row])
+            while oldest < next_row and times[oldest] < reached - before:
+                oldest += 1
+        keep[key] = oldest
 
 
 @numpy_form_of(find_time_frames)
@@ -57,18 +63,39 @@ def time_frames_in_numpy(
     done: Ints,
     final: Ints,
     now: Ints,
-    length: int,
-    with_oldest: bool,
-    with_own: bool,
+    before: int,
+    after: int,
     begins: Ints,
     ends: Ints,
     keep: Ints,
 ) -> None:
     """Write the window of each row by binary search."""
-    reach = length if with_oldest else length - 1
     counts = final - done
     rows = ranges(firsts[:-1] + done, counts)
     own = times if len(rows) == len(times) else times[rows]
+    ends[:] = (
+        np.repeat(firsts[1:], counts) if after == FOREVER else _first_later(times, firsts, own, after, counts, rows)
+    )
+    if before == FOREVER:
+        begins[:] = np.repeat(firsts[:-1], counts)
+    else:
+        begins[:] = np.minimum(search_in_keys(times, firsts, own - before, counts), ends)
+    next_rows = firsts[:-1] + final
+    if before == FOREVER:
+        keep[:] = np.where(now == FOREVER, next_rows, firsts[:-1])
+        return
+    reached = now.copy()
+    waiting = next_rows < firsts[1:]
+    reached[waiting] = np.minimum(reached[waiting], times[next_rows[waiting]])
+    reached = np.maximum(reached, NEVER + max(before, 0)) - before
+    oldest = search_in_keys(times, firsts, reached, np.ones(len(now), np.int64))
+    keep[:] = np.minimum(np.where(now == FOREVER, next_rows, oldest), next_rows)
+
+
+def _first_later(times: Ints, firsts: Ints, own: Ints, after: int, counts: Ints, rows: Ints) -> Ints:
+    """Return for each row the first row of its key that is more than `after` ticks later."""
+    if after not in (0, -1):
+        return search_in_keys(times, firsts, own + (after + 1), counts)
     # A row's peers are the rows of equal time. They begin where another time or key begins.
     is_first = np.ones(len(times), np.bool_)
     np.not_equal(times[1:], times[:-1], out=is_first[1:])
@@ -77,11 +104,8 @@ def time_frames_in_numpy(
     number = np.cumsum(is_first)
     if len(rows) < len(times):
         number = number[rows]
-    ends[:] = peers[number if with_own else number - 1]
-    begins[:] = np.minimum(search_in_keys(times, firsts, own - reach, counts), ends)
-    reached = np.maximum(now, NEVER + reach) - reach
-    oldest = search_in_keys(times, firsts, reached, np.ones(len(now), np.int64))
-    keep[:] = np.minimum(np.where(now == FOREVER, firsts[1:], oldest), firsts[:-1] + final)
+    later: Ints = peers[number + after]
+    return later
 
 
 def find_periodic(  # noqa: C901, PLR0912 — one loop, compiled as it stands

@@ -1,0 +1,67 @@
+"""EXCLUDE, as in SQL: the frame of a row without the row, without its peers, or without both."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from sash.hints import did_you_mean
+from sash.windows.arrays import ranges
+from sash.windows.base import Bounds, Flags, Ints, Items
+
+EXCLUDE = ("row", "ties", "group")
+"""What a frame leaves out: the row itself, its peers but not the row, or both."""
+
+
+def check_exclude(given: Any, window: str) -> str:
+    """Return what to exclude; "" for nothing. Raise ValueError if it does not exist."""
+    if given is None:
+        return ""
+    if given not in EXCLUDE:
+        message = f"window.{window}: exclude={given!r} does not exist.{did_you_mean(str(given), EXCLUDE)} Use {', '.join(EXCLUDE)}."
+        raise ValueError(message)
+    return str(given)
+
+
+def without(bounds: Bounds, items: Items, exclude: str, *, by_order: bool = False) -> Bounds:
+    """Return frames without the rows that they exclude: each has up to three runs of rows.
+
+    Peers have equal times; `by_order`, also equal values in the columns that break ties.
+
+    >>> from sash.windows.base import whole_items
+    >>> frames = Bounds(np.array([0, 0, 0]), np.array([3, 3, 3]), None, None, np.array([0]))
+    >>> [(begins.tolist(), ends.tolist()) for begins, ends in without(frames, whole_items([1, 2, 2]), "row").runs]
+    [([0, 0, 0], [0, 1, 2]), ([1, 2, 3], [3, 3, 3])]
+    """
+    if not exclude:
+        return bounds
+    rows = ranges(items.firsts[:-1] + items.span.done, items.span.final - items.span.done)
+    firsts, ends = (rows, rows + 1) if exclude == "row" else _peers(items, rows, by_order=by_order)
+
+    def within(places: Ints) -> Ints:
+        return np.clip(places, bounds.begins, bounds.ends)
+
+    runs = [(bounds.begins, within(firsts)), (within(ends), bounds.ends)]
+    if exclude == "ties":
+        runs.insert(1, (within(rows), within(rows + 1)))
+    runs = [run for run in runs if (run[0] < run[1]).any()] or runs[:1]
+    if len(runs) == 1:
+        [(begins, stops)] = runs
+        return Bounds(begins, stops, None, None, bounds.keep)
+    return replace(bounds, runs=tuple(runs))
+
+
+def _peers(items: Items, rows: Ints, *, by_order: bool) -> tuple[Ints, Ints]:
+    """Return the first of each row's peers, and the row after the last one."""
+    count = int(items.firsts[-1])
+    is_first: Flags = np.ones(count, np.bool_)
+    if len(items.times):
+        np.not_equal(items.times[1:], items.times[:-1], out=is_first[1:])
+    if by_order and items.differs is not None:
+        is_first |= items.differs
+    is_first[items.firsts[:-1][np.diff(items.firsts) > 0]] = True
+    starts = np.append(np.flatnonzero(is_first), count)
+    number = (np.cumsum(is_first) - 1)[rows]
+    return starts[number], starts[number + 1]

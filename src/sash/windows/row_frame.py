@@ -1,0 +1,182 @@
+"""RowFrame: for each row, a number of rows before and after it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+
+from sash.windows.arguments import exclude_text, min_rows_text
+from sash.windows.arrays import ranges
+from sash.windows.base import (
+    Bounds,
+    Interval,
+    Ints,
+    Items,
+    Memory,
+    NewestRows,
+    Reach,
+    Run,
+    TimeAxis,
+    Window,
+)
+from sash.windows.durations import TimeUnit
+from sash.windows.exclude import without
+
+
+class FrameBounds(Bounds):
+    """A window for each row of keys without context. Begins and ends are computed only if somebody needs them.
+
+    >>> bounds = FrameBounds(NewestRows(np.array([0, 3, 5]), 2), np.array([2, 4]))
+    >>> bounds.begins.tolist(), bounds.ends.tolist()
+    ([0, 0, 1, 3, 3], [1, 2, 3, 4, 5])
+    >>> ahead = FrameBounds(NewestRows(np.array([0, 3, 5]), 2, ahead=1), np.array([2, 4]))
+    >>> ahead.begins.tolist(), ahead.ends.tolist()
+    ([0, 1, 2, 3, 4], [2, 3, 3, 5, 5])
+    """
+
+    def __init__(self, frame: NewestRows, keep: Ints) -> None:
+        vars(self).update(frame=frame, starts=None, stops=None, keep=keep, memory={})
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        assert self.frame is not None
+        return int(self.frame.firsts[-1])
+
+    @cached_property
+    def _positions(self) -> tuple[Ints, Ints]:
+        assert self.frame is not None
+        firsts, length, ahead = self.frame
+        return bounds_around(np.arange(len(self)), firsts, np.diff(firsts), length - 1 - ahead, ahead)
+
+    @cached_property
+    def begins(self) -> Ints:
+        """The first row of each window."""
+        return self._positions[0]
+
+    @cached_property
+    def ends(self) -> Ints:
+        """The row after the last one of each window."""
+        return self._positions[1]
+
+
+@dataclass(frozen=True)
+class RowFrame(Window):
+    """For each row, the rows from `before` rows before it to `after` rows after it; None for all rows on that side."""
+
+    kind: ClassVar[str] = "rows"
+    per_row: ClassVar[bool] = True
+    sliced: ClassVar[bool] = False
+    before: int | None
+    after: int | None = 0
+    least: int = 1
+    exclude: str = ""
+
+    @property
+    def min_rows(self) -> int:
+        """How many values a window must hold to have a result."""
+        return self.least
+
+    @property
+    def in_runs(self) -> bool:
+        """Whether a window may consist of several runs of rows."""
+        return bool(self.exclude)
+
+    def bounds(self, items: Items, memory: Memory, run: Run) -> Bounds:  # noqa: ARG002 — NumPy is as fast as a compiled loop
+        """Return a window for each row."""
+        if items.row_counts is not None:
+            return self._bounds_of_slices(items, items.row_counts)
+        span = items.span
+        if (
+            self.length is not None
+            and not self.exclude
+            and not span.done.any()
+            and (span.final == np.diff(items.firsts)).all()
+        ):
+            return FrameBounds(NewestRows(items.firsts, self.length, self.after or 0), self._keep(items))
+        counts = span.final - span.done
+        rows = ranges(items.firsts[:-1] + span.done, counts)
+        begins, ends = bounds_around(rows, items.firsts, counts, self.before, self.after)
+        return without(Bounds(begins, ends, None, None, self._keep(items)), items, self.exclude, by_order=True)
+
+    def _keep(self, items: Items) -> Ints:
+        """Return the first row of each key that the window of a later row may hold."""
+        firsts = items.firsts[:-1]
+        next_rows = firsts + items.span.final
+        if self.before is None:
+            return np.where(items.span.has_ended, next_rows, firsts)
+        first: Ints = np.clip(next_rows - self.before, firsts, next_rows)
+        return first
+
+    def ready(self, items: Items) -> Ints:
+        """Return how many rows of each key have all rows of their window."""
+        final = items.span.final
+        if self.after is None:
+            return np.where(items.span.has_ended, final, items.span.done)
+        return np.where(items.span.has_ended, final, np.maximum(final - max(self.after, 0), items.span.done))
+
+    def _bounds_of_slices(self, items: Items, row_counts: Ints) -> Bounds:
+        """Return a window for each item; an item of several rows is context, and no window begins inside it.
+
+        >>> from sash.windows.base import whole_items
+        >>> items = whole_items([1, 2, 7, 8], row_counts=np.array([1, 2, 1, 1]))
+        >>> RowFrame(3).bounds(items, {}, None).begins.tolist()
+        [0, 0, 0, 1]
+        """
+        assert self.before is not None  # `reach` and `begin_zones` offer slices only to frames that end with their row
+        before = np.cumsum(row_counts) - row_counts
+        owners = np.repeat(np.arange(items.keys), np.diff(items.firsts))
+        places = np.flatnonzero(np.arange(len(row_counts)) >= (items.firsts[:-1] + items.span.done)[owners])
+        begins = np.searchsorted(before, before[places] - self.before)
+        begins = np.maximum(begins, items.firsts[owners[places]])
+        return Bounds(begins, places + 1, None, None, items.firsts[:-1])
+
+    @property
+    def length(self) -> int | None:
+        """How many rows a window holds away from the ends of a key; None if there is no limit."""
+        return None if self.before is None or self.after is None else self.before + self.after + 1
+
+    @property
+    def rows_held(self) -> int | None:
+        """How many rows a window holds at most."""
+        return self.length
+
+    def reach(self, unit: TimeUnit) -> Reach | None:  # noqa: ARG002 — it reaches back by rows
+        """Return how far windows reach back; None if they look ahead, back without limit, or exclude rows."""
+        if self.before is None or self.after != 0 or self.exclude:
+            return None
+        return Reach(rows=self.before)
+
+    def begin_zones(self, begin: int, end: int, axis: TimeAxis) -> list[Interval] | None:
+        """Return where the windows of rows in a time range begin: `before` rows earlier."""
+        if self.before is None or self.after != 0 or self.exclude:
+            return None
+        first, _ = axis.edge_with(self.before, begin)
+        last = axis.edge_after(axis.rows_before(end) - self.before - 1)
+        return [(first, max(first, min(last, begin)))]
+
+    def __repr__(self) -> str:
+        """Return the call that makes the window."""
+        around = f"before={self.before}" + (f", after={self.after}" if self.after != 0 else "")
+        frame = str(self.before + 1) if self.before is not None and self.after == 0 else around
+        return f"rows({frame}{exclude_text(self.exclude)}{min_rows_text(self.least)})"
+
+
+def bounds_around(rows: Ints, firsts: Ints, counts: Ints, before: int | None, after: int | None) -> tuple[Ints, Ints]:
+    """Return the windows around some rows, within the key of each: `counts` rows are of each key.
+
+    >>> begins, ends = bounds_around(np.array([0, 1, 4]), np.array([0, 3, 5]), np.array([2, 1]), before=1, after=1)
+    >>> begins.tolist(), ends.tolist()
+    ([0, 0, 3], [2, 3, 5])
+    """
+    lows, highs = firsts[:-1], firsts[1:]
+    begins = np.repeat(lows, counts) if before is None else rows - before
+    ends = np.repeat(highs, counts) if after is None else rows + (after + 1)
+    for places, shift in ((begins, -(before or 0)), (ends, (after or 0) + 1)):
+        if shift < 0:
+            np.maximum(places, np.repeat(lows, counts), out=places)
+        if shift > 1 or (shift == 1 and places is begins):
+            np.minimum(places, np.repeat(highs, counts), out=places)
+    return begins, ends
