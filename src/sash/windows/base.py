@@ -15,6 +15,7 @@ for each key.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple, Protocol
@@ -216,6 +217,18 @@ class Window:
     def min_rows(self) -> int:
         """How many values a window must hold to have a result."""
         return 1
+
+    @property
+    def result_name(self) -> str:
+        """The name of the window in a list of windows, which has no names: the words of its call.
+
+        >>> from sash import window
+        >>> window.time("1h").result_name, window.rows(100, slide=10).result_name
+        ('1h', 'rows_100_slide_10')
+        """
+        kind, *words = re.findall(r"[\w.-]+", repr(self))
+        is_duration = kind == self.kind == "time" and words[:1] and not words[0].lstrip("-").isdigit()
+        return "_".join(words if is_duration else [kind, *words])
 
     def check(self, unit: TimeUnit) -> None:
         """Raise ValueError if the window does not fit a time column of this unit."""
