@@ -120,6 +120,9 @@ HABITS = {
     **dict.fromkeys(("tail",), 'agg.last_n("x", 3)'),
     **dict.fromkeys(("nlargest",), 'agg.top_k("x", 3)'),
     **dict.fromkeys(("nsmallest",), 'agg.bottom_k("x", 3)'),
+    **dict.fromkeys(("hist", "cut"), 'agg.histogram("x", [0, 10, 20])'),
+    **dict.fromkeys(("value_counts",), 'agg.per_value("x"), which counts rows'),
+    **dict.fromkeys(("percent_rank", "rank_pct"), 'agg.rank("x", pct=True)'),
     **dict.fromkeys(("range", "ptp"), "agg.spread"),
     **dict.fromkeys(("apply", "udf", "agg"), "sash.aggregate, which makes an aggregate of your own functions"),
 }
