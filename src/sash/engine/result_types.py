@@ -35,7 +35,9 @@ def interpreted_to_arrow(aggregate: Aggregate[Any], results: list[Any], columns:
     decimal = kind.value_type if aggregate.entries else kind
     if pa.types.is_decimal(decimal):
         results = [rounded(result, decimal) for result in results]
-    strange = [result for result in results if not holds(kind, result)]
+    # Entries of built-in lists have the type; to test each of them would take longer than to compute them.
+    is_certain = aggregate.type is None and aggregate.is_built_in and pa.types.is_list(kind)
+    strange = [] if is_certain else [result for result in results if not holds(kind, result)]
     try:
         if not strange:
             return pa.array(results, kind)

@@ -73,7 +73,7 @@ class KernelDesign:
     @property
     def label(self) -> str:
         """The aggregates and their columns, for messages."""
-        return " and ".join(f"{one.name}({', '.join(one.columns)})" for one in self.aggregates)
+        return " and ".join(dict.fromkeys(f"{one.name}({', '.join(one.columns)})" for one in self.aggregates))
 
     def _fingerprint(self) -> str:
         """Return the name of the generated module, which covers everything that the module is generated from."""

@@ -83,7 +83,7 @@ def make_plan(
         found = find_algorithm(choice.algorithm, form)
         if found.sorted_in_advance is not None and form.place is None and name not in interpreted:
             choice = sorted_choice(choice, found.sorted_in_advance.about, objective)
-        alone = name in interpreted or found.one_aggregate
+        alone = name in interpreted or found.one_aggregate or bool(form.entries)  # a list has many fields by itself
         coded = aggregate.codes if any(column not in kinds for column in aggregate.columns) else ()
         together = algorithm != "auto" and not form.of_newest and can_share(found, windows)
         made = Pass(
