@@ -148,7 +148,7 @@ def test_impossible_lists_of_fractions_are_errors(q: Any, error: type[Exception]
 
 # -- rank -----------------------------------------------------------------------------------------------------------------
 
-METHODS = [(method, pct) for method in ("average", "min", "max") for pct in (False, True)]
+METHODS: list[tuple[Any, bool]] = [(method, pct) for method in ("average", "min", "max") for pct in (False, True)]
 
 
 @pytest.mark.parametrize(("method", "pct"), METHODS)
@@ -168,7 +168,7 @@ def test_ranks_are_those_of_pandas(values: list[int | None], length: int, least:
     series = table["x"].to_pandas().rolling(length, min_periods=min(least, length))
     found = sash.Query(named, sash.window.rows(length, min_rows=min(least, length))).run(table, compiled=False)
     for (method, pct), name in zip(METHODS, named, strict=True):
-        expected = series.rank(method=method, pct=pct).tolist()  # type: ignore[arg-type]
+        expected = series.rank(method=method, pct=pct).tolist()
         assert alike(found[name].fill_null(NAN).to_pylist(), expected)
 
 

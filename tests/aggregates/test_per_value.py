@@ -94,7 +94,8 @@ def test_streams_and_slices_give_the_same(windows: Any, slicing: Any) -> None:
 def test_pandas_gives_dictionaries_and_polars_its_own_type() -> None:
     query = sash.Query({"m": agg.per_value("k", agg.sum("i"))}, window.rows(6))
     assert query.run(ROWS.to_pandas())["m"].tolist()[-1] == {"b": 5, "a": 8, "c": 5}
-    assert query.run(pl.from_arrow(ROWS))["m"].to_arrow().to_pylist()[-1] is not None
+    frame = query.run(pl.DataFrame(ROWS))
+    assert frame["m"].to_arrow().to_pylist()[-1] is not None
 
 
 def test_nan_is_one_key_and_dictionaries_give_their_values() -> None:
@@ -133,10 +134,10 @@ def test_it_can_be_pickled_and_changes_the_fingerprint() -> None:
 @pytest.mark.parametrize(
     ("mistake", "sentence"),
     [
-        (lambda: agg.per_value("k", agg.sum), r"per_value got aggregate=.*which is not an aggregate\. Use agg\.sum"),
-        (lambda: agg.per_value("k", "sum"), r"per_value got aggregate='sum', which is not an aggregate"),
+        (lambda: agg.per_value("k", agg.sum), r"per_value got aggregate=.*which is not an aggregate\. Use agg\.sum"),  # type: ignore[arg-type]
+        (lambda: agg.per_value("k", "sum"), r"per_value got aggregate='sum', which is not an aggregate"),  # type: ignore[arg-type]
         (lambda: agg.per_value("k", agg.sum()), r'per_value got sum\(\), which has no columns\. Name them, as in agg\.per_value\("k", agg\.sum\("load"\)\)'),
-        (lambda: agg.per_value(3, agg.sum("x")), r'per_value got column=3, .* as in agg\.per_value\("plug", sum\("x"\)\)'),
+        (lambda: agg.per_value(3, agg.sum("x")), r'per_value got column=3, .* as in agg\.per_value\("plug", sum\("x"\)\)'),  # type: ignore[arg-type]
     ],
 )  # fmt: skip
 def test_arguments_of_a_wrong_type_are_errors(mistake: Any, sentence: str) -> None:

@@ -15,11 +15,14 @@ from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from itertools import pairwise
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from sash.aggregates.base import Aggregate
 from sash.aggregates.definition import Fields, define, require_list
 from sash.aggregates.sum_like import add, subtract
+
+if TYPE_CHECKING:  # `import sash` does not import NumPy
+    from numpy.typing import NDArray
 
 Counts: TypeAlias = tuple[int, ...]
 """The number of values in each bin."""
@@ -31,7 +34,7 @@ NOTHING = (1, 0)
 """The smallest and the largest value of a bin without values."""
 
 
-def histogram(x: str | None = None, edges: Sequence[float] = (0, 1)) -> Aggregate[Counts]:
+def histogram(x: str | None = None, edges: Sequence[float | Decimal] | NDArray[Any] = (0, 1)) -> Aggregate[Any]:
     """Count the values in each bin, with the bins of `numpy.histogram`.
 
     `x` is a column of numbers. `edges` are the edges of the bins, in increasing order: n + 1 numbers for n bins. A bin includes

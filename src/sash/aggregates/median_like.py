@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from numbers import Real
-from typing import Any, Literal, Protocol, get_args
+from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
 
 from sash.aggregates.base import Aggregate
 from sash.aggregates.comparison import ascending, is_above
@@ -28,6 +28,9 @@ from sash.aggregates.definition import (
     require_list,
     require_positive,
 )
+
+if TYPE_CHECKING:  # `import sash` does not import NumPy
+    from numpy.typing import NDArray
 
 HALF = 0.5
 RankMethod = Literal["average", "min", "max"]
@@ -162,7 +165,7 @@ class NewestAmong:
         return f"NewestAmong({self._values!r}, {self._newest!r})"
 
 
-def quantile(x: str | None = None, q: float | Sequence[float] = 0.5) -> Aggregate[SortedValues]:
+def quantile(x: str | None = None, q: float | Sequence[float] | NDArray[Any] = 0.5) -> Aggregate[SortedValues]:
     """Return the value at a fraction of the sorted values, interpolated as in NumPy and Spark.
 
     `x` is a column of numbers, dates or timestamps. `q` is the fraction: 0 for the smallest value, 1 for the largest; or a
@@ -223,7 +226,7 @@ def nth_smallest(x: str | None = None, i: int = 1) -> Aggregate[SortedValues]:
     return define("nth_smallest", x, constants=(i,), at_least=i, gives="value", codes=("ordered",), **SORTED, **fields)
 
 
-def rank(x: str | None = None, *, method: RankMethod = "average", pct: bool = False) -> Aggregate[NewestAmong]:
+def rank(x: str | None = None, *, method: RankMethod = "average", pct: bool = False) -> Aggregate[Any]:
     """Return the rank of the newest value among the values of its window, as pandas' `rolling().rank()`.
 
     `x` is a column of any type with an order. `method` is the rank of equal values: "average" for the mean of their ranks,

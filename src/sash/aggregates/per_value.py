@@ -24,7 +24,7 @@ PerValue: TypeAlias = Mapping[Any, tuple[int, Any]]
 ROWS = count()
 
 
-def per_value(column: str | None = None, aggregate: Aggregate[Any] = ROWS) -> Aggregate[PerValue]:
+def per_value(column: str | None = None, aggregate: Aggregate[Any] = ROWS) -> Aggregate[Any]:
     """Compute an aggregate for each value of a column, as a map from values to results.
 
     `column` holds the values: of any type that is not nested. `aggregate` is any other aggregate over its own columns, also one

@@ -11,6 +11,7 @@ from pyspark.sql.types import ArrayType, DataType, DoubleType, LongType, MapType
 
 import sash
 from sash import agg, window
+from sash.aggregates.base import Aggregate
 from sash.spark.arrow_types import spark_schema
 
 ROWS = pa.table(
@@ -21,7 +22,7 @@ ROWS = pa.table(
         "x": pa.array([3.0, 1.0, None, 4.0, 4.0, None, 2.0, 9.0, 2.0, 2.0, 5.0, None]),
     }
 )
-AGGREGATES = {
+AGGREGATES: dict[str, Aggregate[Any]] = {
     "quantiles": agg.quantile("x", [0.5, 0.9]),
     "rank": agg.rank("x"),
     "bins": agg.histogram("x", [0, 2, 4, 9]),
