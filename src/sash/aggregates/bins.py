@@ -28,7 +28,7 @@ Counts: TypeAlias = tuple[int, ...]
 """The number of values in each bin."""
 
 MOST_COMPILED = 20
-"""The most bins that are compiled: 20 took 40 s, and Numba refused 32."""
+"""The most bins that are compiled: on a busy machine 20 took 40 s; 32 did not compile."""
 INT64 = (-(2**63), 2**63 - 1)
 NOTHING = (1, 0)
 """The smallest and the largest value of a bin without values."""
