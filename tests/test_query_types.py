@@ -46,6 +46,10 @@ def test_explanations() -> None:
     assert_type(QUERY.explain(pl.DataFrame({"x": [1]}), compiled=False), Explanation)
 
 
+def test_lists() -> None:
+    assert_type(sash.Query([agg.max("x")], [window.rows(2)]), sash.Query)
+
+
 def check_spark(frame: DataFrame) -> None:
     assert_type(QUERY.run(frame), DataFrame)
     assert_type(QUERY.run(frame, strategy="slices", buckets=3, types={"top": "long"}), DataFrame)

@@ -68,8 +68,8 @@ class Query:
 
     def __init__(
         self,
-        aggregates: Mapping[str, Aggregate[Any]] | Aggregate[Any],
-        windows: Window | Mapping[str, Window],
+        aggregates: Mapping[str, Aggregate[Any]] | Sequence[Aggregate[Any]] | Aggregate[Any],
+        windows: Window | Mapping[str, Window] | Sequence[Window],
         by: str | Sequence[str] = (),
         time: str | None = None,
         order_by: str | Sequence[str] = (),
@@ -82,8 +82,13 @@ class Query:
     ) -> None:
         """Parse and validate the query.
 
-        `aggregates` is a dictionary of aggregates by name, or one aggregate. `windows` is a window, or a dictionary of windows
-        by name. One aggregate, or one window, has its own kind as its name. `by` names the key columns: each key has windows of its own. `time` is the column that orders the rows, and
+        `aggregates` is a dictionary of aggregates by name, a list of aggregates, or one aggregate. `windows` is a window, a
+        dictionary of windows by name, or a list of windows. One aggregate, or one window, has its own kind as its name. Those
+        of a list name themselves: `agg.max("load")` is "max_load", `agg.quantile("load", 0.9)` is "quantile_load_0.9",
+        `window.time("1h")` is "1h" and `window.rows(100)` is "rows_100". If every row has a result and there are several
+        windows, results are named by both: "max_load_1h".
+
+        `by` names the key columns: each key has windows of its own. `time` is the column that orders the rows, and
         `order_by` names columns that break ties. `lateness` is the maximum delay of a row behind the newest row of a
         stream.
 
@@ -91,7 +96,14 @@ class Query:
         "latency" for the lowest worst case.
 
         Raises TypeError or ValueError if an argument is invalid, or if arguments do not fit together, such as an algorithm
-        that cannot compute an aggregate.
+        that cannot compute an aggregate, or two members of a list with the same name.
+
+        >>> import pyarrow as pa
+        >>> import sash
+        >>> from sash import agg, window
+        >>> query = sash.Query([agg.max("load"), agg.count()], [window.time(5), window.rows(2)], time="minute")
+        >>> query.run(pa.table({"minute": [3, 8], "load": [2.0, 5.0]})).column_names
+        ['minute', 'load', 'max_load_time_5', 'max_load_rows_2', 'count_time_5', 'count_rows_2']
         """
         for name in unknown:
             raise _unknown_parameter(name)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import inspect
-import json
 import math
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -35,7 +34,7 @@ from hypothesis import strategies as st
 import sash
 import sash.aggregates as agg
 from sash.aggregates import BUILT_IN
-from sash.aggregates.base import Aggregate
+from sash.aggregates.base import Aggregate, as_literal
 from sash.algorithms.base import alike, same
 from sash.kernels.functions import compile_function
 from sash.testing import check_laws, recompute
@@ -280,6 +279,7 @@ def test_every_partial_of_numbers_is_compiled_here() -> None:
         return all(map(is_numbers, partial)) if isinstance(partial, tuple) else isinstance(partial, int | float)
 
     others = {"first_n", "last_n", "top_k", "bottom_k", "collect", "frequency", "may_contain"}
+    others |= {"histogram"}  # a kernel counts each bin by itself
     aggregates = {name: factory() for name, factory in BUILT_IN.items() if name not in others}
     found = {name for name, aggregate in aggregates.items() if is_numbers(aggregate.lift(*[1.0] * aggregate.inputs))}
     assert found == set(PARTIALS_OF_NUMBERS)
@@ -356,7 +356,8 @@ def test_windows_without_values_have_no_result_but_counts_do(name: str) -> None:
     columns = ("x", "y")[: max(1, build(name).inputs)]
     rows = pa.table({column: pa.array([None, None], pa.float64()) for column in columns})
     query = sash.Query({"found": BUILT_IN[name](*columns, **REFERENCES[name].arguments)}, sash.window.rows(2))
-    assert query.run(rows, compiled=False)["found"].to_pylist() == [0 if name in COUNTS else None] * 2
+    empty = [0, 0, 0] if name == "histogram" else 0 if name in COUNTS else None
+    assert query.run(rows, compiled=False)["found"].to_pylist() == [empty] * 2
 
 
 def test_a_sample_needs_two_values_and_the_nth_of_values_needs_n() -> None:
@@ -402,10 +403,24 @@ def test_an_aggregate_shows_the_call_that_makes_it(made: Aggregate[Any], shown: 
     assert repr(made) == shown
 
 
-CONSTANTS = {"q": 1, "sep": ";", "item": 3, "n": 3, "k": 3, "i": 3}
+CONSTANTS = {
+    "q": 1,
+    "sep": ";",
+    "item": 3,
+    "n": 3,
+    "k": 3,
+    "i": 3,
+    "edges": [1, 2],
+    "method": "min",
+    "pct": True,
+    "aggregate": agg.sum("y"),
+}
 
 
 @pytest.mark.parametrize("name", agg.BUILT_IN)
 def test_every_aggregate_shows_its_constants(name: str) -> None:
-    given = [CONSTANTS.get(parameter, parameter) for parameter in inspect.signature(BUILT_IN[name]).parameters]
-    assert repr(BUILT_IN[name](*given)) == f"{name}({', '.join(map(json.dumps, given))})"
+    parameters = inspect.signature(BUILT_IN[name]).parameters
+    given = {parameter: CONSTANTS.get(parameter, parameter) for parameter in parameters}
+    by_name = {parameter for parameter, one in parameters.items() if one.kind is one.KEYWORD_ONLY}
+    texts = [f"{key}={as_literal(value)}" if key in by_name else as_literal(value) for key, value in given.items()]
+    assert repr(BUILT_IN[name](**given)) == f"{name}({', '.join(texts)})"

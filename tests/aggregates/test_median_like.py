@@ -12,13 +12,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from helpers.references import INF, NAN, REFERENCES, agrees, build, from_left, quarters
+from helpers.references import INF, NAN, REFERENCES, agrees, any_float, build, from_left, quarters, rank_of, small
 from hypothesis import given
 from hypothesis import strategies as st
 
 import sash
 import sash.aggregates as agg
 from sash.aggregates.median_like import SortedValues, integer_between
+from sash.algorithms.base import alike
 
 
 @pytest.mark.parametrize(
@@ -102,3 +103,116 @@ def test_the_median_of_python_integers_is_exact() -> None:
     window.insert(2**63 - 1)
     window.insert(-(2**63))
     assert window.query() == -0.5
+
+
+# -- lists of quantiles ---------------------------------------------------------------------------------------------------
+
+FRACTIONS = [0.5, 0, 0.9, 1]
+MIXED = [3, None, 1, 4, 1, 5, None, 9, 2, 6, 5, 3, 5]
+
+
+@pytest.mark.parametrize("kind", [pa.int64(), pa.float64(), pa.float32(), pa.decimal128(25, 2), pa.timestamp("us")])
+@pytest.mark.parametrize("windows", [sash.window.rows(5), sash.window.time(6, slide=3), sash.window.rows(3, min_rows=3)], ids=repr)  # fmt: skip
+def test_each_entry_of_a_list_is_its_quantile(kind: pa.DataType, windows: Any) -> None:
+    rows = pa.table({"t": range(len(MIXED)), "x": pa.array(MIXED, pa.int64()).cast(kind)})
+    for compiled in (True, False):
+        named = {"all": agg.quantile("x", FRACTIONS)} | {str(q): agg.quantile("x", q) for q in FRACTIONS}
+        found = sash.Query(named, windows, time="t").run(rows, compiled=compiled)
+        one = found.schema.field("0.5").type
+        assert found.schema.field("all").type == pa.list_(one)
+        single = zip(*(found[str(q)].to_pylist() for q in FRACTIONS), strict=True)
+        expected = [None if None in entries else list(entries) for entries in single]
+        assert found["all"].to_pylist() == expected
+
+
+def test_several_fractions_are_one_pass_and_one_state() -> None:
+    query = sash.Query({"q": agg.quantile("x", FRACTIONS)}, sash.window.rows(5), time="t")
+    rows = pa.table({"t": range(len(MIXED)), "x": MIXED})
+    assert str(query.explain(rows)).count("sorted_block") == 1
+    assert query.run(rows.to_reader(max_chunksize=4)).read_all().equals(query.run(rows))
+
+
+@pytest.mark.parametrize(
+    ("q", "error", "sentence"),
+    [
+        ([], ValueError, r"quantile got q=\[\], but q must have at least 1 number"),
+        ([0.5, 1.5], ValueError, r"quantile got q=1\.5, but q must be between 0"),
+        ([0.5, "1"], TypeError, r"quantile got q with '1', but q must be a list of numbers"),
+        ({0.5: 1}, TypeError, r"quantile got q=\{0\.5: 1\}, but q must be a list of numbers"),
+    ],
+)
+def test_impossible_lists_of_fractions_are_errors(q: Any, error: type[Exception], sentence: str) -> None:
+    with pytest.raises(error, match=sentence):
+        agg.quantile("x", q)
+
+
+# -- rank -----------------------------------------------------------------------------------------------------------------
+
+METHODS: list[tuple[Any, bool]] = [(method, pct) for method in ("average", "min", "max") for pct in (False, True)]
+
+
+@pytest.mark.parametrize(("method", "pct"), METHODS)
+@given(rows=st.lists(any_float | small, min_size=1, max_size=9))
+def test_every_method_of_rank_equals_its_reference(method: Any, pct: bool, rows: list[Any]) -> None:
+    assert from_left(agg.rank(method=method, pct=pct), rows) == rank_of(rows, method, pct=pct)
+
+
+@given(
+    values=st.lists(st.none() | st.integers(-3, 3), min_size=1, max_size=30),
+    length=st.integers(1, 8),
+    least=st.integers(1, 3),
+)
+def test_ranks_are_those_of_pandas(values: list[int | None], length: int, least: int) -> None:
+    named: dict[str, Any] = {f"{method} {pct}": agg.rank("x", method=method, pct=pct) for method, pct in METHODS}
+    table = pa.table({"x": pa.array(values, pa.float64())})
+    series = table["x"].to_pandas().rolling(length, min_periods=min(least, length))
+    found = sash.Query(named, sash.window.rows(length, min_rows=min(least, length))).run(table, compiled=False)
+    for (method, pct), name in zip(METHODS, named, strict=True):
+        expected = series.rank(method=method, pct=pct).tolist()
+        assert alike(found[name].fill_null(NAN).to_pylist(), expected)
+
+
+def test_compiled_ranks_are_those_of_pandas() -> None:
+    """Trees take long to compile: one method only, with nulls and many ties."""
+    values = np.random.default_rng(5).integers(-20, 20, 3000)
+    table = pa.table({"x": pa.array(np.where(values == 0, np.nan, values), from_pandas=True)})
+    found = sash.Query(agg.rank("x", pct=True), sash.window.rows(100)).run(table, compiled=True)["rank"]
+    expected = table["x"].to_pandas().rolling(100, min_periods=1).rank(pct=True).tolist()
+    assert alike(found.fill_null(NAN).to_pylist(), expected)
+
+
+def test_a_window_whose_newest_row_is_null_has_no_rank() -> None:
+    rows = pa.table({"t": range(6), "x": [3, 1, None, None, 2, None]})
+    for slicing in ("auto", "cutty"):
+        query = sash.Query({"r": agg.rank("x")}, sash.window.tumbling(2), time="t", slicing=slicing)
+        assert query.run(rows, compiled=False)["r"].to_pylist() == [1.0, None, None]
+        stream = query.run(rows.to_reader(max_chunksize=1), compiled=False)
+        assert stream.read_all()["r"].to_pylist() == [1.0, None, None]
+    several = {"a": sash.window.rows(2), "b": sash.window.rows(3)}
+    for algorithm in ("auto", "flatfit"):
+        query = sash.Query({"r": agg.rank("x")}, several, time="t", algorithm=algorithm)
+        assert query.run(rows, compiled=False)["r_b"].to_pylist() == [1.0, 1.0, None, None, 1.0, None]
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.decimal128(25, 1), pa.timestamp("s"), pa.uint64(), pa.bool_()])
+def test_ranks_of_any_type_with_an_order(kind: pa.DataType) -> None:
+    column = pa.array([0, 1, 1, 0, 1], pa.int64()).cast(kind)
+    for compiled in (True, False) if kind == pa.string() else (False,):
+        found = sash.Query(agg.rank("x"), sash.window.rows(3)).run(pa.table({"x": column}), compiled=compiled)
+        assert found["rank"].to_pylist() == [1.0, 2.0, 2.5, 1.0, 2.5]
+        assert found.schema.field("rank").type == pa.float64()
+
+
+def test_an_aggregator_ranks_the_newest_value() -> None:
+    for values in ([1, 7, None, 3], pa.array([1, 7, None, 3])):
+        ranks = sash.Aggregator(agg.rank("x")).slide(values, range=3)
+        assert ranks.to_pylist() == [1.0, 2.0, 2.0, 1.0]
+
+
+def test_impossible_ranks_are_errors() -> None:
+    with pytest.raises(
+        ValueError, match=r"rank got method='dense', but method must be \"average\", \"min\" or \"max\""
+    ):
+        agg.rank("x", method="dense")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="rank got pct=1, but pct must be True or False"):
+        agg.rank("x", pct=1)  # type: ignore[arg-type]

@@ -17,6 +17,7 @@ from sash.kernels.functions import fingerprint
 
 ITEMS = {"frequency", "may_contain"}
 CONSTANTS = {"quantile": (0.25,), "nth_smallest": (2,), "first_n": (2,), "concat": ("-",), "top_k": (3,)}
+CONSTANTS |= {"histogram": ([0, 1, 2],)}
 
 
 @pytest.mark.parametrize("name", BUILT_IN)
@@ -28,7 +29,7 @@ def test_every_aggregate_is_the_same_after_pickling(name: str) -> None:
     assert again.laws == one.laws
     assert again.columns == one.columns
     assert again.has_sql == one.has_sql
-    for function in ("lift", "combine", "lower", "inverse", "rank", "between"):
+    for function in ("lift", "combine", "lower", "inverse", "rank", "between", "place"):
         made, given = getattr(again, function), getattr(one, function)
         assert fingerprint(made, any_value=True) == fingerprint(given, any_value=True)
     assert again.variants.keys() == one.variants.keys()

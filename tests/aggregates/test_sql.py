@@ -20,6 +20,8 @@ NO_SQL = {
     **dict.fromkeys(["first_n", "last_n", "top_k", "bottom_k"], "SQL has no bounded list that merges"),
     **dict.fromkeys(["max_count", "min_count"], "SQL would need two passes over the rows"),
     **dict.fromkeys(["frequency", "may_contain"], "the sketches of Spark have another format"),
+    **dict.fromkeys(["rank", "per_value"], "needs all values, in order"),
+    "histogram": "SQL would need an aggregate for each bin",
     "product": "SQL has no product",
 }
 """The aggregates whose slices Spark SQL cannot compute, and why."""

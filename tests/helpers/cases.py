@@ -34,6 +34,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "quantile": {"q": 0.8},
     "approx_quantile": {"q": 0.8},
     "nth_smallest": {"i": 2},
+    "histogram": {"edges": [-2, 0, 1.5, 9]},
 }
 
 AGGREGATES: dict[str, Aggregate[Any]] = {

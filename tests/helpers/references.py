@@ -21,6 +21,7 @@ from sash.algorithms.base import alike, same
 NAN = math.nan
 INF = math.inf
 FEW = ["ant", "bee", "cat", ""]
+EDGES = [-1.5, 0, 1, 3]
 any_float = st.floats() | st.sampled_from([NAN, -0.0, 0.0, 1.0, INF, -INF])
 small = st.integers(-4, 4)
 quarters = st.integers(-400, 400).map(lambda number: number / 4)
@@ -89,6 +90,13 @@ def ranked_quantile_of(values: Sequence[float], q: float) -> Any:
     return in_order(values)[max(1, math.ceil(q * len(values))) - 1]
 
 
+def rank_of(values: Sequence[Any], method: str = "average", *, pct: bool = False) -> float:
+    """The ranks that equal values share, from the places of the newest value in sorted order."""
+    ranks = [place for place, value in enumerate(in_order(values), 1) if same(value, values[-1])]
+    rank = {"average": sum(ranks) / len(ranks), "min": ranks[0], "max": ranks[-1]}[method]
+    return rank / len(values) if pct else float(rank)
+
+
 @dataclass
 class Reference:
     """What the result must be, from the raw rows."""
@@ -141,6 +149,9 @@ REFERENCES = {
     "median": Reference(statistics.median, quarters),
     "quantile": Reference(lambda v: float(np.quantile(v, 0.8)), quarters, {"q": 0.8}),
     "nth_smallest": Reference(lambda v: in_order(v)[1], any_float | small, {"i": 2}),
+    "rank": Reference(rank_of, any_float | small),
+    "histogram": Reference(lambda v: np.histogram(v, EDGES)[0].tolist(), any_float | small, {"edges": EDGES}),
+    "per_value": Reference(lambda v: {value: occurrences(v, value) for value in distinct(v)}, small | words),
     "approx_count_distinct": Reference(lambda v: len(distinct(v)), anything),
     "approx_quantile": Reference(lambda v: ranked_quantile_of(v, 0.8), any_float, {"q": 0.8}),
     "frequency": Reference(lambda v: occurrences(v, "bee"), anything, {"item": "bee"}),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import sash
@@ -20,7 +21,16 @@ def declared(**given: Any) -> sash.Query:
     ("given", "sentence"),
     [
         ({"aggregates": {}}, r"aggregates={} is empty\. Use aggregates="),
-        ({"aggregates": [agg.max("x")]}, r'aggregates=\[max\("x"\)\] is not a dictionary of aggregates'),
+        ({"aggregates": []}, r"aggregates=\[\] is empty\. Use aggregates="),
+        ({"aggregates": 3}, r"aggregates=3 is not a dictionary of aggregates"),
+        ({"aggregates": [agg.max("x"), agg.min]}, r"aggregates: min is a function, not an aggregate\. Use agg\.min\("),
+        ({"aggregates": [3]}, r"aggregates: 3 is not an aggregate\. Use agg\.max\("),
+        ({"aggregates": [agg.top_k("x", 3), agg.max()]}, r"'max': max needs 1 column\(s\), but has 0"),
+        ({"aggregates": [agg.rank("x"), agg.max("x"), agg.rank("x")]}, r"aggregates: rank\(\"x\"\) and rank\(\"x\"\) are both named 'rank_x'\. Use a dictionary to name them"),
+        ({"aggregates": (agg.histogram("x", [0, 1]), agg.histogram("x", [0, 9]))}, r"are both named 'histogram_x'"),
+        ({"windows": []}, r"windows=\[\] is empty\. Use windows="),
+        ({"windows": [window.rows(2), 3]}, r"windows=\[rows\(2\), 3\] is neither a window nor a dictionary or a list of windows"),
+        ({"windows": [window.rows(2), window.rows(2)]}, r"windows: rows\(2\) and rows\(2\) are both named 'rows_2'\. Use a dictionary"),
         ({"aggregates": window.rows(2)}, r"aggregates=rows\(2\) is a window; windows come second"),
         ({"aggregates": {3: agg.max("x")}}, r"aggregates: 3: the name is not a string\."),
         ({"aggregates": {"top": max}}, r"'top': max is a function, not an aggregate\. Use agg\.max\("),
@@ -76,3 +86,65 @@ def test_an_algorithm_that_needs_values_cannot_go_over_slices() -> None:
 
 def test_columns_may_come_from_an_iterator() -> None:
     assert declared(by=(name for name in ("a", "b")))._declared.by == ("a", "b")
+
+
+@pytest.mark.parametrize(
+    ("aggregate", "name"),
+    [
+        (agg.count(), "count"),
+        (agg.count("x"), "count_x"),
+        (agg.max("x"), "max_x"),
+        (agg.arg_max("x", "y"), "arg_max_x_y"),
+        (agg.quantile("x", 0.9), "quantile_x_0.9"),
+        (agg.quantile("x", [0.5, 0.9]), "quantile_x"),
+        (agg.top_k("x", 3), "top_k_x_3"),
+        (agg.concat("x", ", "), "concat_x"),
+        (agg.frequency("x", "lamp"), "frequency_x_lamp"),
+        (agg.rank("x"), "rank_x"),
+        (agg.rank("x", method="min", pct=True), "rank_x_min_pct"),
+        (agg.histogram("x", [0, 1]), "histogram_x"),
+        (agg.per_value("k", agg.quantile("x", 0.9)), "quantile_x_0.9_per_k"),
+        (agg.per_value("k"), "count_per_k"),
+        (sash.aggregate("own", lift=abs, combine=max)("x"), "own_x"),
+    ],
+    ids=repr,
+)
+def test_an_aggregate_of_a_list_names_itself(aggregate: Any, name: str) -> None:
+    assert list(declared(aggregates=[aggregate])._declared.aggregates) == [name]
+
+
+@pytest.mark.parametrize(
+    ("given", "name"),
+    [
+        (window.time("1h"), "1h"),
+        (window.time("24h", slide="1m"), "24h_slide_1m"),
+        (window.time("1h", closed="left"), "1h_closed_left"),
+        (window.time(10), "time_10"),
+        (window.rows(100), "rows_100"),
+        (window.rows(100, slide=10), "rows_100_slide_10"),
+        (window.tumbling("1h"), "tumbling_1h"),
+        (window.cumulative("1d", "1h"), "cumulative_1d_1h"),
+        (window.session("30m"), "session_30m"),
+        (window.delta("x", 0.5), "delta_x_0.5"),
+        (window.punctuated("x"), "punctuated_x"),
+    ],
+    ids=repr,
+)
+def test_a_window_of_a_list_names_itself(given: Any, name: str) -> None:
+    assert list(declared(windows=[given], time="ts")._declared.windows) == [name]
+
+
+def test_a_list_is_named_as_a_dictionary_is() -> None:
+    lists = declared(aggregates=[agg.max("x"), agg.mean("x")], windows=[window.rows(2), window.time(9)], time="t")
+    named = declared(
+        aggregates={"max_x": agg.max("x"), "mean_x": agg.mean("x")},
+        windows={"rows_2": window.rows(2), "time_9": window.time(9)},
+        time="t",
+    )
+    rows = pa.table({"t": [1, 2], "x": [1.0, 2.0]})
+    assert lists.run(rows, compiled=False).equals(named.run(rows, compiled=False))
+    assert repr(lists) == repr(named)
+    names = ["max_x_rows_2", "max_x_time_9", "mean_x_rows_2", "mean_x_time_9"]
+    assert lists.run(rows, compiled=False).column_names[2:] == names
+    periodic = declared(aggregates=[agg.max("x")], windows=[window.tumbling(2), window.tumbling(4)], time="t")
+    assert periodic.run(rows, compiled=False)["window"].unique().to_pylist() == ["tumbling_2", "tumbling_4"]

@@ -10,6 +10,8 @@
     all values                 collect collect_distinct concat
     distinct values            count_distinct mode approx_count_distinct
     quantiles                  median quantile approx_quantile
+    ranks and bins             rank histogram
+    by the values of a column  per_value
     one item                   frequency may_contain
 
 Each name is a function that takes the names of columns and returns an aggregate for a query, such as `agg.max("load")`.
@@ -27,14 +29,16 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from sash.aggregates.base import Aggregate
+from sash.aggregates.bins import histogram
 from sash.aggregates.collect_like import collect, collect_distinct, concat, count_distinct, mode
 from sash.aggregates.ends import bottom_k, first, first_n, last, last_n, top_k
 from sash.aggregates.item_sketches import frequency, may_contain
 from sash.aggregates.joint_moments import correlation, covariance
 from sash.aggregates.max_like import all, any, arg_max, arg_min, max, max_count, min, min_count, spread
 from sash.aggregates.means import geometric_mean, mean, weighted_mean
-from sash.aggregates.median_like import median, nth_smallest, quantile
+from sash.aggregates.median_like import median, nth_smallest, quantile, rank
 from sash.aggregates.moments import kurtosis, skewness, stddev, stddev_pop, var_pop, variance
+from sash.aggregates.per_value import per_value
 from sash.aggregates.sketches import approx_count_distinct, approx_quantile
 from sash.aggregates.sum_like import count, product, sum, sum_of_squares
 from sash.hints import no_attribute
@@ -59,6 +63,7 @@ __all__ = [
     "first_n",
     "frequency",
     "geometric_mean",
+    "histogram",
     "kurtosis",
     "last",
     "last_n",
@@ -71,8 +76,10 @@ __all__ = [
     "min_count",
     "mode",
     "nth_smallest",
+    "per_value",
     "product",
     "quantile",
+    "rank",
     "skewness",
     "spread",
     "stddev",
@@ -113,6 +120,9 @@ HABITS = {
     **dict.fromkeys(("tail",), 'agg.last_n("x", 3)'),
     **dict.fromkeys(("nlargest",), 'agg.top_k("x", 3)'),
     **dict.fromkeys(("nsmallest",), 'agg.bottom_k("x", 3)'),
+    **dict.fromkeys(("hist", "cut"), 'agg.histogram("x", [0, 10, 20])'),
+    **dict.fromkeys(("value_counts",), 'agg.per_value("x"), which counts rows'),
+    **dict.fromkeys(("percent_rank", "rank_pct"), 'agg.rank("x", pct=True)'),
     **dict.fromkeys(("range", "ptp"), "agg.spread"),
     **dict.fromkeys(("apply", "udf", "agg"), "sash.aggregate, which makes an aggregate of your own functions"),
 }

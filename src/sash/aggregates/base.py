@@ -15,6 +15,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from numbers import Real
 from string import ascii_lowercase
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -127,6 +128,9 @@ class Aggregate(Generic[P]):
     `lower` then uses its partial only through `len()` and `select(rank)`."""
     between: Callable[[Any, Any, float], Any] | None = None
     """For order statistics: the result, from the values below and above the rank and the fraction of the rank."""
+    place: Callable[[int, int, int], float] | None = None
+    """For the rank of the newest value: the result, from how many values are smaller, how many are equal to it (itself
+    included) and how many there are. `lower` then uses its partial only through `len()`, `select(rank)` and `newest()`."""
     distinct: bool = False
     """The result is the number of distinct values. `lower` then uses its partial only through `len()`."""
     modal: bool = False
@@ -150,6 +154,13 @@ class Aggregate(Generic[P]):
     or the outcome of "arithmetic" with the values, which timestamps don't support."""
     type: Any = None
     """The Arrow type of the result, if the user declared it."""
+    entries: tuple[Aggregate[Any], ...] = ()
+    """If the result is a list: the aggregates of its entries, over the same columns. Kernels, whose results are numbers,
+    compute these; the laws and the number of values needed are those of the list."""
+    inner: Aggregate[Any] | None = None
+    """If the result is a map: the aggregate of its items. The first column holds the keys, the others are those of `inner`."""
+    of_newest: bool = False
+    """The result belongs to the newest row of the window: it is null if that row has a null."""
     codes: tuple[str, ...] = ()
     """The integer codes that may replace each column, so that kernels can process values of any type: "any" distinct codes
     if the aggregate only tests values for equality, "ordered" codes if it compares them."""
@@ -163,6 +174,8 @@ class Aggregate(Generic[P]):
     """The reason why the aggregate cannot be compiled, if that is known: a sentence."""
     constants: tuple[Any, ...] = field(default=(), compare=False)
     """The arguments of the factory after the columns, such as the fraction of a quantile; `repr` shows them."""
+    options: tuple[tuple[str, Any], ...] = field(default=(), compare=False)
+    """The keyword arguments of the factory that are not the default, by name; `repr` shows them, too."""
     sql: Callable[[SqlInput], SqlForm | str] | None = field(default=None, compare=False)
     """Returns Spark SQL that computes the partials of slices, or why there is none for these columns (see `sql`). None if
     SQL has no such partials. It is for the functions it was declared with: see `has_sql`."""
@@ -203,8 +216,13 @@ class Aggregate(Generic[P]):
                     f'{self.name}: {column!r} is not the name of a column. Use a string, as in {self.name}("load").'
                 )
                 raise TypeError(message)
-        variants = {kind: variant(*columns) for kind, variant in self.variants.items()}
-        return replace(self, columns=columns, variants=variants)
+        return replace(
+            self,
+            columns=columns,
+            variants={kind: variant(*columns) for kind, variant in self.variants.items()},
+            entries=tuple(entry(*columns) for entry in self.entries),
+            inner=self.inner(*columns[1:]) if self.inner is not None else None,
+        )
 
     def __repr__(self) -> str:
         """Return the call that makes this aggregate.
@@ -213,7 +231,11 @@ class Aggregate(Generic[P]):
         >>> agg.arg_max("load", "plug"), agg.quantile("load", 0.9), agg.max()
         (arg_max("load", "plug"), quantile("load", 0.9), max())
         """
-        return f"{self.name}({', '.join(map(as_literal, (*self.columns, *self.constants)))})"
+        arguments: tuple[Any, ...] = (*self.columns, *self.constants)
+        if self.inner is not None:
+            arguments = (*self.columns[:1], *self.constants, self.inner)
+        texts = [*map(as_literal, arguments), *(f"{name}={as_literal(value)}" for name, value in self.options)]
+        return f"{self.name}({', '.join(texts)})"
 
     def of_kind(self, kind: str) -> Aggregate[Any]:
         """Return the variant for columns of a kind: "bool", "int", "float" or "object".
@@ -232,7 +254,38 @@ class Aggregate(Generic[P]):
         >>> agg.arg_max("load", "plug").label
         'arg_max(load, plug)'
         """
-        return f"{self.name}({', '.join(self.columns)})"
+        shown = self.columns if self.inner is None else (*self.columns[:1], self.inner.label)
+        return f"{self.name}({', '.join(shown)})"
+
+    @property
+    def result_name(self) -> str:
+        """The name of the result if the query has a list of aggregates, which has no names.
+
+        It has the name, the columns, and constants that are numbers or words; others, as lists, would not be readable.
+
+        >>> from sash import agg
+        >>> agg.count().result_name, agg.quantile("load", 0.9).result_name, agg.concat("word", sep=", ").result_name
+        ('count', 'quantile_load_0.9', 'concat_word')
+        >>> agg.per_value("plug", agg.sum("load")).result_name
+        'sum_load_per_plug'
+        """
+        if self.inner is not None:
+            return f"{self.inner.result_name}_per_{self.columns[0]}"
+        constants = [*self.constants, *(name if value is True else value for name, value in self.options)]
+        shown = [one for one in constants if isinstance(one, Real) or (isinstance(one, str) and one.isidentifier())]
+        return "_".join([self.name, *self.columns, *map(str, shown)])
+
+    @property
+    def varies_by(self) -> str | None:
+        """The column whose kind selects the variant; None if there is none, or several.
+
+        >>> from sash import agg
+        >>> agg.sum("load").varies_by, agg.per_value("plug", agg.sum("load")).varies_by
+        ('load', 'load')
+        """
+        if self.inner is not None:
+            return self.inner.varies_by
+        return self.columns[0] if len(self.columns) == 1 else None
 
     @cached_property
     def is_built_in(self) -> bool:
@@ -243,7 +296,8 @@ class Aggregate(Generic[P]):
         (True, False)
         """
         functions = (self.lift, self.combine)
-        return all(str(getattr(function, "__module__", "")).startswith("sash.") for function in functions)
+        own = all(str(getattr(function, "__module__", "")).startswith("sash.") for function in functions)
+        return own and (self.inner is None or self.inner.is_built_in)
 
     @property
     def only_compares(self) -> bool:
@@ -283,8 +337,8 @@ class Aggregate(Generic[P]):
 
     @property
     def ranked(self) -> bool:
-        """Whether it is an order statistic."""
-        return self.rank is not None
+        """Whether it is an order statistic, or the rank of a value."""
+        return self.rank is not None or self.place is not None
 
     @property
     def has_identity(self) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from decimal import Decimal
 from numbers import Integral, Real
 from typing import Any, TypeAlias
 
@@ -88,3 +89,28 @@ def require_fraction(name: str, q: float) -> None:
     if not 0 <= q <= 1:
         message = f"{name} got q={q}, but q must be between 0 (the smallest value) and 1 (the largest)."
         raise ValueError(message)
+
+
+def require_list(name: str, parameter: str, values: Any, *, at_least: int) -> list[Any]:
+    """Return a parameter that is a list of numbers, with Python's own numbers in place of NumPy's.
+
+    Raise TypeError if it is not a list of numbers, ValueError if it is too short.
+
+    >>> require_list("quantile", "q", [], at_least=1)
+    Traceback (most recent call last):
+      ...
+    ValueError: quantile got q=[], but q must have at least 1 number.
+    """
+    if isinstance(values, str | bytes | Mapping) or not hasattr(values, "__len__"):
+        message = f"{name} got {parameter}={shorten(values)}, but {parameter} must be a list of numbers."
+        raise TypeError(message)
+    numbers = list(values.tolist() if hasattr(values, "tolist") else values)
+    for number in numbers:
+        if isinstance(number, bool) or not isinstance(number, Real | Decimal):
+            message = f"{name} got {parameter} with {shorten(number)}, but {parameter} must be a list of numbers."
+            raise TypeError(message)
+    if len(numbers) < at_least:
+        needed = f"at least {at_least} number{'s' * (at_least > 1)}"
+        message = f"{name} got {parameter}={shorten(values)}, but {parameter} must have {needed}."
+        raise ValueError(message)
+    return [number if type(number) in (int, float, Decimal) else float(number) for number in numbers]

@@ -1,4 +1,4 @@
-"""Median-like aggregates (order statistics): median, quantile, nth_smallest.
+"""Median-like aggregates (order statistics): median, quantile, nth_smallest, rank.
 
 Hirzel, Schneider, Tangwongsan. Tutorial: Sliding-Window Aggregation Algorithms. DEBS 2017, section 4.3.
 
@@ -6,20 +6,34 @@ A partial holds the values in sorted order. `lower` uses it only through `len()`
 tree, which has both, can replace it and saves the merging. Values are ordered as in `comparison`: NaN last.
 
     SortedValues     1  3  3  7  nan        select(0) = 1, select(3) = 7, len = 5
+    NewestAmong      1  3  3  7  nan        the same, and newest() = 3, for the rank of that value
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from numbers import Real
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
 
 from sash.aggregates.base import Aggregate
 from sash.aggregates.comparison import ascending, is_above
-from sash.aggregates.definition import Fields, compiled_only_by, define, require_fraction, require_positive
+from sash.aggregates.definition import (
+    NUMBERS,
+    Fields,
+    Kinds,
+    compiled_only_by,
+    define,
+    require_fraction,
+    require_list,
+    require_positive,
+)
+
+if TYPE_CHECKING:  # `import sash` does not import NumPy
+    from numpy.typing import NDArray
 
 HALF = 0.5
+RankMethod = Literal["average", "min", "max"]
 
 
 class Ranked(Protocol):
@@ -103,15 +117,65 @@ def median(column: str | None = None) -> Aggregate[SortedValues]:
     return _quantile("median", column, 0.5)
 
 
-def quantile(x: str | None = None, q: float = 0.5) -> Aggregate[SortedValues]:
+class NewestAmong:
+    """Values in sorted order, and the newest of them; immutable.
+
+    >>> both = NewestAmong(SortedValues([7]), 7).merge(NewestAmong(SortedValues([3]), 3))
+    >>> both, len(both), both.newest()
+    (NewestAmong(SortedValues([3, 7]), 3), 2, 3)
+    """
+
+    __slots__ = ("_newest", "_values")
+
+    def __init__(self, values: SortedValues, newest: Any) -> None:
+        """Keep the values, and the newest of them."""
+        self._values = values
+        self._newest = newest
+
+    def merge(self, newer: NewestAmong) -> NewestAmong:
+        """Return the values of both: O(n)."""
+        return NewestAmong(self._values.merge(newer._values), newer._newest)
+
+    def without(self, older: NewestAmong) -> NewestAmong:
+        """Return the values without the older ones, which must be among these: O(n)."""
+        return NewestAmong(self._values.without(older._values), self._newest)
+
+    def select(self, rank: int) -> Any:
+        """Return the value with `rank` values before it: O(1)."""
+        return self._values.select(rank)
+
+    def newest(self) -> Any:
+        """Return the newest value."""
+        return self._newest
+
+    def __len__(self) -> int:
+        """Return the number of values."""
+        return len(self._values)
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether both hold equal values, and the same newest one; NaN equals NaN."""
+        if not isinstance(other, NewestAmong) or self._values != other._values:
+            return False
+        return not (is_above(self._newest, other._newest) or is_above(other._newest, self._newest))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        """Return the constructor call."""
+        return f"NewestAmong({self._values!r}, {self._newest!r})"
+
+
+def quantile(x: str | None = None, q: float | Sequence[float] | NDArray[Any] = 0.5) -> Aggregate[SortedValues]:
     """Return the value at a fraction of the sorted values, interpolated as in NumPy and Spark.
 
-    `x` is a column of numbers, dates or timestamps. `q` is the fraction: 0 for the smallest value, 1 for the largest.
+    `x` is a column of numbers, dates or timestamps. `q` is the fraction: 0 for the smallest value, 1 for the largest; or a
+    list of fractions, all of which are read from values that are sorted once.
 
     Nulls and NaN: nulls are skipped; NaN is larger than every number and equal to NaN.
-    Result: float64 for numbers; decimals give a decimal with four more digits; dates and timestamps keep their type; null if
-    the window has no values.
-    Errors: ValueError if `q` is not between 0 and 1. TypeError if a query reads a column of another type.
+    Result: float64 for numbers; decimals give a decimal with four more digits; dates and timestamps keep their type; for
+    several fractions a list of these, in the order of `q`; null if the window has no values.
+    Errors: ValueError if `q` is an empty list, or a fraction is not between 0 and 1. TypeError if a query reads a column of
+    another type.
 
     >>> import pyarrow as pa
     >>> import sash
@@ -119,9 +183,25 @@ def quantile(x: str | None = None, q: float = 0.5) -> Aggregate[SortedValues]:
     >>> rows = pa.table({"load": [3.0, 9.0, None, 4.0]})
     >>> sash.Query(agg.quantile("load", q=0.25), window.rows(4)).run(rows)["quantile"].to_pylist()
     [3.0, 4.5, 4.5, 3.5]
+    >>> sash.Query(agg.quantile("load", q=[0.5, 1]), window.rows(4)).run(rows)["quantile"].to_pylist()
+    [[3.0, 3.0], [6.0, 9.0], [6.0, 9.0], [4.0, 9.0]]
     """
-    require_fraction("quantile", q)
-    return _quantile("quantile", x, q, constants=(q,))
+    given: Any = q
+    if isinstance(given, str) or not hasattr(given, "__len__"):
+        require_fraction("quantile", given)
+        return _quantile("quantile", x, given, constants=(given,))
+    fractions = require_list("quantile", "q", given, at_least=1)
+    for fraction in fractions:
+        require_fraction("quantile", fraction)
+    entries = tuple(_quantile("quantile", None, fraction, constants=(fraction,)) for fraction in fractions)
+
+    def lowers(kind: str) -> Fields:
+        return {"lower": lower_each(tuple(entry.of_kind(kind).lower for entry in entries))}
+
+    numbers: dict[Kinds, Fields] = {(kind,): lowers(kind) for kind in NUMBERS}
+    first = {"rank": entries[0].rank, "between": entries[0].between}
+    fields = {**SORTED, **first, **lowers("object")}
+    return define("quantile", x, constants=(fractions,), entries=entries, variants=numbers, **fields)
 
 
 def nth_smallest(x: str | None = None, i: int = 1) -> Aggregate[SortedValues]:
@@ -144,6 +224,57 @@ def nth_smallest(x: str | None = None, i: int = 1) -> Aggregate[SortedValues]:
     rank = float(i - 1)
     fields = _rank_fields(lambda _: rank, value_below)
     return define("nth_smallest", x, constants=(i,), at_least=i, gives="value", codes=("ordered",), **SORTED, **fields)
+
+
+def rank(x: str | None = None, *, method: RankMethod = "average", pct: bool = False) -> Aggregate[Any]:
+    """Return the rank of the newest value among the values of its window, as pandas' `rolling().rank()`.
+
+    `x` is a column of any type with an order. `method` is the rank of equal values: "average" for the mean of their ranks,
+    "min" for the lowest, "max" for the highest. With `pct=True` ranks are divided by the number of values.
+
+    Nulls and NaN: null if the newest row of the window is null; other nulls are skipped. A `sash.Aggregator` skips all nulls: it
+    ranks the newest value. NaN is larger than every number and equal to NaN.
+    Result: float64; 1.0 for the smallest value; null if the window has no values.
+    Errors: ValueError if `method` is none of the three. TypeError if the column has no order (lists, structs, maps).
+
+    >>> import pyarrow as pa
+    >>> import sash
+    >>> from sash import agg, window
+    >>> rows = pa.table({"load": [3, 9, None, 9]})
+    >>> sash.Query(agg.rank("load"), window.rows(4)).run(rows)["rank"].to_pylist()
+    [1.0, 2.0, None, 2.5]
+    >>> sash.Query(agg.rank("load", method="max", pct=True), window.rows(4)).run(rows)["rank"].to_pylist()
+    [1.0, 1.0, None, 1.0]
+    """
+    if method not in get_args(RankMethod):
+        message = f'rank got method={method!r}, but method must be "average", "min" or "max".'
+        raise ValueError(message)
+    if not isinstance(pct, bool):
+        message = f"rank got pct={pct!r}, but pct must be True or False."
+        raise TypeError(message)
+    given = {"method": method, "pct": pct}
+    unusual = tuple(given.items() - {"method": "average", "pct": False}.items())
+    place = PLACES[method, pct]
+
+    def lower(values: Any) -> float:
+        newest = values.newest()
+        smaller = count_before(values, newest)
+        return place(smaller, count_before(values, newest, with_equal=True) - smaller, len(values))
+
+    return define(
+        "rank",
+        x,
+        options=tuple(sorted(unusual)),
+        lift=lift_newest,
+        combine=NewestAmong.merge,
+        lower=lower,
+        inverse=NewestAmong.without,
+        place=place,
+        of_newest=True,
+        gives="real",
+        codes=("ordered",),
+        **{key: SORTED[key] for key in ("holistic", "fixed_size", "interpreted_only")},
+    )
 
 
 def _quantile(
@@ -174,9 +305,23 @@ def _rank_fields(rank: Callable[[int], float], between: Callable[[Any, Any, floa
     return {"lower": lower, "rank": rank, "between": between}
 
 
+def lower_each(lowers: tuple[Callable[[Ranked], Any], ...]) -> Callable[[Ranked], list[Any]]:
+    """Return the function that lowers a partial to a list, one entry for each function."""
+
+    def lower(values: Ranked) -> list[Any]:
+        return [each(values) for each in lowers]
+
+    return lower
+
+
 def lift(value: Any) -> SortedValues:
     """Lift a value to one sorted value."""
     return SortedValues((value,))
+
+
+def lift_newest(value: Any) -> NewestAmong:
+    """Lift a value to one sorted value, which is the newest."""
+    return NewestAmong(SortedValues((value,)), value)
 
 
 SORTED: Fields = {
@@ -188,6 +333,64 @@ SORTED: Fields = {
     "holistic": True,
     "fixed_size": False,
     "interpreted_only": compiled_only_by("order_statistics_tree"),
+}
+
+
+def count_before(values: Ranked, value: Any, *, with_equal: bool = False) -> int:
+    """Return how many values are smaller than a value, or not larger: O(log n) calls of select.
+
+    >>> values = SortedValues([1, 3, 3, 7])
+    >>> count_before(values, 3), count_before(values, 3, with_equal=True)
+    (1, 3)
+    """
+    low, high = 0, len(values)
+    while low < high:
+        middle = (low + high) // 2
+        found = values.select(middle)
+        if (not is_above(found, value)) if with_equal else is_above(value, found):
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+def average_place(smaller: int, equal: int, count: int) -> float:  # noqa: ARG001 — the parameters of all places
+    """Return the mean rank of the equal values."""
+    return smaller + (equal + 1) / 2
+
+
+def lowest_place(smaller: int, equal: int, count: int) -> float:  # noqa: ARG001
+    """Return the lowest rank of the equal values."""
+    return smaller + 1.0
+
+
+def highest_place(smaller: int, equal: int, count: int) -> float:  # noqa: ARG001
+    """Return the highest rank of the equal values."""
+    return 1.0 * (smaller + equal)
+
+
+def average_share(smaller: int, equal: int, count: int) -> float:
+    """Return the mean rank of the equal values as a share of all values."""
+    return (smaller + (equal + 1) / 2) / count
+
+
+def lowest_share(smaller: int, equal: int, count: int) -> float:  # noqa: ARG001
+    """Return the lowest rank of the equal values as a share of all values."""
+    return (smaller + 1) / count
+
+
+def highest_share(smaller: int, equal: int, count: int) -> float:
+    """Return the highest rank of the equal values as a share of all values."""
+    return (smaller + equal) / count
+
+
+PLACES: dict[tuple[str, bool], Callable[[int, int, int], float]] = {
+    ("average", False): average_place,
+    ("min", False): lowest_place,
+    ("max", False): highest_place,
+    ("average", True): average_share,
+    ("min", True): lowest_share,
+    ("max", True): highest_share,
 }
 
 

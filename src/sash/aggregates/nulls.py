@@ -51,6 +51,7 @@ def counting_values(aggregate: Aggregate[Any]) -> Aggregate[Counted]:
         selective=False,
         rank=None,
         between=None,
+        place=None,
         distinct=False,
         modal=False,
         at_least=0,

@@ -301,7 +301,8 @@ class Aggregator:
         interpreted = not self._window.is_compiled and not self._pending and self._reason
         how = f"interpreted: {self._reason}" if interpreted else "compiled"
         # A column that was slid over at once was sorted first, if the algorithm has such a form.
-        ran = (self._pending and self.algorithm.sorted_in_advance) or self.algorithm
+        is_sorted = self._pending and self.aggregate.place is None
+        ran = (is_sorted and self.algorithm.sorted_in_advance) or self.algorithm
         return f"{self._label} by {ran.about.name}, {how}"
 
     def __len__(self) -> int:

@@ -6,7 +6,9 @@ stands for a null.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sash.aggregates.base import Aggregate
+from sash.aggregates.ends import last
 from sash.aggregator.time_results import gives_for
 from sash.kernels import CannotCompileError
 from sash.kernels.kernel import KINDS
@@ -27,6 +30,8 @@ WIDENED = {
 """Types that are widened for a kernel."""
 TYPE_NAMES = {np.dtype(name): name for name in KINDS}
 """The names of the types that kernels take. NumPy computes the name of a type each time, which takes longer."""
+KEYS = last("keys")
+"""An aggregate that returns values of its column, as the keys of a map are."""
 SIGN_BIT = np.int64(-(2**63))
 """Flipping this bit maps uint64 to int64 in the same order: 0 to the smallest int64, 2^64 - 1 to the largest."""
 
@@ -273,8 +278,28 @@ def objects_to_arrow(results: list[Any]) -> pa.Array:
         raise TypeError(message) from error
 
 
+def maps_to_arrow(
+    maps: list[Any], to_keys: Callable[[list[Any]], pa.Array], to_items: Callable[[list[Any]], pa.Array]
+) -> pa.Array:
+    """Return dictionaries as Arrow maps; the functions convert all keys and all items.
+
+    >>> maps_to_arrow([{"a": 1, "b": 2}, None], pa.array, pa.array).to_pylist()
+    [[('a', 1), ('b', 2)], None]
+    """
+    keys = to_keys([key for one in maps for key in one or {}])
+    items = to_items([item for one in maps for item in (one or {}).values()])
+    ends = np.cumsum([len(one or {}) for one in maps], dtype=np.int32)
+    missing = np.array([one is None for one in maps], np.bool_)
+    # The offset of a null map is null; the last offset belongs to no map.
+    offsets = pa.array(np.append(np.int32(0), ends), mask=np.append(missing, False) if missing.any() else None)
+    return pa.MapArray.from_arrays(offsets, keys, items)
+
+
 def interpreted_results(aggregate: Aggregate[Any], results: list[Any], given: tuple[Any, ...]) -> pa.Array:
     """Return interpreted results as Arrow; times in the type of their column, as compiled ones."""
+    if aggregate.inner is not None:
+        to_keys, to_items = partial(interpreted_results, KEYS), partial(interpreted_results, aggregate.inner)
+        return maps_to_arrow(results, partial(to_keys, given=given[:1]), partial(to_items, given=given[1:]))
     if any(isinstance(values, list | tuple) for values in given):
         return objects_to_arrow(results)
     try:

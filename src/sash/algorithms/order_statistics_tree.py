@@ -112,6 +112,29 @@ class OrderStatisticsTree(RankedAlgorithm[P]):
             above = self._value_at(first + 1)
         return self.between(below, above, place - first)
 
+    def place_of_newest(self) -> Any:
+        """Return the result for the rank of the newest value, for a kernel: equal to `lower` of the tree, O(log n)."""
+        key = self.values[self.end - 1]
+        smaller = 0
+        equal = 0
+        node = self.root
+        while node != 0:
+            if is_above(self.keys[node], key):
+                node = self.left[node]
+            else:
+                smaller += self.size[self.left[node]]
+                if is_above(key, self.keys[node]):
+                    smaller += self.multiplicity[node]
+                    node = self.right[node]
+                else:
+                    equal = self.multiplicity[node]
+                    node = 0
+        return self.place(smaller, equal, self.end - self.begin)
+
+    def newest(self) -> P:
+        """Return the newest value in the window: O(1)."""
+        return self.values[self.end - 1]
+
     def make_room(self, rows: int) -> None:
         """Add nodes for a window of `rows` values."""
         self._resize(1 + rows)

@@ -9,7 +9,7 @@ from sash.algorithms.base import Algorithm
 
 
 class RankedAlgorithm(Algorithm[P]):
-    """A window of values, sorted. `query` returns the window itself, which is read with `len` and `select`."""
+    """A window of values, sorted. `query` returns the window itself, which is read with `len`, `select` and `newest`."""
 
     keeps_values = True
     one_aggregate = True
@@ -17,10 +17,12 @@ class RankedAlgorithm(Algorithm[P]):
 
     def __init__(self, aggregate: Aggregate[P], ranges: tuple[int, ...] = ()) -> None:
         super().__init__(aggregate, ranges)
-        assert aggregate.rank is not None
-        assert aggregate.between is not None
-        self.rank = aggregate.rank
-        self.between = aggregate.between
+        if aggregate.rank is not None:
+            self.rank = aggregate.rank
+        if aggregate.between is not None:
+            self.between = aggregate.between
+        if aggregate.place is not None:
+            self.place = aggregate.place
 
     def query(self) -> P:
         """Return the window itself, to be read with `len` and `select` before it changes again: O(1)."""
@@ -32,6 +34,10 @@ class RankedAlgorithm(Algorithm[P]):
             message = f"Rank {rank} is not in the window: it holds {len(self)} values, with the ranks from 0."
             raise IndexError(message)
         return self._value_at(rank)
+
+    def newest(self) -> Any:
+        """Return the newest value in the window."""
+        raise NotImplementedError
 
     def _value_at(self, rank: int) -> Any:
         raise NotImplementedError

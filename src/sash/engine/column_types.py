@@ -84,6 +84,9 @@ def window_column(window: Window, name: str, array: pa.Array) -> pa.Array:
 
 
 def _check_aggregate(name: str, aggregate: Aggregate[Any], place: int, field: pa.Field) -> None:
+    if aggregate.inner is not None and place > 0:
+        _check_aggregate(name, aggregate.inner, place - 1, field)
+        return
     kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
     label = f"{name!r}: {aggregate.name}"
     if aggregate.gives in ("arithmetic", "difference"):
@@ -220,9 +223,9 @@ def _known_field(field: pa.Field) -> pa.Field:
 
 def interpreted_form(aggregate: Aggregate[Any], schema: pa.Schema) -> Aggregate[Any]:
     """Return the variant of an aggregate for the kind of its column, for the interpreter; kernels find theirs themselves."""
-    if aggregate.inputs != 1:
+    column = aggregate.varies_by
+    if column is None:
         return aggregate
-    [column] = aggregate.columns
     kind = schema.field(column).type
     times = pa.types.is_temporal(kind) or pa.types.is_null(kind)  # Python's own objects, or none
     return aggregate if times else aggregate.of_kind(kind_of(kind))

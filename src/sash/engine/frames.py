@@ -169,7 +169,7 @@ class PandasFrame(FrameKind):
 
             nullable = pd.api.types.pandas_dtype(NULLABLE[column.type])
             return column.to_pandas(types_mapper={column.type: nullable}.get)
-        return column.to_pandas()
+        return column.to_pandas(maps_as_pydicts="lossy")  # a dictionary; pyarrow's default is a list of pairs
 
 
 class PolarsFrame(FrameKind):

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from sash.aggregates.base import Aggregate, unchanged
 from sash.aggregator.columns import Column, empty_column, present_in_all, results_to_arrow, types_of
@@ -82,8 +83,14 @@ class PassRun:
 
     def slide_rows(self, window: Window, bounds: Bounds) -> Results:
         """Return the results of windows that are runs of rows."""
-        if bounds.runs:
-            return self._slide_runs(window, bounds)
+        results = self._slide_runs(window, bounds) if bounds.runs else self._slide_rows(window, bounds)
+        belong = [name for name, aggregate in self.one.aggregates.items() if aggregate.of_newest]
+        if belong and len(self.block):
+            newest = pa.array(self._present[np.maximum(bounds.newest, 0)])  # of an empty window there is no result
+            results |= {name: pc.if_else(newest, results[name], None) for name in belong}
+        return results
+
+    def _slide_rows(self, window: Window, bounds: Bounds) -> Results:
         aggregates = self._for_window(window)
         if self.one.interpreted:
             return self._object_results(aggregates[0], self._interpret(aggregates[0]).slide(self.one.algorithm, bounds))
@@ -239,6 +246,7 @@ class PassRun:
     ) -> Any:
         """Return a kernel for this pass; `part` distinguishes kernels whose other arguments are equal."""
         inputs = self._inputs
+        aggregates = kernel_forms(aggregates)
         # Slices may be without values; so may rows, if there are nulls.
         nullable = loop is loops.slide_slices or over is not None or len(self._bits) > 0
 
@@ -263,14 +271,14 @@ class PassRun:
     def seconds_per_row(self) -> float | None:
         """The expected time of a row with NumPy; None if NumPy cannot evaluate this pass."""
         kernel = self._vectorised
-        return None if kernel is None else kernel.seconds_per_row * len(self.aggregates)
+        return None if kernel is None else kernel.seconds_per_row * len(kernel_forms(self.aggregates))
 
     @property
     def _vectorised(self) -> NumpyKernel | None:
         if self.one.interpreted:
             return None
         key = (*self.one.aggregates, "vectorises", self._inputs)
-        make = partial(numpy_column_kernel, self.one.algorithm, self.aggregates, self._inputs)
+        make = partial(numpy_column_kernel, self.one.algorithm, kernel_forms(self.aggregates), self._inputs)
         return self.prepared.kernels.get_vectorised(key, make)
 
     @cached_property
@@ -324,6 +332,8 @@ class PassRun:
     def _ignores_clocks(self) -> bool:
         """Whether the aggregate reads times as points in time, so that the clock of their zone does not matter."""
         first = self.aggregates[0]
+        while first.inner is not None:
+            first = first.inner
         if first.is_built_in:
             return first.gives != "text"
         try:
@@ -361,14 +371,21 @@ class PassRun:
     def _results(self, answers: list[ResultColumn], dictionary: pa.Array | None = None) -> Results:
         dictionary = self.dictionary if dictionary is None else dictionary
         results = {}
-        for (name, aggregate), answer in zip(self.one.aggregates.items(), answers, strict=True):
-            if answer.bits is not None and len(answer.values) and answer.valid.all():
-                answer = ResultColumn(answer.values, None)  # noqa: PLW2901 — Arrow has no bitmap without nulls
-            array = results_to_arrow(answer, aggregate, self.columns)
+        remaining = iter(answers)
+        for name, aggregate in self.one.aggregates.items():
+            if aggregate.entries:
+                results[name] = as_lists([self._result(entry, next(remaining)) for entry in aggregate.entries])
+                continue
+            array = self._result(aggregate, next(remaining))
             if aggregate.gives == "value" and dictionary is not None:
                 array = decoded(array, dictionary, self.prepared.schema.field(aggregate.columns[-1]).type)
             results[name] = array
         return results
+
+    def _result(self, aggregate: Aggregate[Any], answer: ResultColumn) -> pa.Array:
+        if answer.bits is not None and len(answer.values) and answer.valid.all():
+            answer = replace(answer, bits=None)  # Arrow has no bitmap without nulls
+        return results_to_arrow(answer, aggregate, self.columns)
 
     def _object_results(self, aggregate: Aggregate[Any], results: list[Any]) -> Results:
         [name] = self.one.aggregates
@@ -406,6 +423,30 @@ class PassRun:
         if ends is not None:
             return lambda record: self._name_row(int(ends[record]) - 1)
         return partials.where or (lambda _: "")
+
+
+def kernel_forms(aggregates: Sequence[Aggregate[Any]]) -> list[Aggregate[Any]]:
+    """Return the aggregates that a kernel computes: for a list, those of its entries.
+
+    >>> from sash import agg
+    >>> kernel_forms([agg.quantile("x", [0.5, 0.9]), agg.median("x")])
+    [quantile("x", 0.5), quantile("x", 0.9), median("x")]
+    """
+    return [form for aggregate in aggregates for form in aggregate.entries or (aggregate,)]
+
+
+def as_lists(entries: Sequence[pa.Array]) -> pa.Array:
+    """Return a column of lists from the columns of their entries; a list is null if its entries are.
+
+    >>> as_lists([pa.array([1, None]), pa.array([2, None])]).to_pylist()
+    [[1, 2], None]
+    """
+    width, windows = len(entries), len(entries[0])
+    places = np.arange(windows)[:, None] + windows * np.arange(width)
+    values = pa.concat_arrays(entries).take(pa.array(places.ravel()))
+    offsets = pa.array(np.arange(windows + 1, dtype=np.int32) * np.int32(width))
+    mask = entries[0].is_null() if entries[0].null_count else None
+    return pa.ListArray.from_arrays(offsets, values, mask=mask)
 
 
 def codings(one: Pass, schema: pa.Schema) -> list[tuple[str, str]]:
@@ -456,4 +497,7 @@ def with_min_rows(aggregate: Aggregate[Any], min_rows: int) -> Aggregate[Any]:
     variants: Mapping[str, Aggregate[Any]] = {
         kind: with_min_rows(variant, min_rows) for kind, variant in aggregate.variants.items()
     }
-    return replace(aggregate, at_least=max(min_rows, aggregate.at_least), empty=None, variants=variants)
+    entries = tuple(with_min_rows(entry, min_rows) for entry in aggregate.entries)
+    return replace(
+        aggregate, at_least=max(min_rows, aggregate.at_least), empty=None, variants=variants, entries=entries
+    )

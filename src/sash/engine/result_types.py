@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from datetime import date
 from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
 
 from sash.aggregates.base import Aggregate
-from sash.aggregator.columns import duration_of, objects_to_arrow
+from sash.aggregator.columns import duration_of, maps_to_arrow, objects_to_arrow
 from sash.aggregator.time_results import gives_for
 from sash.kernels import CannotCompileError
 
@@ -25,18 +26,24 @@ def interpreted_to_arrow(aggregate: Aggregate[Any], results: list[Any], columns:
     >>> interpreted_to_arrow(agg.collect("x"), [["a"], None], [pa.large_string()]).type
     ListType(list<item: large_string>)
     """
+    if aggregate.inner is not None and aggregate.type is None:
+        keys, items = partial(pa.array, type=plain_type(columns[0])), partial(interpreted_to_arrow, aggregate.inner)
+        return maps_to_arrow(results, keys, partial(items, columns=columns[1:]))
     kind = result_type(aggregate, columns)
     if kind is None:
         return objects_to_arrow(results)
-    if pa.types.is_decimal(kind):
-        results = [rounded(result, kind) for result in results]
-    strange = [result for result in results if not holds(kind, result)]
+    decimal = kind.value_type if aggregate.entries else kind
+    if pa.types.is_decimal(decimal):
+        results = [rounded(result, decimal) for result in results]
+    # Entries of built-in lists have the type; to test each of them would take longer than to compute them.
+    is_certain = aggregate.type is None and aggregate.is_built_in and pa.types.is_list(kind)
+    strange = [] if is_certain else [result for result in results if not holds(kind, result)]
     try:
         if not strange:
             return pa.array(results, kind)
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
-        if pa.types.is_decimal(kind) and aggregate.type is None:
-            message = f"{aggregate.label}: some results need more than the 38 digits of {kind}."
+        if pa.types.is_decimal(decimal) and aggregate.type is None:
+            message = f"{aggregate.label}: some results need more than the 38 digits of {decimal}."
             raise OverflowError(message) from error
         strange = results
     if aggregate.type is not None:
@@ -45,8 +52,15 @@ def interpreted_to_arrow(aggregate: Aggregate[Any], results: list[Any], columns:
     return objects_to_arrow(results)
 
 
+def plain_type(kind: pa.DataType) -> pa.DataType:
+    """Return the type of the values of a column."""
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
 def rounded(result: Any, kind: pa.DataType) -> Any:
     """Return a decimal rounded to the scale of a type; unchanged if it has too many digits before the point."""
+    if isinstance(result, list):
+        return [rounded(entry, kind) for entry in result]
     if not isinstance(result, Decimal):
         return result
     try:
@@ -82,8 +96,10 @@ def result_type(aggregate: Aggregate[Any], columns: list[pa.DataType]) -> pa.Dat
     if aggregate.type is not None:
         said: pa.DataType = aggregate.type
         return said
+    if aggregate.entries or aggregate.inner is not None:
+        return nested_type(aggregate, columns)
     given = columns[-1] if columns else None
-    plain = given.value_type if given is not None and pa.types.is_dictionary(given) else given
+    plain = None if given is None else plain_type(given)
     try:
         gives = gives_for(aggregate, columns)
     except CannotCompileError:
@@ -103,6 +119,15 @@ def result_type(aggregate: Aggregate[Any], columns: list[pa.DataType]) -> pa.Dat
     if sampled is not None and pa.types.is_decimal(sampled) and plain is not None and pa.types.is_decimal(plain):
         return pa.decimal128(38, plain.scale if aggregate.exact_decimals else min(plain.scale + MORE_DIGITS, 37))
     return sampled
+
+
+def nested_type(aggregate: Aggregate[Any], columns: list[pa.DataType]) -> pa.DataType | None:
+    """Return the type of results that are lists or maps of the results of another aggregate."""
+    if aggregate.inner is None:
+        entry = result_type(aggregate.entries[0], columns)
+        return None if entry is None else pa.list_(entry)
+    item = result_type(aggregate.inner, columns[1:])
+    return None if item is None else pa.map_(plain_type(columns[0]), item)
 
 
 def may_vary(kind: pa.DataType) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -72,7 +73,7 @@ class KernelDesign:
     @property
     def label(self) -> str:
         """The aggregates and their columns, for messages."""
-        return " and ".join(f"{one.name}({', '.join(one.columns)})" for one in self.aggregates)
+        return " and ".join(dict.fromkeys(f"{one.name}({', '.join(one.columns)})" for one in self.aggregates))
 
     def _fingerprint(self) -> str:
         """Return the name of the generated module, which covers everything that the module is generated from."""
@@ -101,6 +102,8 @@ class KernelDesign:
     def fusion_spec(self, shape: Shape) -> FusionSpec:
         """Return what the loop is fused with, for partials of a shape."""
         source = read_algorithm(self.algorithm)
+        if self.parts.parts[0].aggregate.place is not None and self.algorithm.keeps_values:
+            source = replace(source, query="place_of_newest")
         emits = "emit" in read_function(self.loop).parameters
         return FusionSpec(
             source,
@@ -125,6 +128,9 @@ def form_for(algorithm: type[Algorithm[Any]], aggregate: Aggregate[Any], inputs:
     """Return the form of the aggregate for these types and this algorithm. Raise CannotCompileError if there is none."""
     if unknown := [name for name in inputs if name not in KINDS]:
         message = f"Columns of {', '.join(unknown)} are not compiled: cast them to one of {', '.join(KINDS)}."
+        raise CannotCompileError(message)
+    if aggregate.entries:
+        message = f"{aggregate.name} is not compiled: its result is a list."
         raise CannotCompileError(message)
     if len(inputs) == 1:
         aggregate = aggregate.of_kind(KINDS[inputs[0]])

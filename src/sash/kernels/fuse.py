@@ -23,7 +23,7 @@ KNOWN_FUNCTIONS = {"min", "max", "abs", "int", "range", "same", "is_newer", "is_
 KNOWN_FUNCTIONS |= {"only_key", "same_key", "hash_of", "count_ones", "lowest_one", "highest_one", "select_one"}
 OF_THE_LOOP = {"window", "present", "lifted", "emit", "keep"}
 """The parameters of a loop that the fuser replaces."""
-AGGREGATE_FUNCTIONS = {"combine", "inverse", "rank", "between"}
+AGGREGATE_FUNCTIONS = {"combine", "inverse", "rank", "between", "place"}
 KNOWN_EXPRESSIONS = (
     ast.BinOp, ast.UnaryOp, ast.Compare, ast.BoolOp, ast.IfExp, ast.Constant, ast.Name,
     ast.operator, ast.unaryop, ast.cmpop, ast.boolop, ast.expr_context,

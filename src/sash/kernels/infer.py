@@ -43,6 +43,8 @@ def infer_types(parts: PartialParts, compiled: dict[str, Any]) -> InferredTypes:
         result: Shape
         if aggregate.distinct:
             result = "int64"
+        elif aggregate.place is not None:
+            result = functions.returned("place", (types.int64, types.int64, types.int64))
         elif aggregate.ranked:
             result = functions.returned("between", (value, value, types.float64))
         else:
@@ -72,7 +74,7 @@ class _Functions:
 
     def returned(self, function: str, arguments: tuple[Any, ...]) -> Shape:
         """Return the shape that a function returns for arguments of these types."""
-        name = function if function == "between" else f"{function}_{self.number}"
+        name = function if function in ("between", "place") else f"{function}_{self.number}"
         compiled = self.compiled[name]
         try:
             compiled.compile(arguments)

@@ -75,7 +75,8 @@ class PartialParts:
                 if getattr(part.aggregate, name) is not None:
                     functions[f"{name}_{number}"] = getattr(part.aggregate, name)
         first = self.parts[0].aggregate
-        functions |= {name: getattr(first, name) for name in ("rank", "between") if getattr(first, name) is not None}
+        ranked = ("rank", "between", "place")
+        functions |= {name: getattr(first, name) for name in ranked if getattr(first, name) is not None}
         return functions | {f"lower_{number}": output.lower for number, output in enumerate(self.outputs)}
 
     def of_partials(self, shape: Shape) -> PartialParts:

@@ -34,8 +34,8 @@ def column_kernel(
     >>> type(column_kernel(OrderStatisticsTree, [agg.median()], ("float64",), loops.slide_rows)).__name__
     'RankKernel'
     """
-    if algorithm.sorted_in_advance is not None:
-        return RankKernel(aggregates[0], inputs)
+    if algorithm.sorted_in_advance is not None and aggregates[0].place is None:
+        return RankKernel(aggregates, inputs)
     lanes = count_lanes(algorithm, length) if loop is loops.slide_rows and not nullable else 1
     return Kernel(algorithm, aggregates, inputs, loop, nullable=nullable, lanes=lanes, over=over)
 

@@ -43,7 +43,7 @@ def write_kernel(spec: FusionSpec, parts: PartialParts, types: InferredTypes, lo
             "from numba import njit",
             f"LAYOUT = {described!r}",
             *(line for name, parameters in functions for line in _of_parts(name, parameters, parts, types)),
-            *(f"{name} = raw_{name}" for name in parts.functions if name in ("rank", "between")),
+            *(f"{name} = raw_{name}" for name in parts.functions if name in ("rank", "between", "place")),
             *_lowers(parts, types),
             *_function("only_value", "partial", "partial"),
             *_function("only_key", "partial", "partial"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -101,16 +101,16 @@ def declare(
 def _check_aggregates(given: Any) -> dict[str, Aggregate[Any]]:
     if isinstance(given, Aggregate):
         given = {given.name: given}
+    elif isinstance(given, list | tuple) and given:
+        given = _name_aggregates(given)
     if not isinstance(given, Mapping) or not given:
-        problem = "is empty" if isinstance(given, Mapping) else "is not a dictionary of aggregates"
+        problem = "is empty" if isinstance(given, Mapping | list | tuple) else "is not a dictionary of aggregates"
         problem = "is a window; windows come second or as windows=" if isinstance(given, Window) else problem
         message = f'aggregates={given!r} {problem}. Use aggregates={{"peak": agg.max("load")}}.'
         raise TypeError(message)
     for name, aggregate in given.items():
         if not isinstance(name, str) or not isinstance(aggregate, Aggregate):
-            function = getattr(aggregate, "__name__", "")
-            shown = f"{function} is a function, not" if function else f"{aggregate!r} is not"
-            problem = f"{shown} an aggregate" if isinstance(name, str) else "the name is not a string"
+            problem = _not_an_aggregate(aggregate) if isinstance(name, str) else "the name is not a string"
             message = f"aggregates: {name!r}: {problem}. {_aggregate_hint(aggregate)}"
             raise TypeError(message)
         if len(aggregate.columns) != aggregate.inputs:
@@ -122,10 +122,40 @@ def _check_aggregates(given: Any) -> dict[str, Aggregate[Any]]:
     return dict(given)
 
 
-def _aggregate_hint(given: Any) -> str:
+def _name_aggregates(given: Sequence[Any]) -> dict[str, Aggregate[Any]]:
+    """Return a list of aggregates by the names that they give themselves."""
+    for aggregate in given:
+        if not isinstance(aggregate, Aggregate):
+            message = f"aggregates: {_not_an_aggregate(aggregate)}. {_aggregate_hint(aggregate, named=False)}"
+            raise TypeError(message)
+    names = [aggregate.result_name for aggregate in given]
+    _check_unique(names, given, "aggregates", '"peak": agg.max("load")')
+    return dict(zip(names, given, strict=True))
+
+
+def _check_unique(names: list[str], given: Sequence[Any], parameter: str, example: str) -> None:
+    """Raise ValueError if two members of a list have the same name."""
+    for name in names:
+        alike = [repr(one) for own, one in zip(names, given, strict=True) if own == name]
+        if len(alike) > 1:
+            message = (
+                f"{parameter}: {' and '.join(alike)} are both named {name!r}. Use a dictionary to name them, as in "
+                f"{parameter}={{{example}, …}}."
+            )
+            raise ValueError(message)
+
+
+def _not_an_aggregate(given: Any) -> str:
+    function = getattr(given, "__name__", "")
+    return f"{function} is a function, not an aggregate" if function else f"{given!r} is not an aggregate"
+
+
+def _aggregate_hint(given: Any, *, named: bool = True) -> str:
     """Return what to write: for a factory that was not called, and for the name of an aggregate, the call."""
     name = given if isinstance(given, str) else getattr(given, "__name__", "")
-    return f'Use agg.{name}("load").' if name in BUILT_IN else 'Use "peak": agg.max("load").'
+    if name in BUILT_IN:
+        return f'Use agg.{name}("load").'
+    return 'Use "peak": agg.max("load").' if named else 'Use agg.max("load").'
 
 
 def _examples(aggregate: Aggregate[Any]) -> str:
@@ -135,8 +165,13 @@ def _examples(aggregate: Aggregate[Any]) -> str:
 def _check_windows(given: Any) -> dict[str, Window]:
     if isinstance(given, Window):
         given = {given.kind: given}
+    elif isinstance(given, list | tuple) and given and all(isinstance(window, Window) for window in given):
+        names = [window.result_name for window in given]
+        _check_unique(names, given, "windows", '"hour": window.time("1h")')
+        given = dict(zip(names, given, strict=True))
     if not isinstance(given, Mapping) or not given:
-        problem = "is empty" if isinstance(given, Mapping) else "is neither a window nor a dictionary of windows"
+        is_empty = isinstance(given, Mapping | list | tuple) and not given
+        problem = "is empty" if is_empty else "is neither a window nor a dictionary or a list of windows"
         hint = _window_hint(given)
         message = f'windows={given!r} {problem}. Use windows={hint} or, with a name, windows={{"w": {hint}}}.'
         raise TypeError(message)

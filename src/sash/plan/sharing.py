@@ -82,16 +82,16 @@ def make_plan(
     placed = []
     for name, aggregate in aggregates.items():
         form = form_for(aggregate, kinds) if name not in interpreted else aggregate
-        over_slices = sliced and (slicing != "auto" or not set(FOR_ROWS) & form.laws)
+        over_slices = sliced and not form.of_newest and (slicing != "auto" or not set(FOR_ROWS) & form.laws)
         if over_slices or any(window.in_runs for window in windows.values()):
             form = without_values(form)
         choice = choose_algorithm(form, objective=objective, algorithm=algorithm)
         found = find_algorithm(choice.algorithm, form)
-        if found.sorted_in_advance is not None and name not in interpreted:
+        if found.sorted_in_advance is not None and form.place is None and name not in interpreted:
             choice = sorted_choice(choice, found.sorted_in_advance.about, objective)
-        alone = name in interpreted or found.one_aggregate
+        alone = name in interpreted or found.one_aggregate or bool(form.entries)  # a list has many fields by itself
         coded = aggregate.codes if any(column not in kinds for column in aggregate.columns) else ()
-        together = algorithm != "auto" and can_share(found, windows)
+        together = algorithm != "auto" and not form.of_newest and can_share(found, windows)
         made = Pass(
             {name: aggregate}, aggregate.columns, found, choice, over_slices, interpreted.get(name, ""), together
         )
@@ -148,7 +148,7 @@ def form_for(aggregate: Aggregate[Any], kinds: Mapping[str, str]) -> Aggregate[A
 
 def without_values(aggregate: Aggregate[Any]) -> Aggregate[Any]:
     """Return an aggregate without the laws that need single values: slices and runs of rows have only partials."""
-    return replace(aggregate, rank=None, between=None, distinct=False, modal=False)
+    return replace(aggregate, rank=None, between=None, place=None, distinct=False, modal=False)
 
 
 def can_share(algorithm: type[Algorithm[Any]], windows: Mapping[str, Window]) -> bool:

@@ -15,6 +15,7 @@ for each key.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple, Protocol
@@ -148,6 +149,14 @@ class Bounds:
         """Return the number of windows."""
         return len(self.begins)
 
+    @property
+    def newest(self) -> Ints:
+        """The newest item of each window; not defined if the window is empty."""
+        newest = self.ends - 1
+        if self.runs:
+            newest = np.maximum.reduce([np.where(begins < ends, ends - 1, -1) for begins, ends in self.runs])
+        return newest
+
     def select(self, chosen: Flags) -> Bounds:
         """Return the chosen windows."""
         starts = None if self.starts is None else self.starts[chosen]
@@ -236,6 +245,18 @@ class Window:
     def in_runs(self) -> bool:
         """Whether a window may consist of several runs of rows, so that its partial is combined from theirs."""
         return False
+
+    @property
+    def result_name(self) -> str:
+        """The name of the window in a list of windows, which has no names: the words of its call.
+
+        >>> from sash import window
+        >>> window.time("1h").result_name, window.rows(100, slide=10).result_name
+        ('1h', 'rows_100_slide_10')
+        """
+        kind, *words = re.findall(r"[\w.-]+", repr(self))
+        is_duration = kind == self.kind == "time" and words[:1] and not words[0].lstrip("-").isdigit()
+        return "_".join(words if is_duration else [kind, *words])
 
     def check(self, unit: TimeUnit) -> None:
         """Raise ValueError if the window does not fit a time column of this unit."""

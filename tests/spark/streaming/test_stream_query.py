@@ -152,6 +152,19 @@ def test_rows_have_results_beside_all_their_columns(spark: SparkSession, tmp_pat
     assert all(row["tags"] == [row["k"] or "", "tag"] for row in given)
 
 
+@pytest.mark.parametrize("windows", [window.rows(3), window.time("4m", slide="2m")], ids=repr)
+def test_lists_and_maps_as_results(spark: SparkSession, tmp_path: Path, windows: sash.window.Window) -> None:
+    source = Source(spark, tmp_path)
+    aggregates = {
+        "quantiles": agg.quantile("x", [0.1, 0.9]),
+        "rank": agg.rank("x"),
+        "bins": agg.histogram("v", [0, 1, 2]),
+        "per_key": agg.per_value("x", agg.mean("v")),
+    }
+    query = sash.Query(aggregates, windows, by="k", time="ts", order_by="x")
+    assert assert_as_batch(source, query, compiled=False)
+
+
 @pytest.mark.usefixtures("classic")
 def test_other_windows_and_sinks(spark: SparkSession, tmp_path: Path) -> None:
     source = Source(spark, tmp_path)

@@ -1,4 +1,7 @@
-"""The kernel for aggregates that are read by rank, over whole columns: it sorts blocks, where a window is a set of ranks."""
+"""The kernel for aggregates that are read by rank, over whole columns: it sorts blocks, where a window is a set of ranks.
+
+Several aggregates of one column share the sorting, which takes most of the time. Each has a window and a loop of its own.
+"""
 
 from __future__ import annotations
 
@@ -29,14 +32,17 @@ class RankKernel(Kernel):
     [3.0, 2.0, 2.0, 1.0]
     """
 
-    def __init__(self, aggregate: Aggregate[Any], inputs: tuple[str, ...]) -> None:
-        super().__init__(SortedBlock, aggregate, inputs, slide_on)
+    def __init__(self, aggregates: Aggregate[Any] | Sequence[Aggregate[Any]], inputs: tuple[str, ...]) -> None:
+        first, *others = [aggregates] if isinstance(aggregates, Aggregate) else aggregates
+        super().__init__(SortedBlock, first, inputs, slide_on)
+        self.kernels: list[RankKernel] = [self, *(RankKernel(other, inputs) for other in others)]
+        """One for each aggregate, which runs its loop."""
 
     def _compile_now(self) -> None:
         self.slide_rows((np.zeros(1, self.inputs[0]),), 1)
 
     def slide_rows(self, columns: Columns, length: int, validity: Bits = NO_BITS) -> list[ResultColumn]:
-        """Return each row's aggregate over the newest `length` rows."""
+        """Return each row's aggregates over the newest `length` rows."""
         rows = self._check_columns(columns)
         if len(validity) == 0:
             return self._slide(columns[0], FixedLengthWindows(rows, min(length, rows)))
@@ -52,7 +58,7 @@ class RankKernel(Kernel):
     def slide_between(
         self, columns: Columns, begins: Bounds, ends: Bounds, validity: Bits = NO_BITS
     ) -> list[ResultColumn]:
-        """Return the aggregate of the rows begins[row] … ends[row] - 1 for each row."""
+        """Return the aggregates of the rows begins[row] … ends[row] - 1 for each row."""
         rows = self._check_columns(columns)
         check_bounds(begins, ends, rows)
         if len(validity) == 0:
@@ -63,12 +69,16 @@ class RankKernel(Kernel):
         return self._slide(columns[0][present], BoundedWindows(before[begins], before[ends]))
 
     def _slide(self, column: npt.NDArray[Any], windows: WindowSequence) -> list[ResultColumn]:
-        results = np.zeros(len(windows), self.results[0])
+        kernels = getattr(self, "kernels", [self])  # it compiles before there are others
+        results = [np.zeros(len(windows), kernel.results[0]) for kernel in kernels]
         sorter = RowSorter()
         for batch in in_batches(windows.blocks()):
-            self._slide_batch(column, windows, batch, sorter, results)
-        valid = windows.which_hold(self.at_least)
-        return [ResultColumn(results, None if valid.all() else np.packbits(valid, bitorder="little"))]
+            self._slide_batch(column, windows, batch, sorter, list(zip(kernels, results, strict=True)))
+        valid = [windows.which_hold(kernel.at_least) for kernel in kernels]
+        return [
+            ResultColumn(values, None if enough.all() else np.packbits(enough, bitorder="little"))
+            for values, enough in zip(results, valid, strict=True)
+        ]
 
     def _slide_batch(
         self,
@@ -76,18 +86,20 @@ class RankKernel(Kernel):
         windows: WindowSequence,
         batch: list[RankBlock],
         sorter: RowSorter,
-        results: npt.NDArray[Any],
+        outputs: list[tuple[RankKernel, npt.NDArray[Any]]],
     ) -> None:
         """Concatenate the blocks and slide over them as one: windows go on from the last row of one block to the next."""
         pieces = [column[block.begin : block.end] for block in batch]
         values = pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
         cuts = np.cumsum([0, *map(len, pieces)])
-        window = self._start(values, *sorter.sort(values, cuts))
-        for block, cut in zip(batch, cuts.tolist(), strict=False):
-            for part, begins, ends, offset in windows.parts(block.first, block.last):
-                ahead = offset - block.begin + cut
-                state = (self.progress, 0, *window)
-                self.run(len(begins), begins, ends, ahead, self.at_least, values, results[part], *state)
+        order, ranks = sorter.sort(values, cuts)
+        for kernel, results in outputs:
+            window = self._start(values, order, ranks)
+            for block, cut in zip(batch, cuts.tolist(), strict=False):
+                for part, begins, ends, offset in windows.parts(block.first, block.last):
+                    ahead = offset - block.begin + cut
+                    state = (kernel.progress, 0, *window)
+                    kernel.run(len(begins), begins, ends, ahead, kernel.at_least, values, results[part], *state)
 
     def _start(self, values: npt.NDArray[Any], order: npt.NDArray[Any], ranks: npt.NDArray[Any]) -> list[Any]:
         """Return the state of an empty window in a sorted block, as arguments of the loop."""
