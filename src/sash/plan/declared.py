@@ -9,11 +9,11 @@ from typing import Any
 from sash.aggregates import BUILT_IN
 from sash.aggregates.base import Aggregate
 from sash.algorithms import ALGORITHMS, find_algorithm
+from sash.durations import Duration, DurationLike, read_duration
 from sash.hints import did_you_mean
 from sash.slices.edges import TECHNIQUES
 from sash.windows import Window
 from sash.windows.base import ALL_COLUMNS
-from sash.windows.durations import Duration, DurationLike, read_duration
 
 OBJECTIVES = ("throughput", "latency")
 ADDED = ("window", "window_start", "window_end")

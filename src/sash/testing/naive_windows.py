@@ -13,6 +13,7 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any, TypeAlias
 
 from sash.aggregates.base import Aggregate
+from sash.durations import Duration
 from sash.testing.oracle import recompute
 from sash.windows import Window
 from sash.windows.by_change import DeltaFrame, SlidingDelta
@@ -21,7 +22,6 @@ from sash.windows.by_gap import Session
 from sash.windows.by_mark import Punctuated
 from sash.windows.by_rows import RowFrame, SlidingRows
 from sash.windows.by_time import Periodic, TimeFrame
-from sash.windows.durations import Duration
 
 Row: TypeAlias = Mapping[str, Any]
 Span: TypeAlias = tuple[Any, Any, list[Row]]

@@ -10,6 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from sash.durations import TimeUnit
 from sash.windows.arguments import check_count, check_slide, min_rows_text
 from sash.windows.arrays import ranges
 from sash.windows.base import (
@@ -26,7 +27,6 @@ from sash.windows.base import (
     TimeAxis,
     Window,
 )
-from sash.windows.durations import TimeUnit
 
 
 class FrameBounds(Bounds):

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from sash.durations import Duration, DurationLike, TimeUnit, read_duration
 from sash.hints import did_you_mean
 from sash.windows.arguments import check_count, check_slide, min_rows_text
 from sash.windows.base import (
@@ -25,7 +26,6 @@ from sash.windows.base import (
     first_after,
     new_bounds,
 )
-from sash.windows.durations import Duration, DurationLike, TimeUnit, read_duration
 from sash.windows.time_loops import find_periodic, find_time_frames
 
 SMALL = 1 << 16
