@@ -20,7 +20,10 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from sash.aggregates.pickling import as_picklable
 
 if TYPE_CHECKING:  # sql imports this module
+    import numpy.typing as npt
+
     from sash.aggregates.sql import SqlForm, SqlInput
+    from sash.durations import Duration, TimeUnit
 
 P = TypeVar("P")
 """The type of a partial: `lift` returns it, `combine` takes and returns it, `lower` takes it."""
@@ -39,6 +42,9 @@ class Absent:
 
 ABSENT: Any = Absent()
 """The identity of an aggregate that has none."""
+
+TIME = "(time)"
+"""Stands for the time column among the columns of an aggregate that `reads_time`, until a query names that column."""
 
 LAWS = (
     "associative",
@@ -109,9 +115,21 @@ class Aggregate(Generic[P]):
     """Merges the partials of two adjacent row ranges, `combine(older, newer)`. Modifies neither."""
     lower: Callable[[P], Any] = unchanged
     """Turns the partial of the whole window into the result."""
+    beside: Callable[[P], Any] | None = None
+    """Turns the partial of the whole window into a second number that `finish` needs."""
+    finish: Callable[..., npt.NDArray[Any]] | None = field(default=None, compare=False)
+    """The last step, for whole columns: `finish(results, beside, ticks)` returns the final results as a masked array, or as a
+    plain one if none of them is null. `ticks` are the times that the results belong to: of the row if there is a result per
+    row, else `window_end`; empty if the query has no time column."""
     columns: tuple[str, ...] = ()
     inputs: int = 1
     """The number of columns that `lift` takes; 0 for `count()`, which counts rows."""
+    reads_time: bool = False
+    """Whether the last argument of `lift` is the time of the row, in ticks of the query's time column: an integer."""
+    for_unit: Callable[[TimeUnit], Mapping[str, Any]] | None = field(default=None, compare=False)
+    """Returns the fields that depend on the unit of the time column; None if none does (see `in_unit`)."""
+    duration: Duration | None = None
+    """A parameter that is a duration, such as a half-life: it fits time columns of its own kind only."""
     inverse: Callable[[P, P], P] | None = None
     """Removes the oldest rows: `inverse(combine(older, newer), older)` is `newer`."""
     inverse_is_exact: bool = True
@@ -143,6 +161,8 @@ class Aggregate(Generic[P]):
     not the number of rows, must then be `at_least`. None if each row is one value."""
     counts: tuple[int, ...] = ()
     """The fields of a partial, by index, that are the number of its values: kernels compute them once for all lanes."""
+    costly_lift: bool = False
+    """Whether `lift` takes longer than reading a partial, so that kernels store partials instead of lifting rows again."""
     gives: str = "arithmetic"
     """The kind of the result: a "value" of the (last) column, in its type, or a list of "values"; the "difference" of two
     values; a "number" of a type that does not depend on the values, or specifically a "whole" or "real" number; "text";
@@ -162,6 +182,8 @@ class Aggregate(Generic[P]):
     """The reason why the aggregate cannot be compiled, if that is known: a sentence."""
     constants: tuple[Any, ...] = field(default=(), compare=False)
     """The arguments of the factory after the columns, such as the fraction of a quantile; `repr` shows them."""
+    keywords: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    """The keyword arguments of the factory; `repr` shows them."""
     sql: Callable[[SqlInput], SqlForm | str] | None = field(default=None, compare=False)
     """Returns Spark SQL that computes the partials of slices, or why there is none for these columns (see `sql`). None if
     SQL has no such partials. It is for the functions it was declared with: see `has_sql`."""
@@ -191,9 +213,10 @@ class Aggregate(Generic[P]):
             if not isinstance(column, str):
                 names = ", ".join(as_literal(letter) for letter in ascii_lowercase[: self.inputs])
                 raise not_a_name(self.name, f"{shorten(column)} as column {number + 1}", f"{self.name}({names})")
-        if len(columns) != self.inputs:
+        if len(columns) != self.inputs - self.reads_time:
             message = (
-                f"{self.name} needs {self.inputs} column(s), but got {len(columns)}: {', '.join(map(repr, columns))}."
+                f"{self.name} needs {self.inputs - self.reads_time} column(s), but got {len(columns)}: "
+                f"{', '.join(map(repr, columns))}."
             )
             raise TypeError(message)
         for column in columns:
@@ -203,7 +226,7 @@ class Aggregate(Generic[P]):
                 )
                 raise TypeError(message)
         variants = {kind: variant(*columns) for kind, variant in self.variants.items()}
-        return replace(self, columns=columns, variants=variants)
+        return replace(self, columns=(*columns, TIME) if self.reads_time else columns, variants=variants)
 
     def __repr__(self) -> str:
         """Return the call that makes this aggregate.
@@ -212,7 +235,32 @@ class Aggregate(Generic[P]):
         >>> agg.arg_max("load", "plug"), agg.quantile("load", 0.9), agg.max()
         (arg_max("load", "plug"), quantile("load", 0.9), max())
         """
-        return f"{self.name}({', '.join(map(as_literal, (*self.columns, *self.constants)))})"
+        shown = [as_literal(value) for value in (*self.named_columns, *self.constants)]
+        shown += [f"{name}={as_literal(value)}" for name, value in self.keywords.items()]
+        return f"{self.name}({', '.join(shown)})"
+
+    @property
+    def named_columns(self) -> tuple[str, ...]:
+        """The columns that the user names: all but the time that `lift` takes.
+
+        >>> from sash import agg
+        >>> agg.ewm_mean("load", half_life="1h").named_columns, agg.arg_max("load", "plug").named_columns
+        (('load',), ('load', 'plug'))
+        """
+        return self.columns[:-1] if self.reads_time else self.columns
+
+    def over_time(self, column: str) -> Aggregate[P]:
+        """Return this aggregate for a query with this time column.
+
+        >>> from sash import agg
+        >>> agg.ewm_mean("load", half_life="1h").over_time("ts").columns
+        ('load', 'ts')
+        """
+        return replace(self, columns=(*self.named_columns, column)) if self.reads_time else self
+
+    def in_unit(self, unit: TimeUnit) -> Aggregate[P]:
+        """Return this aggregate for a time column of this unit. Raise ValueError if they do not fit together."""
+        return self if self.for_unit is None else replace(self, for_unit=None, **self.for_unit(unit))
 
     def of_kind(self, kind: str) -> Aggregate[Any]:
         """Return the variant for columns of a kind: "bool", "int", "float" or "object".
@@ -231,7 +279,7 @@ class Aggregate(Generic[P]):
         >>> agg.arg_max("load", "plug").label
         'arg_max(load, plug)'
         """
-        return f"{self.name}({', '.join(self.columns)})"
+        return f"{self.name}({', '.join(self.named_columns)})"
 
     @property
     def is_built_in(self) -> bool:

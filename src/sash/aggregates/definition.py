@@ -31,11 +31,11 @@ def define(
     (1, (), True, False)
     """
     _check_names(name, columns, fields.get("constants", ()))
-    general = Aggregate(name=name, inputs=len(columns), **fields)
+    general = Aggregate(name=name, inputs=len(columns) + fields.get("reads_time", False), **fields)
     forms = {kind: replace(general, **other) for kinds, other in (variants or {}).items() for kind in kinds}
     named = [column for column in columns if column is not None]
     defined = replace(general, variants=forms)
-    return defined(*named) if named else defined
+    return defined(*named) if named or not columns else defined
 
 
 def _check_names(name: str, columns: Sequence[Any], constants: Sequence[Any]) -> None:

@@ -165,6 +165,7 @@ def prepare(
     time = None
     if query.time is not None:
         time = time_column(query.time, schema.field(query.time).type)
+        query = query.in_unit(time.unit)
         for window in query.windows.values():
             window.check(time.unit)
         if query.lateness is not None:

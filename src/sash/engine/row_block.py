@@ -24,6 +24,8 @@ from sash.windows.base import ALL_COLUMNS, NO_UNIT, Ints, Items, Run, Span
 
 FLIPPED = "flipped"
 """The coding of uint64 for aggregates that only compare values: int64 in the same order, without a dictionary."""
+TICKS = "ticks"
+"""The coding of the time column for aggregates that read the time: int64, in ticks."""
 
 
 @dataclass(frozen=True)
@@ -128,6 +130,8 @@ class RowBlock:
 
     def coded(self, name: str, coding: str = "") -> CodedColumn:
         """Return a column for kernels; `coding` is how integers stand for other values (see `Aggregate.codes`)."""
+        if coding == TICKS:
+            return CodedColumn(Column(self.times, NO_BITS, pa.int64()), None)
         given = self.source.coded(name, coding)
         return CodedColumn(self.order.arrange_column(given.column), given.values)
 

@@ -102,6 +102,7 @@ class KernelDesign:
         """Return what the loop is fused with, for partials of a shape."""
         source = read_algorithm(self.algorithm)
         emits = "emit" in read_function(self.loop).parameters
+        costly = any(part.aggregate.costly_lift for part in self.parts.parts)
         return FusionSpec(
             source,
             PartialLayout(shape),
@@ -111,7 +112,7 @@ class KernelDesign:
             nullable=self.nullable,
             marks=emits and (self.nullable or self.loop is loops.slide_between),
             # A position of the stream is a row of the input only if every row is inserted.
-            from_input=frozenset() if self.nullable else source.from_input,
+            from_input=frozenset() if self.nullable or costly else source.from_input,
             tracks_row=self.tracks_row,
         )
 
