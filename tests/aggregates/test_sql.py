@@ -21,6 +21,9 @@ NO_SQL = {
     **dict.fromkeys(["max_count", "min_count"], "SQL would need two passes over the rows"),
     **dict.fromkeys(["frequency", "may_contain"], "the sketches of Spark have another format"),
     "product": "SQL has no product",
+    **dict.fromkeys(
+        ["ewm_sum", "ewm_count", "ewm_mean", "ewm_variance", "ewm_stddev"], "SQL does not know the newest row yet"
+    ),
 }
 """The aggregates whose slices Spark SQL cannot compute, and why."""
 LOADS = pa.schema({"load": pa.float64(), "plug": pa.string(), "ts": pa.int64()})

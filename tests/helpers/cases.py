@@ -34,6 +34,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "quantile": {"q": 0.8},
     "approx_quantile": {"q": 0.8},
     "nth_smallest": {"i": 2},
+    **{name: {"alpha": 0.5} for name in ("ewm_sum", "ewm_count", "ewm_mean", "ewm_variance", "ewm_stddev")},
 }
 
 AGGREGATES: dict[str, Aggregate[Any]] = {
