@@ -280,7 +280,10 @@ def test_years_of_data_do_not_overflow() -> None:
 
 def test_a_constant_column_has_its_mean_and_no_variance() -> None:
     table = many_rows(50).append_column("c", pa.array([0.1] * 50))
-    made = {"m": agg.ewm_mean("c", half_life="1h"), "v": agg.ewm_variance("c", half_life="1h")}
+    made: dict[str, Aggregate[Any]] = {
+        "m": agg.ewm_mean("c", half_life="1h"),
+        "v": agg.ewm_variance("c", half_life="1h"),
+    }
     found = with_numpy(sash.Query(made, window.rows(9), time="ts"), table)
     assert set(found["m"].to_pylist()) == {0.1}
     assert set(found["v"].to_pylist()) == {None, 0.0}
@@ -351,7 +354,7 @@ def test_it_is_shown_as_it_was_written_and_pickled() -> None:
 
 
 def test_variance_and_deviation_share_a_partial_and_the_time_itself_is_another_column() -> None:
-    aggregates = {
+    aggregates: dict[str, Aggregate[Any]] = {
         "v": agg.ewm_variance("x", half_life="1h"), "s": agg.ewm_stddev("x", half_life="1h"), "at": agg.arg_max("x", "ts"),
     }  # fmt: skip
     table = many_rows(10)

@@ -80,11 +80,11 @@ def test_nulls_are_those_of_sql() -> None:
     duckdb = pytest.importorskip("duckdb")
     points = [(1.0, 2.0), (3.0, 2.0), (5.0, 1.0), (5.0, 2.0), (None, 7.0), (4.0, 3.0)]
     y, x = zip(*points, strict=True)
-    rows = pa.table({"at": range(6), "y": pa.array(y), "x": pa.array(x)})
+    rows = pa.table({"place": range(6), "y": pa.array(y), "x": pa.array(x)})
     names = {"slope": "regr_slope", "intercept": "regr_intercept", "r_squared": "regr_r2"}
-    over = "over (order by at rows between 1 preceding and current row)"
+    over = "over (order by place rows between 1 preceding and current row)"
     chosen = ", ".join(f"{sql}(y, x) {over} as {name}" for name, sql in names.items())
-    theirs = duckdb.sql(f"select {chosen} from rows order by at").arrow().read_all()
+    theirs = duckdb.sql(f"select {chosen} from rows order by place").arrow().read_all()
     found = sash.Query(lines(["y", "x"]), window.rows(2)).run(rows, compiled=False)
     for name in NAMES:
         known = [None if one is None or math.isnan(one) else one for one in theirs[name].to_pylist()]
