@@ -254,9 +254,10 @@ def _types_text(query: Declared, schema: pa.Schema, *, assumed: bool) -> str:
 
 
 def assumed_schema(query: Declared) -> pa.Schema:
-    """Return the types to assume without data: times if windows have durations, booleans for marks, numbers for the rest."""
+    """Return the types to assume without data: times if there are durations, booleans for marks, numbers for the rest."""
     lengths = [window.length for window in query.windows.values()]
-    is_time = any(getattr(length, "is_time", False) for length in [*lengths, query.lateness])
+    durations = [aggregate.duration for aggregate in query.aggregates.values()]
+    is_time = any(getattr(length, "is_time", False) for length in [*lengths, *durations, query.lateness])
     types = {name: pa.float64() for name in query.columns}
     for window in query.windows.values():
         marks = [name for name in window.columns if window.column_kind == "mark"]

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Never, TypeVar, overload
 
 from sash.aggregates.base import Aggregate, as_literal
+from sash.durations import DurationLike
 from sash.hints import did_you_mean
 from sash.plan.declared import declare
 from sash.windows import Window
-from sash.windows.durations import DurationLike
 
 if TYPE_CHECKING:  # pyarrow takes long to import, and the others are optional
     import pandas as pd

@@ -100,7 +100,7 @@ def test_the_form_for_a_kind_has_no_other_forms(name: str, kind: str) -> None:
 @pytest.mark.parametrize("name", BUILT_IN)
 def test_is_unbound_or_over_columns(name: str) -> None:
     make = partial(BUILT_IN[name], **REFERENCES[name].arguments)
-    inputs = 1 if name == "count" else make().inputs
+    inputs = 1 if name in ("count", "ewm_count") else make().inputs
     columns = ("x", "y")[:inputs]
     assert make().columns == ()
     bound = make(*columns)
@@ -114,7 +114,7 @@ def test_is_unbound_or_over_columns(name: str) -> None:
 @pytest.mark.parametrize("name", BUILT_IN)
 def test_a_column_that_is_not_a_string_is_an_error(name: str, wrong: Any) -> None:
     make = partial(BUILT_IN[name], **REFERENCES[name].arguments)
-    inputs = 1 if name == "count" else make().inputs
+    inputs = 1 if name in ("count", "ewm_count") else make().inputs
     parameters = list(inspect.signature(BUILT_IN[name]).parameters)[:inputs]
     for parameter in parameters:
         columns = {other: wrong if other == parameter else "load" for other in parameters}
@@ -171,7 +171,7 @@ def test_floats_claim_no_inverse(name: str) -> None:
 @cache
 def compiled(name: str, kind: str) -> Aggregate[Any]:
     """Return a built-in aggregate with its functions compiled."""
-    aggregate = BUILT_IN[name]().of_kind(kind)
+    aggregate = build(name).of_kind(kind)
     return Aggregate(
         name=name,
         lift=compile_function(aggregate.lift),
@@ -260,7 +260,7 @@ COLUMNS: dict[str, list[list[Any]]] = {
 @pytest.mark.parametrize("kind", COLUMNS)
 @pytest.mark.parametrize("name", PARTIALS_OF_NUMBERS)
 def test_compiled_equals_interpreted(name: str, kind: str) -> None:
-    interpreted = BUILT_IN[name]().of_kind(kind)
+    interpreted = build(name).of_kind(kind)
     machine_code = compiled(name, kind)
     for values in COLUMNS[kind]:
         rows: list[Any] = list(zip(values, values[::-1], strict=True)) if interpreted.inputs == 2 else list(values)
@@ -280,7 +280,7 @@ def test_every_partial_of_numbers_is_compiled_here() -> None:
 
     others = {"first_n", "last_n", "top_k", "bottom_k", "collect", "frequency", "may_contain"}
     others |= {"histogram"}  # a kernel counts each bin by itself
-    aggregates = {name: factory() for name, factory in BUILT_IN.items() if name not in others}
+    aggregates = {name: build(name) for name in BUILT_IN if name not in others}
     found = {name for name, aggregate in aggregates.items() if is_numbers(aggregate.lift(*[1.0] * aggregate.inputs))}
     assert found == set(PARTIALS_OF_NUMBERS)
 
@@ -304,7 +304,7 @@ def test_values_without_order_and_hash_are_computed_or_refused(name: str) -> Non
     """Lists: an aggregate that sorts, hashes or computes refuses them; all others take them."""
     rows = pa.table({"x": [[2], [1, 5], [2]]})
     query = sash.Query({"found": partial(BUILT_IN[name], **REFERENCES[name].arguments)("x")}, sash.window.rows(2))
-    if name in ("collect", "concat", "count", "first", "first_n", "last", "last_n"):
+    if name in ("collect", "concat", "count", "ewm_count", "first", "first_n", "last", "last_n"):
         expected = [recompute(build(name), rows["x"].to_pylist()[max(0, end - 2) : end]) for end in (1, 2, 3)]
         assert query.run(rows, compiled=False)["found"].to_pylist() == expected
     else:
@@ -348,7 +348,7 @@ def test_arguments_of_a_wrong_type_are_refused(mistake: Callable[[], object], se
         mistake()
 
 
-COUNTS = ("count", "count_distinct", "approx_count_distinct", "frequency")
+COUNTS = ("count", "count_distinct", "approx_count_distinct", "frequency", "ewm_count")
 
 
 @pytest.mark.parametrize("name", BUILT_IN)
@@ -414,13 +414,14 @@ CONSTANTS = {
     "method": "min",
     "pct": True,
     "aggregate": agg.sum("y"),
+    "alpha": 0.25,
 }
 
 
 @pytest.mark.parametrize("name", agg.BUILT_IN)
 def test_every_aggregate_shows_its_constants(name: str) -> None:
     parameters = inspect.signature(BUILT_IN[name]).parameters
-    given = {parameter: CONSTANTS.get(parameter, parameter) for parameter in parameters}
+    given = {parameter: CONSTANTS.get(parameter, parameter) for parameter in parameters if parameter != "half_life"}
     by_name = {parameter for parameter, one in parameters.items() if one.kind is one.KEYWORD_ONLY}
     texts = [f"{key}={as_literal(value)}" if key in by_name else as_literal(value) for key, value in given.items()]
     assert repr(BUILT_IN[name](**given)) == f"{name}({', '.join(texts)})"

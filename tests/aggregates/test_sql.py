@@ -23,6 +23,9 @@ NO_SQL = {
     **dict.fromkeys(["rank", "per_value"], "needs all values, in order"),
     "histogram": "SQL would need an aggregate for each bin",
     "product": "SQL has no product",
+    **dict.fromkeys(
+        ["ewm_sum", "ewm_count", "ewm_mean", "ewm_variance", "ewm_stddev"], "SQL does not know the newest row yet"
+    ),
 }
 """The aggregates whose slices Spark SQL cannot compute, and why."""
 LOADS = pa.schema({"load": pa.float64(), "plug": pa.string(), "ts": pa.int64()})

@@ -35,6 +35,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "approx_quantile": {"q": 0.8},
     "nth_smallest": {"i": 2},
     "histogram": {"edges": [-2, 0, 1.5, 9]},
+    **{name: {"alpha": 0.5} for name in ("ewm_sum", "ewm_count", "ewm_mean", "ewm_variance", "ewm_stddev")},
 }
 
 AGGREGATES: dict[str, Aggregate[Any]] = {

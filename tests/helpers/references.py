@@ -74,6 +74,27 @@ def correlation_of(rows: Sequence[tuple[float, float]]) -> float:
     return statistics.correlation(x, y) if len(set(x)) > 1 and len(set(y)) > 1 else NAN
 
 
+def regression_of(rows: Sequence[tuple[float, float]], result: str) -> float:
+    """NumPy's own least squares; NaN if all x are equal, as `lower` has no null."""
+    y, x = np.array(rows, float).T
+    if len(set(x)) < 2:
+        return NAN
+    slope, intercept = np.polyfit(x - x.mean(), y, 1)
+    left = ((y - intercept - slope * (x - x.mean())) ** 2).sum()
+    explained = 1.0 if len(set(y)) < 2 else 1.0 - left / ((y - y.mean()) ** 2).sum()
+    return float({"slope": slope, "intercept": intercept - slope * x.mean(), "r_squared": explained}[result])
+
+
+def weights_of(values: Sequence[Any], alpha: float) -> Any:
+    return (1 - alpha) ** np.arange(len(values))[::-1]
+
+
+def ewm_variance_of(values: Sequence[float], alpha: float) -> float:
+    w, x = weights_of(values, alpha), np.array(values)
+    mean = (w * x).sum() / w.sum()
+    return float((w * (x - mean) ** 2).sum() * w.sum() / (w.sum() ** 2 - (w * w).sum()))
+
+
 def weighted_mean_of(rows: Sequence[tuple[float, float]]) -> float:
     weights = sum(w for _, w in rows)
     return sum(x * w for x, w in rows) / weights if weights else NAN
@@ -122,6 +143,14 @@ REFERENCES = {
     "kurtosis": Reference(kurtosis_of, quarters),
     "covariance": Reference(lambda r: statistics.covariance(*zip(*r, strict=True)), st.tuples(quarters, quarters)),
     "correlation": Reference(correlation_of, st.tuples(quarters, quarters)),
+    "slope": Reference(lambda r: regression_of(r, "slope"), st.tuples(quarters, quarters)),
+    "intercept": Reference(lambda r: regression_of(r, "intercept"), st.tuples(quarters, quarters)),
+    "r_squared": Reference(lambda r: regression_of(r, "r_squared"), st.tuples(quarters, quarters)),
+    "ewm_sum": Reference(lambda v: float((weights_of(v, 0.5) * v).sum()), quarters, {"alpha": 0.5}),
+    "ewm_count": Reference(lambda v: float(weights_of(v, 0.5).sum()), anything, {"alpha": 0.5}),
+    "ewm_mean": Reference(lambda v: float(np.average(v, weights=weights_of(v, 0.5))), quarters, {"alpha": 0.5}),
+    "ewm_variance": Reference(lambda v: ewm_variance_of(v, 0.5), quarters, {"alpha": 0.5}),
+    "ewm_stddev": Reference(lambda v: math.sqrt(ewm_variance_of(v, 0.5)), quarters, {"alpha": 0.5}),
     "max": Reference(lambda v: in_order(v)[-1], any_float),
     "min": Reference(lambda v: in_order(v)[0], any_float),
     "spread": Reference(lambda v: in_order(v)[-1] - in_order(v)[0], any_float),
@@ -161,6 +190,7 @@ SUMS = ["sum", "sum_of_squares", "mean"]
 PARTIALS_OF_NUMBERS = [
     *("count", "sum", "product", "sum_of_squares", "mean", "geometric_mean", "weighted_mean"),
     *("variance", "var_pop", "stddev", "stddev_pop", "skewness", "kurtosis", "covariance", "correlation"),
+    *("slope", "intercept", "r_squared", "ewm_sum", "ewm_count", "ewm_mean", "ewm_variance", "ewm_stddev"),
     *("max", "min", "spread", "max_count", "min_count", "arg_max", "arg_min", "any", "all", "first", "last"),
 ]
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from helpers.cases import SOAK
+from helpers.references import REFERENCES, build
 
 import sash
 from sash import agg
@@ -42,7 +43,7 @@ def vectorised() -> list[str]:
     names = []
     for name in sorted(BUILT_IN):
         try:
-            aggregate = getattr(agg, name)()
+            aggregate = build(name)
             NumpyKernel(TwoStacks, [aggregate], ("float64",) * max(1, aggregate.inputs))
         except (CannotVectorizeError, TypeError):
             continue
@@ -70,7 +71,7 @@ COMPILED = NAMES if SOAK else ["arg_max", "mean", "stddev"]
 @pytest.mark.parametrize("kind", COLUMNS)
 @pytest.mark.parametrize("name", NAMES)
 def test_windows_are_those_of_plain_python(name: str, kind: str) -> None:
-    aggregate = agg.count("x") if name == "count" else getattr(agg, name)()
+    aggregate = build(name) if build(name).inputs else agg.BUILT_IN[name]("x", **REFERENCES[name].arguments)
     columns, inputs = columns_for(aggregate, kind)
     form = aggregate.of_kind(KINDS[kind]) if aggregate.inputs == 1 else aggregate
     for validity in (NO_BITS, SOME):
@@ -89,7 +90,7 @@ def test_windows_are_those_of_plain_python(name: str, kind: str) -> None:
 @pytest.mark.parametrize("kind", COLUMNS if SOAK else ["float64", "int64"])
 @pytest.mark.parametrize("name", COMPILED)
 def test_windows_and_slices_are_those_of_compiled_kernels(name: str, kind: str) -> None:
-    aggregate = agg.count("x") if name == "count" else getattr(agg, name)()
+    aggregate = build(name) if build(name).inputs else agg.BUILT_IN[name]("x", **REFERENCES[name].arguments)
     columns, inputs = columns_for(aggregate, kind)
     mine = NumpyKernel(TwoStacks, [aggregate], inputs)
     compiled = Kernel(TwoStacks, aggregate, inputs, loops.slide_between, nullable=True)

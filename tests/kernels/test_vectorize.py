@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers.references import build
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sash import agg
 from sash.aggregates import BUILT_IN
 from sash.kernels.traced import CannotVectorizeError
 from sash.kernels.vectorize import vectorize
@@ -134,6 +134,6 @@ def test_the_built_in_aggregates_of_numbers_are_vectorised() -> None:
     }  # fmt: skip
     for name in set(BUILT_IN) - others:
         for kind in ("int", "float", "bool"):
-            form = getattr(agg, name)().of_kind(kind)
+            form = build(name).of_kind(kind)
             for function in (form.lift, form.combine, form.lower):
                 vectorize(function)

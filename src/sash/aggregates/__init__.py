@@ -4,6 +4,8 @@
     means                      mean geometric_mean weighted_mean
     moments                    variance var_pop stddev stddev_pop skewness kurtosis
     two columns                covariance correlation weighted_mean arg_max arg_min
+    lines, also over time      slope intercept r_squared
+    exponential weights        ewm_sum ewm_count ewm_mean ewm_variance ewm_stddev
     largest and smallest       max min spread max_count min_count top_k bottom_k nth_smallest
     first and last             first last first_n last_n
     true and false             any all
@@ -32,6 +34,7 @@ from sash.aggregates.base import Aggregate
 from sash.aggregates.bins import histogram
 from sash.aggregates.collect_like import collect, collect_distinct, concat, count_distinct, mode
 from sash.aggregates.ends import bottom_k, first, first_n, last, last_n, top_k
+from sash.aggregates.exponential import ewm_count, ewm_mean, ewm_stddev, ewm_sum, ewm_variance
 from sash.aggregates.item_sketches import frequency, may_contain
 from sash.aggregates.joint_moments import correlation, covariance
 from sash.aggregates.max_like import all, any, arg_max, arg_min, max, max_count, min, min_count, spread
@@ -39,6 +42,7 @@ from sash.aggregates.means import geometric_mean, mean, weighted_mean
 from sash.aggregates.median_like import median, nth_smallest, quantile, rank
 from sash.aggregates.moments import kurtosis, skewness, stddev, stddev_pop, var_pop, variance
 from sash.aggregates.per_value import per_value
+from sash.aggregates.regression import intercept, r_squared, slope
 from sash.aggregates.sketches import approx_count_distinct, approx_quantile
 from sash.aggregates.sum_like import count, product, sum, sum_of_squares
 from sash.hints import no_attribute
@@ -59,11 +63,17 @@ __all__ = [
     "count",
     "count_distinct",
     "covariance",
+    "ewm_count",
+    "ewm_mean",
+    "ewm_stddev",
+    "ewm_sum",
+    "ewm_variance",
     "first",
     "first_n",
     "frequency",
     "geometric_mean",
     "histogram",
+    "intercept",
     "kurtosis",
     "last",
     "last_n",
@@ -79,8 +89,10 @@ __all__ = [
     "per_value",
     "product",
     "quantile",
+    "r_squared",
     "rank",
     "skewness",
+    "slope",
     "spread",
     "stddev",
     "stddev_pop",
@@ -108,6 +120,12 @@ HABITS = {
     **dict.fromkeys(("kurt",), "agg.kurtosis"),
     **dict.fromkeys(("corr",), "agg.correlation"),
     **dict.fromkeys(("cov", "covar_samp"), "agg.covariance"),
+    **dict.fromkeys(("ewm", "ema", "ewma", "ewm_avg"), 'agg.ewm_mean("x", half_life="1h")'),
+    **dict.fromkeys(("ewm_std",), 'agg.ewm_stddev("x", half_life="1h")'),
+    **dict.fromkeys(("ewm_var",), 'agg.ewm_variance("x", half_life="1h")'),
+    **dict.fromkeys(("regr_slope",), 'agg.slope("y", "x")'),
+    **dict.fromkeys(("regr_intercept",), 'agg.intercept("y", "x")'),
+    **dict.fromkeys(("regr_r2",), 'agg.r_squared("y", "x")'),
     **dict.fromkeys(("percentile", "quantile_cont"), 'agg.quantile("x", 0.9)'),
     **dict.fromkeys(("approx_percentile", "percentile_approx"), 'agg.approx_quantile("x", 0.9)'),
     **dict.fromkeys(("approx_n_unique", "approxCountDistinct"), "agg.approx_count_distinct"),

@@ -22,7 +22,10 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from sash.aggregates.pickling import as_picklable
 
 if TYPE_CHECKING:  # sql imports this module
+    import numpy.typing as npt
+
     from sash.aggregates.sql import SqlForm, SqlInput
+    from sash.durations import Duration, TimeUnit
 
 P = TypeVar("P")
 """The type of a partial: `lift` returns it, `combine` takes and returns it, `lower` takes it."""
@@ -41,6 +44,9 @@ class Absent:
 
 ABSENT: Any = Absent()
 """The identity of an aggregate that has none."""
+
+TIME = "(time)"
+"""Stands for the time column among the columns of an aggregate that `reads_time`, until a query names that column."""
 
 LAWS = (
     "associative",
@@ -111,9 +117,21 @@ class Aggregate(Generic[P]):
     """Merges the partials of two adjacent row ranges, `combine(older, newer)`. Modifies neither."""
     lower: Callable[[P], Any] = unchanged
     """Turns the partial of the whole window into the result."""
+    beside: Callable[[P], Any] | None = None
+    """Turns the partial of the whole window into a second number that `finish` needs."""
+    finish: Callable[..., npt.NDArray[Any]] | None = field(default=None, compare=False)
+    """The last step, for whole columns: `finish(results, beside, ticks)` returns the final results as a masked array, or as a
+    plain one if none of them is null. `ticks` are the times that the results belong to: of the row if there is a result per
+    row, else `window_end`; empty if the query has no time column."""
     columns: tuple[str, ...] = ()
     inputs: int = 1
     """The number of columns that `lift` takes; 0 for `count()`, which counts rows."""
+    reads_time: bool = False
+    """Whether the last argument of `lift` is the time of the row, in ticks of the query's time column: an integer."""
+    for_unit: Callable[[TimeUnit], Mapping[str, Any]] | None = field(default=None, compare=False)
+    """Returns the fields that depend on the unit of the time column; None if none does (see `in_unit`)."""
+    duration: Duration | None = None
+    """A parameter that is a duration, such as a half-life: it fits time columns of its own kind only."""
     inverse: Callable[[P, P], P] | None = None
     """Removes the oldest rows: `inverse(combine(older, newer), older)` is `newer`."""
     inverse_is_exact: bool = True
@@ -148,6 +166,8 @@ class Aggregate(Generic[P]):
     not the number of rows, must then be `at_least`. None if each row is one value."""
     counts: tuple[int, ...] = ()
     """The fields of a partial, by index, that are the number of its values: kernels compute them once for all lanes."""
+    costly_lift: bool = False
+    """Whether `lift` takes longer than reading a partial, so that kernels store partials instead of lifting rows again."""
     gives: str = "arithmetic"
     """The kind of the result: a "value" of the (last) column, in its type, or a list of "values"; the "difference" of two
     values; a "number" of a type that does not depend on the values, or specifically a "whole" or "real" number; "text";
@@ -174,8 +194,8 @@ class Aggregate(Generic[P]):
     """The reason why the aggregate cannot be compiled, if that is known: a sentence."""
     constants: tuple[Any, ...] = field(default=(), compare=False)
     """The arguments of the factory after the columns, such as the fraction of a quantile; `repr` shows them."""
-    options: tuple[tuple[str, Any], ...] = field(default=(), compare=False)
-    """The keyword arguments of the factory that are not the default, by name; `repr` shows them, too."""
+    keywords: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    """The keyword arguments of the factory that are not the default; `repr` shows them."""
     sql: Callable[[SqlInput], SqlForm | str] | None = field(default=None, compare=False)
     """Returns Spark SQL that computes the partials of slices, or why there is none for these columns (see `sql`). None if
     SQL has no such partials. It is for the functions it was declared with: see `has_sql`."""
@@ -205,9 +225,10 @@ class Aggregate(Generic[P]):
             if not isinstance(column, str):
                 names = ", ".join(as_literal(letter) for letter in ascii_lowercase[: self.inputs])
                 raise not_a_name(self.name, f"{shorten(column)} as column {number + 1}", f"{self.name}({names})")
-        if len(columns) != self.inputs:
+        if len(columns) != self.inputs - self.reads_time:
             message = (
-                f"{self.name} needs {self.inputs} column(s), but got {len(columns)}: {', '.join(map(repr, columns))}."
+                f"{self.name} needs {self.inputs - self.reads_time} column(s), but got {len(columns)}: "
+                f"{', '.join(map(repr, columns))}."
             )
             raise TypeError(message)
         for column in columns:
@@ -216,12 +237,16 @@ class Aggregate(Generic[P]):
                     f'{self.name}: {column!r} is not the name of a column. Use a string, as in {self.name}("load").'
                 )
                 raise TypeError(message)
+        return self.over(columns)
+
+    def over(self, columns: tuple[str, ...], time: str = TIME) -> Aggregate[P]:
+        """Return this aggregate over columns, and over the time column if it reads the time; so are the forms in it."""
         return replace(
             self,
-            columns=columns,
-            variants={kind: variant(*columns) for kind, variant in self.variants.items()},
-            entries=tuple(entry(*columns) for entry in self.entries),
-            inner=self.inner(*columns[1:]) if self.inner is not None else None,
+            columns=(*columns, time) if self.reads_time else columns,
+            variants={kind: variant.over(columns, time) for kind, variant in self.variants.items()},
+            entries=tuple(entry.over(columns, time) for entry in self.entries),
+            inner=self.inner.over(columns[1:], time) if self.inner is not None else None,
         )
 
     def __repr__(self) -> str:
@@ -231,11 +256,35 @@ class Aggregate(Generic[P]):
         >>> agg.arg_max("load", "plug"), agg.quantile("load", 0.9), agg.max()
         (arg_max("load", "plug"), quantile("load", 0.9), max())
         """
-        arguments: tuple[Any, ...] = (*self.columns, *self.constants)
+        arguments: tuple[Any, ...] = (*self.named_columns, *self.constants)
         if self.inner is not None:
             arguments = (*self.columns[:1], *self.constants, self.inner)
-        texts = [*map(as_literal, arguments), *(f"{name}={as_literal(value)}" for name, value in self.options)]
-        return f"{self.name}({', '.join(texts)})"
+        shown = [*map(as_literal, arguments)]
+        shown += [f"{name}={as_literal(value)}" for name, value in self.keywords.items()]
+        return f"{self.name}({', '.join(shown)})"
+
+    @property
+    def named_columns(self) -> tuple[str, ...]:
+        """The columns that the user names: all but the time that `lift` takes.
+
+        >>> from sash import agg
+        >>> agg.ewm_mean("load", half_life="1h").named_columns, agg.arg_max("load", "plug").named_columns
+        (('load',), ('load', 'plug'))
+        """
+        return self.columns[:-1] if self.reads_time else self.columns
+
+    def over_time(self, column: str) -> Aggregate[P]:
+        """Return this aggregate for a query with this time column.
+
+        >>> from sash import agg
+        >>> agg.ewm_mean("load", half_life="1h").over_time("ts").columns
+        ('load', 'ts')
+        """
+        return self.over(self.named_columns, column) if self.reads_time else self
+
+    def in_unit(self, unit: TimeUnit) -> Aggregate[P]:
+        """Return this aggregate for a time column of this unit. Raise ValueError if they do not fit together."""
+        return self if self.for_unit is None else replace(self, for_unit=None, **self.for_unit(unit))
 
     def of_kind(self, kind: str) -> Aggregate[Any]:
         """Return the variant for columns of a kind: "bool", "int", "float" or "object".
@@ -254,26 +303,30 @@ class Aggregate(Generic[P]):
         >>> agg.arg_max("load", "plug").label
         'arg_max(load, plug)'
         """
-        shown = self.columns if self.inner is None else (*self.columns[:1], self.inner.label)
+        shown = self.named_columns if self.inner is None else (*self.columns[:1], self.inner.label)
         return f"{self.name}({', '.join(shown)})"
 
     @property
     def result_name(self) -> str:
         """The name of the result if the query has a list of aggregates, which has no names.
 
-        It has the name, the columns, and constants that are numbers or words; others, as lists, would not be readable.
+        It has the name, the columns, and constants that are numbers, words or durations; others, as lists, would not be readable.
+        A keyword that is True shows as its own name.
 
         >>> from sash import agg
         >>> agg.count().result_name, agg.quantile("load", 0.9).result_name, agg.concat("word", sep=", ").result_name
         ('count', 'quantile_load_0.9', 'concat_word')
         >>> agg.per_value("plug", agg.sum("load")).result_name
         'sum_load_per_plug'
+        >>> agg.rank("x", method="min", pct=True).result_name, agg.ewm_mean("load", half_life="1h").result_name
+        ('rank_x_min_pct', 'ewm_mean_load_1h')
         """
         if self.inner is not None:
             return f"{self.inner.result_name}_per_{self.columns[0]}"
-        constants = [*self.constants, *(name if value is True else value for name, value in self.options)]
-        shown = [one for one in constants if isinstance(one, Real) or (isinstance(one, str) and one.isidentifier())]
-        return "_".join([self.name, *self.columns, *map(str, shown)])
+        constants = [*self.constants, *(name if value is True else value for name, value in self.keywords.items())]
+        words = [one for one in constants if isinstance(one, str) and (one.isidentifier() or one == str(self.duration))]
+        shown = [str(one).replace(" ", "") for one in constants if isinstance(one, Real) or one in words]
+        return "_".join([self.name, *self.named_columns, *shown])
 
     @property
     def varies_by(self) -> str | None:

@@ -31,22 +31,24 @@ def define(
     >>> total.inputs, total.columns, total.of_kind("bool").commutative, total.of_kind("float").commutative
     (1, (), True, False)
     """
-    _check_names(name, columns, fields.get("constants", ()))
-    general = Aggregate(name=name, inputs=len(columns), **fields)
+    _check_names(name, columns, fields.get("constants", ()), fields.get("keywords", {}))
+    general = Aggregate(name=name, inputs=len(columns) + fields.get("reads_time", False), **fields)
     forms = {kind: replace(general, **other) for kinds, other in (variants or {}).items() for kind in kinds}
     named = [column for column in columns if column is not None]
     defined = replace(general, variants=forms)
-    return defined(*named) if named else defined
+    return defined(*named) if named or not columns else defined
 
 
-def _check_names(name: str, columns: Sequence[Any], constants: Sequence[Any]) -> None:
+def _check_names(name: str, columns: Sequence[Any], constants: Sequence[Any], keywords: Mapping[str, Any]) -> None:
     for number, column in enumerate(columns):
         if column is not None and not isinstance(column, str):
             from sash.aggregates import BUILT_IN  # noqa: PLC0415 — it imports the factories, which import this module
 
             parameters = list(inspect.signature(BUILT_IN[name]).parameters)
             names = ["load" if one == "column" else one for one in parameters[: len(columns)]]
-            right_call = f"agg.{name}({', '.join(map(as_literal, [*names, *constants]))})"
+            arguments = [as_literal(one) for one in (*names, *constants)]
+            arguments += [f"{keyword}={as_literal(value)}" for keyword, value in keywords.items()]
+            right_call = f"agg.{name}({', '.join(arguments)})"
             raise not_a_name(name, f"{parameters[number]}={shorten(column)}", right_call)
 
 

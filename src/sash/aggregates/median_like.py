@@ -253,7 +253,7 @@ def rank(x: str | None = None, *, method: RankMethod = "average", pct: bool = Fa
         message = f"rank got pct={pct!r}, but pct must be True or False."
         raise TypeError(message)
     given = {"method": method, "pct": pct}
-    unusual = tuple(given.items() - {"method": "average", "pct": False}.items())
+    usual = {"method": "average", "pct": False}
     place = PLACES[method, pct]
 
     def lower(values: Any) -> float:
@@ -264,7 +264,7 @@ def rank(x: str | None = None, *, method: RankMethod = "average", pct: bool = Fa
     return define(
         "rank",
         x,
-        options=tuple(sorted(unusual)),
+        keywords={name: value for name, value in given.items() if value != usual[name]},
         lift=lift_newest,
         combine=NewestAmong.merge,
         lower=lower,

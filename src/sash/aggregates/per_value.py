@@ -11,12 +11,16 @@ with the older one. Partials are immutable by convention.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from sash.aggregates.base import Aggregate, as_literal, not_a_name, shorten
 from sash.aggregates.collect_like import GROWS, HOLISTIC, key_of, value_of
 from sash.aggregates.definition import Fields, Kinds, define
 from sash.aggregates.sum_like import count
+
+if TYPE_CHECKING:
+    from sash.durations import TimeUnit
 
 PerValue: TypeAlias = Mapping[Any, tuple[int, Any]]
 """The number of rows and their partial, by the key of their value."""
@@ -34,7 +38,9 @@ def per_value(column: str | None = None, aggregate: Aggregate[Any] = ROWS) -> Ag
     Result: a map, in the order in which values first occur in the window, with the result type of the aggregate. Its items are
     null where the aggregate needs more rows. The map is null if the window has no rows with a value. From pandas it is a
     dictionary, on Spark a MapType.
-    Errors: TypeError if `column` is nested (lists, structs, maps), or if `aggregate` is not an aggregate over columns.
+    Errors: TypeError if `column` is nested (lists, structs, maps), or if `aggregate` is not an aggregate over columns. ValueError
+    if its result is not computed from its own rows alone: `ewm_sum` and `ewm_count` with a half-life, `slope`, `intercept` and
+    `r_squared`.
 
     >>> import pyarrow as pa
     >>> import sash
@@ -53,16 +59,25 @@ def per_value(column: str | None = None, aggregate: Aggregate[Any] = ROWS) -> Ag
         right = f'per_value({as_literal(column)}, agg.{aggregate.name}("load"))'
         message = f"per_value got {aggregate!r}, which has no columns. Name them, as in agg.{right}."
         raise TypeError(message)
-    unbound = (None,) * aggregate.inputs
+    if aggregate.finish is not None:
+        message = (
+            f"per_value got {aggregate!r}, which has a last step for whole columns of results (`finish`) and so cannot be an item "
+            "of a map. Put the column into by= instead."
+        )
+        raise ValueError(message)
+    unbound = (None,) * (aggregate.inputs - aggregate.reads_time)
     variants: dict[Kinds, Fields] = {(kind,): _fields(variant) for kind, variant in aggregate.variants.items()}
     return define(
         "per_value",
         column,
-        *(aggregate.columns if column is not None else unbound),
+        *(aggregate.named_columns if column is not None else unbound),
         identity={},
         hashes=True,
         gives="map",
         interpreted_only=GROWS,
+        reads_time=aggregate.reads_time,
+        duration=aggregate.duration,
+        for_unit=None if aggregate.for_unit is None else partial(_in_unit, aggregate),
         variants=variants,
         **_fields(aggregate),
         **HOLISTIC,
@@ -77,6 +92,11 @@ def _fields(inner: Aggregate[Any]) -> Fields:
         "combine": combine_by_value(inner.combine),
         "lower": lower_by_value(inner.lower, inner.at_least, inner.empty),
     }
+
+
+def _in_unit(inner: Aggregate[Any], unit: TimeUnit) -> Mapping[str, Any]:
+    """Return the functions for an aggregate that depends on the unit of the time column."""
+    return _fields(inner.in_unit(unit))
 
 
 # -- functions of partials ------------------------------------------------------------------------------------------------
@@ -96,9 +116,9 @@ def combine_by_value(combine_inner: Callable[[Any, Any], Any]) -> Callable[[PerV
 
     def combine(older: PerValue, newer: PerValue) -> PerValue:
         both = dict(older)
-        for key, (rows, partial) in newer.items():
+        for key, (rows, own) in newer.items():
             known = older.get(key)
-            both[key] = (rows, partial) if known is None else (known[0] + rows, combine_inner(known[1], partial))
+            both[key] = (rows, own) if known is None else (known[0] + rows, combine_inner(known[1], own))
         return both
 
     return combine
@@ -110,9 +130,6 @@ def lower_by_value(
     """Return the function that lowers the partial of each value."""
 
     def lower(partials: PerValue) -> dict[Any, Any]:
-        return {
-            value_of(key): lower_inner(partial) if rows >= at_least else empty
-            for key, (rows, partial) in partials.items()
-        }
+        return {value_of(key): lower_inner(own) if rows >= at_least else empty for key, (rows, own) in partials.items()}
 
     return lower

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
+from inspect import unwrap
 from types import CellType, CodeType, FunctionType
 from typing import Any
 
@@ -49,7 +50,7 @@ def restore(module: str, qualname: str, line: int, cells: tuple[Any, ...]) -> Fu
     """Return a nested function."""
     outer, *names = qualname.split(".<locals>.")
     namespace = vars(sys.modules[module])  # importing this module has imported the whole package
-    code = namespace[outer].__code__
+    code = unwrap(namespace[outer]).__code__  # a cached function wraps the one that has the code
     for name in names:
         inner = [one for one in code.co_consts if isinstance(one, CodeType) and one.co_name == name]
         code = next((one for one in inner if one.co_firstlineno == line), inner[0])

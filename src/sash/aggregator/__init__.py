@@ -319,7 +319,7 @@ class Aggregator:
 
     @property
     def _label(self) -> str:
-        return f"{self.aggregate.name}({', '.join(self.aggregate.columns)})"
+        return self.aggregate.label
 
     def _find(self, aggregate: Aggregate[Any], ranges: tuple[int, ...]) -> type[Algorithm[Any]]:
         """Return the algorithm for a form of the aggregate and windows of these lengths."""

@@ -38,7 +38,7 @@ def check_types(declared: Declared, schema: pa.Schema) -> None:
             if name != ALL_COLUMNS:
                 _check_window(window, name, schema.field(name).type)
     for name, aggregate in declared.aggregates.items():
-        for place, column in enumerate(aggregate.columns):
+        for place, column in enumerate(aggregate.named_columns):
             _check_aggregate(name, aggregate, place, schema.field(column))
 
 
@@ -139,9 +139,21 @@ def why_interpreted(declared: Declared, schema: pa.Schema, *, compiled: bool) ->
     for name, aggregate in declared.aggregates.items():
         if not compiled:
             reasons[name] = "compiled=False was given"
-        elif reason := _why(declared, aggregate, [schema.field(column).type for column in aggregate.columns]):
+        elif reason := _why(declared, aggregate, input_types(aggregate, schema)):
             reasons[name] = reason
     return reasons
+
+
+def input_types(aggregate: Aggregate[Any], schema: pa.Schema) -> list[pa.DataType]:
+    """Return the types of the columns that an aggregate reads; the time that `lift` takes is in ticks.
+
+    >>> from sash import agg
+    >>> schema = pa.schema({"ts": pa.timestamp("us"), "load": pa.float32()})
+    >>> input_types(agg.ewm_mean("load", half_life="1h").over_time("ts"), schema)
+    [DataType(float), DataType(int64)]
+    """
+    named = [schema.field(column).type for column in aggregate.named_columns]
+    return [*named, pa.int64()] if aggregate.reads_time else named
 
 
 def _why(declared: Declared, aggregate: Aggregate[Any], types: list[pa.DataType]) -> str:  # noqa: PLR0911 — a chain

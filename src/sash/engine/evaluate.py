@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from sash.engine.finish import finish_columns
 from sash.engine.first_run import vectorises
 from sash.engine.partials import SlicePartials
 from sash.engine.passes import PassRun, Results
@@ -34,6 +35,7 @@ from sash.slices.cuts import (
     refs_of,
 )
 from sash.windows import Window
+from sash.windows.arrays import ranges
 from sash.windows.base import Bounds, Flags, Ints, Items, Memory, Span, whole_span
 
 Block = RowBlock | SliceBlock
@@ -209,15 +211,24 @@ class BoundsInSlices:
     def results(self, one: WindowBounds, columns: Results) -> WindowResults:
         """Return the results of windows, with the keys and times that they belong to."""
         bounds = one.bounds
+        aggregates = self.prepared.query.aggregates
         if one.window.per_row:
-            return WindowResults(NOTHING, None, None, columns)
+            return WindowResults(NOTHING, None, None, finish_columns(aggregates, columns, self._times_of_rows))
         over_records = one.rows is None and self.records is not None
         firsts = self.records.firsts if over_records and self.records is not None else self.items.firsts
         counts = np.diff(np.searchsorted(bounds.begins, firsts))
         starts, stops = bounds.starts, bounds.stops
         if starts is None and self.prepared.time is not None:
             starts, stops = self.items.times[bounds.begins], self.items.times[bounds.ends - 1]
-        return WindowResults(counts, starts, stops, columns)
+        ticks = NOTHING if stops is None else stops
+        return WindowResults(counts, starts, stops, finish_columns(aggregates, columns, lambda: ticks))
+
+    def _times_of_rows(self) -> Ints:
+        """Return the times of the rows that have a result: those that are final, without the context."""
+        items, span = self.items, self.items.span
+        if not len(items.times):
+            return NOTHING
+        return items.times[ranges(items.firsts[:-1] + span.done, span.final - span.done)]
 
 
 class BoundsInRows(BoundsInSlices):

@@ -20,13 +20,14 @@ from sash.aggregates.base import Aggregate, unchanged
 from sash.aggregator.columns import Column, empty_column, present_in_all, results_to_arrow, types_of
 from sash.aggregator.time_results import gives_for
 from sash.algorithms import Algorithm
-from sash.engine.column_types import interpreted_form, is_number
+from sash.engine.column_types import input_types, interpreted_form, is_number
 from sash.engine.failures import ErrorNotes, name_row
+from sash.engine.finish import lower_all, with_besides
 from sash.engine.interpreter import Interpreter, Where
 from sash.engine.partials import SliceCounts, SlicePartials, interleave
 from sash.engine.prepare import Prepared
 from sash.engine.result_types import interpreted_to_arrow
-from sash.engine.row_block import FLIPPED, RowBlock
+from sash.engine.row_block import FLIPPED, TICKS, RowBlock
 from sash.engine.schedule import make_schedule
 from sash.kernels import CannotCompileError, Kernel, loops
 from sash.kernels.kernel_io import NO_BITS, Bits, ResultColumn, move_results
@@ -55,7 +56,9 @@ class PassRun:
     def __init__(self, prepared: Prepared, one: Pass, block: RowBlock | None = None) -> None:
         self.prepared = prepared
         self.one = one
-        self.aggregates = list(one.aggregates.values())
+        self.named = with_besides(one.aggregates)
+        """By the names of results: the aggregates of the pass, and what the last step of some of them needs (`finish`)."""
+        self.aggregates = list(self.named.values())
         self.rows = block
         self.dictionary: pa.Array | None = None
         """The values that the integers of the last column stand for, if it is coded."""
@@ -65,6 +68,7 @@ class PassRun:
         for name, coding in codings(one, prepared.schema):
             if block is None:
                 kind = prepared.schema.field(name).type if coding in ("", FLIPPED) else pa.int32()
+                kind = pa.int64() if coding == TICKS else kind
                 self.columns.append(empty_column(kind, compared=coding == FLIPPED))
             else:
                 coded = block.coded(name, coding)
@@ -125,12 +129,14 @@ class PassRun:
         counts = SliceCounts(before[ends] - before[begins])
         if self.one.interpreted:
             whole = replace(self.aggregates[0], lower=unchanged, at_least=1, empty=None)
-            made = self._interpret(whole).slide(self.one.algorithm, Bounds(begins, ends, None, None, NOTHING))
+            bounds = Bounds(begins, ends, None, None, NOTHING)
+            made = self._interpret(whole, lowers=False).slide(self.one.algorithm, bounds)
             partials = np.empty(len(made), object)
             partials[:] = made
             return SlicePartials([partials], None, counts)
         shape = self._kernel(OpenSlice, self.aggregates, loops.cut_slices).layout.shape
-        forms = [one.of_kind(KINDS[self._inputs[0]]) if one.inputs == 1 else one for one in self.aggregates]
+        forms = kernel_forms(self.aggregates)
+        forms = [one.of_kind(KINDS[self._inputs[0]]) if one.inputs == 1 else one for one in forms]
         fields = read_fields(forms, self._inputs, shape)
         kernel = self._kernel(self.one.algorithm, fields, loops.slide_between, part="fields")
         with self._notes():
@@ -311,7 +317,9 @@ class PassRun:
         """The rows as Python objects, for the interpreter."""
         if self.rows is None:
             return []
-        columns = [self._read_objects(name) for name in self.aggregates[0].columns]
+        columns = [self._read_objects(name) for name in self.aggregates[0].named_columns]
+        if self.aggregates[0].reads_time:
+            columns.append(self.block.times.tolist())
         return list(zip(*columns, strict=True)) if columns else [()] * len(self.block)
 
     def _read_objects(self, name: str) -> list[Any]:
@@ -337,7 +345,7 @@ class PassRun:
         if first.is_built_in:
             return first.gives != "text"
         try:
-            gives_for(first, [self.prepared.schema.field(column).type for column in first.columns])
+            gives_for(first, input_types(first, self.prepared.schema))
         except CannotCompileError:
             return False
         return True
@@ -363,7 +371,10 @@ class PassRun:
             return self.aggregates
         return [with_min_rows(aggregate, window.min_rows) for aggregate in self.aggregates]
 
-    def _interpret(self, aggregate: Aggregate[Any]) -> Interpreter:
+    def _interpret(self, aggregate: Aggregate[Any], *, lowers: bool = True) -> Interpreter:
+        """Return the interpreter; if it `lowers`, results are tuples where an aggregate has a second number."""
+        if lowers and len(self.named) > 1:
+            aggregate = replace(aggregate, lower=partial(lower_all, [one.lower for one in self.aggregates]))
         return Interpreter(self.one.label, aggregate, self._objects, self._present, self._name_row)
 
     # -- results -----------------------------------------------------------------------------------------------------
@@ -372,7 +383,7 @@ class PassRun:
         dictionary = self.dictionary if dictionary is None else dictionary
         results = {}
         remaining = iter(answers)
-        for name, aggregate in self.one.aggregates.items():
+        for name, aggregate in self.named.items():
             if aggregate.entries:
                 results[name] = as_lists([self._result(entry, next(remaining)) for entry in aggregate.entries])
                 continue
@@ -389,7 +400,12 @@ class PassRun:
 
     def _object_results(self, aggregate: Aggregate[Any], results: list[Any]) -> Results:
         [name] = self.one.aggregates
-        types = [self.prepared.schema.field(column).type for column in aggregate.columns]
+        types = input_types(aggregate, self.prepared.schema)
+        if len(self.named) > 1:
+            columns = zip(*(one if isinstance(one, tuple) else (one, None) for one in results), strict=True)
+            lists = [list(column) for column in columns] or [[] for _ in self.named]
+            made = zip(self.named.items(), lists, strict=True)
+            return {result: interpreted_to_arrow(own, values, types) for (result, own), values in made}
         if aggregate.gives == "value" and self.dictionary is not None:
             return {name: decoded(pa.array(results, pa.int32()), self.dictionary, types[-1])}
         return {name: interpreted_to_arrow(aggregate, results, types)}
@@ -459,7 +475,8 @@ def codings(one: Pass, schema: pa.Schema) -> list[tuple[str, str]]:
             return first.codes[place]
         return FLIPPED if compared and kind == pa.uint64() else ""
 
-    return [(name, coding(schema.field(name).type, place)) for place, name in enumerate(first.columns)]
+    coded = [(name, coding(schema.field(name).type, place)) for place, name in enumerate(first.named_columns)]
+    return [*coded, (first.columns[-1], TICKS)] if first.reads_time else coded
 
 
 def slice_again(

@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
+from sash.durations import TimeUnit
 from sash.engine.column_types import check_types, interpreted_form, is_number, kind_of, why_interpreted
 from sash.engine.kernel_pool import KernelPool
 from sash.engine.row_block import RowBlock, RowLayout, read_rows
@@ -20,7 +21,6 @@ from sash.plan.sharing import Plan, make_plan
 from sash.slices.borders import Borders, borders_of
 from sash.slices.edges import Edges, cut_edges
 from sash.windows.base import NO_UNIT, Ints, Run
-from sash.windows.durations import TimeUnit
 from sash.windows.numpy_forms import numpy_form
 
 MOST_SCHEMAS = 8
@@ -170,6 +170,7 @@ def prepare(
     time = None
     if query.time is not None:
         time = time_column(query.time, schema.field(query.time).type)
+        query = query.in_unit(time.unit)
         for window in query.windows.values():
             window.check(time.unit)
         if query.lateness is not None:

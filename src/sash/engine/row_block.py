@@ -25,6 +25,8 @@ from sash.windows.numpy_forms import numpy_form
 
 FLIPPED = "flipped"
 """The coding of uint64 for aggregates that only compare values: int64 in the same order, without a dictionary."""
+TICKS = "ticks"
+"""The coding of the time column for aggregates that read the time: int64, in ticks."""
 
 
 @dataclass(frozen=True)
@@ -136,6 +138,8 @@ class RowBlock:
 
         Parts that are made later share it: a whole column is arranged faster than its parts.
         """
+        if coding == TICKS:
+            return CodedColumn(Column(self.times, NO_BITS, pa.int64()), None)
         known = self._coded.get((name, coding))
         if known is None:
             given = self.source.coded(name, coding)

@@ -24,7 +24,7 @@ from sash.engine.first_run import first_run
 from sash.engine.keys import KeyOrder
 from sash.engine.passes import codings
 from sash.engine.prepare import Prepared
-from sash.engine.row_block import InputRows, RowBlock, RowSource, read_rows, rows_in_order
+from sash.engine.row_block import TICKS, InputRows, RowBlock, RowSource, read_rows, rows_in_order
 from sash.engine.slice_block import SliceBlock, concat_in_time
 from sash.windows.arrays import growing_blocks, is_sorted
 from sash.windows.base import Ints, whole_span
@@ -133,7 +133,8 @@ class _TableRun:
         """Convert the columns once, and arrange those of a block, so that threads do not do it several times."""
         for one in self.prepared.plan.passes:
             for name, coding in [] if one.interpreted else codings(one, self.prepared.schema):
-                source.coded(name, coding)
+                if coding != TICKS:
+                    source.coded(name, coding)
 
     # -- chunks ------------------------------------------------------------------------------------------------------
 

@@ -8,8 +8,8 @@ from functools import cached_property
 import pyarrow as pa
 
 from sash.aggregator.columns import to_arrow
+from sash.durations import TimeUnit
 from sash.windows.base import Ints
-from sash.windows.durations import TimeUnit
 
 TICKS = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}
 DAY = 86_400 * 1_000_000_000

@@ -15,6 +15,7 @@ import numpy as np
 from numba import njit
 from numba.core.registry import cpu_target
 
+from sash.aggregates.exponential import MOST_HALVINGS
 from sash.algorithms.bit_words import count_ones, lowest_one, select_one
 from sash.kernels.functions import compile_function
 
@@ -42,6 +43,12 @@ def has_fast_pdep() -> bool:
     """Tell whether the processor that Numba compiles for has a fast PDEP."""
     _, processor, features = cpu_target.target_context.codegen().magic_tuple()
     return "+bmi2" in features.split(",") and processor not in SLOW
+
+
+@njit
+def halved(times: Any) -> Any:
+    """Return `exponential.halved`: the bits of the exponent, as a float. A call of ldexp would spill all float registers."""
+    return np.int64((1023 - min(times, MOST_HALVINGS)) << 52).view(np.float64)
 
 
 @njit

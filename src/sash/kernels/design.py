@@ -73,7 +73,7 @@ class KernelDesign:
     @property
     def label(self) -> str:
         """The aggregates and their columns, for messages."""
-        return " and ".join(dict.fromkeys(f"{one.name}({', '.join(one.columns)})" for one in self.aggregates))
+        return " and ".join(dict.fromkeys(one.label for one in self.aggregates))
 
     def _fingerprint(self) -> str:
         """Return the name of the generated module, which covers everything that the module is generated from."""
@@ -105,6 +105,7 @@ class KernelDesign:
         if self.parts.parts[0].aggregate.place is not None and self.algorithm.keeps_values:
             source = replace(source, query="place_of_newest")
         emits = "emit" in read_function(self.loop).parameters
+        costly = any(part.aggregate.costly_lift for part in self.parts.parts)
         return FusionSpec(
             source,
             PartialLayout(shape),
@@ -114,7 +115,7 @@ class KernelDesign:
             nullable=self.nullable,
             marks=emits and (self.nullable or self.loop is loops.slide_between),
             # A position of the stream is a row of the input only if every row is inserted.
-            from_input=frozenset() if self.nullable else source.from_input,
+            from_input=frozenset() if self.nullable or costly else source.from_input,
             tracks_row=self.tracks_row,
         )
 

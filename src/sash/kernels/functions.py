@@ -11,6 +11,8 @@ from typing import Any, cast
 
 import numpy as np
 
+from sash.aggregates.exponential import halved
+
 
 class CannotCompileError(Exception):
     """Why an aggregate is interpreted, as a sentence for `explain()`."""
@@ -85,6 +87,10 @@ def _compile(function: FunctionType, done: dict[FunctionType, Any]) -> Any:
         return done[function]
     from numba import njit  # noqa: PLC0415 — it takes 0.3 s, and most functions are only fingerprinted
 
+    if function is halved:
+        from sash.kernels import bit_intrinsics  # noqa: PLC0415 — it imports Numba
+
+        return bit_intrinsics.halved
     known_as = fingerprint(function)
     if known_as in _compiled:
         return _compiled[known_as]

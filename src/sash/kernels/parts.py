@@ -55,8 +55,9 @@ class PartialParts:
     def identity(self) -> tuple[Any, ...]:
         """Everything that a kernel takes from the parts, for its fingerprint."""
         parts = [
-            (part.columns, self.read_as(part), part.in_first_lane, part.aggregate.counts, part.aggregate.distinct)
+            (part.columns, self.read_as(part), part.in_first_lane, one.counts, one.distinct, one.costly_lift)
             for part in self.parts
+            for one in (part.aggregate,)
         ]
         outputs = [(output.part, output.at_least, output.held) for output in self.outputs]
         return self.inputs, parts, outputs, *self.functions.items()

@@ -123,6 +123,15 @@ def _copysign(size: Any, sign: Any) -> Any:
     return traced.made(np.copysign(number(size), number(sign)))
 
 
+def _ldexp(size: Any, exponent: Any) -> Any:
+    if not isinstance(size, Traced) and not isinstance(exponent, Traced):
+        return math.ldexp(size, exponent)
+    traced = size if isinstance(size, Traced) else exponent
+    values = np.ldexp(number(size), number(exponent))
+    traced.paths.refuse(np.isinf(values) & np.isfinite(number(size)), "it computes a number that is too large.")
+    return traced.made(values)
+
+
 MATH = SimpleNamespace(
     pi=math.pi,
     e=math.e,
@@ -139,6 +148,7 @@ MATH = SimpleNamespace(
     isinf=_elementwise(math.isinf, np.isinf, _never),
     isfinite=_elementwise(math.isfinite, np.isfinite, _never),
     copysign=_copysign,
+    ldexp=_ldexp,
     floor=_floor(math.floor, np.floor),
     ceil=_floor(math.ceil, np.ceil),
 )

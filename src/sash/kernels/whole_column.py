@@ -52,7 +52,7 @@ def numpy_column_kernel(
     `compile_it` returns the compiled kernel, which takes over where NumPy cannot go on.
     """
     if algorithm.sorted_in_advance is not None:
-        return NumpyRankKernel(aggregates[0], inputs, compile_it)
+        return NumpyRankKernel(aggregates, inputs, compile_it)
     if algorithm.keeps_values and aggregates[0].distinct:
         return NumpyDistinctKernel(aggregates[0], inputs, compile_it)
     return NumpyKernel(algorithm, aggregates, inputs, over, compile_it)

@@ -10,11 +10,11 @@ from typing import Any
 from sash.aggregates import BUILT_IN
 from sash.aggregates.base import Aggregate
 from sash.algorithms import ALGORITHMS, find_algorithm
+from sash.durations import Duration, DurationLike, TimeUnit, read_duration
 from sash.hints import did_you_mean
 from sash.slices.edges import TECHNIQUES
 from sash.windows import Window
 from sash.windows.base import ALL_COLUMNS
-from sash.windows.durations import Duration, DurationLike, read_duration
 
 OBJECTIVES = ("throughput", "latency")
 ADDED = ("window", "window_start", "window_end")
@@ -40,6 +40,10 @@ class Declared:
     def part(self, windows: Iterable[str]) -> Declared:
         """Return the query with some of its windows. The columns of results stay."""
         return replace(self, windows={name: self.windows[name] for name in windows})
+
+    def in_unit(self, unit: TimeUnit) -> Declared:
+        """Return the query for a time column of this unit."""
+        return replace(self, aggregates={name: one.in_unit(unit) for name, one in self.aggregates.items()})
 
     @property
     def per_row(self) -> bool:
@@ -78,7 +82,7 @@ def declare(
     """Return the parsed query. Raise TypeError or ValueError if an argument is invalid, or if arguments do not fit together."""
     parsed = _check_windows(windows)
     declared = Declared(
-        _check_aggregates(aggregates),
+        _over_time(_check_aggregates(aggregates), _check_time(time)),
         parsed,
         _check_columns(by, "by"),
         _check_time(time),
@@ -115,11 +119,20 @@ def _check_aggregates(given: Any) -> dict[str, Aggregate[Any]]:
             raise TypeError(message)
         if len(aggregate.columns) != aggregate.inputs:
             message = (
-                f"aggregates: {name!r}: {aggregate.name} needs {aggregate.inputs} column(s), but has "
+                f"aggregates: {name!r}: {aggregate.name} needs {aggregate.inputs - aggregate.reads_time} column(s), but has "
                 f"{len(aggregate.columns)}. Name them, as in {aggregate.name}({_examples(aggregate)})."
             )
             raise ValueError(message)
     return dict(given)
+
+
+def _over_time(aggregates: Mapping[str, Aggregate[Any]], time: str | None) -> dict[str, Aggregate[Any]]:
+    """Return the aggregates with the time column among the columns of those that read it."""
+    for name, aggregate in aggregates.items():
+        if time is None and aggregate.reads_time:
+            message = f'aggregates: {name!r}: {aggregate!r} needs a time column. Name it, as in Query(time="ts", …).'
+            raise ValueError(message)
+    return {name: aggregate.over_time(time or "") for name, aggregate in aggregates.items()}
 
 
 def _name_aggregates(given: Sequence[Any]) -> dict[str, Aggregate[Any]]:
@@ -159,7 +172,7 @@ def _aggregate_hint(given: Any, *, named: bool = True) -> str:
 
 
 def _examples(aggregate: Aggregate[Any]) -> str:
-    return ", ".join(f'"{name}"' for name in ("load", "plug", "x", "y")[: aggregate.inputs])
+    return ", ".join(f'"{name}"' for name in ("load", "plug", "x", "y")[: aggregate.inputs - aggregate.reads_time])
 
 
 def _check_windows(given: Any) -> dict[str, Window]:

@@ -96,7 +96,8 @@ def make_plan(
             {name: aggregate}, aggregate.columns, found, choice, over_slices, interpreted.get(name, ""), together
         )
         made = replace(made, commutes=form.commutative)
-        placed.append(Placed(form, made, (aggregate.columns, over_slices, name if alone else "", coded)))
+        columns = (aggregate.columns, aggregate.reads_time)  # a time as ticks is another column than the time itself
+        placed.append(Placed(form, made, (columns, over_slices, name if alone else "", coded)))
     passes: dict[Any, Pass] = {}
     for one in join_readings(placed) if algorithm == "auto" else placed:
         key = (one.apart, one.made.algorithm)

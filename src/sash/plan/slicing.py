@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from itertools import islice
 from math import lcm
 
+from sash.durations import Duration, to_text
 from sash.plan.tree import and_between
 from sash.slices.edges import Edges, Family, cut_edges
 from sash.windows import Window
 from sash.windows.base import Cycle
-from sash.windows.durations import Duration, to_text
 
 YEAR = 365 * 86_400 * 1_000_000_000
 LONGEST = {"time": YEAR, "number": 10**12, "rows": 10**12}

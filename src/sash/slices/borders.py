@@ -15,10 +15,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sash.durations import TimeUnit
 from sash.slices.cuts import SliceRecords, cut_by_edges
 from sash.slices.edges import Edges, cut_edges
 from sash.windows.base import FOREVER, Flags, Ints, Items, Run, Window
-from sash.windows.durations import TimeUnit
 from sash.windows.numpy_forms import numpy_form_of
 
 

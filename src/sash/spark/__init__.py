@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from sash.durations import read_duration
 from sash.plan.declared import Declared
-from sash.windows.durations import read_duration
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

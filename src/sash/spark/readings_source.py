@@ -29,9 +29,9 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStrea
 from pyspark.sql.types import StructType
 
 from sash.algorithms.occurrence_table import mix
+from sash.durations import TimeUnit, read_duration
 from sash.spark import check_version
 from sash.spark.arrow_types import spark_schema
-from sash.windows.durations import TimeUnit, read_duration
 
 try:
     from pyspark.sql.streaming import datasource as read_limits

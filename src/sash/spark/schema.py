@@ -10,7 +10,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructField, StructType, VariantType
 
-from sash.engine.column_types import check_columns
+from sash.engine.column_types import check_columns, input_types
 from sash.engine.prepare import Prepared
 from sash.engine.result_types import try_out
 from sash.engine.run_table import run_table
@@ -195,7 +195,7 @@ def _named_type(name: str, kind: Any) -> DataType:
 
 def _refuse_unknown_type(prepared: Prepared, name: str) -> None:
     aggregate = prepared.query.aggregates[name]
-    kinds = [prepared.schema.field(column).type for column in aggregate.columns]
+    kinds = input_types(aggregate, prepared.schema)
     if kinds and all(pa.types.is_null(kind) for kind in kinds):
         return  # nulls give nulls
     try:

@@ -90,7 +90,7 @@ def _shown(value: Any) -> str:
 def _aggregate(aggregate: Aggregate[Any]) -> str:
     """Return the call that makes an aggregate, with the constants of its functions."""
     constants = [number for each in _functions(aggregate) for number in _constants(each)]
-    numbers = ", ".join(dict.fromkeys(repr(number) for number in (*constants, *dict(aggregate.options).values())))
+    numbers = ", ".join(dict.fromkeys(repr(number) for number in (*constants, *aggregate.keywords.values())))
     return f"{aggregate.label} of {numbers}" if numbers and aggregate.is_built_in else aggregate.label
 
 

@@ -13,6 +13,7 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any, TypeAlias
 
 from sash.aggregates.base import Aggregate
+from sash.durations import UNITS, Duration, TimeUnit
 from sash.testing.oracle import recompute
 from sash.windows import Window
 from sash.windows.by_change import DeltaFrame, SlidingDelta
@@ -21,13 +22,14 @@ from sash.windows.by_gap import Session
 from sash.windows.by_mark import Punctuated
 from sash.windows.by_rows import SlidingRows
 from sash.windows.by_time import Periodic
-from sash.windows.durations import Duration
 from sash.windows.row_frame import RowFrame
 from sash.windows.time_frame import TimeFrame
 
 Row: TypeAlias = Mapping[str, Any]
 Span: TypeAlias = tuple[Any, Any, list[Row]]
 """Where a window begins and ends, and its rows."""
+TICKS = {datetime: UNITS["us"], date: UNITS["d"]}
+"""Nanoseconds of a tick of Python's times."""
 
 
 def recompute_query(
@@ -72,30 +74,42 @@ def recompute_query(
             if window.per_row:
                 for number, held in zip(numbers, rows_of_each(window, own, time or "", order_by), strict=True):
                     suffix = f"_{name}" if len(named) > 1 else ""
-                    beside[number] |= {
-                        f"{key}{suffix}": each for key, each in results(aggregates, window, held).items()
-                    }
+                    found = results(aggregates, window, held, time, rows[number].get(time or ""))
+                    beside[number] |= {f"{key}{suffix}": each for key, each in found.items()}
                 continue
             for start, stop, held in spans_of(window, own, time or ""):
                 head = {column: own[0][column] for column in by}
                 label = {"window": name} if len(named) > 1 else {}
                 bounds = {} if time is None else {"window_start": start, "window_end": stop}
-                of_windows.append({**head, **label, **bounds, **results(aggregates, window, held)})
+                of_windows.append({**head, **label, **bounds, **results(aggregates, window, held, time, stop)})
     if not next(iter(named.values())).per_row:
         return of_windows
     added = [f"{name}_{label}" if len(named) > 1 else name for name in aggregates for label in named]
     return [{**row, **{name: found[name] for name in added}} for row, found in zip(rows, beside, strict=True)]
 
 
-def results(aggregates: Mapping[str, Aggregate[Any]], window: Window, held: list[Row]) -> dict[str, Any]:
-    """Return the aggregates of a window's rows: null where fewer than `min_rows` of them have a value."""
+def results(
+    aggregates: Mapping[str, Aggregate[Any]], window: Window, held: list[Row], time: str | None, now: Any
+) -> dict[str, Any]:
+    """Return the aggregates of a window's rows: null where fewer than `min_rows` of them have a value.
+
+    `now` is the time that the results belong to.
+    """
     found = {}
     for name, aggregate in aggregates.items():
-        values = [tuple(row[column] for column in aggregate.columns) for row in held]
+        values = [tuple(row[column] for column in aggregate.named_columns) for row in held]
+        if time is not None:
+            aggregate = aggregate.in_unit(TimeUnit(time, TICKS.get(type(now))))  # noqa: PLW2901
+        if aggregate.reads_time:
+            values = [(*value, ticks_of(row[time or ""])) for value, row in zip(values, held, strict=True)]
         least = window.min_rows
         if least > 1:
             aggregate = replace(aggregate, at_least=max(least, aggregate.at_least), empty=None)  # noqa: PLW2901
-        found[name] = recompute(aggregate, [value[0] if len(value) == 1 else value for value in values])
+        found[name] = recompute(
+            aggregate,
+            [value[0] if len(value) == 1 else value for value in values],
+            None if time is None else ticks_of(now),
+        )
     return found
 
 
@@ -266,6 +280,18 @@ def zero_of(time: Any) -> Any:
     if isinstance(time, datetime):
         return datetime(1970, 1, 1, tzinfo=time.tzinfo)
     return date(1970, 1, 1) if isinstance(time, date) else 0
+
+
+def ticks_of(time: Any) -> int:
+    """Return a time in ticks of its type: microseconds, days, or the number that it is.
+
+    >>> ticks_of(datetime(1970, 1, 1, 0, 0, 1)), ticks_of(date(1970, 1, 3)), ticks_of(7)
+    (1000000, 2, 7)
+    """
+    if not isinstance(time, date):
+        return int(time)
+    ticks: int = (time - zero_of(time)) // timedelta(**{"microseconds" if isinstance(time, datetime) else "days": 1})
+    return ticks
 
 
 def in_utc(time: Any) -> Any:

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
+
 from sash.aggregates.base import Aggregate
 
 
-def recompute(aggregate: Aggregate[Any], rows: Iterable[Any]) -> Any:
+def recompute(aggregate: Aggregate[Any], rows: Iterable[Any], ticks: int | None = None) -> Any:
     """Return the aggregate of rows, oldest first, combined one by one from the left.
 
-    `aggregate` is the aggregate. `rows` are values, or tuples if it reads several columns.
+    `aggregate` is the aggregate. `rows` are values, or tuples if it reads several columns; an aggregate that reads the time has it last,
+    as an integer. `ticks` is the time that the result belongs to, such as that of the row; None if it does not matter.
 
     Nulls and NaN: rows with a null are skipped; NaN is a value.
     Result: a Python value; None if there are too few values, 0 for a count.
@@ -32,4 +35,9 @@ def recompute(aggregate: Aggregate[Any], rows: Iterable[Any]) -> Any:
     total = partials[0]
     for partial in partials[1:]:
         total = aggregate.combine(total, partial)
-    return aggregate.lower(total)
+    result = aggregate.lower(total)
+    if aggregate.finish is None or aggregate.beside is None:
+        return result
+    beside = aggregate.beside(total)
+    last = aggregate.finish(np.array([result]), np.array([beside]), np.array([beside if ticks is None else ticks]))
+    return last.tolist()[0]

@@ -23,7 +23,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from sash.windows.durations import Duration, TimeUnit
+from sash.durations import Duration, TimeUnit
 
 Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]

@@ -8,9 +8,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from sash.durations import Duration, DurationLike, TimeUnit, quote, read_duration
 from sash.windows.arrays import count_before, neighbours
 from sash.windows.base import Bounds, Ints, Items, Memory, Reach, Run, Window, first_after
-from sash.windows.durations import Duration, DurationLike, TimeUnit, quote, read_duration
 
 
 @dataclass(frozen=True)

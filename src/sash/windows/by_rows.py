@@ -9,6 +9,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from sash.durations import TimeUnit
 from sash.windows.arguments import check_count, check_rows_around, check_slide, min_rows_text
 from sash.windows.arrays import ranges
 from sash.windows.base import (
@@ -23,7 +24,6 @@ from sash.windows.base import (
     Run,
     Window,
 )
-from sash.windows.durations import TimeUnit
 from sash.windows.exclude import check_exclude
 from sash.windows.row_frame import RowFrame
 

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from sash.durations import Duration, DurationLike, TimeUnit, quote, read_duration
 from sash.hints import did_you_mean
 from sash.windows.arguments import check_count, check_slide, exclude_text, min_rows_text
 from sash.windows.base import (
@@ -26,7 +27,6 @@ from sash.windows.base import (
     Window,
     new_bounds,
 )
-from sash.windows.durations import Duration, DurationLike, TimeUnit, quote, read_duration
 from sash.windows.exclude import check_exclude
 from sash.windows.time_frame import CLOSED, ZERO, TimeFrame, text_of_frame
 from sash.windows.time_loops import find_periodic

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from sash.durations import TimeUnit
 from sash.windows.arguments import exclude_text, min_rows_text
 from sash.windows.arrays import ranges
 from sash.windows.base import (
@@ -22,7 +23,6 @@ from sash.windows.base import (
     TimeAxis,
     Window,
 )
-from sash.windows.durations import TimeUnit
 from sash.windows.exclude import without
 
 

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from sash.durations import Duration, TimeUnit, quote
 from sash.windows.arguments import exclude_text, min_rows_text
 from sash.windows.arrays import ranges
 from sash.windows.base import (
@@ -24,7 +25,6 @@ from sash.windows.base import (
     is_waiting,
     new_bounds,
 )
-from sash.windows.durations import Duration, TimeUnit, quote
 from sash.windows.exclude import without
 from sash.windows.time_loops import find_time_frames
 

@@ -93,6 +93,8 @@ def every_aggregate() -> dict[str, Aggregate[Any]]:
     add(agg.sum_of_squares, *(column for column in NUMBERS if column != "money"))
     for joint in (agg.covariance, agg.correlation, agg.weighted_mean):
         add(joint, "i64", "wild", "money", also=("f64",))
+    for line in (agg.slope, agg.intercept, agg.r_squared):
+        add(line, "i64", "wild", "money", also=("f64",))
     add(agg.approx_count_distinct, "i8", "i64", "flag", "text")
     return made
 

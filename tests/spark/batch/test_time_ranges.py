@@ -22,6 +22,7 @@ from helpers.spark.wide import (
 
 import sash
 from sash import agg, window
+from sash.durations import TimeUnit
 from sash.engine.prepare import prepare
 from sash.spark.batch import spill
 from sash.spark.batch.cells import RangeSplit
@@ -29,7 +30,6 @@ from sash.spark.batch.time_ranges import even_bounds, make_ranges, no_partials, 
 from sash.spark.batch.zones import Zones, is_crowded, rows_of
 from sash.windows import Window
 from sash.windows.base import FOREVER, NEVER
-from sash.windows.durations import TimeUnit
 
 UNEVEN, EVEN = uneven_rows(), even_rows()
 RANGES = 8

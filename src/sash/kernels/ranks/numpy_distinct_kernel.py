@@ -9,7 +9,7 @@ of a window whose earlier row is before its begin.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -39,11 +39,12 @@ class NumpyDistinctKernel(NumpyValuesKernel):
     def __init__(
         self, aggregate: Aggregate[Any], inputs: tuple[str, ...], compile_it: Callable[[], Kernel] | None = None
     ) -> None:
-        super().__init__(aggregate, inputs, compile_it)
+        super().__init__([aggregate], inputs, compile_it)
         self.results = [np.dtype(np.int64)]
 
-    def _read_windows(self, values: Numbers, begins: Positions, ends: Positions, results: Numbers) -> None:
+    def _read_windows(self, values: Numbers, begins: Positions, ends: Positions, results: Sequence[Numbers]) -> None:
         """Write the number of distinct values of each window."""
+        [numbers] = results
         earlier = find_earlier(values)
         blocks = EqualBlocks(begins, ends, len(earlier))
         in_block = np.arange(1 << blocks.bits)
@@ -54,7 +55,7 @@ class NumpyDistinctKernel(NumpyValuesKernel):
             places -= batch.starts[:, None]
             sequence = places.clip(0, len(in_block) - 1).ravel().astype(np.int32)
             first, after = ((bound[batch.windows] + batch.offsets).astype(np.int32) for bound in (begins, ends))
-            results[batch.windows] = count_up_to(sequence, blocks.bits, first, after, first & (len(in_block) - 1))
+            numbers[batch.windows] = count_up_to(sequence, blocks.bits, first, after, first & (len(in_block) - 1))
 
 
 def find_earlier(values: Numbers) -> Positions:

@@ -1,12 +1,13 @@
 """The kernel for aggregates that are read by rank, with NumPy: it sorts blocks, and reads all windows of a block at once.
 
 In a block each row is replaced by its rank. A wavelet matrix (`wavelet_matrix`) of these numbers gives the rank in the block of the value
-that has a given rank in the window, and with it the value.
+that has a given rank in the window, and with it the value. Several aggregates, as the entries of a list, share the sorted blocks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +18,8 @@ from sash.kernels.partial_columns import cast
 from sash.kernels.ranks.blocks import EqualBlocks
 from sash.kernels.ranks.numpy_values_kernel import NumpyValuesKernel
 from sash.kernels.ranks.wavelet_matrix import Numbers, Places, select
-from sash.kernels.vectorize import vectorize
+from sash.kernels.traced import CannotVectorizeError
+from sash.kernels.vectorize import VectorFunction, vectorize
 
 if TYPE_CHECKING:
     from sash.kernels.kernel import Kernel
@@ -39,28 +41,48 @@ class NumpyRankKernel(NumpyValuesKernel):
     seconds_per_row = 0.5e-6
 
     def __init__(
-        self, aggregate: Aggregate[Any], inputs: tuple[str, ...], compile_it: Callable[[], Kernel] | None = None
+        self,
+        aggregates: Aggregate[Any] | Sequence[Aggregate[Any]],
+        inputs: tuple[str, ...],
+        compile_it: Callable[[], Kernel] | None = None,
     ) -> None:
-        """Raise CannotVectorizeError if the functions of the aggregate cannot be vectorised."""
-        super().__init__(aggregate, inputs, compile_it)
-        assert self.form.rank is not None
-        assert self.form.between is not None
-        self.rank, self.between = vectorize(self.form.rank), vectorize(self.form.between)
-        [value] = self.shapes
+        """Raise CannotVectorizeError if the functions of an aggregate cannot be vectorised."""
+        super().__init__([aggregates] if isinstance(aggregates, Aggregate) else aggregates, inputs, compile_it)
+        value = self.shapes[0]
         assert isinstance(value, str)
         example = np.ones(1, value)
-        self.results = [self.between.example(example, example, np.ones(1)).dtype]
+        self.readers = [RankReader.of(form) for form in self.forms]
+        self.results = [reader.between.example(example, example, np.ones(1)).dtype for reader in self.readers]
 
-    def _read_windows(self, values: Numbers, begins: Positions, ends: Positions, results: Numbers) -> None:
-        """Write the result of each window. None is empty."""
+    def _read_windows(self, values: Numbers, begins: Positions, ends: Positions, results: Sequence[Numbers]) -> None:
+        """Write the results of each window. None is empty."""
         blocks = EqualBlocks(begins, ends, len(values))
         kind: Any = "stable" if has_negative_zero(values) else "quicksort"
         for batch in blocks.batches():
             sorted_blocks = SortedBlocks(values, batch.starts, blocks.bits, kind)
             own = batch.windows
-            results[own] = self._read_batch(sorted_blocks, begins[own] + batch.offsets, ends[own] + batch.offsets)
+            first, after = begins[own] + batch.offsets, ends[own] + batch.offsets
+            for reader, column in zip(self.readers, results, strict=True):
+                column[own] = cast(reader.read(sorted_blocks, first, after), str(column.dtype))
 
-    def _read_batch(self, blocks: SortedBlocks, begins: Positions, ends: Positions) -> Numbers:
+
+@dataclass(frozen=True)
+class RankReader:
+    """The vectorised functions of one aggregate, which read windows of sorted blocks."""
+
+    rank: VectorFunction
+    between: VectorFunction
+
+    @classmethod
+    def of(cls, form: Aggregate[Any]) -> RankReader:
+        """Return the reader of an aggregate. Raise CannotVectorizeError if there is none: the rank of a value has no rank to read."""
+        if form.rank is None or form.between is None:
+            message = f"{form.label} needs the place of the newest value."
+            raise CannotVectorizeError(message)
+        return cls(vectorize(form.rank), vectorize(form.between))
+
+    def read(self, blocks: SortedBlocks, begins: Positions, ends: Positions) -> Any:
+        """Return the result of each window; its bounds are rows of the blocks."""
         places = self.rank(ends - begins)
         ranks = places.astype(np.int64)
         parts = places - ranks
@@ -71,7 +93,7 @@ class NumpyRankKernel(NumpyValuesKernel):
         asked[2, last] += lines == 2  # noqa: PLR2004
         found = blocks.select(*asked)
         below, above = found[last + 1 - lines], found[last]
-        return cast(self.between(below, above, parts), str(self.results[0]))  # type: ignore[no-any-return]
+        return self.between(below, above, parts)
 
 
 class SortedBlocks:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from sash.aggregates.base import Aggregate
@@ -12,33 +13,46 @@ from sash.kernels.numpy_kernel import NumpyKernel
 from sash.kernels.partial_columns import Partial
 from sash.kernels.parts import KINDS, as_values
 from sash.kernels.ranks.wavelet_matrix import Numbers
+from sash.kernels.traced import CannotVectorizeError
 
 if TYPE_CHECKING:
     from sash.kernels.kernel import Kernel
 
 
 class NumpyValuesKernel(NumpyKernel):
-    """Windows over rows only: the partial of a row is its value, and the result of a window takes the place of its partial."""
+    """Windows over rows only: the partial of a row is its value, and the results of a window take the place of its partial.
+
+    Several aggregates are the entries of a list: they read the same values, and need the same number of them.
+    """
 
     def __init__(
-        self, aggregate: Aggregate[Any], inputs: tuple[str, ...], compile_it: Callable[[], Kernel] | None = None
+        self,
+        aggregates: Sequence[Aggregate[Any]],
+        inputs: tuple[str, ...],
+        compile_it: Callable[[], Kernel] | None = None,
     ) -> None:
-        self.form = aggregate.of_kind(KINDS[inputs[0]])
-        super().__init__(Recalculate, [as_values(self.form)], inputs, compile_it=compile_it)
+        self.forms = [aggregate.of_kind(KINDS[inputs[0]]) for aggregate in aggregates]
+        if len({(form.rows_needed, form.gives) for form in self.forms}) > 1:
+            message = f"{' and '.join(form.label for form in self.forms)} read different values of a window."
+            raise CannotVectorizeError(message)
+        super().__init__(Recalculate, [as_values(form) for form in self.forms], inputs, compile_it=compile_it)
+        outputs = enumerate(self.parts.outputs)
+        self.parts = replace(self.parts, outputs=tuple(replace(output, part=number) for number, output in outputs))
 
     def _slide(self, partials: Sequence[Partial], begins: Positions, ends: Positions) -> list[Partial]:
-        """Return the result of each window; undefined if it has too few values."""
-        [values] = partials
-        results = empty_array((len(begins),), self.results[0])
-        enough = ends - begins >= self.form.rows_needed
+        """Return the results of windows, one column for each aggregate; undefined where there are too few values."""
+        values = partials[0]
+        results = [empty_array((len(begins),), kind) for kind in self.results]
+        enough = ends - begins >= self.forms[0].rows_needed
         if enough.all():
             self._read_windows(values, begins, ends, results)
         else:
-            chosen = empty_array((int(enough.sum()),), self.results[0])
+            chosen = [empty_array((int(enough.sum()),), kind) for kind in self.results]
             self._read_windows(values, begins[enough], ends[enough], chosen)
-            results[enough] = chosen
-        return [results]
+            for column, own in zip(results, chosen, strict=True):
+                column[enough] = own
+        return list(results)
 
-    def _read_windows(self, values: Numbers, begins: Positions, ends: Positions, results: Numbers) -> None:
-        """Write the result of each window. None is empty."""
+    def _read_windows(self, values: Numbers, begins: Positions, ends: Positions, results: Sequence[Numbers]) -> None:
+        """Write the results of each window. None is empty."""
         raise NotImplementedError

@@ -18,12 +18,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from sash.durations import UNITS, Duration
 from sash.plan.slicing import cycle_of, unit_of
 from sash.slices.cuts import cut_by_bounds
 from sash.slices.edges import Family, cut_edges
 from sash.windows import Window
 from sash.windows.base import ALL_COLUMNS, Cycle, whole_items
-from sash.windows.durations import UNITS, Duration
 from sash.windows.numpy_forms import numpy_form
 
 SHOWN = 6

@@ -22,6 +22,7 @@ from pyspark.sql import functions as F  # noqa: N812 — the usual name
 from pyspark.sql.types import StructType
 
 from sash.aggregates.sql import quote
+from sash.durations import TimeUnit
 from sash.engine.prepare import Prepared
 from sash.spark.batch.cells import RangeSplit, place_sql
 from sash.spark.batch.range_worker import RangeWorker, SliceWorker, slices_compile
@@ -32,7 +33,6 @@ from sash.spark.batch.zones import RangeWindows
 from sash.spark.groups import bucket_of, hash_of, numbered, run_groups, spread_out
 from sash.spark.schema import GROUP, HASH, RANGE, TICKS
 from sash.windows.base import Reach
-from sash.windows.durations import TimeUnit
 
 ACCURACY = 4000
 """Of sketches: the error of ranks is below a thousandth."""

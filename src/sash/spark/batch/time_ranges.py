@@ -21,12 +21,12 @@ from itertools import pairwise
 
 import numpy as np
 
+from sash.durations import TimeUnit
 from sash.engine.column_types import is_number
 from sash.engine.prepare import Prepared
 from sash.plan.sharing import FOR_ROWS, form_for
 from sash.windows import Window
 from sash.windows.base import FOREVER, NEVER, NO_UNIT, Interval, Ints, Reach
-from sash.windows.durations import TimeUnit
 
 
 def reach_of(windows: Iterable[Window], unit: TimeUnit) -> Reach | str:

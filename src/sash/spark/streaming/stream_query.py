@@ -20,6 +20,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 — the usual name
 from pyspark.sql.types import StringType, StructField, StructType, TimestampType
 
+from sash.durations import DurationLike, TimeUnit, read_duration
 from sash.engine.assemble import CHANGE
 from sash.engine.column_types import readable_schema
 from sash.engine.evaluate import compile_ahead
@@ -35,7 +36,6 @@ from sash.spark.streaming.packing import PACKED, RESULTS, packing, unpack
 from sash.state.codec import nullable_schema
 from sash.state.fingerprint import Fingerprint, fingerprint_query
 from sash.state.reader import check_mode
-from sash.windows.durations import DurationLike, TimeUnit, read_duration
 
 BUCKETS = 64
 STORE = "spark.sql.streaming.stateStore.providerClass"

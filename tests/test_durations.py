@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from sash import window
-from sash.windows.durations import LONG_NAMES, UNITS, read_duration
+from sash.durations import LONG_NAMES, UNITS, read_duration
 
 HOUR = 3_600 * 10**9
 DAY = 24 * HOUR
