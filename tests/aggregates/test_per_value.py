@@ -17,6 +17,7 @@ from sash import agg, window
 from sash.aggregates.base import Aggregate
 from sash.algorithms.base import alike
 from sash.state.fingerprint import fingerprint_query
+from sash.windows import Window
 
 INNER: list[Aggregate[Any]] = [
     agg.sum("x"),
@@ -159,3 +160,61 @@ def test_it_shows_the_call_that_makes_it() -> None:
     assert repr(agg.per_value(None, agg.sum())("k", "x")) == repr(one)
     assert one.columns == ("k", "x")
     assert one.label == "per_value(k, sum(x))"
+
+
+ROWS_IN_TIME = pa.table(
+    {
+        "ts": pa.array([0, 10, 20, 30, 30], pa.timestamp("s")),
+        "k": ["a", "b", "a", "b", "a"],
+        "x": [4.0, 1.0, 2.0, None, 6.0],
+    }
+)
+
+
+AROUND = window.rows(before=1, after=2, exclude="row")
+
+
+@pytest.mark.parametrize(
+    ("frame", "compiled"),
+    [(frame, compiled) for frame in (AROUND, window.rows(4), window.tumbling("1m")) for compiled in (None, False)]
+    + [(AROUND, True)],
+)
+def test_an_aggregate_that_reads_the_time_is_computed_per_value(frame: Window, compiled: bool | None) -> None:
+    aggregates = {
+        "mean": agg.per_value("k", agg.ewm_mean("x", half_life="10s")),
+        "nested": agg.per_value("k", agg.per_value("x", agg.ewm_variance("x", half_life="10s"))),
+        "sum": agg.ewm_sum("x", half_life="10s"),  # has a second number and a last step
+        "bins": agg.histogram("x", [0, 3, 9]),
+        "fractions": agg.quantile("x", [0.5, 1]),
+        "place": agg.rank("x"),
+    }
+    found = sash.Query(aggregates, frame, time="ts").run(ROWS_IN_TIME, compiled=compiled).to_pylist()
+    expected = sash.testing.recompute_query(ROWS_IN_TIME.to_pylist(), aggregates, frame, time="ts")
+    for one, wanted in zip(found, expected, strict=True):
+        for name in ("mean", "nested"):
+            assert list_of(one[name]) == list_of(wanted[name])
+        assert one["sum"] == pytest.approx(wanted["sum"])
+        for name in ("bins", "fractions", "place"):
+            assert one[name] == wanted[name]
+
+
+def list_of(items: Any) -> Any:
+    """Maps as lists of pairs, as Arrow returns them."""
+    pairs = list(items.items()) if isinstance(items, dict) else items
+    return [(key, list_of(value)) for key, value in pairs] if isinstance(pairs, list) else pairs
+
+
+def test_it_names_itself_without_the_time() -> None:
+    made = agg.per_value("k", agg.ewm_mean("x", half_life="10s"))
+    assert (made.result_name, made.label) == ("ewm_mean_x_10s_per_k", "per_value(k, ewm_mean(x))")
+    assert repr(made) == 'per_value("k", ewm_mean("x", half_life="10s"))'
+    with pytest.raises(ValueError, match="needs a time column"):
+        sash.Query(made, window.rows(2))
+
+
+@pytest.mark.parametrize(
+    "inner", [agg.ewm_sum("x", half_life="10s"), agg.slope("x"), agg.r_squared("x", "y")], ids=repr
+)
+def test_an_aggregate_with_a_last_step_is_refused(inner: Aggregate[Any]) -> None:
+    with pytest.raises(ValueError, match="which has a last step for whole columns"):
+        agg.per_value("k", inner)

@@ -22,6 +22,7 @@ from sash.kernels.kernel_io import NO_BITS, ResultColumn
 from sash.kernels.numpy_kernel import NumpyKernel
 from sash.kernels.parts import KINDS
 from sash.kernels.ranks import NumpyDistinctKernel, NumpyRankKernel, RankKernel, blocks
+from sash.kernels.ranks.numpy_rank_kernel import SortedBlocks
 from sash.kernels.ranks.wavelet_matrix import count_up_to, select
 from sash.kernels.traced import CannotVectorizeError
 from sash.kernels.whole_column import numpy_column_kernel
@@ -179,6 +180,37 @@ def test_windows_are_those_of_the_compiled_kernel(aggregate: Aggregate[Any], kin
             [expected] = compiled.slide_between((column,), first, after, validity)
             # The compiled kernel sorts -0.0 and 0.0 in any order, so adding 0 makes both 0.0.
             assert_same(replace(found, values=found.values + 0), replace(expected, values=expected.values + 0))
+
+
+def test_the_entries_of_a_list_share_the_sorted_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = []
+
+    class Counted(SortedBlocks):
+        def __init__(self, *args: Any) -> None:
+            made.append(args)
+            super().__init__(*args)
+
+    chooser = np.random.default_rng(7)
+    column, ends = chooser.normal(size=3000), np.arange(1, 3001)
+    begins = np.maximum(ends - 100, 0)
+    some = np.packbits(chooser.random(3000) < 0.8, bitorder="little")
+    entries = [with_min_rows(agg.quantile("x", q), 3) for q in (0.5, 0.1, 1.0)]
+    alone = [NumpyRankKernel(entry, ("float64",)).slide_between((column,), begins, ends, some)[0] for entry in entries]
+    monkeypatch.setattr("sash.kernels.ranks.numpy_rank_kernel.SortedBlocks", Counted)
+    NumpyRankKernel(entries[0], ("float64",)).slide_between((column,), begins, ends, some)
+    once = len(made)
+    made.clear()
+    together = NumpyRankKernel(entries, ("float64",)).slide_between((column,), begins, ends, some)
+    assert len(made) == once
+    for found, expected in zip(together, alone, strict=True):
+        assert_same(found, expected)
+
+
+def test_what_is_not_read_by_rank_or_reads_other_values_is_refused() -> None:
+    with pytest.raises(CannotVectorizeError, match="place of the newest value"):
+        numpy_column_kernel(OrderStatisticsTree, [agg.rank("x")], ("int64",))
+    with pytest.raises(CannotVectorizeError, match="different values"):
+        numpy_column_kernel(OrderStatisticsTree, [agg.median("x"), agg.nth_smallest("x", 3)], ("int64",))
 
 
 def test_no_rows_and_no_windows() -> None:

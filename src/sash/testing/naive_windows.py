@@ -95,13 +95,16 @@ def results(
 
     `now` is the time that the results belong to.
     """
-    found = {}
+    found: dict[str, Any] = {}
     for name, aggregate in aggregates.items():
         values = [tuple(row[column] for column in aggregate.named_columns) for row in held]
         if time is not None:
             aggregate = aggregate.in_unit(TimeUnit(time, TICKS.get(type(now))))  # noqa: PLW2901
         if aggregate.reads_time:
             values = [(*value, ticks_of(row[time or ""])) for value, row in zip(values, held, strict=True)]
+        if aggregate.of_newest and values and None in values[-1]:
+            found[name] = None
+            continue
         least = window.min_rows
         if least > 1:
             aggregate = replace(aggregate, at_least=max(least, aggregate.at_least), empty=None)  # noqa: PLW2901
