@@ -46,7 +46,7 @@ def long_stream(seed: int, keys: int) -> list[Row]:
 
 def assert_equal(found: pa.Table, expected: list[Row]) -> None:
     """Compare every value and the order of rows, floats but for rounding."""
-    listed = found.to_pylist()
+    listed = found.to_pylist(maps_as_pydicts="strict")
     assert len(listed) == len(expected), f"{len(listed)} rows instead of {len(expected)}"
     for mine, theirs in zip(listed, expected, strict=True):
         assert list(mine) == list(theirs)
