@@ -100,6 +100,7 @@ def of_overheads(readings: Sequence[Reading]) -> Iterator[str]:
     yield _text("query_overhead/about.md")
     yield from _targets(query_overhead.CASES, readings)
     yield from _all(query_overhead.CASES, readings)
+    yield _text("query_overhead/reasons.md")
 
 
 def of_first_answers(readings: Sequence[Reading]) -> Iterator[str]:
@@ -110,6 +111,7 @@ def of_first_answers(readings: Sequence[Reading]) -> Iterator[str]:
     yield ""
     yield _text("first_answer/about.md")
     yield from summary.page(first_answer.CASES, readings)
+    yield _text("first_answer/reasons.md")
 
 
 def over_frames(readings: Sequence[Reading]) -> Iterator[str]:

@@ -69,7 +69,7 @@ def of_rows() -> Iterator[SparkCase]:
     """Yield the last rows, for each row."""
     targets = {
         100: (faster(1, DEFAULT), faster(1, TREE)),
-        1_000: (faster(20, DEFAULT), faster(4, TREE), Target(against="running aggregate", at_most=1.5)),
+        1_000: (faster(20, DEFAULT), faster(4, TREE), Target(against="running aggregate", at_most=1.3)),
         10_000: (faster(1, DEFAULT), faster(1, TREE)),
     }
     for length in (1_000, 100, 10_000):
@@ -141,7 +141,7 @@ def sharing() -> Iterator[SparkCase]:
             ),
             alone.sash(by_sash(window.time(length, slide=slide)), "the widest"),
         ),
-        targets=(Target(contestant="six windows", against="the widest", at_most=1.5),),
+        targets=(Target(contestant="six windows", against="the widest", at_most=1.3),),
         checked=300,
     )
 
@@ -157,7 +157,7 @@ def own() -> Iterator[SparkCase]:
             asked.sash(by_sash(window.rows(LENGTH), {"rise": steepest("load")})),
             *(asked.spark(name, partial(native.steepest_by_udf, kind, LENGTH), 80_000) for name, kind in kinds.items()),
         ),
-        targets=tuple(faster(100, name) for name in kinds),
+        targets=(faster(30, "arrow_udf"), *(faster(100, name) for name in kinds)),
     )
     asked = Asked(Question(f"rows({LENGTH})", partial(native.percentile, LENGTH), PER_ROW, ("middle",)))
     yield SparkCase(

@@ -21,7 +21,7 @@ from sash.aggregates.ends import last
 from sash.aggregator.time_results import gives_for
 from sash.kernels import CannotCompileError
 from sash.kernels.kernel import KINDS
-from sash.kernels.kernel_io import NO_BITS, Bits, ResultColumn, slice_bits
+from sash.kernels.kernel_io import NO_BITS, Bits, ResultColumn, as_numpy, slice_bits
 
 WIDENED = {
     pa.int8(): pa.int32(), pa.int16(): pa.int32(), pa.uint8(): pa.int32(), pa.uint16(): pa.int32(),
@@ -150,9 +150,9 @@ def read_numbers(values: Any, *, compared: bool = False) -> Column:
         array = array.dictionary_decode()
     if compared and array.type == pa.uint64():
         bits = array.view(pa.int64())
-        return Column(_values_of(bits) ^ SIGN_BIT, _bits_of(bits), array.type, flipped=True)
+        return Column(as_numpy(bits) ^ SIGN_BIT, _bits_of(bits), array.type, flipped=True)
     numbers = _as_numbers(array)
-    return Column(_values_of(numbers), _bits_of(numbers), array.type)
+    return Column(as_numpy(numbers), _bits_of(numbers), array.type)
 
 
 def _as_numbers(array: pa.Array) -> pa.Array:
@@ -175,17 +175,6 @@ def _as_numbers(array: pa.Array) -> pa.Array:
         message = f"columns of {kind} are not compiled: only numbers, booleans and times are."
         raise CannotCompileError(message)
     return array
-
-
-def _values_of(array: pa.Array) -> npt.NDArray[Any]:
-    rows = slice(array.offset, array.offset + len(array))
-    data = array.buffers()[1]
-    if data is None:
-        return np.zeros(len(array), array.type.to_pandas_dtype())
-    if array.type == pa.bool_():
-        bits = np.frombuffer(data, np.uint8)
-        return np.unpackbits(bits, count=rows.stop, bitorder="little")[rows].view(np.bool_)
-    return np.frombuffer(data, array.type.to_pandas_dtype())[rows]
 
 
 def _bits_of(array: pa.Array) -> Bits:

@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from sash.aggregator.columns import Column, to_arrow
 from sash.engine.deal import BYTE, DealtRows, collect_values, deal_rows, deal_values, has_plain_values, is_plain
 from sash.engine.nested_keys import Codes, number_nested, number_together
-from sash.kernels.kernel_io import NOTHING
+from sash.kernels.kernel_io import NOTHING, as_arrow, as_numpy
 from sash.windows.arrays import growing_blocks, is_sorted, neighbours
 from sash.windows.base import Ints, Run
 from sash.windows.numpy_forms import numpy_form_of
@@ -70,14 +70,14 @@ class KeyOrder:
         array = to_arrow(column)
         if self.rows is None:
             return array.slice(self.begin, int(self.firsts[-1]))
-        return array.take(pa.array(self.rows))
+        return array.take(as_arrow(self.rows))
 
     def restore(self, column: pa.Array) -> pa.Array:
         """Return results, which are in this order, in input order."""
         if self.rows is None:
             return column
         if self.dealt is None or len(column) < LARGE or not has_plain_values(column.type):
-            return column.take(pa.array(self._places))
+            return column.take(as_arrow(self._places))
         back = partial(self.dealt.move, collect_values, rows=self.rows, firsts=self.firsts)
         values = np.frombuffer(column.buffers()[1], f"u{column.type.bit_width // BYTE}")
         validity = None
@@ -106,7 +106,7 @@ def take_rows(column: npt.NDArray[Any], rows: Ints) -> npt.NDArray[Any]:
     if len(rows) < LARGE or column.dtype.kind == "O":
         return column.take(rows)
     plain = column.view(np.uint8) if column.dtype == np.bool_ else column  # Arrow's booleans are bits
-    taken = pc.take(pa.array(plain), pa.array(rows), boundscheck=False)
+    taken = pc.take(as_arrow(plain), as_arrow(rows), boundscheck=False)
     return np.frombuffer(taken.buffers()[1], column.dtype, len(rows))
 
 
@@ -127,7 +127,7 @@ def _number_column(column: pa.Array, run: Run) -> tuple[Codes, int]:
     if pa.types.is_nested(column.type):
         return number_nested(column, partial(_number_column, run=run))
     if pa.types.is_integer(column.type) and column.null_count == 0 and len(column):
-        values = column.to_numpy(zero_copy_only=False)
+        values = as_numpy(column)
         least, most = int(values.min()), int(values.max())
         if most - least < max(len(column), SMALL) and most < 2**63:
             values = values.astype(np.int64, copy=False)  # differences must fit 64 bits
@@ -139,7 +139,7 @@ def _number_column(column: pa.Array, run: Run) -> tuple[Codes, int]:
             pc.is_nan(column), math.nan, pc.add(column, 0.0)
         )  # one key for all NaN, and for 0.0 and -0.0
     encoded = column.dictionary_encode(null_encoding="encode")
-    return encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64), len(encoded.dictionary)
+    return as_numpy(encoded.indices).astype(np.int64), len(encoded.dictionary)
 
 
 def number_integers(values: npt.NDArray[Any], least: int, numbers: Codes, codes: Codes) -> int:
@@ -186,9 +186,10 @@ def order_rows(codes: Codes, keys: int, times: Ints, run: Run, ties: pa.Table | 
     else:
         columns = {f"{place}": sortable(column) for place, column in enumerate(ties.columns)}
         if len(times):
-            columns = {"time": pa.array(times), **columns}
+            columns = {"time": as_arrow(times), **columns}
         names = [(name, "ascending") for name in columns]
-        sorted_rows = pc.sort_indices(pa.table(columns), sort_keys=names).to_numpy().astype(np.int64)
+        sorted_rows = pc.sort_indices(pa.table(columns), sort_keys=names)
+        sorted_rows = as_numpy(sorted_rows).astype(np.int64)
         order = order_by_key(codes, keys, run, sorted_rows)
     return order, order.arrange(times)
 

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sash.aggregator.columns import objects_of
+from sash.kernels.kernel_io import as_arrow, as_numpy
 
 Codes = npt.NDArray[np.int64]
 Number = Callable[[pa.Array], tuple[Codes, int]]
@@ -37,7 +38,7 @@ def number_together(columns: Sequence[pa.Array], rows: int, number: Number) -> t
     codes, keys = number(columns[0])
     for column in columns[1:]:
         own, different = number(column)
-        codes, keys = number(pa.array(codes * different + own) if keys * different < 2**62 else _as_bytes([codes, own]))
+        codes, keys = number(as_arrow(codes * different + own) if keys * different < 2**62 else _as_bytes([codes, own]))
     return codes, keys
 
 
@@ -71,12 +72,12 @@ def _flatten(column: pa.Array) -> tuple[pa.Array, Codes]:
     if pa.types.is_map(column.type):
         column = column.cast(pa.list_(column.type.field(0)))
     ends = np.zeros(len(column) + 1, np.int64)
-    np.cumsum(pc.list_value_length(column).fill_null(0).to_numpy(zero_copy_only=False), out=ends[1:])
+    np.cumsum(as_numpy(pc.list_value_length(column).fill_null(0)), out=ends[1:])
     return column.flatten(), ends
 
 
 def _is_null(column: pa.Array) -> npt.NDArray[np.bool_]:
-    nulls: npt.NDArray[np.bool_] = column.is_null().to_numpy(zero_copy_only=False)
+    nulls: npt.NDArray[np.bool_] = as_numpy(column.is_null())
     return nulls
 
 

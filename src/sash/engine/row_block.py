@@ -17,7 +17,7 @@ from sash.engine.column_types import window_column
 from sash.engine.keys import KeyOrder, cut_evenly, is_in_time, number_keys, order_rows
 from sash.engine.nested_keys import Codes
 from sash.engine.time_column import TimeColumn
-from sash.kernels.kernel_io import NO_BITS
+from sash.kernels.kernel_io import NO_BITS, as_arrow, as_numpy
 from sash.windows import Window
 from sash.windows.arrays import is_sorted
 from sash.windows.base import ALL_COLUMNS, NO_UNIT, Flags, Ints, Items, Run, Span
@@ -117,7 +117,7 @@ class RowBlock:
     @cached_property
     def key_index(self) -> KeyIndex:
         """The keys of the block."""
-        first = pa.array(self.source_rows(self.firsts[:-1]))
+        first = as_arrow(self.source_rows(self.firsts[:-1]))
         return KeyIndex(self.table.select(list(self.layout.by)).take(first), self.firsts)
 
     def parts(self, count: int) -> list[RowBlock]:
@@ -184,7 +184,7 @@ class RowBlock:
     def _window_column(self, name: str, window: Window) -> npt.NDArray[Any]:
         if name == ALL_COLUMNS:
             listed = np.empty(len(self), object)
-            listed[:] = self.table.take(pa.array(self.source_rows(np.arange(len(self))))).to_pylist()
+            listed[:] = self.table.take(as_arrow(self.source_rows(np.arange(len(self))))).to_pylist()
             return listed
         return read_numbers(window_column(window, name, self.order.arrange_arrow(self.table[name]))).values
 
@@ -217,7 +217,7 @@ def rows_in_order(table: pa.Table, layout: RowLayout) -> RowBlock | None:
     keys = to_arrow(table[layout.by[0]])
     if not pa.types.is_integer(keys.type) or keys.null_count:
         return None
-    values = keys.to_numpy(zero_copy_only=False)
+    values = as_numpy(keys)
     if not is_sorted(values):
         return None
     starts = np.flatnonzero(values[1:] != values[:-1]) + 1
@@ -246,6 +246,6 @@ def _encode(array: pa.Array, coding: str) -> tuple[pa.Array, pa.Array]:
     if coding == "ordered":
         order = pc.sort_indices(values)
         ranks = np.empty(len(values), np.int32)
-        ranks[order.to_numpy()] = np.arange(len(values), dtype=np.int32)
-        codes, values = pa.array(ranks).take(codes), values.take(order)
+        ranks[as_numpy(order)] = np.arange(len(values), dtype=np.int32)
+        codes, values = as_arrow(ranks).take(codes), values.take(order)
     return codes, values

@@ -26,6 +26,7 @@ from sash.engine.passes import codings
 from sash.engine.prepare import Prepared
 from sash.engine.row_block import TICKS, InputRows, RowBlock, RowSource, read_rows, rows_in_order
 from sash.engine.slice_block import SliceBlock, concat_in_time
+from sash.kernels.kernel_io import as_arrow
 from sash.windows.arrays import growing_blocks, is_sorted
 from sash.windows.base import Ints, whole_span
 
@@ -174,7 +175,7 @@ class _TableRun:
     def _first_rows(self, rows: InputRows) -> pa.Table:
         """Return the keys, one row for each, in the order of their group ids."""
         firsts = first_rows(rows.codes, rows.keys)
-        return rows.source.table.select(list(rows.layout.by)).take(pa.array(firsts))
+        return rows.source.table.select(list(rows.layout.by)).take(as_arrow(firsts))
 
 
 def part_count(rows: int) -> int:

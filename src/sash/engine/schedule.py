@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from sash.engine.partials import SliceCounts
-from sash.kernels.kernel_io import Schedule
+from sash.kernels.kernel_io import Schedule, as_arrow
 from sash.slices.cuts import SliceRefs
 from sash.windows.base import Ints
 
@@ -28,7 +28,7 @@ class SharedSchedule:
     def of_kind(self, number: int, results: pa.Array) -> pa.Array:
         """Return the results of the windows of one kind."""
         places = self.places[number]
-        return results if places is None else results.take(pa.array(places))
+        return results if places is None else results.take(as_arrow(places))
 
 
 def make_schedule(kinds: Sequence[SliceRefs], counts: SliceCounts) -> SharedSchedule:

@@ -13,6 +13,7 @@ from sash.engine.failures import name_row, shown
 from sash.engine.keys import KeyOrder, cut_evenly, number_keys, order_by_key, order_rows
 from sash.engine.partials import SlicePartials, concat_partials
 from sash.engine.row_block import KeyIndex, RowLayout
+from sash.kernels.kernel_io import as_arrow
 from sash.windows import Window
 from sash.windows.base import Flags, Ints, Items, Run, Span
 
@@ -127,7 +128,7 @@ class SliceBlock:
         if has_slices.all():
             return self
         codes = (np.cumsum(has_slices) - 1)[self.codes]
-        return replace(self, keys=self.keys.filter(pa.array(has_slices)).combine_chunks(), codes=codes)
+        return replace(self, keys=self.keys.filter(as_arrow(has_slices)).combine_chunks(), codes=codes)
 
 
 def concat_in_time(blocks: Sequence[SliceBlock]) -> SliceBlock:
@@ -157,7 +158,7 @@ def concat_by_key(blocks: Sequence[SliceBlock], run: Run) -> SliceBlock:
     codes = [ids[offset + block.codes] for offset, block in zip(offsets, blocks, strict=False)]
     together = concat_in_time([replace(block, codes=own) for block, own in zip(blocks, codes, strict=True)])
     order, _ = order_rows(together.codes, count, together.times, run)
-    return replace(together.arrange(order), keys=keys.take(pa.array(first_rows)).combine_chunks())
+    return replace(together.arrange(order), keys=keys.take(as_arrow(first_rows)).combine_chunks())
 
 
 def _concat(parts: list[Ints | None]) -> Ints | None:

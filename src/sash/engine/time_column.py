@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from sash.aggregator.columns import to_arrow
 from sash.durations import TimeUnit
+from sash.kernels.kernel_io import as_arrow, as_numpy
 from sash.windows.base import Ints
 
 TICKS = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}
@@ -44,12 +45,12 @@ class TimeColumn:
             array = array.cast(pa.date32(), safe=False)
         if pa.types.is_temporal(self.type):
             array = array.view(pa.int32() if array.type.bit_width == 32 else pa.int64())  # noqa: PLR2004
-        ticks: Ints = array.cast(pa.int64()).to_numpy(zero_copy_only=False)
+        ticks: Ints = as_numpy(array.cast(pa.int64()))
         return ticks
 
     def write(self, ticks: Ints) -> pa.Array:
         """Return ticks as a column of this type; integers as int64, since a window may begin at a negative time."""
-        array = pa.array(ticks)
+        array = as_arrow(ticks)
         if not pa.types.is_temporal(self.type):
             return array
         try:

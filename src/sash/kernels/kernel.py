@@ -32,7 +32,7 @@ from sash.kernels.kernel_io import (
     slice_bits,
 )
 from sash.kernels.kernel_state import KernelState, empty_state, grown_state
-from sash.kernels.lanes import cut_into_lanes
+from sash.kernels.lanes import cut_into_lanes, deal_to_lanes
 from sash.kernels.layout import PartialLayout, Shape, shape_from
 from sash.kernels.parts import KINDS
 from sash.kernels.read import CannotFuseError
@@ -185,14 +185,17 @@ class Kernel:
         results = [
             ResultColumn(empty_array((rows,), kind), None) for kind in self.results[: len(self.design.aggregates)]
         ]
-        for first, end in pairwise(firsts.tolist()):
-            own = [ResultColumn(result.values[first:end], None) for result in results]
-            for one, result in zip(self.design.aggregates, own, strict=True):
-                result.values[: one.at_least - 1 if one.at_least <= length else end - first] = 0
-            try:
-                self._slide_section(tuple(column[first:end] for column in columns), length, own)
-            except FailedWithoutRowError:
-                return self._slide_each_key(columns, firsts, length, validity)  # which finds the row
+        calls, alone = deal_to_lanes(firsts, self.design.lanes)
+        own = columns[: len(self.inputs)]
+        try:
+            for steps, starts in calls:
+                self._slide_lanes(own, length, steps, starts, results)
+            for key in alone:
+                rows_of_key = slice(int(firsts[key]), int(firsts[key + 1]))
+                parts = [ResultColumn(result.values[rows_of_key], None) for result in results]
+                self._slide_section(tuple(column[rows_of_key] for column in own), length, parts)
+        except FailedWithoutRowError:
+            return self._slide_each_key(columns, firsts, length, validity)  # which finds the row, if it has one
         return [
             self._without_few(one, result, firsts, length)
             for one, result in zip(self.design.aggregates, results, strict=True)
@@ -215,17 +218,29 @@ class Kernel:
         valid = np.full(len(result.values), one.at_least <= length)
         for first, end in pairwise(firsts.tolist()):
             valid[first : min(end, first + one.at_least - 1)] = False
+        result.values[~valid] = 0
         return ResultColumn(result.values, np.packbits(valid, bitorder="little"))
 
     def _slide_section(
         self, columns: Columns, length: int, results: list[ResultColumn], validity: Bits = NO_BITS
     ) -> None:
         """Write each row's aggregates over the newest `length` rows."""
-        rows = len(columns[0])
-        steps, starts = cut_into_lanes(rows, length, self.design.lanes)
-        lanes = tuple(column[start:] for start in starts for column in columns[: len(self.inputs)])
+        steps, starts = cut_into_lanes(len(columns[0]), length, self.design.lanes)
+        self._slide_lanes(columns[: len(self.inputs)], length, steps, starts, results, validity)
+
+    def _slide_lanes(
+        self,
+        columns: Columns,
+        length: int,
+        steps: int,
+        starts: Sequence[int],
+        results: list[ResultColumn],
+        validity: Bits = NO_BITS,
+    ) -> None:
+        """Write the aggregates over the newest `length` rows, for `steps` rows in each lane, which begin at `starts`."""
+        lanes = tuple(column[start:] for start in starts for column in columns)
         written = [result.values[start:] for start in starts for result in results]
-        state = self.new_state((max(1, min(length, rows)),))
+        state = self.new_state((max(1, min(length, steps)),))
         self._run((steps, length, self.at_least), lanes, validity, results, state, written)
 
     @_retry_with_row

@@ -128,6 +128,33 @@ def find_longest(begins: Positions, ends: Positions) -> int:
     return longest
 
 
+def as_arrow(numbers: npt.NDArray[Any]) -> pa.Array:
+    """Return numbers or booleans as an Arrow array. `pa.array` would import pandas if it is installed, which takes 0.3 s.
+
+    >>> as_arrow(np.array([True, False])).to_pylist(), as_arrow(np.array([3, 1])[::-1]).to_pylist()
+    ([True, False], [1, 3])
+    """
+    is_bool = numbers.dtype == np.bool_
+    data = np.packbits(numbers, bitorder="little") if is_bool else np.ascontiguousarray(numbers)
+    return pa.Array.from_buffers(pa.from_numpy_dtype(numbers.dtype), len(numbers), [None, pa.py_buffer(data)])
+
+
+def as_numpy(array: pa.Array) -> npt.NDArray[Any]:
+    """Return the numbers or booleans of an Arrow array; those at nulls are not defined. `to_numpy` would import pandas.
+
+    >>> as_numpy(pa.array([3, 1, 2])[1:]).tolist(), as_numpy(pa.array([True, False])).tolist()
+    ([1, 2], [True, False])
+    """
+    rows = slice(array.offset, array.offset + len(array))
+    data = array.buffers()[1]
+    if data is None:
+        return np.zeros(len(array), array.type.to_pandas_dtype())
+    if array.type == pa.bool_():
+        bits = np.frombuffer(data, np.uint8)
+        return np.unpackbits(bits, count=rows.stop, bitorder="little")[rows].view(np.bool_)
+    return np.frombuffer(data, array.type.to_pandas_dtype())[rows]
+
+
 def empty_array(shape: tuple[int, ...], kind: np.dtype[Any]) -> npt.NDArray[Any]:
     """Return an uninitialised array in Arrow's memory pool, which reuses pages.
 

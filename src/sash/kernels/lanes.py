@@ -1,8 +1,11 @@
-"""How many sections of a column a kernel processes at once (lanes), and where they begin."""
+"""How many sections of a column, or keys, a kernel processes at once (lanes), and where they begin."""
 
 from __future__ import annotations
 
 from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from sash.algorithms.base import Algorithm
 from sash.kernels.read import read_algorithm
@@ -12,6 +15,10 @@ LANES = 2
 LANES_OF_SMALL = 4
 SMALL = 1 << 13
 """Up to this many rows per window, more lanes fit into the processor's cache."""
+
+
+MOST_WASTE = 1.25
+"""Keys are processed at once if the longest makes them take at most so many times as long."""
 
 
 def count_lanes(algorithm: type[Algorithm[Any]], length: int) -> int:
@@ -43,3 +50,27 @@ def cut_into_lanes(rows: int, length: int, lanes: int) -> tuple[int, list[int]]:
         return rows, [0] * lanes
     share = -(-full // lanes)
     return length - 1 + share, [min(lane * share, full - share) for lane in range(lanes)]
+
+
+def deal_to_lanes(firsts: npt.NDArray[np.int64], lanes: int) -> tuple[list[tuple[int, list[int]]], list[int]]:
+    """Return which keys to process at once, one in each lane, and which alone afterwards; keys begin at `firsts`.
+
+    Keys that are processed at once have a number of rows, that of the longest, and the first row of each. A lane whose key is
+    shorter goes on into the next keys and writes wrong results there. Each lane has keys of its own, one after the other, so
+    that these results are overwritten later: no lane leaves its own keys.
+
+    >>> deal_to_lanes(np.array([0, 3, 6, 8, 11, 14]), 2)
+    ([(3, [0, 6]), (3, [3, 8])], [4])
+    """
+    keys = len(firsts) - 1
+    share = keys // lanes
+    if lanes == 1 or share == 0:
+        return [], list(range(keys))
+    numbers = np.arange(share * lanes).reshape(lanes, share)
+    starts, lengths = firsts[numbers], np.diff(firsts)[numbers]
+    steps = lengths.max(axis=0)
+    stays = (starts + steps <= firsts[numbers[:, -1] + 1][:, None]).all(axis=0)
+    together = stays & (steps * lanes <= MOST_WASTE * lengths.sum(axis=0))
+    calls = [(int(steps[place]), starts[:, place].tolist()) for place in np.flatnonzero(together)]
+    alone = [*numbers[:, ~together].ravel().tolist(), *range(share * lanes, keys)]
+    return calls, sorted(alone)

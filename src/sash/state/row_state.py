@@ -20,6 +20,7 @@ from sash.engine.assemble import (
 from sash.engine.evaluate import Evaluated, evaluate, replaced_windows
 from sash.engine.prepare import Prepared
 from sash.engine.row_block import RowBlock
+from sash.kernels.kernel_io import as_arrow
 from sash.state.codec import as_schema, read_table, table_bytes
 from sash.state.watermark import MicroBatch
 from sash.windows.base import FOREVER, NEVER, Ints, Items, Memory, Span
@@ -142,7 +143,7 @@ class RowState:
         firsts = block.firsts
         stays = keep < firsts[1:]
         places = runs_of(keep, firsts[1:])
-        self.rows = block.table.take(pa.array(block.source_rows(places))).combine_chunks()
+        self.rows = block.table.take(as_arrow(block.source_rows(places))).combine_chunks()
         self.dropped += len(block) - len(self.rows)
         self.sizes = (firsts[1:] - keep)[stays]
         self.done = np.maximum(firsts[:-1] + span.final - keep, 0)[stays]

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from sash.engine.prepare import Prepared
+from sash.kernels.kernel_io import as_arrow
 from sash.state.codec import decode_state, encode_state
 from sash.state.fingerprint import Fingerprint
 from sash.state.watermark import MicroBatch
@@ -71,7 +72,7 @@ class StreamState:
         in_time = self.prepared.late_from(times) > self.watermark
         late = int(len(times) - np.count_nonzero(in_time))
         if late:
-            table = table.filter(pa.array(in_time))
+            table = table.filter(as_arrow(in_time))
         marks = np.full(len(table), self.watermark, np.int64)
         results = self.states.advance(
             MicroBatch(table, self.watermark, watermark, marks=marks, is_last=watermark == FOREVER)

@@ -15,6 +15,7 @@ from sash.engine.keys import number_keys
 from sash.engine.nested_keys import as_hashable
 from sash.engine.prepare import Prepared
 from sash.engine.time_column import TimeColumn
+from sash.kernels.kernel_io import as_arrow
 from sash.windows.base import FOREVER, NEVER, Flags, Ints, Run
 
 
@@ -120,7 +121,7 @@ class EventTimeWatermark(Watermark):
             rows, own_marks = table.slice(begin, end - begin), marks[begin:end]
             in_time = ~late[begin:end]
             if not in_time.all():
-                rows, own_marks = rows.filter(pa.array(in_time)), own_marks[in_time]
+                rows, own_marks = rows.filter(as_arrow(in_time)), own_marks[in_time]
             watermark = int(marks[end])
             batches.append(MicroBatch(rows, self.watermark, watermark, marks=own_marks))
             self.watermark = watermark
@@ -197,7 +198,7 @@ class KeyOrderWatermark(Watermark):
         """Return where the rows of each key begin, and the keys in this order."""
         codes, _ = number_keys(table, self.by, self.run)
         starts = np.flatnonzero(np.diff(codes, prepend=-1))
-        heads = table.select(list(self.by)).take(pa.array(starts))
+        heads = table.select(list(self.by)).take(as_arrow(starts))
         return starts, list(zip(*(as_hashable(to_arrow(heads[name])) for name in self.by), strict=True))
 
     def _check_order(self, table: pa.Table, starts: Ints, after: int) -> Ints:

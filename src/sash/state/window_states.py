@@ -22,6 +22,7 @@ from sash.engine.assemble import CHANGE, in_order_of_time
 from sash.engine.first_run import first_run, vectorises
 from sash.engine.prepare import Prepared
 from sash.kernels.array_codec import Arrays
+from sash.kernels.kernel_io import as_arrow
 from sash.state.row_state import RowState
 from sash.state.slice_state import SliceState
 from sash.state.watermark import MicroBatch
@@ -58,7 +59,7 @@ class WindowStates:
         results = []
         for state in self.states:
             in_time = state.prepared.late_from(times) > batch.marks
-            rows = batch.table if in_time.all() else batch.table.filter(pa.array(in_time))
+            rows = batch.table if in_time.all() else batch.table.filter(as_arrow(in_time))
             results.append(advance(state, replace(batch, table=rows)))
         together = in_order_of_time(pa.concat_tables(results, promote_options="permissive"))
         if not self.update:
