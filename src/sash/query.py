@@ -111,7 +111,15 @@ class Query:
         self._cache: PreparedCache | None = None
 
     @overload
-    def run(self, data: Frame, *, compiled: bool | None = ..., threads: int | None = ...) -> Frame: ...
+    def run(
+        self,
+        data: Frame,
+        *,
+        compiled: bool | None = ...,
+        threads: int | None = ...,
+        at: Frame | None = ...,
+        at_time: str | None = ...,
+    ) -> Frame: ...
 
     @overload
     def run(
@@ -146,6 +154,8 @@ class Query:
         *,
         compiled: bool | None = DEFAULT,
         threads: int | None = DEFAULT,
+        at: Any = DEFAULT,
+        at_time: str | None = DEFAULT,
         mode: Literal["append", "update"] = DEFAULT,
         order: Literal["time", "keys"] = DEFAULT,
         strategy: Literal["auto", "slices", "buckets", "ranges"] = DEFAULT,
@@ -170,6 +180,10 @@ class Query:
         Options for data in this process:
 
         - `threads`: the number of threads. Default: all cores.
+        - `at`: labels, for point-in-time features: data of the same kind with the key columns and a time. The result is the labels, in
+          their order, with one more column per aggregate and window: its value over the events of the same key up to the time of the
+          label, never later. Only windows that end with their row apply. An event at the time of a label comes before it.
+        - `at_time`: the time column of the labels. Default: the one of the query.
 
         Options for a pyarrow RecordBatchReader, or another object with an Arrow stream (`__arrow_c_stream__`):
 
@@ -218,7 +232,7 @@ class Query:
         from sash.data import run  # noqa: PLC0415 — it imports Numba, which declaring a query does not need
 
         options = _given(
-            compiled=compiled, threads=threads, mode=mode, order=order, strategy=strategy, buckets=buckets, ranges=ranges,
+            compiled=compiled, threads=threads, at=at, at_time=at_time, mode=mode, order=order, strategy=strategy, buckets=buckets, ranges=ranges,
             types=types, on_bad_time=on_bad_time, ahead=ahead, metrics=metrics, **unknown,
         )  # fmt: skip
         return run(self._prepared, data, options)

@@ -36,7 +36,7 @@ from sash.slices.cuts import (
 )
 from sash.windows import Window
 from sash.windows.arrays import ranges
-from sash.windows.base import Bounds, Flags, Ints, Items, Memory, Span, whole_span
+from sash.windows.base import Bounds, Flags, Ints, Items, Memory, Points, Span, whole_span
 
 Block = RowBlock | SliceBlock
 NOTHING = np.empty(0, np.int64)
@@ -109,16 +109,21 @@ def evaluate(
     block: Block,
     span: Span | None = None,
     memory: Mapping[str, Memory] | None = None,
+    points: Points | None = None,
 ) -> Evaluated:
     """Return the results of the windows that a span emits; without a span, of all windows of a block.
+
+    With `points`, windows that have a result per row have one per point instead.
 
     Raise PassDoesNotCompileError if an aggregate does not compile; `interpret_failed` then gives another `prepared`.
     """
     windows = prepared.plan.windows
     span = span or whole_span(np.diff(block.firsts))
     memory = memory or {name: window.new_memory(len(block.firsts) - 1) for name, window in windows.items()}
-    items = block.items(windows.values(), span)
+    items = replace(block.items(windows.values(), span), points=points)
     prepared.check_times(items.times)
+    if points is not None:
+        prepared.check_times(points.times)
     finder = (
         BoundsInRows(prepared, items, memory)
         if isinstance(block, RowBlock)
@@ -226,6 +231,8 @@ class BoundsInSlices:
     def _times_of_rows(self) -> Ints:
         """Return the times of the rows that have a result: those that are final, without the context."""
         items, span = self.items, self.items.span
+        if items.points is not None:
+            return items.points.times
         if not len(items.times):
             return NOTHING
         return items.times[ranges(items.firsts[:-1] + span.done, span.final - span.done)]

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import pyarrow as pa
 
 from sash.engine.column_types import check_columns, readable, readable_schema
+from sash.engine.labels import check_labels, label_query, run_labels
 from sash.engine.prepare import PreparedCache
 from sash.engine.run_table import run_table
 from sash.plan.declared import Declared
@@ -27,7 +28,7 @@ class FrameKind:
     """A kind of data in this process."""
 
     description: ClassVar[str] = "a table in this process"
-    options: ClassVar[tuple[str, ...]] = ("compiled", "threads")
+    options: ClassVar[tuple[str, ...]] = ("compiled", "threads", "at", "at_time")
     names: ClassVar[tuple[str, str]] = ("", "")
     """The top-level package and the name of the class; the package may not be installed."""
 
@@ -35,14 +36,40 @@ class FrameKind:
         """Return whether data is of this kind."""
         return is_a(data, *self.names)
 
-    def run(self, cache: PreparedCache, data: Any, *, compiled: bool | None = None, threads: int | None = None) -> Any:
-        """Return the results of a query, as data of the same kind."""
+    def run(
+        self,
+        cache: PreparedCache,
+        data: Any,
+        *,
+        compiled: bool | None = None,
+        threads: int | None = None,
+        at: Any = None,
+        at_time: str | None = None,
+    ) -> Any:
+        """Return the results of a query, as data of the same kind: for each label, if there are labels."""
+        labels = None if at is None else self._read_labels(cache.query, at, at_time)
         table = self.read(cache.query, data)
         prepared = cache.get(table.schema, compiled=compiled)
-        results, used = run_table(prepared, table, threads)
+        if labels is None:
+            results, used = run_table(prepared, table, threads)
+        else:
+            results, used = run_labels(prepared, table, labels, at_time)
         if used.interpreted != prepared.interpreted and not used.cold:
             cache.put(used)
-        return self.write(cache.query, data, results)
+        return self.write(cache.query, data if at is None else at, results)
+
+    def _read_labels(self, query: Declared, labels: Any, at_time: str | None) -> pa.Table:
+        """Return the keys and times of labels. Raise TypeError or ValueError if they do not fit the query."""
+        check_labels(query)
+        if not self.accepts(labels):
+            message = f"at= must be of the same kind as the events, which are {self.description}."
+            raise TypeError(message)
+        added = [query.result_name(name, window) for name in query.aggregates for window in query.window_names]
+        taken = [name for name in added if name in self.input_schema(labels).names]
+        if taken:
+            message = f"The labels have a column {taken[0]!r}, which is also the name of a result. Rename one of them."
+            raise ValueError(message)
+        return self.read(label_query(query, at_time), labels)
 
     def read(self, query: Declared, data: Any) -> pa.Table:
         """Return the columns that a query reads."""

@@ -81,6 +81,16 @@ def whole_span(lengths: Ints, after: int = NEVER, now: int = FOREVER) -> Span:
     return Span(np.zeros(keys, np.int64), lengths, np.full(keys, after, np.int64), limit, limit)
 
 
+class Points(NamedTuple):
+    """Times at which windows end instead of with rows, by key and time: those of labels (see `engine/labels.py`)."""
+
+    times: Ints
+    places: Ints
+    """By point: the first item of the key that is later."""
+    counts: Ints
+    """By key: the number of points."""
+
+
 @dataclass(frozen=True)
 class Items:
     """Rows or slices by key and time, as windows see them."""
@@ -97,6 +107,8 @@ class Items:
     """Of slices: the time of the last row of each, where windows need it."""
     row_counts: Ints | None = None
     """Of slices: how many rows each holds, where windows need it."""
+    points: Points | None = None
+    """Where windows that have a result per row end instead; None if each row has a result."""
     differs: Flags | None = None
     """By row: whether it differs from the row before it in the columns that break ties, where windows need it."""
 
@@ -257,6 +269,11 @@ class Window:
         kind, *words = re.findall(r"[\w.-]+", repr(self))
         is_duration = kind == self.kind == "time" and words[:1] and not words[0].lstrip("-").isdigit()
         return "_".join(words if is_duration else [kind, *words])
+
+    @property
+    def no_labels(self) -> str:
+        """Why it cannot be evaluated as of any time, such as that of a label; empty if it can."""
+        return "follows the values of its rows" if self.per_row else "has no result per row"
 
     def check(self, unit: TimeUnit) -> None:
         """Raise ValueError if the window does not fit a time column of this unit."""

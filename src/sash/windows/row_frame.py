@@ -18,6 +18,7 @@ from sash.windows.base import (
     Items,
     Memory,
     NewestRows,
+    Points,
     Reach,
     Run,
     TimeAxis,
@@ -88,6 +89,8 @@ class RowFrame(Window):
         """Return a window for each row."""
         if items.row_counts is not None:
             return self._bounds_of_slices(items, items.row_counts)
+        if items.points is not None:
+            return self._bounds_at(items, items.points)
         span = items.span
         if (
             self.length is not None
@@ -100,6 +103,20 @@ class RowFrame(Window):
         rows = ranges(items.firsts[:-1] + span.done, counts)
         begins, ends = bounds_around(rows, items.firsts, counts, self.before, self.after)
         return without(Bounds(begins, ends, None, None, self._keep(items)), items, self.exclude, by_order=True)
+
+    def _bounds_at(self, items: Items, points: Points) -> Bounds:
+        """Return a window for each point: the rows before it, counted from the last one."""
+        lows, highs = np.repeat(items.firsts[:-1], points.counts), np.repeat(items.firsts[1:], points.counts)
+        begins = lows if self.before is None else np.clip(points.places - 1 - self.before, lows, highs)
+        ends = highs if self.after is None else np.clip(points.places + self.after, begins, highs)
+        return Bounds(begins, ends, None, None, items.firsts[:-1])
+
+    @property
+    def no_labels(self) -> str:
+        """Why it cannot be evaluated as of any time; empty if it can."""
+        if self.after is None or self.after > 0:
+            return "looks ahead, so that it would use rows after the label"
+        return "excludes rows, but a label is no row" if self.exclude else ""
 
     def _keep(self, items: Items) -> Ints:
         """Return the first row of each key that the window of a later row may hold."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from sash.durations import Duration, TimeUnit, quote
 from sash.windows.arguments import exclude_text, min_rows_text
-from sash.windows.arrays import ranges
+from sash.windows.arrays import ranges, search_in_keys
 from sash.windows.base import (
     FOREVER,
     Bounds,
@@ -17,6 +17,7 @@ from sash.windows.base import (
     Ints,
     Items,
     Memory,
+    Points,
     Reach,
     Run,
     TimeAxis,
@@ -74,6 +75,8 @@ class TimeFrame(Window):
 
     def bounds(self, items: Items, memory: Memory, run: Run) -> Bounds:  # noqa: ARG002 — it remembers nothing
         """Return a window for each row."""
+        if items.points is not None:
+            return self._bounds_at(items, items.points)
         span = items.span
         if not len(items.times):
             return self._bounds_without_times(items)
@@ -82,6 +85,24 @@ class TimeFrame(Window):
         frame = self._frame(items.unit)
         run(find_time_frames)(items.times, items.firsts, span.done, span.final, span.now, *frame, begins, ends, keep)
         return without(Bounds(begins, ends, None, None, keep), items, self.exclude)
+
+    def _bounds_at(self, items: Items, points: Points) -> Bounds:
+        """Return a window for each point."""
+        before, after = self._frame(items.unit)
+        ends = points.places
+        if after:
+            ends = search_in_keys(items.times, items.firsts, points.times + (after + 1), points.counts)
+        begins = np.repeat(items.firsts[:-1], points.counts)
+        if before != FOREVER:
+            begins = search_in_keys(items.times, items.firsts, points.times - before, points.counts)
+        return Bounds(np.minimum(begins, ends), ends, None, None, items.firsts[:-1])
+
+    @property
+    def no_labels(self) -> str:
+        """Why it cannot be evaluated as of any time; empty if it can."""
+        if self.after is None or self.after.amount > 0:
+            return "looks ahead, so that it would use rows after the label"
+        return "excludes rows, but a label is no row" if self.exclude else ""
 
     def _bounds_without_times(self, items: Items) -> Bounds:
         """Return all rows up to each row: without a time column, rows have no peers."""
