@@ -251,9 +251,23 @@ class PolarsLazyFrame(PolarsFrame):
 
     names = ("polars", "LazyFrame")
 
-    def run(self, cache: PreparedCache, data: Any, *, compiled: bool | None = None, threads: int | None = None) -> Any:
+    def run(
+        self,
+        cache: PreparedCache,
+        data: Any,
+        *,
+        compiled: bool | None = None,
+        threads: int | None = None,
+        at: Any = None,
+        at_time: str | None = None,
+    ) -> Any:
         """Return the results of a query as a LazyFrame."""
-        return super().run(cache, data.collect(), compiled=compiled, threads=threads).lazy()
+        if at is not None and not self.accepts(at):
+            message = "at= must be of the same kind as the events, which are a Polars LazyFrame."
+            raise TypeError(message)
+        labels = None if at is None else at.collect()
+        options = {"compiled": compiled, "threads": threads, "at": labels, "at_time": at_time}
+        return PolarsFrame().run(cache, data.collect(), **options).lazy()
 
 
 def is_a(data: Any, package: str, name: str) -> bool:

@@ -139,7 +139,7 @@ class ArrowStream(FrameKind):
         """Return whether data is an Arrow stream."""
         return super().accepts(data) or hasattr(data, "__arrow_c_stream__")
 
-    def run(
+    def run(  # type: ignore[override]  # its options are others
         self,
         cache: PreparedCache,
         data: Any,
