@@ -266,8 +266,8 @@ class PolarsLazyFrame(PolarsFrame):
             message = "at= must be of the same kind as the events, which are a Polars LazyFrame."
             raise TypeError(message)
         labels = None if at is None else at.collect()
-        options = {"compiled": compiled, "threads": threads, "at": labels, "at_time": at_time}
-        return PolarsFrame().run(cache, data.collect(), **options).lazy()
+        frame = PolarsFrame()
+        return frame.run(cache, data.collect(), compiled=compiled, threads=threads, at=labels, at_time=at_time).lazy()
 
 
 def is_a(data: Any, package: str, name: str) -> bool:
