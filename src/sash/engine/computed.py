@@ -46,13 +46,13 @@ def source_columns(query: Declared, names: list[str]) -> list[str]:
             needed[name] = None
         elif isinstance(name.value, str):
             needed[name.value] = None
-    by_lower_case = {name.lower(): name for name in names}
+    lower_case = {name: name.lower() for name in names}
     for expression in expressions_in(query.computed):
         if expression.kind == "Arrow":
             return names  # it does not tell which columns it reads
         if expression.kind == SQL:
-            named = [by_lower_case.get(name.lower()) for name in _parse(expression)]
-            needed |= dict.fromkeys(name for name in named if name is not None)
+            named = {name.lower() for name in _parse(expression)}
+            needed |= dict.fromkeys(name for name in names if lower_case[name] in named)
     return [name for name in names if name in needed]
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 — the usual name
 from pyspark.sql.types import BooleanType, NullType
 
+from sash.aggregates.base import as_literal
 from sash.aggregates.sql import quote
 from sash.engine.column_types import check_columns
 from sash.expressions import SQL, Computed, Expression, expressions_in
@@ -19,6 +19,12 @@ from sash.windows.base import ALL_COLUMNS
 CASE = "spark.sql.caseSensitive"
 QUOTED = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`|--[^\n]*|/\*.*?\*/""", re.DOTALL)
 """Strings, quoted names and comments in SQL."""
+NOT_ROW_WISE = (
+    ("INVALID_WHERE_CONDITION", r"invalid expressions: (\w+)", "aggregates rows"),
+    ("WINDOW_FUNCTION_NOT_ALLOWED", "inside (over)", "has a window function"),
+    ("UNSUPPORTED_GENERATOR", r"isNull\W*(\w+)", "makes several rows"),
+)
+"""Errors of Spark for what a filter cannot have, where they name the function, and what messages say."""
 PLACE = re.compile(r"line (\d+),? pos (\d+)")
 """Where Spark found an error in SQL."""
 
@@ -100,10 +106,24 @@ def _refuse_subquery(expression: Expression) -> None:
     plain = QUOTED.sub(lambda found: " " * len(found.group()), expression.text)
     found = re.search(r"\bselect\b", plain, re.IGNORECASE)
     if found is not None:
-        before = expression.text[: found.start()]
-        line, place = before.count("\n") + 1, len(before) - (before.rfind("\n") + 1)
         problem = "it has a subquery, but an expression is evaluated for each row by itself."
-        raise _wrong(expression, problem, (line, place))
+        raise _wrong(expression, problem, _line_and_place(expression.text, found.start()))
+
+
+def _place_of(word: str, text: str) -> tuple[int, int] | None:
+    """Return the line and the place of a word in a text; None if it is not there."""
+    found = re.search(rf"\b{re.escape(word)}\b", text, re.IGNORECASE)
+    return None if found is None else _line_and_place(text, found.start())
+
+
+def _line_and_place(text: str, offset: int) -> tuple[int, int]:
+    r"""Return the line, from 1, and the place in it, from 0.
+
+    >>> _line_and_place("a\nbc", 3)
+    (2, 1)
+    """
+    before = text[:offset]
+    return before.count("\n") + 1, len(before) - (before.rfind("\n") + 1)
 
 
 def _wrong(expression: Expression, problem: str, place: tuple[int, int] | None = None) -> ValueError:
@@ -111,12 +131,17 @@ def _wrong(expression: Expression, problem: str, place: tuple[int, int] | None =
     found = PLACE.search(problem)
     if place is None and found is not None and expression.kind == SQL:
         place = int(found[1]), int(found[2])
+    for sign, function, said in NOT_ROW_WISE:
+        if sign in problem:
+            name = re.search(function, problem)
+            place = place or _place_of(name[1] if name else "over", expression.text)
+            problem = f"it {said}, but an expression is evaluated for each row by itself."
     lines = expression.text.split("\n")
     marked = ""
     if place is not None and place[0] <= len(lines):
         marked = f"\n  {lines[place[0] - 1]}\n  {' ' * place[1]}^"
     said = problem.strip().split("\n")[0].split("; line ")[0]
-    shown: Any = f"SQL {expression!r}" if expression.kind == SQL else expression.text
+    shown = f"SQL {as_literal(expression.text)}" if expression.kind == SQL else expression.text
     return ValueError(f"{shown}: {said}{marked}")
 
 
