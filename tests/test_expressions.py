@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import operator
 import pickle
 import sys
+from functools import partial
 from typing import Any
 
 import duckdb
@@ -171,7 +173,7 @@ def test_native_expressions() -> None:
 
 
 def test_native_expressions_that_look_alike_are_two() -> None:
-    twice, thrice = (pl.col("x").map_elements(lambda v, f=f: v * f, return_dtype=pl.Int64) for f in (2, 3))
+    twice, thrice = (pl.col("x").map_batches(partial(operator.mul, factor), return_dtype=pl.Int64) for factor in (2, 3))
     made = sash.Query({"a": agg.sum(twice), "b": agg.sum(thrice)}, window.rows(1)).run(pl.DataFrame({"x": [1, 5]}))
     assert made["a"].to_list() == [2, 10]
     assert made["b"].to_list() == [3, 15]
@@ -202,14 +204,13 @@ def test_keys_are_expressions() -> None:
 def test_windows_over_whole_rows_do_not_see_computed_columns() -> None:
     seen: set[str] = set()
 
-    def begins(row: dict[str, Any]) -> bool:
+    def begins(row: dict[str, Any]) -> tuple[bool, bool]:
         seen.update(row)
-        return bool(row["x"] == 1)
+        return row["x"] == 3, row["x"] == 6
 
-    sash.Query(
-        agg.count(where="y > 1"), window.starting(begins) if hasattr(window, "starting") else window.rows(2)
-    ).run(ROWS)
-    assert seen <= set(ROWS.column_names)
+    made = sash.Query({"n": agg.count(where="y > 1")}, window.custom(begins)).run(ROWS)
+    assert made["n"].to_pylist() == [5]
+    assert seen == set(ROWS.column_names)
 
 
 def test_repr_and_names() -> None:
@@ -220,6 +221,8 @@ def test_repr_and_names() -> None:
     assert repr(agg.per_value("k", agg.sum("x", where="x > 1"))) == 'per_value("k", sum("x", where="x > 1"))'
     assert repr(agg.quantile("x", 0.9, where="x > 1")) == 'quantile("x", 0.9, where="x > 1")'
     query = sash.Query([count, total], window.rows(3))
+    keyed = sash.Query(count, window.rows(3), by=["t", sash.expr("upper(k)")])
+    assert repr(keyed).startswith('Query(by=["t", expr("upper(k)")], ')
     assert query.run(ROWS).column_names[-2:] == ["count_where_y_1", "sum_x_2_where_k_a"]
     again = pickle.loads(pickle.dumps(query))  # noqa: S301 — our own
     assert repr(again) == repr(query)
