@@ -63,13 +63,12 @@ def with_computed(
 
         `names` are all columns of the data, for messages.
 
-        >>> from sash import agg, window
-        >>> from sash.hints import list_names
-    from sash.plan.declared import declare
-        >>> count = agg.count(where="x > 1")
-        >>> query = declare(count, window.rows(2), (), None, (), "auto", "throughput", "auto", None)
-        >>> with_computed(query, pa.table({"x": [1, 2, None]}))["where x > 1"].to_pylist()
-        [None, True, None]
+    >>> from sash import agg, window
+    >>> from sash.plan.declared import declare
+    >>> count = agg.count(where="x > 1")
+    >>> query = declare(count, window.rows(2), (), None, (), "auto", "throughput", "auto", None)
+    >>> with_computed(query, pa.table({"x": [1, 2, None]}))["where x > 1"].to_pylist()
+    [None, True, None]
     """
     if not query.computed:
         return table
