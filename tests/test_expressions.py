@@ -173,7 +173,9 @@ def test_native_expressions() -> None:
 
 
 def test_native_expressions_that_look_alike_are_two() -> None:
-    twice, thrice = (pl.col("x").map_batches(partial(operator.mul, factor), return_dtype=pl.Int64) for factor in (2, 3))
+    twice, thrice = (
+        pl.col("x").map_elements(partial(operator.mul, factor), return_dtype=pl.Int64) for factor in (2, 3)
+    )
     made = sash.Query({"a": agg.sum(twice), "b": agg.sum(thrice)}, window.rows(1)).run(pl.DataFrame({"x": [1, 5]}))
     assert made["a"].to_list() == [2, 10]
     assert made["b"].to_list() == [3, 15]

@@ -61,7 +61,7 @@ def with_computed(
 ) -> pa.Table:
     """Return a table with the computed columns of a query. Raise ValueError or TypeError if an expression is wrong.
 
-        `names` are all columns of the data, for messages.
+    `names` are all columns of the data, for messages.
 
     >>> from sash import agg, window
     >>> from sash.plan.declared import declare
