@@ -15,6 +15,7 @@
 
     sash.Query        windows and aggregates over Arrow, pandas, Polars or PySpark data
     sash.agg          the built-in aggregates; sash.aggregate defines your own
+    sash.expr         SQL as the input of an aggregate
     sash.window       the kinds of windows
     sash.Aggregator   one window that you move yourself; sash.catalogue() lists the algorithms
     sash.warm         compiles a query ahead, for images and clusters
@@ -28,11 +29,24 @@ from sash import windows as window
 from sash.aggregates.base import Aggregate, aggregate
 from sash.aggregator import Aggregator
 from sash.algorithms.catalogue import catalogue
+from sash.expressions import expr
 from sash.plan.pictures import draw_window
 from sash.query import Query
 from sash.warm_up import warm
 
-__all__ = ["Aggregate", "Aggregator", "Query", "agg", "aggregate", "catalogue", "spark", "testing", "warm", "window"]
+__all__ = [
+    "Aggregate",
+    "Aggregator",
+    "Query",
+    "agg",
+    "aggregate",
+    "catalogue",
+    "expr",
+    "spark",
+    "testing",
+    "warm",
+    "window",
+]
 __version__ = "0.1.0"
 
 window.Window.picture = draw_window  # the package of windows lies below plan and cannot import it

@@ -76,7 +76,8 @@ class SparkFrame:
 
     def run(self, cache: PreparedCache, data: Any, **options: Any) -> Any:
         """Return the results as a DataFrame."""
-        return self.prepare(cache.query, data, options).run()
+        query = self.prepare(cache.query, data, options)
+        return query.in_own_case(query.run())
 
     def schema(self, query: Declared, data: Any) -> pa.Schema:
         """Return the types of the columns that a query reads."""
@@ -85,7 +86,7 @@ class SparkFrame:
 
     def result_schema(self, cache: PreparedCache, data: Any, **options: Any) -> Any:
         """Return the schema of the results, a StructType."""
-        return self.prepare(cache.query, data, options).results
+        return self.prepare(cache.query, data, options).result_schema
 
 
 class SparkStream(SparkFrame):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, Never, TypeVar, overload
 
 from sash.aggregates.base import Aggregate, as_literal
 from sash.durations import DurationLike
+from sash.expressions import ColumnLike, Computed
 from sash.hints import did_you_mean
 from sash.plan.declared import declare
 from sash.windows import Window
@@ -70,7 +71,7 @@ class Query:
         self,
         aggregates: Mapping[str, Aggregate[Any]] | Sequence[Aggregate[Any]] | Aggregate[Any],
         windows: Window | Mapping[str, Window] | Sequence[Window],
-        by: str | Sequence[str] = (),
+        by: ColumnLike | Sequence[ColumnLike] = (),
         time: str | None = None,
         order_by: str | Sequence[str] = (),
         algorithm: str = "auto",
@@ -88,7 +89,7 @@ class Query:
         `window.time("1h")` is "1h" and `window.rows(100)` is "rows_100". If every row has a result and there are several
         windows, results are named by both: "max_load_1h".
 
-        `by` names the key columns: each key has windows of its own. `time` is the column that orders the rows, and
+        `by` names the key columns, or gives expressions (see `sash.expr`): each key has windows of its own. `time` is the column that orders the rows, and
         `order_by` names columns that break ties. `lateness` is the maximum delay of a row behind the newest row of a
         stream.
 
@@ -404,7 +405,7 @@ def _unknown_parameter(name: str) -> TypeError:
 
 
 def _columns(names: Sequence[str]) -> str:
-    texts = [as_literal(name) for name in names]
+    texts = [name.call if isinstance(name, Computed) else as_literal(name) for name in names]
     return f"[{', '.join(texts)}]" if len(texts) > 1 else "".join(texts)
 
 

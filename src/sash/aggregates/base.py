@@ -20,6 +20,7 @@ from string import ascii_lowercase
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from sash.aggregates.pickling import as_picklable
+from sash.expressions import SQL, ColumnLike, Computed, Condition, Expression, as_column, as_condition
 
 if TYPE_CHECKING:  # sql imports this module
     import numpy.typing as npt
@@ -213,14 +214,17 @@ class Aggregate(Generic[P]):
         """Return the fields in a form that can be pickled."""
         return {name: as_picklable(value) for name, value in vars(self).items()}
 
-    def __call__(self, *columns: str) -> Aggregate[P]:
-        """Return this aggregate over the named columns. Raise TypeError if a name is no string, or their number is wrong.
+    def __call__(self, *given: ColumnLike, where: Condition | None = None) -> Aggregate[P]:
+        """Return this aggregate over columns, each a name or an expression; of rows where a condition is true, if there is one.
+
+        Raise TypeError if a name is no string, or their number is wrong.
 
         >>> import sash
         >>> newest = sash.aggregate("newest", lift=lambda x: x, combine=lambda older, newer: newer)
         >>> newest("price").columns
         ('price',)
         """
+        columns = tuple(as_column(one) for one in given)
         for number, column in enumerate(columns):
             if not isinstance(column, str):
                 names = ", ".join(as_literal(letter) for letter in ascii_lowercase[: self.inputs])
@@ -237,7 +241,35 @@ class Aggregate(Generic[P]):
                     f'{self.name}: {column!r} is not the name of a column. Use a string, as in {self.name}("load").'
                 )
                 raise TypeError(message)
-        return self.over(columns)
+        return self.over(columns).only_where(where)
+
+    def only_where(self, condition: Condition | None) -> Aggregate[P]:
+        """Return this aggregate of the rows where a condition is true. Raise TypeError if it has no columns.
+
+        Aggregates skip rows with a null, so that one of the columns is replaced by one that is null where the condition is not true.
+
+        >>> from sash import agg
+        >>> agg.arg_max("load", "plug").only_where("load > 3").columns
+        ('load where load > 3', 'plug')
+        """
+        if condition is None:
+            return self
+        where = as_condition(self.name, condition)
+        if not self.named_columns:
+            call = f'{self.name}("load", where={as_literal(where.text)})'
+            message = f"{self.name} got where=, but no column that the condition could filter. Name one, as in {call}."
+            raise TypeError(message)
+        first, *others = self.named_columns
+        value = first.value if isinstance(first, Computed) else first
+        if value is None:  # it counts the rows where the condition is true already
+            return self
+        return self.over((Computed.of(value, where), *others))
+
+    @property
+    def where(self) -> Expression | None:
+        """The condition that rows must fulfil; None if there is none."""
+        first = self.columns[0] if self.columns else None
+        return first.where if isinstance(first, Computed) else None
 
     def over(self, columns: tuple[str, ...], time: str = TIME) -> Aggregate[P]:
         """Return this aggregate over columns, and over the time column if it reads the time; so are the forms in it."""
@@ -256,11 +288,15 @@ class Aggregate(Generic[P]):
         >>> agg.arg_max("load", "plug"), agg.quantile("load", 0.9), agg.max()
         (arg_max("load", "plug"), quantile("load", 0.9), max())
         """
-        arguments: tuple[Any, ...] = (*self.named_columns, *self.constants)
+        columns = self.named_columns if self.inner is None else self.columns[:1]
+        shown = [column.call if isinstance(column, Computed) else as_literal(column) for column in columns]
+        shown = [*filter(None, shown), *map(as_literal, self.constants)]
         if self.inner is not None:
-            arguments = (*self.columns[:1], *self.constants, self.inner)
-        shown = [*map(as_literal, arguments)]
+            shown.append(repr(self.inner))
         shown += [f"{name}={as_literal(value)}" for name, value in self.keywords.items()]
+        if self.where is not None:
+            condition = as_literal(self.where.text) if self.where.kind == SQL else self.where.text
+            shown.append(f"where={condition}")
         return f"{self.name}({', '.join(shown)})"
 
     @property
@@ -322,11 +358,11 @@ class Aggregate(Generic[P]):
         ('rank_x_min_pct', 'ewm_mean_load_1h')
         """
         if self.inner is not None:
-            return f"{self.inner.result_name}_per_{self.columns[0]}"
+            return f"{self.inner.result_name}_per_{_word(self.columns[0])}"
         constants = [*self.constants, *(name if value is True else value for name, value in self.keywords.items())]
         words = [one for one in constants if isinstance(one, str) and (one.isidentifier() or one == str(self.duration))]
         shown = [str(one).replace(" ", "") for one in constants if isinstance(one, Real) or one in words]
-        return "_".join([self.name, *self.named_columns, *shown])
+        return "_".join([self.name, *map(_word, self.named_columns), *shown])
 
     @property
     def varies_by(self) -> str | None:
@@ -411,6 +447,10 @@ class Aggregate(Generic[P]):
         if self.inverse is not None and self.inverse_is_exact:
             holds.add("invertible")
         return frozenset(holds)
+
+
+def _word(column: str) -> str:
+    return column.word if isinstance(column, Computed) else column
 
 
 def aggregate(

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from sash.aggregates.base import Aggregate
 from sash.aggregates.definition import Fields, define, require_list
 from sash.aggregates.sum_like import add, subtract
+from sash.expressions import ColumnLike, Condition
 
 if TYPE_CHECKING:  # `import sash` does not import NumPy
     from numpy.typing import NDArray
@@ -34,11 +35,17 @@ NOTHING = (1, 0)
 """The smallest and the largest value of a bin without values."""
 
 
-def histogram(x: str | None = None, edges: Sequence[float | Decimal] | NDArray[Any] = (0, 1)) -> Aggregate[Any]:
+def histogram(
+    x: ColumnLike | None = None,
+    edges: Sequence[float | Decimal] | NDArray[Any] = (0, 1),
+    *,
+    where: Condition | None = None,
+) -> Aggregate[Any]:
     """Count the values in each bin, with the bins of `numpy.histogram`.
 
     `x` is a column of numbers. `edges` are the edges of the bins, in increasing order: n + 1 numbers for n bins. A bin includes
     its left edge but not its right one; the last bin includes both. Infinity is allowed. Up to 20 bins are compiled.
+    `where` is a condition in SQL, or a native expression: only rows where it is true count (see `sash.expr`).
 
     Nulls and NaN: nulls are skipped; NaN is in no bin. Values outside of the edges are not counted.
     Result: a list of int64, one for each bin; zeros if the window has no values.
@@ -70,7 +77,7 @@ def histogram(x: str | None = None, edges: Sequence[float | Decimal] | NDArray[A
         commutative=True,
         empty=[0] * bins,
         **_compiled_form(checked),
-    )
+    ).only_where(where)
 
 
 def _compiled_form(edges: list[Any]) -> Fields:

@@ -19,6 +19,7 @@ from typing import Any, TypeAlias
 from sash.aggregates.base import ABSENT, Aggregate
 from sash.aggregates.definition import Fields, compiled_only_by, define
 from sash.aggregates.ends import alone
+from sash.expressions import ColumnLike, Condition
 
 Counts: TypeAlias = Mapping[Any, int]
 """The number of occurrences of each value, in the order of first occurrence."""
@@ -29,10 +30,11 @@ HOLISTIC: Fields = {"holistic": True, "fixed_size": False}
 # -- factories ------------------------------------------------------------------------------------------------------------
 
 
-def collect(column: str | None = None) -> Aggregate[tuple[Any, ...]]:
+def collect(column: ColumnLike | None = None, *, where: Condition | None = None) -> Aggregate[tuple[Any, ...]]:
     """Collect all values of the window into a list, in order.
 
     `column` is of any type.
+    `where` is a condition in SQL, or a native expression: only rows where it is true count (see `sash.expr`).
 
     Nulls and NaN: nulls are skipped; NaN is a value.
     Result: a list of the type of the column; null if the window has no values.
@@ -56,13 +58,16 @@ def collect(column: str | None = None) -> Aggregate[tuple[Any, ...]]:
         gives="values",
         interpreted_only=GROWS,
         **HOLISTIC,
-    )
+    ).only_where(where)
 
 
-def collect_distinct(column: str | None = None) -> Aggregate[Mapping[Any, None]]:
+def collect_distinct(
+    column: ColumnLike | None = None, *, where: Condition | None = None
+) -> Aggregate[Mapping[Any, None]]:
     """Collect the distinct values of the window into a list, in order of first occurrence.
 
     `column` is of any type that is not nested.
+    `where` is a condition in SQL, or a native expression: only rows where it is true count (see `sash.expr`).
 
     Nulls and NaN: nulls are skipped; all NaN are one value.
     Result: a list of the type of the column; null if the window has no values.
@@ -86,13 +91,14 @@ def collect_distinct(column: str | None = None) -> Aggregate[Mapping[Any, None]]
         gives="values",
         interpreted_only=GROWS,
         **HOLISTIC,
-    )
+    ).only_where(where)
 
 
-def concat(x: str | None = None, sep: str = "") -> Aggregate[str]:
+def concat(x: ColumnLike | None = None, sep: str = "", *, where: Condition | None = None) -> Aggregate[str]:
     """Join the values of the window into one string, in order.
 
     `x` is a column of any type; values that are not strings are converted by `str`. `sep` is put between two values.
+    `where` is a condition in SQL, or a native expression: only rows where it is true count (see `sash.expr`).
 
     Nulls and NaN: nulls are skipped; NaN becomes "nan".
     Result: a string; null if the window has no values.
@@ -123,13 +129,14 @@ def concat(x: str | None = None, sep: str = "") -> Aggregate[str]:
         gives="text",
         interpreted_only=GROWS,
         **HOLISTIC,
-    )
+    ).only_where(where)
 
 
-def count_distinct(column: str | None = None) -> Aggregate[Counts]:
+def count_distinct(column: ColumnLike | None = None, *, where: Condition | None = None) -> Aggregate[Counts]:
     """Count the distinct values, exactly.
 
     `column` is of any type that is not nested.
+    `where` is a condition in SQL, or a native expression: only rows where it is true count (see `sash.expr`).
 
     Nulls and NaN: nulls are skipped; all NaN are one value.
     Result: int64; 0 if the window has no values.
@@ -158,13 +165,14 @@ def count_distinct(column: str | None = None) -> Aggregate[Counts]:
         codes=("any",),
         interpreted_only=compiled_only_by("occurrence_table"),
         **HOLISTIC,
-    )
+    ).only_where(where)
 
 
-def mode(column: str | None = None) -> Aggregate[Counts]:
+def mode(column: ColumnLike | None = None, *, where: Condition | None = None) -> Aggregate[Counts]:
     """Return the most frequent value.
 
     `column` is of any type that is not nested.
+    `where` is a condition in SQL, or a native expression: only rows where it is true count (see `sash.expr`).
 
     Nulls and NaN: nulls are skipped; all NaN are one value.
     Result: the type of the column; null if the window has no values. Of equally frequent values the first one wins.
@@ -190,7 +198,7 @@ def mode(column: str | None = None) -> Aggregate[Counts]:
         codes=("any",),
         interpreted_only=compiled_only_by("occurrence_tournament"),
         **HOLISTIC,
-    )
+    ).only_where(where)
 
 
 # -- functions of partials ------------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from numbers import Integral, Real
 from typing import Any, TypeAlias
 
 from sash.aggregates.base import Aggregate, as_literal, not_a_name, shorten
+from sash.expressions import ColumnLike, Computed, Condition, as_column, as_condition
 
 Kinds: TypeAlias = tuple[str, ...]
 Fields: TypeAlias = dict[str, Any]
@@ -21,7 +22,7 @@ NUMBERS: Kinds = ("int", "float", "bool")
 
 
 def define(
-    name: str, *columns: str | None, variants: Mapping[Kinds, Fields] | None = None, **fields: Any
+    name: str, *given: ColumnLike | None, variants: Mapping[Kinds, Fields] | None = None, **fields: Any
 ) -> Aggregate[Any]:
     """Return the aggregate with these fields over the columns, or not bound to columns if all are None.
 
@@ -31,12 +32,24 @@ def define(
     >>> total.inputs, total.columns, total.of_kind("bool").commutative, total.of_kind("float").commutative
     (1, (), True, False)
     """
+    columns = [as_column(one) for one in given]
     _check_names(name, columns, fields.get("constants", ()), fields.get("keywords", {}))
     general = Aggregate(name=name, inputs=len(columns) + fields.get("reads_time", False), **fields)
     forms = {kind: replace(general, **other) for kinds, other in (variants or {}).items() for kind in kinds}
     named = [column for column in columns if column is not None]
     defined = replace(general, variants=forms)
     return defined(*named) if named or not columns else defined
+
+
+def counted_columns(name: str, column: ColumnLike | None, where: Condition | None) -> tuple[ColumnLike, ...]:
+    """Return the columns of an aggregate that counts rows if it has no column: with a filter, those where it is true.
+
+    >>> counted_columns("count", None, None), counted_columns("count", None, "a > 1"), counted_columns("count", "a", "a > 1")
+    ((), ('where a > 1',), ('a',))
+    """
+    if column is not None:
+        return (column,)
+    return () if where is None else (Computed.of(None, as_condition(name, where)),)
 
 
 def _check_names(name: str, columns: Sequence[Any], constants: Sequence[Any], keywords: Mapping[str, Any]) -> None:

@@ -13,6 +13,7 @@ from sash.aggregates.base import Aggregate, P, unchanged
 from sash.aggregates.comparison import ascending, descending
 from sash.aggregates.definition import Fields, define, require_positive
 from sash.aggregates.sql import SqlForm, SqlInput, filtered
+from sash.expressions import ColumnLike, Condition
 
 Few: TypeAlias = tuple[Any, ...]
 """At most n values."""
@@ -20,10 +21,11 @@ Few: TypeAlias = tuple[Any, ...]
 # -- factories ------------------------------------------------------------------------------------------------------------
 
 
-def first(column: str | None = None) -> Aggregate[Any]:
+def first(column: ColumnLike | None = None, *, where: Condition | None = None) -> Aggregate[Any]:
     """Return the first value of the window.
 
     `column` is of any type.
+    `where` is a condition in SQL, or a native expression: only rows where it is true count (see `sash.expr`).
 
     Nulls and NaN: nulls are skipped; NaN is a value.
     Result: the type of the column; null if the window has no values.
@@ -36,13 +38,16 @@ def first(column: str | None = None) -> Aggregate[Any]:
     >>> sash.Query(agg.first("load"), window.rows(2)).run(rows)["first"].to_pylist()
     [3, 3, 9, 4]
     """
-    return define("first", column, combine=the_older, sql=partial(end_sql, function="min_by", name="first"), **END)
+    return define(
+        "first", column, combine=the_older, sql=partial(end_sql, function="min_by", name="first"), **END
+    ).only_where(where)
 
 
-def last(column: str | None = None) -> Aggregate[Any]:
+def last(column: ColumnLike | None = None, *, where: Condition | None = None) -> Aggregate[Any]:
     """Return the last value of the window.
 
     `column` is of any type.
+    `where` is a condition in SQL, or a native expression: only rows where it is true count (see `sash.expr`).
 
     Nulls and NaN: nulls are skipped; NaN is a value.
     Result: the type of the column; null if the window has no values.
@@ -55,16 +60,19 @@ def last(column: str | None = None) -> Aggregate[Any]:
     >>> sash.Query(agg.last("load"), window.rows(2)).run(rows)["last"].to_pylist()
     [3, 9, 9, 4]
     """
-    return define("last", column, combine=the_newer, sql=partial(end_sql, function="max_by", name="last"), **END)
+    return define(
+        "last", column, combine=the_newer, sql=partial(end_sql, function="max_by", name="last"), **END
+    ).only_where(where)
 
 
 END: Fields = {"lift": unchanged, "selective": True, "gives": "value", "codes": ("any",)}
 
 
-def first_n(x: str | None = None, n: int = 1) -> Aggregate[Few]:
+def first_n(x: ColumnLike | None = None, n: int = 1, *, where: Condition | None = None) -> Aggregate[Few]:
     """Return the first n values of the window, in order.
 
     `x` is a column of any type, `n` the number of values. A combine takes O(n).
+    `where` is a condition in SQL, or a native expression: only rows where it is true count (see `sash.expr`).
 
     Nulls and NaN: nulls are skipped; NaN is a value.
     Result: a list of the type of the column, shorter if the window has fewer values; null if the window has no values.
@@ -82,13 +90,14 @@ def first_n(x: str | None = None, n: int = 1) -> Aggregate[Few]:
     def keep_oldest(older: Few, newer: Few) -> Few:
         return older if len(older) == n else (older + newer)[:n]
 
-    return define("first_n", x, constants=(n,), combine=keep_oldest, **LIST)
+    return define("first_n", x, constants=(n,), combine=keep_oldest, **LIST).only_where(where)
 
 
-def last_n(x: str | None = None, n: int = 1) -> Aggregate[Few]:
+def last_n(x: ColumnLike | None = None, n: int = 1, *, where: Condition | None = None) -> Aggregate[Few]:
     """Return the last n values of the window, in order.
 
     `x` is a column of any type, `n` the number of values. A combine takes O(n).
+    `where` is a condition in SQL, or a native expression: only rows where it is true count (see `sash.expr`).
 
     Nulls and NaN: nulls are skipped; NaN is a value.
     Result: a list of the type of the column, shorter if the window has fewer values; null if the window has no values.
@@ -106,13 +115,14 @@ def last_n(x: str | None = None, n: int = 1) -> Aggregate[Few]:
     def keep_newest(older: Few, newer: Few) -> Few:
         return newer if len(newer) == n else (older + newer)[-n:]
 
-    return define("last_n", x, constants=(n,), combine=keep_newest, **LIST)
+    return define("last_n", x, constants=(n,), combine=keep_newest, **LIST).only_where(where)
 
 
-def top_k(x: str | None = None, k: int = 1) -> Aggregate[Few]:
+def top_k(x: ColumnLike | None = None, k: int = 1, *, where: Condition | None = None) -> Aggregate[Few]:
     """Return the k largest values, the largest first.
 
     `x` is a column of any type with an order, `k` the number of values. A combine takes O(k log k).
+    `where` is a condition in SQL, or a native expression: only rows where it is true count (see `sash.expr`).
 
     Nulls and NaN: nulls are skipped; NaN is larger than every number and equal to NaN.
     Result: a list of the type of the column, shorter if the window has fewer values; null if the window has no values.
@@ -130,13 +140,16 @@ def top_k(x: str | None = None, k: int = 1) -> Aggregate[Few]:
     def keep_largest(older: Few, newer: Few) -> Few:
         return descending(older + newer)[:k]
 
-    return define("top_k", x, constants=(k,), combine=keep_largest, commutative=True, sorts=True, **LIST)
+    return define("top_k", x, constants=(k,), combine=keep_largest, commutative=True, sorts=True, **LIST).only_where(
+        where
+    )
 
 
-def bottom_k(x: str | None = None, k: int = 1) -> Aggregate[Few]:
+def bottom_k(x: ColumnLike | None = None, k: int = 1, *, where: Condition | None = None) -> Aggregate[Few]:
     """Return the k smallest values, the smallest first.
 
     `x` is a column of any type with an order, `k` the number of values. A combine takes O(k log k).
+    `where` is a condition in SQL, or a native expression: only rows where it is true count (see `sash.expr`).
 
     Nulls and NaN: nulls are skipped; NaN is larger than every number and equal to NaN.
     Result: a list of the type of the column, shorter if the window has fewer values; null if the window has no values.
@@ -154,7 +167,9 @@ def bottom_k(x: str | None = None, k: int = 1) -> Aggregate[Few]:
     def keep_smallest(older: Few, newer: Few) -> Few:
         return ascending(older + newer)[:k]
 
-    return define("bottom_k", x, constants=(k,), combine=keep_smallest, commutative=True, sorts=True, **LIST)
+    return define(
+        "bottom_k", x, constants=(k,), combine=keep_smallest, commutative=True, sorts=True, **LIST
+    ).only_where(where)
 
 
 # -- functions of partials ------------------------------------------------------------------------------------------------

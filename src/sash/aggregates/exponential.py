@@ -33,9 +33,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from sash.aggregates.base import Aggregate
 from sash.aggregates.compensated import as_float
-from sash.aggregates.definition import Fields, define
+from sash.aggregates.definition import Fields, counted_columns, define
 from sash.aggregates.moments import Mean, distance, mean_of_float, moved, no_distance
 from sash.durations import Duration, DurationLike, TimeUnit, read_duration
+from sash.expressions import ColumnLike, Condition
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -65,7 +66,11 @@ C9, C10, C11 = 1.0178062445845774e-07, 7.072585949269223e-09, 4.4549605981865186
 
 
 def ewm_sum(
-    column: str | None = None, *, half_life: DurationLike | None = None, alpha: float | None = None
+    column: ColumnLike | None = None,
+    *,
+    half_life: DurationLike | None = None,
+    alpha: float | None = None,
+    where: Condition | None = None,
 ) -> Aggregate[Sum]:
     """Add the values of a column, each with a weight that decays exponentially.
 
@@ -73,6 +78,7 @@ def ewm_sum(
     integers, a value counts half after that time: up to the time of the row, or up to `window_end` if there is a result per window.
     With `alpha`, more than 0 and at most 1, the newest value of the window has the weight 1, and every older one 1 - alpha times the
     weight of the next.
+    `where` is a condition in SQL, or a native expression: only rows where it is true count (see `sash.expr`).
 
     Nulls and NaN: nulls are skipped; a NaN or an infinity makes the result NaN.
     Result: float64; null if the window has no values.
@@ -87,11 +93,15 @@ def ewm_sum(
     >>> query.run(rows)["ewm_sum"].to_pylist()
     [4.0, 4.0, 2.0, 3.5]
     """
-    return _define("ewm_sum", (column,), half_life, alpha, sum_in_time, sum_in_rows)
+    return _define("ewm_sum", (column,), half_life, alpha, sum_in_time, sum_in_rows).only_where(where)
 
 
 def ewm_count(
-    column: str | None = None, *, half_life: DurationLike | None = None, alpha: float | None = None
+    column: ColumnLike | None = None,
+    *,
+    half_life: DurationLike | None = None,
+    alpha: float | None = None,
+    where: Condition | None = None,
 ) -> Aggregate[Sum]:
     """Count the rows, or the non-null values of a column, each with a weight that decays exponentially.
 
@@ -99,6 +109,7 @@ def ewm_count(
     "1h", or a number if the time column holds integers, a row counts half after that time: up to the time of the row, or up to
     `window_end` if there is a result per window. With `alpha`, more than 0 and at most 1, the newest value of the window has the
     weight 1, and every older one 1 - alpha times the weight of the next.
+    `where` is a condition in SQL, or a native expression: only rows where it is true count (see `sash.expr`).
 
     Nulls and NaN: nulls in `column` are not counted; NaN is.
     Result: float64; 0 if the window has no values.
@@ -113,19 +124,24 @@ def ewm_count(
     >>> query.run(rows)["ewm_count"].to_pylist()
     [0.875, 0.25]
     """
-    columns = () if column is None else (column,)
+    columns = counted_columns("ewm_count", column, where)
     fields: Fields = {"empty": 0.0, "at_least": 0, "gives": "number"}
-    return _define("ewm_count", columns, half_life, alpha, count_in_time, count_in_rows, **fields)
+    return _define("ewm_count", columns, half_life, alpha, count_in_time, count_in_rows, **fields).only_where(where)
 
 
 def ewm_mean(
-    column: str | None = None, *, half_life: DurationLike | None = None, alpha: float | None = None
+    column: ColumnLike | None = None,
+    *,
+    half_life: DurationLike | None = None,
+    alpha: float | None = None,
+    where: Condition | None = None,
 ) -> Aggregate[WeightedMean]:
     """Return the mean of a column with weights that decay exponentially.
 
     `column` holds numbers. Give one of the other two. With `half_life`, a duration such as "1h", or a number if the time column holds
     integers, the weight of a value halves in that time. With `alpha`, more than 0 and at most 1, every value has 1 - alpha times the
     weight of the next. pandas calls this `ewm(…, adjust=True, ignore_na=True).mean()`.
+    `where` is a condition in SQL, or a native expression: only rows where it is true count (see `sash.expr`).
 
     Nulls and NaN: nulls are skipped; a NaN or an infinity makes the result NaN.
     Result: float64; null if the window has no values.
@@ -139,17 +155,24 @@ def ewm_mean(
     >>> sash.Query(agg.ewm_mean("load", alpha=0.5), window.rows(2)).run(rows)["ewm_mean"].to_pylist()
     [1.0, 3.0, 4.0, 7.0]
     """
-    return _define("ewm_mean", (column,), half_life, alpha, mean_in_time, mean_in_rows, lower=third_field)
+    return _define("ewm_mean", (column,), half_life, alpha, mean_in_time, mean_in_rows, lower=third_field).only_where(
+        where
+    )
 
 
 def ewm_variance(
-    column: str | None = None, *, half_life: DurationLike | None = None, alpha: float | None = None
+    column: ColumnLike | None = None,
+    *,
+    half_life: DurationLike | None = None,
+    alpha: float | None = None,
+    where: Condition | None = None,
 ) -> Aggregate[WeightedSpread]:
     """Return the sample variance of a column with weights that decay exponentially.
 
     `column` holds numbers. Give one of the other two. With `half_life`, a duration such as "1h", or a number if the time column holds
     integers, the weight of a value halves in that time. With `alpha`, more than 0 and at most 1, every value has 1 - alpha times the
     weight of the next. pandas calls this `ewm(…, adjust=True, ignore_na=True).var(bias=False)`.
+    `where` is a condition in SQL, or a native expression: only rows where it is true count (see `sash.expr`).
 
     Nulls and NaN: nulls are skipped; a NaN or an infinity makes the result NaN.
     Result: float64; null if the window has fewer than two values; NaN if only the newest value has a weight: if `alpha` is 1, or
@@ -164,17 +187,22 @@ def ewm_variance(
     >>> sash.Query(agg.ewm_variance("load", alpha=0.5), window.rows(2)).run(rows)["ewm_variance"].to_pylist()
     [None, 4.5, None, None]
     """
-    return _define("ewm_variance", (column,), half_life, alpha, **SPREAD, lower=weighted_variance)
+    return _define("ewm_variance", (column,), half_life, alpha, **SPREAD, lower=weighted_variance).only_where(where)
 
 
 def ewm_stddev(
-    column: str | None = None, *, half_life: DurationLike | None = None, alpha: float | None = None
+    column: ColumnLike | None = None,
+    *,
+    half_life: DurationLike | None = None,
+    alpha: float | None = None,
+    where: Condition | None = None,
 ) -> Aggregate[WeightedSpread]:
     """Return the sample standard deviation of a column with weights that decay exponentially.
 
     `column` holds numbers. Give one of the other two. With `half_life`, a duration such as "1h", or a number if the time column holds
     integers, the weight of a value halves in that time. With `alpha`, more than 0 and at most 1, every value has 1 - alpha times the
     weight of the next. pandas calls this `ewm(…, adjust=True, ignore_na=True).std(bias=False)`.
+    `where` is a condition in SQL, or a native expression: only rows where it is true count (see `sash.expr`).
 
     Nulls and NaN: nulls are skipped; a NaN or an infinity makes the result NaN.
     Result: float64; null if the window has fewer than two values; NaN if only the newest value has a weight: if `alpha` is 1, or
@@ -190,7 +218,7 @@ def ewm_stddev(
     >>> [value and round(value, 3) for value in query.run(rows)["ewm_stddev"].to_pylist()]
     [None, 1.414, None]
     """
-    return _define("ewm_stddev", (column,), half_life, alpha, **SPREAD, lower=weighted_deviation)
+    return _define("ewm_stddev", (column,), half_life, alpha, **SPREAD, lower=weighted_deviation).only_where(where)
 
 
 # -- half_life or alpha ---------------------------------------------------------------------------------------------------
@@ -198,7 +226,7 @@ def ewm_stddev(
 
 def _define(
     name: str,
-    columns: tuple[str | None, ...],
+    columns: tuple[ColumnLike | None, ...],
     half_life: DurationLike | None,
     alpha: float | None,
     in_time: Callable[..., Fields],

@@ -19,16 +19,20 @@ from typing import Any
 from sash.aggregates.base import Aggregate
 from sash.aggregates.definition import define
 from sash.aggregates.sketches import SKETCH, datasketches, hashable
+from sash.expressions import ColumnLike, Condition
 
 COUNT_MIN_ROWS = 5
 COUNT_MIN_BUCKETS = 272
 LG_HASHES = 12
 
 
-def frequency(x: str | None = None, item: float | str | None = None) -> Aggregate[bytes]:
+def frequency(
+    x: ColumnLike | None = None, item: float | str | None = None, *, where: Condition | None = None
+) -> Aggregate[bytes]:
     """Estimate the number of occurrences of one item (Count-Min).
 
     `x` is a column of numbers or strings, `item` the number or string to count.
+    `where` is a condition in SQL, or a native expression: only rows where it is true count (see `sash.expr`).
 
     Nulls and NaN: nulls are skipped; NaN is a value.
     Result: int64, never too low, and at most 1 % of the values too high (99 % confidence); 0 if the window has no values.
@@ -57,13 +61,16 @@ def frequency(x: str | None = None, item: float | str | None = None) -> Aggregat
         empty=0,
         gives="number",
         **SKETCH,
-    )
+    ).only_where(where)
 
 
-def may_contain(x: str | None = None, item: float | str | None = None) -> Aggregate[bytes]:
+def may_contain(
+    x: ColumnLike | None = None, item: float | str | None = None, *, where: Condition | None = None
+) -> Aggregate[bytes]:
     """Return whether one item may be among the values (theta sketch).
 
     `x` is a column of numbers or strings, `item` the number or string to look for.
+    `where` is a condition in SQL, or a native expression: only rows where it is true count (see `sash.expr`).
 
     Nulls and NaN: nulls are skipped; NaN is a value.
     Result: bool; null if the window has no values. False is certain. True is certain up to 4,096 distinct values.
@@ -97,7 +104,7 @@ def may_contain(x: str | None = None, item: float | str | None = None) -> Aggreg
         fixed_size=False,
         gives="number",
         **SKETCH,
-    )
+    ).only_where(where)
 
 
 def _require_item(aggregate: str, item: float | str | None) -> int | str:

@@ -22,6 +22,7 @@ from sash.aggregates.compensated import as_float
 from sash.aggregates.definition import Fields, define
 from sash.aggregates.moments import Mean, distance, mean_of_float, merge_spread, moved, no_distance
 from sash.aggregates.sql import SqlForm, SqlInput
+from sash.expressions import ColumnLike, Condition
 
 Joint: TypeAlias = tuple[float, Mean, Mean, float]
 """n, x̄, ȳ, Σ(x - x̄)(y - ȳ)."""
@@ -32,10 +33,13 @@ Linear: TypeAlias = tuple[float, Mean, Mean, float, float, float]
 # -- factories ------------------------------------------------------------------------------------------------------------
 
 
-def covariance(x: str | None = None, y: str | None = None) -> Aggregate[Joint]:
+def covariance(
+    x: ColumnLike | None = None, y: ColumnLike | None = None, *, where: Condition | None = None
+) -> Aggregate[Joint]:
     """Return the sample covariance of two columns (divisor n - 1).
 
     `x` and `y` are columns of numbers.
+    `where` is a condition in SQL, or a native expression: only rows where it is true count (see `sash.expr`).
 
     Nulls and NaN: rows with a null in either column are skipped; a NaN or an infinity makes the result NaN.
     Result: float64; null if the window has fewer than two rows with both values.
@@ -48,13 +52,16 @@ def covariance(x: str | None = None, y: str | None = None) -> Aggregate[Joint]:
     >>> sash.Query(agg.covariance("x", "y"), window.rows(2)).run(rows)["covariance"].to_pylist()
     [None, 10.0, -1.0]
     """
-    return define("covariance", x, y, lower=lower_joint, **JOINT)
+    return define("covariance", x, y, lower=lower_joint, **JOINT).only_where(where)
 
 
-def correlation(x: str | None = None, y: str | None = None) -> Aggregate[Linear]:
+def correlation(
+    x: ColumnLike | None = None, y: ColumnLike | None = None, *, where: Condition | None = None
+) -> Aggregate[Linear]:
     """Return Pearson's correlation of two columns.
 
     `x` and `y` are columns of numbers.
+    `where` is a condition in SQL, or a native expression: only rows where it is true count (see `sash.expr`).
 
     Nulls and NaN: rows with a null in either column are skipped; a NaN or an infinity makes the result NaN.
     Result: float64 from -1 to 1; NaN if a column is constant; null if the window has fewer than two rows with both values.
@@ -67,7 +74,7 @@ def correlation(x: str | None = None, y: str | None = None) -> Aggregate[Linear]
     >>> sash.Query(agg.correlation("x", "y"), window.rows(4, min_rows=4)).run(rows)["correlation"].to_pylist()
     [None, None, None, -1.0]
     """
-    return define("correlation", x, y, lower=lower_linear, **LINEAR)
+    return define("correlation", x, y, lower=lower_linear, **LINEAR).only_where(where)
 
 
 # -- functions of partials ------------------------------------------------------------------------------------------------

@@ -14,16 +14,18 @@ from sash.aggregates.base import Aggregate, P, pair, unchanged
 from sash.aggregates.comparison import is_above
 from sash.aggregates.definition import INTEGERS, NUMBERS, Fields, define
 from sash.aggregates.sql import SqlForm, SqlInput, filtered
+from sash.expressions import ColumnLike, Condition
 
 LARGEST_INTEGER = (1 << 63) - 1
 
 # -- factories ------------------------------------------------------------------------------------------------------------
 
 
-def max(column: str | None = None) -> Aggregate[Any]:
+def max(column: ColumnLike | None = None, *, where: Condition | None = None) -> Aggregate[Any]:
     """Return the largest value of a column.
 
     `column` is of any type with an order: numbers, strings, times, …
+    `where` is a condition in SQL, or a native expression: only rows where it is true count (see `sash.expr`).
 
     Nulls and NaN: nulls are skipped; NaN is larger than every number and equal to NaN.
     Result: the type of the column; null if the window has no values.
@@ -44,13 +46,14 @@ def max(column: str | None = None) -> Aggregate[Any]:
         sql=partial(extreme_sql, function="max"),
         variants={NUMBERS: {"combine": larger_number}},
         **EXTREME,
-    )
+    ).only_where(where)
 
 
-def min(column: str | None = None) -> Aggregate[Any]:
+def min(column: ColumnLike | None = None, *, where: Condition | None = None) -> Aggregate[Any]:
     """Return the smallest value of a column.
 
     `column` is of any type with an order: numbers, strings, times, …
+    `where` is a condition in SQL, or a native expression: only rows where it is true count (see `sash.expr`).
 
     Nulls and NaN: nulls are skipped; NaN is larger than every number, so the result is NaN only if all values are NaN.
     Result: the type of the column; null if the window has no values.
@@ -71,16 +74,17 @@ def min(column: str | None = None) -> Aggregate[Any]:
         sql=partial(extreme_sql, function="min"),
         variants={NUMBERS: {"combine": smaller_number}},
         **EXTREME,
-    )
+    ).only_where(where)
 
 
 EXTREME: Fields = {"commutative": True, "selective": True, "gives": "value", "codes": ("ordered",)}
 
 
-def spread(column: str | None = None) -> Aggregate[tuple[Any, Any]]:
+def spread(column: ColumnLike | None = None, *, where: Condition | None = None) -> Aggregate[tuple[Any, Any]]:
     """Return the largest value minus the smallest.
 
     `column` holds numbers, dates or timestamps.
+    `where` is a condition in SQL, or a native expression: only rows where it is true count (see `sash.expr`).
 
     Nulls and NaN: nulls are skipped; a NaN makes the result NaN.
     Result: int64 for integers and booleans, float64 for floats, a decimal for decimals, a duration for dates and timestamps;
@@ -105,13 +109,14 @@ def spread(column: str | None = None) -> Aggregate[tuple[Any, Any]]:
         exact_decimals=True,
         sql=spread_sql,
         variants={INTEGERS: {"lower": integer_width}},
-    )
+    ).only_where(where)
 
 
-def max_count(column: str | None = None) -> Aggregate[tuple[Any, int]]:
+def max_count(column: ColumnLike | None = None, *, where: Condition | None = None) -> Aggregate[tuple[Any, int]]:
     """Count the occurrences of the largest value.
 
     `column` is of any type with an order.
+    `where` is a condition in SQL, or a native expression: only rows where it is true count (see `sash.expr`).
 
     Nulls and NaN: nulls are skipped; NaN is larger than every number and equal to NaN.
     Result: int64; null if the window has no values.
@@ -124,13 +129,14 @@ def max_count(column: str | None = None) -> Aggregate[tuple[Any, int]]:
     >>> sash.Query(agg.max_count("load"), window.rows(2)).run(rows)["max_count"].to_pylist()
     [1, 1, 2, 1]
     """
-    return define("max_count", column, combine=count_larger, **COUNTED)
+    return define("max_count", column, combine=count_larger, **COUNTED).only_where(where)
 
 
-def min_count(column: str | None = None) -> Aggregate[tuple[Any, int]]:
+def min_count(column: ColumnLike | None = None, *, where: Condition | None = None) -> Aggregate[tuple[Any, int]]:
     """Count the occurrences of the smallest value.
 
     `column` is of any type with an order.
+    `where` is a condition in SQL, or a native expression: only rows where it is true count (see `sash.expr`).
 
     Nulls and NaN: nulls are skipped; NaN is larger than every number and equal to NaN.
     Result: int64; null if the window has no values.
@@ -143,13 +149,16 @@ def min_count(column: str | None = None) -> Aggregate[tuple[Any, int]]:
     >>> sash.Query(agg.min_count("load"), window.rows(2)).run(rows)["min_count"].to_pylist()
     [1, 2, 1, 1]
     """
-    return define("min_count", column, combine=count_smaller, **COUNTED)
+    return define("min_count", column, combine=count_smaller, **COUNTED).only_where(where)
 
 
-def arg_max(x: str | None = None, a: str | None = None) -> Aggregate[tuple[Any, Any]]:
+def arg_max(
+    x: ColumnLike | None = None, a: ColumnLike | None = None, *, where: Condition | None = None
+) -> Aggregate[tuple[Any, Any]]:
     """Return `a` of the first row in which `x` is largest.
 
     `x` is a column of any type with an order, `a` a column of any type.
+    `where` is a condition in SQL, or a native expression: only rows where it is true count (see `sash.expr`).
 
     Nulls and NaN: rows with a null in either column are skipped; NaN is larger than every number and equal to NaN.
     Result: the type of `a`; null if the window has no values. Of rows with equal `x` the first one wins.
@@ -162,13 +171,16 @@ def arg_max(x: str | None = None, a: str | None = None) -> Aggregate[tuple[Any, 
     >>> sash.Query(agg.arg_max("load", "plug"), window.rows(2)).run(rows)["arg_max"].to_pylist()
     ['lamp', 'oven', 'oven']
     """
-    return define("arg_max", x, a, combine=larger_first, sql=arg_max_sql, **ARGUMENT)
+    return define("arg_max", x, a, combine=larger_first, sql=arg_max_sql, **ARGUMENT).only_where(where)
 
 
-def arg_min(x: str | None = None, a: str | None = None) -> Aggregate[tuple[Any, Any]]:
+def arg_min(
+    x: ColumnLike | None = None, a: ColumnLike | None = None, *, where: Condition | None = None
+) -> Aggregate[tuple[Any, Any]]:
     """Return `a` of the first row in which `x` is smallest.
 
     `x` is a column of any type with an order, `a` a column of any type.
+    `where` is a condition in SQL, or a native expression: only rows where it is true count (see `sash.expr`).
 
     Nulls and NaN: rows with a null in either column are skipped; NaN is larger than every number and equal to NaN.
     Result: the type of `a`; null if the window has no values. Of rows with equal `x` the first one wins.
@@ -181,13 +193,14 @@ def arg_min(x: str | None = None, a: str | None = None) -> Aggregate[tuple[Any, 
     >>> sash.Query(agg.arg_min("load", "plug"), window.rows(2)).run(rows)["arg_min"].to_pylist()
     ['lamp', 'lamp', 'oven']
     """
-    return define("arg_min", x, a, combine=smaller_first, sql=arg_min_sql, **ARGUMENT)
+    return define("arg_min", x, a, combine=smaller_first, sql=arg_min_sql, **ARGUMENT).only_where(where)
 
 
-def any(column: str | None = None) -> Aggregate[bool]:
+def any(column: ColumnLike | None = None, *, where: Condition | None = None) -> Aggregate[bool]:
     """Return whether at least one value is true.
 
     `column` holds booleans or numbers; numbers other than 0 are true.
+    `where` is a condition in SQL, or a native expression: only rows where it is true count (see `sash.expr`).
 
     Nulls and NaN: nulls are skipped; NaN is true, as in Python.
     Result: bool; null if the window has no values.
@@ -201,13 +214,16 @@ def any(column: str | None = None) -> Aggregate[bool]:
     [False, True, True, False]
     """
     sql = partial(truth_sql, function="bool_or")
-    return define("any", column, lift=truth, combine=either, identity=False, commutative=True, selective=True, sql=sql)
+    return define(
+        "any", column, lift=truth, combine=either, identity=False, commutative=True, selective=True, sql=sql
+    ).only_where(where)
 
 
-def all(column: str | None = None) -> Aggregate[bool]:
+def all(column: ColumnLike | None = None, *, where: Condition | None = None) -> Aggregate[bool]:
     """Return whether every value is true.
 
     `column` holds booleans or numbers; numbers other than 0 are true.
+    `where` is a condition in SQL, or a native expression: only rows where it is true count (see `sash.expr`).
 
     Nulls and NaN: nulls are skipped; NaN is true, as in Python.
     Result: bool; null if the window has no values.
@@ -221,7 +237,9 @@ def all(column: str | None = None) -> Aggregate[bool]:
     [False, False, True, False]
     """
     sql = partial(truth_sql, function="bool_and")
-    return define("all", column, lift=truth, combine=both, identity=True, commutative=True, selective=True, sql=sql)
+    return define(
+        "all", column, lift=truth, combine=both, identity=True, commutative=True, selective=True, sql=sql
+    ).only_where(where)
 
 
 # -- functions of partials ------------------------------------------------------------------------------------------------

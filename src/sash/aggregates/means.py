@@ -33,6 +33,7 @@ from sash.aggregates.definition import FLOATS, INTEGERS, define
 from sash.aggregates.integers import split
 from sash.aggregates.sql import SqlForm, SqlInput, filtered
 from sash.aggregates.sum_like import add_both, subtract_both, sums_of
+from sash.expressions import ColumnLike, Condition
 
 WeightedSum: TypeAlias = tuple[Compensated, Compensated]
 """The sum of values times weights, and the sum of the weights."""
@@ -43,10 +44,11 @@ LARGEST_LOGARITHM = 709.782712893384
 # -- factories ------------------------------------------------------------------------------------------------------------
 
 
-def mean(column: str | None = None) -> Aggregate[Any]:
+def mean(column: ColumnLike | None = None, *, where: Condition | None = None) -> Aggregate[Any]:
     """Return the arithmetic mean of a column.
 
     `column` holds numbers.
+    `where` is a condition in SQL, or a native expression: only rows where it is true count (see `sash.expr`).
 
     Nulls and NaN: nulls are skipped; a NaN makes the result NaN.
     Result: float64; decimals give a decimal with four more digits; null if the window has no values. The sum of integers is
@@ -89,13 +91,14 @@ def mean(column: str | None = None) -> Aggregate[Any]:
                 "counts": (2,),
             },
         },
-    )
+    ).only_where(where)
 
 
-def geometric_mean(column: str | None = None) -> Aggregate[CountedSum]:
+def geometric_mean(column: ColumnLike | None = None, *, where: Condition | None = None) -> Aggregate[CountedSum]:
     """Return the geometric mean: the n-th root of the product of n values.
 
     `column` holds numbers.
+    `where` is a condition in SQL, or a native expression: only rows where it is true count (see `sash.expr`).
 
     Nulls and NaN: nulls are skipped; a NaN makes the result NaN, and so does a negative value.
     Result: float64; 0 if a value is 0; null if the window has no values.
@@ -118,13 +121,16 @@ def geometric_mean(column: str | None = None) -> Aggregate[CountedSum]:
         commutative=True,
         counts=(1,),
         sql=geometric_mean_sql,
-    )
+    ).only_where(where)
 
 
-def weighted_mean(x: str | None = None, w: str | None = None) -> Aggregate[WeightedSum]:
+def weighted_mean(
+    x: ColumnLike | None = None, w: ColumnLike | None = None, *, where: Condition | None = None
+) -> Aggregate[WeightedSum]:
     """Return the weighted mean of a column, Σwx / Σw.
 
     `x` is the column of values, `w` the column of weights. Both hold numbers.
+    `where` is a condition in SQL, or a native expression: only rows where it is true count (see `sash.expr`).
 
     Nulls and NaN: rows with a null in either column are skipped; a NaN makes the result NaN.
     Result: float64; NaN if the weights add up to 0; null if the window has no values.
@@ -147,7 +153,7 @@ def weighted_mean(x: str | None = None, w: str | None = None) -> Aggregate[Weigh
         identity=(ZERO, ZERO),
         commutative=True,
         sql=weighted_mean_sql,
-    )
+    ).only_where(where)
 
 
 # -- functions of partials ------------------------------------------------------------------------------------------------

@@ -28,6 +28,7 @@ from sash.aggregates.definition import (
     require_list,
     require_positive,
 )
+from sash.expressions import ColumnLike, Condition
 
 if TYPE_CHECKING:  # `import sash` does not import NumPy
     from numpy.typing import NDArray
@@ -97,10 +98,11 @@ class SortedValues:
         return f"SortedValues({list(self._values)})"
 
 
-def median(column: str | None = None) -> Aggregate[SortedValues]:
+def median(column: ColumnLike | None = None, *, where: Condition | None = None) -> Aggregate[SortedValues]:
     """Return the middle value, or the mean of the two middle values.
 
     `column` holds numbers, dates or timestamps.
+    `where` is a condition in SQL, or a native expression: only rows where it is true count (see `sash.expr`).
 
     Nulls and NaN: nulls are skipped; NaN is larger than every number and equal to NaN.
     Result: float64 for numbers; decimals give a decimal with four more digits; dates and timestamps keep their type; null if
@@ -114,7 +116,7 @@ def median(column: str | None = None) -> Aggregate[SortedValues]:
     >>> sash.Query(agg.median("load"), window.rows(4)).run(rows)["median"].to_pylist()
     [3.0, 6.0, 6.0, 4.0]
     """
-    return _quantile("median", column, 0.5)
+    return _quantile("median", column, 0.5).only_where(where)
 
 
 class NewestAmong:
@@ -165,11 +167,14 @@ class NewestAmong:
         return f"NewestAmong({self._values!r}, {self._newest!r})"
 
 
-def quantile(x: str | None = None, q: float | Sequence[float] | NDArray[Any] = 0.5) -> Aggregate[SortedValues]:
+def quantile(
+    x: ColumnLike | None = None, q: float | Sequence[float] | NDArray[Any] = 0.5, *, where: Condition | None = None
+) -> Aggregate[SortedValues]:
     """Return the value at a fraction of the sorted values, interpolated as in NumPy and Spark.
 
     `x` is a column of numbers, dates or timestamps. `q` is the fraction: 0 for the smallest value, 1 for the largest; or a
     list of fractions, all of which are read from values that are sorted once.
+    `where` is a condition in SQL, or a native expression: only rows where it is true count (see `sash.expr`).
 
     Nulls and NaN: nulls are skipped; NaN is larger than every number and equal to NaN.
     Result: float64 for numbers; decimals give a decimal with four more digits; dates and timestamps keep their type; for
@@ -189,7 +194,7 @@ def quantile(x: str | None = None, q: float | Sequence[float] | NDArray[Any] = 0
     given: Any = q
     if isinstance(given, str) or not hasattr(given, "__len__"):
         require_fraction("quantile", given)
-        return _quantile("quantile", x, given, constants=(given,))
+        return _quantile("quantile", x, given, constants=(given,)).only_where(where)
     fractions = require_list("quantile", "q", given, at_least=1)
     for fraction in fractions:
         require_fraction("quantile", fraction)
@@ -201,13 +206,14 @@ def quantile(x: str | None = None, q: float | Sequence[float] | NDArray[Any] = 0
     numbers: dict[Kinds, Fields] = {(kind,): lowers(kind) for kind in NUMBERS}
     first = {"rank": entries[0].rank, "between": entries[0].between}
     fields = {**SORTED, **first, **lowers("object")}
-    return define("quantile", x, constants=(fractions,), entries=entries, variants=numbers, **fields)
+    return define("quantile", x, constants=(fractions,), entries=entries, variants=numbers, **fields).only_where(where)
 
 
-def nth_smallest(x: str | None = None, i: int = 1) -> Aggregate[SortedValues]:
+def nth_smallest(x: ColumnLike | None = None, i: int = 1, *, where: Condition | None = None) -> Aggregate[SortedValues]:
     """Return the i-th smallest value.
 
     `x` is a column of any type with an order, `i` the rank: 1 for the smallest value.
+    `where` is a condition in SQL, or a native expression: only rows where it is true count (see `sash.expr`).
 
     Nulls and NaN: nulls are skipped; NaN is larger than every number and equal to NaN.
     Result: the type of the column; null if the window has fewer than `i` values.
@@ -223,14 +229,19 @@ def nth_smallest(x: str | None = None, i: int = 1) -> Aggregate[SortedValues]:
     require_positive("nth_smallest", "i", i)
     rank = float(i - 1)
     fields = _rank_fields(lambda _: rank, value_below)
-    return define("nth_smallest", x, constants=(i,), at_least=i, gives="value", codes=("ordered",), **SORTED, **fields)
+    return define(
+        "nth_smallest", x, constants=(i,), at_least=i, gives="value", codes=("ordered",), **SORTED, **fields
+    ).only_where(where)
 
 
-def rank(x: str | None = None, *, method: RankMethod = "average", pct: bool = False) -> Aggregate[Any]:
+def rank(
+    x: ColumnLike | None = None, *, method: RankMethod = "average", pct: bool = False, where: Condition | None = None
+) -> Aggregate[Any]:
     """Return the rank of the newest value among the values of its window, as pandas' `rolling().rank()`.
 
     `x` is a column of any type with an order. `method` is the rank of equal values: "average" for the mean of their ranks,
     "min" for the lowest, "max" for the highest. With `pct=True` ranks are divided by the number of values.
+    `where` is a condition in SQL, or a native expression: only rows where it is true count (see `sash.expr`).
 
     Nulls and NaN: null if the newest row of the window is null; other nulls are skipped. A `sash.Aggregator` skips all nulls: it
     ranks the newest value. NaN is larger than every number and equal to NaN.
@@ -274,11 +285,11 @@ def rank(x: str | None = None, *, method: RankMethod = "average", pct: bool = Fa
         gives="real",
         codes=("ordered",),
         **{key: SORTED[key] for key in ("holistic", "fixed_size", "interpreted_only")},
-    )
+    ).only_where(where)
 
 
 def _quantile(
-    name: str, column: str | None, fraction: float, constants: tuple[float, ...] = ()
+    name: str, column: ColumnLike | None, fraction: float, constants: tuple[float, ...] = ()
 ) -> Aggregate[SortedValues]:
     """Interpolate: numbers by a function that compiles, other values by the arithmetic of their type."""
 

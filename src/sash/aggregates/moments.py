@@ -30,6 +30,7 @@ from sash.aggregates.base import Aggregate
 from sash.aggregates.compensated import as_float
 from sash.aggregates.definition import INTEGERS, Fields, define
 from sash.aggregates.sql import SqlForm, SqlInput
+from sash.expressions import ColumnLike, Condition
 
 Mean: TypeAlias = tuple[float, float]
 """Half of the oldest value (an integer is rounded down), and the distance of the mean from twice that."""
@@ -45,10 +46,11 @@ Lift: TypeAlias = Callable[..., Any]
 # -- factories ------------------------------------------------------------------------------------------------------------
 
 
-def variance(column: str | None = None) -> Aggregate[Spread]:
+def variance(column: ColumnLike | None = None, *, where: Condition | None = None) -> Aggregate[Spread]:
     """Return the sample variance (divisor n - 1).
 
     `column` holds numbers.
+    `where` is a condition in SQL, or a native expression: only rows where it is true count (see `sash.expr`).
 
     Nulls and NaN: nulls are skipped; a NaN or an infinity makes the result NaN.
     Result: float64; null if the window has fewer than two values.
@@ -61,13 +63,14 @@ def variance(column: str | None = None) -> Aggregate[Spread]:
     >>> sash.Query(agg.variance("load"), window.rows(2)).run(rows)["variance"].to_pylist()
     [None, 2.0, None, None]
     """
-    return define("variance", column, lower=sample_variance, at_least=2, **SPREAD)
+    return define("variance", column, lower=sample_variance, at_least=2, **SPREAD).only_where(where)
 
 
-def var_pop(column: str | None = None) -> Aggregate[Spread]:
+def var_pop(column: ColumnLike | None = None, *, where: Condition | None = None) -> Aggregate[Spread]:
     """Return the population variance (divisor n).
 
     `column` holds numbers.
+    `where` is a condition in SQL, or a native expression: only rows where it is true count (see `sash.expr`).
 
     Nulls and NaN: nulls are skipped; a NaN or an infinity makes the result NaN.
     Result: float64; null if the window has no values.
@@ -80,13 +83,14 @@ def var_pop(column: str | None = None) -> Aggregate[Spread]:
     >>> sash.Query(agg.var_pop("load"), window.rows(2)).run(rows)["var_pop"].to_pylist()
     [0.0, 1.0, 0.0, 0.0]
     """
-    return define("var_pop", column, lower=population_variance, **SPREAD)
+    return define("var_pop", column, lower=population_variance, **SPREAD).only_where(where)
 
 
-def stddev(column: str | None = None) -> Aggregate[Spread]:
+def stddev(column: ColumnLike | None = None, *, where: Condition | None = None) -> Aggregate[Spread]:
     """Return the sample standard deviation (divisor n - 1).
 
     `column` holds numbers.
+    `where` is a condition in SQL, or a native expression: only rows where it is true count (see `sash.expr`).
 
     Nulls and NaN: nulls are skipped; a NaN or an infinity makes the result NaN.
     Result: float64; null if the window has fewer than two values.
@@ -99,13 +103,14 @@ def stddev(column: str | None = None) -> Aggregate[Spread]:
     >>> sash.Query(agg.stddev("load"), window.rows(2)).run(rows)["stddev"].to_pylist()
     [None, 1.4142135623730951, None, None]
     """
-    return define("stddev", column, lower=sample_deviation, at_least=2, **SPREAD)
+    return define("stddev", column, lower=sample_deviation, at_least=2, **SPREAD).only_where(where)
 
 
-def stddev_pop(column: str | None = None) -> Aggregate[Spread]:
+def stddev_pop(column: ColumnLike | None = None, *, where: Condition | None = None) -> Aggregate[Spread]:
     """Return the population standard deviation (divisor n).
 
     `column` holds numbers.
+    `where` is a condition in SQL, or a native expression: only rows where it is true count (see `sash.expr`).
 
     Nulls and NaN: nulls are skipped; a NaN or an infinity makes the result NaN.
     Result: float64; null if the window has no values.
@@ -118,13 +123,14 @@ def stddev_pop(column: str | None = None) -> Aggregate[Spread]:
     >>> sash.Query(agg.stddev_pop("load"), window.rows(2)).run(rows)["stddev_pop"].to_pylist()
     [0.0, 1.0, 0.0, 0.0]
     """
-    return define("stddev_pop", column, lower=population_deviation, **SPREAD)
+    return define("stddev_pop", column, lower=population_deviation, **SPREAD).only_where(where)
 
 
-def skewness(column: str | None = None) -> Aggregate[Skew]:
+def skewness(column: ColumnLike | None = None, *, where: Condition | None = None) -> Aggregate[Skew]:
     """Return the population skewness, √n · m3 / m2^1.5.
 
     `column` holds numbers.
+    `where` is a condition in SQL, or a native expression: only rows where it is true count (see `sash.expr`).
 
     Nulls and NaN: nulls are skipped; a NaN or an infinity makes the result NaN.
     Result: float64; NaN if all values are equal; null if the window has no values.
@@ -137,13 +143,14 @@ def skewness(column: str | None = None) -> Aggregate[Skew]:
     >>> sash.Query(agg.skewness("load"), window.rows(3, min_rows=3)).run(rows)["skewness"].to_pylist()
     [None, None, 0.0]
     """
-    return define("skewness", column, lower=lower_skew, **SKEW)
+    return define("skewness", column, lower=lower_skew, **SKEW).only_where(where)
 
 
-def kurtosis(column: str | None = None) -> Aggregate[Tails]:
+def kurtosis(column: ColumnLike | None = None, *, where: Condition | None = None) -> Aggregate[Tails]:
     """Return the population excess kurtosis, n · m4 / m2² - 3.
 
     `column` holds numbers.
+    `where` is a condition in SQL, or a native expression: only rows where it is true count (see `sash.expr`).
 
     Nulls and NaN: nulls are skipped; a NaN or an infinity makes the result NaN.
     Result: float64; NaN if all values are equal; null if the window has no values.
@@ -156,7 +163,7 @@ def kurtosis(column: str | None = None) -> Aggregate[Tails]:
     >>> sash.Query(agg.kurtosis("load"), window.rows(4, min_rows=4)).run(rows)["kurtosis"].to_pylist()
     [None, None, None, -2.0]
     """
-    return define("kurtosis", column, lower=lower_tails, **TAILS)
+    return define("kurtosis", column, lower=lower_tails, **TAILS).only_where(where)
 
 
 # -- functions of partials ------------------------------------------------------------------------------------------------

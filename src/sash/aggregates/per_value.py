@@ -18,6 +18,7 @@ from sash.aggregates.base import Aggregate, as_literal, not_a_name, shorten
 from sash.aggregates.collect_like import GROWS, HOLISTIC, key_of, value_of
 from sash.aggregates.definition import Fields, Kinds, define
 from sash.aggregates.sum_like import count
+from sash.expressions import ColumnLike, Condition, as_column
 
 if TYPE_CHECKING:
     from sash.durations import TimeUnit
@@ -28,11 +29,14 @@ PerValue: TypeAlias = Mapping[Any, tuple[int, Any]]
 ROWS = count()
 
 
-def per_value(column: str | None = None, aggregate: Aggregate[Any] = ROWS) -> Aggregate[Any]:
+def per_value(
+    column: ColumnLike | None = None, aggregate: Aggregate[Any] = ROWS, *, where: Condition | None = None
+) -> Aggregate[Any]:
     """Compute an aggregate for each value of a column, as a map from values to results.
 
     `column` holds the values: of any type that is not nested. `aggregate` is any other aggregate over its own columns, also one
     of your own; by default it counts rows. A further `per_value` gives a map of maps.
+    `where` is a condition in SQL, or a native expression: only rows where it is true count (see `sash.expr`).
 
     Nulls and NaN: a row is skipped if its value, or a column of the aggregate, is null; all NaN are one value.
     Result: a map, in the order in which values first occur in the window, with the result type of the aggregate. Its items are
@@ -53,6 +57,7 @@ def per_value(column: str | None = None, aggregate: Aggregate[Any] = ROWS) -> Ag
     if not isinstance(aggregate, Aggregate):
         message = f'per_value got aggregate={shorten(aggregate)}, which is not an aggregate. Use agg.sum("load").'
         raise TypeError(message)
+    column = as_column(column)
     if column is not None and not isinstance(column, str):
         raise not_a_name("per_value", f"column={shorten(column)}", f'agg.per_value("plug", {aggregate!r})')
     if column is not None and len(aggregate.columns) != aggregate.inputs:
@@ -81,7 +86,7 @@ def per_value(column: str | None = None, aggregate: Aggregate[Any] = ROWS) -> Ag
         variants=variants,
         **_fields(aggregate),
         **HOLISTIC,
-    )
+    ).only_where(where)
 
 
 def _fields(inner: Aggregate[Any]) -> Fields:

@@ -32,6 +32,7 @@ from sash.aggregates.joint_moments import (
 )
 from sash.aggregates.moments import mean_of_float, mean_of_integer, no_distance
 from sash.durations import UNITS, TimeUnit
+from sash.expressions import ColumnLike, Condition
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -44,11 +45,14 @@ SECOND = UNITS["s"]
 # -- factories ------------------------------------------------------------------------------------------------------------
 
 
-def slope(y: str | None = None, x: str | None = None) -> Aggregate[Linear]:
+def slope(
+    y: ColumnLike | None = None, x: ColumnLike | None = None, *, where: Condition | None = None
+) -> Aggregate[Linear]:
     """Return the slope of the line through the points (x, y): the change of y per unit of x.
 
     `y` and `x` are columns of numbers. Without `x`, x is the time of the row in seconds, or in the unit of an integer time column.
     The order of the columns is that of SQL's `regr_slope(y, x)`.
+    `where` is a condition in SQL, or a native expression: only rows where it is true count (see `sash.expr`).
 
     Nulls and NaN: rows with a null in either column are skipped; a NaN or an infinity makes the result NaN.
     Result: float64; null if the window has fewer than two rows with both values, or if all x are equal.
@@ -61,15 +65,18 @@ def slope(y: str | None = None, x: str | None = None) -> Aggregate[Linear]:
     >>> sash.Query(agg.slope("level"), window.rows(2), time="ts").run(rows)["slope"].to_pylist()
     [None, 0.05, 0.15]
     """
-    return _define("slope", y, x, slope_of, for_unit=per_second)
+    return _define("slope", y, x, slope_of, for_unit=per_second).only_where(where)
 
 
-def intercept(y: str | None = None, x: str | None = None) -> Aggregate[Linear]:
+def intercept(
+    y: ColumnLike | None = None, x: ColumnLike | None = None, *, where: Condition | None = None
+) -> Aggregate[Linear]:
     """Return where the line through the points (x, y) meets x = 0.
 
     `y` and `x` are columns of numbers. Without `x`, x is the time of the row in seconds, or in the unit of an integer time column.
     Then x = 0 is the epoch, the beginning of 1970 in UTC, and `intercept + slope * seconds` is the line. The order of the columns is
     that of SQL's `regr_intercept(y, x)`.
+    `where` is a condition in SQL, or a native expression: only rows where it is true count (see `sash.expr`).
 
     Nulls and NaN: rows with a null in either column are skipped; a NaN or an infinity makes the result NaN.
     Result: float64; null if the window has fewer than two rows with both values, or if all x are equal.
@@ -82,14 +89,17 @@ def intercept(y: str | None = None, x: str | None = None) -> Aggregate[Linear]:
     >>> sash.Query(agg.intercept("price", "size"), window.rows(2)).run(rows)["intercept"].to_pylist()
     [None, 2.0, 0.0]
     """
-    return _define("intercept", y, x, intercept_of)  # time 0 is the same in every unit
+    return _define("intercept", y, x, intercept_of).only_where(where)  # time 0 is the same in every unit
 
 
-def r_squared(y: str | None = None, x: str | None = None) -> Aggregate[Linear]:
+def r_squared(
+    y: ColumnLike | None = None, x: ColumnLike | None = None, *, where: Condition | None = None
+) -> Aggregate[Linear]:
     """Return the coefficient of determination of the line through the points (x, y): the share of y's variance that x explains.
 
     `y` and `x` are columns of numbers. Without `x`, x is the time of the row. The order of the columns is that of SQL's
     `regr_r2(y, x)`.
+    `where` is a condition in SQL, or a native expression: only rows where it is true count (see `sash.expr`).
 
     Nulls and NaN: rows with a null in either column are skipped; a NaN or an infinity makes the result NaN.
     Result: float64 from 0 to 1; 1 if all y are equal; null if the window has fewer than two rows with both values, or if all x are
@@ -103,13 +113,13 @@ def r_squared(y: str | None = None, x: str | None = None) -> Aggregate[Linear]:
     >>> sash.Query(agg.r_squared("price", "size"), window.rows(4)).run(rows)["r_squared"].to_pylist()
     [None, None, 0.25, 0.5]
     """
-    return _define("r_squared", y, x, r_squared_of)
+    return _define("r_squared", y, x, r_squared_of).only_where(where)
 
 
 def _define(
     name: str,
-    y: str | None,
-    x: str | None,
+    y: ColumnLike | None,
+    x: ColumnLike | None,
     lower: Callable[[Linear], float],
     for_unit: Callable[[TimeUnit], Mapping[str, Any]] | None = None,
 ) -> Aggregate[Linear]:

@@ -20,6 +20,7 @@ from typing import Any, TypeAlias
 from sash.aggregates.base import Aggregate, pair
 from sash.aggregates.definition import Fields, define, require_fraction
 from sash.aggregates.sql import SqlForm, SqlInput
+from sash.expressions import ColumnLike, Condition
 
 LG_K = 12
 KLL_K = 200
@@ -84,10 +85,11 @@ class Registers:
 # -- factories ------------------------------------------------------------------------------------------------------------
 
 
-def approx_count_distinct(column: str | None = None) -> Aggregate[Registers]:
+def approx_count_distinct(column: ColumnLike | None = None, *, where: Condition | None = None) -> Aggregate[Registers]:
     """Estimate the number of distinct values, with a standard error of 1.6 % (HyperLogLog).
 
     `column` holds numbers or strings.
+    `where` is a condition in SQL, or a native expression: only rows where it is true count (see `sash.expr`).
 
     Nulls and NaN: nulls are skipped; all NaN are one value.
     Result: int64; 0 if the window has no values.
@@ -112,13 +114,16 @@ def approx_count_distinct(column: str | None = None) -> Aggregate[Registers]:
         gives="number",
         sql=registers_sql,
         **SKETCH,
-    )
+    ).only_where(where)
 
 
-def approx_quantile(x: str | None = None, q: float = 0.5) -> Aggregate[Quantiles]:
+def approx_quantile(
+    x: ColumnLike | None = None, q: float = 0.5, *, where: Condition | None = None
+) -> Aggregate[Quantiles]:
     """Estimate a quantile: the rank of the result is within 1.33 % of the ranks of the window (KLL).
 
     `x` is a column of numbers. `q` is the fraction: 0 for the smallest value, 1 for the largest.
+    `where` is a condition in SQL, or a native expression: only rows where it is true count (see `sash.expr`).
 
     Nulls and NaN: nulls are skipped; NaN is larger than every number.
     Result: float64, one of the values; null if the window has no values. From 200 values on the result depends on chance, so
@@ -151,7 +156,7 @@ def approx_quantile(x: str | None = None, q: float = 0.5) -> Aggregate[Quantiles
         fixed_size=False,
         sql=quantiles_sql,
         **SKETCH,
-    )
+    ).only_where(where)
 
 
 # -- functions of partials ------------------------------------------------------------------------------------------------

@@ -27,8 +27,9 @@ from sash.aggregates.compensated import (
     subtract_compensated,
     total_of,
 )
-from sash.aggregates.definition import FLOATS, INTEGERS, Fields, define
+from sash.aggregates.definition import FLOATS, INTEGERS, Fields, counted_columns, define
 from sash.aggregates.sql import SqlForm, SqlInput
+from sash.expressions import ColumnLike, Condition
 
 MOST_DIGITS = 28
 """The precision up to which Spark sums decimals exactly: its sum has ten more digits, up to 38, enough for any slice."""
@@ -36,10 +37,11 @@ MOST_DIGITS = 28
 # -- factories ------------------------------------------------------------------------------------------------------------
 
 
-def count(column: str | None = None) -> Aggregate[int]:
+def count(column: ColumnLike | None = None, *, where: Condition | None = None) -> Aggregate[int]:
     """Count the rows, or the non-null values of a column.
 
     `column` is a column of any type. Without it, every row counts.
+    `where` is a condition in SQL, or a native expression: only rows where it is true count (see `sash.expr`).
 
     Nulls and NaN: nulls in `column` are not counted; NaN is.
     Result: int64; 0 if the window has no values.
@@ -52,7 +54,7 @@ def count(column: str | None = None) -> Aggregate[int]:
     >>> sash.Query(agg.count("load"), window.rows(2)).run(rows)["count"].to_pylist()
     [1, 2, 1, 1]
     """
-    columns = () if column is None else (column,)
+    columns = counted_columns("count", column, where)
     return define(
         "count",
         *columns,
@@ -65,13 +67,14 @@ def count(column: str | None = None) -> Aggregate[int]:
         at_least=0,
         gives="number",
         sql=count_sql,
-    )
+    ).only_where(where)
 
 
-def sum(column: str | None = None) -> Aggregate[Any]:
+def sum(column: ColumnLike | None = None, *, where: Condition | None = None) -> Aggregate[Any]:
     """Add the values of a column.
 
     `column` holds integers, booleans, floats or decimals.
+    `where` is a condition in SQL, or a native expression: only rows where it is true count (see `sash.expr`).
 
     Nulls and NaN: nulls are skipped; a NaN makes the result NaN.
     Result: int64 for integers and booleans, float64 for floats (compensated, with an error of a few ulps), a decimal of
@@ -100,13 +103,14 @@ def sum(column: str | None = None) -> Aggregate[Any]:
             FLOATS: {"lift": lift_float, **COMPENSATED},
             INTEGERS: {"lift": integers.split, **EXACT},
         },
-    )
+    ).only_where(where)
 
 
-def product(column: str | None = None) -> Aggregate[float]:
+def product(column: ColumnLike | None = None, *, where: Condition | None = None) -> Aggregate[float]:
     """Multiply the values of a column.
 
     `column` holds numbers.
+    `where` is a condition in SQL, or a native expression: only rows where it is true count (see `sash.expr`).
 
     Nulls and NaN: nulls are skipped; a NaN makes the result NaN.
     Result: float64; null if the window has no values.
@@ -119,13 +123,14 @@ def product(column: str | None = None) -> Aggregate[float]:
     >>> sash.Query(agg.product("load"), window.rows(2)).run(rows)["product"].to_pylist()
     [3.0, 27.0, 9.0, 4.0]
     """
-    return define("product", column, lift=as_float, combine=multiply, identity=1.0, commutative=True)
+    return define("product", column, lift=as_float, combine=multiply, identity=1.0, commutative=True).only_where(where)
 
 
-def sum_of_squares(column: str | None = None) -> Aggregate[Any]:
+def sum_of_squares(column: ColumnLike | None = None, *, where: Condition | None = None) -> Aggregate[Any]:
     """Add the squares of the values of a column.
 
     `column` holds numbers.
+    `where` is a condition in SQL, or a native expression: only rows where it is true count (see `sash.expr`).
 
     Nulls and NaN: nulls are skipped; a NaN makes the result NaN.
     Result: int64 for integers and booleans, float64 for floats, a decimal for decimals; null if the window has no values.
@@ -153,7 +158,7 @@ def sum_of_squares(column: str | None = None) -> Aggregate[Any]:
             FLOATS: {"lift": lift_square, **COMPENSATED},
             INTEGERS: {"lift": integers.split_square, **EXACT},
         },
-    )
+    ).only_where(where)
 
 
 # -- functions of partials ------------------------------------------------------------------------------------------------

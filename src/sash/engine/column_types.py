@@ -11,6 +11,7 @@ from sash.aggregates.base import Aggregate
 from sash.aggregator.columns import check_times, empty_column
 from sash.algorithms import find_algorithm
 from sash.engine.nested_keys import can_be_key
+from sash.expressions import Computed
 from sash.hints import did_you_mean, list_names
 from sash.kernels import CannotCompileError
 from sash.kernels.kernel import KINDS
@@ -44,12 +45,18 @@ def check_types(declared: Declared, schema: pa.Schema) -> None:
 
 def check_columns(declared: Declared, names: list[str]) -> None:
     """Raise ValueError if a column is missing or ambiguous, or if a result would have the name of a column."""
-    for name in declared.columns:
+    for name in [_origin(column) for column in declared.columns]:
+        if name is None:
+            continue  # expressions name their columns themselves
         if name not in names:
             message = f"There is no column {name!r}.{did_you_mean(name, names)} The data has {list_names(names)}."
             raise ValueError(message)
         if names.count(name) > 1:
             message = f"There are {names.count(name)} columns named {name!r}. Rename all but one."
+            raise ValueError(message)
+    for name in declared.computed:
+        if name in names and not name.is_done:
+            message = f"The data already has a column {str(name)!r}, so no expression can have this name. Rename the column, or give the expression an alias."
             raise ValueError(message)
     if declared.per_row:
         added = [declared.result_name(name, window) for name in declared.aggregates for window in declared.windows]
@@ -58,6 +65,13 @@ def check_columns(declared: Declared, names: list[str]) -> None:
                 f"The data already has a column {taken[0]!r}, so no result can have this name. Rename the aggregate."
             )
             raise ValueError(message)
+
+
+def _origin(column: str) -> str | None:
+    """Return the column of the data that a column of a query is, or is computed from; None for an expression."""
+    if not isinstance(column, Computed):
+        return column
+    return column.value if isinstance(column.value, str) else None
 
 
 def _check_window(window: Window, name: str, kind: pa.DataType) -> None:

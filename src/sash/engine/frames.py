@@ -11,9 +11,11 @@ from typing import Any, ClassVar
 import pyarrow as pa
 
 from sash.engine.column_types import check_columns, readable, readable_schema
+from sash.engine.computed import Values, source_columns, with_computed
 from sash.engine.labels import check_labels, label_query, run_labels
 from sash.engine.prepare import PreparedCache
 from sash.engine.run_table import run_table
+from sash.expressions import Computed, Expression, expressions_in
 from sash.plan.declared import Declared
 from sash.windows.base import ALL_COLUMNS
 
@@ -103,6 +105,9 @@ class ArrowTable(FrameKind):
     def read(self, query: Declared, data: pa.Table) -> pa.Table:
         """Return the columns that a query reads."""
         check_columns(query, data.column_names)
+        if query.computed:
+            wanted = data if reads_all(query) else data.select(source_columns(query, data.column_names))
+            return computed_columns(query, readable(wanted), data.column_names)
         return readable(needed_columns(query, data))
 
     def write(self, query: Declared, data: pa.Table, results: pa.Table) -> pa.Table:
@@ -143,13 +148,17 @@ class PandasFrame(FrameKind):
         """Return the columns that a query reads; the time may be in the index."""
         rows = self._rows(query, data)
         check_columns(query, list(rows.columns))
-        needed = rows if reads_all(query) else rows[query.columns]
+        needed = rows if reads_all(query) else rows[source_columns(query, list(rows.columns))]
         try:
             table = pa.Table.from_pandas(needed, preserve_index=False)
         except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
             reason = "; ".join(reversed([str(one).removesuffix(".") for one in error.args]))
             message = f"pyarrow cannot read the DataFrame: {reason}. Cast the column to one type."
             raise TypeError(message) from error
+        if query.computed:
+            return computed_columns(
+                query, table if needed.columns.size else pa.table({"": pa.nulls(len(rows))}), list(rows.columns)
+            )
         return table if query.columns else pa.table({"": pa.nulls(len(rows))})
 
     def write(self, query: Declared, data: Any, results: pa.Table) -> Any:
@@ -164,7 +173,7 @@ class PandasFrame(FrameKind):
         made = pd.DataFrame(columns)
         rows = self._rows(query, data)
         for name in query.by:
-            if made[name].dtype != rows[name].dtype:
+            if not isinstance(name, Computed) and made[name].dtype != rows[name].dtype:
                 made[name] = made[name].astype(rows[name].dtype)
         return made
 
@@ -209,7 +218,11 @@ class PolarsFrame(FrameKind):
         import polars as pl  # noqa: PLC0415 — optional
 
         check_columns(query, data.columns)
-        needed = data if reads_all(query) else data.select(query.columns)
+        own = {
+            one: f"sash_{number}" for number, one in enumerate(expressions_in(query.computed)) if one.kind == "Polars"
+        }
+        made = data.with_columns(one.source.alias(name) for one, name in own.items()) if own else data
+        needed = made if reads_all(query) else made.select([*source_columns(query, data.columns), *own.values()])
         if unknown := [name for name, kind in needed.schema.items() if kind in (pl.Int128, pl.UInt128)]:
             message = (
                 f"Column {unknown[0]!r} is of type {needed.schema[unknown[0]]}, which Arrow does not have. Cast it, for example to "
@@ -222,6 +235,12 @@ class PolarsFrame(FrameKind):
                 codes = needed[name].to_physical().cast(pl.Int32).to_arrow()
                 values = pa.array(kind.categories.to_list(), pa.string())
                 table = table.set_column(place, name, pa.DictionaryArray.from_arrays(codes, values, ordered=True))
+        if query.computed:
+            rows = table.drop_columns(list(own.values()))
+            rows = rows if rows.num_columns else pa.table({"": pa.nulls(data.height)})
+            return computed_columns(
+                query, readable(rows), data.columns, {one: table[name] for one, name in own.items()}
+            )
         return table if query.columns else pa.table({"": pa.nulls(data.height)})
 
     def write(self, query: Declared, data: Any, results: pa.Table) -> Any:
@@ -229,13 +248,20 @@ class PolarsFrame(FrameKind):
         import polars as pl  # noqa: PLC0415 — optional
 
         made: Any = pl.from_arrow(results)
-        kinds = {} if query.per_row else {name: data.schema[name] for name in query.by}
+        kinds = {} if query.per_row else {name: self._type_of(name, data, made.schema[name]) for name in query.by}
         for name, aggregate in query.aggregates.items():
             if aggregate.gives == "value":
                 names = [query.result_name(name, window) for window in query.windows] if query.per_row else [name]
-                kinds |= dict.fromkeys(names, data.schema[aggregate.columns[-1]])
+                kinds |= dict.fromkeys(names, self._type_of(aggregate.columns[-1], data, made.schema[names[0]]))
         made = made.cast({name: kind for name, kind in kinds.items() if made.schema[name] != kind})
         return data.hstack(made) if query.per_row else made
+
+    def _type_of(self, column: str, data: Any, otherwise: Any) -> Any:
+        """Return the type of a column of a query; that of SQL is known from its result alone."""
+        source = column.value if isinstance(column, Computed) else column
+        if isinstance(source, Expression):
+            return data.head(0).select(source.source).dtypes[0] if source.kind == "Polars" else otherwise
+        return data.schema[source]
 
     def schema(self, query: Declared, data: Any) -> pa.Schema:
         """Return the types of the columns that a query reads."""
@@ -279,8 +305,15 @@ def is_a(data: Any, package: str, name: str) -> bool:
     return any(base.__module__.partition(".")[0] == package and base.__name__ == name for base in type(data).__mro__)
 
 
+def computed_columns(query: Declared, table: pa.Table, names: list[str], native: Values | None = None) -> pa.Table:
+    """Return the columns that a query reads, with those that are computed from others."""
+    return needed_columns(query, readable(with_computed(query, table, native, names)))
+
+
 def needed_schema(query: Declared, schema: pa.Schema) -> pa.Schema:
     """Return the types of the columns that a query reads. Raise ValueError if one is missing."""
+    if query.computed:
+        return ArrowTable().read(query, schema.empty_table()).schema
     check_columns(query, schema.names)
     needed = schema if reads_all(query) else pa.schema([schema.field(name) for name in query.columns])
     return readable_schema(needed)

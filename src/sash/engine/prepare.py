@@ -74,7 +74,8 @@ class Prepared:
     @cached_property
     def layout(self) -> RowLayout:
         """The columns that order rows."""
-        return RowLayout(self.query.by, self.time, self.query.order_by)
+        hidden = tuple(str(name) for name in self.query.computed)
+        return RowLayout(self.query.by, self.time, self.query.order_by, hidden)
 
     @cached_property
     def kinds(self) -> dict[str, str]:

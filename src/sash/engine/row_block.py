@@ -36,6 +36,8 @@ class RowLayout:
     by: tuple[str, ...]
     time: TimeColumn | None
     order_by: tuple[str, ...]
+    hidden: tuple[str, ...] = ()
+    """Columns that are computed for aggregates, which windows over whole rows do not see."""
 
 
 @dataclass(frozen=True)
@@ -184,7 +186,8 @@ class RowBlock:
     def _window_column(self, name: str, window: Window) -> npt.NDArray[Any]:
         if name == ALL_COLUMNS:
             listed = np.empty(len(self), object)
-            listed[:] = self.table.take(as_arrow(self.source_rows(np.arange(len(self))))).to_pylist()
+            visible = self.table.drop_columns(list(self.layout.hidden)) if self.layout.hidden else self.table
+            listed[:] = visible.take(as_arrow(self.source_rows(np.arange(len(self))))).to_pylist()
             return listed
         return read_numbers(window_column(window, name, self.order.arrange_arrow(self.table[name]))).values
 

@@ -11,6 +11,7 @@ from sash.aggregates import BUILT_IN
 from sash.aggregates.base import Aggregate
 from sash.algorithms import ALGORITHMS, find_algorithm
 from sash.durations import Duration, DurationLike, TimeUnit, read_duration
+from sash.expressions import Computed, as_key
 from sash.hints import did_you_mean
 from sash.slices.edges import TECHNIQUES
 from sash.windows import Window
@@ -59,6 +60,20 @@ class Declared:
         """Return the name of a result column, for results per row."""
         return f"{aggregate}_{window}" if self.several else aggregate
 
+    def as_computed(self) -> Declared:
+        """Return the query for data that has the computed columns already."""
+        aggregates = {}
+        for name, one in self.aggregates.items():
+            columns = tuple(column.done() if isinstance(column, Computed) else column for column in one.named_columns)
+            aggregates[name] = one.over(columns, one.columns[-1]) if one.reads_time else one.over(columns)
+        by = tuple(name.done() if isinstance(name, Computed) else name for name in self.by)
+        return replace(self, aggregates=aggregates, by=by)
+
+    @cached_property
+    def computed(self) -> list[Computed]:
+        """The columns that are computed from others before the query runs."""
+        return [name for name in self.columns if isinstance(name, Computed)]
+
     @cached_property
     def columns(self) -> list[str]:
         """The columns that the query reads, each once."""
@@ -82,9 +97,9 @@ def declare(
     """Return the parsed query. Raise TypeError or ValueError if an argument is invalid, or if arguments do not fit together."""
     parsed = _check_windows(windows)
     declared = Declared(
-        _over_time(_check_aggregates(aggregates), _check_time(time)),
+        _over_time(_tell_apart(_check_aggregates(aggregates)), _check_time(time)),
         parsed,
-        _check_columns(by, "by"),
+        _check_columns(_keys(by), "by"),
         _check_time(time),
         _check_columns(order_by, "order_by"),
         algorithm,
@@ -124,6 +139,36 @@ def _check_aggregates(given: Any) -> dict[str, Aggregate[Any]]:
             )
             raise ValueError(message)
     return dict(given)
+
+
+def _tell_apart(aggregates: Mapping[str, Aggregate[Any]]) -> dict[str, Aggregate[Any]]:
+    """Return the aggregates with different names for different computed columns: native expressions may look alike.
+
+    Names that differ in case alone are different too, as Spark ignores case.
+    """
+    known: dict[str, Computed] = {}
+
+    def unique(column: str) -> str:
+        if not isinstance(column, Computed):
+            return column
+        name, number = str(column), 1
+        other = known.setdefault(name.lower(), column)
+        while str(other) != name or (other.value, other.where) != (column.value, column.where):
+            number += 1
+            name = f"{column} ({number})"
+            column = Computed(name, column.value, column.where)
+            other = known.setdefault(name.lower(), column)
+        return other
+
+    return {
+        name: one.over(tuple(map(unique, one.named_columns))) if one.columns else one
+        for name, one in aggregates.items()
+    }
+
+
+def _keys(by: Any) -> Any:
+    """Return the argument `by` with names in place of expressions."""
+    return [as_key(one) for one in by] if isinstance(by, list | tuple) else as_key(by)
 
 
 def _over_time(aggregates: Mapping[str, Aggregate[Any]], time: str | None) -> dict[str, Aggregate[Any]]:

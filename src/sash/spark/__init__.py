@@ -172,7 +172,8 @@ def finish(query: Any, stream: DataFrame, checkpoint: str, **options: Any) -> Da
     check_version("this session", stream.sparkSession.version)
     from sash.spark.streaming import checkpoint as checkpoints
 
-    return checkpoints.finish(stream_query(query._declared, stream, options), str(checkpoint))  # noqa: SLF001
+    streaming = stream_query(query._declared, stream, options)  # noqa: SLF001
+    return streaming.in_own_case(checkpoints.finish(streaming, str(checkpoint)))
 
 
 def batch_query(query: Declared, frame: DataFrame, options: Mapping[str, Any]) -> BatchQuery:

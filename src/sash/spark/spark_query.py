@@ -17,6 +17,7 @@ from sash.engine.prepare import prepare
 from sash.plan.declared import Declared
 from sash.plan.tree import Branch
 from sash.spark.batch.worker import BucketWorker
+from sash.spark.computed import in_own_case, with_computed
 from sash.spark.private import expects_large_types
 from sash.spark.schema import arrow_of, read_schema, read_types, result_fields, with_types
 
@@ -28,6 +29,9 @@ class SparkQuery:
         self, query: Declared, frame: DataFrame, *, compiled: bool | None, types: Mapping[str, Any] | None
     ) -> None:
         _check_order(query)
+        frame, self.own_names = in_own_case(query, frame)
+        """The names of columns that the query writes in another case, by the names that it uses."""
+        frame, query = with_computed(query, frame)
         self.frame = frame
         self.compiled = compiled
         self.schema = read_schema(query, frame)
@@ -68,7 +72,23 @@ class SparkQuery:
     @property
     def results(self) -> StructType:
         """The columns of the result; rows keep their own."""
-        return StructType([*(self.frame.schema.fields if self.query.per_row else []), *self.added])
+        rows = [field for field in self.frame.schema.fields if field.name not in set(self.query.computed)]
+        return StructType([*(rows if self.query.per_row else []), *self.added])
+
+    def in_own_case(self, frame: DataFrame) -> DataFrame:
+        """Return results whose input rows have the names of the data, if the query writes them in another case."""
+        return frame.withColumnsRenamed(self.own_names) if self.query.per_row and self.own_names else frame
+
+    @property
+    def result_schema(self) -> StructType:
+        """The columns of the result as the user sees them."""
+        if not self.query.per_row:
+            return self.results
+        own = [
+            StructField(self.own_names.get(field.name, field.name), field.dataType, field.nullable, field.metadata)
+            for field in self.results
+        ]
+        return StructType(own)
 
     @property
     def worker(self) -> BucketWorker:

@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from sash.engine.assemble import CHANGE
 from sash.engine.column_types import check_columns, readable, readable_schema
+from sash.engine.computed import with_computed
 from sash.engine.evaluate import compile_ahead
 from sash.engine.frames import FrameKind, needed_schema
 from sash.engine.prepare import Prepared, PreparedCache, prepare
@@ -152,6 +153,8 @@ class ArrowStream(FrameKind):
         """Return the results as a stream: each batch is computed on demand."""
         reader = self._reader(data)
         check_columns(cache.query, reader.schema.names)
+        if cache.query.computed:
+            reader = _with_computed(cache.query, reader)
         prepared = prepare(cache.query, readable_schema(reader.schema), compiled=compiled)
         return read_results(Stream(prepared, mode=mode, order=order), reader)
 
@@ -168,20 +171,35 @@ class ArrowStream(FrameKind):
         return data if isinstance(data, pa.RecordBatchReader) else pa.RecordBatchReader.from_stream(data)
 
 
+def _with_computed(query: Declared, reader: pa.RecordBatchReader) -> pa.RecordBatchReader:
+    """Return a stream with the computed columns of a query. Raise ValueError if an expression is wrong, before a batch is read."""
+    schema = with_computed(query, readable(reader.schema.empty_table())).schema
+    tables = (with_computed(query, readable(pa.Table.from_batches([batch]))).cast(schema) for batch in reader)
+    return pa.RecordBatchReader.from_batches(schema, (batch for table in tables for batch in table.to_batches()))
+
+
 def read_results(stream: Stream, reader: pa.RecordBatchReader) -> pa.RecordBatchReader:
     """Return the results of a stream as a RecordBatchReader.
 
     Its schema is needed first, so this evaluates micro-batches until every column of the results has a type.
     """
-    tables = _results(stream, reader)
+    tables: Iterator[pa.Table] = _results(stream, reader)
+    if stream.prepared.query.computed:
+        tables = (_visible(stream, table) for table in tables)
     first: list[pa.Table] = []
     for table in tables:
         first.append(table)
         if not any(pa.types.is_null(kind) for kind in table.schema.types):  # a column of nulls has no type yet: read on
             break
-    whole = pa.unify_schemas([table.schema for table in first] or [stream.finish().schema])
+    whole = pa.unify_schemas([table.schema for table in first] or [_visible(stream, stream.finish()).schema])
     batches = (batch for table in chain(first, tables) for batch in table.cast(whole).to_batches() if len(batch))
     return pa.RecordBatchReader.from_batches(whole, batches)
+
+
+def _visible(stream: Stream, results: pa.Table) -> pa.Table:
+    """Return results without the computed columns of input rows."""
+    query = stream.prepared.query
+    return results.drop_columns([str(name) for name in query.computed]) if query.per_row and query.computed else results
 
 
 def _results(stream: Stream, reader: pa.RecordBatchReader) -> Iterator[pa.Table]:

@@ -125,6 +125,23 @@ def assert_as_batch(source: Source, query: sash.Query, **options: Any) -> list[d
     return given
 
 
+@pytest.mark.parametrize("windows", [window.time("4m", slide="2m"), window.rows(3)], ids=str)
+def test_filters_and_expressions_as_in_batch(spark: SparkSession, tmp_path: Path, windows: window.Window) -> None:
+    source = Source(spark, tmp_path)
+    aggregates = {
+        "n": agg.count(where="x > 2"),
+        "s": agg.sum(sash.expr("x * 2"), where="v < 2"),
+        "f": agg.max(F.col("x") + 1, where=F.col("k") == "a"),
+    }
+    query = sash.Query(aggregates, windows, by="K", time="ts")
+    given = assert_as_batch(source, query)
+    assert {*query.schema(source.stream()).names} == set(given[0])
+    other = sash.Query({**aggregates, "n": agg.count(where="x > 3")}, windows, by="K", time="ts")
+    source.add([("b", 20, 2)])
+    with pytest.raises(StreamingQueryException, match=r"where x > 2.* became .*where x > 3"):
+        source.run(other.run(source.stream(), buckets=3))
+
+
 @pytest.mark.oldest
 def test_windows_are_given_once_when_the_watermark_has_passed(spark: SparkSession, tmp_path: Path) -> None:
     spark.conf.set("spark.sql.shuffle.partitions", 2)

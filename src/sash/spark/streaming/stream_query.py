@@ -69,7 +69,7 @@ class StreamQuery(SparkQuery):
         _check_time(query)
         super().__init__(query, frame, compiled=options.compiled, types=options.types)
         self.options = options
-        self.delay = _read_delay(query, frame)
+        self.delay = _read_delay(self.query, self.frame)
         _check_options(self.query, options)
         _check_lateness(self)
         _check_store(frame)

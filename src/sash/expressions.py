@@ -1,0 +1,241 @@
+"""Expressions: SQL text, or an expression of Polars, Arrow or PySpark, as the input or the filter of an aggregate.
+
+Sash does not evaluate expressions itself. The engine that holds the data computes each one once, into a column of its own, and
+all else sees a plain column:
+
+    agg.sum("load", where="amount > 100")     load where amount > 100     load, null where the condition is not true
+    agg.sum(sash.expr("price * quantity"))    expr(price * quantity)
+    agg.count(where="amount > 100")           where amount > 100          true, or null
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable
+from typing import Any, Protocol, Self, TypeAlias
+
+NATIVE = {("polars", "Expr"): "Polars", ("pyarrow", "Expression"): "Arrow", ("pyspark", "Column"): "PySpark"}
+"""The classes of native expressions, by top-level package and name, and what messages call them."""
+SQL = "SQL"
+
+
+class NativeExpression(Protocol):
+    """An expression of Polars, Arrow or PySpark."""
+
+    @property
+    def cast(self) -> Callable[..., Any]:
+        """Return the expression in another type."""
+
+
+class Expression:
+    """SQL text, or a native expression. It is immutable.
+
+    >>> Expression("price * quantity")
+    expr("price * quantity")
+    """
+
+    __slots__ = ("kind", "source", "text")
+
+    def __init__(self, source: Any, kind: str = SQL) -> None:
+        self.source = source
+        self.kind = kind
+        """SQL, or the package of a native expression."""
+        shown = str(source)
+        self.text = shown.removeprefix("Column<'").removesuffix("'>") if kind == "PySpark" else shown
+        """How messages show it."""
+
+    def __repr__(self) -> str:
+        """Return the call that makes the expression; the expression itself if it is native."""
+        return f"expr({json.dumps(self.text, ensure_ascii=False)})" if self.kind == SQL else self.text
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether both have the same text; native expressions cannot be compared, so only one object equals itself."""
+        if not isinstance(other, Expression) or self.kind != other.kind:
+            return False
+        return self.source is other.source or (self.kind == SQL and self.text == other.text)
+
+    def __hash__(self) -> int:
+        """Return the hash of the text."""
+        return hash(self.text)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the arguments."""
+        return Expression, (self.source, self.kind)
+
+
+ColumnLike: TypeAlias = str | Expression | NativeExpression
+"""An input of an aggregate: the name of a column, or an expression."""
+Condition: TypeAlias = str | Expression | NativeExpression
+"""A filter of an aggregate: SQL text, or an expression."""
+
+
+def expr(text: str) -> Expression:
+    """Return SQL as the input of an aggregate, or as a key of a query.
+
+    `text` is an SQL expression over the columns of a row, without aggregates, window functions and subqueries. The engine that
+    holds the data evaluates it: Spark, or DuckDB for data in this process, so the dialect is that of the engine. DuckDB is an
+    extra: pip install 'sash[sql]'. It has no access to files or the network.
+
+    Nulls and NaN: as in SQL; a null is skipped by aggregates.
+    Result: an expression; `where=` of an aggregate takes the text itself, or an expression.
+    Errors: TypeError if `text` is not a string, ValueError if it is empty. Errors in the text are reported when a query gets its
+    data, before any work, with their position.
+
+    >>> import pyarrow as pa
+    >>> import sash
+    >>> from sash import agg, window
+    >>> rows = pa.table({"price": [2.0, 3.0, 5.0], "quantity": [1, 4, 2]})
+    >>> query = sash.Query(agg.sum(sash.expr("price * quantity"), where="quantity > 1"), window.rows(2))
+    >>> query.run(rows)["sum"].to_pylist()
+    [None, 12.0, 22.0]
+    """
+    if not isinstance(text, str):
+        message = f'expr got {type(text).__name__}, but SQL is a string, as in sash.expr("price * quantity").'
+        raise TypeError(message)
+    if not text.strip():
+        message = 'expr got no text. Write SQL over the columns of a row, as in sash.expr("price * quantity").'
+        raise ValueError(message)
+    return Expression(text)
+
+
+class Computed(str):
+    """The name of a column that is computed from others before a query runs.
+
+    >>> filtered = Computed.of("load", Expression("amount > 100"))
+    >>> filtered, filtered.value, filtered.where
+    ('load where amount > 100', 'load', expr("amount > 100"))
+    """
+
+    __slots__ = ("value", "where")
+    value: str | Expression | None
+    """A column or an expression; None if the column only says whether a row counts."""
+    where: Expression | None
+
+    def __new__(cls, name: str, value: str | Expression | None, where: Expression | None) -> Self:
+        """Return the name with what it stands for."""
+        made = super().__new__(cls, name)
+        made.value, made.where = value, where
+        return made
+
+    @classmethod
+    def of(cls, value: str | Expression | None, where: Expression | None = None) -> Computed:
+        """Return the column for an input and a filter."""
+        shown = f"expr({value.text})" if isinstance(value, Expression) else value
+        condition = f"where {where.text}" if where is not None else None
+        return cls(" ".join(part for part in (shown, condition) if part), value, where)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the arguments."""
+        return Computed, (str(self), self.value, self.where)
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the column has been computed, so that the data has it."""
+        return self.value == str(self)
+
+    def done(self) -> Computed:
+        """Return the name for data that has the column; native expressions of Spark cannot be sent to workers."""
+        return Computed(str(self), str(self), None)
+
+    @property
+    def expressions(self) -> list[Expression]:
+        """The expressions that the column is computed from."""
+        return [one for one in (self.value, self.where) if isinstance(one, Expression)]
+
+    @property
+    def call(self) -> str:
+        """The input as a user writes it; empty if there is none."""
+        if self.value is None:
+            return ""
+        return repr(self.value) if isinstance(self.value, Expression) else json.dumps(self.value, ensure_ascii=False)
+
+    @property
+    def word(self) -> str:
+        """The name in a form that can be a part of other names.
+
+        >>> Computed.of(Expression("price * quantity"), Expression("a > 1")).word
+        'price_quantity_where_a_1'
+        """
+        return re.sub(r"\W+", "_", str(self).removeprefix("expr(")).strip("_")
+
+
+def as_column(given: Any) -> Any:
+    """Return an input of an aggregate as the name of a column; return what is no input as it is.
+
+    >>> as_column("load"), as_column(expr("a + b")), as_column(3)
+    ('load', 'expr(a + b)', 3)
+    """
+    expression = as_expression(given)
+    if expression is None:
+        return given
+    bare = _bare_name(expression)
+    return Computed.of(expression) if bare is None or expression.kind == SQL else bare
+
+
+def as_key(given: Any) -> Any:
+    """Return an expression as the name of a key; return anything else as it is. An expression that is only a name is that name.
+
+    >>> as_key(expr("upper(word)")), as_key(expr("word")), as_key("word")
+    ('upper(word)', 'word', 'word')
+    """
+    expression = as_expression(given)
+    if expression is None:
+        return given
+    bare = _bare_name(expression)
+    if bare is None and expression.kind == "PySpark" and expression.text.isidentifier():
+        bare = expression.text  # a literal looks the same, but a constant is no key
+    return Computed(_output_name(expression), expression, None) if bare is None else bare
+
+
+def _bare_name(expression: Expression) -> str | None:
+    """Return the name of the column that an expression is; None for other expressions, and where they look the same."""
+    if expression.kind == "Polars":
+        found = re.fullmatch(r'col\("(.*)"\)', expression.text)
+        return found[1] if found and expression.source.meta.root_names() == [found[1]] else None
+    return expression.text if expression.kind != "PySpark" and expression.text.isidentifier() else None
+
+
+def _output_name(expression: Expression) -> str:
+    """Return the name that the result of an expression has: its alias, the field of a struct, or its text."""
+    text = expression.text
+    if expression.kind == "Polars":
+        return str(expression.source.meta.output_name())
+    if expression.kind == "PySpark":
+        found = re.search(r" AS `?(\w+)`?$", text) or re.fullmatch(r"(?:\w+\.)+(\w+)", text)
+        return found[1] if found else text
+    return text
+
+
+def as_expression(given: Any) -> Expression | None:
+    """Return an expression, wrapped if it is native; None for anything else."""
+    if isinstance(given, Expression):
+        return given
+    for base in type(given).__mro__:
+        kind = NATIVE.get((base.__module__.partition(".")[0], base.__name__))
+        if kind is not None:
+            return Expression(given, kind)
+    return None
+
+
+def as_condition(name: str, given: Any) -> Expression:
+    """Return a filter as an expression. Raise TypeError or ValueError if it is none.
+
+    >>> as_condition("sum", "a > 1")
+    expr("a > 1")
+    """
+    if isinstance(given, str) and given.strip():
+        return Expression(given)
+    expression = as_expression(given)
+    if expression is None:
+        problem = ValueError if isinstance(given, str) else TypeError
+        text = repr(given)
+        shown = text if len(text) < 60 and "\n" not in text else f"<{type(given).__name__}>"  # noqa: PLR2004
+        message = f'{name} got where={shown}, which is not a condition. Use SQL, as in where="amount > 100".'
+        raise problem(message)
+    return expression
+
+
+def expressions_in(columns: Iterable[Computed]) -> list[Expression]:
+    """Return the expressions of columns, each once."""
+    return list(dict.fromkeys(one for column in columns for one in column.expressions))

@@ -1,0 +1,152 @@
+"""Columns that Spark computes before a query runs: expressions, filters, and names in another case."""
+
+from __future__ import annotations
+
+import re
+
+from pyspark.errors import PySparkException
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812 — the usual name
+from pyspark.sql.types import BooleanType, NullType
+
+from sash.aggregates.base import as_literal
+from sash.aggregates.sql import quote
+from sash.engine.column_types import check_columns
+from sash.expressions import SQL, Computed, Expression, expressions_in
+from sash.plan.declared import Declared
+from sash.windows.base import ALL_COLUMNS
+
+CASE = "spark.sql.caseSensitive"
+QUOTED = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`|--[^\n]*|/\*.*?\*/""", re.DOTALL)
+"""Strings, quoted names and comments in SQL."""
+NOT_ROW_WISE = (
+    ("INVALID_WHERE_CONDITION", r"invalid expressions: (\w+)", "aggregates rows"),
+    ("WINDOW_FUNCTION_NOT_ALLOWED", "inside (over)", "has a window function"),
+    ("UNSUPPORTED_GENERATOR", r"isNull\W*(\w+)", "makes several rows"),
+)
+"""Errors of Spark for what a filter cannot have, where they name the function, and what messages say."""
+PLACE = re.compile(r"line (\d+),? pos (\d+)")
+"""Where Spark found an error in SQL."""
+
+
+def in_own_case(declared: Declared, frame: DataFrame) -> tuple[DataFrame, dict[str, str]]:
+    """Return a frame whose columns have the names that a query uses, and their own names, if the session ignores case.
+
+    Raise ValueError if a query uses two spellings of one name.
+    """
+    if frame.sparkSession.conf.get(CASE) == "true":
+        return frame, {}
+    own: dict[str, str] = {}
+    names = list(dict.fromkeys(filter(None, map(_origin, declared.columns))))
+    for name in names:
+        alike = [other for other in frame.columns if other.lower() == name.lower()]
+        if name in frame.columns or len(alike) != 1 or name == ALL_COLUMNS:
+            continue
+        if alike[0] in names or alike[0] in own.values():
+            other = next(one for one in names if one.lower() == name.lower() and one != name)
+            message = f"The query names one column {other!r} and {name!r}. Use one spelling, or set {CASE}=true."
+            raise ValueError(message)
+        own[name] = alike[0]
+    for name, other in own.items():
+        frame = frame.withColumnRenamed(quote(other) if "." in other else other, name)
+    return frame, own
+
+
+def _origin(column: str) -> str | None:
+    if not isinstance(column, Computed):
+        return column
+    return column.value if isinstance(column.value, str) else None
+
+
+def with_computed(declared: Declared, frame: DataFrame) -> tuple[DataFrame, Declared]:
+    """Return a frame with the computed columns of a query, and the query over them.
+
+    Raise ValueError or TypeError if an expression is wrong. Spark analyses expressions; it runs no job.
+    """
+    if not declared.computed:
+        return frame, declared
+    check_columns(declared, frame.columns)
+    columns = {one: _checked(one, frame) for one in expressions_in(declared.computed)}
+    for computed in declared.computed:
+        if computed.where is not None:
+            _check_condition(computed.where, columns[computed.where], frame)
+    made = [_column(computed, columns).alias(str(computed)) for computed in declared.computed]
+    return frame.select("*", *made), declared.as_computed()
+
+
+def _column(computed: Computed, columns: dict[Expression, Column]) -> Column:
+    if isinstance(computed.value, Expression):
+        value = columns[computed.value]
+    else:
+        value = F.lit(True) if computed.value is None else F.col(quote(computed.value))
+    return value if computed.where is None else F.when(columns[computed.where], value)
+
+
+def _checked(expression: Expression, frame: DataFrame) -> Column:
+    """Return an expression as a column. Raise an error if it does not fit the frame, or is not evaluated for each row."""
+    if expression.kind not in (SQL, "PySpark"):
+        message = (
+            f"{expression.text} is an expression of {expression.kind}, which Spark cannot evaluate. Use SQL, as in "
+            'sash.expr("price * quantity"), or an expression of PySpark.'
+        )
+        raise TypeError(message)
+    if expression.kind == SQL:
+        _refuse_subquery(expression)
+    try:
+        column: Column = F.expr(expression.text) if expression.kind == SQL else expression.source
+        # A filter, as it accepts neither aggregates nor window functions nor generators. The schema makes Connect analyse it.
+        frame.filter(column.isNull()).schema  # noqa: B018
+    except PySparkException as error:
+        raise _wrong(expression, str(error)) from error
+    return column
+
+
+def _refuse_subquery(expression: Expression) -> None:
+    """Raise ValueError for a subquery: SELECT cannot stand anywhere else in an expression."""
+    plain = QUOTED.sub(lambda found: " " * len(found.group()), expression.text)
+    found = re.search(r"\bselect\b", plain, re.IGNORECASE)
+    if found is not None:
+        problem = "it has a subquery, but an expression is evaluated for each row by itself."
+        raise _wrong(expression, problem, _line_and_place(expression.text, found.start()))
+
+
+def _place_of(word: str, text: str) -> tuple[int, int] | None:
+    """Return the line and the place of a word in a text; None if it is not there."""
+    found = re.search(rf"\b{re.escape(word)}\b", text, re.IGNORECASE)
+    return None if found is None else _line_and_place(text, found.start())
+
+
+def _line_and_place(text: str, offset: int) -> tuple[int, int]:
+    r"""Return the line, from 1, and the place in it, from 0.
+
+    >>> _line_and_place("a\nbc", 3)
+    (2, 1)
+    """
+    before = text[:offset]
+    return before.count("\n") + 1, len(before) - (before.rfind("\n") + 1)
+
+
+def _wrong(expression: Expression, problem: str, place: tuple[int, int] | None = None) -> ValueError:
+    """Return the error for an expression that Spark rejects, with its position in the text."""
+    found = PLACE.search(problem)
+    if place is None and found is not None and expression.kind == SQL:
+        place = int(found[1]), int(found[2])
+    for sign, function, said in NOT_ROW_WISE:
+        if sign in problem:
+            name = re.search(function, problem)
+            place = place or _place_of(name[1] if name else "over", expression.text)
+            problem = f"it {said}, but an expression is evaluated for each row by itself."
+    lines = expression.text.split("\n")
+    marked = ""
+    if place is not None and place[0] <= len(lines):
+        marked = f"\n  {lines[place[0] - 1]}\n  {' ' * place[1]}^"
+    said = problem.strip().split("\n")[0].split("; line ")[0]
+    shown = f"SQL {as_literal(expression.text)}" if expression.kind == SQL else expression.text
+    return ValueError(f"{shown}: {said}{marked}")
+
+
+def _check_condition(where: Expression, column: Column, frame: DataFrame) -> None:
+    kind = frame.select(column.alias("x")).schema["x"].dataType
+    if not isinstance(kind, BooleanType | NullType):
+        message = f'where="{where.text}" is of type {kind.simpleString()}, but a condition is true or false.'
+        raise TypeError(message)
