@@ -18,7 +18,7 @@ from sash.plan.declared import Declared
 from sash.plan.tree import Branch
 from sash.spark.batch.worker import BucketWorker
 from sash.spark.private import expects_large_types
-from sash.spark.schema import arrow_of, read_schema, read_types, result_fields, with_types
+from sash.spark.schema import arrow_of, in_session_zone, read_schema, read_types, result_fields, with_types
 
 
 class SparkQuery:
@@ -28,6 +28,7 @@ class SparkQuery:
         self, query: Declared, frame: DataFrame, *, compiled: bool | None, types: Mapping[str, Any] | None
     ) -> None:
         _check_order(query)
+        query = in_session_zone(query, frame)
         self.frame = frame
         self.compiled = compiled
         self.schema = read_schema(query, frame)
