@@ -150,7 +150,7 @@ def test_a_row_is_late_when_its_month_has_ended_where_the_window_is() -> None:
         {"t": pa.array([time.replace(tzinfo=UTC) for time in times], pa.timestamp("us", "UTC")), "x": [1, 2, 4]}
     )
     for tz, expected, late in (("Europe/Berlin", [1, 2], 1), (None, [7], 0)):
-        query = sash.Query({"sum": agg.sum("x")}, window.tumbling("1mo", tz=tz), time="t")
+        query = sash.Query({"sum": agg.sum("x")}, window.tumbling("1mo", tz=tz), time="t", lateness="0s")
         running = Stream(prepare(query._declared, table.schema, compiled=False))
         found = [running.add(table.slice(row, 1)) for row in range(3)] + [running.finish()]
         assert [number for one in found for number in one["sum"].to_pylist()] == expected
