@@ -39,6 +39,41 @@ def test_every_long_name_means_its_unit(unit: str) -> None:
         assert read_duration(f"3 {name}", "range").amount == 3 * UNITS[unit]
 
 
+@pytest.mark.parametrize(
+    ("text", "months"),
+    [
+        ("1mo", 1),
+        ("3 Months", 3),
+        ("1q", 3),
+        ("2 quarters", 6),
+        ("1y", 12),
+        ("1 year 6 months", 18),
+        ("1.5y", 18),
+        ("-2mo", -2),
+    ],
+)
+def test_months_quarters_and_years_are_months(text: str, months: int) -> None:
+    read = read_duration(text, "offset", at_least=-(2**62), months=True)
+    assert (read.amount, read.months, read.calendar, read.text) == (0, months, "month", text)
+
+
+@pytest.mark.parametrize(
+    ("given", "unit"),
+    [
+        ("1d", "day"),
+        ("1w", "week"),
+        ("1w 2d", "day"),
+        ("24h", ""),
+        ("1d12h", ""),
+        ("0.5d", ""),
+        (timedelta(days=2), "day"),
+        (5, ""),
+    ],
+)
+def test_durations_know_whether_they_count_days_or_weeks(given: Any, unit: str) -> None:
+    assert read_duration(given, "range").calendar == unit
+
+
 def test_windows_show_durations_as_given() -> None:
     assert repr(window.time("1 hour", slide="15 min")) == 'time("1 hour", slide="15 min")'
     assert repr(window.session(timedelta(minutes=90))) == 'session("1h30m")'
@@ -47,15 +82,18 @@ def test_windows_show_durations_as_given() -> None:
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
+        ("1M", r"range='1M' is not a duration. M could mean months. Use \"1m\" for minutes, or \"1mo\" for months."),
+        ("5MS", r"Use \"5ms\" for milliseconds, or \"5mo\" for months"),
         (
-            "1M",
-            r"range='1M' is not a duration. M could mean months, which are not supported yet. Use \"1m\" for minutes.",
+            "1mo",
+            r"range='1mo': months, quarters and years differ in length, so only .* windows of time .* Use days, as in \"30d\"",
         ),
-        ("5MS", r"Use \"5ms\" for milliseconds"),
-        ("1mo", r"range='1mo' is not a duration. Months, quarters and years differ in length"),
-        ("1 Month", r"Months, quarters and years"),
-        ("2y", r"Months, quarters and years"),
-        ("1 fortnight", r"is not a duration. Use a number and a unit \(ns, us, ms, s, m, h, d, w\)"),
+        ("1 Month", r"months, quarters and years"),
+        ("2y", r"Use days, as in \"720d\""),
+        ("1mo 2d", r"mixes months with shorter units"),
+        ("0.5mo", r"is not a whole number of months"),
+        ("0mo", r"must be more than 0"),
+        ("1 fortnight", r"is not a duration. Use a number and a unit \(ns, us, ms, s, m, h, d, w, mo, q, y\)"),
         ("hour", r"is not a duration. Use a number and a unit"),
         ("15", r"is not a duration. Use a number and a unit"),
         ("1h and 5m", r"is not a duration"),

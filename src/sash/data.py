@@ -264,5 +264,6 @@ def assumed_schema(query: Declared) -> pa.Schema:
         marks = [name for name in window.columns if window.column_kind == "mark"]
         types |= dict.fromkeys(marks, pa.bool_())
     if query.time is not None:
-        types[query.time] = pa.timestamp("ns") if is_time else pa.int64()
+        zones = [window.zone for window in query.windows.values() if window.zone]
+        types[query.time] = pa.timestamp("ns", zones[0] if zones else None) if is_time else pa.int64()
     return pa.schema(types)

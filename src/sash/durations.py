@@ -33,7 +33,13 @@ NANOSECONDS = UNITS | {name: UNITS[unit] for unit, names in LONG_NAMES.items() f
 """Nanoseconds of a unit, by any of its names in lower case."""
 AMBIGUOUS = ("M", "MS")
 """In pandas, "M" and "MS" mean months. All other units may be in upper case."""
-CALENDAR_UNITS = ("mo", "month", "months", "q", "quarter", "quarters", "y", "yr", "year", "years")
+MONTHS = {
+    **dict.fromkeys(("mo", "month", "months"), 1),
+    **dict.fromkeys(("q", "quarter", "quarters"), 3),
+    **dict.fromkeys(("y", "yr", "yrs", "year", "years"), 12),
+}
+"""The months of a unit, by any of its names in lower case. Months differ in length, so they are no number of nanoseconds."""
+DAYS, WEEKS = (tuple(name for name in (unit, *LONG_NAMES[unit])) for unit in ("d", "w"))
 PART = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-zµμ]+)\s*")
 EXAMPLES = '"24h", "1m", "500ms", "1h30m" or "15 minutes"'
 
@@ -47,6 +53,8 @@ class TimeUnit(NamedTuple):
     column: str = "time"
     tick: int | None = None
     """Nanoseconds of a tick; None if the column holds integers."""
+    zone: str = ""
+    """The time zone of the column; empty if it has none."""
 
 
 @dataclass(frozen=True)
@@ -54,8 +62,17 @@ class Duration:
     """A length of time, in nanoseconds, or in the unit of an integer time column."""
 
     amount: int
+    """Nanoseconds, or a number; 0 if the duration is a number of months."""
     is_time: bool
     text: str
+    months: int = 0
+    calendar: str = ""
+    """The unit of a calendar that it counts: "month", "week", "day", or none if it has hours or less."""
+
+    @property
+    def days(self) -> int:
+        """The number of days, if it counts days or weeks."""
+        return self.amount // UNITS["d"]
 
     def in_ticks(self, unit: TimeUnit) -> int:
         """Return the duration in ticks of a time column.
@@ -66,7 +83,7 @@ class Duration:
         >>> read_duration("1m", "slide").in_ticks(TimeUnit("ts", 1_000_000_000))
         60
         """
-        column, tick = unit
+        column, tick, _ = unit
         if self.is_time and tick is None:
             message = (
                 f"{self.text} is a duration, but column {column!r} holds integers. Use a number in the unit of "
@@ -78,6 +95,7 @@ class Duration:
             raise ValueError(message)
         if tick is None:
             return self.amount
+        assert not self.months, "months have no fixed number of ticks"
         if self.amount % tick:
             message = (
                 f"{self.text} is not a whole number of ticks of column {column!r}, which are {tick:,} ns each. Cast the "
@@ -91,12 +109,12 @@ class Duration:
         return self.text
 
 
-def read_duration(given: DurationLike, name: str, *, at_least: int = 1) -> Duration:
+def read_duration(given: DurationLike, name: str, *, at_least: int = 1, months: bool = False) -> Duration:
     """Return the argument as a Duration; `name` is the parameter, for messages.
 
     A string has one or more numbers with units, such as "1h30m", "15 min" or "2 days". Units may be in upper case, except M,
-    which could mean months. Raise TypeError if the argument has another type. Raise ValueError if it is not a duration, or
-    shorter than `at_least`.
+    which could mean months. `months` allows months, quarters and years. Raise TypeError if the argument has another type.
+    Raise ValueError if it is not a duration, or shorter than `at_least`.
 
     >>> read_duration("1h30m", "range").amount == read_duration("1 hour 30 minutes", "range").amount == 5400 * 10**9
     True
@@ -114,10 +132,17 @@ def read_duration(given: DurationLike, name: str, *, at_least: int = 1) -> Durat
     elif isinstance(plain, timedelta):
         read = _of_nanoseconds(((plain.days * 86_400 + plain.seconds) * 1_000_000 + plain.microseconds) * 1_000)
     else:
-        read = Duration(_parse(plain, name), is_time=True, text=plain.strip())
-    if not at_least <= read.amount < 2**62:
+        read = _parse(plain, name)
+    amount = read.amount or read.months * UNITS["d"]
+    if not at_least <= amount < 2**62:
         needed = "be more than 0" if at_least == 1 else "not be negative"
-        message = f"{name}={given!r} must {needed if abs(read.amount) < 2**62 else 'be less than 2**62'}."
+        message = f"{name}={given!r} must {needed if abs(amount) < 2**62 else 'be less than 2**62'}."
+        raise ValueError(message)
+    if read.months and not months:
+        message = (
+            f"{name}={given!r}: months, quarters and years differ in length, so only the range, slide and offset of windows of "
+            f'time can have them. Use days, as in "{30 * abs(read.months)}d".'
+        )
         raise ValueError(message)
     return read
 
@@ -134,11 +159,13 @@ def _plain(given: Any) -> Any:
 
 
 def _of_nanoseconds(nanoseconds: int) -> Duration:
-    return Duration(nanoseconds, is_time=True, text=to_text(nanoseconds))
+    calendar = "" if nanoseconds % UNITS["d"] else "day"
+    return Duration(nanoseconds, is_time=True, text=to_text(nanoseconds), calendar=calendar)
 
 
-def _parse(text: str, name: str) -> int:
-    total = Fraction(0)
+def _parse(text: str, name: str) -> Duration:
+    total = months = Fraction(0)
+    units = set()
     rest = text.strip()
     sign = 1
     if rest.startswith("-"):
@@ -149,27 +176,34 @@ def _parse(text: str, name: str) -> int:
         if part is None:
             raise _not_a_duration(text, name)
         number, unit = part.groups()
-        if unit in AMBIGUOUS or unit.lower() not in NANOSECONDS:
+        lower = unit.lower()
+        if unit in AMBIGUOUS or (lower not in NANOSECONDS and lower not in MONTHS):
             raise _not_a_duration(text, name, number, unit)
-        total += Fraction(number) * NANOSECONDS[unit.lower()]
+        if lower in MONTHS:
+            months += Fraction(number) * MONTHS[lower]
+        else:
+            total += Fraction(number) * NANOSECONDS[lower]
+        units.add("month" if lower in MONTHS else "week" if lower in WEEKS else "day" if lower in DAYS else "")
         position = part.end()
     if not rest:
         raise _not_a_duration(text, name)
-    if total.denominator != 1:
-        message = f"{name}={text!r} is not a whole number of nanoseconds. Examples: {EXAMPLES}."
+    if "month" in units and len(units) > 1:
+        message = f'{name}={text!r} mixes months with shorter units. Use either, as in "2mo" or "45d".'
         raise ValueError(message)
-    return sign * int(total)
+    if total.denominator != 1 or months.denominator != 1:
+        unit = "months" if "month" in units else "nanoseconds"
+        message = f"{name}={text!r} is not a whole number of {unit}. Examples: {EXAMPLES}."
+        raise ValueError(message)
+    calendar = units.pop() if len(units) == 1 else "day" if units == {"day", "week"} else ""
+    if calendar in ("day", "week") and total % UNITS["d"]:
+        calendar = ""  # half a day
+    return Duration(sign * int(total), is_time=True, text=text.strip(), months=sign * int(months), calendar=calendar)
 
 
 def _not_a_duration(text: str, name: str, number: str = "", unit: str = "") -> ValueError:
-    hint = f"Use a number and a unit ({', '.join(UNITS)}), as in {EXAMPLES}."
+    hint = f"Use a number and a unit ({', '.join(UNITS)}, mo, q, y), as in {EXAMPLES}."
     if unit in AMBIGUOUS:
-        hint = (
-            f'{unit} could mean months, which are not supported yet. Use "{number}{unit.lower()}" for '
-            f"{LONG_NAMES[unit.lower()][-1]}."
-        )
-    elif unit.lower() in CALENDAR_UNITS:
-        hint = 'Months, quarters and years differ in length and are not supported yet. Use days, as in "30d".'
+        hint = f'{unit} could mean months. Use "{number}{unit.lower()}" for {LONG_NAMES[unit.lower()][-1]}, or "{number}mo" for months.'
     return ValueError(f"{name}={text!r} is not a duration. {hint}")
 
 

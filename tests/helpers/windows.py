@@ -180,6 +180,17 @@ WINDOWS: dict[str, WindowCase] = {
     ),
 }  # fmt: skip
 """By kind."""
+CALENDAR: dict[str, Window] = {
+    "month": window.tumbling("1mo"),
+    "quarter_monthly": window.time("1q", slide="1mo", offset="36h", min_rows=2),
+    "berlin_day": window.tumbling("1d", tz="Europe/Berlin"),
+    "berlin_week": window.time("2w", slide="1w", tz="Europe/Berlin"),
+    "year_so_far": window.cumulative("1y", "1mo", offset="3mo", tz="America/New_York"),
+    "last_month": window.time("1mo"),
+    "last_days": window.time("2d", closed="both", tz="Australia/Adelaide"),
+    "other_rows_of_year": window.time("1y", exclude="row", min_rows=2),
+}
+"""Windows of the calendar, which integers do not have."""
 PER_WINDOW = {kind: case.drawn for kind, case in WINDOWS.items() if not case.example.per_row}
 PER_ROW = {kind: case.drawn for kind, case in WINDOWS.items() if case.example.per_row}
 
@@ -191,7 +202,13 @@ def seconds(tick: int) -> Length:
 
 def examples(length: Length = int) -> dict[str, Window]:
     """Return some windows of every kind, by name."""
-    return {name: one for case in WINDOWS.values() for name, one in case.examples(length).items()}
+    made = {name: one for case in WINDOWS.values() for name, one in case.examples(length).items()}
+    if length is int:
+        return made
+    return {
+        **made,
+        **{name: one.in_zone("UTC") for name, one in CALENDAR.items()},
+    }  # on Spark, others follow the session
 
 
 def slicings_of(one: Window) -> tuple[str, ...]:

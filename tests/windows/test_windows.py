@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from helpers.queries import SCHEMA, Named, assert_agrees, long_stream, table_of
-from helpers.windows import WINDOWS, examples
+from helpers.windows import WINDOWS, examples, seconds
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -32,7 +32,7 @@ IN_ORDER: Named = {
 
 def test_every_window_is_in_the_table() -> None:
     """The tests of the oracle, of slices, of streams and of Spark read the table in helpers/windows.py."""
-    made = {type(one) for one in examples().values()}
+    made = {type(one) for one in examples(seconds(1)).values()}
     assert made == {kind for kind in subclasses(Window) if kind.__module__.startswith("sash.")}
 
 

@@ -28,7 +28,8 @@ class TimeColumn:
     @cached_property
     def unit(self) -> TimeUnit:
         """The unit, as windows and durations take it."""
-        return TimeUnit(self.name, self.tick)
+        zone = self.type.tz if pa.types.is_timestamp(self.type) else None
+        return TimeUnit(self.name, self.tick, zone or "")
 
     def read(self, column: pa.ChunkedArray | pa.Array) -> Ints:
         """Return the times in ticks. Raise ValueError if there are nulls."""

@@ -8,7 +8,16 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
-from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructField, StructType, VariantType
+from pyspark.sql.types import (
+    ArrayType,
+    DataType,
+    MapType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+    VariantType,
+)
 
 from sash.engine.column_types import check_columns, input_types
 from sash.engine.prepare import Prepared
@@ -43,6 +52,19 @@ def read_schema(declared: Declared, frame: DataFrame) -> pa.Schema:
     refuse_incomparable(declared, schema)
     zone = frame.sparkSession.conf.get(ZONE) or "UTC"
     return pa.schema([_arrow_field(schema[name], zone) for name in names])
+
+
+def in_session_zone(declared: Declared, frame: DataFrame) -> Declared:
+    """Return the query with the zone of the session in the windows that follow the zone of the time column.
+
+    A TIMESTAMP has no zone of its own: Spark shows it in that of the session. A TIMESTAMP_NTZ has none, and a date neither. The zone
+    becomes a part of the window, so that a stream does not continue with another one.
+    """
+    kinds = [field.dataType for field in frame.schema if field.name == declared.time]
+    if not kinds or not isinstance(kinds[0], TimestampType):
+        return declared
+    zone = frame.sparkSession.conf.get(ZONE) or "UTC"
+    return replace(declared, windows={name: window.in_zone(zone) for name, window in declared.windows.items()})
 
 
 def refuse_same_names(declared: Declared, frame: DataFrame) -> None:

@@ -19,7 +19,7 @@ from sash.plan.tree import Branch
 from sash.spark.batch.worker import BucketWorker
 from sash.spark.computed import in_own_case, with_computed
 from sash.spark.private import expects_large_types
-from sash.spark.schema import arrow_of, read_schema, read_types, result_fields, with_types
+from sash.spark.schema import arrow_of, in_session_zone, read_schema, read_types, result_fields, with_types
 
 
 class SparkQuery:
@@ -32,6 +32,7 @@ class SparkQuery:
         frame, self.own_names = in_own_case(query, frame)
         """The names of columns that the query writes in another case, by the names that it uses."""
         frame, query = with_computed(query, frame)
+        query = in_session_zone(query, frame)
         self.frame = frame
         self.compiled = compiled
         self.schema = read_schema(query, frame)

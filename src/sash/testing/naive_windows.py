@@ -10,7 +10,9 @@ from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
+from datetime import time as time_of_day
 from typing import Any, TypeAlias
+from zoneinfo import ZoneInfo
 
 from sash.aggregates.base import Aggregate
 from sash.durations import UNITS, Duration, TimeUnit
@@ -22,6 +24,7 @@ from sash.windows.by_gap import Session
 from sash.windows.by_mark import Punctuated
 from sash.windows.by_rows import SlidingRows
 from sash.windows.by_time import Periodic
+from sash.windows.calendar_windows import CalendarFrame, CalendarWindow
 from sash.windows.row_frame import RowFrame
 from sash.windows.time_frame import TimeFrame
 
@@ -58,8 +61,11 @@ def recompute_query(
     {'window_start': 0, 'window_end': 4, 'total': 4}
     {'window_start': 4, 'window_end': 8, 'total': 3}
     """
+    rows = list(rows)
+    zone = "" if time is None or not rows else zone_of_column(rows[0][time])
     rows = [dict(row) if time is None else {**row, time: in_utc(row[time])} for row in rows]
     named = {"": windows} if isinstance(windows, Window) else windows
+    named = {name: in_zone(window, zone) for name, window in named.items()}
     keys: dict[tuple[Any, ...], list[int]] = {}
     for number, row in enumerate(rows):
         keys.setdefault(tuple(map(comparable, (row[column] for column in by))), []).append(number)
@@ -137,6 +143,8 @@ def rows_of_each(window: Window, rows: list[Row], time: str, order_by: Sequence[
                     for row in rows
                 ]
             return _without(frames, rows, window.exclude, [time] if time else [])
+        case CalendarFrame():
+            return _without(_since(window, rows, time), rows, window.exclude, [time])
         case DeltaFrame():
             return _near(window, rows)
     message = f"{window} has no result for each row."
@@ -193,6 +201,8 @@ def spans_of(window: Window, rows: list[Row], time: str) -> list[Span]:
     match window:
         case Periodic():
             return _periodic(window, rows, time)
+        case CalendarWindow():
+            return _of_calendar(window, rows, time)
         case Session():
             return _sessions(window, rows, time)
         case SlidingRows():
@@ -227,6 +237,68 @@ def _periodic(window: Periodic, rows: list[Row], time: str) -> list[Span]:
             if held := [row for row in rows if start <= row[time] < stop]:
                 found.append((start, stop, held))
     return found
+
+
+def _of_calendar(window: CalendarWindow, rows: list[Row], time: str) -> list[Span]:
+    """Return windows of days or months: for each row, try all that begin near it."""
+    length, period, step = (one.months or one.days for one in (window.range, window.period, window.step))
+    shift = timedelta(microseconds=window.offset.amount // 1_000)
+    zone = window.tz if zone_of_column(rows[0][time]) else ""
+    anchor = window.offset.months
+    if window.period.calendar == "week":
+        anchor += (date(1970, 1, 5) - date(1970, 1, 1)).days  # a Monday
+
+    def border(number: int) -> Any:
+        day = _first_of_month(number) if window.range.months else date(1970, 1, 1) + timedelta(days=number)
+        if not isinstance(rows[0][time], datetime):
+            return day + shift
+        return first_instant(datetime.combine(day, time_of_day()) + shift, zone)
+
+    spans = set()
+    for row in rows:
+        local = local_time(row[time], window.tz) - shift
+        near = (local.year - 1970) * 12 + local.month - 1
+        if not window.range.months:
+            near = local.toordinal() - date(1970, 1, 1).toordinal()
+        for start in range(near - length - 2, near + 3):
+            if (start - anchor) % period == 0:
+                for stop in range(start + step, start + length + 1, step):
+                    if border(start) <= row[time] < border(stop):
+                        spans.add((start, stop))
+    found = [(border(start), border(stop)) for start, stop in sorted(spans)]
+    return [(start, stop, [row for row in rows if start <= row[time] < stop]) for start, stop in found]
+
+
+def _since(window: CalendarFrame, rows: list[Row], time: str) -> list[list[int]]:
+    """Return for each row the rows since the same local time some days or months earlier, and never before those of the row before."""
+    with_begin, with_end = window.closed in ("left", "both"), window.closed in ("right", "both")
+    frames = []
+    begin = None
+    for row in rows:
+        now = row[time]
+        local = local_time(now, window.tz)
+        if window.range.months:
+            month = _first_of_month((local.year - 1970) * 12 + local.month - 1 - window.range.months)
+            following = _first_of_month((month.year - 1970) * 12 + month.month)
+            earlier = local.replace(year=month.year, month=month.month, day=min(local.day, (following - month).days))
+        else:
+            earlier = local - timedelta(days=window.range.days)
+        own = first_instant(earlier, window.tz) if zone_of_column(now) else earlier
+        begin = own if begin is None else max(begin, own)
+        frames.append(
+            [
+                place
+                for place, other in enumerate(rows)
+                if (begin < other[time] < now)
+                or (with_begin and other[time] == begin < now)
+                or (with_end and other[time] == now)
+            ]
+        )
+    return frames
+
+
+def _first_of_month(number: int) -> date:
+    return date(1970 + number // 12, number % 12 + 1, 1)
 
 
 def _sessions(window: Session, rows: list[Row], time: str) -> list[Span]:
@@ -300,6 +372,44 @@ def ticks_of(time: Any) -> int:
 def in_utc(time: Any) -> Any:
     """Return a time in UTC: in other zones, Python computes with wall-clock time."""
     return time.astimezone(UTC) if isinstance(time, datetime) and time.tzinfo else time
+
+
+def zone_of_column(time: Any) -> str:
+    """Return the name of the time zone of a time; empty if it has none."""
+    return str(time.tzinfo) if isinstance(time, datetime) and time.tzinfo else ""
+
+
+def in_zone(window: Window, zone: str) -> Window:
+    """Return a window of the calendar with the zone of the time column, unless it has one of its own."""
+    if isinstance(window, CalendarWindow | CalendarFrame) and not window.tz:
+        return replace(window, tz=zone)
+    return window
+
+
+def local_time(time: Any, zone: str) -> Any:
+    """Return a time as clocks in a zone show it, without the zone.
+
+    >>> local_time(datetime(2024, 7, 1, tzinfo=UTC), "Europe/Berlin")
+    datetime.datetime(2024, 7, 1, 2, 0)
+    """
+    if not isinstance(time, datetime) or time.tzinfo is None:
+        return time
+    return time.astimezone(ZoneInfo(zone)).replace(tzinfo=None)
+
+
+def first_instant(local: datetime, zone: str) -> datetime:
+    """Return when clocks in a zone first show a local time; if they skip it, the next time that they show. Without a zone, itself.
+
+    >>> first_instant(datetime(2024, 3, 31, 2, 30), "Europe/Berlin")
+    datetime.datetime(2024, 3, 31, 1, 0, tzinfo=datetime.timezone.utc)
+    """
+    if not zone:
+        return local
+    instant = local.replace(tzinfo=ZoneInfo(zone)).astimezone(UTC)
+    if local_time(instant, zone) == local:
+        return instant
+    whole = local.replace(second=0, microsecond=0) + timedelta(minutes=1)  # clocks change at whole minutes
+    return first_instant(whole, zone)
 
 
 def comparable(value: Any) -> tuple[bool, bool, Any]:

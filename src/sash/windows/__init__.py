@@ -14,6 +14,8 @@ One result per window:
     rows(100, slide=10)          the last 100 rows, after every 10th row
     time("1h", slide="10m")      an hour, every ten minutes
     tumbling("1h")               hours that do not overlap
+    tumbling("1mo")              months
+    tumbling("1d", tz="Europe/Berlin")   days that begin at midnight in Berlin
     cumulative("24h", "1h")      the day so far, every hour
     session("30m")               rows with at most 30 minutes between neighbours
     delta("km", 10, slide=5)     as above, each time km has moved by 5

@@ -278,6 +278,15 @@ class Window:
     def check(self, unit: TimeUnit) -> None:
         """Raise ValueError if the window does not fit a time column of this unit."""
 
+    @property
+    def zone(self) -> str:
+        """The time zone that its days and months follow, whatever the zone of the time column; empty if it names none."""
+        return ""
+
+    def in_zone(self, zone: str) -> Window:  # noqa: ARG002 — for windows of the calendar
+        """Return the window with this time zone, if it follows the zone of the time column."""
+        return self
+
     # -- bounds ------------------------------------------------------------------------------------------------------
 
     def bounds(self, items: Items, memory: Memory, run: Run) -> Bounds:

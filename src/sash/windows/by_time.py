@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Literal
 
@@ -27,6 +27,8 @@ from sash.windows.base import (
     Window,
     new_bounds,
 )
+from sash.windows.calendar_windows import CalendarFrame, CalendarWindow
+from sash.windows.calendars import check_zone
 from sash.windows.exclude import check_exclude
 from sash.windows.time_frame import CLOSED, ZERO, TimeFrame, text_of_frame
 from sash.windows.time_loops import find_periodic
@@ -36,6 +38,8 @@ SMALL = 1 << 16
 MAX_WINDOWS = 100_000_000
 """The default limit of the number of windows: their bounds alone take 3.2 GB."""
 UNLIMITED = 2**63 - 1
+FIRST_MONDAY = 4
+"""The day from which weeks of a calendar count, as in Polars: 5 January 1970."""
 FEW_STARTS = 32
 """Up to this many windows that overlap, a time range is cut at each of their starts."""
 
@@ -196,7 +200,7 @@ class Periodic(Window):
         return self.text
 
 
-def time(
+def time(  # noqa: C901 — a check for each pair of arguments
     range: DurationLike | None = None,  # noqa: A002 — the papers' word
     *,
     before: DurationLike | None = NOT_GIVEN,
@@ -207,10 +211,11 @@ def time(
     exclude: Literal["row", "ties", "group"] | None = None,
     min_rows: int = 1,
     max_windows: int | None = None,
+    tz: str | None = None,
 ) -> Window:
     """Return windows of time: one per row, or with `slide` one every `slide`.
 
-    `range` is the length: a string such as "24h" or "1h30m", a timedelta, or a number in the unit of an integer time column.
+    `range` is the length: a string such as "24h", "1h30m" or "3mo", a timedelta, or a number in the unit of an integer time column.
     `slide`, `offset`, `before` and `after` have the same forms. Without `slide`, the window of a row holds the rows up to `range`
     before it. Instead, `before` and `after` say how far it reaches before and after the time of the row: None without limit,
     negative for a gap, as in `time(before="2h", after="-1h")`. `closed` says which ends a window includes: "right" (the default
@@ -222,12 +227,17 @@ def time(
     for them is allocated. All keys of a table count together; of a stream, those of one micro-batch; on Spark, those of one
     task.
 
+    Months ("mo"), quarters ("q") and years ("y") follow the calendar in the zone of the time column, or in `tz`. With `tz`, days and
+    weeks do so too: `time("7d", slide="1d", tz="Europe/Berlin")` begins at midnight in Berlin. Without `tz`, a day has 24 hours.
+    `range` and `slide` must both be months, quarters or years, or both days or weeks. The window of a row, `time("3mo")`, begins at
+    the same local time three months earlier, on the last day of that month if it is too short.
+
     Nulls and NaN: a null in the time column is an error; `min_rows` counts non-null values.
     Result: one per row, beside the input row; with `slide` one per window that has rows. The window of a row may be without
     rows: then the result is null, and a count is 0.
     Errors: TypeError or ValueError if an argument is not a duration or not positive, or if units differ.
     ValueError if `slide` is more than `range`, if `closed` is given with `slide`, or `offset` without it, if `before + after` is
-    negative, or if `range` or `slide` is given with `before` or `after`.
+    negative, if `range` or `slide` is given with `before` or `after`, or if `tz` is no time zone or given with hours.
 
     >>> import pyarrow as pa
     >>> import sash
@@ -245,6 +255,7 @@ def time(
     """
     min_rows = check_count(min_rows, "min_rows", "time")
     excluded = check_exclude(exclude, "time")
+    zone = check_zone(tz, "time")
     if slide is not None and excluded:
         message = "window.time: exclude= applies to the window of a row. Leave slide= or exclude= out."
         raise ValueError(message)
@@ -259,22 +270,26 @@ def time(
         message = f"window.time: closed={closed!r} does not exist.{did_you_mean(str(closed), CLOSED)} Use {', '.join(CLOSED)}."
         raise ValueError(message)
     if before is not NOT_GIVEN or after is not NOT_GIVEN:
-        return _frame(before, after, closed or "both", excluded, min_rows, {"range": range, "slide": slide})
+        return _frame(before, after, closed or "both", excluded, min_rows, {"range": range, "slide": slide, "tz": tz})
     if range is None:
         message = 'window.time needs a length, as in window.time("1h"), or before= and after=.'
         raise TypeError(message)
-    length = read_duration(range, "range")
+    length = read_duration(range, "range", months=True)
     if slide is None:
         ends = "" if closed in (None, "right") else f', closed="{closed}"'
-        text = f"time({quote(length)}{ends}{exclude_text(excluded)}{min_rows_text(min_rows)})"
+        text = f"time({quote(length)}{ends}{exclude_text(excluded)}{min_rows_text(min_rows)}{tz_text(zone)})"
+        if zone or length.months:
+            check_calendar("time", {"range": length})
+            return CalendarFrame(length, closed or "right", min_rows, text, excluded, zone)
         return TimeFrame(length, ZERO, closed or "right", min_rows, text, excluded)
     if closed is not None:
         message = (
             "window.time: closed= does not apply with slide=: windows are [start, start + range). Leave closed out."
         )
         raise ValueError(message)
-    periodic = _periodic("time", length, read_duration(slide, "slide"), length, offset, min_rows)
-    return _limited(periodic, max_windows)
+    period = read_duration(slide, "slide", months=True)
+    most = MAX_WINDOWS if max_windows is None else check_count(max_windows, "max_windows", "time")
+    return _periodic("time", length, period, length, offset, zone, min_rows, most)
 
 
 def expanding(*, exclude: Literal["row", "ties", "group"] | None = None, min_rows: int = 1) -> Window:
@@ -312,6 +327,13 @@ def _frame(before: Any, after: Any, closed: str, exclude: str, least: int, other
             "before=None for all rows before it."
         )
         raise ValueError(message)
+    for name, given in {"before": before, "after": after}.items():
+        if isinstance(given, str) and read_duration(given, name, at_least=-(2**62), months=True).months:
+            message = (
+                f"window.time: {name}={given!r}: before= and after= cannot be months, quarters or years. Use days, or "
+                'window.time("1mo", closed="both"), which holds the rows of the month before each row.'
+            )
+            raise ValueError(message)
     low, high = (
         None if given is None else ZERO if given in (0, NOT_GIVEN) else read_duration(given, name, at_least=-(2**62))
         for name, given in {"before": before, "after": after}.items()
@@ -325,15 +347,24 @@ def _frame(before: Any, after: Any, closed: str, exclude: str, least: int, other
     return TimeFrame(low, high, closed, least, text_of_frame(low, high, closed, exclude, least), exclude)
 
 
-def tumbling(range: DurationLike, *, offset: DurationLike | None = None) -> Window:  # noqa: A002 — the papers' word
+def tumbling(
+    range: DurationLike,  # noqa: A002 — the papers' word
+    *,
+    offset: DurationLike | None = None,
+    tz: str | None = None,
+) -> Window:
     """Return windows of time that do not overlap: `time(range, slide=range)`.
 
-    `range` is the length: a string such as "1h", a timedelta, or a number in the unit of an integer time column. Each start is
-    a multiple of `range` since the epoch, plus `offset`.
+    `range` is the length: a string such as "1h" or "1mo", a timedelta, or a number in the unit of an integer time column. Each start
+    is a multiple of `range` since the epoch, plus `offset`.
+
+    Months ("mo"), quarters ("q") and years ("y") follow the calendar in the zone of the time column, or in `tz`. With `tz`, such as
+    "Europe/Berlin", days begin at midnight and weeks on Monday in that zone, also when clocks change. Without `tz`, a day has 24 hours.
 
     Nulls and NaN: a null in the time column is an error.
     Result: one per window that has rows.
-    Errors: TypeError or ValueError if an argument is not a duration, or if `range` is not positive.
+    Errors: TypeError or ValueError if an argument is not a duration, or if `range` is not positive. ValueError if `tz` is no time
+    zone, or given with hours, which do not depend on it.
 
     >>> import pyarrow as pa
     >>> import sash
@@ -341,10 +372,14 @@ def tumbling(range: DurationLike, *, offset: DurationLike | None = None) -> Wind
     >>> rows = pa.table({"minute": [1, 2, 9], "load": [3, 9, 4]})
     >>> sash.Query({"peak": agg.max("load")}, window.tumbling(5), time="minute").run(rows).to_pylist()
     [{'window_start': 0, 'window_end': 5, 'peak': 9}, {'window_start': 5, 'window_end': 10, 'peak': 4}]
+    >>> from datetime import datetime
+    >>> rows = pa.table({"at": [datetime(2024, 1, 31), datetime(2024, 2, 1), datetime(2024, 2, 29)], "load": [3, 9, 4]})
+    >>> sash.Query({"peak": agg.max("load")}, window.tumbling("1mo"), time="at").run(rows)["window_end"].to_pylist()
+    [datetime.datetime(2024, 2, 1, 0, 0), datetime.datetime(2024, 3, 1, 0, 0)]
     """
-    length = read_duration(range, "range")
+    length = read_duration(range, "range", months=True)
     # A row is in one window, so that windows take no more memory than rows.
-    return replace(_periodic("tumbling", length, length, length, offset, 1), max_windows=UNLIMITED)
+    return _periodic("tumbling", length, length, length, offset, check_zone(tz, "tumbling"), 1, UNLIMITED)
 
 
 def cumulative(
@@ -353,12 +388,14 @@ def cumulative(
     *,
     offset: DurationLike | None = None,
     max_windows: int | None = None,
+    tz: str | None = None,
 ) -> Window:
     """Return windows that grow by `step` up to `range` and then start again, such as hourly totals since midnight.
 
     `range` and `step` are strings such as "24h", timedeltas, or numbers in the unit of an integer time column. Each start is a
     multiple of `range` since the epoch, plus `offset`; windows are `[start, start + step)`, `[start, start + 2 · step)`, …
     `max_windows` limits the number of results as in `time`; here, windows before the first row of a `range` count too.
+    Months, quarters, years and `tz` are as in `tumbling`: `cumulative("1y", "1mo")`, `cumulative("1w", "1d", tz="Europe/Berlin")`.
 
     Nulls and NaN: a null in the time column is an error.
     Result: one per window that has rows.
@@ -376,36 +413,91 @@ def cumulative(
     {'window_start': 24, 'window_end': 36, 'work': 4}
     {'window_start': 24, 'window_end': 48, 'work': 4}
     """
-    length, short = read_duration(range, "range"), read_duration(step, "step")
+    length, short = read_duration(range, "range", months=True), read_duration(step, "step", months=True)
+    zone = check_zone(tz, "cumulative")
     _check_units(length, short)
-    check_slide(short.amount, length.amount, {"step": step, "range": range})
-    if length.amount % short.amount:
+    if zone or length.months or short.months:
+        check_calendar("cumulative", {"range": length, "step": short})
+    steps = short.months or short.amount
+    check_slide(steps, length.months or length.amount, {"step": step, "range": range})
+    if (length.months or length.amount) % steps:
         message = f"window.cumulative: range={range!r} is not a multiple of step={step!r}. Change one of them."
         raise ValueError(message)
-    return _limited(_periodic("cumulative", length, length, short, offset, 1), max_windows)
+    most = MAX_WINDOWS if max_windows is None else check_count(max_windows, "max_windows", "cumulative")
+    return _periodic("cumulative", length, length, short, offset, zone, 1, most)
 
 
 def _periodic(
-    name: str, length: Duration, period: Duration, step: Duration, offset: DurationLike | None, least: int
-) -> Periodic:
-    shift = Duration(0, length.is_time, "0") if offset is None else read_duration(offset, "offset", at_least=-(2**62))
+    name: str,
+    length: Duration,
+    period: Duration,
+    step: Duration,
+    offset: DurationLike | None,
+    zone: str,
+    least: int,
+    max_windows: int,
+) -> Window:
+    shift = Duration(0, length.is_time, "0")
+    if offset is not None:
+        shift = read_duration(offset, "offset", at_least=-(2**62), months=True)
     _check_units(length, period)
     _check_units(length, shift)
-    check_slide(period.amount, length.amount, {"slide": str(period), "range": str(length)})
     text = quote(length)
     if name == "time":
         text += f", slide={quote(period)}"
     if name == "cumulative":
         text += f", {quote(step)}"
-    if shift.amount:
+    if shift.amount or shift.months:
         text += f", offset={quote(shift)}"
-    return Periodic(length, period, step, shift, f"{name}({text}{min_rows_text(least)})", least)
+    text = f"{name}({text}{min_rows_text(least)}{tz_text(zone)})"
+    if not (zone or length.months or period.months):
+        if shift.months:
+            message = f"window.{name}: offset={shift.text!r} has months, but {length} has not. Use days or hours."
+            raise ValueError(message)
+        check_slide(period.amount, length.amount, {"slide": str(period), "range": str(length)})
+        return Periodic(length, period, step, shift, text, least, max_windows)
+    check_calendar(name, {"range": length, "slide": period, "step": step})
+    if shift.months and not length.months:
+        message = f"window.{name}: offset={shift.text!r} has months, but {length} has not. Use days or hours."
+        raise ValueError(message)
+    counts = [one.months or one.days for one in (length, period, step)]
+    check_slide(counts[1], counts[0], {"slide": str(period), "range": str(length)})
+    first = shift.months + (FIRST_MONDAY if period.calendar == "week" else 0)
+    range_, slide, end, begin = (Duration(count, is_time=False, text=str(count)) for count in (*counts, first))
+    numbered = Periodic(range_, slide, end, begin, text, least, max_windows)
+    return CalendarWindow(length, period, step, shift, text, numbered, zone)
 
 
-def _limited(periodic: Periodic, max_windows: int | None) -> Periodic:
-    if max_windows is None:
-        return periodic
-    return replace(periodic, max_windows=check_count(max_windows, "max_windows", periodic.kind))
+def check_calendar(window: str, given: dict[str, Duration]) -> None:
+    """Raise ValueError if durations are not all months, quarters and years, or else all days and weeks."""
+    for name, one in given.items():
+        if not one.is_time:
+            message = f"window.{window}: tz= does not apply to {name}={one}, a number. Leave tz out."
+            raise ValueError(message)
+    if len({bool(one.months) for one in given.values()}) > 1:
+        listed = ", ".join(f"{name}={one.text!r}" for name, one in given.items() if name != "step" or window != "time")
+        message = (
+            f"window.{window}: {listed} mix months with shorter units. Use months, quarters and years for all, or days and weeks "
+            "for all."
+        )
+        raise ValueError(message)
+    for name, one in given.items():
+        if not one.calendar:
+            message = (
+                f"window.{window}: {name}={one.text!r} has hours or shorter units, which do not depend on the calendar of tz=. Leave "
+                'tz out, or use whole days or weeks, as in "1d". In zones that are half an hour off, offset="30m" begins windows with '
+                "local hours."
+            )
+            raise ValueError(message)
+
+
+def tz_text(zone: str) -> str:
+    """Return `tz` as an argument of a call, or nothing if it is not given.
+
+    >>> tz_text("UTC"), tz_text("")
+    (', tz="UTC"', '')
+    """
+    return f', tz="{zone}"' if zone else ""
 
 
 def _check_units(one: Duration, other: Duration) -> None:
