@@ -212,7 +212,7 @@ class Kernel:
         return [join_columns(parts) for parts in zip(*answers, strict=True)]
 
     def _without_few(self, one: Aggregate[Any], result: ResultColumn, firsts: Positions, length: int) -> ResultColumn:
-        """Return results without those of the first rows of each key, whose windows hold too few values."""
+        """Return results that are null for the first rows of each key, as long as their windows hold too few values."""
         if one.at_least <= 1:
             return result
         valid = np.full(len(result.values), one.at_least <= length)

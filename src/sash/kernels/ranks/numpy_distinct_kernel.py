@@ -1,10 +1,14 @@
 """The kernel that counts distinct values, with NumPy: a row counts if its value occurs nowhere before it in the window.
 
-    values             5  3  8  3  5  5        the window 3 8 3 5 begins with row 1. Its rows with an earlier row before 1 are
-    earlier row        -  -  -  1  0  4        3, 8 and the first 5; the second 3 has row 1, which is in the window
+    row                0  1  2  3  4  5
+    value              5  3  8  3  5  5
+    earlier row        -  -  -  1  0  4        the newest earlier row with the same value
 
-In a block each row is replaced by the earlier row with the same value. A wavelet matrix (`wavelet_matrix`) of these numbers counts the rows
-of a window whose earlier row is before its begin.
+The window of rows 1 to 4 holds 3 8 3 5. The earlier row of the second 3 is row 1, which is in the window, so this 3 does not count. The
+other three rows count: three distinct values.
+
+In a block each row is replaced by its earlier row. A wavelet matrix (`wavelet_matrix`) of these numbers counts the rows of a window whose
+earlier row lies before the window.
 """
 
 from __future__ import annotations

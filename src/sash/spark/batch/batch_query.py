@@ -33,8 +33,8 @@ from sash.windows.base import Reach
 PARTITIONS = "spark.sql.shuffle.partitions"
 DEFAULT_PARTITIONS = 200
 FEW_TASKS = 64
-"""With at most so many tasks, each has its own partition. With more, small data would take long, so adaptive execution may join
-partitions; one that is then larger than 64 MB is sorted on disk, which takes about a third longer."""
+"""Up to this many tasks, the number of partitions is fixed. With more, small data would be slow, so adaptive execution may join
+partitions. Joined partitions of more than 64 MB are sorted on disk, which is slower than in memory."""
 STRATEGIES = ("slices", "buckets", "ranges")
 
 
