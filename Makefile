@@ -23,6 +23,7 @@ demo: .venv/ready
 	@$(BIN)/python examples/02_query.py
 	@$(BIN)/python examples/03_spark.py
 	@$(BIN)/python examples/04_stream.py
+	@$(BIN)/python examples/05_features.py
 
 test: export SASH_TESTS_CACHE = $(CURDIR)/build/kernels
 test: .venv/ready
