@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any, Protocol, Self, TypeAlias
 
 NATIVE = {("polars", "Expr"): "Polars", ("pyarrow", "Expression"): "Arrow", ("pyspark", "Column"): "PySpark"}
@@ -97,6 +98,23 @@ def expr(text: str) -> Expression:
         message = 'expr got no text. Write SQL over the columns of a row, as in sash.expr("price * quantity").'
         raise ValueError(message)
     return Expression(text)
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What SQL makes of a table: columns by name and text, HAVING, ORDER BY, LIMIT and OFFSET. The engine evaluates it."""
+
+    outputs: Mapping[str, str] | None = None
+    """The columns of the result and their expressions; None for all columns."""
+    having: str | None = None
+    order: tuple[str, ...] = ()
+    limit: int | None = None
+    offset: int = 0
+
+    @property
+    def by_rows(self) -> bool:
+        """Whether each row is read on its own, so that a stream can be selected from."""
+        return not self.order and self.limit is None and not self.offset
 
 
 class Computed(str):

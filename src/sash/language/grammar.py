@@ -123,20 +123,18 @@ class WindowSql(Dialect):
                 pass
             kind = self._curr.text.upper() if self._curr else ""
             this = threshold = None
-            if self._match_texts(("RANGE",)):
-                this = self._parse_amount()
-            elif self._match_texts(("ROWS",)):
-                this = self._parse_amount()
+            if self._match_texts(("RANGE", "ROWS")):
+                this = None if self._curr and self._curr.text.upper() in ("BEFORE", "AFTER") else self._parse_amount()
             elif self._match_texts(("SESSION",)):
                 this = self._parse_amount()
             elif self._match_text_seq("PUNCTUATED", "BY"):
                 this = self._parse_column()
             elif self._match_texts(("DELTA",)):
                 this, threshold = self._parse_column(), self._parse_amount()
-            elif self._match_texts(("CUMULATE",)):
+            elif self._match_texts(("CUMULATE", "TUMBLE")):
                 this = self._parse_amount()
             elif not self._match_texts(("EXPANDING",)):
-                self.raise_error("Expected RANGE, ROWS, SESSION, PUNCTUATED BY, DELTA, CUMULATE or EXPANDING")
+                self.raise_error("Expected RANGE, ROWS, TUMBLE, CUMULATE, SESSION, EXPANDING, DELTA or PUNCTUATED BY")
             while self._parse_bracket_option(options):
                 pass
             name = self._parse_id_var() if self._match(TokenType.ALIAS) else None
@@ -147,6 +145,9 @@ class WindowSql(Dialect):
 
         def _parse_bracket_option(self, options: dict[str, Any]) -> bool:
             token = self._curr
+            if "ORDER BY" not in options and self._match(TokenType.ORDER_BY):
+                options["ORDER BY",] = self._parse_csv(self._parse_column)
+                return True
             for words, read in self.BRACKET_OPTIONS.items():
                 if self._match_text_seq(*words):
                     if words in options:
@@ -170,6 +171,8 @@ class WindowSql(Dialect):
 
         BRACKET_OPTIONS: ClassVar[dict[tuple[str, ...], Any]] = {
             ("SLIDE",): lambda self: self._parse_amount(),
+            ("BEFORE",): lambda self: self._parse_bound(),
+            ("AFTER",): lambda self: self._parse_bound(),
             ("STEP",): lambda self: self._parse_amount(),
             ("ON",): lambda self: self._parse_column(),
             ("WATTR",): lambda self: self._parse_column(),
@@ -180,6 +183,12 @@ class WindowSql(Dialect):
             ("EXCLUDE",): lambda self: self._parse_var_from_options(self.WINDOW_EXCLUDE_OPTIONS),
             ("EMPTY",): lambda self: exp.true(),
         }
+
+        def _parse_bound(self) -> Amount:
+            """Read a length, or UNBOUNDED."""
+            if self._match_text_seq("UNBOUNDED"):
+                return self.expression(Amount(this="UNBOUNDED")).update_positions(self._prev)
+            return self._parse_amount()
 
         def _parse_table_function(self) -> TableFunction:
             wrapped = self._match_text_seq("TABLE")

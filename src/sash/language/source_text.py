@@ -21,9 +21,11 @@ class SourceText:
     text: str
     tokens: list[Any]
     statement: Any
+    quote: str = '"'
+    """The quote around names in the texts that the engine evaluates."""
 
     @classmethod
-    def parse(cls, text: str) -> SourceText:
+    def parse(cls, text: str, quote: str = '"') -> SourceText:
         """Return a parsed text. Raise SqlError if it is not one statement."""
         dialect = WindowSql()
         try:
@@ -43,7 +45,7 @@ class SourceText:
         except RecursionError as error:
             message = "The text is nested too deeply."
             raise SqlError(message, text, 0, 0) from error
-        made = cls(text, tokens, statements[0] if statements else None)
+        made = cls(text, tokens, statements[0] if statements else None, quote)
         if len([one for one in statements if one is not None]) != 1:
             message = "The text must be one SELECT statement."
             raise SqlError(message, text, 0, 0)
@@ -65,16 +67,16 @@ class SourceText:
                     return one.meta["start"], one.meta["end"] + 1
         return 0, 0
 
-    def of(self, node: Any, names: Mapping[int, str] | None = None, quote: str = '"') -> str:
-        """Return the text of a node. `names` replaces nodes within it, by `id`, with names of columns; `quote` is that of names."""
+    def of(self, node: Any, names: Mapping[int, str] | None = None) -> str:
+        """Return the text of a node for the engine. `names` replaces nodes within it, by `id`, with names of columns."""
         first, last = node.meta[SPAN]
         replaced = {}
         for one in node.walk():
             if id(one) in (names or {}) and SPAN in one.meta:
-                replaced[one.meta[SPAN][0]] = (one.meta[SPAN][1], quoted(names[id(one)], quote))  # type: ignore[index]
-        return "".join(self._pieces(first, last, replaced, quote)).strip()
+                replaced[one.meta[SPAN][0]] = (one.meta[SPAN][1], quoted(names[id(one)], self.quote))  # type: ignore[index]
+        return "".join(self._pieces(first, last, replaced)).strip()
 
-    def _pieces(self, first: int, last: int, replaced: Mapping[int, tuple[int, str]], quote: str) -> Iterator[str]:
+    def _pieces(self, first: int, last: int, replaced: Mapping[int, tuple[int, str]]) -> Iterator[str]:
         """Yield the tokens with what is between them."""
         place = first
         end = None
@@ -87,7 +89,7 @@ class SourceText:
                 yield name
             else:
                 raw = self.text[token.start : token.end + 1]
-                yield quoted(token.text, quote) if token.token_type is TokenType.IDENTIFIER else raw
+                yield quoted(token.text, self.quote) if token.token_type is TokenType.IDENTIFIER else raw
                 place += 1
             end = self.tokens[place - 1].end + 1
 

@@ -5,18 +5,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from sqlglot import exp
 
 from sash.aggregates.base import Aggregate
-from sash.expressions import Expression
+from sash.expressions import Expression, Selection
 from sash.hints import did_you_mean
 from sash.language.aggregate_names import aggregate_calls, build, innermost, is_aggregate, unknown
 from sash.language.grammar import SPAN, TableFunction
-from sash.language.source_text import SourceText
+from sash.language.source_text import SourceText, quoted
 from sash.language.window_clauses import GROUP_FUNCTIONS, Clause, of_bracket, of_group_function, of_over, of_table_function
 from sash.windows import Window
 
@@ -73,6 +73,23 @@ class Statement:
         return (int(limit.expression.name) if limit else None), (int(offset.expression.name) if offset else 0)
 
     @property
+    def selection(self) -> Selection:
+        """What is made of the results of the query."""
+
+        def text(node: Any) -> str:
+            return self.source.of(node, self.names)
+
+        outputs = None
+        if self.outputs is not None:
+            outputs = {one.name: quoted(one.name, self.source.quote) if one.node is None else text(one.node) for one in self.outputs}
+        order = []
+        for one in self.order:
+            direction = "DESC" if one.args.get("desc") else "ASC"
+            nulls = {True: " NULLS FIRST", False: " NULLS LAST", None: ""}[one.args.get("nulls_first")]
+            order.append(f"{text(one.this)} {direction}{nulls}")
+        return Selection(outputs, None if self.having is None else text(self.having), tuple(order), *self.limit)
+
+    @property
     def is_plain(self) -> bool:
         """Whether the results of the query are those of the statement."""
         args = self.source.statement.args
@@ -84,9 +101,9 @@ def _inner(node: Any) -> Any:
     return None if node is None else node.this
 
 
-def translate(text: str) -> Statement:
-    """Return what a text asks for. Raise SqlError if it cannot be run."""
-    source = SourceText.parse(text)
+def translate(text: str, quote: str = '"') -> Statement:
+    """Return what a text asks for. Raise SqlError if it cannot be run. `quote` is that of the engine, for names."""
+    source = SourceText.parse(text, quote)
     select = source.statement
     if not isinstance(select, exp.Select):
         source.fail(select, "The text must be a SELECT statement.")
@@ -346,8 +363,3 @@ def _columns_outside(node: Any) -> Iterator[exp.Column]:
     if isinstance(node, exp.Expression):
         for one in node.iter_expressions():
             yield from _columns_outside(one)
-
-
-def texts(statement: Statement, quote: str) -> Mapping[str, str]:
-    """Return the expressions of the outputs by name, over the results of the query."""
-    return {one.name: quote + one.name + quote if one.node is None else statement.source.of(one.node, statement.names, quote) for one in statement.outputs or ()}

@@ -18,8 +18,9 @@ from sash.windows import Window
 Length = str | int | float
 
 BRACKET_OPTIONS = {
-    "RANGE": ("SLIDE", "OFFSET", "CLOSED", "TZ", "EXCLUDE", "EMPTY"),
-    "ROWS": ("SLIDE", "CLOSED", "EXCLUDE"),
+    "RANGE": ("BEFORE", "AFTER", "SLIDE", "OFFSET", "CLOSED", "TZ", "EXCLUDE", "EMPTY"),
+    "ROWS": ("BEFORE", "AFTER", "SLIDE", "CLOSED", "EXCLUDE"),
+    "TUMBLE": ("OFFSET", "CLOSED", "TZ", "EMPTY"),
     "SESSION": (),
     "PUNCTUATED": (),
     "DELTA": ("SLIDE",),
@@ -92,12 +93,14 @@ def of_bracket(source: SourceText, bracket: Bracket) -> Clause:
     """Return what a bracket says."""
     found: dict[str, Window] = {}
     times: dict[str, None] = {}
+    order: tuple[str, ...] = ()
     several = len(bracket.expressions) > 1
     for one in bracket.expressions:
         options = {" ".join(words): value for words, value in one.args["options"].items()}
         for name in ("ON", "WATTR"):
             if name in options:
                 times[column_name(source, options.pop(name))] = None
+        order = tuple(column_name(source, column) for column in options.pop("ORDER BY", ())) or order
         window = _bracket_window(source, one, options)
         name = one.alias or (window.result_name if several else window.kind)
         if name in found:
@@ -106,7 +109,7 @@ def of_bracket(source: SourceText, bracket: Bracket) -> Clause:
     if len(times) > 1:
         source.fail(bracket, f"The windows have the time columns {' and '.join(times)}, but a query has one.")
     keys = bracket.args.get("partition_by") or None
-    return Clause(found, None if keys is None else tuple(keys), next(iter(times), None))
+    return Clause(found, None if keys is None else tuple(keys), next(iter(times), None), order)
 
 
 def _bracket_window(source: SourceText, one: BracketWindow, options: dict[str, Any]) -> Window:
@@ -117,12 +120,14 @@ def _bracket_window(source: SourceText, one: BracketWindow, options: dict[str, A
     given = {key: _option(source, key, value) for key, value in options.items()}
     named = {OPTION_NAMES[key]: value for key, value in given.items()}
     this = one.this
+    length = [] if this is None or isinstance(this, exp.Column) else [length_of(source, this)]
     calls: Mapping[str, Callable[[], Window]] = {
-        "RANGE": lambda: windows.time(length_of(source, this), **named),
-        "ROWS": lambda: windows.rows(length_of(source, this), **named),  # type: ignore[arg-type]
+        "RANGE": lambda: windows.time(*length, **named),
+        "ROWS": lambda: windows.rows(*length, **named),  # type: ignore[arg-type]
         "SESSION": lambda: windows.session(length_of(source, this), **named),
         "PUNCTUATED": lambda: windows.punctuated(column_name(source, this), **named),
         "DELTA": lambda: windows.delta(column_name(source, this), length_of(source, one.args["threshold"]), **named),  # type: ignore[arg-type]
+        "TUMBLE": lambda: windows.tumbling(length_of(source, this), **named),
         "CUMULATE": lambda: windows.cumulative(length_of(source, this), **named),
         "EXPANDING": lambda: windows.expanding(**named),
     }
@@ -131,13 +136,15 @@ def _bracket_window(source: SourceText, one: BracketWindow, options: dict[str, A
 
 OPTION_NAMES = {
     "SLIDE": "slide", "STEP": "step", "OFFSET": "offset", "CLOSED": "closed", "TZ": "tz", "MIN ROWS": "min_rows",
-    "EXCLUDE": "exclude", "EMPTY": "empty",
+    "EXCLUDE": "exclude", "EMPTY": "empty", "BEFORE": "before", "AFTER": "after",
 }  # fmt: skip
 EXCLUDED = {"CURRENT ROW": "row", "TIES": "ties", "GROUP": "group", "NO OTHERS": None}
 
 
 def _option(source: SourceText, name: str, value: Any) -> Any:
     if isinstance(value, Amount):
+        if value.this == "UNBOUNDED":
+            return None
         return length_of(source, value)
     if name == "MIN ROWS":
         return literal(source, value)
