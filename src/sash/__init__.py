@@ -15,6 +15,7 @@
 
     sash.Query        windows and aggregates over Arrow, pandas, Polars or PySpark data
     sash.agg          the built-in aggregates; sash.aggregate defines your own
+    sash.sql          a query from SQL or CQL text
     sash.expr         SQL as the input of an aggregate
     sash.window       the kinds of windows
     sash.Aggregator   one window that you move yourself; sash.catalogue() lists the algorithms
@@ -32,6 +33,7 @@ from sash.algorithms.catalogue import catalogue
 from sash.expressions import expr
 from sash.plan.pictures import draw_window
 from sash.query import Query
+from sash.sql_query import register, sql
 from sash.warm_up import warm
 
 __all__ = [
@@ -42,7 +44,9 @@ __all__ = [
     "aggregate",
     "catalogue",
     "expr",
+    "register",
     "spark",
+    "sql",
     "testing",
     "warm",
     "window",

@@ -13,6 +13,8 @@ from sash.engine.evaluate import compile_ahead
 from sash.engine.first_run import describe_first_run
 from sash.engine.frames import ArrowBatch, ArrowTable, PandasFrame, PolarsFrame, PolarsLazyFrame, is_a, needed_schema
 from sash.engine.prepare import PreparedCache, prepare
+from sash.engine.select_sql import read_files
+from sash.expressions import Selection
 from sash.hints import did_you_mean
 from sash.plan.declared import Declared
 from sash.plan.tree import Branch
@@ -69,6 +71,25 @@ class SparkFrame:
     def accepts(self, data: Any) -> bool:
         """Return whether data is a DataFrame that is no stream."""
         return is_a(data, "pyspark", "DataFrame") and not data.isStreaming
+
+    quote: ClassVar[str] = "`"
+
+    def rows_where(self, data: Any, condition: str) -> Any:
+        """Return the rows for which a condition in SQL is true."""
+        return spark.rows_where(data, condition)
+
+    def select(self, data: Any, selection: Selection) -> Any:
+        """Return what SQL makes of results."""
+        return spark.select_from(data, selection)
+
+    def only_columns(self, data: Any, names: list[str]) -> Any:
+        """Return some columns, if the data has them."""
+        wanted = {name.lower() for name in names}
+        return data.select([f"`{name}`" for name in data.columns if name.lower() in wanted])
+
+    def time_columns(self, data: Any) -> list[str]:
+        """Return the columns that hold timestamps or dates."""
+        return [name for name, kind in data.dtypes if kind in ("timestamp", "timestamp_ntz", "date")]
 
     def prepare(self, query: Declared, data: Any, options: Mapping[str, Any]) -> Any:
         """Return the query on Spark."""
@@ -154,6 +175,20 @@ def kind_of(data: Any) -> DataKind:
         if kind.accepts(data):
             return kind
     raise no_data(data)
+
+
+def table_of(data: Any, name: str, *, is_path: bool) -> Any:
+    """Return the rows that FROM names: files, a table of a Spark session, or the data itself."""
+    session = is_a(data, "pyspark", "SparkSession")
+    if is_path:
+        if data is not None and not session:
+            message = f"FROM names the file {name!r}, so run needs no data. Leave it out, or name a table in FROM."
+            raise TypeError(message)
+        return spark.read_files(data, name) if session else read_files(name)
+    if data is None:
+        message = f"FROM names the table {name}. Pass it: query.run({name}), or name a file, as in FROM 'data.parquet'."
+        raise TypeError(message)
+    return spark.read_table(data, name) if session else data
 
 
 def is_one_column(data: Any) -> bool:

@@ -347,6 +347,23 @@ class Query:
 
         return result_schema(self._prepared, data, _given(mode=mode, types=types, **unknown))
 
+    def to_sql(self) -> str:
+        """Return the query as text that `sash.sql` reads as the same query.
+
+        Nulls and NaN: there are none.
+        Result: CQL, in which FROM names the table `input`; any data that `run` gets takes its place.
+        Errors: ValueError if a part has no text: a function of your own, an expression of Polars, Arrow or PySpark, or one of the
+        arguments `algorithm`, `objective`, `slicing` and `lateness`.
+
+        >>> import sash
+        >>> from sash import agg, window
+        >>> sash.Query({"peak": agg.max("x", where="x > 1")}, window.time("1h", slide="1m"), by="house", time="ts").to_sql()
+        'SELECT max(x) FILTER (WHERE x > 1) AS peak FROM input [PARTITION BY house RANGE 1 HOUR SLIDE 1 MINUTE ON ts]'
+        """
+        from sash.language.to_sql import to_sql  # noqa: PLC0415 — few queries need sqlglot
+
+        return to_sql(self._declared)
+
     @property
     def _prepared(self) -> PreparedCache:
         from sash.engine.prepare import PreparedCache  # noqa: PLC0415 — it imports Numba, which declaring a query does not need

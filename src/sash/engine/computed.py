@@ -120,7 +120,7 @@ def _evaluate(query: Declared, table: pa.Table, native: Values, names: list[str]
             raise TypeError(message)
     texts = [one for one in wanted if one.kind == SQL]
     own = [one for one in wanted if one.kind == "Arrow"]
-    return {**(_run_sql(texts, table, names) if texts else {}), **(_run_arrow(own, table) if own else {})}
+    return {**(run_sql(texts, table, names) if texts else {}), **(_run_arrow(own, table) if own else {})}
 
 
 def _run_arrow(expressions: list[Expression], table: pa.Table) -> dict[Expression, pa.ChunkedArray]:
@@ -140,7 +140,7 @@ def _run_arrow(expressions: list[Expression], table: pa.Table) -> dict[Expressio
     return dict(zip(expressions, made.columns, strict=True))
 
 
-def _run_sql(expressions: list[Expression], table: pa.Table, names: list[str]) -> dict[Expression, pa.ChunkedArray]:
+def run_sql(expressions: list[Expression], table: pa.Table, names: list[str]) -> dict[Expression, pa.ChunkedArray]:
     """Return the values of SQL for each row of a table, in its order."""
     by_lower_case: dict[str, list[str]] = {}
     for name in table.column_names:
@@ -157,8 +157,8 @@ def _run_sql(expressions: list[Expression], table: pa.Table, names: list[str]) -
             needed |= dict.fromkeys(alike)
     # A table without columns has no rows in DuckDB.
     rows = table.select(list(needed)) if needed else pa.table({"": pa.nulls(len(table), pa.bool_())})
-    own = _duckdb()
-    with _database(os.getpid()).cursor() as cursor:
+    own = duckdb_module()
+    with database_of(os.getpid()).cursor() as cursor:
         cursor.register(ROWS, rows.slice(0, 0))
         for expression in expressions:
             _bind(cursor, expression, names)
@@ -167,7 +167,7 @@ def _run_sql(expressions: list[Expression], table: pa.Table, names: list[str]) -
         try:
             made = cursor.sql(f"SELECT {shown} FROM {ROWS}").to_arrow_table()  # noqa: S608 — parsed and bound above
         except own.Error as error:
-            message = f"{', '.join(map(repr, expressions))}: {_first_line(error)}"
+            message = f"{', '.join(map(repr, expressions))}: {first_line(error)}"
             raise ValueError(message) from error
     return dict(zip(expressions, made.columns, strict=True))
 
@@ -176,9 +176,9 @@ def _bind(cursor: Any, expression: Expression, names: list[str]) -> None:
     """Raise ValueError if an expression does not fit the columns, or aggregates rows: a WHERE clause cannot do that."""
     try:
         cursor.execute(f"EXPLAIN SELECT 1 FROM {ROWS} WHERE (\n{expression.text}\n) IS NULL")  # noqa: S608 — parsed before
-    except _duckdb().Error as error:
+    except duckdb_module().Error as error:
         text = str(error)
-        problem = _first_line(error).replace("WHERE clause cannot contain aggregates!", "it aggregates rows.")
+        problem = first_line(error).replace("WHERE clause cannot contain aggregates!", "it aggregates rows.")
         if "not found in FROM clause" in problem:
             problem = f"{problem.removesuffix(' in FROM clause!')}. The data has {list_names(names)}."
         marked = text[text.index("LINE ") :].split("\n") if "LINE " in text else []
@@ -197,7 +197,7 @@ def _wrong_text(expression: Expression, problem: str, marked: list[str]) -> Valu
     return ValueError(f"SQL {json.dumps(expression.text, ensure_ascii=False)}: {problem}{where}")
 
 
-def _first_line(error: Exception) -> str:
+def first_line(error: Exception) -> str:
     lines = [line.strip() for line in str(error).split("\n") if line.strip()]
     problem = lines[0].partition("Error: ")[2] or lines[0]
     return problem.split("\tCandidate")[0].strip()
@@ -206,7 +206,7 @@ def _first_line(error: Exception) -> str:
 @lru_cache(maxsize=256)
 def _parse(expression: Expression) -> tuple[str, ...]:
     """Return the names in an expression that may be columns. Raise ValueError if it is not one expression over one row."""
-    with _database(os.getpid()).cursor() as cursor:
+    with database_of(os.getpid()).cursor() as cursor:
         query = "SELECT json_serialize_sql(?, skip_null := true, skip_empty := true)"
         (answer,) = cursor.execute(query, [f"SELECT (\n{expression.text}\n)"]).fetchone()
     parsed = json.loads(answer)
@@ -248,7 +248,7 @@ def _nodes(tree: Any) -> Iterator[dict[str, Any]]:
             yield from _nodes(part)
 
 
-def _duckdb() -> Any:
+def duckdb_module() -> Any:
     try:
         import duckdb  # noqa: PLC0415 — optional
     except ImportError as error:
@@ -258,7 +258,7 @@ def _duckdb() -> Any:
 
 
 @cache
-def _database(process: int) -> Any:  # noqa: ARG001 — a forked process needs its own
+def database_of(process: int) -> Any:  # noqa: ARG001 — a forked process needs its own
     """Return the database of a process: in memory, without access to files or the network."""
     settings = {
         "enable_external_access": False,
@@ -267,7 +267,7 @@ def _database(process: int) -> Any:  # noqa: ARG001 — a forked process needs i
         "preserve_insertion_order": True,
         "threads": min(MOST_THREADS, os.cpu_count() or 1),
     }
-    database = _duckdb().connect(":memory:", config=settings)
+    database = duckdb_module().connect(":memory:", config=settings)
     database.execute("SET GLOBAL TimeZone = 'UTC'")
     database.execute("SET GLOBAL lock_configuration = true")
     return database

@@ -15,7 +15,8 @@ from sash.engine.computed import Values, source_columns, with_computed
 from sash.engine.labels import check_labels, label_query, run_labels
 from sash.engine.prepare import PreparedCache
 from sash.engine.run_table import run_table
-from sash.expressions import Computed, Expression, expressions_in
+from sash.engine.select_sql import rows_where, select_from
+from sash.expressions import Computed, Expression, Selection, expressions_in
 from sash.plan.declared import Declared
 from sash.windows.base import ALL_COLUMNS
 
@@ -81,6 +82,39 @@ class FrameKind:
         """Return the results: per row, beside the input rows; per window, as data of their own."""
         raise NotImplementedError
 
+    # -- SQL around a query --------------------------------------------------------------------------------------------
+
+    quote: ClassVar[str] = '"'
+    """The quote around names in SQL."""
+
+    def rows_where(self, data: Any, condition: str) -> Any:
+        """Return the rows for which a condition in SQL is true."""
+        return self.keep(data, rows_where(readable(self.to_table(data)), condition))
+
+    def select(self, data: Any, selection: Selection) -> Any:
+        """Return what SQL makes of results."""
+        return self.from_table(select_from(readable(self.to_table(data)), selection))
+
+    def time_columns(self, data: Any) -> list[str]:
+        """Return the columns that hold timestamps or dates."""
+        return [one.name for one in self.input_schema(data) if pa.types.is_timestamp(one.type) or pa.types.is_date(one.type)]
+
+    def only_columns(self, data: Any, names: list[str]) -> Any:
+        """Return some columns, if the data has them."""
+        raise NotImplementedError
+
+    def to_table(self, data: Any) -> pa.Table:
+        """Return all columns as an Arrow table."""
+        raise NotImplementedError
+
+    def from_table(self, table: pa.Table) -> Any:
+        """Return an Arrow table as data of this kind."""
+        raise NotImplementedError
+
+    def keep(self, data: Any, mask: pa.ChunkedArray) -> Any:
+        """Return the rows for which a mask is true."""
+        return data.filter(mask)
+
     def schema(self, query: Declared, data: Any) -> pa.Schema:
         """Return the types of the columns that a query reads."""
         return self.read(query, data).schema
@@ -101,6 +135,18 @@ class ArrowTable(FrameKind):
     """A pyarrow Table."""
 
     names = ("pyarrow", "Table")
+
+    def only_columns(self, data: Any, names: list[str]) -> Any:
+        """Return some columns, if the data has them."""
+        return data.select([name for name in data.schema.names if name in names])
+
+    def to_table(self, data: Any) -> pa.Table:
+        """Return the table."""
+        return data
+
+    def from_table(self, table: pa.Table) -> Any:
+        """Return the table."""
+        return table
 
     def read(self, query: Declared, data: pa.Table) -> pa.Table:
         """Return the columns that a query reads."""
@@ -128,21 +174,47 @@ class ArrowBatch(ArrowTable):
 
     names = ("pyarrow", "RecordBatch")
 
+    def to_table(self, data: pa.RecordBatch) -> pa.Table:
+        """Return the batch as a table."""
+        return pa.Table.from_batches([data])
+
+    def from_table(self, table: pa.Table) -> pa.RecordBatch:
+        """Return a table as one batch."""
+        made = table.combine_chunks()
+        empty = [pa.array([], field.type) for field in made.schema]
+        return next(iter(made.to_batches()), pa.RecordBatch.from_arrays(empty, schema=made.schema))
+
     def read(self, query: Declared, data: pa.RecordBatch) -> pa.Table:
         """Return the columns that a query reads."""
         return super().read(query, pa.Table.from_batches([data]))
 
     def write(self, query: Declared, data: pa.RecordBatch, results: pa.Table) -> pa.RecordBatch:
         """Return the results as one batch."""
-        made = super().write(query, pa.Table.from_batches([data]), results).combine_chunks()
-        empty = [pa.array([], field.type) for field in made.schema]
-        return next(iter(made.to_batches()), pa.RecordBatch.from_arrays(empty, schema=made.schema))
+        return self.from_table(super().write(query, self.to_table(data), results))
 
 
 class PandasFrame(FrameKind):
     """A pandas DataFrame. NaN is a missing value there."""
 
     names = ("pandas", "DataFrame")
+
+    def only_columns(self, data: Any, names: list[str]) -> Any:
+        """Return some columns, if the data has them."""
+        return data[[name for name in data.columns if name in names]]
+
+    def to_table(self, data: Any) -> pa.Table:
+        """Return all columns, and the index if it has a name."""
+        return pa.Table.from_pandas(data)
+
+    def from_table(self, table: pa.Table) -> Any:
+        """Return a table as a DataFrame; integers and booleans with nulls in pandas' nullable types."""
+        import pandas as pd  # noqa: PLC0415 — optional
+
+        return pd.DataFrame({name: self._series(table[name]) for name in table.column_names})
+
+    def keep(self, data: Any, mask: pa.ChunkedArray) -> Any:
+        """Return the rows for which a mask is true, with their index."""
+        return data[mask.to_numpy()]
 
     def read(self, query: Declared, data: Any) -> pa.Table:
         """Return the columns that a query reads; the time may be in the index."""
@@ -213,6 +285,30 @@ class PolarsFrame(FrameKind):
 
     names = ("polars", "DataFrame")
 
+    def only_columns(self, data: Any, names: list[str]) -> Any:
+        """Return some columns, if the data has them."""
+        return data.select([name for name in data.columns if name in names])
+
+    def to_table(self, data: Any) -> pa.Table:
+        """Return all columns."""
+        return data.to_arrow()
+
+    def from_table(self, table: pa.Table) -> Any:
+        """Return a table as a DataFrame."""
+        import polars as pl  # noqa: PLC0415 — optional
+
+        return pl.from_arrow(table)
+
+    def keep(self, data: Any, mask: pa.ChunkedArray) -> Any:
+        """Return the rows for which a mask is true."""
+        import polars as pl  # noqa: PLC0415 — optional
+
+        return data.filter(pl.Series(mask))
+
+    def input_schema(self, data: Any) -> pa.Schema:
+        """Return the Arrow schema of all columns."""
+        return data.head(0).lazy().collect().to_arrow().schema
+
     def read(self, query: Declared, data: Any) -> pa.Table:
         """Return the columns that a query reads; an Enum as an ordered dictionary."""
         import polars as pl  # noqa: PLC0415 — optional
@@ -276,6 +372,18 @@ class PolarsLazyFrame(PolarsFrame):
     """A Polars LazyFrame, which is collected."""
 
     names = ("polars", "LazyFrame")
+
+    def rows_where(self, data: Any, condition: str) -> Any:
+        """Return the rows for which a condition in SQL is true."""
+        return PolarsFrame().rows_where(data.collect(), condition).lazy()
+
+    def select(self, data: Any, selection: Selection) -> Any:
+        """Return what SQL makes of results."""
+        return PolarsFrame().select(data.collect(), selection).lazy()
+
+    def only_columns(self, data: Any, names: list[str]) -> Any:
+        """Return some columns, if the data has them."""
+        return data.select([name for name in data.collect_schema().names() if name in names])
 
     def run(
         self,

@@ -49,23 +49,7 @@ REGISTERED: dict[str, Aggregate[Any]] = {}
 
 
 def register(aggregate: Aggregate[Any], name: str | None = None) -> None:
-    """Make an aggregate of your own available in the texts of queries.
-
-    `aggregate` is what `sash.aggregate` returned. `name` is how texts call it, whatever the case. Default: its own name. A later
-    registration of the same name replaces an earlier one.
-
-    Nulls and NaN: as the aggregate itself.
-    Result: None.
-    Errors: TypeError if `aggregate` is none, ValueError if the name is that of a built-in one.
-
-    >>> import pyarrow as pa
-    >>> import sash
-    >>> longest = sash.aggregate("longest", lift=len, combine=max, lower=lambda length: length)
-    >>> sash.register(longest)
-    >>> rows = pa.table({"t": [1, 2, 3], "word": ["a", "window", "of"]})
-    >>> sash.sql("SELECT *, LONGEST(word) AS n FROM rows [ROWS 2 ON t]").run(rows)["n"].to_pylist()
-    [1, 6, 6]
-    """
+    """Make an aggregate available by a name. Raise TypeError or ValueError if it is none, or if the name is taken."""
     if not isinstance(aggregate, Aggregate):
         message = f"register got {type(aggregate).__name__}. Pass what sash.aggregate returned."
         raise TypeError(message)

@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from sash.durations import read_duration
+from sash.expressions import Selection
 from sash.plan.declared import Declared
 
 if TYPE_CHECKING:
@@ -192,6 +193,34 @@ def stream_query(query: Declared, stream: DataFrame, options: Mapping[str, Any])
     from sash.spark.streaming.stream_query import StreamOptions, StreamQuery
 
     return StreamQuery(query, stream, StreamOptions(**options))
+
+
+def rows_where(frame: DataFrame, condition: str) -> DataFrame:
+    """Return the rows for which a condition in SQL is true."""
+    from sash.spark import spark_select
+
+    return spark_select.rows_where(frame, condition)
+
+
+def select_from(frame: DataFrame, selection: Selection) -> DataFrame:
+    """Return what SQL makes of results."""
+    from sash.spark import spark_select
+
+    return spark_select.select_from(frame, selection)
+
+
+def read_table(session: SparkSession, name: str) -> DataFrame:
+    """Return a table or view of a session."""
+    from sash.spark import spark_select
+
+    return spark_select.read_table(session, name)
+
+
+def read_files(session: SparkSession, path: str) -> DataFrame:
+    """Return the rows of files."""
+    from sash.spark import spark_select
+
+    return spark_select.read_files(session, path)
 
 
 def require_pyspark() -> None:

@@ -19,6 +19,8 @@ import pyarrow as pa
 
 from sash.engine.assemble import CHANGE
 from sash.engine.column_types import check_columns, readable, readable_schema
+from sash.engine.select_sql import rows_where, select_from
+from sash.expressions import Selection
 from sash.engine.computed import with_computed
 from sash.engine.evaluate import compile_ahead
 from sash.engine.frames import FrameKind, needed_schema
@@ -166,6 +168,34 @@ class ArrowStream(FrameKind):
         """Return the schema of the results: that of a run over no rows. It reads no batch of the data."""
         no_rows = pa.RecordBatchReader.from_batches(self._reader(data).schema, [])
         return self.run(cache, no_rows, **options).schema
+
+    def rows_where(self, data: Any, condition: str) -> pa.RecordBatchReader:
+        """Return the rows for which a condition in SQL is true, batch by batch."""
+        reader = self._reader(data)
+        rows_where(readable(reader.schema.empty_table()), condition)  # wrong text fails before a batch is read
+        tables = (pa.Table.from_batches([batch]) for batch in reader)
+        kept = (table.filter(rows_where(readable(table), condition)) for table in tables)
+        return pa.RecordBatchReader.from_batches(reader.schema, (batch for table in kept for batch in table.to_batches()))
+
+    def select(self, data: pa.RecordBatchReader, selection: Selection) -> pa.RecordBatchReader:
+        """Return what SQL makes of results, batch by batch. Raise ValueError for ORDER BY and LIMIT, which need all rows."""
+        if not selection.by_rows:
+            message = "ORDER BY, LIMIT and OFFSET need all results, but a stream has no end. Leave them out, or run on a table."
+            raise ValueError(message)
+        schema = select_from(data.schema.empty_table(), selection).schema
+        tables = (select_from(pa.Table.from_batches([batch]), selection).cast(schema) for batch in data)
+        return pa.RecordBatchReader.from_batches(schema, (batch for table in tables for batch in table.to_batches()))
+
+    def only_columns(self, data: Any, names: list[str]) -> pa.RecordBatchReader:
+        """Return some columns, if the data has them."""
+        reader = self._reader(data)
+        kept = [name for name in reader.schema.names if name in names]
+        schema = pa.schema([reader.schema.field(name) for name in kept])
+        return pa.RecordBatchReader.from_batches(schema, (batch.select(kept) for batch in reader))
+
+    def input_schema(self, data: Any) -> pa.Schema:
+        """Return the Arrow schema of all columns."""
+        return self._reader(data).schema
 
     def _reader(self, data: Any) -> pa.RecordBatchReader:
         return data if isinstance(data, pa.RecordBatchReader) else pa.RecordBatchReader.from_stream(data)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from sash.aggregates.base import Aggregate
 from sash.hints import list_names
-from sash.language.translate import Statement, translate
 from sash.query import Query
 
 if TYPE_CHECKING:
+    from sash.language.translate import Statement
     from sash.plan.explanation import Explanation
 
 
@@ -48,6 +49,46 @@ def sql(text: str, time: str | None = None) -> Query:
     if statement.is_plain and (time is not None or not needs_time(statement)):
         return plain_query(statement, time)
     return SqlQuery(text, time)
+
+
+def register(aggregate: Aggregate[Any], name: str | None = None) -> None:
+    """Make an aggregate of your own available in the texts of queries.
+
+    `aggregate` is what `sash.aggregate` returned. `name` is how texts call it, whatever the case. Default: its own name. A later
+    registration of the same name replaces an earlier one.
+
+    Nulls and NaN: as the aggregate itself.
+    Result: None.
+    Errors: TypeError if `aggregate` is none, ValueError if the name is that of a built-in one.
+
+    >>> import pyarrow as pa
+    >>> import sash
+    >>> longest = sash.aggregate("longest", lift=len, combine=max, lower=lambda length: length)
+    >>> sash.register(longest)
+    >>> rows = pa.table({"t": [1, 2, 3], "word": ["a", "window", "of"]})
+    >>> sash.sql("SELECT *, LONGEST(word) AS n FROM rows [ROWS 2 ON t]").run(rows)["n"].to_pylist()
+    [1, 6, 6]
+    """
+    _require_sqlglot()
+    from sash.language.aggregate_names import register as add  # noqa: PLC0415 — sqlglot is optional
+
+    add(aggregate, name)
+
+
+def translate(text: str, quote: str = '"') -> Statement:
+    """Return what a text asks for. Raise ImportError if sqlglot is missing."""
+    _require_sqlglot()
+    from sash.language.translate import translate as read  # noqa: PLC0415 — sqlglot is optional
+
+    return read(text, quote)
+
+
+def _require_sqlglot() -> None:
+    try:
+        import sqlglot  # noqa: F401, PLC0415 — optional
+    except ImportError as error:
+        message = "Queries as text need sqlglot. Install it: pip install 'sash[sql]'."
+        raise ImportError(message) from error
 
 
 def needs_time(statement: Statement) -> bool:

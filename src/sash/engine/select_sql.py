@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sash.engine.computed import ROWS, database, duckdb_module, first_line, run_sql
+from sash.engine.computed import ROWS, database_of, duckdb_module, first_line, run_sql
 from sash.expressions import Expression, Selection
 
 READERS = {".parquet": "read_parquet", ".csv": "read_csv", ".tsv": "read_csv", ".json": "read_json", ".jsonl": "read_json", ".ndjson": "read_json"}
@@ -41,7 +41,7 @@ def select_from(table: pa.Table, selection: Selection) -> pa.Table:
     text += f" ORDER BY {', '.join(selection.order)}" if selection.order else ""
     text += f" LIMIT {selection.limit}" if selection.limit is not None else ""
     text += f" OFFSET {selection.offset}" if selection.offset else ""
-    with database(os.getpid()).cursor() as cursor:
+    with database_of(os.getpid()).cursor() as cursor:
         cursor.register(ROWS, table)
         try:
             return cursor.sql(text).to_arrow_table()
