@@ -11,10 +11,20 @@ import pyarrow as pa
 from sash import spark
 from sash.engine.evaluate import compile_ahead
 from sash.engine.first_run import describe_first_run
-from sash.engine.frames import ArrowBatch, ArrowTable, PandasFrame, PolarsFrame, PolarsLazyFrame, is_a, needed_schema
+from sash.engine.frames import (
+    ArrowBatch,
+    ArrowTable,
+    PandasFrame,
+    PolarsFrame,
+    PolarsLazyFrame,
+    is_a,
+    named_alike,
+    needed_schema,
+    time_columns,
+)
 from sash.engine.prepare import PreparedCache, prepare
 from sash.engine.select_sql import read_files
-from sash.expressions import Selection
+from sash.expressions import Expression, Selection
 from sash.hints import did_you_mean
 from sash.plan.declared import Declared
 from sash.plan.tree import Branch
@@ -57,6 +67,24 @@ class DataKind(Protocol):
     def schema(self, query: Declared, data: Any) -> pa.Schema:
         """Return the types of the columns that a query reads."""
 
+    quote: ClassVar[str]
+    """The quote around names in SQL."""
+
+    def rows_where(self, data: Any, condition: Expression) -> Any:
+        """Return the rows for which a condition in SQL is true."""
+
+    def only_columns(self, data: Any, names: list[str]) -> Any:
+        """Return some columns, if the data has them, whatever their case."""
+
+    def time_columns(self, data: Any) -> list[str]:
+        """Return the columns that hold timestamps or dates."""
+
+    def select(self, data: Any, selection: Selection) -> Any:
+        """Return what SQL makes of results."""
+
+    def select_schema(self, data: Any, results: Any, selection: Selection) -> Any:
+        """Return the schema of what SQL makes of results of a schema."""
+
     @property
     def result_schema(self) -> Callable[..., Any]:
         """Return the schema of the results, given the cache of prepared queries, the data and the options."""
@@ -74,7 +102,7 @@ class SparkFrame:
 
     quote: ClassVar[str] = "`"
 
-    def rows_where(self, data: Any, condition: str) -> Any:
+    def rows_where(self, data: Any, condition: Expression) -> Any:
         """Return the rows for which a condition in SQL is true."""
         return spark.rows_where(data, condition)
 
@@ -82,10 +110,13 @@ class SparkFrame:
         """Return what SQL makes of results."""
         return spark.select_from(data, selection)
 
+    def select_schema(self, data: Any, results: Any, selection: Selection) -> Any:
+        """Return the schema of what SQL makes of results of a schema."""
+        return spark.select_schema(data, results, selection)
+
     def only_columns(self, data: Any, names: list[str]) -> Any:
-        """Return some columns, if the data has them."""
-        wanted = {name.lower() for name in names}
-        return data.select([f"`{name}`" for name in data.columns if name.lower() in wanted])
+        """Return some columns, if the data has them, whatever their case."""
+        return data.select([f"`{name.replace('`', '``')}`" for name in named_alike(names, data.columns)])
 
     def time_columns(self, data: Any) -> list[str]:
         """Return the columns that hold timestamps or dates."""
@@ -148,6 +179,29 @@ class SchemaOnly:
         if data is None:
             raise no_data(data)
         return ArrowTable().result_schema(cache, data.empty_table(), **options)
+
+    quote: ClassVar[str] = '"'
+
+    def rows_where(self, data: Any, condition: Expression) -> Any:
+        """Return the schema. Raise ValueError if the condition is wrong."""
+        ArrowTable().rows_where(data.empty_table(), condition)
+        return data
+
+    def only_columns(self, data: Any, names: list[str]) -> Any:
+        """Return the schema of some columns."""
+        return ArrowTable().only_columns(data.empty_table(), names).schema
+
+    def time_columns(self, data: pa.Schema | None) -> list[str]:
+        """Return the columns that hold timestamps or dates."""
+        return [] if data is None else time_columns(data)
+
+    def select(self, data: Any, selection: Selection) -> Any:  # noqa: ARG002 — there are no results
+        """Raise TypeError: a schema has no results."""
+        raise no_data(data)
+
+    def select_schema(self, data: Any, results: pa.Schema, selection: Selection) -> pa.Schema:
+        """Return the schema of what SQL makes of results of a schema."""
+        return ArrowTable().select_schema(data, results, selection)
 
 
 KINDS: tuple[DataKind, ...] = (

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, Self, TypeAlias
 
@@ -101,20 +101,78 @@ def expr(text: str) -> Expression:
 
 
 @dataclass(frozen=True)
-class Selection:
-    """What SQL makes of a table: columns by name and text, HAVING, ORDER BY, LIMIT and OFFSET. The engine evaluates it."""
+class Order:
+    """A member of ORDER BY."""
 
-    outputs: Mapping[str, str] | None = None
-    """The columns of the result and their expressions; None for all columns."""
-    having: str | None = None
-    order: tuple[str, ...] = ()
+    value: str | Expression
+    """The name of a column, or SQL."""
+    descending: bool = False
+    nulls_first: bool | None = None
+    """None if the engine decides."""
+
+    def words(self) -> str:
+        """Return what SQL writes after the value."""
+        nulls = {True: " NULLS FIRST", False: " NULLS LAST", None: ""}[self.nulls_first]
+        return ("DESC" if self.descending else "ASC") + nulls
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What SQL makes of the results of a query. The engine that holds them evaluates it."""
+
+    outputs: Mapping[str, str | Expression | Mapping[str, str] | None] | None = None
+    """The columns by name: another column, SQL, or fields of a struct by the names of columns. A value of None stands for all columns of
+    the results except `hidden`. Without outputs, the results stay as they are."""
+    hidden: tuple[str, ...] = ()
+    having: Expression | None = None
+    order: tuple[Order, ...] = ()
     limit: int | None = None
     offset: int = 0
 
     @property
     def by_rows(self) -> bool:
-        """Whether each row is read on its own, so that a stream can be selected from."""
+        """Whether each row is selected by itself, so that a stream can be selected from."""
         return not self.order and self.limit is None and not self.offset
+
+    def columns(self, names: Sequence[str]) -> list[tuple[str, str | Expression | Mapping[str, str]]]:
+        """Return the columns of the result and what they are made of; `names` are the columns of the results of the query.
+
+        Raise ValueError if a column is missing, or if two have the same name.
+
+        >>> Selection({"all": None, "peak": "max_load"}, hidden=("max_load",)).columns(["ts", "max_load"])
+        [('ts', 'ts'), ('peak', 'max_load')]
+        """
+        if self.outputs is None:
+            return [(name, name) for name in names]
+        made: list[tuple[str, str | Expression | Mapping[str, str]]] = []
+        for name, value in self.outputs.items():
+            if value is None:
+                made += [(one, one) for one in names if one not in self.hidden]
+            else:
+                made.append((name, in_case(value, names) if isinstance(value, str) else value))
+        for name, _ in made:
+            if [one for one, _ in made].count(name) > 1:
+                message = f"The result would have two columns named {name!r}. Give one another name with AS."
+                raise ValueError(message)
+        return made
+
+
+def in_case(name: str, names: Sequence[str]) -> str:
+    """Return the column that SQL means by a name, whatever its case. Raise ValueError if there is none.
+
+    >>> in_case("TS", ["ts", "load"])
+    'ts'
+    """
+    found = [one for one in names if one == name] or [one for one in names if one.lower() == name.lower()]
+    if len(found) != 1:
+        problem = (
+            f"There is no column {name!r}"
+            if not found
+            else f"The name {name!r} may mean {' or '.join(map(repr, found))}"
+        )
+        message = f"{problem}. The results have {', '.join(map(repr, names))}."
+        raise ValueError(message)
+    return found[0]
 
 
 class Computed(str):

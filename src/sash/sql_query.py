@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from sash.aggregates.base import Aggregate
+from sash.expressions import Selection
 from sash.hints import list_names
 from sash.query import Query
 
 if TYPE_CHECKING:
-    from sash.language.translate import Statement
+    from sash.data import DataKind
+    from sash.language.statement import Statement
     from sash.plan.explanation import Explanation
+
+CHANGE = "change"
+"""The column of results in update mode that tells upserts from deletes."""
 
 
 def sql(text: str, time: str | None = None) -> Query:
@@ -42,13 +48,16 @@ def sql(text: str, time: str | None = None) -> Query:
     [0.0, 3.0, -2.5]
     """
     if not isinstance(text, str):
-        message = f"sql got {type(text).__name__}, but a query is text, as in sash.sql(\"SELECT max(load) FROM meters [ROWS 10]\")."
+        message = f"sql got {type(text).__name__}, but a query is a string in SQL or CQL."
         raise TypeError(message)
-    statement = translate(text)
-    time = time or statement.clause.time
-    if statement.is_plain and (time is not None or not needs_time(statement)):
-        return plain_query(statement, time)
-    return SqlQuery(text, time)
+    if time is not None and (not isinstance(time, str) or not time):
+        message = f'time={time!r} is not the name of a column. Name the column that orders the rows, as in time="ts".'
+        raise TypeError(message)
+    statement = translate(text, time)
+    has_time = statement.time is not None or not statement.needs_time
+    if statement.is_plain and has_time and _suits_all_engines(text, statement, time):
+        return plain_query(statement, statement.time)
+    return SqlQuery(text, statement, time)
 
 
 def register(aggregate: Aggregate[Any], name: str | None = None) -> None:
@@ -75,12 +84,12 @@ def register(aggregate: Aggregate[Any], name: str | None = None) -> None:
     add(aggregate, name)
 
 
-def translate(text: str, quote: str = '"') -> Statement:
+def translate(text: str, time: str | None, quote: str = '"') -> Statement:
     """Return what a text asks for. Raise ImportError if sqlglot is missing."""
     _require_sqlglot()
     from sash.language.translate import translate as read  # noqa: PLC0415 — sqlglot is optional
 
-    return read(text, quote)
+    return read(text, time, quote)
 
 
 def _require_sqlglot() -> None:
@@ -91,89 +100,121 @@ def _require_sqlglot() -> None:
         raise ImportError(message) from error
 
 
-def needs_time(statement: Statement) -> bool:
-    """Return whether the windows or aggregates of a statement need a time column."""
-    windows, aggregates = statement.clause.windows.values(), statement.aggregates.values()
-    return any(one.needs_time for one in windows) or any(one.reads_time for one in aggregates)
+def _suits_all_engines(text: str, statement: Statement, time: str | None) -> bool:
+    """Return whether expressions have the same text for DuckDB and Spark, which differ in the quotes around names."""
+    return not any(quote in text for quote in "\"`'") or translate(text, time, "`").declared == statement.declared
 
 
 def plain_query(statement: Statement, time: str | None) -> Query:
     """Return the query of a statement, without what is around it."""
-    windows = statement.clause.windows
+    windows = statement.windows
     single = next(iter(windows.values())) if [*windows] == [one.kind for one in windows.values()] else windows
-    return Query(statement.aggregates, single, by=list(statement.by), time=time, order_by=list(statement.clause.order_by))
+    return Query(statement.aggregates, single, by=list(statement.by), time=time, order_by=list(statement.order_by))
 
 
 class SqlQuery(Query):
     """A query with SQL before its windows (FROM, WHERE) or after them (expressions, HAVING, ORDER BY, LIMIT)."""
 
-    def __init__(self, text: str, time: str | None = None) -> None:
+    def __init__(self, text: str, statement: Statement, time: str | None = None) -> None:
         self._text = text
-        self._time = time
-        statement = translate(text)
-        if time is None and needs_time(statement):
-            self._cache = None  # the data will tell the time column
-            return
-        self.__dict__.update(plain_query(statement, time).__dict__)
+        self._given_time = time
+        self._statements = {'"': statement}
+        """The text for each engine, by its quote around names."""
+        self._queries: dict[tuple[str, str | None], Query] = {}
+        """The query over rows, by quote and time column: it keeps what was compiled."""
+        if statement.time is not None or not statement.needs_time:  # otherwise the data will tell
+            self.__dict__.update(self._query('"', statement.time).__dict__)
 
-    def run(self, data: Any = None, **options: Any) -> Any:  # type: ignore[override]  # FROM may name the data
+    def run(self, data: Any = None, **options: Any) -> Any:  # FROM may name the data
         """Run the query and return the results; see `sash.sql` and `Query.run`.
 
         `data` is data of any kind that `Query.run` accepts, or a Spark session whose tables FROM names. It is left out if FROM
         names a file. `options` are those of `Query.run`.
         """
         kind, rows, statement, query = self._resolve(data)
-        if statement.where is not None:
-            rows = kind.rows_where(rows, statement.source.of(statement.where))
-        if statement.columns is not None:
-            rows = kind.only_columns(rows, [*statement.columns, *query._declared.columns])
+        selection = _for_mode(statement.selection, options.get("mode"))
+        rows = self._before(kind, rows, statement)
         results = query.run(rows, **options)
-        selection = statement.selection
-        return kind.select(results, selection)
+        return results if selection is None else kind.select(results, selection)
 
-    def explain(self, data: Any = None, **options: Any) -> Explanation:  # type: ignore[override]  # as for run
+    def explain(self, data: Any = None, **options: Any) -> Explanation:
         """Return the plan of the windows and aggregates; see `Query.explain`."""
-        statement = translate(self._text)
+        statement = self._statement('"')
         if data is None and not statement.is_path:
-            return plain_query(statement, self._time or "time").explain(None, **options)
-        kind, rows, _, query = self._resolve(data)
+            return self._query('"', statement.time or "time").explain(None, **options)
+        _, rows, _, query = self._resolve(data)
         return query.explain(rows, **options)
 
-    def schema(self, data: Any = None, **options: Any) -> Any:  # type: ignore[override]  # as for run
+    def schema(self, data: Any = None, **options: Any) -> Any:  # as for run
         """Return the schema of the result; see `Query.schema`."""
         kind, rows, statement, query = self._resolve(data)
-        return kind.schema_of(kind.select(query.run(kind.no_rows(rows), **options), statement.selection))
-
-    def _resolve(self, data: Any) -> tuple[Any, Any, Statement, Query]:
-        """Return the kind of data, the rows that FROM names, the statement for this engine, and the query over the rows."""
-        from sash.data import kind_of, table_of  # noqa: PLC0415 — it imports Numba, which declaring a query does not need
-
-        statement = translate(self._text)
-        rows = table_of(data, statement.table, is_path=statement.is_path)
-        kind = kind_of(rows)
-        if kind.quote != statement.source.quote:
-            statement = translate(self._text, kind.quote)
-        return kind, rows, statement, plain_query(statement, self._time or self._only_time(kind, rows, statement))
-
-    def _only_time(self, kind: Any, rows: Any, statement: Statement) -> str | None:
-        """Return the time column if the text names none: the only one that holds times."""
-        if not needs_time(statement):
-            return None
-        found = kind.time_columns(rows)
-        if len(found) != 1:
-            problem = f"The data has the columns {list_names(found)} with times" if found else "No column of the data holds times"
-            message = f"{problem}, and the query does not name one. Name it, as in [RANGE 1 HOUR ON ts] or sash.sql(text, time=\"ts\")."
-            raise ValueError(message)
-        return found[0]
+        selection = _for_mode(statement.selection, options.get("mode"))
+        results = query.schema(self._before(kind, rows, statement), **options)
+        return results if selection is None else kind.select_schema(rows, results, selection)
 
     def to_sql(self) -> str:
         """Return the text."""
         return self._text
 
+    def _statement(self, quote: str) -> Statement:
+        if quote not in self._statements:
+            self._statements[quote] = translate(self._text, self._given_time, quote)
+        return self._statements[quote]
+
+    def _query(self, quote: str, time: str | None) -> Query:
+        if (quote, time) not in self._queries:
+            self._queries[quote, time] = plain_query(self._statement(quote), time)
+        return self._queries[quote, time]
+
+    def _resolve(self, data: Any) -> tuple[DataKind, Any, Statement, Query]:
+        """Return the kind of data, the rows that FROM names, the statement for this engine and its time column, and the query."""
+        from sash.data import kind_of, table_of  # noqa: PLC0415 — it imports Numba, which declaring a query does not need
+
+        statement = self._statement('"')
+        rows = table_of(data, statement.table, is_path=statement.is_path)
+        kind = kind_of(rows)
+        statement = self._statement(kind.quote)
+        if statement.time is None and statement.needs_time:
+            statement = replace(statement, time=_only_time(kind.time_columns(rows)))
+        return kind, rows, statement, self._query(kind.quote, statement.time)
+
+    def _before(self, kind: DataKind, rows: Any, statement: Statement) -> Any:
+        """Return the rows that WHERE keeps, with the columns that are needed."""
+        if statement.where is not None:
+            rows = kind.rows_where(rows, statement.where)
+        if statement.columns is not None:
+            rows = kind.only_columns(rows, [*statement.columns, statement.time or ""])
+        return rows
+
     def __repr__(self) -> str:
-        """Return the call that makes this query."""
-        return f"sql({self._text!r})" if self._time is None else f"sql({self._text!r}, time={self._time!r})"
+        """Return the call that makes this query; that of a Query if both are the same."""
+        if self._statement('"').is_plain and "_declared" in self.__dict__:
+            return super().__repr__()
+        return f"sql({self._text!r})" if self._given_time is None else f"sql({self._text!r}, time={self._given_time!r})"
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out prepared queries: compiled functions cannot be sent to another process."""
         return {**self.__dict__, "_cache": None}
+
+
+def _for_mode(selection: Selection | None, mode: str | None) -> Selection | None:
+    """Return the selection from results of a mode. Raise ValueError if it would lose changes of windows."""
+    if selection is None or mode != "update":
+        return selection
+    if selection.having is not None or not selection.by_rows:
+        message = 'HAVING, ORDER BY and LIMIT do not apply with mode="update", because a window may change after it was emitted.'
+        raise ValueError(message)
+    return replace(selection, outputs={**(selection.outputs or {}), CHANGE: CHANGE})
+
+
+def _only_time(columns: list[str]) -> str:
+    """Return the time column if the text names none: the only one that holds times."""
+    if len(columns) == 1:
+        return columns[0]
+    problem = (
+        f"The data has the columns {list_names(columns)} with times" if columns else "No column of the data holds times"
+    )
+    message = (
+        f'{problem}, and the query does not name one. Name it, as in [RANGE 1 HOUR ON ts] or sash.sql(text, time="ts").'
+    )
+    raise ValueError(message)

@@ -198,6 +198,7 @@ def _wrong_text(expression: Expression, problem: str, marked: list[str]) -> Valu
 
 
 def first_line(error: Exception) -> str:
+    """Return the problem that an error of DuckDB names."""
     lines = [line.strip() for line in str(error).split("\n") if line.strip()]
     problem = lines[0].partition("Error: ")[2] or lines[0]
     return problem.split("\tCandidate")[0].strip()
@@ -249,6 +250,7 @@ def _nodes(tree: Any) -> Iterator[dict[str, Any]]:
 
 
 def duckdb_module() -> Any:
+    """Return DuckDB. Raise ImportError if it is missing."""
     try:
         import duckdb  # noqa: PLC0415 — optional
     except ImportError as error:

@@ -87,21 +87,25 @@ class FrameKind:
     quote: ClassVar[str] = '"'
     """The quote around names in SQL."""
 
-    def rows_where(self, data: Any, condition: str) -> Any:
+    def rows_where(self, data: Any, condition: Expression) -> Any:
         """Return the rows for which a condition in SQL is true."""
-        return self.keep(data, rows_where(readable(self.to_table(data)), condition))
+        return self.keep(data, rows_where(self.to_table(data), condition))
 
     def select(self, data: Any, selection: Selection) -> Any:
         """Return what SQL makes of results."""
-        return self.from_table(select_from(readable(self.to_table(data)), selection))
+        return self.from_table(select_from(self.to_table(data), selection))
+
+    def select_schema(self, data: Any, results: pa.Schema, selection: Selection) -> pa.Schema:  # noqa: ARG002 — Spark needs the data
+        """Return the schema of what SQL makes of results of a schema."""
+        return select_from(results.empty_table(), selection).schema
 
     def time_columns(self, data: Any) -> list[str]:
         """Return the columns that hold timestamps or dates."""
-        return [one.name for one in self.input_schema(data) if pa.types.is_timestamp(one.type) or pa.types.is_date(one.type)]
+        return time_columns(self.input_schema(data))
 
     def only_columns(self, data: Any, names: list[str]) -> Any:
-        """Return some columns, if the data has them."""
-        raise NotImplementedError
+        """Return some columns, if the data has them, whatever their case."""
+        return data.select(named_alike(names, self.input_schema(data).names))
 
     def to_table(self, data: Any) -> pa.Table:
         """Return all columns as an Arrow table."""
@@ -135,10 +139,6 @@ class ArrowTable(FrameKind):
     """A pyarrow Table."""
 
     names = ("pyarrow", "Table")
-
-    def only_columns(self, data: Any, names: list[str]) -> Any:
-        """Return some columns, if the data has them."""
-        return data.select([name for name in data.schema.names if name in names])
 
     def to_table(self, data: Any) -> pa.Table:
         """Return the table."""
@@ -200,11 +200,18 @@ class PandasFrame(FrameKind):
 
     def only_columns(self, data: Any, names: list[str]) -> Any:
         """Return some columns, if the data has them."""
-        return data[[name for name in data.columns if name in names]]
+        return data[named_alike(names, list(data.columns))]
+
+    def time_columns(self, data: Any) -> list[str]:
+        """Return the columns that hold timestamps or dates, or the index if it does and has a name."""
+        is_time = getattr(data.index.dtype, "kind", "") == "M" and data.index.name is not None
+        return super().time_columns(data) or [str(data.index.name)] * is_time
 
     def to_table(self, data: Any) -> pa.Table:
         """Return all columns, and the index if it has a name."""
-        return pa.Table.from_pandas(data)
+        hidden = any(name is None or name in data.columns for name in data.index.names)
+        rows = data if hidden else data.reset_index()
+        return pa.Table.from_pandas(rows.set_axis([str(name) for name in rows.columns], axis=1), preserve_index=False)
 
     def from_table(self, table: pa.Table) -> Any:
         """Return a table as a DataFrame; integers and booleans with nulls in pandas' nullable types."""
@@ -284,10 +291,6 @@ class PolarsFrame(FrameKind):
     """A Polars DataFrame."""
 
     names = ("polars", "DataFrame")
-
-    def only_columns(self, data: Any, names: list[str]) -> Any:
-        """Return some columns, if the data has them."""
-        return data.select([name for name in data.columns if name in names])
 
     def to_table(self, data: Any) -> pa.Table:
         """Return all columns."""
@@ -373,17 +376,13 @@ class PolarsLazyFrame(PolarsFrame):
 
     names = ("polars", "LazyFrame")
 
-    def rows_where(self, data: Any, condition: str) -> Any:
+    def rows_where(self, data: Any, condition: Expression) -> Any:
         """Return the rows for which a condition in SQL is true."""
         return PolarsFrame().rows_where(data.collect(), condition).lazy()
 
     def select(self, data: Any, selection: Selection) -> Any:
         """Return what SQL makes of results."""
         return PolarsFrame().select(data.collect(), selection).lazy()
-
-    def only_columns(self, data: Any, names: list[str]) -> Any:
-        """Return some columns, if the data has them."""
-        return data.select([name for name in data.collect_schema().names() if name in names])
 
     def run(
         self,
@@ -435,3 +434,22 @@ def needed_columns(query: Declared, table: pa.Table) -> pa.Table:
 def reads_all(query: Declared) -> bool:
     """Return whether a query needs all columns: windows read whole rows, or the query names no column."""
     return any(ALL_COLUMNS in window.columns for window in query.windows.values()) or not query.columns
+
+
+def time_columns(schema: pa.Schema) -> list[str]:
+    """Return the columns that hold timestamps or dates.
+
+    >>> time_columns(pa.schema({"ts": pa.timestamp("us"), "load": pa.float64()}))
+    ['ts']
+    """
+    return [one.name for one in schema if pa.types.is_timestamp(one.type) or pa.types.is_date(one.type)]
+
+
+def named_alike(names: list[str], columns: list[Any]) -> list[Any]:
+    """Return the columns that have one of the names, whatever their case.
+
+    >>> named_alike(["TS", "load"], ["ts", "x"])
+    ['ts']
+    """
+    wanted = {name.lower() for name in names}
+    return [column for column in columns if str(column).lower() in wanted]

@@ -1,30 +1,43 @@
-"""SQL around a query, for data in this process: the rows that WHERE keeps, and what a select list makes of results. DuckDB evaluates it."""
+"""SQL around a query, for data in this process: the rows that WHERE keeps, and what a select list makes of results.
+
+DuckDB evaluates expressions, without access to files. Columns that are only moved or renamed stay as they are in Arrow.
+"""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sash.engine.column_types import readable
 from sash.engine.computed import ROWS, database_of, duckdb_module, first_line, run_sql
-from sash.expressions import Expression, Selection
+from sash.expressions import Expression, Order, Selection, in_case
 
-READERS = {".parquet": "read_parquet", ".csv": "read_csv", ".tsv": "read_csv", ".json": "read_json", ".jsonl": "read_json", ".ndjson": "read_json"}
+READERS = {
+    ".parquet": "read_parquet",
+    ".csv": "read_csv",
+    ".tsv": "read_csv",
+    ".json": "read_json",
+    ".jsonl": "read_json",
+    ".ndjson": "read_json",
+}
 """DuckDB's functions that read files, by the ending of the name without .gz and .zst."""
 
 
-def rows_where(table: pa.Table, condition: str) -> pa.ChunkedArray:
+def rows_where(table: pa.Table, condition: Expression) -> pa.ChunkedArray:
     """Return whether each row is kept. Raise ValueError if the condition is wrong.
 
-    >>> rows_where(pa.table({"x": [1, 2, None]}), "x > 1").to_pylist()
+    >>> rows_where(pa.table({"x": [1, 2, None]}), Expression("x > 1")).to_pylist()
     [False, True, False]
     """
-    expression = Expression(condition)
-    mask = run_sql([expression], table, table.column_names)[expression]
+    mask = _evaluate(table, [condition])[0]
+    if pa.types.is_null(mask.type):
+        mask = mask.cast(pa.bool_())
     if not pa.types.is_boolean(mask.type):
-        message = f"WHERE {condition} is of type {mask.type}, but a condition is true or false."
+        message = f"The condition {condition.text} is of type {mask.type}, but a condition is true or false."
         raise TypeError(message)
     return pc.fill_null(mask, False)
 
@@ -32,26 +45,46 @@ def rows_where(table: pa.Table, condition: str) -> pa.ChunkedArray:
 def select_from(table: pa.Table, selection: Selection) -> pa.Table:
     """Return what a selection makes of a table. Raise ValueError if a text is wrong.
 
-    >>> select_from(pa.table({"x": [1, 2, 3]}), Selection({"y": "x + 1"}, having="x > 1", order=("x DESC",)))["y"].to_pylist()
+    >>> table = pa.table({"x": [1, 2, 3]})
+    >>> select_from(table, Selection({"y": Expression("x + 1")}, having=Expression("x > 1"), order=(Order("x", True),)))["y"].to_pylist()
     [4, 3]
     """
-    columns = "*" if selection.outputs is None else ", ".join(f'{text} AS "{_escaped(name)}"' if name != "*" else "*" for name, text in selection.outputs.items())
-    text = f"SELECT {columns} FROM {ROWS}"  # noqa: S608 — the parser has read the text; DuckDB has no access to files
-    text += f" WHERE {selection.having}" if selection.having is not None else ""
-    text += f" ORDER BY {', '.join(selection.order)}" if selection.order else ""
-    text += f" LIMIT {selection.limit}" if selection.limit is not None else ""
-    text += f" OFFSET {selection.offset}" if selection.offset else ""
+    if selection.having is not None:
+        table = table.filter(rows_where(table, selection.having))
+    if selection.order:
+        table = table.take(_sorted_rows(table, selection.order))
+    if selection.limit is not None or selection.offset:
+        table = table.slice(selection.offset, selection.limit)
+    if selection.outputs is None:
+        return table
+    columns = selection.columns(table.column_names)
+    made = _evaluate(table, [value for _, value in columns])
+    return pa.table(made, names=[name for name, _ in columns])
+
+
+def _evaluate(table: pa.Table, values: list[Any]) -> list[pa.ChunkedArray]:
+    """Return columns, structs of columns, and the values of SQL."""
+    texts = list(dict.fromkeys(value for value in values if isinstance(value, Expression)))
+    computed = run_sql(texts, readable(table), table.column_names) if texts else {}
+    return [computed[value] if isinstance(value, Expression) else _stored(table, value) for value in values]
+
+
+def _stored(table: pa.Table, value: Any) -> pa.ChunkedArray:
+    if isinstance(value, str):
+        return table[in_case(value, table.column_names)]
+    columns = [table[column].combine_chunks() for column in value.values()]
+    return pa.chunked_array([pa.StructArray.from_arrays(columns, names=list(value))])
+
+
+def _sorted_rows(table: pa.Table, order: tuple[Order, ...]) -> pa.ChunkedArray:
+    """Return the rows in an order; rows that are equal in it stay as they are."""
+    columns = _evaluate(table, [one.value for one in order])
+    names = [str(place) for place in range(len(order))]
+    keys = pa.table([*columns, pa.array(range(len(table)), pa.int64())], names=[*names, "row"])
+    words = ", ".join(f'"{name}" {one.words()}' for name, one in zip(names, order, strict=True))
     with database_of(os.getpid()).cursor() as cursor:
-        cursor.register(ROWS, table)
-        try:
-            return cursor.sql(text).to_arrow_table()
-        except duckdb_module().Error as error:
-            message = f"DuckDB cannot evaluate the select list: {first_line(error)}"
-            raise ValueError(message) from error
-
-
-def _escaped(name: str) -> str:
-    return name.replace('"', '""')
+        cursor.register(ROWS, readable(keys))
+        return cursor.sql(f'SELECT "row" FROM {ROWS} ORDER BY {words}, "row"').to_arrow_table()["row"]  # noqa: S608 — numbers and fixed words
 
 
 def reader_of(path: str) -> str:
@@ -75,7 +108,8 @@ def read_files(path: str) -> pa.Table:
     duckdb = duckdb_module()
     with duckdb.connect() as connection:
         try:
-            return connection.execute(f"SELECT * FROM {reader_of(path)}($path)", {"path": path}).to_arrow_table()  # noqa: S608 — the name of a function from a table
+            # A parameter: the path is no part of the text that DuckDB reads.
+            return connection.execute(f"SELECT * FROM {reader_of(path)}($path)", {"path": path}).to_arrow_table()  # noqa: S608 — one of READERS
         except duckdb.IOException as error:
             message = f"Cannot read {path!r}: {first_line(error)}"
             raise FileNotFoundError(message) from error

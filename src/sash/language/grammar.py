@@ -12,13 +12,25 @@ from typing import Any, ClassVar
 
 from sqlglot import exp, parser, tokens
 from sqlglot.dialects.dialect import Dialect
-from sqlglot.tokens import TokenType
+from sqlglot.errors import ParseError
+from sqlglot.tokenizer_core import TokenType
+
+from sash.language.units import unit_of
 
 TABLE_FUNCTIONS = ("HOP", "TUMBLE", "CUMULATE", "SESSION")
 WITH_OWN_SYNTAX = ("CAST", "TRY_CAST", "EXTRACT", "SUBSTRING", "TRIM", "POSITION", "OVERLAY")
 """Functions whose arguments have words between them, as in `CAST(x AS INT)`."""
 SPAN = "span"
 """The key of the first and last token of an expression, in its `meta`."""
+
+
+class PlacedError(ParseError):
+    """The text cannot be read. `start` and `end` are the first and the last character of the token that is wrong."""
+
+    def __init__(self, problem: str, start: int, end: int) -> None:
+        super().__init__(problem)
+        self.start = start
+        self.end = end
 
 
 class Bracket(exp.Expression):
@@ -30,13 +42,26 @@ class Bracket(exp.Expression):
 class BracketWindow(exp.Expression):
     """One window of a bracket: its kind, the length or column after it, and its options by name."""
 
-    arg_types: ClassVar[dict[str, bool]] = {"kind": True, "this": False, "threshold": False, "options": True, "alias": False}
+    arg_types: ClassVar[dict[str, bool]] = {
+        "kind": True,
+        "this": False,
+        "threshold": False,
+        "options": True,
+        "alias": False,
+    }
 
 
 class TableFunction(exp.Expression):
     """`TABLE(HOP(TABLE t, DESCRIPTOR(ts), slide, size))`: its name, the table, the time column, and durations."""
 
-    arg_types: ClassVar[dict[str, bool]] = {"kind": True, "this": True, "time": False, "expressions": True, "partition_by": False, "alias": False}
+    arg_types: ClassVar[dict[str, bool]] = {
+        "kind": True,
+        "this": True,
+        "time": False,
+        "expressions": True,
+        "partition_by": False,
+        "alias": False,
+    }
 
 
 class Amount(exp.Expression):
@@ -58,16 +83,19 @@ class WindowSql(Dialect):
 
         FUNCTIONS: ClassVar = {}
         FUNCTION_PARSERS: ClassVar = {name: parser.Parser.FUNCTION_PARSERS[name] for name in WITH_OWN_SYNTAX}
-        NO_PAREN_FUNCTION_PARSERS: ClassVar = {
-            name: one for name, one in parser.Parser.NO_PAREN_FUNCTION_PARSERS.items() if name in ("CASE", "ANY", "IF")
-        }
+        NO_PAREN_FUNCTION_PARSERS: ClassVar = {"CASE": parser.Parser.NO_PAREN_FUNCTION_PARSERS["CASE"]}
 
-        def parse(self, raw_tokens: list[Any], sql: str | None = None) -> list[Any]:
+        def parse(self, raw_tokens: list[Any], sql: str = "") -> list[Any]:
             """Return the statements. `window(` is a function, and no clause of named windows."""
             for token, following in pairwise(raw_tokens):
                 if token.token_type is TokenType.WINDOW and following.token_type is TokenType.L_PAREN:
                     token.token_type = TokenType.VAR
             return super().parse(raw_tokens, sql)
+
+        def raise_error(self, message: str, token: Any = None, *_: Any, **__: Any) -> None:
+            """Raise PlacedError."""
+            at = token or self._curr or self._prev
+            raise PlacedError(message, *((at.start, at.end + 1) if at else (0, 0)))
 
         # -- spans: which tokens an expression consists of -------------------------------------------------------------
 
@@ -86,6 +114,9 @@ class WindowSql(Dialect):
 
         def _parse_expression(self, *arguments: Any, **options: Any) -> Any:
             return self._spanned(super()._parse_expression, *arguments, **options)
+
+        def _parse_ordered(self, *arguments: Any, **options: Any) -> Any:
+            return self._spanned(super()._parse_ordered, *arguments, **options)
 
         def _parse_function_call(self, *arguments: Any, **options: Any) -> Any:
             return self._spanned(super()._parse_function_call, *arguments, **options)
@@ -113,16 +144,22 @@ class WindowSql(Dialect):
             keys = self._parse_partition_by()
             windows = self._parse_csv(self._parse_bracket_window)
             if not self._match(TokenType.R_BRACKET):
-                self.raise_error("Expected ] at the end of the window")
+                problem = (
+                    f"{self._curr.text} is neither a unit of time nor an option of the window"
+                    if self._curr
+                    else "The window has no end"
+                )
+                self.raise_error(f"{problem}. Expected ]")
             return self.expression(Bracket(expressions=windows, partition_by=keys)).update_positions(start)
 
         def _parse_bracket_window(self) -> BracketWindow:
-            options: dict[str, Any] = {}
+            options: dict[tuple[str, ...], Any] = {}
             start = self._curr
             while self._parse_bracket_option(options):
                 pass
             kind = self._curr.text.upper() if self._curr else ""
-            this = threshold = None
+            this: Any = None
+            threshold: Any = None
             if self._match_texts(("RANGE", "ROWS")):
                 this = None if self._curr and self._curr.text.upper() in ("BEFORE", "AFTER") else self._parse_amount()
             elif self._match_texts(("SESSION",)):
@@ -143,9 +180,9 @@ class WindowSql(Dialect):
             made = BracketWindow(kind=kind, this=this, threshold=threshold, options=options, alias=name)
             return self.expression(made).update_positions(start)
 
-        def _parse_bracket_option(self, options: dict[str, Any]) -> bool:
+        def _parse_bracket_option(self, options: dict[tuple[str, ...], Any]) -> bool:
             token = self._curr
-            if "ORDER BY" not in options and self._match(TokenType.ORDER_BY):
+            if ("ORDER BY",) not in options and self._match(TokenType.ORDER_BY):
                 options["ORDER BY",] = self._parse_csv(self._parse_column)
                 return True
             for words, read in self.BRACKET_OPTIONS.items():
@@ -161,10 +198,18 @@ class WindowSql(Dialect):
             start = self._curr
             self._match(TokenType.INTERVAL)
             negative = self._match(TokenType.DASH)
-            number = self._parse_number() or self._parse_string()
+            number: Any = self._parse_number() or self._parse_string()
             if number is None:
                 self.raise_error("Expected a number or a duration, such as 10 or 1 HOUR")
-            has_unit = self._curr and self._curr.token_type in self.ID_VAR_TOKENS and is_unit(self._curr.text)
+            is_option = (
+                self._curr and self._curr.text.upper() == "MIN" and self._next and self._next.text.upper() == "ROWS"
+            )
+            has_unit = (
+                self._curr
+                and not is_option
+                and self._curr.token_type in self.ID_VAR_TOKENS
+                and unit_of(self._curr.text)
+            )
             unit = self._parse_var(any_token=True) if has_unit else None
             value = f"-{number.name}" if negative else number.name
             return self.expression(Amount(this=value, unit=unit and unit.name)).update_positions(start)
@@ -181,7 +226,7 @@ class WindowSql(Dialect):
             ("TZ",): lambda self: self._parse_string(),
             ("MIN", "ROWS"): lambda self: self._parse_number(),
             ("EXCLUDE",): lambda self: self._parse_var_from_options(self.WINDOW_EXCLUDE_OPTIONS),
-            ("EMPTY",): lambda self: exp.true(),
+            ("EMPTY",): lambda _: exp.true(),
         }
 
         def _parse_bound(self) -> Amount:
@@ -204,12 +249,7 @@ class WindowSql(Dialect):
             if not self._match_text_seq("TABLE"):
                 self.raise_error("Expected TABLE and the name of a table")
             table = self._parse_table_parts()
-            keys = []
-            if self._match(TokenType.PARTITION_BY):
-                keys.append(self._parse_column())
-                while self._next and self._next.token_type is TokenType.VAR and self._is_key(self._index + 1):
-                    self._match(TokenType.COMMA)
-                    keys.append(self._parse_column())
+            keys = self._parse_table_keys() if self._match(TokenType.PARTITION_BY) else []
             durations, time = [], None
             while self._match(TokenType.COMMA):
                 name = self._skip_name()
@@ -221,12 +261,32 @@ class WindowSql(Dialect):
             self._match_r_paren()
             if wrapped:
                 self._match_r_paren()
-            made = TableFunction(kind=kind, this=table, time=time, expressions=durations, partition_by=keys, alias=self._parse_table_alias())
+            made = TableFunction(
+                kind=kind,
+                this=table,
+                time=time,
+                expressions=durations,
+                partition_by=keys,
+                alias=self._parse_table_alias(),
+            )
             return self.expression(made).update_positions(token)
+
+        def _parse_table_keys(self) -> list[Any]:
+            """Read the columns after PARTITION BY, in parentheses or not."""
+            if self._curr and self._curr.token_type is TokenType.L_PAREN:
+                found: list[Any] = self._parse_wrapped_csv(self._parse_column)
+                return found
+            keys = [self._parse_column()]
+            while self._curr and self._curr.token_type is TokenType.COMMA and self._is_key(self._index + 1):
+                self._advance()
+                keys.append(self._parse_column())
+            return keys
 
         def _is_key(self, index: int) -> bool:
             """Return whether the token is a column after PARTITION BY, rather than the next argument."""
-            following = self._tokens[index + 1].token_type if index + 1 < len(self._tokens) else None
+            if index + 1 >= len(self._tokens) or self._tokens[index].token_type not in self.ID_VAR_TOKENS:
+                return False
+            following = self._tokens[index + 1].token_type
             return following not in (TokenType.L_PAREN, TokenType.FARROW)
 
         def _skip_name(self) -> str | None:
@@ -236,30 +296,3 @@ class WindowSql(Dialect):
                 self._advance(2)
                 return name
             return None
-
-
-UNITS = {
-    "ns": "ns", "nanosecond": "ns", "us": "us", "microsecond": "us", "ms": "ms", "millisecond": "ms", "s": "s", "sec": "s",
-    "second": "s", "m": "m", "min": "m", "minute": "m", "h": "h", "hour": "h", "d": "d", "day": "d", "w": "w", "week": "w",
-    "mo": "mo", "month": "mo", "q": "q", "quarter": "q", "y": "y", "year": "y",
-}  # fmt: skip
-"""The units of durations, in the singular, and how Sash writes them."""
-
-
-def is_unit(word: str) -> bool:
-    """Return whether a word is a unit of time.
-
-    >>> is_unit("Hours"), is_unit("SLIDE")
-    (True, False)
-    """
-    return unit_of(word) is not None
-
-
-def unit_of(word: str) -> str | None:
-    """Return how Sash writes a unit; None if the word is none.
-
-    >>> unit_of("Hours"), unit_of("ms"), unit_of("rows")
-    ('h', 'ms', None)
-    """
-    lower = word.lower()
-    return UNITS.get(lower) or (UNITS.get(lower.removesuffix("s")) if len(lower) > 2 else None)  # noqa: PLR2004 — "ms" is no plural

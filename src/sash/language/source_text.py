@@ -1,17 +1,21 @@
-"""The text of a query and its parts: which characters an expression covers, and the text with other names in it."""
+"""The text of a query and its parts: which tokens an expression covers, and its text for the engine that evaluates it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NoReturn
 
 from sqlglot import exp
-from sqlglot.errors import ParseError, TokenError
-from sqlglot.tokens import TokenType
+from sqlglot.errors import SqlglotError, TokenError
+from sqlglot.tokenizer_core import TokenType
 
-from sash.language.grammar import SPAN, WindowSql
+from sash.language.grammar import SPAN, PlacedError, WindowSql
 from sash.language.sql_error import SqlError
+
+INTERNAL = (AttributeError, IndexError, KeyError, TypeError, ValueError)
+"""What sqlglot raises for some texts that it cannot read, besides its own errors."""
 
 
 @dataclass(frozen=True)
@@ -23,6 +27,8 @@ class SourceText:
     statement: Any
     quote: str = '"'
     """The quote around names in the texts that the engine evaluates."""
+    dropped: set[int] = field(default_factory=set)
+    """Tokens that the engine does not see: the name of the table in `meters.load`."""
 
     @classmethod
     def parse(cls, text: str, quote: str = '"') -> SourceText:
@@ -30,74 +36,106 @@ class SourceText:
         dialect = WindowSql()
         try:
             tokens = dialect.tokenize(text)
+            statements = [one for one in dialect.parser().parse(tokens, text) if one is not None]
+        except PlacedError as error:
+            raise SqlError(f"{str(error).rstrip('.')}.", text, error.start, error.end) from error
         except TokenError as error:
-            message = f"The text cannot be read: {str(error).splitlines()[0]}."
-            raise SqlError(message, text, 0, 0) from error
-        try:
-            statements = dialect.parser().parse(tokens, text)
-        except ParseError as error:
-            found = error.errors[0]
-            offset = sum(len(line) + 1 for line in text.split("\n")[: (found["line"] or 1) - 1])
-            length = len(found["highlight"] or "") or 1
-            start = max(offset + (found["col"] or 1) - length, 0)
-            problem = (found["description"] or "The text cannot be read").rstrip(".")
-            raise SqlError(f"{problem}.", text, start, start + length) from error
+            message = "A quote or a comment has no end."
+            raise SqlError(message, text, len(text.rstrip()), len(text)) from error
         except RecursionError as error:
             message = "The text is nested too deeply."
             raise SqlError(message, text, 0, 0) from error
-        made = cls(text, tokens, statements[0] if statements else None, quote)
-        if len([one for one in statements if one is not None]) != 1:
+        except (SqlglotError, *INTERNAL) as error:
+            message = "The text cannot be read."
+            raise SqlError(message, text, 0, 0) from error
+        if len(statements) != 1:
             message = "The text must be one SELECT statement."
             raise SqlError(message, text, 0, 0)
-        return made
+        return cls(text, tokens, statements[0], quote)
 
     def fail(self, node: Any, problem: str) -> NoReturn:
         """Raise SqlError at the place of a node."""
-        start, end = self.place(node)
-        raise SqlError(problem, self.text, start, end)
+        raise SqlError(problem, self.text, *self.place(node))
 
     def place(self, node: Any) -> tuple[int, int]:
         """Return the first and the last character of a node; of the statement if nothing is known."""
         if isinstance(node, exp.Expression):
-            if SPAN in node.meta:
-                first, last = node.meta[SPAN]
-                return self.tokens[first].start, self.tokens[last - 1].end + 1
+            if (span := self.span(node)) is not None:
+                return self.tokens[span[0]].start, self.tokens[span[1] - 1].end + 1
             for one in node.walk():
                 if "start" in one.meta:
                     return one.meta["start"], one.meta["end"] + 1
         return 0, 0
 
-    def of(self, node: Any, names: Mapping[int, str] | None = None) -> str:
-        """Return the text of a node for the engine. `names` replaces nodes within it, by `id`, with names of columns."""
-        first, last = node.meta[SPAN]
+    def span(self, node: Any) -> tuple[int, int] | None:
+        """Return the first token of a node, and the one after its last; None if they are not known."""
+        if SPAN in node.meta:
+            first, end = node.meta[SPAN]
+            return first, end
+        if isinstance(node, exp.Column):
+            places = [
+                self._by_start[one.meta["start"]] for one in node.parts if one.meta.get("start") in self._by_start
+            ]
+            if len(places) == len(node.parts) > 0:
+                return min(places), max(places) + 1
+        return None
+
+    @cached_property
+    def _by_start(self) -> dict[Any, int]:
+        return {token.start: place for place, token in enumerate(self.tokens)}
+
+    def normal(self, node: Any) -> str | None:
+        """Return the tokens of a node without regard to spaces, comments, and the case of words; None if they are not known."""
+        span = self.span(node)
+        if span is None:
+            return None
+        places = [place for place in range(*span) if place not in self.dropped]
+        return " ".join(self._normal_token(self.tokens[place]) for place in places)
+
+    def _normal_token(self, token: Any) -> str:
+        is_exact = token.token_type in (TokenType.IDENTIFIER, TokenType.STRING)
+        return f"{token.token_type.name} {token.text}" if is_exact else str(token.text).upper()
+
+    def of(self, node: Any, texts: Mapping[int, str] | None = None) -> str:
+        """Return the text of a node for the engine. `texts` replaces nodes within it, by `id`. Raise SqlError if it is not known."""
+        span = self.span(node)
+        if span is None:
+            self.fail(node, "This expression is not supported here.")
         replaced = {}
         for one in node.walk():
-            if id(one) in (names or {}) and SPAN in one.meta:
-                replaced[one.meta[SPAN][0]] = (one.meta[SPAN][1], quoted(names[id(one)], self.quote))  # type: ignore[index]
-        return "".join(self._pieces(first, last, replaced)).strip()
+            inner = self.span(one) if id(one) in (texts or {}) else None
+            if inner is not None:
+                replaced[inner[0]] = (inner[1], texts[id(one)])  # type: ignore[index]  # it is in it
+        return "".join(self._pieces(*span, replaced)).strip()
 
-    def _pieces(self, first: int, last: int, replaced: Mapping[int, tuple[int, str]]) -> Iterator[str]:
+    def _pieces(self, first: int, end: int, replaced: Mapping[int, tuple[int, str]]) -> Iterator[str]:
         """Yield the tokens with what is between them."""
-        place = first
-        end = None
-        while place < last:
-            token = self.tokens[place]
-            if end is not None:
-                yield self.text[end : token.start]
+        place, last = first, None
+        while place < end:
+            if last is not None and place not in self.dropped:
+                yield self.text[last : self.tokens[place].start]
             if place in replaced:
-                place, name = replaced[place]
-                yield name
+                place, text = replaced[place]
+                yield text
             else:
-                raw = self.text[token.start : token.end + 1]
-                yield quoted(token.text, self.quote) if token.token_type is TokenType.IDENTIFIER else raw
+                if place not in self.dropped:
+                    yield self._engine_token(self.tokens[place])
                 place += 1
-            end = self.tokens[place - 1].end + 1
+            last = self.tokens[place - 1].end + 1
+
+    def _engine_token(self, token: Any) -> str:
+        raw = self.text[token.start : token.end + 1]
+        if token.token_type is TokenType.IDENTIFIER:
+            return quoted(token.text, self.quote)
+        if token.token_type is TokenType.STRING and self.quote == "`":
+            return raw[0] + raw[1:-1].replace("''", "\\'") + raw[-1]  # Spark reads 'it''s' as "its"
+        return raw
 
 
 def quoted(name: str, quote: str = '"') -> str:
     """Return a name in quotes.
 
-    >>> quoted('a "b"'), quoted("a", "`")
-    ('"a ""b\"""', '`a`')
+    >>> quoted("my load"), quoted("a", "`")
+    ('"my load"', '`a`')
     """
     return quote + name.replace(quote, quote * 2) + quote

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import unicodedata
+
 TAB = "\t"
 
 
 class SqlError(ValueError):
-    """The text is no query that Sash can run. The message shows the place.
+    """The text is not a query that Sash can run. The message shows the place.
 
-    >>> print(SqlError("There is no aggregate maxx. Did you mean max?", "SELECT maxx(load)", 7, 11))
-    There is no aggregate maxx. Did you mean max? At line 1, column 8:
+    `problem` is the message without the place. `line` and `column` count from 1, in characters.
+
+    >>> print(SqlError("There is no aggregate maxx. Did you mean 'max'?", "SELECT maxx(load)", 7, 11))
+    There is no aggregate maxx. Did you mean 'max'? At line 1, column 8:
       SELECT maxx(load)
              ^^^^
     """
@@ -19,12 +23,25 @@ class SqlError(ValueError):
         self.line = text.count("\n", 0, start) + 1
         begin = text.rfind("\n", 0, start) + 1
         self.column = start - begin + 1
-        stop = text.find("\n", start)
-        line = text[begin:] if stop < 0 else text[begin:stop]
-        before = "".join(TAB if letter == TAB else " " for letter in line[: start - begin])
-        marks = "^" * max(min(end, begin + len(line)) - start, 1)
-        super().__init__(f"{problem} At line {self.line}, column {self.column}:\n  {line}\n  {before}{marks}")
+        line = text[begin:].split("\n", maxsplit=1)[0].rstrip("\r")
+        before, marked = line[: start - begin], line[start - begin : max(end - begin, 0)]
+        place = f"At line {self.line}, column {self.column}:\n  {line}\n  {blank(before)}{'^' * max(width(marked), 1)}"
+        super().__init__(f"{problem} {place}")
 
     def __reduce__(self) -> tuple[type[ValueError], tuple[str]]:
         """Pickle as a plain ValueError with the same message."""
         return ValueError, (str(self),)
+
+
+def width(text: str) -> int:
+    """Return how many columns of a terminal a text takes: letters of East Asia take two, accents none.
+
+    >>> width("load"), width("負荷"), width("e\u0301")
+    (4, 4, 1)
+    """
+    return sum(2 if unicodedata.east_asian_width(one) in "WF" else not unicodedata.combining(one) for one in text)
+
+
+def blank(text: str) -> str:
+    """Return spaces as wide as a text; tabs stay, because only a terminal knows their width."""
+    return "".join(TAB if one == TAB else " " * width(one) for one in text)

@@ -1,6 +1,7 @@
 """A Query → text in CQL that `sash.sql` reads as the same Query.
 
-The text is made of the calls that windows and aggregates show of themselves: `time("24h", slide="1m")`, `max("load")`.
+The text is made of the calls that windows and aggregates show of themselves: `time("24h", slide="1m")`, `max("load")`. They are read as
+Python syntax, and never run.
 """
 
 from __future__ import annotations
@@ -8,24 +9,33 @@ from __future__ import annotations
 import ast
 import inspect
 import re
+from functools import cache
 from typing import Any
 
-from sqlglot.tokens import TokenType
+from sqlglot import exp
 
+from sash import windows
 from sash.aggregates import BUILT_IN
 from sash.aggregates.base import Aggregate
 from sash.expressions import SQL, Computed
-from sash.language.aggregate_names import REGISTERED
-from sash.language.grammar import UNITS, WindowSql
-from sash.language.source_text import quoted
+from sash.language.aggregate_names import REGISTERED, plain
+from sash.language.source_text import SourceText, quoted
+from sash.language.sql_error import SqlError
+from sash.language.units import WORDS
 from sash.plan.declared import Declared
 from sash.windows import Window
 
-UNIT_NAMES = {short: word.upper() for word, short in UNITS.items() if len(word) > 3 or word in ("day",)}
-KINDS = {"time": "RANGE", "rows": "ROWS", "tumbling": "TUMBLE", "session": "SESSION", "cumulative": "CUMULATE", "expanding": "EXPANDING", "delta": "DELTA", "punctuated": "PUNCTUATED BY"}
+KINDS = {
+    "time": "RANGE", "rows": "ROWS", "tumbling": "TUMBLE", "session": "SESSION", "cumulative": "CUMULATE", "expanding": "EXPANDING",
+    "delta": "DELTA", "punctuated": "PUNCTUATED BY",
+}  # fmt: skip
 """The words of windows in brackets, by the function that makes them."""
-WORDS = {"min_rows": "MIN ROWS"}
-COLUMN_KINDS = ("delta", "punctuated")
+EXCLUDES = {"row": "CURRENT ROW", "ties": "TIES", "group": "GROUP"}
+BRACKET_WORDS = (
+    "AFTER", "AS", "BEFORE", "CLOSED", "CUMULATE", "DELTA", "EMPTY", "EXCLUDE", "EXPANDING", "MIN", "OFFSET", "ON", "ORDER", "PARTITION", "PUNCTUATED",
+    "RANGE", "ROWS", "SESSION", "SLIDE", "STEP", "TUMBLE", "TZ", "WATTR",
+)  # fmt: skip
+"""Words with a meaning in brackets."""
 DEFAULTS = {"algorithm": "auto", "objective": "throughput", "slicing": "auto", "lateness": None}
 """Arguments of a query that a text cannot say."""
 
@@ -38,93 +48,125 @@ def to_sql(query: Declared) -> str:
             raise ValueError(message)
     items = [f"{aggregate_text(one)} AS {name_text(name)}" for name, one in query.aggregates.items()]
     several = list(query.windows) != [one.kind for one in query.windows.values()]
-    windows = [window_text(one) + (f" AS {name_text(name)}" if several else "") for name, one in query.windows.items()]
-    keys = [key_text(name) for name in query.by]
-    bracket = f"PARTITION BY {', '.join(keys)} " if keys else ""
-    bracket += ", ".join(windows)
+    listed = [window_text(one) + (f" AS {name_text(name)}" if several else "") for name, one in query.windows.items()]
+    bracket = f"PARTITION BY {', '.join(map(key_text, query.by))} " if query.by else ""
+    bracket += ", ".join(listed)
     bracket += f" ON {name_text(query.time)}" if query.time is not None else ""
     bracket += f" ORDER BY {', '.join(map(name_text, query.order_by))}" if query.order_by else ""
-    return f"SELECT {', '.join(items)} FROM input [{bracket}]"
+    return f"SELECT {', '.join(items)} FROM input [{bracket}]"  # noqa: S608 — names are quoted, and nothing is executed
 
 
+@cache
 def name_text(name: str) -> str:
     """Return a name, in quotes if it needs them.
 
     >>> name_text("load"), name_text("my load"), name_text("select")
     ('load', '"my load"', '"select"')
     """
-    tokens = WindowSql().tokenize(name) if re.fullmatch(r"[A-Za-z_]\w*", name) else []
-    return name if len(tokens) == 1 and tokens[0].token_type is TokenType.VAR else quoted(name)
+    is_word = re.fullmatch(r"[A-Za-z_]\w*", name) and name.upper() not in BRACKET_WORDS
+    return name if is_word and _is_read_as_name(name) else quoted(name)
+
+
+def _is_read_as_name(word: str) -> bool:
+    """Return whether the grammar reads a word as a name wherever a text has one: `load` is a keyword and a name, `date` is a type."""
+    text = f"SELECT max({word}) AS {word} FROM input [PARTITION BY {word} ROWS 1 ON {word} ORDER BY {word}]"  # noqa: S608 — only parsed
+    try:
+        source = SourceText.parse(text)
+    except SqlError:
+        return False
+    bracket = source.statement.args["from_"].this.args.get("bracket")
+    if bracket is None or not isinstance(source.statement.expressions[0], exp.Alias):
+        return False
+    options = bracket.expressions[0].args["options"]
+    found = [
+        source.statement.expressions[0].this.expressions,
+        bracket.args["partition_by"],
+        [options.get(("ON",))],
+        options.get(("ORDER BY",), []),
+    ]
+    return all(len(one) == 1 and isinstance(one[0], exp.Column) and one[0].name == word for one in found)
 
 
 def key_text(name: str) -> str:
     """Return a key: a column, or SQL."""
-    return name_text(name) if not isinstance(name, Computed) else _expression(name.value)
+    if not isinstance(name, Computed):
+        return name_text(name)
+    kind = getattr(name.value, "kind", SQL)
+    if kind != SQL:
+        raise _no_text(f"{name.value!r} is an expression of {kind}", "Use sash.expr.")
+    return str(getattr(name.value, "text", name))
 
 
-def _expression(value: Any) -> str:
-    if getattr(value, "kind", SQL) != SQL:
-        message = f"{value!r} is an expression of {value.kind}, which has no SQL text. Use sash.expr."
-        raise ValueError(message)
-    return str(value.text)
+def _no_text(problem: str, advice: str) -> ValueError:
+    return ValueError(f"{problem}, which has no SQL text. {advice}")
+
+
+# -- windows -----------------------------------------------------------------------------------------------------------
+
+
+def window_text(window: Window) -> str:
+    """Return a window as brackets write it.
+
+    >>> window_text(windows.time("1h", slide="10m", min_rows=2))
+    'RANGE 1 HOUR SLIDE 10 MINUTE MIN ROWS 2'
+    """
+    call = _call_of(window)
+    kind = call.func.id
+    if kind not in KINDS:
+        raise _no_text(f"{window!r} calls a function of yours", "Use another window.")
+    parameters = [*inspect.signature(getattr(windows, kind)).parameters]
+    given = dict(zip(parameters, map(ast.literal_eval, call.args), strict=False))
+    given |= {str(one.arg): ast.literal_eval(one.value) for one in call.keywords}
+    return " ".join(
+        [
+            KINDS[kind],
+            *(_option_text(name, value, is_first=place == 0) for place, (name, value) in enumerate(given.items())),
+        ]
+    )
+
+
+def _option_text(name: str, value: Any, *, is_first: bool) -> str:
+    """Return an argument of a window. The first one has no word, unless only its name tells what it is."""
+    if name == "column":
+        return name_text(value)
+    if name in ("tz", "exclude", "closed", "empty"):
+        shown = {"tz": f"'{value}'", "exclude": EXCLUDES.get(value, ""), "closed": str(value), "empty": ""}[name]
+        return f"{name.upper()} {shown}".strip()
+    words = "" if name == "threshold" or (is_first and name in ("range", "gap")) else name.upper().replace("_", " ")
+    return f"{words} {length_text(value)}".strip()
 
 
 def length_text(value: Any) -> str:
     """Return a duration or a number.
 
     >>> length_text("24h"), length_text("1h30m"), length_text(10), length_text(None), length_text("-1h")
-    ("24 HOUR", "'1h30m'", '10', 'UNBOUNDED', '-1 HOUR')
+    ('24 HOUR', "'1h30m'", '10', 'UNBOUNDED', '-1 HOUR')
     """
     if value is None:
         return "UNBOUNDED"
     if not isinstance(value, str):
         return repr(value)
     found = re.fullmatch(r"(-?\d+)([a-z]+)", value)
-    return f"{found[1]} {UNIT_NAMES[found[2]]}" if found and found[2] in UNIT_NAMES else f"'{value}'"
+    return f"{found[1]} {WORDS[found[2]]}" if found and found[2] in WORDS else f"'{value}'"
 
 
-def window_text(window: Window) -> str:
-    """Return a window as brackets write it."""
-    call = parse_call(repr(window))
-    if call.func.id not in KINDS:
-        message = f"{window!r} calls a function of yours, which has no SQL text."
-        raise ValueError(message)
-    kind = call.func.id
-    values = [ast.literal_eval(one) for one in call.args]
-    text = KINDS[kind]
-    if kind in COLUMN_KINDS and values:
-        text += f" {name_text(values.pop(0))}"
-    names = [*inspect.signature(getattr(__import__("sash").window, kind)).parameters]
-    text += f" {length_text(values[0])}" if values else ""
-    for name, value in [(names[1], one) for one in values[1:]] + [(one.arg, ast.literal_eval(one.value)) for one in call.keywords]:
-        text += f" {WORDS.get(name, str(name).upper())} {option_text(str(name), value)}".rstrip()
-    return text
-
-
-def option_text(name: str, value: Any) -> str:
-    """Return the value of an option of a window."""
-    if name == "tz":
-        return f"'{value}'"
-    if name == "exclude":
-        return {"row": "CURRENT ROW", "ties": "TIES", "group": "GROUP"}[value]
-    if name == "closed":
-        return str(value)
-    if name == "empty":
-        return ""
-    return length_text(value)
-
-
-def parse_call(text: str) -> Any:
-    """Return the syntax tree of a call that a window or an aggregate shows of itself. It is read, and never run."""
-    return ast.parse(text, mode="eval").body
+# -- aggregates --------------------------------------------------------------------------------------------------------
 
 
 def aggregate_text(aggregate: Aggregate[Any]) -> str:
-    """Return an aggregate as SQL calls it."""
-    if not aggregate.is_built_in and REGISTERED.get(aggregate.name.lower().replace("_", "")) is None:
-        message = f"{aggregate!r} is an aggregate of yours, which SQL does not know. Register it: sash.register(…)."
-        raise ValueError(message)
-    return _call_text(parse_call(repr(aggregate)))
+    """Return an aggregate as SQL calls it. Raise ValueError if SQL does not know it."""
+    if not aggregate.is_built_in and plain(aggregate.name) not in REGISTERED:
+        raise _no_text(f"{aggregate!r} is an aggregate of yours", "Register it: sash.register(…).")
+    for column in aggregate.columns:
+        for one in column.expressions if isinstance(column, Computed) else ():
+            if one.kind != SQL:
+                raise _no_text(f"{one!r} is an expression of {one.kind}", "Use sash.expr.")
+    return _call_text(_call_of(aggregate))
+
+
+def _call_of(shown: Any) -> Any:
+    """Return the syntax tree of the call that a window or an aggregate shows of itself."""
+    return ast.parse(repr(shown), mode="eval").body
 
 
 def _call_text(call: Any) -> str:
@@ -138,15 +180,12 @@ def _call_text(call: Any) -> str:
         arguments.append(_value_text(one, is_column=is_column))
     for one in call.keywords:
         if one.arg == "where":
-            where = f" FILTER (WHERE {_where_text(one.value)})"
+            condition = one.value.args[0] if isinstance(one.value, ast.Call) else one.value
+            where = f" FILTER (WHERE {ast.literal_eval(condition)})"
         else:
             arguments.append(f"{one.arg} => {_value_text(one.value, is_column=False)}")
     shown = ", ".join(arguments) or ("*" if name == "count" else "")
     return f"{name}({shown}){where}"
-
-
-def _where_text(node: Any) -> str:
-    return str(ast.literal_eval(node.args[0] if isinstance(node, ast.Call) else node))
 
 
 def _value_text(node: Any, *, is_column: bool) -> str:

@@ -1,4 +1,4 @@
-"""The windows of a text → windows of Sash: brackets of CQL, table functions, `window(…)` in GROUP BY, and frames of OVER."""
+"""The windows of a text → windows of Sash: brackets of CQL, table functions, and `window(…)` in GROUP BY."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ from typing import Any
 from sqlglot import exp
 
 from sash import windows
-from sash.language.aggregate_names import literal, number
-from sash.language.grammar import Amount, Bracket, BracketWindow, TableFunction, unit_of
+from sash.language.aggregate_calls import literal, number
+from sash.language.grammar import Amount, Bracket, BracketWindow, TableFunction
 from sash.language.source_text import SourceText
 from sash.language.sql_error import SqlError
+from sash.language.units import unit_of
 from sash.windows import Window
 
-Length = str | int | float
+Length = Any
+"""A duration as text, or a number: windows check it."""
 
 BRACKET_OPTIONS = {
     "RANGE": ("BEFORE", "AFTER", "SLIDE", "OFFSET", "CLOSED", "TZ", "EXCLUDE", "EMPTY"),
@@ -52,9 +54,9 @@ def made(source: SourceText, node: Any, make: Callable[[], Window]) -> Window:
 
 def column_name(source: SourceText, node: Any) -> str:
     """Return the name of a column. Raise SqlError for other expressions."""
-    if isinstance(node, exp.Column):
-        return str(node.name)
-    source.fail(node, "Expected the name of a column.")
+    if not isinstance(node, exp.Column) or len(node.parts) > 1 or isinstance(node.this, exp.Star):
+        source.fail(node, "Expected the name of a column.")
+    return str(node.name)
 
 
 # -- lengths -----------------------------------------------------------------------------------------------------------
@@ -123,10 +125,10 @@ def _bracket_window(source: SourceText, one: BracketWindow, options: dict[str, A
     length = [] if this is None or isinstance(this, exp.Column) else [length_of(source, this)]
     calls: Mapping[str, Callable[[], Window]] = {
         "RANGE": lambda: windows.time(*length, **named),
-        "ROWS": lambda: windows.rows(*length, **named),  # type: ignore[arg-type]
+        "ROWS": lambda: windows.rows(*length, **named),
         "SESSION": lambda: windows.session(length_of(source, this), **named),
         "PUNCTUATED": lambda: windows.punctuated(column_name(source, this), **named),
-        "DELTA": lambda: windows.delta(column_name(source, this), length_of(source, one.args["threshold"]), **named),  # type: ignore[arg-type]
+        "DELTA": lambda: windows.delta(column_name(source, this), length_of(source, one.args["threshold"]), **named),
         "TUMBLE": lambda: windows.tumbling(length_of(source, this), **named),
         "CUMULATE": lambda: windows.cumulative(length_of(source, this), **named),
         "EXPANDING": lambda: windows.expanding(**named),
@@ -159,8 +161,14 @@ def _option(source: SourceText, name: str, value: Any) -> Any:
 
 TABLE_FUNCTIONS: dict[str, tuple[tuple[str, ...], Callable[..., Window]]] = {
     "TUMBLE": (("size", "offset"), lambda size, offset=None: windows.tumbling(size, offset=offset)),
-    "HOP": (("slide", "size", "offset"), lambda slide, size, offset=None: windows.time(size, slide=slide, offset=offset)),
-    "CUMULATE": (("step", "size", "offset"), lambda step, size, offset=None: windows.cumulative(size, step, offset=offset)),
+    "HOP": (
+        ("slide", "size", "offset"),
+        lambda slide, size, offset=None: windows.time(size, slide=slide, offset=offset),
+    ),
+    "CUMULATE": (
+        ("step", "size", "offset"),
+        lambda step, size, offset=None: windows.cumulative(size, step, offset=offset),
+    ),
     "SESSION": (("gap",), windows.session),
 }
 """The durations of each table function in their order, and the window."""
@@ -197,61 +205,3 @@ def of_group_function(source: SourceText, node: exp.Anonymous) -> Clause:
     given = [length_of(source, one) for one in lengths]
     window = made(source, node, lambda: GROUP_FUNCTIONS[node.name.lower()](*given))
     return Clause({window.kind: window}, time=column_name(source, time))
-
-
-# -- OVER --------------------------------------------------------------------------------------------------------------
-
-
-def of_over(source: SourceText, node: exp.Window) -> tuple[Window, tuple[Any, ...], tuple[str, ...]]:
-    """Return the window of OVER, its keys, and the columns of its order: the time first."""
-    order = node.args.get("order")
-    columns = []
-    for one in order.expressions if order else ():
-        if one.args.get("desc"):
-            source.fail(one, "ORDER BY … DESC in a window is not supported: windows follow time. Swap PRECEDING and FOLLOWING.")
-        columns.append(column_name(source, one.this))
-    spec = node.args.get("spec")
-    window = made(source, node, lambda: _frame(source, node, spec, ordered=bool(columns)))
-    return window, tuple(node.args.get("partition_by") or ()), tuple(columns)
-
-
-def _frame(source: SourceText, node: Any, spec: Any, *, ordered: bool) -> Window:
-    if spec is None:
-        return windows.expanding() if ordered else windows.rows(before=None, after=None)
-    kind = str(spec.args["kind"]).upper()
-    if kind == "GROUPS":
-        source.fail(node, "GROUPS frames are not supported. Use ROWS or RANGE.")
-    exclude = spec.args.get("exclude")
-    options: dict[str, Any] = {"exclude": EXCLUDED[exclude.name.upper()]} if exclude is not None else {}
-    before = _bound(source, spec, "start")
-    after = _bound(source, spec, "end") if spec.args.get("end") else 0
-    before = None if before is None else _negated(before)
-    if kind == "ROWS":
-        return windows.rows(before=before, after=after, **options)  # type: ignore[arg-type]
-    if before is None and after == 0:
-        return windows.expanding(**options)
-    return windows.time(before=before, after=after, **options)
-
-
-def _bound(source: SourceText, spec: Any, side: str) -> Length | None:
-    """Return where a frame begins or ends after the row; None if it has no bound."""
-    value, direction = spec.args[side], str(spec.args.get(f"{side}_side") or "").upper()
-    if value == "CURRENT ROW":
-        return 0
-    if value == "UNBOUNDED":
-        if direction == ("FOLLOWING" if side == "start" else "PRECEDING"):
-            source.fail(spec, f"A frame cannot {side} with UNBOUNDED {direction}.")
-        return None
-    length = length_of(source, value)
-    return _negated(length) if direction == "PRECEDING" else length
-
-
-def _negated(length: Length) -> Length:
-    """Return the opposite of a length.
-
-    >>> _negated("1h"), _negated("-1h"), _negated(3)
-    ('-1h', '1h', -3)
-    """
-    if isinstance(length, str):
-        return length[1:] if length.startswith("-") else f"-{length}"
-    return -length

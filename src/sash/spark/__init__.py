@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from sash.durations import read_duration
-from sash.expressions import Selection
+from sash.expressions import Expression, Selection
 from sash.plan.declared import Declared
 
 if TYPE_CHECKING:
@@ -195,7 +195,7 @@ def stream_query(query: Declared, stream: DataFrame, options: Mapping[str, Any])
     return StreamQuery(query, stream, StreamOptions(**options))
 
 
-def rows_where(frame: DataFrame, condition: str) -> DataFrame:
+def rows_where(frame: DataFrame, condition: Expression) -> DataFrame:
     """Return the rows for which a condition in SQL is true."""
     from sash.spark import spark_select
 
@@ -207,6 +207,13 @@ def select_from(frame: DataFrame, selection: Selection) -> DataFrame:
     from sash.spark import spark_select
 
     return spark_select.select_from(frame, selection)
+
+
+def select_schema(frame: DataFrame, schema: StructType, selection: Selection) -> StructType:
+    """Return the schema of what SQL makes of results of a schema."""
+    from sash.spark import spark_select
+
+    return spark_select.select_schema(frame, schema, selection)
 
 
 def read_table(session: SparkSession, name: str) -> DataFrame:

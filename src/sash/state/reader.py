@@ -19,12 +19,12 @@ import pyarrow as pa
 
 from sash.engine.assemble import CHANGE
 from sash.engine.column_types import check_columns, readable, readable_schema
-from sash.engine.select_sql import rows_where, select_from
-from sash.expressions import Selection
 from sash.engine.computed import with_computed
 from sash.engine.evaluate import compile_ahead
-from sash.engine.frames import FrameKind, needed_schema
+from sash.engine.frames import FrameKind, named_alike, needed_schema
 from sash.engine.prepare import Prepared, PreparedCache, prepare
+from sash.engine.select_sql import rows_where, select_from
+from sash.expressions import Expression, Selection
 from sash.plan.declared import Declared
 from sash.state.watermark import EventTimeWatermark, KeyOrderWatermark, RowOrderWatermark, Watermark
 from sash.state.window_states import WindowStates
@@ -169,13 +169,15 @@ class ArrowStream(FrameKind):
         no_rows = pa.RecordBatchReader.from_batches(self._reader(data).schema, [])
         return self.run(cache, no_rows, **options).schema
 
-    def rows_where(self, data: Any, condition: str) -> pa.RecordBatchReader:
+    def rows_where(self, data: Any, condition: Expression) -> pa.RecordBatchReader:
         """Return the rows for which a condition in SQL is true, batch by batch."""
         reader = self._reader(data)
-        rows_where(readable(reader.schema.empty_table()), condition)  # wrong text fails before a batch is read
+        rows_where(reader.schema.empty_table(), condition)  # wrong text fails before a batch is read
         tables = (pa.Table.from_batches([batch]) for batch in reader)
-        kept = (table.filter(rows_where(readable(table), condition)) for table in tables)
-        return pa.RecordBatchReader.from_batches(reader.schema, (batch for table in kept for batch in table.to_batches()))
+        kept = (table.filter(rows_where(table, condition)) for table in tables)
+        return pa.RecordBatchReader.from_batches(
+            reader.schema, (batch for table in kept for batch in table.to_batches())
+        )
 
     def select(self, data: pa.RecordBatchReader, selection: Selection) -> pa.RecordBatchReader:
         """Return what SQL makes of results, batch by batch. Raise ValueError for ORDER BY and LIMIT, which need all rows."""
@@ -189,7 +191,7 @@ class ArrowStream(FrameKind):
     def only_columns(self, data: Any, names: list[str]) -> pa.RecordBatchReader:
         """Return some columns, if the data has them."""
         reader = self._reader(data)
-        kept = [name for name in reader.schema.names if name in names]
+        kept = named_alike(names, reader.schema.names)
         schema = pa.schema([reader.schema.field(name) for name in kept])
         return pa.RecordBatchReader.from_batches(schema, (batch.select(kept) for batch in reader))
 

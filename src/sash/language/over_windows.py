@@ -1,0 +1,146 @@
+"""The windows of OVER → windows of Sash. All of a query have the same keys and order, so that one pass evaluates them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sqlglot import exp
+
+from sash import windows
+from sash.hints import did_you_mean
+from sash.language.source_text import SourceText
+from sash.language.window_clauses import EXCLUDED, Clause, Length, column_name, length_of, made
+from sash.windows import Window
+
+OVER_PARTS = {"this", "partition_by", "order", "spec", "alias", "over"}
+
+
+@dataclass(frozen=True)
+class Over:
+    """One OVER: its keys, order and frame. A reference to a named window stands for its parts."""
+
+    keys: tuple[Any, ...]
+    order: tuple[Any, ...]
+    frame: Any
+
+    def __or__(self, base: Over) -> Over:
+        """Return this window with the parts of a named one."""
+        return Over(self.keys or base.keys, self.order or base.order, self.frame or base.frame)
+
+
+def over_clause(source: SourceText, calls: list[Any], named: Mapping[str, Any]) -> tuple[Clause, dict[int, str]]:
+    """Return the windows of all calls with OVER, and the name of the window of each call, by `id`.
+
+    Raise SqlError if they differ in keys or order.
+    """
+    found: dict[str, Window] = {}
+    of_call: dict[int, str] = {}
+    first: Over | None = None
+    for call in calls:
+        over = _read(source, call, named)
+        first = first or over
+        if _same(source, over.keys) != _same(source, first.keys) or _columns(source, over) != _columns(source, first):
+            source.fail(call, "All windows of a query must have the same PARTITION BY and ORDER BY.")
+        window = made(source, call, lambda over=over, call=call: _frame(source, call, over))  # type: ignore[misc]  # mypy cannot infer a lambda with defaults
+        name = next((known for known, one in found.items() if repr(one) == repr(window)), None)
+        if name is None:
+            name = call.alias if call.alias and not call.args.get("spec") else window.result_name
+            while name in found:
+                name += "_"
+            found[name] = window
+        of_call[id(call)] = name
+    assert first is not None
+    time, *ties = _columns(source, first) or (None,)
+    return Clause(found, first.keys, time, tuple(one for one in ties if one)), of_call
+
+
+def _same(source: SourceText, nodes: tuple[Any, ...]) -> list[str | None]:
+    return [source.normal(one) for one in nodes]
+
+
+def _read(source: SourceText, node: Any, named: Mapping[str, Any], seen: tuple[str, ...] = ()) -> Over:
+    if node.args.get("over", "OVER") not in ("OVER", None) or any(
+        value for name, value in node.args.items() if name not in OVER_PARTS
+    ):
+        source.fail(node, "Only OVER (PARTITION BY … ORDER BY … frame) is supported.")
+    order = node.args.get("order")
+    own = Over(
+        tuple(node.args.get("partition_by") or ()), tuple(order.expressions if order else ()), node.args.get("spec")
+    )
+    name = node.args.get("alias")
+    if name is None:
+        return own
+    called = name.name.lower()
+    if called not in named or called in seen:
+        source.fail(name, f"There is no window {name.name}.{did_you_mean(name.name, named)}")
+    return own | _read(source, named[called], named, (*seen, called))
+
+
+def _columns(source: SourceText, over: Over) -> tuple[str, ...]:
+    """Return the columns of ORDER BY."""
+    for one in over.order:
+        if one.args.get("desc"):
+            source.fail(
+                one, "ORDER BY … DESC in a window is not supported: windows follow time. Swap PRECEDING and FOLLOWING."
+            )
+    return tuple(column_name(source, one.this) for one in over.order)
+
+
+def _frame(source: SourceText, call: Any, over: Over) -> Window:
+    """Return the window of a frame. Without one it is that of SQL: up to the row and its ties if there is an order, else all rows."""
+    spec = over.frame
+    kind = "RANGE" if spec is None else str(spec.args["kind"]).upper()
+    if kind == "GROUPS":
+        source.fail(call, "GROUPS frames are not supported. Use ROWS or RANGE.")
+    exclude = None if spec is None else spec.args.get("exclude")
+    options: dict[str, Any] = {} if exclude is None else {"exclude": EXCLUDED[exclude.name.upper()]}
+    before, after = (None, 0) if spec is None else _bounds(source, call, spec)
+    if not over.order and kind == "RANGE" and after == 0:
+        after = None  # all rows are ties
+    if kind == "ROWS" or (before, after) == (None, None):
+        return windows.rows(before=before, after=after, **options)
+    if len(over.order) != 1:  # ties would be rows that are equal in all of them, but those of Sash have the same time
+        source.fail(
+            call,
+            f"RANGE needs one column in ORDER BY, not {len(over.order)}. Use ROWS, as in ROWS UNBOUNDED PRECEDING.",
+        )
+    if (before, after) == (None, 0):
+        return windows.expanding(**options)
+    return windows.time(before=before, after=after, **options)
+
+
+def _bounds(source: SourceText, call: Any, spec: Any) -> tuple[Length | None, Length | None]:
+    """Return how far a frame reaches before and after the row; None if it has no bound."""
+    start = _bound(source, call, spec, "start")
+    end = _bound(source, call, spec, "end") if spec.args.get("end") else 0
+    return (None if start is None else negated(start)), end
+
+
+def _bound(source: SourceText, call: Any, spec: Any, side: str) -> Length | None:
+    """Return where a frame begins or ends after the row; None if it has no bound."""
+    value, direction = spec.args[side], str(spec.args.get(f"{side}_side") or "").upper()
+    if value == "CURRENT ROW":
+        return 0
+    if value == "UNBOUNDED":
+        if direction == ("FOLLOWING" if side == "start" else "PRECEDING"):
+            source.fail(call, f"A frame cannot {side} with UNBOUNDED {direction}.")
+        return None
+    if not isinstance(value, exp.Expression) or direction not in ("PRECEDING", "FOLLOWING"):
+        source.fail(call, "A frame is between bounds such as 3 PRECEDING, CURRENT ROW and UNBOUNDED FOLLOWING.")
+    length = length_of(source, value)
+    if str(length).startswith("-"):
+        source.fail(value, "The distance of a frame must not be negative.")
+    return negated(length) if direction == "PRECEDING" else length
+
+
+def negated(length: Length) -> Length:
+    """Return the opposite of a length.
+
+    >>> negated("1h"), negated("-1h"), negated(3)
+    ('-1h', '1h', -3)
+    """
+    if isinstance(length, str):
+        return length[1:] if length.startswith("-") else f"-{length}"
+    return -length

@@ -1,0 +1,181 @@
+"""The parts of a SELECT statement. Parts that Sash does not evaluate are rejected here, so that none is ignored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from sqlglot import exp
+
+from sash.language.grammar import Bracket, TableFunction
+from sash.language.source_text import SourceText
+
+SELECT_PARTS = {"expressions", "from_", "where", "group", "having", "qualify", "windows", "order", "limit", "offset"}
+TABLE_PARTS = {"this", "db", "catalog", "alias", "bracket"}
+WORDS = {"joins": "JOIN", "with_": "WITH", "kind": "AS STRUCT", "laterals": "LATERAL"}
+"""The words of parts whose names differ from them."""
+STREAMS = ("istream", "rstream", "dstream")
+
+
+@dataclass(frozen=True)
+class Item:
+    """A member of the select list."""
+
+    alias: str | None
+    node: Any
+
+
+@dataclass(frozen=True)
+class SelectParts:
+    """One SELECT."""
+
+    source: SourceText
+    table: Any
+    """A table, perhaps with a bracket, or a table function."""
+    items: list[Item]
+    where: Any
+    group: list[Any]
+    having: Any
+    """The condition of HAVING or QUALIFY; None if there is none."""
+    named_windows: dict[str, Any]
+    order: list[Any]
+    limit: int | None
+    offset: int
+
+    @property
+    def results(self) -> Iterator[Any]:
+        """The expressions that are evaluated after the windows."""
+        yield from (one.node for one in self.items)
+        yield from () if self.having is None else (self.having,)
+        yield from (one.this for one in self.order)
+
+    @property
+    def named_table(self) -> Any:
+        """The table, without a function around it."""
+        return self.table.this if isinstance(self.table, TableFunction) else self.table
+
+    @property
+    def bracket(self) -> Bracket | None:
+        """The windows in brackets; None if there are none."""
+        found: Bracket | None = self.table.args.get("bracket")
+        return found
+
+    @property
+    def is_path(self) -> bool:
+        """Whether FROM names a file: a string in single quotes."""
+        named = self.named_table.this
+        start = named.meta.get("start")
+        return isinstance(named, exp.Literal) or (start is not None and self.source.text[start] == "'")
+
+    @property
+    def table_name(self) -> str:
+        """The name of the table or the path of the file."""
+        return ".".join(part.name for part in self.named_table.parts)
+
+
+def read_parts(source: SourceText) -> SelectParts:
+    """Return the parts of a statement. Raise SqlError if it is no SELECT over one table, or has parts that Sash does not evaluate."""
+    select = source.statement
+    if not isinstance(select, exp.Select):
+        source.fail(None, "The text must be one SELECT statement.")
+    _check_parts(source, select)
+    origin = select.args.get("from_")
+    if origin is None:
+        source.fail(None, "FROM is missing. Name a table, or a file as in FROM 'data.parquet'.")
+    _check_table(source, origin.this)
+    _drop_table_names(source, select, origin.this)
+    qualify = select.args.get("qualify")
+    if qualify is not None and select.args.get("having") is not None:
+        source.fail(qualify, "A query has HAVING or QUALIFY, not both.")
+    order = select.args.get("order")
+    return SelectParts(
+        source,
+        table=origin.this,
+        items=_items(source, select),
+        where=_condition(select.args.get("where")),
+        group=_group(source, select),
+        having=_condition(select.args.get("having") or qualify),
+        named_windows={one.this.name.lower(): one for one in select.args.get("windows") or ()},
+        order=[] if order is None else list(order.expressions),
+        limit=_count(source, select.args.get("limit"), "LIMIT"),
+        offset=_count(source, select.args.get("offset"), "OFFSET") or 0,
+    )
+
+
+def _condition(clause: Any) -> Any:
+    return None if clause is None else clause.this
+
+
+def _check_parts(source: SourceText, select: exp.Select) -> None:
+    for part in select.walk():
+        if isinstance(part, exp.Query) and part is not select and not isinstance(part, exp.Table):
+            source.fail(part, "A subquery is not supported. A query reads one table.")
+    for name, value in select.args.items():
+        if value and name not in SELECT_PARTS:
+            word = WORDS.get(name, name.upper().strip("_"))
+            source.fail(
+                value[0] if isinstance(value, list) else value,
+                f"{word} is not supported. A query is one SELECT over one table.",
+            )
+
+
+def _check_table(source: SourceText, table: Any) -> None:
+    named = table.this if isinstance(table, TableFunction) else table
+    is_name = isinstance(named, exp.Table) and isinstance(named.this, exp.Identifier | exp.Literal)
+    if not is_name:
+        source.fail(table, "FROM must name one table, or a file as in FROM 'data.parquet'.")
+    for name, value in named.args.items():
+        if value and name not in TABLE_PARTS:
+            source.fail(table, f"{WORDS.get(name, name.upper())} of a table is not supported.")
+    for one in (table, named):
+        alias = one.args.get("alias")
+        if alias is not None and alias.args.get("columns"):
+            source.fail(alias, "Names of columns after the name of a table are not supported.")
+
+
+def _drop_table_names(source: SourceText, select: exp.Select, table: Any) -> None:
+    """Read `meters.load` as `load`: the engine that evaluates it does not know the name of the table."""
+    named = table.this if isinstance(table, TableFunction) else table
+    names = {one.lower() for one in (table.alias, named.alias, named.name) if one}
+    for column in list(select.find_all(exp.Column)):
+        first = column.parts[0]
+        place = source.span(column)
+        if len(column.parts) > 1 and first.name.lower() in names and place is not None:
+            source.dropped.update((place[0], place[0] + 1))  # the name and the dot
+            outermost = next(part for part in ("catalog", "db", "table") if column.args.get(part) is not None)
+            column.set(outermost, None)
+
+
+def _items(source: SourceText, select: exp.Select) -> list[Item]:
+    """Return the select list, without IStream(…) around it."""
+    nodes = list(select.expressions)
+    if len(nodes) == 1 and isinstance(nodes[0], exp.Anonymous) and nodes[0].name.lower() in STREAMS:
+        if nodes[0].name.lower() != "istream":
+            source.fail(nodes[0], f"{nodes[0].name} is not supported. Results are new ones, as of IStream.")
+        nodes = list(nodes[0].expressions)
+    if not nodes:
+        source.fail(None, "The select list is empty. Name an aggregate, as in SELECT max(load).")
+    return [Item(one.alias, one.this) if isinstance(one, exp.Alias) else Item(None, one) for one in nodes]
+
+
+def _group(source: SourceText, select: exp.Select) -> list[Any]:
+    group = select.args.get("group")
+    if group is None:
+        return []
+    if any(value for name, value in group.args.items() if name != "expressions"):
+        source.fail(
+            group, "GROUP BY takes columns and expressions. ALL, ROLLUP, CUBE and GROUPING SETS are not supported."
+        )
+    return list(group.expressions)
+
+
+def _count(source: SourceText, clause: Any, word: str) -> int | None:
+    """Return the number of LIMIT or OFFSET."""
+    if clause is None:
+        return None
+    value = clause.args.get("expression")
+    is_plain = isinstance(value, exp.Literal) and not value.is_string and value.name.isdecimal()
+    if not is_plain or any(part for name, part in clause.args.items() if name != "expression"):
+        source.fail(clause, f"{word} takes a whole number.")
+    return int(value.name)
