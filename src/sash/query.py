@@ -360,7 +360,10 @@ class Query:
         >>> sash.Query({"peak": agg.max("x", where="x > 1")}, window.time("1h", slide="1m"), by="house", time="ts").to_sql()
         'SELECT max(x) FILTER (WHERE x > 1) AS peak FROM input [PARTITION BY house RANGE 1 HOUR SLIDE 1 MINUTE ON ts]'
         """
-        from sash.language.to_sql import to_sql  # noqa: PLC0415 — few queries need sqlglot
+        from sash.language import require_sqlglot  # noqa: PLC0415 — few queries need it
+
+        require_sqlglot()
+        from sash.language.to_sql import to_sql  # noqa: PLC0415 — sqlglot is optional
 
         return to_sql(self._declared)
 

@@ -1,4 +1,4 @@
-"""`sash.sql`: a text → a Query, or a SqlQuery if SQL is evaluated before or after its windows."""
+"""`sash.sql`: a text → a SqlQuery, which is a Query with SQL before and after its windows."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from sash.aggregates.base import Aggregate
 from sash.expressions import Selection
 from sash.hints import list_names
+from sash.language import require_sqlglot
 from sash.query import Query
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ CHANGE = "change"
 """The column of results in update mode that tells upserts from deletes."""
 
 
-def sql(text: str, time: str | None = None) -> Query:
+def sql(text: str, time: str | None = None) -> SqlQuery:
     """Return the query that a text asks for, in SQL or CQL.
 
     `text` is one SELECT over one table, with windows in one of these forms:
@@ -35,8 +36,9 @@ def sql(text: str, time: str | None = None) -> Query:
     rest: Spark, or DuckDB for data in this process. The package sqlglot reads the text: pip install 'sash[sql]'.
 
     Nulls and NaN: as in Query.
-    Result: a Query. If the text only names keys, windows and aggregates, it equals the Query with the same arguments. In CQL,
-    results also have their keys, `window_start` and `window_end`, unless the select list names one of these.
+    Result: a Query whose `run` also takes a Spark session, or nothing if FROM names a file. If the text only has keys, windows and
+    aggregates, it shows as the Query with the same arguments. In CQL, results also have their keys, `window_start` and `window_end`,
+    unless the select list names one of the bounds; a list of aggregates alone over a window per row gives the rows with new columns.
     Errors: SqlError, a ValueError, if the text cannot be run: it shows the line and the column. TypeError if it is not a string.
 
     >>> import pyarrow as pa
@@ -54,10 +56,12 @@ def sql(text: str, time: str | None = None) -> Query:
         message = f'time={time!r} is not the name of a column. Name the column that orders the rows, as in time="ts".'
         raise TypeError(message)
     statement = translate(text, time)
-    has_time = statement.time is not None or not statement.needs_time
-    if statement.is_plain and has_time and _suits_all_engines(text, statement, time):
-        return plain_query(statement, statement.time)
-    return SqlQuery(text, statement, time)
+    try:
+        return SqlQuery(text, statement, time)
+    except (TypeError, ValueError) as error:  # windows and aggregates that do not fit together
+        from sash.language.sql_error import SqlError  # noqa: PLC0415 — sqlglot is optional
+
+        raise SqlError(str(error), text, 0, 0) from error
 
 
 def register(aggregate: Aggregate[Any], name: str | None = None) -> None:
@@ -78,31 +82,17 @@ def register(aggregate: Aggregate[Any], name: str | None = None) -> None:
     >>> sash.sql("SELECT *, LONGEST(word) AS n FROM rows [ROWS 2 ON t]").run(rows)["n"].to_pylist()
     [1, 6, 6]
     """
-    _require_sqlglot()
-    from sash.language.aggregate_names import register as add  # noqa: PLC0415 — sqlglot is optional
+    from sash.language.aggregate_names import register as add  # noqa: PLC0415 — few programs need it
 
     add(aggregate, name)
 
 
 def translate(text: str, time: str | None, quote: str = '"') -> Statement:
     """Return what a text asks for. Raise ImportError if sqlglot is missing."""
-    _require_sqlglot()
+    require_sqlglot()
     from sash.language.translate import translate as read  # noqa: PLC0415 — sqlglot is optional
 
     return read(text, time, quote)
-
-
-def _require_sqlglot() -> None:
-    try:
-        import sqlglot  # noqa: F401, PLC0415 — optional
-    except ImportError as error:
-        message = "Queries as text need sqlglot. Install it: pip install 'sash[sql]'."
-        raise ImportError(message) from error
-
-
-def _suits_all_engines(text: str, statement: Statement, time: str | None) -> bool:
-    """Return whether expressions have the same text for DuckDB and Spark, which differ in the quotes around names."""
-    return not any(quote in text for quote in "\"`'") or translate(text, time, "`").declared == statement.declared
 
 
 def plain_query(statement: Statement, time: str | None) -> Query:
@@ -113,7 +103,7 @@ def plain_query(statement: Statement, time: str | None) -> Query:
 
 
 class SqlQuery(Query):
-    """A query with SQL before its windows (FROM, WHERE) or after them (expressions, HAVING, ORDER BY, LIMIT)."""
+    """A query that knows where its rows come from (FROM, WHERE) and what is made of its results (expressions, HAVING, ORDER BY, LIMIT)."""
 
     def __init__(self, text: str, statement: Statement, time: str | None = None) -> None:
         self._text = text

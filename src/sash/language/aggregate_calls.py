@@ -29,6 +29,7 @@ from sash.language.aggregate_names import (
     plain,
     unknown,
 )
+from sash.language.grammar import is_name
 from sash.language.source_text import SourceText
 
 AROUND = (exp.Filter, exp.WithinGroup, exp.IgnoreNulls, exp.RespectNulls)
@@ -173,7 +174,7 @@ def _checked(source: SourceText, node: Any, make: Callable[[], Aggregate[Any]]) 
 
 def _column(source: SourceText, node: Any) -> str | Expression:
     """Return an input: the name of a column, or an expression."""
-    if isinstance(node, exp.Column) and len(node.parts) == 1 and not isinstance(node.this, exp.Star):
+    if is_name(node):
         return str(node.name)
     for inner in calls_in(node):
         source.fail(inner, "An aggregate cannot be the input of another one.")

@@ -20,6 +20,8 @@ from sash.language.units import unit_of
 TABLE_FUNCTIONS = ("HOP", "TUMBLE", "CUMULATE", "SESSION")
 WITH_OWN_SYNTAX = ("CAST", "TRY_CAST", "EXTRACT", "SUBSTRING", "TRIM", "POSITION", "OVERLAY")
 """Functions whose arguments have words between them, as in `CAST(x AS INT)`."""
+CALLABLE = (TokenType.WINDOW, TokenType.ALL, TokenType.ANY, TokenType.SOME)
+"""Keywords that are also names of functions."""
 SPAN = "span"
 """The key of the first and last token of an expression, in its `meta`."""
 
@@ -73,6 +75,10 @@ class Amount(exp.Expression):
 class WindowSql(Dialect):
     """SQL with windows."""
 
+    def to_json_path(self, path: Any) -> Any:
+        """Return a path as it is: the engine reads it."""
+        return path
+
     class Tokenizer(tokens.Tokenizer):
         """Names may be in double quotes or backticks."""
 
@@ -86,9 +92,9 @@ class WindowSql(Dialect):
         NO_PAREN_FUNCTION_PARSERS: ClassVar = {"CASE": parser.Parser.NO_PAREN_FUNCTION_PARSERS["CASE"]}
 
         def parse(self, raw_tokens: list[Any], sql: str = "") -> list[Any]:
-            """Return the statements. `window(` is a function, and no clause of named windows."""
+            """Return the statements. `window(` and `all(` call functions: they begin no clause, and no quantifier."""
             for token, following in pairwise(raw_tokens):
-                if token.token_type is TokenType.WINDOW and following.token_type is TokenType.L_PAREN:
+                if token.token_type in CALLABLE and following.token_type is TokenType.L_PAREN:
                     token.token_type = TokenType.VAR
             return super().parse(raw_tokens, sql)
 
@@ -165,9 +171,9 @@ class WindowSql(Dialect):
             elif self._match_texts(("SESSION",)):
                 this = self._parse_amount()
             elif self._match_text_seq("PUNCTUATED", "BY"):
-                this = self._parse_column()
+                this = self._parse_name()
             elif self._match_texts(("DELTA",)):
-                this, threshold = self._parse_column(), self._parse_amount()
+                this, threshold = self._parse_name(), self._parse_amount()
             elif self._match_texts(("CUMULATE", "TUMBLE")):
                 this = self._parse_amount()
             elif not self._match_texts(("EXPANDING",)):
@@ -183,7 +189,7 @@ class WindowSql(Dialect):
         def _parse_bracket_option(self, options: dict[tuple[str, ...], Any]) -> bool:
             token = self._curr
             if ("ORDER BY",) not in options and self._match(TokenType.ORDER_BY):
-                options["ORDER BY",] = self._parse_csv(self._parse_column)
+                options["ORDER BY",] = self._parse_csv(self._parse_name)
                 return True
             for words, read in self.BRACKET_OPTIONS.items():
                 if self._match_text_seq(*words):
@@ -192,6 +198,13 @@ class WindowSql(Dialect):
                     options[words] = read(self)
                     return True
             return False
+
+        def _parse_name(self) -> Any:
+            """Read the name of a column."""
+            found = self._parse_column()
+            if found is None:
+                self.raise_error("Expected the name of a column")
+            return found
 
         def _parse_amount(self) -> Amount:
             """Read a number with or without a unit, an INTERVAL, or text such as '1 hour'."""
@@ -219,8 +232,8 @@ class WindowSql(Dialect):
             ("BEFORE",): lambda self: self._parse_bound(),
             ("AFTER",): lambda self: self._parse_bound(),
             ("STEP",): lambda self: self._parse_amount(),
-            ("ON",): lambda self: self._parse_column(),
-            ("WATTR",): lambda self: self._parse_column(),
+            ("ON",): lambda self: self._parse_name(),
+            ("WATTR",): lambda self: self._parse_name(),
             ("OFFSET",): lambda self: self._parse_amount(),
             ("CLOSED",): lambda self: self._parse_var(any_token=True),
             ("TZ",): lambda self: self._parse_string(),
@@ -254,7 +267,7 @@ class WindowSql(Dialect):
             while self._match(TokenType.COMMA):
                 name = self._skip_name()
                 if self._match_text_seq("DESCRIPTOR"):
-                    time = self._parse_wrapped(self._parse_column)
+                    time = self._parse_wrapped(self._parse_name)
                 else:
                     value = self._spanned(self._parse_assignment)
                     durations.append(value if name is None else exp.Kwarg(this=exp.var(name), expression=value))
@@ -274,12 +287,12 @@ class WindowSql(Dialect):
         def _parse_table_keys(self) -> list[Any]:
             """Read the columns after PARTITION BY, in parentheses or not."""
             if self._curr and self._curr.token_type is TokenType.L_PAREN:
-                found: list[Any] = self._parse_wrapped_csv(self._parse_column)
+                found: list[Any] = self._parse_wrapped_csv(self._parse_name)
                 return found
-            keys = [self._parse_column()]
+            keys = [self._parse_name()]
             while self._curr and self._curr.token_type is TokenType.COMMA and self._is_key(self._index + 1):
                 self._advance()
-                keys.append(self._parse_column())
+                keys.append(self._parse_name())
             return keys
 
         def _is_key(self, index: int) -> bool:
@@ -296,3 +309,13 @@ class WindowSql(Dialect):
                 self._advance(2)
                 return name
             return None
+
+
+def is_name(node: Any) -> bool:
+    """Return whether a node is the name of a column, and nothing more."""
+    return (
+        isinstance(node, exp.Column)
+        and len(node.parts) == 1
+        and isinstance(node.this, exp.Identifier)
+        and bool(node.name)
+    )

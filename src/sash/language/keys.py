@@ -9,7 +9,7 @@ from typing import Any
 from sqlglot import exp
 
 from sash.expressions import Expression
-from sash.language.grammar import TableFunction
+from sash.language.grammar import TableFunction, is_name
 from sash.language.select_parts import SelectParts
 from sash.language.source_text import SourceText
 from sash.language.window_clauses import GROUP_FUNCTIONS, Clause
@@ -84,8 +84,7 @@ def _keys(source: SourceText, nodes: list[Any]) -> Keys:
     for node in nodes:
         if isinstance(node, exp.Literal):
             source.fail(node, "Name the column of a key. Positions are not supported.")
-        is_column = isinstance(node, exp.Column) and len(node.parts) == 1
-        key = str(node.name) if is_column else Expression(source.of(node))
+        key = str(node.name) if is_name(node) else Expression(source.of(node))
         by.append(key)
         columns[source.normal(node)] = key if isinstance(key, str) else key.text
     return Keys(tuple(by), columns)

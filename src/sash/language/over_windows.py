@@ -52,6 +52,9 @@ def over_clause(source: SourceText, calls: list[Any], named: Mapping[str, Any]) 
             found[name] = window
         of_call[id(call)] = name
     assert first is not None
+    if len(found) == 1:  # results have no name of a window
+        found = {one.kind: one for one in found.values()}
+        of_call = dict.fromkeys(of_call, next(iter(found)))
     time, *ties = _columns(source, first) or (None,)
     return Clause(found, first.keys, time, tuple(one for one in ties if one)), of_call
 

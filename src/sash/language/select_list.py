@@ -13,6 +13,7 @@ from sash.expressions import Expression, Order, Selection
 from sash.hints import did_you_mean
 from sash.language.aggregate_calls import build, calls_in, is_call
 from sash.language.aggregate_names import unknown
+from sash.language.grammar import is_name
 from sash.language.keys import Keys, is_group_function
 from sash.language.select_parts import Item, SelectParts
 from sash.language.source_text import quoted
@@ -180,7 +181,7 @@ class SelectList:
         self._find_columns(node, aliases or {}, found)
         if id(node) in found:
             return found[id(node)]
-        if isinstance(node, exp.Column) and len(node.parts) == 1:
+        if is_name(node):
             return str(node.name)
         texts = {
             one: f"({value.text})" if isinstance(value, Expression) else quoted(value, self.source.quote)

@@ -36,6 +36,9 @@ class SourceText:
         dialect = WindowSql()
         try:
             tokens = dialect.tokenize(text)
+            if not tokens or tokens[0].token_type is not TokenType.SELECT:
+                message = "The text must be one SELECT statement"
+                raise PlacedError(message, *((tokens[0].start, tokens[0].end + 1) if tokens else (0, 0)))  # noqa: TRY301 — the parser raises it too
             statements = [one for one in dialect.parser().parse(tokens, text) if one is not None]
         except PlacedError as error:
             raise SqlError(f"{str(error).rstrip('.')}.", text, error.start, error.end) from error

@@ -43,8 +43,3 @@ class Statement:
         return any(one.needs_time for one in self.windows.values()) or any(
             one.reads_time for one in self.aggregates.values()
         )
-
-    @property
-    def declared(self) -> str:
-        """The query as text, to compare statements for different engines."""
-        return repr((self.aggregates, self.windows, self.by))

@@ -165,8 +165,11 @@ def aggregate_text(aggregate: Aggregate[Any]) -> str:
 
 
 def _call_of(shown: Any) -> Any:
-    """Return the syntax tree of the call that a window or an aggregate shows of itself."""
-    return ast.parse(repr(shown), mode="eval").body
+    """Return the syntax tree of the call that a window or an aggregate shows of itself. Raise ValueError if it shows a function."""
+    try:
+        return ast.parse(repr(shown), mode="eval").body
+    except SyntaxError as error:
+        raise _no_text(f"{shown!r} calls a function of yours", "Use a built-in one.") from error
 
 
 def _call_text(call: Any) -> str:

@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from sash import windows
 from sash.language.aggregate_calls import literal, number
-from sash.language.grammar import Amount, Bracket, BracketWindow, TableFunction
+from sash.language.grammar import Amount, Bracket, BracketWindow, TableFunction, is_name
 from sash.language.source_text import SourceText
 from sash.language.sql_error import SqlError
 from sash.language.units import unit_of
@@ -54,7 +54,7 @@ def made(source: SourceText, node: Any, make: Callable[[], Window]) -> Window:
 
 def column_name(source: SourceText, node: Any) -> str:
     """Return the name of a column. Raise SqlError for other expressions."""
-    if not isinstance(node, exp.Column) or len(node.parts) > 1 or isinstance(node.this, exp.Star):
+    if not is_name(node):
         source.fail(node, "Expected the name of a column.")
     return str(node.name)
 

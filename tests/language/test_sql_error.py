@@ -1,0 +1,110 @@
+"""Errors point at the place, whatever precedes it on its line."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+import sash
+from sash.language.sql_error import SqlError
+
+
+def error_of(text: str) -> SqlError:
+    with pytest.raises(SqlError) as caught:
+        sash.sql(text)
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "column", "marked"),
+    [
+        ("SELECT maxx(load) FROM s [ROWS 3]", 1, 8, "         ^^^^^^^^^^"),
+        ("SELECT\n  max(load),\n\tmaxx(load) FROM s [TUMBLE 3 ON t]", 3, 2, "  \t^^^^^^^^^^"),
+        ('SELECT max("負荷"), maxx(load) FROM s [TUMBLE 3 ON t]', 1, 19, "  " + " " * 20 + "^" * 10),
+        ("SELECT max(load) FROM s [RANGE 3 FORTNIGHTS]", 1, 34, "  " + " " * 33 + "^" * 10),
+        ("SELECT max(load)\r\nFROM s [RANGE 3 FORTNIGHTS]\r\n", 2, 17, "  " + " " * 16 + "^" * 10),
+        ("SELECT max(load) FROM s [ROWS 3] WHERE lower('abc", 1, 50, "  " + " " * 49 + "^"),
+    ],
+)
+def test_an_error_shows_line_column_and_a_caret(text: str, line: int, column: int, marked: str) -> None:
+    error = error_of(text)
+    assert (error.line, error.column) == (line, column)
+    shown = str(error).split("\n")
+    assert f"At line {line}, column {column}:" in shown[0]
+    assert shown[2] == marked
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ("SELECT maxx(load) FROM s [ROWS 3]", "There is no aggregate maxx. Did you mean 'max'?"),
+        ("SELECT maxx(load), min(load) FROM s [TUMBLE 3 ON t]", "There is no aggregate maxx. Did you mean 'max'?"),
+        (
+            "SELECT hose, max(load) FROM s [TUMBLE 3 ON t] GROUP BY house",
+            "neither a key in GROUP BY nor the input of an aggregate. Did you mean 'house'?",
+        ),
+        ("SELECT max(load) OVER v FROM s WINDOW w AS (ORDER BY t)", "There is no window v."),
+        ("SELECT quantile(load, qq => 0.5) FROM s [ROWS 3]", "has no parameter qq. Did you mean 'q'?"),
+        ("SELECT max(load) FROM s", "The query has no window."),
+        ("SELECT max(load) FROM s [ROWS 3] JOIN u ON 1 = 1", "JOIN is not supported"),
+        ("SELECT max(load) FROM s [ROWS 3], u", "JOIN is not supported"),
+        ("WITH u AS (SELECT 1) SELECT max(load) FROM u [ROWS 3]", "must be one SELECT"),
+        ("SELECT DISTINCT max(load) FROM s [ROWS 3]", "DISTINCT is not supported"),
+        ("SELECT max(load) FROM (SELECT 1) [ROWS 3]", "Expected ]"),
+        ("SELECT max(load) FROM s [ROWS 3] WHERE x IN (SELECT 1)", "A subquery is not supported"),
+        ("SELECT max(load), (SELECT 1) FROM s [ROWS 3]", "A subquery is not supported"),
+        ("SELECT max(load) FROM read_csv('x') [ROWS 3]", "FROM must name one table"),
+        ("SELECT max(load) OVER (ORDER BY ts DESC) FROM s", "ORDER BY … DESC in a window is not supported"),
+        ("SELECT max(load) OVER (ORDER BY ts GROUPS 3 PRECEDING) FROM s", "GROUPS frames are not supported"),
+        ("SELECT max(load) OVER (ORDER BY a, b) FROM s", "RANGE needs one column in ORDER BY, not 2. Use ROWS"),
+        (
+            "SELECT max(a) OVER (ORDER BY a), max(b) OVER (ORDER BY b) FROM s",
+            "must have the same PARTITION BY and ORDER BY",
+        ),
+        (
+            "SELECT first_value(load) OVER (ORDER BY ts) FROM s",
+            "includes nulls in SQL, but aggregates of Sash skip them",
+        ),
+        ("SELECT array_agg(load) FROM s [ROWS 3]", "includes nulls in SQL"),
+        ("SELECT row_number() OVER (ORDER BY ts) FROM s", "it is not an aggregate"),
+        ("SELECT sum(max(load)) FROM s [ROWS 3]", "cannot be the input of another one"),
+        ("SELECT sum(DISTINCT load) FROM s [ROWS 3]", "sum(DISTINCT …) is not supported"),
+        ("SELECT max(*) FROM s [ROWS 3]", "only COUNT(*) is"),
+        ("SELECT max() FROM s [ROWS 3]", "max() needs a column"),
+        ("SELECT percentile_cont(0.5) FROM s [ROWS 3]", "needs WITHIN GROUP"),
+        ("SELECT string_agg(s ORDER BY t) FROM s [ROWS 3]", "Rows are in the order of time"),
+        ("SELECT max(load) FROM s [ROWS 3] WHERE max(load) > 3", "WHERE is evaluated before the windows"),
+        ("SELECT max(load) FROM s [ROWS 3] LIMIT x", "LIMIT takes a whole number"),
+        ("SELECT max(load) FROM s [ROWS 3] GROUP BY 1", "Positions are not supported"),
+        ("SELECT * FROM s [TUMBLE 3 ON t]", "The query has no aggregate"),
+        ("SELECT *, max(load) FROM s [TUMBLE 3 ON t]", "SELECT * is for results per row"),
+        ("SELECT max(a) AS x, min(a) AS X FROM s [ROWS 3]", "Two columns are named X"),
+        ("SELECT RStream(max(a)) FROM s [ROWS 3]", "RStream is not supported"),
+        ("SELECT max(a) FROM TABLE(TUMBLE(TABLE s, DESCRIPTOR(ts), INTERVAL '1' HOUR))", "needs GROUP BY window_start"),
+        (
+            "SELECT max(a) FROM TABLE(CUMULATE(TABLE s, DESCRIPTOR(ts), INTERVAL '1' HOUR, INTERVAL '1' DAY)) GROUP BY window_start",
+            "needs GROUP BY",
+        ),
+        (
+            "SELECT max(a) FROM TABLE(SESSION(TABLE s PARTITION BY k, DESCRIPTOR(ts), INTERVAL '1' HOUR)) GROUP BY window_start",
+            "different keys",
+        ),
+        ("SELECT max(a) FROM s [SESSION 3 SLIDE 2 ON t]", "SLIDE does not apply to SESSION"),
+        ("SELECT max(a) FROM s [ROWS -3]", "range"),
+        ("SELECT max(a) + 1 FROM s [ROWS 3 AS a, ROWS 5 AS b]", "has a result for each of 2 windows"),
+        ("SELECT max(a) OVER (ORDER BY t) FROM s [ROWS 3]", "windows in several places"),
+        ("SELECT max(a) OVER (ORDER BY t), max(a) FROM s", "has no OVER"),
+        ("UPDATE s SET x = 1", "must be one SELECT"),
+        ("SELECT max(a) FROM s [ROWS 3]; SELECT 1", "must be one SELECT"),
+        ("", "must be one SELECT"),
+        ("SELECT " + "(" * 5000 + "1", "nested too deeply"),
+    ],
+)
+def test_what_cannot_run_is_explained(text: str, part: str) -> None:
+    assert part in str(error_of(text))
+
+
+def test_an_error_can_be_sent_to_another_process() -> None:
+    error = error_of("SELECT maxx(load) FROM s [ROWS 3]")
+    assert str(pickle.loads(pickle.dumps(error))) == str(error)  # noqa: S301 — our own bytes
