@@ -79,7 +79,7 @@ def test_an_error_shows_line_column_and_a_caret(text: str, line: int, column: in
         ("SELECT max(load) FROM s [ROWS 3] GROUP BY 1", "Positions are not supported"),
         ("SELECT * FROM s [TUMBLE 3 ON t]", "The query has no aggregate"),
         ("SELECT *, max(load) FROM s [TUMBLE 3 ON t]", "SELECT * is for results per row"),
-        ("SELECT max(a) AS x, min(a) AS X FROM s [ROWS 3]", "Two columns are named X"),
+        ("SELECT max(a) AS x, min(a) AS x FROM s [ROWS 3]", "Two columns are named x"),
         ("SELECT RStream(max(a)) FROM s [ROWS 3]", "RStream is not supported"),
         ("SELECT max(a) FROM TABLE(TUMBLE(TABLE s, DESCRIPTOR(ts), INTERVAL '1' HOUR))", "needs GROUP BY window_start"),
         (

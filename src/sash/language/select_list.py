@@ -92,11 +92,12 @@ class SelectList:
 
     def _is_free(self, name: str, aggregate: Aggregate[Any]) -> bool:
         """Return whether a column of the results can have a name: rows also have the columns that the text mentions."""
-        taken = (
-            self.mentioned
-            if self.shape.per_row and not self._is_rows_only
-            else {*self.keys.columns.values(), "window", *BOUNDS.values()}
-        )
+        if self._is_rows_only:
+            taken = set()  # the query itself rejects names that the rows have
+        elif self.shape.per_row:
+            taken = self.mentioned
+        else:
+            taken = {*self.keys.columns.values(), "window", *BOUNDS.values()}
         same = self.aggregates.get(name)
         return name.lower() not in taken and (same is None or repr(same) == repr(aggregate))
 
@@ -124,7 +125,7 @@ class SelectList:
         named: dict[str, Value] = {}
         for item in self.parts.items:
             for name, value in self._output(item):
-                if name.lower() in (one.lower() for one in named):
+                if name in named:
                     self.source.fail(item.node, f"Two columns are named {name}. Name one, as in max(load) AS peak.")
                 named[name] = value
         if self._is_rows_only:
