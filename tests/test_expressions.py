@@ -294,7 +294,7 @@ def test_text_cannot_leave_the_process(text: str) -> None:
 
 
 def test_a_missing_extra_is_reported_with_the_install_command(monkeypatch: pytest.MonkeyPatch) -> None:
-    computed._database.cache_clear()
+    computed.database_of.cache_clear()
     computed._parse.cache_clear()
     monkeypatch.setitem(sys.modules, "duckdb", None)
     with pytest.raises(ImportError, match=r"pip install 'sash\[sql\]'"):

@@ -25,7 +25,7 @@ FRAMES: dict[str, Any] = {
     "batch": lambda rows: rows.combine_chunks().to_batches()[0],
     "pandas": lambda rows: rows.to_pandas(),
     "polars": pl.from_arrow,
-    "lazy": lambda rows: pl.from_arrow(rows).lazy(),
+    "lazy": lambda rows: pl.DataFrame(rows).lazy(),
 }
 
 

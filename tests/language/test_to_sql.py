@@ -61,7 +61,7 @@ def queries(draw: st.DrawFn) -> sash.Query:
     drawn = st.one_of([case.drawn for name, case in WINDOWS.items() if not name.startswith("custom")])
     windows = draw(drawn | st.dictionaries(st.sampled_from(NAMES), drawn, min_size=1, max_size=3))
     named = draw(st.dictionaries(st.sampled_from(NAMES), aggregates(), min_size=1, max_size=3))
-    by = draw(st.lists(st.sampled_from([*NAMES, sash.expr("lower(k)")]), unique_by=str, max_size=2))
+    by: list[Any] = draw(st.lists(st.sampled_from([*NAMES, sash.expr("lower(k)")]), unique_by=str, max_size=2))
     order_by = draw(st.lists(st.sampled_from(NAMES), unique=True, max_size=2))
     try:
         return sash.Query(named, windows, by=by, time=draw(st.sampled_from(NAMES)), order_by=order_by)
