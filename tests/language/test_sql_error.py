@@ -95,6 +95,8 @@ def test_an_error_shows_line_column_and_a_caret(text: str, line: int, column: in
         ("SELECT max(a) + 1 FROM s [ROWS 3 AS a, ROWS 5 AS b]", "has a result for each of 2 windows"),
         ("SELECT max(a) OVER (ORDER BY t) FROM s [ROWS 3]", "windows in several places"),
         ("SELECT max(a) OVER (ORDER BY t), max(a) FROM s", "has no OVER"),
+        ("SELECT max(a) AS k FROM s [TUMBLE 3 ON t] GROUP BY k", "The result has a column k, besides those"),
+        ("SELECT max(a) AS window_start FROM s [TUMBLE 3 ON t]", "The result has a column window_start, besides those"),
         ("UPDATE s SET x = 1", "must be one SELECT"),
         ("SELECT max(a) FROM s [ROWS 3]; SELECT 1", "must be one SELECT"),
         ("", "must be one SELECT"),

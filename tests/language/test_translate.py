@@ -187,6 +187,7 @@ def test_a_text_is_the_query_with_the_same_arguments(text: str, query: sash.Quer
             ["k", "window_start", "window_end", "m"],
         ),
         ("SELECT ID, max(load) + 1 AS m FROM s [ROWS 3]", ["ID", "m"]),
+        ("SELECT db.s.id, max(db.s.load) OVER (ORDER BY s.id) + s.len AS m FROM db.s WHERE db.s.len > 1", ["id", "m"]),
     ],
 )
 def test_the_columns_of_results(text: str, columns: list[str]) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 from sqlglot import exp
 
 from sash.expressions import Expression
+from sash.language.aggregate_calls import calls_in
 from sash.language.grammar import TableFunction, is_name
 from sash.language.select_parts import SelectParts
 from sash.language.source_text import SourceText
@@ -72,7 +73,7 @@ def _unaliased(parts: SelectParts, node: Any) -> Any:
     if not isinstance(node, exp.Column) or len(node.parts) > 1:
         return node
     item = next((one for one in parts.items if one.alias is not None and one.alias.lower() == node.name.lower()), None)
-    if item is None or isinstance(item.node, exp.Column):
+    if item is None or isinstance(item.node, exp.Column) or any(calls_in(item.node)):
         return node
     mentions = {column.name.lower() for column in item.node.find_all(exp.Column)}
     return node if node.name.lower() in mentions else item.node

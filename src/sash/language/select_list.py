@@ -130,11 +130,17 @@ class SelectList:
                 named[name] = value
         if self._is_rows_only:
             return {"*": None, **named}
-        names_bounds = {*named, *(one for one in named.values() if isinstance(one, str))} & {*BOUNDS.values()}
+        names_bounds = any(one in BOUNDS.values() for one in named.values() if isinstance(one, str))
         if self.shape.per_row or not self.shape.in_brackets or names_bounds:
             return named
         keys = {_name_of(named, key): key for key in self.keys.columns.values()}
         implied: dict[str, Value] = {**keys, **{name: name for name in self.window_columns}}
+        for name, value in implied.items():
+            if named.get(name, value) != value:
+                problem = (
+                    f"The result has a column {name}, besides those of the select list. Give this one another name."
+                )
+                self.source.fail(next(one.node for one in self.parts.items if one.alias == name), problem)
         return implied | named
 
     def _output(self, item: Item) -> Iterator[tuple[str, Value]]:

@@ -137,14 +137,18 @@ def _check_table(source: SourceText, table: Any) -> None:
 def _drop_table_names(source: SourceText, select: exp.Select, table: Any) -> None:
     """Read `meters.load` as `load`: the engine that evaluates it does not know the name of the table."""
     named = table.this if isinstance(table, TableFunction) else table
-    names = {one.lower() for one in (table.alias, named.alias, named.name) if one}
+    names = [[one.lower()] for one in (table.alias, named.alias, named.name) if one] + [
+        [part.name.lower() for part in named.parts]
+    ]
     for column in list(select.find_all(exp.Column)):
-        first = column.parts[0]
+        parts = [part.name.lower() for part in column.parts]
+        length = max((len(one) for one in names if len(one) < len(parts) and parts[: len(one)] == one), default=0)
         place = source.span(column)
-        if len(column.parts) > 1 and first.name.lower() in names and place is not None:
-            source.dropped.update((place[0], place[0] + 1))  # the name and the dot
-            outermost = next(part for part in ("catalog", "db", "table") if column.args.get(part) is not None)
-            column.set(outermost, None)
+        if length and place is not None:
+            source.dropped.update(range(place[0], place[0] + 2 * length))  # names and dots
+            outermost = [part for part in ("catalog", "db", "table") if column.args.get(part) is not None]
+            for part in outermost[:length]:
+                column.set(part, None)
 
 
 def _items(source: SourceText, select: exp.Select) -> list[Item]:
