@@ -29,7 +29,7 @@ from sash.language.aggregate_names import (
     plain,
     unknown,
 )
-from sash.language.grammar import is_name
+from sash.language.nodes import is_name
 from sash.language.source_text import SourceText
 
 AROUND = (exp.Filter, exp.WithinGroup, exp.IgnoreNulls, exp.RespectNulls)

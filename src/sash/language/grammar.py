@@ -12,9 +12,9 @@ from typing import Any, ClassVar
 
 from sqlglot import exp, parser, tokens
 from sqlglot.dialects.dialect import Dialect
-from sqlglot.errors import ParseError
 from sqlglot.tokenizer_core import TokenType
 
+from sash.language.nodes import Amount, Bracket, BracketWindow, PlacedError, TableFunction
 from sash.language.units import unit_of
 
 TABLE_FUNCTIONS = ("HOP", "TUMBLE", "CUMULATE", "SESSION")
@@ -24,52 +24,6 @@ CALLABLE = (TokenType.WINDOW, TokenType.ALL, TokenType.ANY, TokenType.SOME)
 """Keywords that are also names of functions."""
 SPAN = "span"
 """The key of the first and last token of an expression, in its `meta`."""
-
-
-class PlacedError(ParseError):
-    """The text cannot be read. `start` and `end` are the first and the last character of the token that is wrong."""
-
-    def __init__(self, problem: str, start: int, end: int) -> None:
-        super().__init__(problem)
-        self.start = start
-        self.end = end
-
-
-class Bracket(exp.Expression):
-    """The windows of a table in CQL: `[PARTITION BY k RANGE 24 HOURS SLIDE 1 MINUTE ON ts]`."""
-
-    arg_types: ClassVar[dict[str, bool]] = {"expressions": True, "partition_by": False}
-
-
-class BracketWindow(exp.Expression):
-    """One window of a bracket: its kind, the length or column after it, and its options by name."""
-
-    arg_types: ClassVar[dict[str, bool]] = {
-        "kind": True,
-        "this": False,
-        "threshold": False,
-        "options": True,
-        "alias": False,
-    }
-
-
-class TableFunction(exp.Expression):
-    """`TABLE(HOP(TABLE t, DESCRIPTOR(ts), slide, size))`: its name, the table, the time column, and durations."""
-
-    arg_types: ClassVar[dict[str, bool]] = {
-        "kind": True,
-        "this": True,
-        "time": False,
-        "expressions": True,
-        "partition_by": False,
-        "alias": False,
-    }
-
-
-class Amount(exp.Expression):
-    """A number with a unit of time, `24 HOURS`, or without one."""
-
-    arg_types: ClassVar[dict[str, bool]] = {"this": True, "unit": False}
 
 
 class WindowSql(Dialect):
@@ -309,13 +263,3 @@ class WindowSql(Dialect):
                 self._advance(2)
                 return name
             return None
-
-
-def is_name(node: Any) -> bool:
-    """Return whether a node is the name of a column, and nothing more."""
-    return (
-        isinstance(node, exp.Column)
-        and len(node.parts) == 1
-        and isinstance(node.this, exp.Identifier)
-        and bool(node.name)
-    )

@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from sash.expressions import Expression
 from sash.language.aggregate_calls import calls_in
-from sash.language.grammar import TableFunction, is_name
+from sash.language.nodes import TableFunction, is_name
 from sash.language.select_parts import SelectParts
 from sash.language.source_text import SourceText
 from sash.language.window_clauses import GROUP_FUNCTIONS, Clause

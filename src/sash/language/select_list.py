@@ -3,40 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from sqlglot import exp
 
-from sash.aggregates.base import Aggregate
 from sash.expressions import Expression, Order, Selection
 from sash.hints import did_you_mean
-from sash.language.aggregate_calls import build, calls_in, is_call
+from sash.language.aggregate_calls import is_call
 from sash.language.aggregate_names import unknown
-from sash.language.grammar import is_name
 from sash.language.keys import Keys, is_group_function
+from sash.language.named_calls import BOUNDS, NamedCalls, Shape
+from sash.language.nodes import is_name
 from sash.language.select_parts import Item, SelectParts
 from sash.language.source_text import quoted
 from sash.language.window_clauses import GROUP_FUNCTIONS
 
 Value = str | Expression | dict[str, str] | None
-BOUNDS = {"start": "window_start", "end": "window_end"}
-"""The fields of Spark's struct `window`, and the columns of the results."""
-
-
-@dataclass(frozen=True)
-class Shape:
-    """What the results of the windows look like."""
-
-    windows: tuple[str, ...]
-    """The names of the windows."""
-    per_row: bool
-    in_brackets: bool
-    """Whether the text is CQL, where some columns are implied."""
-    has_time: bool
-    """Whether there is a time column: without one, windows of rows have no bounds."""
-    of_call: dict[int, str]
-    """The window of each call with OVER, by `id`."""
 
 
 class SelectList:
@@ -47,76 +29,8 @@ class SelectList:
         self.source = parts.source
         self.keys = keys
         self.shape = shape
-        self.aggregates: dict[str, Aggregate[Any]] = {}
-        self.columns: dict[int, list[str]] = {}
-        """The columns of the query's results that hold a call, by its `id`: one for each window."""
-        self.mentioned = {one.parts[0].name.lower() for one in parts.source.statement.find_all(exp.Column)}
-        self._name_calls()
+        self.calls = NamedCalls(parts, keys, shape)
         self.outputs = self._outputs()
-
-    # -- aggregates ----------------------------------------------------------------------------------------------------
-
-    def _name_calls(self) -> None:
-        """Give each aggregate the name of its column, or a name of its own if it is part of an expression."""
-        for item in self.parts.items:
-            if is_call(item.node):
-                self._name_call(item.node, item.alias)
-        for node in self.parts.results:
-            for call in calls_in(node):
-                if id(call) not in self.columns:
-                    self._name_call(call, None)
-        if not self.aggregates:
-            function = next((one for item in self.parts.items for one in item.node.find_all(exp.Anonymous)), None)
-            message = (
-                "The query has no aggregate. Name one, as in SELECT max(load)."
-                if function is None
-                else unknown(function.name)
-            )
-            self.source.fail(function or self.parts.items[0].node, message)
-
-    def _name_call(self, call: Any, alias: str | None) -> None:
-        over = self.shape.of_call.get(id(call))
-        if over is None and self.shape.of_call:
-            self.source.fail(call, "This aggregate has no OVER, but others have.")
-        aggregate = build(self.source, call)
-        several = len(self.shape.windows) > 1 and self.shape.per_row
-        name = alias if alias is not None and not (several and over) else None
-        name = name or next((known for known, one in self.aggregates.items() if repr(one) == repr(aggregate)), None)
-        name = name or aggregate.result_name
-        while not self._is_free(name, aggregate):
-            name += "_"
-        self.aggregates[name] = aggregate
-        self.columns[id(call)] = (
-            [f"{name}_{one}" for one in ([over] if over else self.shape.windows)] if several else [name]
-        )
-
-    def _is_free(self, name: str, aggregate: Aggregate[Any]) -> bool:
-        """Return whether a column of the results can have a name: rows also have the columns that the text mentions."""
-        if self._is_rows_only:
-            taken = set()  # the query itself rejects names that the rows have
-        elif self.shape.per_row:
-            taken = self.mentioned
-        else:
-            taken = {*self.keys.columns.values(), "window", *BOUNDS.values()}
-        same = self.aggregates.get(name)
-        return name.lower() not in taken and (same is None or repr(same) == repr(aggregate))
-
-    @property
-    def _is_rows_only(self) -> bool:
-        """Whether the result is the rows with new columns: in CQL, a list of aggregates alone."""
-        return self.shape.per_row and self.shape.in_brackets and all(is_call(one.node) for one in self.parts.items)
-
-    @property
-    def result_columns(self) -> list[str]:
-        """The columns that the query adds to rows, in their order."""
-        several = len(self.shape.windows) > 1
-        return [f"{name}_{one}" if several else name for name in self.aggregates for one in self.shape.windows]
-
-    @property
-    def window_columns(self) -> list[str]:
-        """The columns of results per window, besides keys and aggregates."""
-        has_time = self.shape.has_time or any(one.reads_time for one in self.aggregates.values())
-        return ["window"] * (len(self.shape.windows) > 1) + [*BOUNDS.values()] * has_time
 
     # -- columns of the result -----------------------------------------------------------------------------------------
 
@@ -128,13 +42,13 @@ class SelectList:
                 if name in named:
                     self.source.fail(item.node, f"Two columns are named {name}. Name one, as in max(load) AS peak.")
                 named[name] = value
-        if self._is_rows_only:
+        if self.calls.is_rows_only:
             return {"*": None, **named}
         names_bounds = any(one in BOUNDS.values() for one in named.values() if isinstance(one, str))
         if self.shape.per_row or not self.shape.in_brackets or names_bounds:
             return named
         keys = {_name_of(named, key): key for key in self.keys.columns.values()}
-        implied: dict[str, Value] = {**keys, **{name: name for name in self.window_columns}}
+        implied: dict[str, Value] = {**keys, **{name: name for name in self.calls.window_columns}}
         for name, value in implied.items():
             if named.get(name, value) != value:
                 problem = (
@@ -150,7 +64,7 @@ class SelectList:
             self._check_star(node)
             yield "*", None
             return
-        columns = self.columns.get(id(node), [])
+        columns = self.calls.columns.get(id(node), [])
         if len(columns) > 1:
             yield from (
                 (f"{item.alias}_{one}" if item.alias else column, column)
@@ -202,7 +116,7 @@ class SelectList:
         if key is not None:
             found[id(node)] = key
         elif is_call(node):
-            columns = self.columns[id(node)]
+            columns = self.calls.columns[id(node)]
             if len(columns) > 1:
                 self.source.fail(
                     node,
@@ -227,7 +141,7 @@ class SelectList:
             return value
         if bound is not None or self.shape.per_row:
             return bound
-        if len(node.parts) == 1 and node.name.lower() in self.window_columns:
+        if len(node.parts) == 1 and node.name.lower() in self.calls.window_columns:
             return str(node.name.lower())
         if node.parts[0].name in self.keys.columns.values():  # a field of a key
             return None
@@ -240,7 +154,7 @@ class SelectList:
             self.source.fail(function, unknown(function.name))
         if self._is_struct(node):
             self.source.fail(node, f"{node.name} is a struct. Use {node.name}.start or {node.name}.end.")
-        valid = [*self.keys.columns.values(), *self.window_columns]
+        valid = [*self.keys.columns.values(), *self.calls.window_columns]
         self.source.fail(
             node,
             f"{node.name} is neither a key in GROUP BY nor the input of an aggregate.{did_you_mean(node.name, valid)}",
@@ -270,15 +184,17 @@ class SelectList:
         if parts.having is not None:
             value = self.value(parts.having, self._aliases(first=False))
             having = value if isinstance(value, Expression) else Expression(quoted(str(value), self.source.quote))
-        made = Selection(outputs, tuple(self.result_columns), having, tuple(self._order()), parts.limit, parts.offset)
+        made = Selection(
+            outputs, tuple(self.calls.result_columns), having, tuple(self._order()), parts.limit, parts.offset
+        )
         return None if outputs is None and having is None and made.by_rows else made
 
     def _is_natural(self) -> bool:
         """Return whether the query has these columns in this order."""
         own = (
-            self.result_columns
+            self.calls.result_columns
             if self.shape.per_row
-            else [*self.keys.columns.values(), *self.window_columns, *self.aggregates]
+            else [*self.keys.columns.values(), *self.calls.window_columns, *self.calls.aggregates]
         )
         start: list[tuple[str, Value]] = [("*", None)] if self.shape.per_row else []
         return list(self.outputs.items()) == [*start, *((name, name) for name in own)]
@@ -288,7 +204,7 @@ class SelectList:
         named = {item.alias.lower() for item in self.parts.items if item.alias is not None}
         if not first:
             named -= (
-                {*self.mentioned} - {one.lower() for one in self._only_after()}
+                {*self.calls.mentioned} - {one.lower() for one in self._only_after()}
                 if self.shape.per_row
                 else {one.lower() for one in self.keys.columns.values()}
             )

@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from sash.language.grammar import Bracket, TableFunction
+from sash.language.nodes import Bracket, TableFunction
 from sash.language.source_text import SourceText
 
 SELECT_PARTS = {"expressions", "from_", "where", "group", "having", "qualify", "windows", "order", "limit", "offset"}

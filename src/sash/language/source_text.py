@@ -11,7 +11,8 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError, TokenError
 from sqlglot.tokenizer_core import TokenType
 
-from sash.language.grammar import SPAN, PlacedError, WindowSql
+from sash.language.grammar import SPAN, WindowSql
+from sash.language.nodes import PlacedError
 from sash.language.sql_error import SqlError
 
 INTERNAL = (AttributeError, IndexError, KeyError, TypeError, ValueError)

@@ -8,10 +8,11 @@ from sqlglot import exp
 
 from sash.expressions import Expression
 from sash.language.aggregate_calls import calls_in
-from sash.language.grammar import TableFunction
 from sash.language.keys import is_group_function, read_keys
+from sash.language.named_calls import Shape
+from sash.language.nodes import TableFunction
 from sash.language.over_windows import over_clause
-from sash.language.select_list import SelectList, Shape
+from sash.language.select_list import SelectList
 from sash.language.select_parts import SelectParts, read_parts
 from sash.language.source_text import SourceText
 from sash.language.statement import Statement
@@ -42,7 +43,7 @@ def translate(text: str, time: str | None = None, quote: str = '"') -> Statement
         table=parts.table_name,
         is_path=parts.is_path,
         where=_where(parts),
-        aggregates=listed.aggregates,
+        aggregates=listed.calls.aggregates,
         windows=clause.windows,
         by=keys.by,
         time=time or clause.time,

@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from sash import windows
 from sash.language.aggregate_calls import literal, number
-from sash.language.grammar import Amount, Bracket, BracketWindow, TableFunction, is_name
+from sash.language.nodes import Amount, Bracket, BracketWindow, TableFunction, is_name
 from sash.language.source_text import SourceText
 from sash.language.sql_error import SqlError
 from sash.language.units import unit_of
