@@ -66,7 +66,7 @@ def rows_of(chooser: random.Random, count: int) -> pa.Table:
 
 
 def bound_of(chooser: random.Random) -> tuple[int, str]:
-    steps = chooser.randint(0, 6)
+    steps = chooser.randint(1, 6)
     return chooser.choice(
         [
             (-FAR, "UNBOUNDED PRECEDING"),
@@ -115,8 +115,8 @@ def same(mine: Any, theirs: Any) -> bool:
     if theirs is None or mine is None:
         return mine is None and (theirs is None or str(theirs) == "nan")
     if isinstance(mine, str):
-        if mine == "-":
-            return theirs in ("-", "nan")
+        if mine in (theirs, "-"):
+            return theirs in (mine, "nan")
         try:
             return math.isclose(float(mine), float(theirs), rel_tol=1e-6, abs_tol=1e-9)
         except ValueError:

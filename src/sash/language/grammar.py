@@ -42,6 +42,7 @@ class WindowSql(Dialect):
         """Reads brackets and table functions. It knows no function by name."""
 
         FUNCTIONS: ClassVar = {}
+        STATEMENT_PARSERS: ClassVar = {}  # a text is a SELECT
         FUNCTION_PARSERS: ClassVar = {name: parser.Parser.FUNCTION_PARSERS[name] for name in WITH_OWN_SYNTAX}
         NO_PAREN_FUNCTION_PARSERS: ClassVar = {"CASE": parser.Parser.NO_PAREN_FUNCTION_PARSERS["CASE"]}
 
