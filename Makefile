@@ -38,7 +38,7 @@ test: .venv/ready
 
 soak: .venv/ready $(OLD_SPARKS:%=.venv-spark%/ready)
 	SASH_SOAK=1 $(BIN)/python -m pytest -q -n $(CORES) -m 'not session' tests/kernels tests/aggregator tests/algorithms \
-		tests/benchmarks tests/state tests/spark
+		tests/benchmarks tests/language tests/state tests/spark
 	for version in $(OLD_SPARKS); do .venv-spark$$version/bin/python -m pytest -q -m session tests/spark || exit 1; done
 	$(BIN)/python -m pytest -q -m session tests/spark
 
