@@ -96,10 +96,10 @@ def cut_edges(cycles: Iterable[Cycle], technique: str = "cutty") -> Edges:
     """
     closing: list[Family] = []
     reading: list[Family] = []
-    for length, period, step, offset in cycles:
+    for cycle in cycles:
+        length, period, step, offset = cycle
         begins = Family(period, offset % period)
-        every = min(period, step)  # a sliding window ends once a period, a cumulative one each step
-        ends = Family(every, (offset + length) % every)
+        ends = Family(cycle.every, (offset + length) % cycle.every)
         if technique == "panes":
             pane = gcd(period, length, step)
             closing.append(Family(pane, offset % pane))
