@@ -11,6 +11,7 @@ import duckdb
 import numpy as np
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from helpers.queries import Named
 from helpers.windows import CALENDAR, examples
@@ -153,12 +154,22 @@ def test_tables_in_parts_and_chunks_agree_with_the_oracle(seed: int, monkeypatch
             assert sorted(map(repr, found)) == sorted(map(repr, expected)), (windows, slicing)
 
 
-@pytest.mark.parametrize("zone", [None, "Europe/Berlin", "Asia/Kolkata"])
-def test_windows_of_the_calendar_with_rows_at_their_borders(zone: str | None) -> None:
+def days(count: int, zone: str | None = None) -> pa.Table:
+    """Midnights of two years, many of them of the first day of a month, and times a microsecond beside."""
     chooser = random.Random(3)
-    times = [datetime(2023, 1, 1) + timedelta(days=chooser.randint(0, 800)) for _ in range(60)]  # noqa: DTZ001
-    times += [time + timedelta(microseconds=chooser.choice([-1, 1])) for time in times[:20]]
-    table = pa.table({"t": pa.array(times, pa.timestamp("us", zone)), "x": range(len(times))}).sort_by("t")
+    times = [datetime(2023, 1, 1) + timedelta(days=chooser.randint(0, 700)) for _ in range(count)]  # noqa: DTZ001
+    times += [time.replace(day=1) for time in times[::3]]
+    times += [time + timedelta(microseconds=chooser.choice([-1, 1])) for time in times[::4]]
+    local = pa.array(times, pa.timestamp("us"))
+    placed = local if zone is None else pc.assume_timezone(local, zone, ambiguous="earliest", nonexistent="latest")
+    return pa.table({"t": placed, "x": [float(number % 13) for number in range(len(times))]}).sort_by("t")
+
+
+@pytest.mark.parametrize("zone", [None, "Europe/Berlin", "Asia/Kolkata", "date"])
+def test_windows_of_the_calendar_with_rows_at_their_borders(zone: str | None) -> None:
+    table = days(60, None if zone == "date" else zone)
+    if zone == "date":
+        table, zone = table.set_column(0, "t", table["t"].cast(pa.date32(), safe=False)), None
     for windows in (
         window.tumbling("1mo", closed="right"),
         window.time("1mo", slide="1q", closed="right", empty=True),
@@ -249,6 +260,30 @@ def test_windows_equal_those_of_a_join_in_duckdb(length: int, slide: int, closed
     windows = window.time(f"{length}m", slide=f"{slide}m", closed=closed)
     found = sash.Query(AGGREGATES, windows, time="t").run(table).to_pylist()
     assert [tuple(row.values()) for row in found] == expected
+
+
+@pytest.mark.parametrize("zone", [None, "Europe/Berlin"])
+@pytest.mark.parametrize(("length", "slide"), [("1mo", "1mo"), ("1mo", "1q"), ("1q", "1q")])
+def test_windows_of_the_calendar_equal_those_of_polars(length: str, slide: str, zone: str | None) -> None:
+    table = days(200, zone)
+    query = sash.Query(AGGREGATES, window.time(length, slide=slide, closed="right"), time="t")
+    mine = query.run(table).to_pylist()
+    frame = pl.from_arrow(table)
+    assert isinstance(frame, pl.DataFrame)
+    grouped = frame.group_by_dynamic("t", every=slide, period=length, closed="right", include_boundaries=True)
+    theirs = grouped.agg(pl.len().alias("n"), pl.max("x").alias("top"), pl.sum("x").alias("total"))
+    columns = ["_lower_boundary", "_upper_boundary", *AGGREGATES]
+    assert [tuple(row.values()) for row in mine] == theirs.select(columns).rows()
+
+
+def test_empty_months_equal_those_of_pandas() -> None:
+    table = days(9)
+    query = sash.Query(AGGREGATES, window.tumbling("1mo", closed="right", empty=True), time="t")
+    found = query.run(table).to_pandas()
+    theirs = table.to_pandas().set_index("t")["x"].resample("MS", closed="right", label="left")
+    assert (found["n"] == 0).any()
+    assert found["window_start"].tolist() == theirs.count().index.tolist()
+    assert found["n"].tolist() == theirs.count().tolist()
 
 
 # -- streams -------------------------------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -46,7 +47,8 @@ def test_every_strategy_agrees_with_the_local_engine(spark: SparkSession, name: 
     query = sash.Query(AGGREGATES, MANY[name], by="key", time="t")
     expected = query.run(table, compiled=False)
     assert any(not n for n in expected["n"].to_pylist()) == MANY[name].emits_empty
-    for strategy in ("slices", "buckets", *([] if MANY[name].emits_empty else ["ranges"])):
+    strategies: list[Any] = ["slices", "buckets", *([] if MANY[name].emits_empty else ["ranges"])]
+    for strategy in strategies:
         found = query.run(frame, strategy=strategy, compiled=False).toArrow()
         assert_same(found.cast(expected.schema), expected, ORDER)
 
