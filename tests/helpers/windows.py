@@ -83,11 +83,6 @@ def room_of(sides: dict[str, Any]) -> int:
     return 99 if None in sides.values() else sides["before"] + sides["after"] + 1
 
 
-def in_pairs() -> st.SearchStrategy[tuple[int, int]]:
-    """A range and a slide that is no longer."""
-    return st.tuples(LENGTHS, LENGTHS).map(lambda pair: (max(pair), min(pair)))
-
-
 def with_gaps() -> st.SearchStrategy[tuple[int, int]]:
     """A range and a slide, either of which may be longer."""
     return st.tuples(LENGTHS, LENGTHS)

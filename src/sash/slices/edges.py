@@ -93,6 +93,8 @@ def cut_edges(cycles: Iterable[Cycle], technique: str = "cutty") -> Edges:
     (Family(period=6, phase=0), Family(period=6, phase=3))
     >>> cut_edges([Cycle(9, 6, 9, 0)], "panes").closing
     (Family(period=3, phase=0),)
+    >>> cut_edges([Cycle(4, 6, 4, 0)], "pairs").closing  # the slices from 4 to 6 belong to no window
+    (Family(period=6, phase=0), Family(period=6, phase=4))
     """
     closing: list[Family] = []
     reading: list[Family] = []
