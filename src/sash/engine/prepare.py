@@ -96,8 +96,13 @@ class Prepared:
 
     @cached_property
     def stores_slices(self) -> bool:
-        """Whether a stream can store slices for windows that share a state: edges follow from times alone, and partials are numbers that commute."""
+        """Whether a stream can store slices for windows that share a state: edges follow from times alone, and partials are numbers that commute.
+
+        Slices have no place for the memory of windows.
+        """
         windows = self.plan.windows.values()
+        if any(window.memory for window in windows):
+            return False
         by_time = all(
             window.cycle(self.unit) is not None or window.gap_ticks(self.unit) is not None for window in windows
         )
@@ -122,7 +127,10 @@ class Prepared:
         return self.block(self.schema.empty_table())
 
     def late_from(self, times: Ints) -> Ints:
-        """Return for rows at these times the watermark from which on they are late: all their windows are closed."""
+        """Return for rows at these times the watermark from which on they are late: all their windows are closed.
+
+        NEVER for rows that no window holds, as the slide may be longer than the range.
+        """
         windows = self.plan.windows.values()
         ends: Ints = np.maximum.reduce([window.last_end(times, self.unit) for window in windows])
         return ends

@@ -185,6 +185,11 @@ class Cycle(NamedTuple):
     step: int
     offset: int
 
+    @property
+    def every(self) -> int:
+        """The distance from one end to the next: a cumulative window ends each step, others once a period."""
+        return self.step if self.step < self.length else self.period
+
 
 class Reach(NamedTuple):
     """How far windows reach back from the row or the time that they belong to."""
@@ -228,8 +233,8 @@ class Window:
     """Whether a new row can change the times of a window, so that update mode must delete the old one (sessions)."""
     is_time: ClassVar[bool] = False
     """Whether its windows are intervals of time, so that only the watermark ends them."""
-    half_open: ClassVar[bool] = False
-    """Whether a row at the end of a window of time is outside it: the window is final at a watermark equal to its end."""
+    emits_empty: ClassVar[bool] = False
+    """Whether windows of time without rows are emitted between those with rows. When a key has its last row is known only at the end."""
     sliced: ClassVar[bool] = True
     """Whether it is deterministic (Cutty): a row tells on arrival whether a window begins, so that rows can be sliced."""
     slices_per_window: ClassVar[int | None] = None
@@ -257,6 +262,16 @@ class Window:
     def in_runs(self) -> bool:
         """Whether a window may consist of several runs of rows, so that its partial is combined from theirs."""
         return False
+
+    @property
+    def half_open(self) -> bool:
+        """Whether a row at the end of a window of time is outside it: the window is final at a watermark equal to its end."""
+        return False
+
+    @property
+    def shift(self) -> int:
+        """How many ticks before the rows that it holds a window of time starts and ends: one if it is `(start, end]`."""
+        return 0
 
     @property
     def result_name(self) -> str:
@@ -313,14 +328,17 @@ class Window:
         return first_after(items.times[is_waiting(items)] + 1, items.span.now)
 
     def first_end(self, times: Ints, unit: TimeUnit) -> Ints:  # noqa: ARG002 — for windows of time
-        """Return for rows at these times the earliest watermark at which one of their windows ends.
+        """Return for rows at these times the earliest watermark at which one of their windows ends; FOREVER if none holds them.
 
         By default a row has a result, or ends a window, when no earlier row can arrive.
         """
         return times + 1
 
     def last_end(self, times: Ints, unit: TimeUnit) -> Ints:
-        """Return for rows at these times the watermark at which the last of their windows is closed: from then on they are late."""
+        """Return for rows at these times the watermark at which the last of their windows is closed: from then on they are late.
+
+        NEVER if no window holds them: then nobody needs them, and they are not late.
+        """
         return self.first_end(times, unit)
 
     def missed_from(self, times: Ints, unit: TimeUnit) -> Ints:  # noqa: ARG002 — for windows of time

@@ -213,7 +213,7 @@ def periodic_in_numpy(
     skipped = (np.maximum(times[rows], emitted[keys]) - own_starts) // step
     made = np.maximum(np.minimum((by[keys] - own_starts) // step, length // step) - skipped, 0)
     count = int(made.sum())
-    keep[:] = _first_needed(times, firsts, closed, length, period, offset)
+    keep[:] = first_needed(times, firsts, closed, length, period, step, offset)
     if not len(begins):
         return count
     starts[:count] = np.repeat(own_starts, made)
@@ -224,7 +224,15 @@ def periodic_in_numpy(
     return count
 
 
-def _first_needed(times: Ints, firsts: Ints, closed: Ints, length: int, period: int, offset: int) -> Ints:
+def first_needed(
+    times: Ints,
+    firsts: Ints,
+    closed: Ints,
+    length: int,
+    period: int,
+    step: int,  # noqa: ARG001 — a cycle as a whole
+    offset: int,
+) -> Ints:
     """Return for each key the first item of windows that are not closed."""
     reached = np.maximum(closed, NEVER + length + period) - length - offset
     oldest = search_in_keys(times, firsts, reached // period * period + period + offset, np.ones(len(closed), np.int64))

@@ -105,7 +105,7 @@ class Stream:
 
 
 WINDOWS: dict[str, Any] = {
-    **{name: one for name, one in examples(seconds(30)).items() if not one.columns},
+    **{name: one for name, one in examples(seconds(30)).items() if not one.columns and not one.emits_empty},
     "several": {"a": window.tumbling("3m"), "b": window.session("1m")},
 }
 

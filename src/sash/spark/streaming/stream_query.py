@@ -35,7 +35,7 @@ from sash.spark.streaming.bucket import COUNTED, EMITTED, BucketProcessor, Strea
 from sash.spark.streaming.packing import PACKED, RESULTS, packing, unpack
 from sash.state.codec import nullable_schema
 from sash.state.fingerprint import Fingerprint, fingerprint_query
-from sash.state.reader import check_mode
+from sash.state.reader import check_mode, check_stream
 
 BUCKETS = 64
 STORE = "spark.sql.streaming.stateStore.providerClass"
@@ -67,6 +67,7 @@ class StreamQuery(SparkQuery):
 
     def __init__(self, query: Declared, frame: DataFrame, options: StreamOptions) -> None:
         _check_time(query)
+        check_stream(query)
         super().__init__(query, frame, compiled=options.compiled, types=options.types)
         self.options = options
         self.delay = _read_delay(self.query, self.frame)
