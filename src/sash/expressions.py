@@ -60,7 +60,13 @@ class Expression:
         return hash(self.text)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the arguments."""
+        """Pickle the arguments. Raise TypeError for a column of PySpark, which belongs to the session of its process."""
+        if self.kind == "PySpark":
+            message = (
+                f"{self.text} is an expression of PySpark, which cannot be pickled. Use SQL, as in "
+                'sash.expr("price * quantity"), to send a query to other processes.'
+            )
+            raise TypeError(message)
         return Expression, (self.source, self.kind)
 
 
