@@ -129,12 +129,12 @@ def _evaluate(query: Declared, table: pa.Table, native: Values, names: list[str]
     texts = tuple(one for one in wanted if one.kind == SQL)
     own = [one for one in wanted if one.kind == "Arrow"]
     rows = _rows_of(texts, table)
-    if texts:  # before the first row is read
-        check_conditions(query, _types_of_sql(texts, rows.schema, tuple(names)))
+    types = _types_of_sql(texts, rows.schema, tuple(names)) if texts else {}
+    check_conditions(query, types)  # before the first row is read
     if own:
         none = _run_arrow(own, table.slice(0, 0))
         check_conditions(query, {one: values.type for one, values in none.items()})
-    return {**(_run_sql(texts, rows) if texts else {}), **(_run_arrow(own, table) if own else {})}
+    return {**(_run_sql(texts, rows, types) if texts else {}), **(_run_arrow(own, table) if own else {})}
 
 
 def _run_arrow(expressions: list[Expression], table: pa.Table) -> dict[Expression, pa.ChunkedArray]:
@@ -182,20 +182,29 @@ def _types_of_sql(
         cursor.register(ROWS, schema.empty_table())
         for expression in expressions:
             _bind(cursor, expression, list(names))
-        made = _select(cursor, expressions)
+        made = _select(cursor, expressions, [f"(\n{one.text}\n)" for one in expressions])
     return dict(zip(expressions, made.schema.types, strict=True))
 
 
-def _run_sql(expressions: tuple[Expression, ...], rows: pa.Table) -> dict[Expression, pa.ChunkedArray]:
+def _run_sql(
+    expressions: tuple[Expression, ...], rows: pa.Table, types: Mapping[Expression, pa.DataType]
+) -> dict[Expression, pa.ChunkedArray]:
     """Return the values of SQL for each row, in their order."""
+    # DuckDB takes 14 ns per row to write Arrow's bits, and 4 ns to write bytes.
+    is_bool = [pa.types.is_boolean(types[one]) for one in expressions]
+    texts = [
+        f"(\n{one.text}\n)::TINYINT" if as_byte else f"(\n{one.text}\n)"
+        for one, as_byte in zip(expressions, is_bool, strict=True)
+    ]
     with _database(os.getpid()).cursor() as cursor:
         cursor.register(ROWS, rows)
-        made = _select(cursor, expressions)
-    return dict(zip(expressions, made.columns, strict=True))
+        made = _select(cursor, expressions, texts)
+    columns = (column.cast(types[one]) for one, column in zip(expressions, made.columns, strict=True))
+    return dict(zip(expressions, columns, strict=True))
 
 
-def _select(cursor: Any, expressions: tuple[Expression, ...]) -> pa.Table:
-    shown = ", ".join(f'(\n{one.text}\n) AS "{number}"' for number, one in enumerate(expressions))
+def _select(cursor: Any, expressions: tuple[Expression, ...], texts: list[str]) -> pa.Table:
+    shown = ", ".join(f'{text} AS "{number}"' for number, text in enumerate(texts))
     try:
         return cursor.sql(f"SELECT {shown} FROM {ROWS}").to_arrow_table()  # noqa: S608 — parsed and bound before
     except _duckdb().Error as error:

@@ -16,8 +16,10 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from sash.aggregates.base import Aggregate
+from sash.kernels.kernel_io import as_arrow, as_numpy
 from sash.windows.base import Ints
 
 SUFFIX = "\0beside"
@@ -54,12 +56,12 @@ def finish_columns(
             besides = columns.get(f"{name}{SUFFIX}")
             results = _numbers(columns[name])
             final = np.ma.MaskedArray(finish(results, None if besides is None else _numbers(besides), ticks()))
-            unknown = np.ma.getmaskarray(final) | columns[name].is_null().to_numpy(zero_copy_only=False)
-            finished[name] = pa.array(final.data, mask=unknown if unknown.any() else None)
+            unknown = np.ma.getmaskarray(final) | as_numpy(columns[name].is_null())
+            made = as_arrow(final.data)
+            finished[name] = pc.if_else(as_arrow(~unknown), made, None) if unknown.any() else made
     return finished
 
 
 def _numbers(column: pa.Array) -> Any:
     """Return a column as an array, 0 for null."""
-    filled = column.fill_null(0) if column.null_count else column
-    return filled.to_numpy(zero_copy_only=False)
+    return as_numpy(column.fill_null(0) if column.null_count else column)
