@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from sash.aggregates.base import Aggregate
 from sash.kernels.kernel_io import as_arrow, as_numpy
@@ -56,12 +55,11 @@ def finish_columns(
             besides = columns.get(f"{name}{SUFFIX}")
             results = _numbers(columns[name])
             final = np.ma.MaskedArray(finish(results, None if besides is None else _numbers(besides), ticks()))
-            unknown = np.ma.getmaskarray(final) | as_numpy(columns[name].is_null())
-            made = as_arrow(final.data)
-            finished[name] = pc.if_else(as_arrow(~unknown), made, None) if unknown.any() else made
+            finished[name] = as_arrow(final.data, np.ma.getmaskarray(final) | as_numpy(columns[name].is_null()))
     return finished
 
 
 def _numbers(column: pa.Array) -> Any:
     """Return a column as an array, 0 for null."""
-    return as_numpy(column.fill_null(0) if column.null_count else column)
+    values = as_numpy(column)
+    return np.where(as_numpy(column.is_null()), 0, values) if column.null_count else values

@@ -95,7 +95,9 @@ class PassRun:
         belong = [name for name, aggregate in self.one.aggregates.items() if aggregate.of_newest]
         if belong and len(self.block):
             newest = as_arrow(self._present[np.maximum(bounds.newest, 0)])  # of an empty window there is no result
-            results |= {name: pc.if_else(newest, results[name], None) for name in belong}
+            for name in belong:
+                nulls = pa.nulls(len(newest), results[name].type)  # None would import pandas
+                results[name] = pc.if_else(newest, results[name], nulls)
         return results
 
     def _slide_rows(self, window: Window, bounds: Bounds) -> Results:
