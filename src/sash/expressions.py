@@ -81,7 +81,8 @@ def expr(text: str) -> Expression:
 
     `text` is an SQL expression over the columns of a row, without aggregates, window functions and subqueries. The engine that
     holds the data evaluates it: Spark, or DuckDB for data in this process, so the dialect is that of the engine. DuckDB is an
-    extra: pip install 'sash[sql]'. It has no access to files or the network.
+    extra: pip install 'sash[sql]'. It has no access to files or the network. Expressions of Polars, Arrow and PySpark need no
+    `expr`: agg.sum(pl.col("price") * 2). Those of Polars are evaluated over the whole frame, so they may look at other rows.
 
     Nulls and NaN: as in SQL; a null is skipped by aggregates.
     Result: an expression; `where=` of an aggregate takes the text itself, or an expression.

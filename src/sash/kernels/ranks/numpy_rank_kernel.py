@@ -167,7 +167,7 @@ class SortedBlocks:
         highest = np.full(values.shape, places[-1])
         np.copyto(highest[:, :-1], places[:-1], where=differs)
         highest = np.minimum.accumulate(highest[:, ::-1], axis=1)[:, ::-1]
-        found = (rows >> self.bits << self.bits) + self.ranks[rows]
+        found = (rows >> self.bits << self.bits) + self.ranks[rows].astype(np.int64)
         return lowest.ravel()[found], highest.ravel()[found]
 
 
