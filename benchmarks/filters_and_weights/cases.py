@@ -12,7 +12,7 @@ import pyarrow as pa
 
 import sash
 from benchmarks.case import FASTEST_PEER, Call, Case, Target
-from benchmarks.filters_and_weights.case import Frame, WeightCase, WeightContestant
+from benchmarks.filters_and_weights.case import Answer, Frame, WeightCase, WeightContestant
 from benchmarks.references import REFERENCES
 from benchmarks.windows.case import microseconds
 from sash import agg, window
@@ -140,7 +140,9 @@ def filters() -> Iterator[WeightCase]:
 
 def weights() -> Iterator[WeightCase]:
     """Yield weighted means beside the mean of the same window; over all rows also beside pandas and Polars."""
-    asked = {"half_life": (agg.ewm_mean("load", half_life=HALF_LIFE), mean_in_time)}
+    asked: dict[str, tuple[Aggregate[Any], Answer]] = {
+        "half_life": (agg.ewm_mean("load", half_life=HALF_LIFE), mean_in_time)
+    }
     asked["alpha"] = agg.ewm_mean("load", alpha=ALPHA), mean_in_rows
     peers = {
         "half_life": (
