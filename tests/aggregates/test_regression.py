@@ -120,7 +120,9 @@ def test_lines_are_those_of_duckdb() -> None:
     text = f"SELECT {shown}, regr_count(y, x) {frame} AS n, regr_sxx(y, x) {frame} AS sxx FROM rows ORDER BY i"
     with duckdb.connect() as own:
         own.register("rows", rows)
-        expected = own.execute(text).to_arrow_table()
+        made_by_duckdb = own.sql(text)
+        assert made_by_duckdb is not None
+        expected = made_by_duckdb.to_arrow_table()
     for place, (n, sxx) in enumerate(zip(expected["n"].to_pylist(), expected["sxx"].to_pylist(), strict=True)):
         for name in names:
             found, other = made[name][place].as_py(), expected[name][place].as_py()
