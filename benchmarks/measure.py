@@ -8,6 +8,8 @@ from typing import Any, Protocol
 from benchmarks.case import Case
 from benchmarks.column_case import ColumnCase
 from benchmarks.column_field import ColumnField
+from benchmarks.filters_and_weights.case import WeightCase
+from benchmarks.filters_and_weights.field import WeightField
 from benchmarks.first_answer.case import FirstCase
 from benchmarks.first_answer.field import FirstField
 from benchmarks.query_overhead.case import OverheadCase
@@ -53,6 +55,7 @@ FIELDS: dict[type[Case], Callable[[Any], Measured]] = {
     StreamCase: StreamField,
     TableCase: TableField,
     WarmCase: WarmField,
+    WeightCase: WeightField,
 }
 """What measures each kind of case."""
 

@@ -7,12 +7,14 @@ from pathlib import Path
 
 from benchmarks.case import ERROR, SECONDS, TIME, Case
 from benchmarks.cases import CASES
+from benchmarks.filters_and_weights import cases as filters_and_weights
 from benchmarks.first_answer import cases as first_answer
 from benchmarks.first_answer import summary
 from benchmarks.query_overhead import cases as query_overhead
 from benchmarks.report import Verdict, judge, label, quantity, round_off, say_target
 from benchmarks.results import (
     COMPILED,
+    FILTERS_AND_WEIGHTS,
     FIRST_ANSWER,
     QUERY_OVERHEAD,
     ROOT,
@@ -37,6 +39,7 @@ def write(
     columns: Sequence[Reading] = (),
     tables: Sequence[Reading] = (),
     overheads: Sequence[Reading] = (),
+    weights: Sequence[Reading] = (),
     first: Sequence[Reading] = (),
     frames: Sequence[Reading] = (),
     streams: Sequence[Reading] = (),
@@ -50,6 +53,7 @@ def write(
         *(over_columns(columns) if columns else ()),
         *(over_tables(tables) if tables else ()),
         *(of_overheads(overheads) if overheads else ()),
+        *(of_weights(weights) if weights else ()),
         *(of_first_answers(first) if first else ()),
         *(over_frames(frames) if frames else ()),
         *(over_streams(streams) if streams else ()),
@@ -101,6 +105,18 @@ def of_overheads(readings: Sequence[Reading]) -> Iterator[str]:
     yield from _targets(query_overhead.CASES, readings)
     yield from _all(query_overhead.CASES, readings)
     yield _text("query_overhead/reasons.md")
+
+
+def of_weights(readings: Sequence[Reading]) -> Iterator[str]:
+    """Yield the lines about filters and weights."""
+    yield "## Filters and exponential weights"
+    yield ""
+    yield _facts(readings, FILTERS_AND_WEIGHTS)
+    yield ""
+    yield _text("filters_and_weights/about.md")
+    yield from _targets(filters_and_weights.CASES, readings)
+    yield from _all(filters_and_weights.CASES, readings)
+    yield _text("filters_and_weights/reasons.md")
 
 
 def of_first_answers(readings: Sequence[Reading]) -> Iterator[str]:
@@ -190,6 +206,7 @@ if __name__ == "__main__":
         columns=read(COMPILED),
         tables=read(WINDOWS),
         overheads=read(QUERY_OVERHEAD),
+        weights=read(FILTERS_AND_WEIGHTS) if FILTERS_AND_WEIGHTS.exists() else (),
         first=read(FIRST_ANSWER),
         frames=read(SPARK_BATCH),
         streams=read(SPARK_STREAMING),

@@ -29,6 +29,7 @@ SPARK_BATCH = of_suite("spark_batch")
 SPARK_STREAMING = of_suite("spark_streaming")
 FIRST_ANSWER = of_suite("first_answer")
 QUERY_OVERHEAD = of_suite("query_overhead")
+FILTERS_AND_WEIGHTS = of_suite("filters_and_weights")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import pyarrow as pa
 
 from sash.engine.column_types import check_columns, readable, readable_schema
-from sash.engine.computed import Values, source_columns, with_computed
+from sash.engine.computed import Values, check_conditions, source_columns, with_computed
 from sash.engine.labels import check_labels, label_query, run_labels
 from sash.engine.prepare import PreparedCache
 from sash.engine.run_table import run_table
@@ -221,7 +221,7 @@ class PolarsFrame(FrameKind):
         own = {
             one: f"sash_{number}" for number, one in enumerate(expressions_in(query.computed)) if one.kind == "Polars"
         }
-        made = data.with_columns(one.source.alias(name) for one, name in own.items()) if own else data
+        made = self._with_own(query, data, own) if own else data
         needed = made if reads_all(query) else made.select([*source_columns(query, data.columns), *own.values()])
         if unknown := [name for name, kind in needed.schema.items() if kind in (pl.Int128, pl.UInt128)]:
             message = (
@@ -255,6 +255,26 @@ class PolarsFrame(FrameKind):
                 kinds |= dict.fromkeys(names, self._type_of(aggregate.columns[-1], data, made.schema[names[0]]))
         made = made.cast({name: kind for name, kind in kinds.items() if made.schema[name] != kind})
         return data.hstack(made) if query.per_row else made
+
+    def _with_own(self, query: Declared, data: Any, own: dict[Expression, str]) -> Any:
+        """Return the frame with a column for each expression of Polars. Raise ValueError or TypeError if one is wrong."""
+        import polars as pl  # noqa: PLC0415 — optional
+
+        types = {}
+        for expression, name in own.items():
+            if expression.source.meta.has_multiple_outputs():
+                message = (
+                    f"{expression.text} stands for several columns. Use one expression for each input of an aggregate."
+                )
+                raise ValueError(message)
+            try:  # without rows, before any work
+                none = data.head(0).lazy().select(expression.source.alias(name)).collect()
+            except pl.exceptions.PolarsError as error:
+                message = f"Polars cannot evaluate {expression.text}: {error}"
+                raise ValueError(message) from error
+            types[expression] = none.to_arrow(compat_level=pl.CompatLevel.oldest()).schema.field(0).type
+        check_conditions(query, types)
+        return data.with_columns(one.source.alias(name) for one, name in own.items())
 
     def _type_of(self, column: str, data: Any, otherwise: Any) -> Any:
         """Return the type of a column of a query; that of SQL is known from its result alone."""

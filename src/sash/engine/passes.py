@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sash.aggregates.base import Aggregate, unchanged
+from sash.aggregates.nulls import neutral_if_null
 from sash.aggregator.columns import Column, empty_column, present_in_all, results_to_arrow, types_of
 from sash.aggregator.time_results import gives_for
 from sash.algorithms import Algorithm
@@ -30,7 +32,7 @@ from sash.engine.result_types import interpreted_to_arrow
 from sash.engine.row_block import FLIPPED, TICKS, RowBlock
 from sash.engine.schedule import make_schedule
 from sash.kernels import CannotCompileError, Kernel, loops
-from sash.kernels.kernel_io import NO_BITS, Bits, ResultColumn, move_results
+from sash.kernels.kernel_io import NO_BITS, Bits, ResultColumn, as_arrow, move_results
 from sash.kernels.layout import Shape
 from sash.kernels.numpy_kernel import NumpyKernel
 from sash.kernels.parts import KINDS, read_fields
@@ -43,6 +45,8 @@ from sash.windows.arrays import ranges
 from sash.windows.base import Bounds, Flags, Ints, NewestRows
 from sash.windows.row_frame import bounds_around
 
+MASKED_INPUTS = (("float64",), ("int64",), ("bool",))
+"""The types of columns for which the identity of an aggregate has the type of its partials."""
 ROWS_PER_CALL = 10_000
 """A call of a kernel takes about as long as this many rows."""
 NOTHING = np.empty(0, np.int64)
@@ -90,8 +94,10 @@ class PassRun:
         results = self._slide_runs(window, bounds) if bounds.runs else self._slide_rows(window, bounds)
         belong = [name for name, aggregate in self.one.aggregates.items() if aggregate.of_newest]
         if belong and len(self.block):
-            newest = pa.array(self._present[np.maximum(bounds.newest, 0)])  # of an empty window there is no result
-            results |= {name: pc.if_else(newest, results[name], None) for name in belong}
+            newest = as_arrow(self._present[np.maximum(bounds.newest, 0)])  # of an empty window there is no result
+            for name in belong:
+                nulls = pa.nulls(len(newest), results[name].type)  # None would import pandas
+                results[name] = pc.if_else(newest, results[name], nulls)
         return results
 
     def _slide_rows(self, window: Window, bounds: Bounds) -> Results:
@@ -155,6 +161,9 @@ class PassRun:
     def _slide_keys(self, window: Window, bounds: Bounds, frame: NewestRows) -> Results:
         """Return the results of windows of the newest rows, key by key."""
         aggregates = self._for_window(window)
+        masked = [] if frame.ahead else self._masked(aggregates)
+        if masked:
+            return self._slide_masked(aggregates, masked, frame)
         kernel = self._kernel(self.one.algorithm, aggregates, loops.slide_rows, window.min_rows, length=frame.length)
         with self._notes(lambda run: run.slide_rows(window, bounds)) as notes:
             kernel.where = lambda number: notes.at(self._name_row(number))
@@ -162,6 +171,40 @@ class PassRun:
             if frame.ahead:
                 self._move(answers, window, frame)
         return self._results(answers)
+
+    def _masked(self, aggregates: list[Aggregate[Any]]) -> list[Aggregate[Any]]:
+        """Return the forms in which a null is a neutral row, if there are nulls and every aggregate has such a form.
+
+        A branch on random nulls is mispredicted, and keeps a kernel from working on several sections at once: over rows(1000), half
+        of them null, max takes 2.5 times as long as without nulls instead of 5.
+        """
+        if not len(self._bits) or self._inputs not in MASKED_INPUTS or self.one.algorithm.keeps_values:
+            return []
+        forms = [one.of_kind(KINDS[self._inputs[0]]) for one in kernel_forms(aggregates)]
+        return (
+            [neutral_if_null(one) for one in forms]
+            if all(one.is_built_in and one.has_identity for one in forms)
+            else []
+        )
+
+    def _slide_masked(
+        self, aggregates: list[Aggregate[Any]], masked: list[Aggregate[Any]], frame: NewestRows
+    ) -> Results:
+        """Return the results of windows of the newest rows; nulls are neutral rows."""
+        kernel = self._kernel(
+            self.one.algorithm,
+            masked,
+            loops.slide_rows,
+            length=frame.length,
+            part="masked",
+            inputs=(*self._inputs, "bool"),
+        )
+        with self._notes():
+            answers = kernel.slide_keys((*self._values, self._present), frame.firsts, frame.length)
+        forms = kernel_forms(aggregates)
+        few = {least: rows_with_few(self._present, frame, least) for least in {max(1, one.at_least) for one in forms}}
+        done = [null_if_few(one, answer, few[max(1, one.at_least)]) for one, answer in zip(forms, answers, strict=True)]
+        return self._results(done)
 
     def _move(self, answers: list[ResultColumn], window: Window, frame: NewestRows) -> None:
         """Turn results for the newest rows into those of windows that look ahead, or that end before their row.
@@ -249,12 +292,16 @@ class PassRun:
         over: Shape | None = None,
         length: int = 0,
         part: str = "",
+        inputs: tuple[str, ...] = (),
     ) -> Any:
-        """Return a kernel for this pass; `part` distinguishes kernels whose other arguments are equal."""
-        inputs = self._inputs
+        """Return a kernel for this pass; `part` distinguishes kernels whose other arguments are equal.
+
+        `inputs` are the types of columns if they are not those of the pass; they are then without nulls.
+        """
         aggregates = kernel_forms(aggregates)
         # Slices may be without values; so may rows, if there are nulls.
-        nullable = loop is loops.slide_slices or over is not None or len(self._bits) > 0
+        nullable = loop is loops.slide_slices or over is not None or (len(self._bits) > 0 and not inputs)
+        inputs = inputs or self._inputs
 
         def make() -> Kernel:
             return column_kernel(algorithm, aggregates, inputs, loop, nullable=nullable, length=length, over=over)
@@ -459,10 +506,46 @@ def as_lists(entries: Sequence[pa.Array]) -> pa.Array:
     """
     width, windows = len(entries), len(entries[0])
     places = np.arange(windows)[:, None] + windows * np.arange(width)
-    values = pa.concat_arrays(entries).take(pa.array(places.ravel()))
-    offsets = pa.array(np.arange(windows + 1, dtype=np.int32) * np.int32(width))
+    values = pa.concat_arrays(entries).take(as_arrow(places.ravel()))
+    offsets = as_arrow(np.arange(windows + 1, dtype=np.int32) * np.int32(width))
     mask = entries[0].is_null() if entries[0].null_count else None
     return pa.ListArray.from_arrays(offsets, values, mask=mask)
+
+
+def rows_with_few(present: Flags, frame: NewestRows, least: int) -> Ints:
+    """Return the rows whose window of the newest rows holds fewer than `least` values, in any order.
+
+    It asks for each value how far the one `least` values later is, which takes a third of the time of counts by row.
+
+    >>> rows_with_few(np.array([True, False, False, True, True]), NewestRows(np.array([0, 3, 5]), 2), 1).tolist()
+    [2]
+    """
+    places = np.flatnonzero(present)
+    found: list[Ints] = []
+    for first, end in pairwise(frame.firsts.tolist()):
+        own = places[slice(*np.searchsorted(places, [first, end]))]
+        enough = int(own[least - 1]) if len(own) >= least else end
+        found.append(np.arange(first, enough))
+        if enough == end:
+            continue
+        # A window has enough values until it loses the oldest of `least` values before it gets the next.
+        loses = own[: len(own) - least] + frame.length
+        short = np.flatnonzero(loses < own[least:])
+        found.append(ranges(loses[short], own[least:][short] - loses[short]))
+        found.append(np.arange(int(own[-least]) + frame.length, end))
+    return np.concatenate(found) if found else NOTHING
+
+
+def null_if_few(aggregate: Aggregate[Any], answer: ResultColumn, few: Ints) -> ResultColumn:
+    """Return results that are null, or those of an empty window, where windows hold too few values. It changes them in place."""
+    if not len(few):
+        return answer
+    answer.values[few] = 0 if aggregate.empty is None else aggregate.empty
+    if aggregate.empty is not None:
+        return answer
+    valid = np.ones(len(answer.values), np.bool_)
+    valid[few] = False
+    return replace(answer, bits=np.packbits(valid, bitorder="little"))
 
 
 def codings(one: Pass, schema: pa.Schema) -> list[tuple[str, str]]:
