@@ -109,7 +109,11 @@ class RowFrame(Window):
         lows, highs = np.repeat(items.firsts[:-1], points.counts), np.repeat(items.firsts[1:], points.counts)
         begins = lows if self.before is None else np.clip(points.places - 1 - self.before, lows, highs)
         ends = highs if self.after is None else np.clip(points.places + self.after, begins, highs)
-        return Bounds(begins, ends, None, None, items.firsts[:-1])
+        # A point at the time of the newest row begins there, and later points do not begin earlier.
+        keep = items.firsts[:-1]
+        if self.before is not None:
+            keep = np.maximum(items.firsts[1:] - 1 - self.before, keep)
+        return Bounds(begins, ends, None, None, keep)
 
     @property
     def no_labels(self) -> str:

@@ -25,6 +25,7 @@ from sash.windows.base import (
     first_after,
     is_waiting,
     new_bounds,
+    newest_times,
 )
 from sash.windows.exclude import without
 from sash.windows.time_loops import find_time_frames
@@ -92,10 +93,13 @@ class TimeFrame(Window):
         ends = points.places
         if after:
             ends = search_in_keys(items.times, items.firsts, points.times + (after + 1), points.counts)
-        begins = np.repeat(items.firsts[:-1], points.counts)
-        if before != FOREVER:
+        begins, keep = np.repeat(items.firsts[:-1], points.counts), items.firsts[:-1]
+        if before != FOREVER and len(items.times):
             begins = search_in_keys(items.times, items.firsts, points.times - before, points.counts)
-        return Bounds(np.minimum(begins, ends), ends, None, None, items.firsts[:-1])
+            keep = search_in_keys(
+                items.times, items.firsts, newest_times(items) - before, np.ones(items.keys, np.int64)
+            )
+        return Bounds(np.minimum(begins, ends), ends, None, None, keep)
 
     @property
     def no_labels(self) -> str:
