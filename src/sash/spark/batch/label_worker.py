@@ -34,27 +34,31 @@ class LabelWorker(BucketWorker):
     def evaluate_group(self, _: int, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield the results of the labels of a group: of some keys, or of a time range of a key."""
         rows = gather_table(iter(batches), self.most_bytes)
-        for table in self._pieces([rows] if isinstance(rows, pa.Table) else self._sorted(rows)):
-            yield from self.as_declared(table)
+        for table in [self._run_whole(rows)] if isinstance(rows, pa.Table) else self._run_sorted(rows):
+            yield from self.as_declared(table) if len(table) else ()
 
-    def _sorted(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
-        """Yield rows in order of key and time. Rows of the same key and time are in the same piece."""
-        with sort_on_disk(batches, replace(self.query, lateness=None), self.most_bytes) as pieces:
-            yield from pieces
+    def _run_whole(self, table: pa.Table) -> pa.Table:
+        events, labels = self._apart(table)
+        return self._run(self.prepare(events.schema), events, labels) if len(labels) else labels
 
-    def _pieces(self, pieces: Iterable[pa.Table]) -> Iterator[pa.Table]:
+    def _run_sorted(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
+        """Yield the results of more rows than fit memory. Rows of the same key and time are in the same piece."""
         prepared: Prepared | None = None
         earlier: pa.Table | None = None
-        for piece in pieces:
-            is_label = pc.is_valid(piece[LABEL])
-            labels = piece.filter(is_label)
-            events = self.readable_rows(piece.filter(pc.invert(is_label)))
-            prepared = prepared or self.prepare(events.schema)
-            if earlier is not None:
-                events = pa.concat_tables([earlier, events])
-            if len(labels):
-                yield self._run(prepared, events, labels)
-            earlier = self._needed_later(prepared, events, piece)
+        with sort_on_disk(batches, replace(self.query, lateness=None), self.most_bytes) as pieces:
+            for piece in pieces:
+                events, labels = self._apart(piece)
+                prepared = prepared or self.prepare(events.schema)
+                if earlier is not None:
+                    events = pa.concat_tables([earlier, events])
+                if len(labels):
+                    yield self._run(prepared, events, labels)
+                earlier = self._needed_later(prepared, events, piece)
+
+    def _apart(self, table: pa.Table) -> tuple[pa.Table, pa.Table]:
+        """Return the columns of events that the query reads, and the labels."""
+        is_label = pc.is_valid(table[LABEL])
+        return self.readable_rows(table.filter(pc.invert(is_label))), table.filter(is_label)
 
     def _run(self, prepared: Prepared, events: pa.Table, labels: pa.Table) -> pa.Table:
         """Return labels beside their results."""
