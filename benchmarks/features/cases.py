@@ -1,0 +1,46 @@
+"""The table of cases, with the targets of each."""
+
+from __future__ import annotations
+
+from benchmarks.case import FASTEST_PEER, Case, Target
+from benchmarks.features import peers, spark
+from benchmarks.features.case import FeatureCase, FeatureContestant
+from benchmarks.spark_batch.case import SparkCase, SparkContestant
+
+A_TENTH = 1_000_000
+"""Of the events, for those that would take minutes."""
+RANGE_JOIN, WITHOUT = "range join and groupBy", "the same query without labels"
+READINGS = "20 rows a key"
+
+IN_PROCESS = FeatureCase(
+    name="10 M events, 1 M labels, 100 K keys",
+    contestants=(
+        FeatureContestant(name="Sash", role="sash", algorithm="auto", prepare=peers.by_sash),
+        FeatureContestant(name="DuckDB, range join", package="duckdb", prepare=peers.by_duckdb(peers.BY_JOIN)),
+        FeatureContestant(
+            name="DuckDB, frames over a union", package="duckdb", prepare=peers.by_duckdb(peers.BY_FRAMES), rows=A_TENTH
+        ),
+        FeatureContestant(
+            name="Polars, rolling over a union", package="polars", prepare=peers.by_polars(peers.by_rolling), rows=A_TENTH
+        ),
+        FeatureContestant(
+            name="Polars, rolling_by over a union", package="polars", prepare=peers.by_polars(peers.by_rolling_over), rows=A_TENTH
+        ),
+        FeatureContestant(name="Polars, join", package="polars", prepare=peers.by_polars(peers.by_join), rows=A_TENTH),
+    ),
+    targets=(Target(against=FASTEST_PEER, at_least=5),),
+)  # fmt: skip
+
+ON_SPARK = SparkCase(
+    name="on Spark, 2 M events, 200 K labels",
+    aggregate="count, sum, mean, max, stddev",
+    contestants=(
+        SparkContestant(name="Sash", role="sash", algorithm="auto", question=spark.QUESTION, readings=READINGS, answer=spark.with_labels),
+        SparkContestant(name=RANGE_JOIN, package="pyspark", question=spark.QUESTION, readings=READINGS, answer=spark.range_join),
+        SparkContestant(name=WITHOUT, role="beside", package="sash", question=spark.QUESTION, readings=READINGS, answer=spark.without_labels),
+    ),
+    rows=2_000_000,
+    targets=(Target(against=RANGE_JOIN, at_least=20), Target(against=WITHOUT, at_most=2)),
+)  # fmt: skip
+
+CASES: tuple[Case, ...] = (IN_PROCESS, ON_SPARK)
