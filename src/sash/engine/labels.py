@@ -27,10 +27,9 @@ from sash.engine.run_table import SEVERAL, in_threads, part_count, read_columns
 from sash.kernels.kernel_io import as_arrow
 from sash.plan.declared import Declared
 from sash.plan.tree import Branch
-from sash.windows.arrays import is_sorted, search_in_keys
 from sash.windows.base import Flags, Points, whole_span
+from sash.windows.time_loops import find_places
 
-NO_POINTS = np.empty(0, np.int64)
 KINDS = {
     "numbers": (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal),
     "times": (pa.types.is_timestamp, pa.types.is_date),
@@ -194,7 +193,8 @@ def read_labels(prepared: Prepared, events: pa.Table, labels: pa.Table, at_time:
     block = rows.sorted(prepared.run)
     order, ticks = order_rows(codes[len(events) :], keys, time.read(moments), prepared.run)
     counts = np.diff(order.firsts)
-    places = search_in_keys(block.times, block.firsts, ticks + 1, counts)
+    places = np.empty(len(ticks), np.int64)
+    prepared.run(find_places)(block.times, block.firsts, ticks, counts, 1, places)
     return LabelledEvents(block, Points(ticks, places, counts), order)
 
 
@@ -235,8 +235,5 @@ def as_type(column: pa.ChunkedArray, name: str, wanted: pa.DataType) -> pa.Chunk
 def first_needed(prepared: Prepared, events: pa.Table) -> int:
     """Return the first of the events of one key, in order of time, that a label at or after the newest may need."""
     block = prepared.block(events)
-    no_points = Points(NO_POINTS, NO_POINTS, np.zeros(block.keys, np.int64))
-    items = replace(block.items([], whole_span(np.diff(block.firsts))), points=no_points)
-    keeps = [window.bounds(items, {}, prepared.run).keep for window in prepared.plan.windows.values()]
-    assert is_sorted(block.times)
-    return min(int(keep[0]) for keep in keeps)
+    items = block.items([], whole_span(np.diff(block.firsts)))
+    return min(int(window.needed_from(items)[0]) for window in prepared.plan.windows.values())

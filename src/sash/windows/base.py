@@ -301,6 +301,10 @@ class Window:
         """Return the windows that the span emits."""
         raise NotImplementedError
 
+    def needed_from(self, items: Items) -> Ints:
+        """Return by key the first item that the window of a point at or after the newest item may hold."""
+        return items.firsts[:-1]
+
     def ready(self, items: Items) -> Ints:
         """Return how many items of each key have results now: for windows that look ahead, fewer than are final."""
         return items.span.final

@@ -231,11 +231,14 @@ class CalendarFrame(Window):
         ends = points.places
         if not with_end:
             ends = search_in_keys(items.times, items.firsts, points.times, points.counts)
-        keep = items.firsts[:-1]
-        if len(items.times):
-            oldest = newest_times(items) - self.extent(items.unit)
-            keep = search_in_keys(items.times, items.firsts, oldest, np.ones(items.keys, np.int64))
-        return Bounds(np.minimum(begins, ends), ends, None, None, keep)
+        return Bounds(np.minimum(begins, ends), ends, None, None, items.firsts[:-1])
+
+    def needed_from(self, items: Items) -> Ints:
+        """Return by key the first row that the window of a point at or after the newest row may hold."""
+        if not len(items.times):
+            return items.firsts[:-1]
+        oldest = newest_times(items) - self.extent(items.unit)
+        return search_in_keys(items.times, items.firsts, oldest, np.ones(items.keys, np.int64))
 
     @property
     def no_labels(self) -> str:

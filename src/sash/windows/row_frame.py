@@ -109,11 +109,12 @@ class RowFrame(Window):
         lows, highs = np.repeat(items.firsts[:-1], points.counts), np.repeat(items.firsts[1:], points.counts)
         begins = lows if self.before is None else np.clip(points.places - 1 - self.before, lows, highs)
         ends = highs if self.after is None else np.clip(points.places + self.after, begins, highs)
-        # A point at the time of the newest row begins there, and later points do not begin earlier.
-        keep = items.firsts[:-1]
-        if self.before is not None:
-            keep = np.maximum(items.firsts[1:] - 1 - self.before, keep)
-        return Bounds(begins, ends, None, None, keep)
+        return Bounds(begins, ends, None, None, items.firsts[:-1])
+
+    def needed_from(self, items: Items) -> Ints:
+        """Return by key the first row that the window of a point at or after the newest row may hold."""
+        firsts = items.firsts[:-1]
+        return firsts if self.before is None else np.maximum(items.firsts[1:] - 1 - self.before, firsts)
 
     @property
     def no_labels(self) -> str:
