@@ -10,7 +10,7 @@ from benchmarks.spark_batch.case import SparkCase, SparkContestant
 A_TENTH = 1_000_000
 """Of the events, for those that would take minutes."""
 RANGE_JOIN, WITHOUT = "range join and groupBy", "the same query without labels"
-READINGS = "20 rows a key"
+READINGS = "2 K rows a key"
 
 IN_PROCESS = FeatureCase(
     name="10 M events, 1 M labels, 100 K keys",
@@ -32,7 +32,7 @@ IN_PROCESS = FeatureCase(
 )  # fmt: skip
 
 ON_SPARK = SparkCase(
-    name="on Spark, 2 M events, 200 K labels",
+    name="on Spark, 2 M events, 200 K labels, 1 K keys",
     aggregate="count, sum, mean, max, stddev",
     contestants=(
         SparkContestant(name="Sash", role="sash", algorithm="auto", question=spark.QUESTION, readings=READINGS, answer=spark.with_labels),

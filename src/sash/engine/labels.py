@@ -150,20 +150,23 @@ class LabelledEvents(LabelledKeys):
 
     def run(self, prepared: Prepared, threads: int = 1) -> pa.Table:
         """Return the results of each label."""
-        parts = self._parts()
-        if len(parts) >= SEVERAL:
+        if self._part_count >= SEVERAL:
             read_columns(prepared, self.block)
+        parts = self._parts()
         made = in_threads(prepared, threads, lambda part: part.columns(prepared), parts)
         columns = [join_rows([part[name] for part in made]) for name in made[0]]
         if self.order.rows is not None:
-            workers = threads if len(parts) >= SEVERAL else 1
+            workers = threads if self._part_count >= SEVERAL else 1
             columns = in_threads(prepared, workers, lambda column: self.order.restore(to_arrow(column)), columns)
         return pa.table(dict(zip(made[0], columns, strict=True)))
 
+    @property
+    def _part_count(self) -> int:
+        return part_count(len(self.block) + len(self.points.times))
+
     def _parts(self) -> list[LabelledKeys]:
         """Return parts with about equally many events and labels."""
-        block, points = self.block, self.points
-        count = part_count(len(block) + len(points.times))
+        block, points, count = self.block, self.points, self._part_count
         if count == 1:
             return [self]
         ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(points.counts)])
