@@ -33,4 +33,7 @@ def test_a_wrong_answer_is_never_timed() -> None:
 
 def test_each_target_has_a_case() -> None:
     targets = [str(target) for case in CASES for target in case.targets]
-    assert targets == ["≥ 5 × fastest peer", "≥ 20 × range join and groupBy", "≤ 2 × the same query without labels"]
+    assert targets == [
+        "≥ 5 × fastest peer",
+        *2 * ["≥ 20 × range join and groupBy", "≤ 2 × the same query without labels"],
+    ]

@@ -162,7 +162,8 @@ def join_in_duckdb(events: pa.Table, labels: pa.Table, condition: str) -> list[d
         connection.register("labels", labels)
         found = connection.sql(JOIN.format(condition=condition)).to_arrow_table()
     total = found.schema.get_field_index("total")
-    return found.set_column(total, "total", found["total"].cast(pa.int64())).to_pylist()
+    rows: list[dict[str, Any]] = found.set_column(total, "total", found["total"].cast(pa.int64())).to_pylist()
+    return rows
 
 
 @pytest.mark.parametrize(
@@ -264,7 +265,7 @@ def test_pandas_labels_keep_their_index_and_columns() -> None:
 
 @pytest.mark.parametrize("lazy", [True, False])
 def test_polars_labels(lazy: bool) -> None:
-    events, labels = pl.from_arrow(events_of(7)), pl.from_arrow(labels_of(8))
+    events, labels = pl.DataFrame(events_of(7)), pl.DataFrame(labels_of(8))
     events = events.with_columns(name=pl.col("name").cast(pl.Enum(sorted(events["name"].drop_nulls().unique()))))
     given = (events.lazy(), labels.lazy()) if lazy else (events, labels)
     found = QUERY.run(given[0], at=given[1])
@@ -388,7 +389,7 @@ def test_labels_that_do_not_fit_are_refused() -> None:
     with pytest.raises(TypeError, match=r"same kind as the events, a pyarrow\.Table, but it is a pandas\.DataFrame"):
         QUERY.run(events, at=labels.to_pandas())
     with pytest.raises(TypeError, match="same kind"):
-        QUERY.run(pl.from_arrow(events).lazy(), at=pl.from_arrow(labels))
+        QUERY.run(pl.DataFrame(events).lazy(), at=pl.DataFrame(labels))
     with pytest.raises(ValueError, match=r"The time 't' of 1 label\(s\) is null"):
         QUERY.run(events, at=pa.table({"key": ["a", "a"], "t": [1, None]}))
     with pytest.raises(TypeError, match="at_time= names the time column of labels, but there are none"):
@@ -422,4 +423,4 @@ def test_only_one_time_with_a_zone_is_refused() -> None:
 
 def test_a_stream_takes_no_labels() -> None:
     with pytest.raises(TypeError, match="needs all events up to its time, and more may arrive"):
-        QUERY.run(events_of(1).to_reader(), at=labels_of(1))  # type: ignore[call-overload]
+        QUERY.run(events_of(1).to_reader(), at=labels_of(1))
