@@ -47,6 +47,7 @@ bench: .venv/ready
 	$(BIN)/python -m benchmarks.windows
 	$(BIN)/python -m benchmarks.query_overhead
 	$(BIN)/python -m benchmarks.filters_and_weights
+	$(BIN)/python -m benchmarks.features
 	$(BIN)/python -m benchmarks.first_answer
 	$(BIN)/python -m benchmarks.spark_batch
 	$(BIN)/python -m benchmarks.spark_streaming
@@ -59,6 +60,7 @@ bench-quick: .venv/ready
 	$(BIN)/python -m benchmarks.windows --quick
 	$(BIN)/python -m benchmarks.query_overhead --quick
 	$(BIN)/python -m benchmarks.filters_and_weights --quick
+	$(BIN)/python -m benchmarks.features --quick
 	$(BIN)/python -m benchmarks.first_answer --quick
 	$(BIN)/python -m benchmarks.spark_batch --quick
 	$(BIN)/python -m benchmarks.spark_streaming --quick

@@ -7,6 +7,8 @@ from pathlib import Path
 
 from benchmarks.case import ERROR, SECONDS, TIME, Case
 from benchmarks.cases import CASES
+from benchmarks.features import cases as features
+from benchmarks.features import peers as feature_peers
 from benchmarks.filters_and_weights import cases as filters_and_weights
 from benchmarks.first_answer import cases as first_answer
 from benchmarks.first_answer import summary
@@ -14,6 +16,7 @@ from benchmarks.query_overhead import cases as query_overhead
 from benchmarks.report import Verdict, judge, label, quantity, round_off, say_target
 from benchmarks.results import (
     COMPILED,
+    FEATURES,
     FILTERS_AND_WEIGHTS,
     FIRST_ANSWER,
     QUERY_OVERHEAD,
@@ -40,6 +43,7 @@ def write(
     tables: Sequence[Reading] = (),
     overheads: Sequence[Reading] = (),
     weights: Sequence[Reading] = (),
+    labels: Sequence[Reading] = (),
     first: Sequence[Reading] = (),
     frames: Sequence[Reading] = (),
     streams: Sequence[Reading] = (),
@@ -54,6 +58,7 @@ def write(
         *(over_tables(tables) if tables else ()),
         *(of_overheads(overheads) if overheads else ()),
         *(of_weights(weights) if weights else ()),
+        *(of_labels(labels) if labels else ()),
         *(of_first_answers(first) if first else ()),
         *(over_frames(frames) if frames else ()),
         *(over_streams(streams) if streams else ()),
@@ -117,6 +122,20 @@ def of_weights(readings: Sequence[Reading]) -> Iterator[str]:
     yield from _targets(filters_and_weights.CASES, readings)
     yield from _all(filters_and_weights.CASES, readings)
     yield _text("filters_and_weights/reasons.md")
+
+
+def of_labels(readings: Sequence[Reading]) -> Iterator[str]:
+    """Yield the lines about point-in-time features, with the SQL of the peer."""
+    yield "## Point-in-time features"
+    yield ""
+    yield _facts(readings, FEATURES)
+    yield ""
+    yield _text("features/about.md")
+    yield from _targets(features.CASES, readings)
+    yield from _all(features.CASES, readings)
+    yield _text("features/reasons.md")
+    for name, text in {"range join": feature_peers.BY_JOIN, "frames over a union": feature_peers.BY_FRAMES}.items():
+        yield f"DuckDB *{name}*:\n\n```sql\n{text}\n```\n"
 
 
 def of_first_answers(readings: Sequence[Reading]) -> Iterator[str]:
@@ -207,6 +226,7 @@ if __name__ == "__main__":
         tables=read(WINDOWS),
         overheads=read(QUERY_OVERHEAD),
         weights=read(FILTERS_AND_WEIGHTS) if FILTERS_AND_WEIGHTS.exists() else (),
+        labels=read(FEATURES),
         first=read(FIRST_ANSWER),
         frames=read(SPARK_BATCH),
         streams=read(SPARK_STREAMING),

@@ -65,7 +65,7 @@ def with_computed(declared: Declared, frame: DataFrame) -> tuple[DataFrame, Decl
 
     Raise ValueError or TypeError if an expression is wrong. Spark analyses expressions; it runs no job.
     """
-    if not declared.computed:
+    if all(one.is_done for one in declared.computed):
         return frame, declared
     check_columns(declared, frame.columns)
     columns = {one: _checked(one, frame) for one in expressions_in(declared.computed)}

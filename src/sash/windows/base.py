@@ -90,6 +90,12 @@ class Points(NamedTuple):
     counts: Ints
     """By key: the number of points."""
 
+    def select(self, chosen: Flags) -> Points:
+        """Return the chosen points."""
+        owners = np.repeat(np.arange(len(self.counts)), self.counts)[chosen]
+        counts = np.bincount(owners, minlength=len(self.counts)).astype(np.int64)
+        return Points(self.times[chosen], self.places[chosen], counts)
+
 
 @dataclass(frozen=True)
 class Items:
@@ -241,6 +247,8 @@ class Window:
     """The number of slices of each window if it is the only window of a query; None if it varies."""
     memory: ClassVar[Mapping[str, str]] = {}
     """The parts of its memory, one value per key between micro-batches: their names and NumPy types."""
+    goes_back: ClassVar[bool] = False
+    """Whether a window at a later point may begin earlier than one at an earlier point."""
     column_kind: ClassVar[str] = ""
     """What the column that it reads must hold: "number" (neither null nor NaN), or "mark" (a boolean; null is false)."""
     picture: ClassVar[Callable[[Window, Sequence[Mapping[str, Any]] | None, str, str], str | None]]
@@ -307,6 +315,10 @@ class Window:
     def bounds(self, items: Items, memory: Memory, run: Run) -> Bounds:
         """Return the windows that the span emits."""
         raise NotImplementedError
+
+    def needed_from(self, items: Items) -> Ints:
+        """Return by key the first item that the window of a point at or after the newest item may hold."""
+        return items.firsts[:-1]
 
     def ready(self, items: Items) -> Ints:
         """Return how many items of each key have results now: for windows that look ahead, fewer than are final."""
@@ -473,6 +485,11 @@ def is_waiting(items: Items) -> Flags:
     lengths = np.diff(items.firsts)
     waiting: Flags = np.arange(len(items.times)) >= np.repeat(items.firsts[:-1] + items.span.done, lengths)
     return waiting
+
+
+def newest_times(items: Items) -> Ints:
+    """Return the time of the last item of each key; that of any item for a key without items."""
+    return items.times[items.firsts[1:] - 1]
 
 
 def first_after(times: Ints, now: Ints) -> int:

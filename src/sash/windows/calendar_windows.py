@@ -29,9 +29,11 @@ from sash.windows.base import (
     Ints,
     Items,
     Memory,
+    Points,
     Run,
     Window,
     first_after,
+    newest_times,
 )
 from sash.windows.calendars import DAY, Calendar, calendar_of, check_zone, months_after
 from sash.windows.exclude import without
@@ -205,6 +207,7 @@ class CalendarFrame(Window):
     per_row: ClassVar[bool] = True
     sliced: ClassVar[bool] = False
     needs_time: ClassVar[bool] = True
+    goes_back: ClassVar[bool] = True
     range: Duration
     closed: str
     least: int
@@ -239,6 +242,8 @@ class CalendarFrame(Window):
     def bounds(self, items: Items, memory: Memory, run: Run) -> Bounds:  # noqa: ARG002 — it remembers nothing
         """Return a window for each row."""
         times, firsts, span = items.times, items.firsts, items.span
+        if items.points is not None:
+            return self._bounds_at(items, items.points)
         if not len(times):
             nothing = np.empty(0, np.int64)
             return Bounds(nothing, nothing, None, None, firsts[:-1].copy())
@@ -253,6 +258,29 @@ class CalendarFrame(Window):
         ends = search_in_keys(times, firsts, times[rows] + with_end, counts)
         begins = np.minimum(begins[rows], ends)
         return without(Bounds(begins, ends, None, None, self._keep(items, calendar)), items, self.exclude)
+
+    def _bounds_at(self, items: Items, points: Points) -> Bounds:
+        """Return a window for each point. Each begins at its own time, also where that goes back: no point depends on another."""
+        calendar = calendar_around(self, self.range, points.times, items.unit)
+        with_begin, with_end = CLOSED[self.closed]
+        since = calendar.earlier(points.times, self._count) + (not with_begin)
+        begins = search_in_keys(items.times, items.firsts, since, points.counts)
+        ends = points.places
+        if not with_end:
+            ends = search_in_keys(items.times, items.firsts, points.times, points.counts)
+        return Bounds(np.minimum(begins, ends), ends, None, None, items.firsts[:-1])
+
+    def needed_from(self, items: Items) -> Ints:
+        """Return by key the first row that the window of a point at or after the newest row may hold."""
+        if not len(items.times):
+            return items.firsts[:-1]
+        oldest = newest_times(items) - self.extent(items.unit)
+        return search_in_keys(items.times, items.firsts, oldest, np.ones(items.keys, np.int64))
+
+    @property
+    def no_labels(self) -> str:
+        """Why it cannot be evaluated as of any time; empty if it can."""
+        return "excludes rows, but a label is no row" if self.exclude else ""
 
     def _keep(self, items: Items, calendar: Calendar) -> Ints:
         """Return the first row of each key that windows of later rows may reach: they are not before `now`."""

@@ -111,6 +111,11 @@ class RowFrame(Window):
         ends = highs if self.after is None else np.clip(points.places + self.after, begins, highs)
         return Bounds(begins, ends, None, None, items.firsts[:-1])
 
+    def needed_from(self, items: Items) -> Ints:
+        """Return by key the first row that the window of a point at or after the newest row may hold."""
+        firsts = items.firsts[:-1]
+        return firsts if self.before is None else np.maximum(items.firsts[1:] - 1 - self.before, firsts)
+
     @property
     def no_labels(self) -> str:
         """Why it cannot be evaluated as of any time; empty if it can."""

@@ -25,9 +25,10 @@ from sash.windows.base import (
     first_after,
     is_waiting,
     new_bounds,
+    newest_times,
 )
 from sash.windows.exclude import without
-from sash.windows.time_loops import find_time_frames
+from sash.windows.time_loops import find_places, find_time_frames
 
 CLOSED = {"right": (False, True), "both": (True, True), "left": (True, False), "neither": (False, False)}
 """Whether a window holds the rows exactly at its begin, and those exactly at its end."""
@@ -76,7 +77,7 @@ class TimeFrame(Window):
     def bounds(self, items: Items, memory: Memory, run: Run) -> Bounds:  # noqa: ARG002 — it remembers nothing
         """Return a window for each row."""
         if items.points is not None:
-            return self._bounds_at(items, items.points)
+            return self._bounds_at(items, items.points, run)
         span = items.span
         if not len(items.times):
             return self._bounds_without_times(items)
@@ -86,16 +87,27 @@ class TimeFrame(Window):
         run(find_time_frames)(items.times, items.firsts, span.done, span.final, span.now, *frame, begins, ends, keep)
         return without(Bounds(begins, ends, None, None, keep), items, self.exclude)
 
-    def _bounds_at(self, items: Items, points: Points) -> Bounds:
+    def _bounds_at(self, items: Items, points: Points, run: Run) -> Bounds:
         """Return a window for each point."""
         before, after = self._frame(items.unit)
-        ends = points.places
+        begins, ends = new_bounds(len(points.times))
+        if before == FOREVER:
+            begins = np.repeat(items.firsts[:-1], points.counts)
+        else:
+            run(find_places)(items.times, items.firsts, points.times, points.counts, -before, begins)
         if after:
-            ends = search_in_keys(items.times, items.firsts, points.times + (after + 1), points.counts)
-        begins = np.repeat(items.firsts[:-1], points.counts)
-        if before != FOREVER:
-            begins = search_in_keys(items.times, items.firsts, points.times - before, points.counts)
-        return Bounds(np.minimum(begins, ends), ends, None, None, items.firsts[:-1])
+            run(find_places)(items.times, items.firsts, points.times, points.counts, after + 1, ends)
+            begins = np.minimum(begins, ends)
+        else:
+            ends = points.places
+        return Bounds(begins, ends, None, None, items.firsts[:-1])
+
+    def needed_from(self, items: Items) -> Ints:
+        """Return by key the first row that the window of a point at or after the newest row may hold."""
+        before, _ = self._frame(items.unit)
+        if before == FOREVER or not len(items.times):
+            return items.firsts[:-1]
+        return search_in_keys(items.times, items.firsts, newest_times(items) - before, np.ones(items.keys, np.int64))
 
     @property
     def no_labels(self) -> str:

@@ -56,6 +56,28 @@ def find_time_frames(
         keep[key] = oldest
 
 
+def find_places(times: Ints, firsts: Ints, wanted: Ints, counts: Ints, shift: int, found: Ints) -> None:
+    """Write for each wanted time, moved by `shift`, the first item of its key that is not earlier, or the end of the key.
+
+    `counts` of the wanted times belong to each key; those of a key are in order.
+    """
+    count = 0
+    for key in range(len(firsts) - 1):
+        place, last = firsts[key], firsts[key + 1]
+        for _ in range(counts[key]):
+            time = wanted[count] + shift
+            while place < last and times[place] < time:
+                place += 1
+            found[count] = place
+            count += 1
+
+
+@numpy_form_of(find_places)
+def places_in_numpy(times: Ints, firsts: Ints, wanted: Ints, counts: Ints, shift: int, found: Ints) -> None:
+    """Write the places by binary search."""
+    found[:] = search_in_keys(times, firsts, wanted + shift, counts)
+
+
 @numpy_form_of(find_time_frames)
 def time_frames_in_numpy(
     times: Ints,
