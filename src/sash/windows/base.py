@@ -226,6 +226,10 @@ class Window:
     needs_time: ClassVar[bool] = False
     is_replaced: ClassVar[bool] = False
     """Whether a new row can change the times of a window, so that update mode must delete the old one (sessions)."""
+    looks_ahead: ClassVar[bool] = False
+    """Whether the window of a row holds later rows, so that in a stream its result waits for them."""
+    needs_end: ClassVar[bool] = False
+    """Whether its windows hold all later rows of the key, so that only the end of a stream ends them."""
     is_time: ClassVar[bool] = False
     """Whether its windows are intervals of time, so that only the watermark ends them."""
     half_open: ClassVar[bool] = False

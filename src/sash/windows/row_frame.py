@@ -81,6 +81,16 @@ class RowFrame(Window):
         return self.least
 
     @property
+    def looks_ahead(self) -> bool:  # type: ignore[override]
+        """Whether the window of a row holds later rows."""
+        return self.after is None or self.after > 0
+
+    @property
+    def needs_end(self) -> bool:  # type: ignore[override]
+        """Whether its windows hold all later rows of the key."""
+        return self.after is None
+
+    @property
     def in_runs(self) -> bool:
         """Whether a window may consist of several runs of rows."""
         return bool(self.exclude)
@@ -114,7 +124,7 @@ class RowFrame(Window):
     @property
     def no_labels(self) -> str:
         """Why it cannot be evaluated as of any time; empty if it can."""
-        if self.after is None or self.after > 0:
+        if self.looks_ahead:
             return "looks ahead, so that it would use rows after the label"
         return "excludes rows, but a label is no row" if self.exclude else ""
 

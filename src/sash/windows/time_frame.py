@@ -48,6 +48,16 @@ class TimeFrame(Window):
     exclude: str = ""
 
     @property
+    def looks_ahead(self) -> bool:  # type: ignore[override]
+        """Whether the window of a row holds later rows."""
+        return self.after is None or self.after.amount > 0
+
+    @property
+    def needs_end(self) -> bool:  # type: ignore[override]
+        """Whether its windows hold all later rows of the key."""
+        return self.after is None
+
+    @property
     def in_runs(self) -> bool:
         """Whether a window may consist of several runs of rows."""
         return bool(self.exclude)
@@ -100,7 +110,7 @@ class TimeFrame(Window):
     @property
     def no_labels(self) -> str:
         """Why it cannot be evaluated as of any time; empty if it can."""
-        if self.after is None or self.after.amount > 0:
+        if self.looks_ahead:
             return "looks ahead, so that it would use rows after the label"
         return "excludes rows, but a label is no row" if self.exclude else ""
 
@@ -146,7 +156,7 @@ class TimeFrame(Window):
 
     def reach(self, unit: TimeUnit) -> Reach | None:
         """Return how far windows reach back; None if they look ahead, back without limit, or exclude rows."""
-        if self.before is None or self.after is None or self.after.amount > 0 or self.exclude:
+        if self.before is None or self.looks_ahead or self.exclude:
             return None
         return Reach(ticks=max(ticks_of(self.before, unit), 0))
 

@@ -105,9 +105,13 @@ class Stream:
 
 
 WINDOWS: dict[str, Any] = {
-    **{name: one for name, one in examples(seconds(30)).items() if not one.columns},
+    **{name: one for name, one in examples(seconds(30)).items() if not one.columns and not one.needs_end},
     "several": {"a": window.tumbling("3m"), "b": window.session("1m")},
 }
+
+
+ROWS_AHEAD = {"centred": 2, "rows_ahead": 3, "other_rows": 2}
+"""How many later rows the result of a row waits for, by window."""
 
 
 @pytest.mark.parametrize("name", WINDOWS)
@@ -124,6 +128,9 @@ def test_micro_batches_give_what_a_table_gives(name: str) -> None:
     found += stream.pass_time(2_000_000)  # almost four years: no window is longer
     every = rows_at(*((int(key), minute, value) for key, minute, value in zip(keys, minutes, values, strict=True)))
     expected = stream.query.run(every, compiled=False).to_pylist()
+    waiting = ROWS_AHEAD.get(name, 0)  # a stream does not end: the last rows of each key wait for the rows after them
+    if waiting:
+        expected = [row for key in range(7) for row in [own for own in expected if own["k"] == key][:-waiting]]
     assert (stream.counted("rows"), stream.counted("late")) == (300, 0)
     assert sorted(map(repr, found)) == sorted(map(repr, expected))
     for key in range(7):  # those of a key in order of time
