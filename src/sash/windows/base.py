@@ -228,6 +228,8 @@ class Window:
     """Whether a new row can change the times of a window, so that update mode must delete the old one (sessions)."""
     looks_ahead: ClassVar[bool] = False
     """Whether the window of a row holds later rows, so that in a stream its result waits for them."""
+    grows: ClassVar[bool] = False
+    """Whether its windows begin with the first row of the key, and end with the row or before it (see `held`)."""
     needs_end: ClassVar[bool] = False
     """Whether its windows hold all later rows of the key, so that only the end of a stream ends them."""
     is_time: ClassVar[bool] = False
@@ -300,6 +302,13 @@ class Window:
     def ready(self, items: Items) -> Ints:
         """Return how many items of each key have results now: for windows that look ahead, fewer than are final."""
         return items.span.final
+
+    def held(self, items: Items) -> Ints:
+        """Return for each key the first item that some later window does not hold: one partial can stand for the items before.
+
+        Only for windows that grow.
+        """
+        raise NotImplementedError
 
     def check_limit(self, items: Items) -> int:
         """Return an upper bound of the number of windows. Raise ValueError if they are too many.

@@ -86,6 +86,18 @@ class RowFrame(Window):
         return self.after is None or self.after > 0
 
     @property
+    def grows(self) -> bool:  # type: ignore[override]
+        """Whether its windows begin with the first row of the key, and end with the row or before it."""
+        return self.before is None and not self.looks_ahead and not self.exclude
+
+    def held(self, items: Items) -> Ints:
+        """Return for each key the first row that the window of the next row does not hold."""
+        assert self.after is not None
+        firsts = items.firsts[:-1]
+        first: Ints = np.maximum(firsts + items.span.final + min(self.after, 0), firsts)
+        return first
+
+    @property
     def needs_end(self) -> bool:  # type: ignore[override]
         """Whether its windows hold all later rows of the key."""
         return self.after is None
@@ -145,20 +157,30 @@ class RowFrame(Window):
         return np.where(items.span.has_ended, final, np.maximum(final - max(self.after, 0), items.span.done))
 
     def _bounds_of_slices(self, items: Items, row_counts: Ints) -> Bounds:
-        """Return a window for each item; an item of several rows is context, and no window begins inside it.
+        """Return a window for each item; an item of several rows is context, and no window begins or ends inside it.
 
         >>> from sash.windows.base import whole_items
         >>> items = whole_items([1, 2, 7, 8], row_counts=np.array([1, 2, 1, 1]))
         >>> RowFrame(3).bounds(items, {}, None).begins.tolist()
         [0, 0, 0, 1]
         """
-        assert self.before is not None  # `reach` and `begin_zones` offer slices only to frames that end with their row
-        before = np.cumsum(row_counts) - row_counts
-        owners = np.repeat(np.arange(items.keys), np.diff(items.firsts))
-        places = np.flatnonzero(np.arange(len(row_counts)) >= (items.firsts[:-1] + items.span.done)[owners])
-        begins = np.searchsorted(before, before[places] - self.before)
-        begins = np.maximum(begins, items.firsts[owners[places]])
-        return Bounds(begins, places + 1, None, None, items.firsts[:-1])
+        assert (
+            self.after is not None
+        )  # `reach`, `begin_zones` and `grows` offer slices only to frames that do not look ahead
+        span, firsts = items.span, items.firsts[:-1]
+        rows = np.concatenate([np.zeros(1, np.int64), np.cumsum(row_counts)])  # before each item
+        counts = span.final - span.done
+        places = ranges(firsts + span.done, counts)
+        lows = np.repeat(firsts, counts)
+        ends = places + 1
+        if self.after < 0:
+            ends = np.maximum(np.searchsorted(rows, rows[places] + (self.after + 1)), lows)
+        next_items = firsts + span.final
+        if self.before is None:
+            return Bounds(lows, ends, None, None, np.where(span.has_ended, next_items, firsts))
+        begins = np.minimum(np.maximum(np.searchsorted(rows, rows[places] - self.before), lows), ends)
+        keep = np.clip(np.searchsorted(rows, rows[next_items] - self.before), firsts, next_items)
+        return Bounds(begins, ends, None, None, keep)
 
     @property
     def length(self) -> int | None:

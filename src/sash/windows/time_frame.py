@@ -53,6 +53,24 @@ class TimeFrame(Window):
         return self.after is None or self.after.amount > 0
 
     @property
+    def grows(self) -> bool:  # type: ignore[override]
+        """Whether its windows begin with the first row of the key, and end with the row or before it."""
+        return self.before is None and not self.looks_ahead and not self.exclude
+
+    def held(self, items: Items) -> Ints:
+        """Return for each key the first row that the window of the next row may not hold: later rows are not before `now`."""
+        _, after = self._frame(items.unit)
+        next_rows = items.firsts[:-1] + items.span.final
+        if not len(items.times):
+            return next_rows
+        reached = items.span.now.copy()
+        waiting = next_rows < items.firsts[1:]
+        reached[waiting] = np.minimum(reached[waiting], items.times[next_rows[waiting]])
+        reached = np.clip(reached, items.times.min(), items.times.max() + 1 - after)  # room for sums
+        each = np.ones(items.keys, np.int64)
+        return np.minimum(search_in_keys(items.times, items.firsts, reached + after + 1, each), next_rows)
+
+    @property
     def needs_end(self) -> bool:  # type: ignore[override]
         """Whether its windows hold all later rows of the key."""
         return self.after is None
@@ -152,7 +170,7 @@ class TimeFrame(Window):
 
     def extent(self, unit: TimeUnit) -> int:
         """Return how far a window reaches from its row."""
-        return max(ticks_of(one, unit) for one in (self.before, self.after, ZERO) if one is not None)
+        return max(abs(ticks_of(one, unit)) for one in (self.before, self.after, ZERO) if one is not None)
 
     def reach(self, unit: TimeUnit) -> Reach | None:
         """Return how far windows reach back; None if they look ahead, back without limit, or exclude rows."""

@@ -162,7 +162,11 @@ class StreamQuery(SparkQuery):
             else "whenever rows change it"
         )
         bad = "stop the stream" if options.on_bad_time == "error" else "are dropped and counted"
-        held = {"slices": "slices of open windows", "rows": "rows that open or later windows need"}
+        held = {
+            "slices": "slices of open windows",
+            "prefixes": "one partial for the older rows of each key, and the rows after them",
+            "rows": "rows that open or later windows need",
+        }
         state = " and ".join(held[kind] for kind in self.state_kinds)
         leaves = {
             "watermark": f"{query.time}, {timedelta(milliseconds=self.delay)} behind the newest; rows of closed windows are dropped and counted as late",
