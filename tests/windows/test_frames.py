@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -141,3 +142,26 @@ def test_a_stream_emits_a_result_when_the_rows_after_it_are_final() -> None:
     assert batches(window.time(before=0, after=2)) == [[1, 2, 4, 8], [16]]
     assert batches(window.time(before=0, after=3)) == [[1], [2, 4, 8, 16]]
     assert batches(window.rows(before=0, after=None)) == [[1, 2, 4, 8, 16]]  # only the end of the stream ends these
+
+
+@pytest.mark.parametrize("exclude", [None, "row", "ties", "group"])
+@pytest.mark.parametrize(("before", "after"), [(3, 2), (0, 5), (6, -1), (-1, 6)])
+def test_large_keys_are_evaluated_in_sections(
+    monkeypatch: pytest.MonkeyPatch, before: int, after: int, exclude: Any
+) -> None:
+    """Key by key if that pays, and windows of several runs some at a time."""
+    chooser = np.random.default_rng(abs(before) + 10 * abs(after))
+    keys, times = np.repeat([0, 1, 2, 3], [400, 3, 1, 300]), np.arange(704)
+    values = pa.array([None if x == 0 else float(x) for x in chooser.integers(0, 9, 704)], pa.float64())
+    for column in (values, values.fill_null(0)):
+        for distinct in (True, False):
+            rows = pa.table({"k": keys, "t": times if distinct else times // 3, "x": column})
+            frame = window.rows(before=before, after=after, exclude=exclude)
+            query = sash.Query({"top": agg.max("x"), "sd": agg.stddev("x")}, frame, by="k", time="t")
+            monkeypatch.setattr("sash.engine.passes.ROWS_PER_CALL", 1)
+            monkeypatch.setattr("sash.engine.passes.WINDOWS_PER_CALL", 64)
+            found = query.run(rows, compiled=True)
+            expected = query.run(rows, compiled=False)
+            for name in ("top", "sd"):
+                assert found[name].is_null().equals(expected[name].is_null())
+                np.testing.assert_allclose(found[name].drop_null(), expected[name].drop_null(), rtol=1e-9, atol=1e-9)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
 
@@ -24,7 +24,7 @@ from sash.windows.base import (
     TimeAxis,
     Window,
 )
-from sash.windows.exclude import without
+from sash.windows.exclude import without, without_peers
 
 
 class FrameBounds(Bounds):
@@ -107,12 +107,16 @@ class RowFrame(Window):
         """Whether a window may consist of several runs of rows."""
         return bool(self.exclude)
 
-    def bounds(self, items: Items, memory: Memory, run: Run) -> Bounds:  # noqa: ARG002 — NumPy is as fast as a compiled loop
+    def bounds(self, items: Items, memory: Memory, run: Run) -> Bounds:
         """Return a window for each row."""
         if items.row_counts is not None:
             return self._bounds_of_slices(items, items.row_counts)
         if items.points is not None:
             return self._bounds_at(items, items.points)
+        if self.exclude:
+            plain = self._without_exclude(without_peers(self.exclude, items, by_order=True))
+            if plain is not None:
+                return plain.bounds(items, memory, run)
         span = items.span
         if (
             self.length is not None
@@ -125,6 +129,17 @@ class RowFrame(Window):
         rows = ranges(items.firsts[:-1] + span.done, counts)
         begins, ends = bounds_around(rows, items.firsts, counts, self.before, self.after)
         return without(Bounds(begins, ends, None, None, self._keep(items)), items, self.exclude, by_order=True)
+
+    def _without_exclude(self, exclude: str) -> RowFrame | None:
+        """Return the frame of the same rows that excludes none, if there is one; rows have no peers if `exclude` differs from its own."""
+        holds_row = (self.before is None or self.before >= 0) and (self.after is None or self.after >= 0)
+        if not exclude or (exclude == "row" and not holds_row):
+            return replace(self, exclude="")
+        if exclude == "row" and self.after == 0 and self.before != 0:
+            return replace(self, after=-1, exclude="")
+        if exclude == "row" and self.before == 0 and self.after != 0:
+            return replace(self, before=-1, exclude="")
+        return None
 
     def _bounds_at(self, items: Items, points: Points) -> Bounds:
         """Return a window for each point: the rows before it, counted from the last one."""
