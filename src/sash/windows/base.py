@@ -373,6 +373,14 @@ class Window:
         return None
 
     @property
+    def around(self) -> tuple[int | None, int | None] | None:
+        """How far the window of a row reaches before and after it, in rows or in its own unit; None on a side without limit.
+
+        None if the window does not follow its row so.
+        """
+        return None
+
+    @property
     def own_unit(self) -> TimeUnit:
         """The unit of its own durations: nanoseconds, or the unit of an integer time column."""
         return TimeUnit(tick=1 if isinstance(self.length, Duration) and self.length.is_time else None)

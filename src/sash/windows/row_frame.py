@@ -203,6 +203,11 @@ class RowFrame(Window):
         return None if self.before is None or self.after is None else self.before + self.after + 1
 
     @property
+    def around(self) -> tuple[int | None, int | None]:
+        """How many rows before and after its row the window of a row holds."""
+        return self.before, self.after
+
+    @property
     def rows_held(self) -> int | None:
         """How many rows a window holds at most."""
         return self.length

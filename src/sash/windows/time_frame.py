@@ -168,6 +168,12 @@ class TimeFrame(Window):
         """How far a window reaches back."""
         return self.before
 
+    @property
+    def around(self) -> tuple[int | None, int | None]:
+        """How far the window of a row reaches before and after it."""
+        before, after = (None if side is None else side.amount for side in (self.before, self.after))
+        return before, after
+
     def extent(self, unit: TimeUnit) -> int:
         """Return how far a window reaches from its row."""
         return max(abs(ticks_of(one, unit)) for one in (self.before, self.after, ZERO) if one is not None)
