@@ -45,6 +45,7 @@ bench: .venv/ready
 	$(BIN)/python -m benchmarks.compiled
 	$(BIN)/python -m benchmarks.windows
 	$(BIN)/python -m benchmarks.query_overhead
+	$(BIN)/python -m benchmarks.frames
 	$(BIN)/python -m benchmarks.first_answer
 	$(BIN)/python -m benchmarks.spark_batch
 	$(BIN)/python -m benchmarks.spark_streaming
@@ -56,6 +57,7 @@ bench-quick: .venv/ready
 	$(BIN)/python -m benchmarks.compiled --quick
 	$(BIN)/python -m benchmarks.windows --quick
 	$(BIN)/python -m benchmarks.query_overhead --quick
+	$(BIN)/python -m benchmarks.frames --quick
 	$(BIN)/python -m benchmarks.first_answer --quick
 	$(BIN)/python -m benchmarks.spark_batch --quick
 	$(BIN)/python -m benchmarks.spark_streaming --quick

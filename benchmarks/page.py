@@ -9,11 +9,13 @@ from benchmarks.case import ERROR, SECONDS, TIME, Case
 from benchmarks.cases import CASES
 from benchmarks.first_answer import cases as first_answer
 from benchmarks.first_answer import summary
+from benchmarks.frames import cases as frames_around
 from benchmarks.query_overhead import cases as query_overhead
 from benchmarks.report import Verdict, judge, label, quantity, round_off, say_target
 from benchmarks.results import (
     COMPILED,
     FIRST_ANSWER,
+    FRAMES,
     QUERY_OVERHEAD,
     ROOT,
     SPARK_BATCH,
@@ -37,6 +39,7 @@ def write(
     columns: Sequence[Reading] = (),
     tables: Sequence[Reading] = (),
     overheads: Sequence[Reading] = (),
+    around: Sequence[Reading] = (),
     first: Sequence[Reading] = (),
     frames: Sequence[Reading] = (),
     streams: Sequence[Reading] = (),
@@ -50,6 +53,7 @@ def write(
         *(over_columns(columns) if columns else ()),
         *(over_tables(tables) if tables else ()),
         *(of_overheads(overheads) if overheads else ()),
+        *(of_frames_around(around) if around else ()),
         *(of_first_answers(first) if first else ()),
         *(over_frames(frames) if frames else ()),
         *(over_streams(streams) if streams else ()),
@@ -101,6 +105,18 @@ def of_overheads(readings: Sequence[Reading]) -> Iterator[str]:
     yield from _targets(query_overhead.CASES, readings)
     yield from _all(query_overhead.CASES, readings)
     yield _text("query_overhead/reasons.md")
+
+
+def of_frames_around(readings: Sequence[Reading]) -> Iterator[str]:
+    """Yield the lines about frames around each row."""
+    yield "## Frames around each row"
+    yield ""
+    yield _facts(readings, FRAMES)
+    yield ""
+    yield _text("frames/about.md")
+    yield from _targets(frames_around.CASES, readings)
+    yield from _all(frames_around.CASES, readings)
+    yield _text("frames/reasons.md")
 
 
 def of_first_answers(readings: Sequence[Reading]) -> Iterator[str]:
@@ -190,6 +206,7 @@ if __name__ == "__main__":
         columns=read(COMPILED),
         tables=read(WINDOWS),
         overheads=read(QUERY_OVERHEAD),
+        around=read(FRAMES) if FRAMES.exists() else (),
         first=read(FIRST_ANSWER),
         frames=read(SPARK_BATCH),
         streams=read(SPARK_STREAMING),

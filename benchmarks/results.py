@@ -29,6 +29,7 @@ SPARK_BATCH = of_suite("spark_batch")
 SPARK_STREAMING = of_suite("spark_streaming")
 FIRST_ANSWER = of_suite("first_answer")
 QUERY_OVERHEAD = of_suite("query_overhead")
+FRAMES = of_suite("frames")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -68,7 +68,8 @@ class TimeFrame(Window):
         reached[waiting] = np.minimum(reached[waiting], items.times[next_rows[waiting]])
         reached = np.clip(reached, items.times.min(), items.times.max() + 1 - after)  # room for sums
         each = np.ones(items.keys, np.int64)
-        return np.minimum(search_in_keys(items.times, items.firsts, reached + after + 1, each), next_rows)
+        first: Ints = np.minimum(search_in_keys(items.times, items.firsts, reached + after + 1, each), next_rows)
+        return first
 
     @property
     def needs_end(self) -> bool:  # type: ignore[override]
