@@ -12,6 +12,7 @@ from benchmarks.features import peers as feature_peers
 from benchmarks.filters_and_weights import cases as filters_and_weights
 from benchmarks.first_answer import cases as first_answer
 from benchmarks.first_answer import summary
+from benchmarks.frames import cases as frames_around
 from benchmarks.query_overhead import cases as query_overhead
 from benchmarks.report import Verdict, judge, label, quantity, round_off, say_target
 from benchmarks.results import (
@@ -19,6 +20,7 @@ from benchmarks.results import (
     FEATURES,
     FILTERS_AND_WEIGHTS,
     FIRST_ANSWER,
+    FRAMES,
     QUERY_OVERHEAD,
     ROOT,
     SPARK_BATCH,
@@ -44,6 +46,7 @@ def write(
     overheads: Sequence[Reading] = (),
     weights: Sequence[Reading] = (),
     labels: Sequence[Reading] = (),
+    around: Sequence[Reading] = (),
     first: Sequence[Reading] = (),
     frames: Sequence[Reading] = (),
     streams: Sequence[Reading] = (),
@@ -59,6 +62,7 @@ def write(
         *(of_overheads(overheads) if overheads else ()),
         *(of_weights(weights) if weights else ()),
         *(of_labels(labels) if labels else ()),
+        *(of_frames_around(around) if around else ()),
         *(of_first_answers(first) if first else ()),
         *(over_frames(frames) if frames else ()),
         *(over_streams(streams) if streams else ()),
@@ -136,6 +140,18 @@ def of_labels(readings: Sequence[Reading]) -> Iterator[str]:
     yield _text("features/reasons.md")
     for name, text in {"range join": feature_peers.BY_JOIN, "frames over a union": feature_peers.BY_FRAMES}.items():
         yield f"DuckDB *{name}*:\n\n```sql\n{text}\n```\n"
+
+
+def of_frames_around(readings: Sequence[Reading]) -> Iterator[str]:
+    """Yield the lines about frames around each row."""
+    yield "## Frames around each row"
+    yield ""
+    yield _facts(readings, FRAMES)
+    yield ""
+    yield _text("frames/about.md")
+    yield from _targets(frames_around.CASES, readings)
+    yield from _all(frames_around.CASES, readings)
+    yield _text("frames/reasons.md")
 
 
 def of_first_answers(readings: Sequence[Reading]) -> Iterator[str]:
@@ -227,6 +243,7 @@ if __name__ == "__main__":
         overheads=read(QUERY_OVERHEAD),
         weights=read(FILTERS_AND_WEIGHTS) if FILTERS_AND_WEIGHTS.exists() else (),
         labels=read(FEATURES),
+        around=read(FRAMES) if FRAMES.exists() else (),
         first=read(FIRST_ANSWER),
         frames=read(SPARK_BATCH),
         streams=read(SPARK_STREAMING),

@@ -31,6 +31,7 @@ FIRST_ANSWER = of_suite("first_answer")
 QUERY_OVERHEAD = of_suite("query_overhead")
 FILTERS_AND_WEIGHTS = of_suite("filters_and_weights")
 FEATURES = of_suite("features")
+FRAMES = of_suite("frames")
 
 
 @dataclass(frozen=True, kw_only=True)

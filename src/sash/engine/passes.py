@@ -22,6 +22,7 @@ from sash.aggregates.nulls import neutral_if_null
 from sash.aggregator.columns import Column, empty_column, present_in_all, results_to_arrow, types_of
 from sash.aggregator.time_results import gives_for
 from sash.algorithms import Algorithm
+from sash.algorithms.recalculate import Recalculate
 from sash.engine.column_types import input_types, interpreted_form, is_number
 from sash.engine.failures import ErrorNotes, name_row
 from sash.engine.finish import lower_all, with_besides
@@ -30,9 +31,9 @@ from sash.engine.partials import SliceCounts, SlicePartials, interleave
 from sash.engine.prepare import Prepared
 from sash.engine.result_types import interpreted_to_arrow
 from sash.engine.row_block import FLIPPED, TICKS, RowBlock
-from sash.engine.schedule import make_schedule
+from sash.engine.schedule import SharedSchedule, make_schedule, schedule_runs
 from sash.kernels import CannotCompileError, Kernel, loops
-from sash.kernels.kernel_io import NO_BITS, Bits, ResultColumn, as_arrow, move_results
+from sash.kernels.kernel_io import NO_BITS, Bits, ResultColumn, as_arrow, put_results
 from sash.kernels.layout import Shape
 from sash.kernels.numpy_kernel import NumpyKernel
 from sash.kernels.parts import KINDS, read_fields
@@ -49,6 +50,8 @@ MASKED_INPUTS = (("float64",), ("int64",), ("bool",))
 """The types of columns for which the identity of an aggregate has the type of its partials."""
 ROWS_PER_CALL = 10_000
 """A call of a kernel takes about as long as this many rows."""
+WINDOWS_PER_CALL = 1 << 15
+"""Windows of several runs that are evaluated together: 2 M centred sums without their row took 0.25 s at once, and 0.14 s so."""
 NOTHING = np.empty(0, np.int64)
 Results = dict[str, pa.Array]
 """By the names of aggregates."""
@@ -117,22 +120,37 @@ class PassRun:
         return self._results(answers)
 
     def _slide_runs(self, window: Window, bounds: Bounds) -> Results:
-        """Return the results of windows that consist of several runs of rows: each run is a slice."""
+        """Return the results of windows that consist of several runs of rows: each run is a slice.
+
+        Some windows at a time: the partials of all runs would take more time to move than to compute.
+        """
+        longest = max(int((ends - begins).max(initial=0)) for begins, ends in bounds.runs)
+        step = max(WINDOWS_PER_CALL, 8 * longest)  # each call starts with the rows of a whole window
+        if self.one.interpreted or self.dictionary is not None or len(bounds) <= step:
+            return self._slide_some_runs(window, bounds)
+        parts = []
+        for first in range(0, len(bounds), step):
+            own = slice(first, first + step)
+            runs = tuple((begins[own], ends[own]) for begins, ends in bounds.runs)
+            some = Bounds(bounds.begins[own], bounds.ends[own], None, None, bounds.keep, runs=runs)
+            parts.append(self._slide_some_runs(window, some))
+        return {name: pa.concat_arrays([part[name] for part in parts]) for name in parts[0]}
+
+    def _slide_some_runs(self, window: Window, bounds: Bounds) -> Results:
         runs = [self._partials_of(begins, ends) for begins, ends in bounds.runs]
         partials = interleave(runs)
         count = len(runs)
-        ends = np.arange(count, count * len(bounds) + 1, count)
         where = replace(partials, where=lambda record: self._name_row(int(bounds.ends[record // count]) - 1))
-        [results] = self.slide_slices(
-            [window], where, [SliceRefs(ends - count, ends, np.full(len(ends), -1, np.int64))]
-        )
+        [results] = self._slide_scheduled(Recalculate, [window], where, schedule_runs([run.counts for run in runs]))
         return results
 
     def _partials_of(self, begins: Ints, ends: Ints) -> SlicePartials:
         """Return the partials of runs of rows, which may overlap."""
-        before = np.zeros(len(self.block) + 1, np.int64)
-        np.cumsum(self._present, out=before[1:])
-        counts = SliceCounts(before[ends] - before[begins])
+        counts = SliceCounts(ends - begins)
+        if self.one.interpreted or len(self._bits):
+            before = np.zeros(len(self.block) + 1, np.int64)
+            np.cumsum(self._present, out=before[1:])
+            counts = SliceCounts(before[ends] - before[begins])
         if self.one.interpreted:
             whole = replace(self.aggregates[0], lower=unchanged, at_least=1, empty=None)
             bounds = Bounds(begins, ends, None, None, NOTHING)
@@ -167,9 +185,9 @@ class PassRun:
         kernel = self._kernel(self.one.algorithm, aggregates, loops.slide_rows, window.min_rows, length=frame.length)
         with self._notes(lambda run: run.slide_rows(window, bounds)) as notes:
             kernel.where = lambda number: notes.at(self._name_row(number))
-            answers = kernel.slide_keys(self._values, frame.firsts, frame.length, self._bits)
+            answers = kernel.slide_keys(self._values, frame.firsts, frame.length, self._bits, frame.ahead)
             if frame.ahead:
-                self._move(answers, window, frame)
+                self._put_cut_off(answers, window, frame)
         return self._results(answers)
 
     def _masked(self, aggregates: list[Aggregate[Any]]) -> list[Aggregate[Any]]:
@@ -206,19 +224,23 @@ class PassRun:
         done = [null_if_few(one, answer, few[max(1, one.at_least)]) for one, answer in zip(forms, answers, strict=True)]
         return self._results(done)
 
-    def _move(self, answers: list[ResultColumn], window: Window, frame: NewestRows) -> None:
-        """Turn results for the newest rows into those of windows that look ahead, or that end before their row.
-
-        They are the results of later or earlier rows. The windows at one end of a key are cut off: they are the newest rows of
-        no row, so they are computed apart.
-        """
+    def _put_cut_off(self, answers: list[ResultColumn], window: Window, frame: NewestRows) -> None:
+        """Add the results of the windows that one end of a key cuts off: they are the newest rows of no row."""
         lengths = np.diff(frame.firsts)
         counts = np.minimum(abs(frame.ahead), lengths)
         places = ranges(frame.firsts[1:] - counts if frame.ahead > 0 else frame.firsts[:-1], counts)
-        around = bounds_around(places, frame.firsts, counts, frame.length - 1 - frame.ahead, frame.ahead)
-        cut_off = self._between(window).slide_between(self._values, *around, self._bits)
+        begins, ends = bounds_around(places, frame.firsts, counts, frame.length - 1 - frame.ahead, frame.ahead)
+        # Only rows of these windows: the loop goes over all rows between them.
+        counts = counts[counts > 0]
+        last = np.cumsum(counts) - 1
+        first_rows, held = begins[last - counts + 1], ends[last] - begins[last - counts + 1]
+        rows = ranges(first_rows, held)
+        left_out = np.repeat(first_rows - (np.cumsum(held) - held), counts)
+        bits = np.packbits(self._present[rows], bitorder="little") if len(self._bits) else NO_BITS
+        values = tuple(column[rows] for column in self._values)
+        cut_off = self._between(window).slide_between(values, begins - left_out, ends - left_out, bits)
         for number, (answer, own) in enumerate(zip(answers, cut_off, strict=True)):
-            answers[number] = move_results(answer, frame.firsts, frame.ahead, places, own)
+            answers[number] = put_results(answer, places, own)
 
     def rows_as_slices(self) -> SlicePartials:
         """Return each row as a slice, so that several kinds of windows can share one structure."""
@@ -259,22 +281,32 @@ class PassRun:
         self, windows: Sequence[Window], partials: SlicePartials, refs: Sequence[SliceRefs]
     ) -> list[Results]:
         """Return the results of windows over slices; several kinds of windows share one structure."""
+        schedule = make_schedule(refs, partials.counts)
+        return self._slide_scheduled(
+            self.one.algorithm, windows, partials, schedule, slice_again(windows, partials, refs)
+        )
+
+    def _slide_scheduled(
+        self,
+        algorithm: type[Algorithm[Any]],
+        windows: Sequence[Window],
+        partials: SlicePartials,
+        schedule: SharedSchedule,
+        again: Callable[[PassRun], object] | None = None,
+    ) -> list[Results]:
         aggregates = self._for_window(windows[0])
         counts = partials.counts
-        schedule = make_schedule(refs, counts)
         entries = schedule.entries
         where = self._record_names(partials)
         if self.one.interpreted:
             made = self._interpret(aggregates[0]).slide_slices(
-                self.one.algorithm, partials.fields[0], counts.present, entries, where
+                algorithm, partials.fields[0], counts.present, entries, where
             )
             results = self._object_results(aggregates[0], made)
         else:
-            kernel = self._kernel(
-                self.one.algorithm, aggregates, loops.slide_slices, windows[0].min_rows, over=partials.shape
-            )
+            kernel = self._kernel(algorithm, aggregates, loops.slide_slices, windows[0].min_rows, over=partials.shape)
             validity = NO_BITS if counts.all_present else np.packbits(counts.present, bitorder="little")
-            with self._notes(slice_again(windows, partials, refs)) as notes:
+            with self._notes(again) as notes:
                 kernel.where = lambda number: notes.at(where(int(entries.ends[number]) - 1))
                 answers = kernel.slide_slices(tuple(partials.fields), entries, validity)
             results = self._results(answers, partials.dictionary)

@@ -111,11 +111,22 @@ class Prepared:
         return bool(self.plan.technique) and by_time and numbers and all(one.stores_slices for one in self.plan.passes)
 
     @cached_property
+    def stores_prefixes(self) -> bool:
+        """Whether a stream can store one partial for the older rows of a key: some windows hold all of them, the others none."""
+        windows = self.plan.windows.values()
+        fit = all(window.grows or (window.per_row and window.reach(self.unit) is not None) for window in windows)
+        columns = [column for aggregate in self.query.aggregates.values() for column in aggregate.named_columns]
+        numbers = all(is_number(self.schema.field(column).type) for column in columns)
+        growing = any(window.grows for window in windows)
+        return growing and fit and numbers and all(one.stores_prefixes for one in self.plan.passes)
+
+    @cached_property
     def state_kinds(self) -> dict[str, list[str]]:
-        """What a stream stores in append mode, "slices" or "rows", and for which windows."""
+        """What a stream stores in append mode, "slices", "prefixes" or "rows", and for which windows."""
         kinds: dict[str, list[str]] = {}
         for part in self.parts:
-            kinds.setdefault("slices" if part.stores_slices else "rows", []).extend(part.query.windows)
+            kind = "slices" if part.stores_slices else "prefixes" if part.stores_prefixes else "rows"
+            kinds.setdefault(kind, []).extend(part.query.windows)
         return kinds
 
     def block(self, table: pa.Table, first: int = 0) -> RowBlock:

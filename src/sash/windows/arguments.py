@@ -5,6 +5,7 @@ from __future__ import annotations
 from numbers import Integral
 from typing import Any
 
+from sash.hints import did_you_mean
 from sash.windows.base import NOT_GIVEN
 
 
@@ -47,6 +48,23 @@ def check_rows_around(before: Any, after: Any, others: dict[str, Any]) -> None:
     if before is not None and after not in (None, NOT_GIVEN) and before + after < 0:
         message = f"window.rows: before={before} and after={after} leave no rows. before + after must be at least 0."
         raise ValueError(message)
+
+
+def check_closed_rows(length: int, closed: Any) -> tuple[int, int]:
+    """Return how many rows before and after a row `rows(length, closed=…)` holds. Raise ValueError if it holds none.
+
+    >>> check_closed_rows(3, None), check_closed_rows(3, "left")
+    ((2, 0), (3, -1))
+    """
+    sides = {"right": (length - 1, 0), "both": (length, 0), "left": (length, -1), "neither": (length - 1, -1)}
+    if closed is not None and closed not in sides:
+        message = f"window.rows: closed={closed!r} does not exist.{did_you_mean(str(closed), [*sides])} Use {', '.join(sides)}."
+        raise ValueError(message)
+    before, after = sides[closed or "right"]
+    if before + after < 0:
+        message = f'window.rows: range={length} with closed="{closed}" leaves no rows. Use a larger range.'
+        raise ValueError(message)
+    return before, after
 
 
 def check_step(step: Any, length: Any, given: dict[str, Any]) -> None:

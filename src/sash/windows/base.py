@@ -237,6 +237,12 @@ class Window:
     needs_time: ClassVar[bool] = False
     is_replaced: ClassVar[bool] = False
     """Whether a new row can change the times of a window, so that update mode must delete the old one (sessions)."""
+    looks_ahead: ClassVar[bool] = False
+    """Whether the window of a row holds later rows, so that in a stream its result waits for them."""
+    grows: ClassVar[bool] = False
+    """Whether its windows begin with the first row of the key, and end with the row or before it (see `held`)."""
+    needs_end: ClassVar[bool] = False
+    """Whether its windows hold all later rows of the key, so that only the end of a stream ends them."""
     is_time: ClassVar[bool] = False
     """Whether its windows are intervals of time, so that only the watermark ends them."""
     emits_empty: ClassVar[bool] = False
@@ -324,6 +330,13 @@ class Window:
         """Return how many items of each key have results now: for windows that look ahead, fewer than are final."""
         return items.span.final
 
+    def held(self, items: Items) -> Ints:
+        """Return for each key the first item that some later window does not hold: one partial can stand for the items before.
+
+        Only for windows that grow.
+        """
+        raise NotImplementedError
+
     def check_limit(self, items: Items) -> int:
         """Return an upper bound of the number of windows. Raise ValueError if they are too many.
 
@@ -387,6 +400,14 @@ class Window:
     @property
     def length(self) -> Duration | int | None:
         """The range or the gap, as it was given; None if there is none."""
+        return None
+
+    @property
+    def around(self) -> tuple[int | None, int | None] | None:
+        """How far the window of a row reaches before and after it, in rows or in its own unit; None on a side without limit.
+
+        None if the window does not follow its row so.
+        """
         return None
 
     @property

@@ -49,6 +49,35 @@ class TimeFrame(Window):
     exclude: str = ""
 
     @property
+    def looks_ahead(self) -> bool:  # type: ignore[override]
+        """Whether the window of a row holds later rows."""
+        return self.after is None or self.after.amount > 0
+
+    @property
+    def grows(self) -> bool:  # type: ignore[override]
+        """Whether its windows begin with the first row of the key, and end with the row or before it."""
+        return self.before is None and not self.looks_ahead and not self.exclude
+
+    def held(self, items: Items) -> Ints:
+        """Return for each key the first row that the window of the next row may not hold: later rows are not before `now`."""
+        _, after = self._frame(items.unit)
+        next_rows = items.firsts[:-1] + items.span.final
+        if not len(items.times):
+            return next_rows
+        reached = items.span.now.copy()
+        waiting = next_rows < items.firsts[1:]
+        reached[waiting] = np.minimum(reached[waiting], items.times[next_rows[waiting]])
+        reached = np.clip(reached, items.times.min(), items.times.max() + 1 - after)  # room for sums
+        each = np.ones(items.keys, np.int64)
+        first: Ints = np.minimum(search_in_keys(items.times, items.firsts, reached + after + 1, each), next_rows)
+        return first
+
+    @property
+    def needs_end(self) -> bool:  # type: ignore[override]
+        """Whether its windows hold all later rows of the key."""
+        return self.after is None
+
+    @property
     def in_runs(self) -> bool:
         """Whether a window may consist of several runs of rows."""
         return bool(self.exclude)
@@ -112,7 +141,7 @@ class TimeFrame(Window):
     @property
     def no_labels(self) -> str:
         """Why it cannot be evaluated as of any time; empty if it can."""
-        if self.after is None or self.after.amount > 0:
+        if self.looks_ahead:
             return "looks ahead, so that it would use rows after the label"
         return "excludes rows, but a label is no row" if self.exclude else ""
 
@@ -152,13 +181,19 @@ class TimeFrame(Window):
         """How far a window reaches back."""
         return self.before
 
+    @property
+    def around(self) -> tuple[int | None, int | None]:
+        """How far the window of a row reaches before and after it."""
+        before, after = (None if side is None else side.amount for side in (self.before, self.after))
+        return before, after
+
     def extent(self, unit: TimeUnit) -> int:
         """Return how far a window reaches from its row."""
-        return max(ticks_of(one, unit) for one in (self.before, self.after, ZERO) if one is not None)
+        return max(abs(ticks_of(one, unit)) for one in (self.before, self.after, ZERO) if one is not None)
 
     def reach(self, unit: TimeUnit) -> Reach | None:
         """Return how far windows reach back; None if they look ahead, back without limit, or exclude rows."""
-        if self.before is None or self.after is None or self.after.amount > 0 or self.exclude:
+        if self.before is None or self.looks_ahead or self.exclude:
             return None
         return Reach(ticks=max(ticks_of(self.before, unit), 0))
 

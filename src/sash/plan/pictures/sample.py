@@ -49,6 +49,10 @@ class Bar(NamedTuple):
     right: int
     begin: int
     end: int
+    row: int | None = None
+    """The place of the row that gets the result; None for the last one."""
+    excluded: tuple[int, ...] = ()
+    """The positions of rows that it leaves out."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +83,9 @@ class Sample:
 
 def make_sample(window: Window, technique: str, given: Sequence[Mapping[str, Any]] | None, time: str) -> Sample | None:
     """Return what a picture shows of given rows or of sample rows; None if there are no sample rows for the window."""
+    around = window.around
+    if around is not None and (window.in_runs or around[0] is None or around[1] != 0):
+        return _around(window, around, given, time)
     cycle = cycle_of(window)
     if cycle is not None:  # windows are drawn where they start and end; rows at an end may be inside
         cycle = cycle._replace(offset=cycle.offset - window.shift)
@@ -212,6 +219,41 @@ def _edges_in(families: Iterable[Family], low: int, high: int) -> list[int]:
     """Return the edges of families from one place to another."""
     edges = [range(low + (family.phase - low) % family.period, high + 1, family.period) for family in families]
     return sorted({edge for some in edges for edge in some})
+
+
+# -- windows around each row -------------------------------------------------------------------------------------------
+
+
+def _around(
+    window: Window, around: tuple[int | None, int | None], given: Sequence[Mapping[str, Any]] | None, time: str
+) -> Sample | None:
+    """Return rows and the windows around them: a side without limit goes beyond the picture."""
+    before, after = around
+    far = sum(abs(side) for side in around if side is not None)
+    by_rows = not window.needs_time
+    if given is not None:
+        sample = _given_rows(window, given, time)
+    elif by_rows:
+        sample = _numbered_rows(far + 2 * SHOWN)
+    elif far > LONGEST_SAMPLE:
+        return None
+    else:
+        part = max(1, far // 20)  # round times, because labels show them
+        places = [place // part * part for place in _spread(0, 48 * part, SAMPLE_ROWS)]
+        sample = Sample(unit_of(window), 0, 48 * part, places)
+    count = sample.high if by_rows else len(sample.places)
+    items = whole_items([] if by_rows else sample.places, [0, count], unit=window.own_unit)
+    bounds = window.bounds(items, window.new_memory(1), numpy_form)
+    windows = []
+    for row, (begin, end) in enumerate(zip(bounds.begins.tolist(), bounds.ends.tolist(), strict=True)):
+        runs = [range(int(begins[row]), int(ends[row])) for begins, ends in bounds.runs] or [range(begin, end)]
+        left_out = tuple(place for place in range(begin, end) if not any(place in run for run in runs))
+        place = row if by_rows else sample.places[row]
+        left = sample.low - 1 if before is None else max(place - before, 0) if by_rows else place - before
+        right = sample.high + 1 if after is None else min(place + after + 1, count) if by_rows else place + after
+        windows.append(Bar(min(left, right), right, begin, end, place, left_out))
+    positions = sample.places if by_rows else range(count)
+    return replace(sample, positions=positions, windows=_chosen(windows, sample))
 
 
 # -- all others --------------------------------------------------------------------------------------------------------
