@@ -46,6 +46,9 @@ bench: .venv/ready
 	$(BIN)/python -m benchmarks.compiled
 	$(BIN)/python -m benchmarks.windows
 	$(BIN)/python -m benchmarks.query_overhead
+	$(BIN)/python -m benchmarks.filters_and_weights
+	$(BIN)/python -m benchmarks.features
+	$(BIN)/python -m benchmarks.frames
 	$(BIN)/python -m benchmarks.first_answer
 	$(BIN)/python -m benchmarks.spark_batch
 	$(BIN)/python -m benchmarks.spark_streaming
@@ -57,6 +60,9 @@ bench-quick: .venv/ready
 	$(BIN)/python -m benchmarks.compiled --quick
 	$(BIN)/python -m benchmarks.windows --quick
 	$(BIN)/python -m benchmarks.query_overhead --quick
+	$(BIN)/python -m benchmarks.filters_and_weights --quick
+	$(BIN)/python -m benchmarks.features --quick
+	$(BIN)/python -m benchmarks.frames --quick
 	$(BIN)/python -m benchmarks.first_answer --quick
 	$(BIN)/python -m benchmarks.spark_batch --quick
 	$(BIN)/python -m benchmarks.spark_streaming --quick

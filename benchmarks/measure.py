@@ -8,6 +8,10 @@ from typing import Any, Protocol
 from benchmarks.case import Case
 from benchmarks.column_case import ColumnCase
 from benchmarks.column_field import ColumnField
+from benchmarks.features.case import FeatureCase
+from benchmarks.features.field import FeatureField
+from benchmarks.filters_and_weights.case import WeightCase
+from benchmarks.filters_and_weights.field import WeightField
 from benchmarks.first_answer.case import FirstCase
 from benchmarks.first_answer.field import FirstField
 from benchmarks.query_overhead.case import OverheadCase
@@ -47,12 +51,14 @@ def measure(case: Case, repeats: int | None = None) -> list[Reading]:
 
 FIELDS: dict[type[Case], Callable[[Any], Measured]] = {
     ColumnCase: ColumnField,
+    FeatureCase: FeatureField,
     FirstCase: FirstField,
     OverheadCase: OverheadField,
     SparkCase: SparkField,
     StreamCase: StreamField,
     TableCase: TableField,
     WarmCase: WarmField,
+    WeightCase: WeightField,
 }
 """What measures each kind of case."""
 

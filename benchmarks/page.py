@@ -7,13 +7,20 @@ from pathlib import Path
 
 from benchmarks.case import ERROR, SECONDS, TIME, Case
 from benchmarks.cases import CASES
+from benchmarks.features import cases as features
+from benchmarks.features import peers as feature_peers
+from benchmarks.filters_and_weights import cases as filters_and_weights
 from benchmarks.first_answer import cases as first_answer
 from benchmarks.first_answer import summary
+from benchmarks.frames import cases as frames_around
 from benchmarks.query_overhead import cases as query_overhead
 from benchmarks.report import Verdict, judge, label, quantity, round_off, say_target
 from benchmarks.results import (
     COMPILED,
+    FEATURES,
+    FILTERS_AND_WEIGHTS,
     FIRST_ANSWER,
+    FRAMES,
     QUERY_OVERHEAD,
     ROOT,
     SPARK_BATCH,
@@ -37,6 +44,9 @@ def write(
     columns: Sequence[Reading] = (),
     tables: Sequence[Reading] = (),
     overheads: Sequence[Reading] = (),
+    weights: Sequence[Reading] = (),
+    labels: Sequence[Reading] = (),
+    around: Sequence[Reading] = (),
     first: Sequence[Reading] = (),
     frames: Sequence[Reading] = (),
     streams: Sequence[Reading] = (),
@@ -50,6 +60,9 @@ def write(
         *(over_columns(columns) if columns else ()),
         *(over_tables(tables) if tables else ()),
         *(of_overheads(overheads) if overheads else ()),
+        *(of_weights(weights) if weights else ()),
+        *(of_labels(labels) if labels else ()),
+        *(of_frames_around(around) if around else ()),
         *(of_first_answers(first) if first else ()),
         *(over_frames(frames) if frames else ()),
         *(over_streams(streams) if streams else ()),
@@ -101,6 +114,44 @@ def of_overheads(readings: Sequence[Reading]) -> Iterator[str]:
     yield from _targets(query_overhead.CASES, readings)
     yield from _all(query_overhead.CASES, readings)
     yield _text("query_overhead/reasons.md")
+
+
+def of_weights(readings: Sequence[Reading]) -> Iterator[str]:
+    """Yield the lines about filters and weights."""
+    yield "## Filters and exponential weights"
+    yield ""
+    yield _facts(readings, FILTERS_AND_WEIGHTS)
+    yield ""
+    yield _text("filters_and_weights/about.md")
+    yield from _targets(filters_and_weights.CASES, readings)
+    yield from _all(filters_and_weights.CASES, readings)
+    yield _text("filters_and_weights/reasons.md")
+
+
+def of_labels(readings: Sequence[Reading]) -> Iterator[str]:
+    """Yield the lines about point-in-time features, with the SQL of the peer."""
+    yield "## Point-in-time features"
+    yield ""
+    yield _facts(readings, FEATURES)
+    yield ""
+    yield _text("features/about.md")
+    yield from _targets(features.CASES, readings)
+    yield from _all(features.CASES, readings)
+    yield _text("features/reasons.md")
+    for name, text in {"range join": feature_peers.BY_JOIN, "frames over a union": feature_peers.BY_FRAMES}.items():
+        yield f"DuckDB *{name}*:\n\n```sql\n{text}\n```\n"
+
+
+def of_frames_around(readings: Sequence[Reading]) -> Iterator[str]:
+    """Yield the lines about frames around each row."""
+    yield "## Frames around each row"
+    yield ""
+    yield _facts(readings, FRAMES)
+    yield ""
+    yield _text("frames/about.md")
+    yield from _targets(frames_around.CASES, readings)
+    yield from _all(frames_around.CASES, readings)
+    yield _text("frames/reasons.md")
 
 
 def of_first_answers(readings: Sequence[Reading]) -> Iterator[str]:
@@ -190,6 +241,9 @@ if __name__ == "__main__":
         columns=read(COMPILED),
         tables=read(WINDOWS),
         overheads=read(QUERY_OVERHEAD),
+        weights=read(FILTERS_AND_WEIGHTS) if FILTERS_AND_WEIGHTS.exists() else (),
+        labels=read(FEATURES),
+        around=read(FRAMES) if FRAMES.exists() else (),
         first=read(FIRST_ANSWER),
         frames=read(SPARK_BATCH),
         streams=read(SPARK_STREAMING),

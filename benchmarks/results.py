@@ -29,6 +29,9 @@ SPARK_BATCH = of_suite("spark_batch")
 SPARK_STREAMING = of_suite("spark_streaming")
 FIRST_ANSWER = of_suite("first_answer")
 QUERY_OVERHEAD = of_suite("query_overhead")
+FILTERS_AND_WEIGHTS = of_suite("filters_and_weights")
+FEATURES = of_suite("features")
+FRAMES = of_suite("frames")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,6 +12,7 @@ from typing import Any
 import matplotlib as mpl
 import numpy as np
 import pandas as pd
+from matplotlib import dates
 from matplotlib import pyplot as plt
 from quiet import without_noise
 from rich.console import Console
@@ -191,9 +192,9 @@ def panel(axes: Any, own: pd.DataFrame, label: pd.Series, name: str) -> None:
     axes.set_ylim(0, own["amount"].max() * 1.1)
     axes.spines[["top", "right", "left"]].set_visible(False)
     axes.tick_params(colors=FAINT, length=0, labelsize=8.5)
-    locator = mpl.dates.AutoDateLocator(minticks=4, maxticks=8)
+    locator = dates.AutoDateLocator(minticks=4, maxticks=8)  # type: ignore[no-untyped-call]
     axes.xaxis.set_major_locator(locator)
-    axes.xaxis.set_major_formatter(mpl.dates.ConciseDateFormatter(locator))
+    axes.xaxis.set_major_formatter(dates.ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
 
 
 if __name__ == "__main__":

@@ -250,6 +250,7 @@ WRONG = {
     "x > 1), (y > 1": ("not one expression", ""),
     "x > 1\nAND z > 2": ('"z" not found', "AND z > 2\n      ^"),
     "*": ("star", "*\n  ^"),
+    "x > 1); COPY (SELECT 1) TO 'x.csv'; SELECT (1": ("not one expression", ""),
     "unnest([true])": ("UNNEST", "unnest([true])\n  ^"),
     "x + k > 1": ("No function matches", "x + k > 1\n    ^"),
 }
@@ -265,9 +266,37 @@ def test_wrong_text_is_reported_with_its_position(text: str) -> None:
         assert marked in str(caught.value)
 
 
+@pytest.mark.parametrize("condition", ["x + 1", "k", pc.field("x") + 1, pl.col("x") + 1], ids=str)
+def test_a_condition_that_is_not_boolean_is_reported_before_any_work(
+    monkeypatch: pytest.MonkeyPatch, condition: Any
+) -> None:
+    evaluated: list[int] = []
+
+    def count(run: Any, *given: Any) -> Any:
+        evaluated.append(len(given[1]))
+        return run(*given)
+
+    for name in ("_run_sql", "_run_arrow"):
+        monkeypatch.setattr(computed, name, partial(count, getattr(computed, name)))
+    frame: Any = pl.from_arrow(ROWS)
+    query = sash.Query(agg.sum("x", where=condition), window.rows(2))
+    for data in (frame,) if isinstance(condition, pl.Expr) else (ROWS, ROWS.to_reader(), ROWS.to_pandas(), frame):
+        with pytest.raises(TypeError, match=r"where=.*is of type .*, but a condition is true or false"):
+            query.run(data)
+    assert not any(evaluated)
+
+
+def test_wrong_expressions_of_polars_and_arrow() -> None:
+    frame: Any = pl.from_arrow(ROWS)
+    with pytest.raises(ValueError, match=r"Polars cannot evaluate .*unable to find column"):
+        sash.Query(agg.sum(pl.col("z") * 2), window.rows(2)).run(frame)
+    with pytest.raises(ValueError, match="stands for several columns"):
+        sash.Query(agg.sum(pl.col("x", "y")), window.rows(2)).run(frame)
+    with pytest.raises(ValueError, match=r"Arrow cannot evaluate .*No match for FieldRef"):
+        sash.Query(agg.sum(pc.field("z") * 2), window.rows(2)).run(ROWS)
+
+
 def test_other_errors() -> None:
-    with pytest.raises(TypeError, match="a condition is true or false"):
-        sash.Query(agg.sum("x", where="x + 1"), window.rows(2)).run(ROWS)
     with pytest.raises(ValueError, match="There is no column 'z'"):
         sash.Query(agg.sum("z", where="x > 1"), window.rows(2)).run(ROWS)
     with pytest.raises(TypeError, match="where=3, which is not a condition"):

@@ -23,6 +23,9 @@ class RowWindow:
     keyed: bool = True
     least: int = 1
     """The number of values below which there is no answer."""
+    ahead: int = 0
+    """How many of the rows are after the row."""
+    exclude: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -71,7 +71,13 @@ class RightAnswers:
 
     def at(self, row: int) -> Any:
         """Return the answer of a row; NaN if its window has too few values."""
-        held: npt.NDArray[Any] = self.loads[slice(*self._bounds(row))]
+        places = np.arange(*self._bounds(row))
+        peers = places == row
+        if self.window.exclude in ("ties", "group") and self.window.keyed:
+            peers |= self.codes[places] == self.codes[row]
+        if self.window.exclude is not None:
+            places = places[~peers | ((self.window.exclude == "ties") & (places == row))]
+        held: npt.NDArray[Any] = self.loads[places]
         held = held[~np.isnan(held)]
         return self.aggregate(held) if len(held) >= self.window.least else np.nan
 
@@ -79,7 +85,8 @@ class RightAnswers:
         window = self.window
         first = int(np.searchsorted(self.keys, self.keys[row]))
         if window.rows is not None:
-            return max(first, row + 1 - window.rows), row + 1
+            last = int(np.searchsorted(self.keys, self.keys[row], "right"))
+            return max(first, row + 1 + window.ahead - window.rows), min(row + 1 + window.ahead, last)
         begin = np.searchsorted(
             self.codes,
             self.codes[row] - (window.microseconds or 0),

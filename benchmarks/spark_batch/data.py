@@ -50,6 +50,8 @@ READINGS = {
     "40 K rows a key": Readings(40_000, 10 * DAY),
     "10 K rows a key": Readings(10_000, DAY),
     "10 rows a key": Readings(10, DAY),
+    "20 rows a key": Readings(20, 90 * DAY),
+    "2 K rows a key": Readings(2_000, 90 * DAY),
     "20 more columns": Readings(40_000, 10 * DAY, notes=20),
     "no key": Readings(24_000, DAY, has_keys=False),
 }

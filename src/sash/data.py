@@ -22,6 +22,7 @@ from sash.engine.frames import (
     needed_schema,
     time_columns,
 )
+from sash.engine.labels import describe_labels
 from sash.engine.prepare import PreparedCache, prepare
 from sash.engine.select_sql import read_files
 from sash.expressions import Expression, Selection
@@ -94,7 +95,7 @@ class SparkFrame:
     """A PySpark DataFrame. Nothing is computed before the result is used."""
 
     description: ClassVar[str] = "a PySpark DataFrame"
-    options: ClassVar[tuple[str, ...]] = ("compiled", "strategy", "buckets", "ranges", "types")
+    options: ClassVar[tuple[str, ...]] = ("compiled", "at", "at_time", "strategy", "buckets", "ranges", "types")
 
     def accepts(self, data: Any) -> bool:
         """Return whether data is a DataFrame that is no stream."""
@@ -160,7 +161,7 @@ class SchemaOnly:
     """An Arrow schema, or None: in `explain` it stands for data of that schema."""
 
     description: ClassVar[str] = "a table in this process"
-    options: ClassVar[tuple[str, ...]] = ("compiled", "threads")
+    options: ClassVar[tuple[str, ...]] = ("compiled", "threads", "at", "at_time")
 
     def accepts(self, data: Any) -> bool:
         """Return whether this is a schema, or None."""
@@ -178,6 +179,8 @@ class SchemaOnly:
         """Return the schema of the results for a table of this schema."""
         if data is None:
             raise no_data(data)
+        if isinstance(options.get("at"), pa.Schema):
+            options = options | {"at": options["at"].empty_table()}
         return ArrowTable().result_schema(cache, data.empty_table(), **options)
 
     quote: ClassVar[str] = '"'
@@ -282,10 +285,21 @@ def check_options(kind: DataKind, options: Mapping[str, Any]) -> None:
             known = f"{kind.description} has the options {', '.join(kind.options)}."
             message = f"There is no option {name!r}.{_option_hint(kind, name)} {known[0].upper()}{known[1:]}"
             raise TypeError(message)
+        if name not in kind.options and name in ("at", "at_time"):
+            message = (
+                f"{name}= does not apply to {kind.description}: the result of a label needs all events up to its time, and more may "
+                "arrive. Run it on data that is no stream; on Spark, foreachBatch gives the labels of a micro-batch as such."
+            )
+            raise TypeError(message)
         if name not in kind.options:
             owners = dict.fromkeys(one.description for one in KINDS if name in one.options)
             message = f"{name}= is for {' and '.join(owners)}, but the data is {kind.description}. Leave {name}= out."
             raise TypeError(message)
+    if options.get("at_time") is not None and options.get("at") is None:
+        message = (
+            "at_time= names the time column of labels, but there are none. Pass labels as at=, or leave at_time= out."
+        )
+        raise TypeError(message)
     if not isinstance(options.get("compiled"), bool | None):
         message = f"compiled={options['compiled']!r} is not valid. Use True, False or None."
         raise TypeError(message)
@@ -316,6 +330,9 @@ def explain(query: Declared, data: Any, options: Mapping[str, Any]) -> Explanati
         engine, shown, schema = (on_spark.describe(),), on_spark.shown, on_spark.prepared.schema
     else:
         schema = kind.schema(query, data)
+        if options.get("at") is not None:
+            kind.result_schema(PreparedCache(query), schema if data is None else data, **options)  # checks the labels
+            engine = (describe_labels(query, options.get("at_time")),)
     prepared = prepare(shown, schema, compiled=options.get("compiled"))
     if data is not None:
         own = any(not aggregate.is_built_in for aggregate in shown.aggregates.values())

@@ -61,7 +61,13 @@ class Expression:
         return hash(self.text)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the arguments."""
+        """Pickle the arguments. Raise TypeError for a column of PySpark, which belongs to the session of its process."""
+        if self.kind == "PySpark":
+            message = (
+                f"{self.text} is an expression of PySpark, which cannot be pickled. Use SQL, as in "
+                'sash.expr("price * quantity"), to send a query to other processes.'
+            )
+            raise TypeError(message)
         return Expression, (self.source, self.kind)
 
 
@@ -76,7 +82,8 @@ def expr(text: str) -> Expression:
 
     `text` is an SQL expression over the columns of a row, without aggregates, window functions and subqueries. The engine that
     holds the data evaluates it: Spark, or DuckDB for data in this process, so the dialect is that of the engine. DuckDB is an
-    extra: pip install 'sash[sql]'. It has no access to files or the network.
+    extra: pip install 'sash[sql]'. It has no access to files or the network. Expressions of Polars, Arrow and PySpark need no
+    `expr`: agg.sum(pl.col("price") * 2). Those of Polars are evaluated over the whole frame, so they may look at other rows.
 
     Nulls and NaN: as in SQL; a null is skipped by aggregates.
     Result: an expression; `where=` of an aggregate takes the text itself, or an expression.

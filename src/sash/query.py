@@ -139,6 +139,8 @@ class Query:
         data: SparkDataFrame,
         *,
         compiled: bool | None = ...,
+        at: SparkDataFrame | None = ...,
+        at_time: str | None = ...,
         mode: Literal["append", "update"] = ...,
         strategy: Literal["auto", "slices", "buckets", "ranges"] = ...,
         buckets: int | None = ...,
@@ -181,9 +183,14 @@ class Query:
         Options for data in this process:
 
         - `threads`: the number of threads. Default: all cores.
+
+        Options for data in this process and for a PySpark DataFrame that is no stream:
+
         - `at`: labels, for point-in-time features: data of the same kind with the key columns and a time. The result is the labels, in
-          their order, with one more column per aggregate and window: its value over the events of the same key up to the time of the
-          label, never later. Only windows that end with their row apply. An event at the time of a label comes before it.
+          their order (on Spark, in any), with one more column per aggregate and window: its value over the events of the same key up
+          to the time of the label, never later. Only windows that end with their row apply. An event at the time of a label comes
+          before it. A label is no row: `window.rows(10)` holds the ten newest events at or before it. A key without events has
+          nulls, and 0 for a count.
         - `at_time`: the time column of the labels. Default: the one of the query.
 
         Options for a pyarrow RecordBatchReader, or another object with an Arrow stream (`__arrow_c_stream__`):
@@ -222,6 +229,9 @@ class Query:
         >>> rows = pa.table({"minute": [3, 8, 14], "load": [2.0, None, 1.5]})
         >>> sash.Query({"peak": agg.max("load")}, window.time(10), time="minute").run(rows, threads=1).to_pydict()
         {'minute': [3, 8, 14], 'load': [2.0, None, 1.5], 'peak': [2.0, 2.0, 1.5]}
+        >>> labels = pa.table({"minute": [15, 2]})
+        >>> sash.Query({"newest": agg.last("load")}, window.time(10), time="minute").run(rows, at=labels).to_pydict()
+        {'minute': [15, 2], 'newest': [1.5, None]}
         >>> stream = rows.to_reader(max_chunksize=2)
         >>> updates = sash.Query({"n": agg.count()}, window.session(6), time="minute").run(stream, mode="update")
         >>> for row in updates.read_all().to_pylist():
@@ -244,6 +254,8 @@ class Query:
         *,
         compiled: bool | None = DEFAULT,
         threads: int | None = DEFAULT,
+        at: Any = DEFAULT,
+        at_time: str | None = DEFAULT,
         mode: Literal["append", "update"] = DEFAULT,
         order: Literal["time", "keys"] = DEFAULT,
         strategy: Literal["auto", "slices", "buckets", "ranges"] = DEFAULT,
@@ -260,7 +272,7 @@ class Query:
         `data` is data that `run` accepts, or a pyarrow Schema: then the plan is for its types, and everything that compiles is
         compiled. Without data, types are assumed. For a PySpark DataFrame the plan shows what Spark does. The query does not
         run. The options are those of `run`, so that the plan is the one that `run` uses with the same options: `compiled`,
-        `threads`, `mode`, `order`, `strategy`, `buckets`, `ranges`, `types`, `on_bad_time`, `ahead` and `metrics`.
+        `threads`, `at`, `at_time`, `mode`, `order`, `strategy`, `buckets`, `ranges`, `types`, `on_bad_time`, `ahead` and `metrics`.
 
         Result: an Explanation. `print` shows it as a tree, a notebook also as a picture.
         Errors: those of `run` for the types of the columns and for the options; without data, only those for the options.
@@ -293,7 +305,7 @@ class Query:
         from sash.data import explain  # noqa: PLC0415 — it imports Numba, which declaring a query does not need
 
         options = _given(
-            compiled=compiled, threads=threads, mode=mode, order=order, strategy=strategy, buckets=buckets, ranges=ranges,
+            compiled=compiled, threads=threads, at=at, at_time=at_time, mode=mode, order=order, strategy=strategy, buckets=buckets, ranges=ranges,
             types=types, on_bad_time=on_bad_time, ahead=ahead, metrics=metrics, **unknown,
         )  # fmt: skip
         return explain(self._declared, data, options)
@@ -302,6 +314,9 @@ class Query:
     def schema(
         self,
         data: pa.Table | pa.RecordBatch | pa.Schema | pd.DataFrame | pl.DataFrame | pl.LazyFrame,
+        *,
+        at: pa.Table | pa.RecordBatch | pa.Schema | pd.DataFrame | pl.DataFrame | pl.LazyFrame | None = ...,
+        at_time: str | None = ...,
     ) -> pa.Schema: ...
 
     @overload
@@ -312,6 +327,8 @@ class Query:
         self,
         data: SparkDataFrame,
         *,
+        at: SparkDataFrame | None = ...,
+        at_time: str | None = ...,
         mode: Literal["append", "update"] = ...,
         types: Mapping[str, Any] | None = ...,
     ) -> SparkSchema: ...
@@ -320,13 +337,16 @@ class Query:
         self,
         data: Any,
         *,
+        at: Any = DEFAULT,
+        at_time: str | None = DEFAULT,
         mode: Literal["append", "update"] = DEFAULT,
         types: Mapping[str, Any] | None = DEFAULT,
         **unknown: Never,
     ) -> Any:
         """Return the schema of the result, without running the query.
 
-        `data` is data that `run` accepts, or a pyarrow Schema. `mode` and `types` are options of `run`.
+        `data` is data that `run` accepts, or a pyarrow Schema. `at`, `at_time`, `mode` and `types` are options of `run`;
+        with a schema as data, `at` is the schema of the labels.
 
         Nulls and NaN: the fields of aggregates are nullable. The values of the data do not matter.
         Result: for a PySpark DataFrame a StructType, otherwise a pyarrow Schema: for pandas and Polars, the schema of the
@@ -345,7 +365,7 @@ class Query:
         """
         from sash.data import result_schema  # noqa: PLC0415 — it imports Numba, which declaring a query does not need
 
-        return result_schema(self._prepared, data, _given(mode=mode, types=types, **unknown))
+        return result_schema(self._prepared, data, _given(at=at, at_time=at_time, mode=mode, types=types, **unknown))
 
     def to_sql(self) -> str:
         """Return the query as text that `sash.sql` reads as the same query.

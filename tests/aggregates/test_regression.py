@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -101,3 +102,30 @@ def test_an_integer_time_column_has_its_own_unit() -> None:
     rows = pa.table({"hour": [10, 12], "y": [1.0, 7.0]})
     query = sash.Query({"s": agg.slope("y"), "i": agg.intercept("y")}, window.rows(2), time="hour")
     assert query.run(rows, compiled=False).to_pylist()[-1] == {"hour": 12, "y": 7.0, "s": 3.0, "i": -29.0}
+
+
+def test_lines_are_those_of_duckdb() -> None:
+    chooser = np.random.default_rng(3)
+    rows = pa.table(
+        {
+            "i": range(200),
+            "y": pa.array(chooser.normal(size=200), mask=chooser.random(200) < 0.1),
+            "x": pa.array(chooser.integers(0, 3, 200), mask=chooser.random(200) < 0.1),
+        }
+    )
+    names = {"slope": "regr_slope", "intercept": "regr_intercept", "r_squared": "regr_r2"}
+    made = sash.Query({name: getattr(agg, name)("y", "x") for name in names}, window.rows(5), order_by="i").run(rows)
+    frame = "OVER (ORDER BY i ROWS 4 PRECEDING)"
+    shown = ", ".join(f"{function}(y, x) {frame} AS {name}" for name, function in names.items())
+    text = f"SELECT {shown}, regr_count(y, x) {frame} AS n, regr_sxx(y, x) {frame} AS sxx FROM rows ORDER BY i"
+    with duckdb.connect() as own:
+        own.register("rows", rows)
+        made_by_duckdb = own.sql(text)
+        assert made_by_duckdb is not None
+        expected = made_by_duckdb.to_arrow_table()
+    for place, (n, sxx) in enumerate(zip(expected["n"].to_pylist(), expected["sxx"].to_pylist(), strict=True)):
+        for name in names:
+            found, other = made[name][place].as_py(), expected[name][place].as_py()
+            # DuckDB gives NaN or null for fewer than two points, or for a vertical line; Sash gives null.
+            has_line = n >= 2 and sxx > 1e-12
+            assert found == pytest.approx(other, rel=1e-9, abs=1e-9) if has_line else found is None

@@ -268,7 +268,11 @@ for windows in (window.time(60, slide=10), window.tumbling(60), window.rows(100)
     assert len(sash.Query(aggregates, windows, by="k", time="t").run(table)) > 0
 both = {"minute": window.tumbling(60), "hour": window.time(3600, slide=60)}
 assert len(sash.Query(aggregates, both, by="k", time="t").run(table)) > 0
-assert not {"numba", "pandas"} & set(sys.modules)
+weighted = {"ewm": agg.ewm_mean("x", half_life=5), "faded": agg.ewm_sum("x", half_life=5), "slope": agg.slope("x")}
+listed = {"rank": agg.rank("x"), "bins": agg.histogram("x", [0, 100, 500]), "both": agg.quantile("x", [0.5, 0.9])}
+for windows in (window.rows(100), window.time(60, slide=10)):
+    assert len(sash.Query({**weighted, **listed}, windows, by="k", time="t").run(table)) > 0
+assert not {"numba", "pandas"} & set(sys.modules), sorted({"numba", "pandas"} & set(sys.modules))
 """
 
 

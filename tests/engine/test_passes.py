@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from helpers.queries import assert_equal, long_stream, table_of
@@ -34,3 +35,40 @@ def test_errors_name_the_row(monkeypatch: pytest.MonkeyPatch) -> None:
     table = pa.table({"k": ["a", "b", "b"], "x": [1, 2**62, 2**62]})
     with pytest.raises(OverflowError, match="the row of k=b"):
         sash.Query(agg.sum("x"), window.rows(2), by="k").run(table, compiled=True)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_nulls_are_neutral_rows(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    chooser = np.random.default_rng(seed)
+    rows = int(chooser.integers(1, 300))
+    loads = chooser.normal(size=rows)
+    loads[chooser.random(rows) < 0.1] = chooser.choice([np.nan, np.inf, -np.inf])
+    whole = chooser.choice([-(2**63), 2**63 - 1, 3, 4], rows)
+    nulls = chooser.random(rows) < chooser.random()
+    table = pa.table(
+        {
+            "k": np.sort(chooser.integers(0, 3, rows)),
+            "x": pa.array(loads, mask=nulls),
+            "i": pa.array(whole, mask=nulls),
+            "small": pa.array(whole % 7, mask=nulls),
+            "b": pa.array(loads > 0, mask=nulls),
+        }
+    )
+    aggregates = {
+        "max": agg.max("x"), "min": agg.min("x"), "sum": agg.sum("x"), "mean": agg.mean("x"), "n": agg.count("x"),
+        "top": agg.max("i"), "low": agg.min("i"), "total": agg.sum("small"), "average": agg.mean("small"),
+        "any": agg.any("b"), "all": agg.all("b"), "first": agg.max("b"), "bins": agg.histogram("x", [-1, 0, 1]),
+    }  # fmt: skip
+    length = int(chooser.integers(1, 20))
+    windows = window.rows(length, min_rows=int(chooser.integers(1, length + 1)))
+    monkeypatch.setattr(passes, "ROWS_PER_CALL", 1)
+    used: list[int] = []
+    masked = passes.PassRun._slide_masked
+    monkeypatch.setattr(passes.PassRun, "_slide_masked", lambda *given: used.append(1) or masked(*given))  # type: ignore[func-returns-value]
+    query = sash.Query(aggregates, windows, by="k")
+    found, expected = query.run(table, compiled=True), query.run(table, compiled=False)
+    assert found.schema == expected.schema
+    assert used or not nulls.any()
+    for name in aggregates:
+        for mine, other in zip(found[name].to_pylist(), expected[name].to_pylist(), strict=True):
+            assert mine == pytest.approx(other, rel=1e-9, nan_ok=True) if isinstance(other, float) else mine == other

@@ -84,7 +84,8 @@ def by_polars(task: Task, data: dict[str, pd.DataFrame]) -> Rows:
     found = evaluate(task.code["Polars"], pl=pl, **frames)
     if task.results == "rows":
         found = frames["payments"].select("card", "ts", x=found)
-    return found.rows()
+    rows: Rows = found.rows()
+    return rows
 
 
 def by_duckdb(task: Task, data: dict[str, pd.DataFrame]) -> Rows:

@@ -13,7 +13,7 @@ from typing import Any
 from helpers.streams import OF_TIME, WINDOWS
 from sash.windows import Window
 from sash.windows.by_gap import Session
-from sash.windows.by_time import Periodic
+from sash.windows.periodic import Periodic
 
 Emitted = tuple[str, Any, int, int, int]
 """The name of a window, the key, start, stop, and the bits of its rows."""
@@ -34,12 +34,14 @@ class LateRows:
     late: int = 0
 
     def add(self, key: Any, time: int, bit: int, mark: int) -> None:
-        """Add a row that arrives at a watermark; it is late if all its windows are closed."""
-        if not any(self._last_end(window, time) > mark for window in self.windows.values()):
-            self.late += 1
+        """Add a row that arrives at a watermark; it is late if it has windows, and all of them are closed."""
+        ends = {name: self._last_end(window, time) for name, window in self.windows.items()}
+        if not any(end is not None and end > mark for end in ends.values()):
+            self.late += any(end is not None for end in ends.values())
             return
         for name, window in self.windows.items():
-            if self._last_end(window, time) <= mark:
+            end = ends[name]
+            if end is None or end <= mark:
                 continue
             if isinstance(window, Session):
                 self._join_session(name, window.gap.amount, key, time, bit)
@@ -47,25 +49,33 @@ class LateRows:
                 assert isinstance(window, Periodic)
                 self._join_periodic(name, window, key, time, bit, mark)
 
-    def _last_end(self, window: Window, time: int) -> int:
+    def _last_end(self, window: Window, time: int) -> int | None:
+        """Return the watermark at which the last window of a row is closed; None if no window holds it."""
         if isinstance(window, Session):
             return time + window.gap.amount + 1  # a row at the end of a session still extends it
         assert isinstance(window, Periodic)
-        period, offset = window.period.amount, window.offset.amount
-        return (
-            max(start for start in range(time - period, time + 1) if not (start - offset) % period)
-            + window.range.amount
-        )
+        closed_right = window.closed == "right"
+        return max((stop + closed_right for _, stop in self._windows_of(window, time)), default=None)
+
+    def _windows_of(self, window: Periodic, time: int) -> list[tuple[int, int]]:
+        length, period, step = window.range.amount, window.period.amount, window.step.amount
+        return [
+            (start, stop)
+            for start in range(time - length, time + 1)
+            if (start - window.offset.amount) % period == 0
+            for stop in range(start + step, start + length + 1, step)
+            if (start < time <= stop if window.closed == "right" else start <= time < stop)
+        ]
 
     def _join_periodic(self, name: str, window: Periodic, key: Any, time: int, bit: int, mark: int) -> None:
-        length, period, step = window.range.amount, window.period.amount, window.step.amount
-        for start in range(time - length, time + 1):
-            if (start - window.offset.amount) % period:
-                continue
-            for stop in range(start + step, start + length + 1, step):
-                if start <= time < stop and stop > mark:
-                    at = (name, key, start, stop)
-                    self.periodic[at] = self.periodic.get(at, 0) + bit
+        for start, stop in self._windows_of(window, time):
+            if stop + self._wait(name) > mark:
+                at = (name, key, start, stop)
+                self.periodic[at] = self.periodic.get(at, 0) + bit
+
+    def _wait(self, name: str) -> int:
+        """Return how long after its end a window is open: one tick if it holds the rows at its end."""
+        return int(getattr(self.windows[name], "closed", "left") == "right")
 
     def _join_session(self, name: str, gap: int, key: Any, time: int, bit: int) -> None:
         """Join a row and the open sessions near it."""
@@ -80,8 +90,8 @@ class LateRows:
 
     def emit(self, now: int) -> list[Emitted]:
         """Close the windows that end by a watermark, and return them."""
-        done: list[Emitted] = [(*at, bits) for at, bits in self.periodic.items() if at[3] <= now]
-        self.periodic = {at: bits for at, bits in self.periodic.items() if at[3] > now}
+        done: list[Emitted] = [(*at, bits) for at, bits in self.periodic.items() if at[3] + self._wait(at[0]) <= now]
+        self.periodic = {at: bits for at, bits in self.periodic.items() if at[3] + self._wait(at[0]) > now}
         for (name, key), sessions in self.sessions.items():
             gap = self.windows[name].gap.amount  # type: ignore[attr-defined]
             done += [(name, key, first, last + gap, bits) for first, last, bits in sessions if last + gap < now]

@@ -15,9 +15,14 @@ COMBINED: dict[str, dict[str, Window]] = {
     "several": {"a": window.time(10, slide=5), "b": window.time(9, slide=3), "c": window.tumbling(4)},
     "mixed_time": {"a": window.time(10, slide=4), "b": window.session(2), "c": window.session(6)},
     "mixed": {"a": window.time(10, slide=4), "b": window.session(2), "c": window.rows(3, slide=2)},
+    "right_and_left": {"a": window.time(10, slide=5, closed="right"), "b": window.tumbling(5)},
+    "apart": {"a": window.time(2, slide=7), "b": window.time(3, slide=5, closed="right"), "c": window.session(2)},
     "rows_mixed": {"a": window.time(4), "b": window.rows(2), "c": window.delta("v", 1)},
 }
-WINDOWS: dict[str, dict[str, Window]] = {**{name: {"w": one} for name, one in examples().items()}, **COMBINED}
+WINDOWS: dict[str, dict[str, Window]] = {
+    **{name: {"w": one} for name, one in examples().items() if not one.emits_empty},
+    **COMBINED,
+}
 OF_TIME = [
     name for name, windows in WINDOWS.items() if all(one.is_time and not one.per_row for one in windows.values())
 ]

@@ -60,6 +60,7 @@ def until_mark(row: Mapping[str, Any]) -> tuple[int, int]:
 
 
 CLOSED = ("right", "both", "left", "neither")
+ENDS = st.sampled_from(["left", "right"])
 LENGTHS = st.integers(1, 12)
 LEAST = st.integers(1, 3)
 EXCLUDED: st.SearchStrategy[Any] = st.sampled_from([None, "row", "ties", "group"])
@@ -77,64 +78,118 @@ def around() -> st.SearchStrategy[dict[str, Any]]:
     return sides.filter(has_room)
 
 
-def in_pairs() -> st.SearchStrategy[tuple[int, int]]:
-    """A range and a slide that is no longer."""
-    return st.tuples(LENGTHS, LENGTHS).map(lambda pair: (max(pair), min(pair)))
+def room_of(sides: dict[str, Any]) -> int:
+    """How many rows a frame holds at most."""
+    return 99 if None in sides.values() else sides["before"] + sides["after"] + 1
+
+
+def with_gaps() -> st.SearchStrategy[tuple[int, int]]:
+    """A range and a slide, either of which may be longer."""
+    return st.tuples(LENGTHS, LENGTHS)
 
 
 WINDOWS: dict[str, WindowCase] = {
     "sliding time": WindowCase(
         st.builds(
-            lambda pair, offset, least: window.time(pair[0], slide=pair[1], offset=offset, min_rows=least),
-            in_pairs(), OFFSETS, LEAST,
+            lambda pair, offset, closed, least: window.time(
+                pair[0], slide=pair[1], offset=offset, closed=closed, min_rows=least
+            ),
+            with_gaps(), OFFSETS, ENDS, LEAST,
         ),
         lambda ticks: {
             "time": window.time(ticks(10), slide=ticks(4)),
             "time_offset": window.time(ticks(9), slide=ticks(6), offset=ticks(-2), min_rows=2),
+            "time_right": window.time(ticks(10), slide=ticks(4), closed="right"),
+            "time_apart": window.time(ticks(3), slide=ticks(8), offset=ticks(1)),
+            "time_apart_right": window.time(ticks(4), slide=ticks(7), closed="right", min_rows=2),
         },
     ),
     "tumbling": WindowCase(
-        st.builds(lambda length, offset: window.tumbling(length, offset=offset), LENGTHS, OFFSETS),
-        lambda ticks: {"tumbling": window.tumbling(ticks(7), offset=ticks(2))},
+        st.builds(
+            lambda length, offset, closed, least: window.tumbling(length, offset=offset, closed=closed, min_rows=least),
+            LENGTHS, OFFSETS, ENDS, LEAST,
+        ),
+        lambda ticks: {
+            "tumbling": window.tumbling(ticks(7), offset=ticks(2)),
+            "tumbling_right": window.tumbling(ticks(5), closed="right"),
+            "tumbling_least": window.tumbling(ticks(7), min_rows=2),
+        },
     ),
     "cumulative": WindowCase(
         st.builds(
-            lambda step, steps, offset: window.cumulative(step * steps, step, offset=offset),
-            st.integers(1, 4), st.integers(1, 5), OFFSETS,
+            lambda step, steps, offset, closed, least: window.cumulative(
+                step * steps, step, offset=offset, closed=closed, min_rows=least
+            ),
+            st.integers(1, 4), st.integers(1, 5), OFFSETS, ENDS, LEAST,
         ),
-        lambda ticks: {"cumulative": window.cumulative(ticks(12), ticks(4), offset=ticks(1))},
+        lambda ticks: {
+            "cumulative": window.cumulative(ticks(12), ticks(4), offset=ticks(1)),
+            "cumulative_right": window.cumulative(ticks(8), ticks(2), closed="right", min_rows=2),
+        },
+    ),
+    "with empty windows": WindowCase(
+        st.builds(
+            lambda pair, offset, closed, least: window.time(
+                pair[0], slide=pair[1], offset=offset, closed=closed, min_rows=least, empty=True
+            ),
+            with_gaps(), OFFSETS, ENDS, LEAST,
+        ) | st.builds(
+            lambda step, steps, offset, closed: window.cumulative(
+                step * steps, step, offset=offset, closed=closed, empty=True
+            ),
+            st.integers(1, 4), st.integers(1, 5), OFFSETS, ENDS,
+        ),
+        lambda ticks: {
+            "empty": window.time(ticks(4), slide=ticks(2), empty=True),
+            "empty_tumbling": window.tumbling(ticks(3), closed="right", empty=True, min_rows=2),
+            "empty_apart": window.time(ticks(2), slide=ticks(3), offset=ticks(1), empty=True),
+            "empty_cumulative": window.cumulative(ticks(6), ticks(2), empty=True),
+        },
     ),
     "sliding rows": WindowCase(
-        st.builds(lambda pair, least: window.rows(pair[0], slide=pair[1], min_rows=least), in_pairs(), LEAST),
-        lambda _: {"rows": window.rows(4, slide=3), "rows_least": window.rows(6, slide=6, min_rows=4)},
+        st.builds(
+            lambda pair, least: window.rows(pair[0], slide=pair[1], min_rows=min(least, pair[0])), with_gaps(), LEAST
+        ),
+        lambda _: {
+            "rows": window.rows(4, slide=3),
+            "rows_least": window.rows(6, slide=6, min_rows=4),
+            "rows_apart": window.rows(2, slide=5),
+        },
     ),
     "session": WindowCase(
-        st.builds(window.session, LENGTHS),
-        lambda ticks: {"session": window.session(ticks(3))},
+        st.builds(lambda gap, least: window.session(gap, min_rows=least), LENGTHS, LEAST),
+        lambda ticks: {"session": window.session(ticks(3)), "session_least": window.session(ticks(3), min_rows=2)},
     ),
     "punctuated": WindowCase(
-        st.just(window.punctuated("mark")),
-        lambda _: {"punctuated": window.punctuated("mark")},
+        st.builds(lambda least: window.punctuated("mark", min_rows=least), LEAST),
+        lambda _: {"punctuated": window.punctuated("mark"), "punctuated_least": window.punctuated("mark", min_rows=2)},
     ),
     "sliding delta": WindowCase(
-        st.builds(lambda pair: window.delta("v", pair[0], slide=pair[1]), in_pairs()),
-        lambda _: {"delta": window.delta("v", 4, slide=2)},
+        st.builds(
+            lambda pair, least: window.delta("v", pair[0], slide=pair[1], min_rows=least), with_gaps(), LEAST
+        ),
+        lambda _: {"delta": window.delta("v", 4, slide=2), "delta_apart": window.delta("v", 2, slide=5, min_rows=2)},
     ),
     "custom": WindowCase(
-        st.sampled_from([window.custom(Alternating), window.custom(one_or_two), window.custom(until_mark)]),
+        st.builds(
+            lambda made, least: window.custom(made, min_rows=least),
+            st.sampled_from([Alternating, one_or_two, until_mark]), LEAST,
+        ),
         lambda _: {
             "custom": window.custom(until_mark),
             "custom_short": window.custom(one_or_two),
-            "custom_state": window.custom(Alternating),
+            "custom_state": window.custom(Alternating, min_rows=2),
         },
     ),
     "row frame": WindowCase(
-        st.builds(lambda length, least: window.rows(length, min_rows=least), LENGTHS, LEAST),
+        st.builds(lambda length, least: window.rows(length, min_rows=min(length, least)), LENGTHS, LEAST),
         lambda _: {"last_rows": window.rows(3), "last_row": window.rows(1), "last_least": window.rows(9, min_rows=4)},
     ),
     "rows around": WindowCase(
         st.builds(
-            lambda sides, exclude, least: window.rows(**sides, exclude=exclude, min_rows=least),
+            lambda sides, exclude, least: window.rows(
+                **sides, exclude=exclude, min_rows=least if room_of(sides) - 1 >= least else 1
+            ),
             around(), EXCLUDED, LEAST,
         ),
         lambda _: {
@@ -175,15 +230,19 @@ WINDOWS: dict[str, WindowCase] = {
         },
     ),
     "delta frame": WindowCase(
-        st.builds(lambda threshold: window.delta("v", threshold), st.integers(1, 8)),
-        lambda _: {"last_delta": window.delta("v", 2)},
+        st.builds(lambda threshold, least: window.delta("v", threshold, min_rows=least), st.integers(1, 8), LEAST),
+        lambda _: {"last_delta": window.delta("v", 2), "last_delta_least": window.delta("v", 2, min_rows=2)},
     ),
 }  # fmt: skip
 """By kind."""
 CALENDAR: dict[str, Window] = {
     "month": window.tumbling("1mo"),
     "quarter_monthly": window.time("1q", slide="1mo", offset="36h", min_rows=2),
+    "month_right": window.tumbling("1mo", closed="right"),
+    "first_months": window.time("1mo", slide="1q"),
+    "every_month": window.tumbling("1mo", empty=True),
     "berlin_day": window.tumbling("1d", tz="Europe/Berlin"),
+    "berlin_days": window.time("1d", slide="3d", closed="right", empty=True, tz="Europe/Berlin"),
     "berlin_week": window.time("2w", slide="1w", tz="Europe/Berlin"),
     "year_so_far": window.cumulative("1y", "1mo", offset="3mo", tz="America/New_York"),
     "last_month": window.time("1mo"),

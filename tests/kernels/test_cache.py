@@ -117,7 +117,11 @@ def designed(
 ) -> KernelDesign:
     """A kernel that is named but not compiled."""
     if chosen is None:
-        compiled = [one for one in fitting(algorithm).values() if algorithm.keeps_values or not one.interpreted_only]
+        compiled = [
+            one
+            for one in fitting(algorithm).values()
+            if algorithm.keeps_values or not (one.interpreted_only or one.entries)
+        ]
         chosen = next(one for one in compiled if one.inputs == 1)
     return KernelDesign(algorithm, [chosen], ("float64",), options.pop("loop", loops.slide_rows), **options)
 

@@ -44,7 +44,7 @@ def windows(columns: tuple[Any, ...], begins: Any, ends: Any) -> list[list[Any]]
 def expect_equal(chosen: Aggregate[Any], answers: list[ResultColumn], held: list[list[Any]]) -> None:
     [answer] = answers
     for result, is_valid, rows in zip(answer.values.tolist(), answer.valid.tolist(), held, strict=True):
-        expected: Any = recompute(chosen, rows)
+        expected: Any = recompute(replace(chosen, finish=None), rows)  # a query finishes what a kernel lowers
         assert is_valid == (expected is not None)
         if is_valid:
             assert alike(result, float(expected) if isinstance(result, float) else expected), rows
@@ -99,7 +99,12 @@ def test_moving_bounds_agree_with_the_oracle(algorithm: type[Algorithm[Any]]) ->
         expect_equal(chosen, kernel.slide_between((column,), begins, ends), windows((column,), begins, ends))
 
 
-@pytest.mark.parametrize("name", [name for name, chosen in AGGREGATES.items() if not chosen.interpreted_only])
+@pytest.mark.parametrize(
+    "name",
+    [
+        name for name, chosen in AGGREGATES.items() if not chosen.interpreted_only and not chosen.entries
+    ],  # queries compile lists
+)
 def test_every_aggregate_of_numbers_compiles(name: str) -> None:
     chosen = AGGREGATES[name]
     columns = (integers(80), integers(80, seed=4))[: max(1, chosen.inputs)]

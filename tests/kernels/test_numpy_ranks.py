@@ -206,9 +206,24 @@ def test_the_entries_of_a_list_share_the_sorted_blocks(monkeypatch: pytest.Monke
         assert_same(found, expected)
 
 
-def test_what_is_not_read_by_rank_or_reads_other_values_is_refused() -> None:
-    with pytest.raises(CannotVectorizeError, match="place of the newest value"):
-        numpy_column_kernel(OrderStatisticsTree, [agg.rank("x")], ("int64",))
+@pytest.mark.parametrize("pct", [False, True])
+@pytest.mark.parametrize("method", ["average", "min", "max"])
+@pytest.mark.parametrize("length", [1, 7, 100, 5000])
+def test_the_rank_of_the_newest_value_is_that_of_the_interpreter(length: int, method: Any, pct: bool) -> None:
+    chooser = np.random.default_rng(length)
+    column = np.where(chooser.random(600) < 0.1, np.nan, chooser.integers(-9, 9, 600) * 0.5)
+    ends = np.arange(1, 601)
+    begins = np.maximum(ends - length, 0)
+    rank = agg.rank(method=method, pct=pct)
+    [found] = NumpyRankKernel(rank, ("float64",)).slide_between((column,), begins, ends)
+    for row in chooser.integers(0, 600, 40).tolist():
+        partial = rank.lift(column[begins[row]])
+        for value in column[begins[row] + 1 : row + 1]:
+            partial = rank.combine(partial, rank.lift(value))
+        assert found.values[row] == rank.lower(partial)
+
+
+def test_what_reads_other_values_is_refused() -> None:
     with pytest.raises(CannotVectorizeError, match="different values"):
         numpy_column_kernel(OrderStatisticsTree, [agg.median("x"), agg.nth_smallest("x", 3)], ("int64",))
 

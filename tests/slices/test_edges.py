@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from helpers.cases import Counter
-from helpers.windows import in_pairs
+from helpers.windows import with_gaps
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -79,7 +79,7 @@ def per_composite_slide(cycles: list[Cycle], technique: str) -> int:
 
 @pytest.mark.parametrize("technique", TECHNIQUES)
 @settings(max_examples=40)
-@given(pair=in_pairs(), offset=st.integers(-9, 9))
+@given(pair=with_gaps(), offset=st.integers(-9, 9))
 def test_partials_that_are_combined_are_as_many_as_counted(technique: Any, pair: tuple[int, int], offset: int) -> None:
     """A row for every tick: a slice of r rows takes r - 1 combines, a window of s slices s - 1, recalculated."""
     length, slide = pair
@@ -142,7 +142,9 @@ def test_edges_of_slides_without_a_common_divisor_are_counted_and_not_listed(tec
 
 
 @settings(max_examples=50)
-@given(pairs=st.lists(in_pairs(), min_size=1, max_size=4), offsets=st.lists(st.integers(0, 11), min_size=4, max_size=4))
+@given(
+    pairs=st.lists(with_gaps(), min_size=1, max_size=4), offsets=st.lists(st.integers(0, 11), min_size=4, max_size=4)
+)
 @pytest.mark.parametrize("technique", ["pairs", "cutty"])
 def test_edges_of_many_windows_are_counted_as_listed(
     technique: str, pairs: list[tuple[int, int]], offsets: list[int]

@@ -23,7 +23,7 @@ def data() -> dict[str, pd.DataFrame]:
 
 @pytest.fixture
 def frames(spark: SparkSession, data: dict[str, pd.DataFrame]) -> Iterator[dict[str, DataFrame]]:
-    zone = spark.conf.get(ZONE)
+    zone = str(spark.conf.get(ZONE))
     spark.conf.set(ZONE, "UTC")
     yield {name: spark.createDataFrame(frame).coalesce(1) for name, frame in data.items()}
     spark.conf.set(ZONE, zone)
@@ -40,7 +40,7 @@ def rows_of(frame: pd.DataFrame) -> list[tuple[Any, ...]]:
 
 def test_columns(frames: dict[str, DataFrame], data: dict[str, pd.DataFrame]) -> None:
     columns = [cell(title, frames).alias(f"x{number}") for number, title in enumerate(PER_ROW)]
-    found = frames["payments"].select("card", "ts", *columns).toPandas()  # one job for all
+    found: Any = frames["payments"].select("card", "ts", *columns).toPandas()  # one job for all
     found["ts"] = found["ts"].dt.tz_localize("UTC")
     for number, title in enumerate(PER_ROW):
         check_equal(rows_of(found[["card", "ts", f"x{number}"]]), by_sash(TASKS[title], data))
@@ -50,6 +50,6 @@ def test_columns(frames: dict[str, DataFrame], data: dict[str, pd.DataFrame]) ->
 def test_queries(title: str, frames: dict[str, DataFrame], data: dict[str, pd.DataFrame]) -> None:
     made = cell(title, frames).toDF("card", "start", "x")
     start = F.col("start.start") if made.schema["start"].dataType.typeName() == "struct" else F.col("start")
-    found = made.select("card", F.unix_micros(start).alias("start"), "x").toPandas()
+    found: Any = made.select("card", F.unix_micros(start).alias("start"), "x").toPandas()
     found["start"] = pd.to_datetime(found["start"], unit="us", utc=True)
     check_equal(rows_of(found), by_sash(TASKS[title], data))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
 import pytest
@@ -89,7 +90,12 @@ WRONG = {
     "(price": ("Syntax error", "(price\n        ^"),
     "1 < sum(price)": ("aggregates rows", "1 < sum(price)\n      ^"),
     "price IN (SELECT 1)": ("subquery", "price IN (SELECT 1)\n            ^"),
+    "exists(FROM range(3))": ("subquery", "exists(FROM range(3))\n         ^"),
+    "(VALUES 1) = quantity": ("subquery", "(VALUES 1) = quantity\n   ^"),
     "row_number() OVER (ORDER BY t) > 1": ("window function", "row_number() OVER"),
+    "lag(price) > 1": ("window function", "lag(price) > 1\n  ^"),
+    "explode(array(true))": ("several rows", "explode(array(true))\n  ^"),
+    "price > 1 AND": ("names its result", ""),
     "price > 1\nAND foo > 2": ("foo", "AND foo > 2\n      ^"),
 }
 
@@ -102,8 +108,29 @@ def test_wrong_text_is_reported_before_a_job_with_its_position(rows: DataFrame, 
     assert marked in str(caught.value)
 
 
-def test_a_condition_is_boolean_and_a_word_in_a_string_is_no_subquery(rows: DataFrame) -> None:
-    with pytest.raises(TypeError, match="is of type int, but a condition is true or false"):
-        sash.Query(agg.sum("price", where="quantity"), window.rows(2), time="t").run(rows)
-    made = sash.Query(agg.count(where="k <> 'select'"), window.rows(9), time="t").run(rows)
-    assert made.agg(F.max("count")).collect()[0][0] == len(ROWS)
+def test_a_condition_is_boolean(rows: DataFrame) -> None:
+    for condition in ("quantity", F.col("quantity")):
+        with pytest.raises(TypeError, match="is of type int, but a condition is true or false"):
+            sash.Query(agg.sum("price", where=condition), window.rows(2), time="t").run(rows)
+    made = sash.Query({"n": agg.count(where="NULL")}, window.rows(9), time="t").run(rows)
+    assert made.agg(F.max("n")).collect()[0][0] == 0
+
+
+def test_words_of_sql_in_strings_and_names_are_no_subqueries(rows: DataFrame) -> None:
+    named = rows.withColumn("select_x", F.col("t")).withColumn("from", F.col("t"))
+    made = sash.Query(
+        {
+            "n": agg.count(where="k <> 'it''s (select 1)' -- select"),
+            "s": agg.max(sash.expr("select_x + `from`"), where="select_x > 0"),
+        },
+        window.rows(9),
+        time="t",
+    ).run(named)
+    assert made.agg(F.max("n"), F.max("s")).collect()[0] == (len(ROWS), 2 * len(ROWS))
+
+
+def test_columns_of_pyspark_cannot_be_pickled_but_a_query_with_them_runs(rows: DataFrame) -> None:
+    query = sash.Query({"s": agg.sum(F.col("quantity") * 2)}, window.rows(9), time="t")
+    with pytest.raises(TypeError, match=r"expression of PySpark, which cannot be pickled. Use SQL"):
+        pickle.dumps(query)
+    assert query.run(rows).agg(F.max("s")).collect()[0][0] == 28

@@ -385,7 +385,7 @@ def checks(clock: Clock, instants: Any) -> None:
         (lambda: window.time("90d", slide="1mo"), r"mix months with shorter units"),
         (lambda: window.cumulative("1mo", "1d"), r"range='1mo', step='1d' mix months"),
         (lambda: window.cumulative("5mo", "2mo"), r"not a multiple of step"),
-        (lambda: window.time("1mo", slide="1q"), r"slide='1q' is more than range='1mo'"),
+        (lambda: window.cumulative("1mo", "1q"), r"step='1q' is more than range='1mo'"),
         (lambda: window.tumbling("1d", offset="1mo"), r"offset='1mo' has months, but 1d has not"),
         (lambda: window.tumbling("1d", offset="1mo", tz="UTC"), r"offset='1mo' has months, but 1d has not"),
         (lambda: window.tumbling("1d", tz="Europe/Berln"), r"tz='Europe/Berln' is not a time zone. Did you mean .*Europe/Berlin"),

@@ -13,7 +13,7 @@ import sash
 from sash import agg, window
 from sash.engine import run_table
 from sash.windows.base import whole_items
-from sash.windows.by_time import MAX_WINDOWS, Periodic
+from sash.windows.periodic import MAX_WINDOWS, Periodic
 
 TIMES = [dt.datetime(2026, 1, 1), dt.datetime(2026, 1, 1, 5)]  # noqa: DTZ001 — a column without a time zone
 TWO_ROWS = pa.table({"t": pa.array(TIMES, pa.timestamp("us")), "x": [1.0, 2.0]})

@@ -16,6 +16,8 @@ Kinds: TypeAlias = tuple[str, ...]
 Fields: TypeAlias = dict[str, Any]
 """Fields of an aggregate by name."""
 
+BOOLEANS: Kinds = ("bool",)
+WHOLE: Kinds = ("int",)
 INTEGERS: Kinds = ("int", "bool")
 FLOATS: Kinds = ("float",)
 NUMBERS: Kinds = ("int", "float", "bool")

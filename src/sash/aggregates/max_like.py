@@ -7,12 +7,13 @@ there is nothing else. any and all are max and min of booleans.
 
 from __future__ import annotations
 
+import math
 from functools import partial
 from typing import Any
 
 from sash.aggregates.base import Aggregate, P, pair, unchanged
 from sash.aggregates.comparison import is_above
-from sash.aggregates.definition import INTEGERS, NUMBERS, Fields, define
+from sash.aggregates.definition import BOOLEANS, FLOATS, INTEGERS, WHOLE, Fields, define
 from sash.aggregates.sql import SqlForm, SqlInput, filtered
 from sash.expressions import ColumnLike, Condition
 
@@ -44,7 +45,11 @@ def max(column: ColumnLike | None = None, *, where: Condition | None = None) -> 
         lift=unchanged,
         combine=larger,
         sql=partial(extreme_sql, function="max"),
-        variants={NUMBERS: {"combine": larger_number}},
+        variants={
+            BOOLEANS: {"combine": larger_number},
+            WHOLE: {"combine": larger_number, "identity": -(2**63)},
+            FLOATS: {"combine": larger_number, "identity": -math.inf},
+        },
         **EXTREME,
     ).only_where(where)
 
@@ -72,7 +77,11 @@ def min(column: ColumnLike | None = None, *, where: Condition | None = None) -> 
         lift=unchanged,
         combine=smaller,
         sql=partial(extreme_sql, function="min"),
-        variants={NUMBERS: {"combine": smaller_number}},
+        variants={
+            BOOLEANS: {"combine": smaller_number},
+            WHOLE: {"combine": smaller_number, "identity": 2**63 - 1},
+            FLOATS: {"combine": smaller_number, "identity": math.nan},  # larger than every number
+        },
         **EXTREME,
     ).only_where(where)
 

@@ -1,8 +1,10 @@
-"""An aggregate whose partials may hold no values, for algorithms in which a null must be a row."""
+"""Aggregates in which a null is a row: its partial holds no values, or is the neutral one."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 from sash.aggregates.base import Aggregate
@@ -57,3 +59,47 @@ def counting_values(aggregate: Aggregate[Any]) -> Aggregate[Counted]:
         at_least=0,
         variants={},
     )
+
+
+def neutral_if_null(aggregate: Aggregate[Any]) -> Aggregate[Any]:
+    """Return the aggregate with a further input, whether the row has a value: a row without one lifts to the identity.
+
+    So a kernel takes the same path for each row. It does not count values: its caller knows which windows hold too few.
+
+    >>> from sash import agg
+    >>> total = neutral_if_null(agg.sum().of_kind("int"))
+    >>> total.lift(5, False) == agg.sum().of_kind("int").identity
+    True
+    """
+    return replace(
+        aggregate,
+        lift=lift_or_neutral(aggregate.lift, aggregate.identity),
+        lower=lower_or_zero(aggregate.lower, aggregate.counts[0]) if aggregate.counts else aggregate.lower,
+        inputs=2,
+        columns=(),
+        counts=(),
+        at_least=1,
+        empty=None,
+        variants={},
+        sql=None,
+    )
+
+
+@cache
+def lift_or_neutral(lift_value: Callable[[Any], Any], neutral: Any) -> Callable[[Any, bool], Any]:
+    """Return the function that lifts a value, or a null to the neutral partial; the same one for equal arguments."""
+
+    def lift(value: Any, present: bool) -> Any:
+        return lift_value(value) if present else neutral
+
+    return lift
+
+
+@cache
+def lower_or_zero(lower_partial: Callable[[Any], Any], count: int) -> Callable[[Any], Any]:
+    """Return the function that lowers a partial, or one without values to 0: a mean would divide by their number."""
+
+    def lower(partial: Any) -> Any:
+        return lower_partial(partial) if partial[count] > 0 else 0.0
+
+    return lower

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from sash.engine.cut import cut_each_row
 from sash.engine.finish import finish_columns
 from sash.engine.first_run import vectorises
 from sash.engine.partials import SlicePartials
@@ -368,7 +369,10 @@ def interpret_failed(prepared: Prepared, failed: PassDoesNotCompileError) -> Pre
 
 def check_compiles(prepared: Prepared) -> None:
     """Compile all kernels of a query, by evaluating an empty block. Raise PassDoesNotCompileError if a pass does not compile."""
-    evaluate(prepared, prepared.empty_block())
+    nothing = prepared.empty_block()
+    evaluate(prepared, nothing)
+    if prepared.time is not None and prepared.stores_prefixes:
+        evaluate(prepared, cut_each_row(prepared, nothing))
 
 
 def compile_ahead(prepared: Prepared) -> Prepared:

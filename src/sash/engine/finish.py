@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from sash.aggregates.base import Aggregate
+from sash.kernels.kernel_io import as_arrow, as_numpy
 from sash.windows.base import Ints
 
 SUFFIX = "\0beside"
@@ -54,12 +55,11 @@ def finish_columns(
             besides = columns.get(f"{name}{SUFFIX}")
             results = _numbers(columns[name])
             final = np.ma.MaskedArray(finish(results, None if besides is None else _numbers(besides), ticks()))
-            unknown = np.ma.getmaskarray(final) | columns[name].is_null().to_numpy(zero_copy_only=False)
-            finished[name] = pa.array(final.data, mask=unknown if unknown.any() else None)
+            finished[name] = as_arrow(final.data, np.ma.getmaskarray(final) | as_numpy(columns[name].is_null()))
     return finished
 
 
 def _numbers(column: pa.Array) -> Any:
     """Return a column as an array, 0 for null."""
-    filled = column.fill_null(0) if column.null_count else column
-    return filled.to_numpy(zero_copy_only=False)
+    values = as_numpy(column)
+    return np.where(as_numpy(column.is_null()), 0, values) if column.null_count else values

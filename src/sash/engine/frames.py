@@ -11,8 +11,8 @@ from typing import Any, ClassVar
 import pyarrow as pa
 
 from sash.engine.column_types import check_columns, readable, readable_schema
-from sash.engine.computed import Values, source_columns, with_computed
-from sash.engine.labels import check_labels, label_query, run_labels
+from sash.engine.computed import Values, check_conditions, source_columns, with_computed
+from sash.engine.labels import check_labels, check_names, label_query, run_labels
 from sash.engine.prepare import PreparedCache
 from sash.engine.run_table import run_table
 from sash.engine.select_sql import rows_where, select_from
@@ -50,36 +50,40 @@ class FrameKind:
         at_time: str | None = None,
     ) -> Any:
         """Return the results of a query, as data of the same kind: for each label, if there are labels."""
-        labels = None if at is None else self._read_labels(cache.query, at, at_time)
+        labels = None if at is None else self.read_labels(cache.query, at, at_time)
         table = self.read(cache.query, data)
         prepared = cache.get(table.schema, compiled=compiled)
         if labels is None:
             results, used = run_table(prepared, table, threads)
         else:
-            results, used = run_labels(prepared, table, labels, at_time)
+            results, used = run_labels(prepared, table, labels, at_time, threads)
         if used.interpreted != prepared.interpreted and not used.cold:
             cache.put(used)
-        return self.write(cache.query, data if at is None else at, results)
+        return self.write(cache.query, data if at is None else at, results, data)
 
-    def _read_labels(self, query: Declared, labels: Any, at_time: str | None) -> pa.Table:
+    def read_labels(self, query: Declared, labels: Any, at_time: str | None) -> pa.Table:
         """Return the keys and times of labels. Raise TypeError or ValueError if they do not fit the query."""
-        check_labels(query)
-        if not self.accepts(labels):
-            message = f"at= must be of the same kind as the events, which are {self.description}."
-            raise TypeError(message)
-        added = [query.result_name(name, window) for name in query.aggregates for window in query.window_names]
-        taken = [name for name in added if name in self.input_schema(labels).names]
-        if taken:
-            message = f"The labels have a column {taken[0]!r}, which is also the name of a result. Rename one of them."
-            raise ValueError(message)
+        self.check_labels(query, labels, at_time)
+        check_names(query, self.input_schema(labels).names)
         return self.read(label_query(query, at_time), labels)
+
+    def check_labels(self, query: Declared, labels: Any, at_time: str | None) -> None:
+        """Raise TypeError or ValueError if a query takes no labels, or if these are of another kind."""
+        check_labels(query, at_time)
+        if not self.accepts(labels):
+            given = f"{type(labels).__module__.partition('.')[0]}.{type(labels).__name__}"
+            message = f"at= must be of the same kind as the events, a {'.'.join(self.names)}, but it is a {given}."
+            raise TypeError(message)
 
     def read(self, query: Declared, data: Any) -> pa.Table:
         """Return the columns that a query reads."""
         raise NotImplementedError
 
-    def write(self, query: Declared, data: Any, results: pa.Table) -> Any:
-        """Return the results: per row, beside the input rows; per window, as data of their own."""
+    def write(self, query: Declared, data: Any, results: pa.Table, events: Any) -> Any:
+        """Return the results: per row, beside the input rows; per window, as data of their own.
+
+        `data` are the input rows, or labels; the results were computed from `events`.
+        """
         raise NotImplementedError
 
     # -- SQL around a query --------------------------------------------------------------------------------------------
@@ -127,8 +131,13 @@ class FrameKind:
         """Return the Arrow schema of the results: that of a run over no rows."""
         needed = self.schema(cache.query, data)
         prepared = cache.get(needed, compiled=options.get("compiled"))
-        results = run_table(prepared, needed.empty_table(), threads=1)[0].schema
-        return pa.schema([*(self.input_schema(data) if cache.query.per_row else ()), *results])
+        at, at_time = options.get("at"), options.get("at_time")
+        if at is None:
+            results = run_table(prepared, needed.empty_table(), threads=1)[0].schema
+            return pa.schema([*(self.input_schema(data) if cache.query.per_row else ()), *results])
+        labels = self.read_labels(cache.query, at, at_time).slice(0, 0)
+        results = run_labels(prepared, needed.empty_table(), labels, at_time, threads=1)[0].schema
+        return pa.schema([*self.input_schema(at), *results])
 
     def input_schema(self, data: Any) -> pa.Schema:
         """Return the Arrow schema of all columns."""
@@ -156,7 +165,7 @@ class ArrowTable(FrameKind):
             return computed_columns(query, readable(wanted), data.column_names)
         return readable(needed_columns(query, data))
 
-    def write(self, query: Declared, data: pa.Table, results: pa.Table) -> pa.Table:
+    def write(self, query: Declared, data: pa.Table, results: pa.Table, events: Any) -> pa.Table:  # noqa: ARG002 — results have types
         """Return the results."""
         if not query.per_row:
             return results
@@ -188,9 +197,9 @@ class ArrowBatch(ArrowTable):
         """Return the columns that a query reads."""
         return super().read(query, pa.Table.from_batches([data]))
 
-    def write(self, query: Declared, data: pa.RecordBatch, results: pa.Table) -> pa.RecordBatch:
+    def write(self, query: Declared, data: pa.RecordBatch, results: pa.Table, events: Any) -> pa.RecordBatch:
         """Return the results as one batch."""
-        return self.from_table(super().write(query, self.to_table(data), results))
+        return self.from_table(super().write(query, self.to_table(data), results, events))
 
 
 class PandasFrame(FrameKind):
@@ -240,7 +249,7 @@ class PandasFrame(FrameKind):
             )
         return table if query.columns else pa.table({"": pa.nulls(len(rows))})
 
-    def write(self, query: Declared, data: Any, results: pa.Table) -> Any:
+    def write(self, query: Declared, data: Any, results: pa.Table, events: Any) -> Any:  # noqa: ARG002 — results have types
         """Return the results; integers and booleans with nulls in pandas' nullable types."""
         columns = {name: self._series(results[name]) for name in results.column_names}
         if query.per_row:
@@ -308,10 +317,6 @@ class PolarsFrame(FrameKind):
 
         return data.filter(pl.Series(mask))
 
-    def input_schema(self, data: Any) -> pa.Schema:
-        """Return the Arrow schema of all columns."""
-        return data.head(0).lazy().collect().to_arrow().schema
-
     def read(self, query: Declared, data: Any) -> pa.Table:
         """Return the columns that a query reads; an Enum as an ordered dictionary."""
         import polars as pl  # noqa: PLC0415 — optional
@@ -320,7 +325,7 @@ class PolarsFrame(FrameKind):
         own = {
             one: f"sash_{number}" for number, one in enumerate(expressions_in(query.computed)) if one.kind == "Polars"
         }
-        made = data.with_columns(one.source.alias(name) for one, name in own.items()) if own else data
+        made = self._with_own(query, data, own) if own else data
         needed = made if reads_all(query) else made.select([*source_columns(query, data.columns), *own.values()])
         if unknown := [name for name, kind in needed.schema.items() if kind in (pl.Int128, pl.UInt128)]:
             message = (
@@ -342,7 +347,7 @@ class PolarsFrame(FrameKind):
             )
         return table if query.columns else pa.table({"": pa.nulls(data.height)})
 
-    def write(self, query: Declared, data: Any, results: pa.Table) -> Any:
+    def write(self, query: Declared, data: Any, results: pa.Table, events: Any) -> Any:
         """Return the results; keys and values in the types of their columns."""
         import polars as pl  # noqa: PLC0415 — optional
 
@@ -351,9 +356,29 @@ class PolarsFrame(FrameKind):
         for name, aggregate in query.aggregates.items():
             if aggregate.gives == "value":
                 names = [query.result_name(name, window) for window in query.windows] if query.per_row else [name]
-                kinds |= dict.fromkeys(names, self._type_of(aggregate.columns[-1], data, made.schema[names[0]]))
+                kinds |= dict.fromkeys(names, self._type_of(aggregate.columns[-1], events, made.schema[names[0]]))
         made = made.cast({name: kind for name, kind in kinds.items() if made.schema[name] != kind})
         return data.hstack(made) if query.per_row else made
+
+    def _with_own(self, query: Declared, data: Any, own: dict[Expression, str]) -> Any:
+        """Return the frame with a column for each expression of Polars. Raise ValueError or TypeError if one is wrong."""
+        import polars as pl  # noqa: PLC0415 — optional
+
+        types = {}
+        for expression, name in own.items():
+            if expression.source.meta.has_multiple_outputs():
+                message = (
+                    f"{expression.text} stands for several columns. Use one expression for each input of an aggregate."
+                )
+                raise ValueError(message)
+            try:  # without rows, before any work
+                none = data.head(0).lazy().select(expression.source.alias(name)).collect()
+            except pl.exceptions.PolarsError as error:
+                message = f"Polars cannot evaluate {expression.text}: {error}"
+                raise ValueError(message) from error
+            types[expression] = none.to_arrow(compat_level=pl.CompatLevel.oldest()).schema.field(0).type
+        check_conditions(query, types)
+        return data.with_columns(one.source.alias(name) for one, name in own.items())
 
     def _type_of(self, column: str, data: Any, otherwise: Any) -> Any:
         """Return the type of a column of a query; that of SQL is known from its result alone."""
@@ -366,8 +391,14 @@ class PolarsFrame(FrameKind):
         """Return the types of the columns that a query reads."""
         return self.read(query, data.head(0).lazy().collect()).schema
 
+    def input_schema(self, data: Any) -> pa.Schema:
+        """Return the Arrow schema of all columns."""
+        return data.head(0).lazy().collect().to_arrow().schema
+
     def result_schema(self, cache: PreparedCache, data: Any, **options: Any) -> pa.Schema:
         """Return the Arrow schema of the results: that of a run over no rows."""
+        if self.accepts(options.get("at")):
+            options = options | {"at": options["at"].head(0)}
         return self.run(cache, data.head(0), **options).lazy().collect().to_arrow().schema
 
 
@@ -395,10 +426,10 @@ class PolarsLazyFrame(PolarsFrame):
         at_time: str | None = None,
     ) -> Any:
         """Return the results of a query as a LazyFrame."""
-        if at is not None and not self.accepts(at):
-            message = "at= must be of the same kind as the events, which are a Polars LazyFrame."
-            raise TypeError(message)
-        labels = None if at is None else at.collect()
+        labels = at
+        if at is not None:
+            self.check_labels(cache.query, at, at_time)
+            labels = at.collect()
         frame = PolarsFrame()
         return frame.run(cache, data.collect(), compiled=compiled, threads=threads, at=labels, at_time=at_time).lazy()
 

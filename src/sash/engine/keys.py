@@ -76,9 +76,12 @@ class KeyOrder:
         """Return results, which are in this order, in input order."""
         if self.rows is None:
             return column
-        if self.dealt is None or len(column) < LARGE or not has_plain_values(column.type):
+        if len(column) < LARGE or not has_plain_values(column.type):
             return column.take(as_arrow(self._places))
-        back = partial(self.dealt.move, collect_values, rows=self.rows, firsts=self.firsts)
+        # Values and validity apart: Arrow takes values with nulls five times slower than values without.
+        back = partial(take_rows, rows=self._places)
+        if self.dealt is not None:
+            back = partial(self.dealt.move, collect_values, rows=self.rows, firsts=self.firsts)
         values = np.frombuffer(column.buffers()[1], f"u{column.type.bit_width // BYTE}")
         validity = None
         if column.null_count:

@@ -8,6 +8,8 @@ Keys of events and labels are numbered together. A label sorts after events of e
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,17 +19,31 @@ from sash.aggregator.columns import to_arrow
 from sash.engine.assemble import join_rows, row_columns
 from sash.engine.evaluate import PassDoesNotCompileError, evaluate, interpret_failed
 from sash.engine.first_run import first_run
-from sash.engine.keys import KeyOrder, number_keys, order_rows
+from sash.engine.keys import KeyOrder, cut_evenly, number_keys, order_rows
+from sash.engine.passes import Results
 from sash.engine.prepare import Prepared
 from sash.engine.row_block import InputRows, RowBlock, RowSource
-from sash.engine.run_table import part_count
+from sash.engine.run_table import SEVERAL, in_threads, part_count, read_columns
+from sash.kernels.kernel_io import as_arrow
 from sash.plan.declared import Declared
-from sash.windows.arrays import search_in_keys
-from sash.windows.base import Points
+from sash.plan.tree import Branch
+from sash.windows.base import Flags, Points, whole_span
+from sash.windows.time_loops import find_places
+
+KINDS = {
+    "numbers": (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal),
+    "times": (pa.types.is_timestamp, pa.types.is_date),
+    "strings": (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view),
+    "bytes": (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_binary_view, pa.types.is_fixed_size_binary),
+}
+"""Types whose values are compared after a cast. Arrow would also cast numbers to times, and strings to numbers."""
 
 
-def check_labels(query: Declared) -> None:
-    """Raise ValueError if a query cannot be evaluated as of the times of labels."""
+def check_labels(query: Declared, at_time: str | None) -> None:
+    """Raise ValueError or TypeError if a query cannot be evaluated as of the times of labels."""
+    if not isinstance(at_time, str | None):
+        message = f"at_time={at_time!r} is not the name of a column."
+        raise TypeError(message)
     if query.time is None:
         message = 'at= needs a time column, which says when an event happened. Name it, as in Query(time="ts", …).'
         raise ValueError(message)
@@ -40,86 +56,187 @@ def check_labels(query: Declared) -> None:
             raise ValueError(message)
 
 
+def check_names(query: Declared, names: list[str]) -> None:
+    """Raise ValueError if labels have a column with the name of a result."""
+    added = [query.result_name(name, window) for name in query.aggregates for window in query.window_names]
+    if taken := [name for name in added if name in names]:
+        message = f"The labels have a column {taken[0]!r}, which is also the name of a result. Rename one of them."
+        raise ValueError(message)
+
+
 def label_query(query: Declared, at_time: str | None) -> Declared:
     """Return the query whose columns are those that labels need: the keys and their time."""
     return replace(query, aggregates={}, order_by=(), time=at_time or query.time)
 
 
+def describe_labels(query: Declared, at_time: str | None) -> Branch:
+    """Return the branch of an explanation that says what labels do."""
+    matched = f"the same {', '.join(query.by)}" if query.by else "all keys"
+    text = f"one result per label, from the events of {matched} up to its {at_time or query.time}; a label comes after events of equal time"
+    return Branch("labels", (text.replace("the events of all keys", "all events"),))
+
+
 def run_labels(
-    prepared: Prepared, events: pa.Table, labels: pa.Table, at_time: str | None
+    prepared: Prepared, events: pa.Table, labels: pa.Table, at_time: str | None = None, threads: int | None = None
 ) -> tuple[pa.Table, Prepared]:
     """Return the results of each label in the order of labels, and the query in which aggregates that do not compile are interpreted."""
-    return first_run(prepared, len(events)).run(lambda query: _run(query, events, labels, at_time))
+    workers = threads or os.cpu_count() or 1
+    rows = len(events) + len(labels)
+    return first_run(prepared, rows).run(lambda query: _run(query, events, labels, at_time, workers))
 
 
-def _run(prepared: Prepared, events: pa.Table, labels: pa.Table, at_time: str | None) -> tuple[pa.Table, Prepared]:
+def _run(
+    prepared: Prepared, events: pa.Table, labels: pa.Table, at_time: str | None, threads: int
+) -> tuple[pa.Table, Prepared]:
     made = read_labels(prepared, events, labels, at_time)
     while True:
         try:
-            return made.run(prepared), prepared
+            return made.run(prepared, threads), prepared
         except PassDoesNotCompileError as failed:
             prepared = interpret_failed(prepared, failed)
 
 
 @dataclass(frozen=True)
-class LabelledEvents:
-    """Events by key and time, and the labels of the same keys."""
+class LabelledKeys:
+    """Events of some keys by key and time, and the labels of the same keys."""
 
     block: RowBlock
     points: Points
+
+    def columns(self, prepared: Prepared) -> Results:
+        """Return a column for each aggregate and window, one result per label, in order of key and time."""
+        made, rounds = [], self._rounds(prepared)
+        for chosen in rounds:
+            points = self.points if chosen is None else self.points.select(chosen)
+            made.append(row_columns(prepared, evaluate(prepared, self.block, points=points)))
+        if len(made) == 1:
+            return made[0]
+        places = np.argsort(np.concatenate([np.flatnonzero(chosen) for chosen in rounds if chosen is not None]))
+        back = as_arrow(places)
+        return {name: to_arrow(join_rows([one[name] for one in made])).take(back) for name in made[0]}
+
+    def _rounds(self, prepared: Prepared) -> Sequence[Flags | None]:
+        """Return labels whose windows never go back; [None] if all labels are so.
+
+        Months end at different days: a month before 30 March 5:00 begins earlier than a month before 29 March 10:00. Aggregates slide
+        over windows in order, so that such labels have a round of their own. There are at most as many as a month has short ends.
+        """
+        windows = [window for window in prepared.plan.windows.values() if window.goes_back]
+        if not windows:
+            return [None]
+        items = replace(self.block.items(windows, whole_span(np.diff(self.block.firsts))), points=self.points)
+        begins = [window.bounds(items, {}, prepared.run).begins for window in windows]
+        waiting: Flags = np.ones(len(self.points.times), np.bool_)
+        rounds: list[Flags] = []
+        while waiting.any() or not rounds:
+            places = np.flatnonzero(waiting)
+            fits = np.ones(len(places), np.bool_)
+            for begin in begins:
+                own = begin[places]
+                fits &= own >= np.maximum.accumulate(own)
+            chosen: Flags = np.zeros(len(waiting), np.bool_)
+            chosen[places[fits]] = True
+            rounds.append(chosen)
+            waiting &= ~chosen
+        return rounds
+
+
+@dataclass(frozen=True)
+class LabelledEvents(LabelledKeys):
+    """Events by key and time, and the labels of the same keys."""
+
     order: KeyOrder
     """The order of labels: by key and time."""
 
-    def run(self, prepared: Prepared) -> pa.Table:
+    def run(self, prepared: Prepared, threads: int = 1) -> pa.Table:
         """Return the results of each label."""
-        made = []
-        first = 0
-        ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(self.points.counts)])
-        for part in self.block.parts(part_count(len(self.block))):
-            last = first + len(part.firsts) - 1
+        if self._part_count >= SEVERAL:
+            read_columns(prepared, self.block)
+        parts = self._parts()
+        made = in_threads(prepared, threads, lambda part: part.columns(prepared), parts)
+        columns = [join_rows([part[name] for part in made]) for name in made[0]]
+        if self.order.rows is not None:
+            workers = threads if self._part_count >= SEVERAL else 1
+            columns = in_threads(prepared, workers, lambda column: self.order.restore(to_arrow(column)), columns)
+        return pa.table(dict(zip(made[0], columns, strict=True)))
+
+    @property
+    def _part_count(self) -> int:
+        return part_count(len(self.block) + len(self.points.times))
+
+    def _parts(self) -> list[LabelledKeys]:
+        """Return parts with about equally many events and labels."""
+        block, points, count = self.block, self.points, self._part_count
+        if count == 1:
+            return [self]
+        ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(points.counts)])
+        parts = []
+        for first, last in cut_evenly(block.firsts + ends, count):
             own = slice(int(ends[first]), int(ends[last]))
-            begin = int(self.block.firsts[first])
-            points = Points(self.points.times[own], self.points.places[own] - begin, self.points.counts[first:last])
-            made.append(row_columns(prepared, evaluate(prepared, part, points=points)))
-            first = last
-        return pa.table(
-            {name: self.order.restore(to_arrow(join_rows([part[name] for part in made]))) for name in made[0]}
-        )
+            places = points.places[own] - int(block.firsts[first])
+            parts.append((first, last, Points(points.times[own], places, points.counts[first:last])))
+        return [LabelledKeys(block.part(first, last), own) for first, last, own in parts]
 
 
-def read_labels(prepared: Prepared, events: pa.Table, labels: pa.Table, at_time: str | None) -> LabelledEvents:
+def read_labels(prepared: Prepared, events: pa.Table, labels: pa.Table, at_time: str | None = None) -> LabelledEvents:
     """Return events and labels by key and time."""
     layout, time = prepared.layout, prepared.time
     assert time is not None
     name = at_time or time.name
-    types = {key: events.schema.field(key).type for key in layout.by} | {name: events.schema.field(time.name).type}
-    moments = as_types(labels, types).rename_columns({name: time.name})
-    together = pa.concat_tables([events.select(list(layout.by)), moments.select(list(layout.by))])
-    codes, keys = number_keys(together, layout.by, prepared.run)
-    if not layout.by:
-        codes, keys = np.zeros(len(events) + len(labels), np.int64), 1
-    times = time.read(events[time.name])
-    rows = InputRows(RowSource(events), layout, codes[: len(events)], keys, times)
+    columns = {key: as_type(labels[key], key, events.schema.field(key).type) for key in layout.by}
+    moments = as_type(labels[name], name, time.type)
+    if moments.null_count:
+        message = f"The time {name!r} of {moments.null_count} label(s) is null. Drop these labels, or fill in a time."
+        raise ValueError(message)
+    codes, keys = np.zeros(len(events) + len(labels), np.int64), 1
+    if layout.by:
+        together = {key: pa.chunked_array([*plain(events[key]).chunks, *columns[key].chunks]) for key in layout.by}
+        codes, keys = number_keys(pa.table(together), layout.by, prepared.run)
+    rows = InputRows(RowSource(events), layout, codes[: len(events)], keys, time.read(events[time.name]))
     block = rows.sorted(prepared.run)
-    order, ticks = order_rows(codes[len(events) :], keys, time.read(moments[time.name]), prepared.run)
+    order, ticks = order_rows(codes[len(events) :], keys, time.read(moments), prepared.run)
     counts = np.diff(order.firsts)
-    places = search_in_keys(block.times, block.firsts, ticks + 1, counts)
+    places = np.empty(len(ticks), np.int64)
+    prepared.run(find_places)(block.times, block.firsts, ticks, counts, 1, places)
     return LabelledEvents(block, Points(ticks, places, counts), order)
 
 
-def as_types(labels: pa.Table, types: dict[str, pa.DataType]) -> pa.Table:
-    """Return columns of labels in the types of the events. Raise TypeError if a value does not fit."""
-    columns = {}
-    for name, kind in types.items():
-        given = labels.schema.field(name).type
-        if (getattr(given, "tz", None) is None) != (getattr(kind, "tz", None) is None):
-            message = (
-                f"Column {name!r} of the labels is {given}, but that of the events is {kind}: only one has a time zone."
-            )
-            raise TypeError(message)
-        try:
-            columns[name] = labels[name].cast(kind)
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-            message = f"Column {name!r} of the labels is {given} and does not fit that of the events, {kind}. Cast one of them."
-            raise TypeError(message) from error
-    return pa.table(columns)
+def plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return the values of a column, without a dictionary."""
+    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+
+
+def as_type(column: pa.ChunkedArray, name: str, wanted: pa.DataType) -> pa.ChunkedArray:
+    """Return a column of labels in the type of that of the events. Raise TypeError if a value does not fit.
+
+    >>> as_type(pa.chunked_array([pa.array([7], pa.int16())]), "id", pa.int64()).type
+    DataType(int64)
+    """
+    column = plain(column)
+    wanted = wanted.value_type if pa.types.is_dictionary(wanted) else wanted
+    given = column.type
+    if given == wanted:
+        return column
+    if (getattr(given, "tz", None) is None) != (getattr(wanted, "tz", None) is None):
+        message = (
+            f"Column {name!r} of the labels is {given}, but that of the events is {wanted}: only one has a time zone."
+        )
+        raise TypeError(message)
+    alike = any(any(is_one(given) for is_one in kinds) and any(is_one(wanted) for is_one in kinds) for kinds in KINDS.values())  # fmt: skip
+    try:
+        if alike or pa.types.is_nested(given) or pa.types.is_null(given):
+            return column.cast(wanted)
+        error = None
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as failed:
+        error = failed
+    message = (
+        f"Column {name!r} of the labels is {given} and does not fit that of the events, {wanted}. Cast one of them."
+    )
+    raise TypeError(message) from error
+
+
+def first_needed(prepared: Prepared, events: pa.Table) -> int:
+    """Return the first of the events of one key, in order of time, that a label at or after the newest may need."""
+    block = prepared.block(events)
+    items = block.items([], whole_span(np.diff(block.firsts)))
+    return min(int(window.needed_from(items)[0]) for window in prepared.plan.windows.values())

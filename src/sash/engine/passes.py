@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -17,9 +18,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sash.aggregates.base import Aggregate, unchanged
+from sash.aggregates.nulls import neutral_if_null
 from sash.aggregator.columns import Column, empty_column, present_in_all, results_to_arrow, types_of
 from sash.aggregator.time_results import gives_for
 from sash.algorithms import Algorithm
+from sash.algorithms.recalculate import Recalculate
 from sash.engine.column_types import input_types, interpreted_form, is_number
 from sash.engine.failures import ErrorNotes, name_row
 from sash.engine.finish import lower_all, with_besides
@@ -28,9 +31,9 @@ from sash.engine.partials import SliceCounts, SlicePartials, interleave
 from sash.engine.prepare import Prepared
 from sash.engine.result_types import interpreted_to_arrow
 from sash.engine.row_block import FLIPPED, TICKS, RowBlock
-from sash.engine.schedule import make_schedule
+from sash.engine.schedule import SharedSchedule, make_schedule, schedule_runs
 from sash.kernels import CannotCompileError, Kernel, loops
-from sash.kernels.kernel_io import NO_BITS, Bits, ResultColumn, move_results
+from sash.kernels.kernel_io import NO_BITS, Bits, ResultColumn, as_arrow, put_results
 from sash.kernels.layout import Shape
 from sash.kernels.numpy_kernel import NumpyKernel
 from sash.kernels.parts import KINDS, read_fields
@@ -43,8 +46,12 @@ from sash.windows.arrays import ranges
 from sash.windows.base import Bounds, Flags, Ints, NewestRows
 from sash.windows.row_frame import bounds_around
 
+MASKED_INPUTS = (("float64",), ("int64",), ("bool",))
+"""The types of columns for which the identity of an aggregate has the type of its partials."""
 ROWS_PER_CALL = 10_000
 """A call of a kernel takes about as long as this many rows."""
+WINDOWS_PER_CALL = 1 << 15
+"""Windows of several runs that are evaluated together: 2 M centred sums without their row took 0.25 s at once, and 0.14 s so."""
 NOTHING = np.empty(0, np.int64)
 Results = dict[str, pa.Array]
 """By the names of aggregates."""
@@ -90,8 +97,10 @@ class PassRun:
         results = self._slide_runs(window, bounds) if bounds.runs else self._slide_rows(window, bounds)
         belong = [name for name, aggregate in self.one.aggregates.items() if aggregate.of_newest]
         if belong and len(self.block):
-            newest = pa.array(self._present[np.maximum(bounds.newest, 0)])  # of an empty window there is no result
-            results |= {name: pc.if_else(newest, results[name], None) for name in belong}
+            newest = as_arrow(self._present[np.maximum(bounds.newest, 0)])  # of an empty window there is no result
+            for name in belong:
+                nulls = pa.nulls(len(newest), results[name].type)  # None would import pandas
+                results[name] = pc.if_else(newest, results[name], nulls)
         return results
 
     def _slide_rows(self, window: Window, bounds: Bounds) -> Results:
@@ -111,22 +120,37 @@ class PassRun:
         return self._results(answers)
 
     def _slide_runs(self, window: Window, bounds: Bounds) -> Results:
-        """Return the results of windows that consist of several runs of rows: each run is a slice."""
+        """Return the results of windows that consist of several runs of rows: each run is a slice.
+
+        Some windows at a time: the partials of all runs would take more time to move than to compute.
+        """
+        longest = max(int((ends - begins).max(initial=0)) for begins, ends in bounds.runs)
+        step = max(WINDOWS_PER_CALL, 8 * longest)  # each call starts with the rows of a whole window
+        if self.one.interpreted or self.dictionary is not None or len(bounds) <= step:
+            return self._slide_some_runs(window, bounds)
+        parts = []
+        for first in range(0, len(bounds), step):
+            own = slice(first, first + step)
+            runs = tuple((begins[own], ends[own]) for begins, ends in bounds.runs)
+            some = Bounds(bounds.begins[own], bounds.ends[own], None, None, bounds.keep, runs=runs)
+            parts.append(self._slide_some_runs(window, some))
+        return {name: pa.concat_arrays([part[name] for part in parts]) for name in parts[0]}
+
+    def _slide_some_runs(self, window: Window, bounds: Bounds) -> Results:
         runs = [self._partials_of(begins, ends) for begins, ends in bounds.runs]
         partials = interleave(runs)
         count = len(runs)
-        ends = np.arange(count, count * len(bounds) + 1, count)
         where = replace(partials, where=lambda record: self._name_row(int(bounds.ends[record // count]) - 1))
-        [results] = self.slide_slices(
-            [window], where, [SliceRefs(ends - count, ends, np.full(len(ends), -1, np.int64))]
-        )
+        [results] = self._slide_scheduled(Recalculate, [window], where, schedule_runs([run.counts for run in runs]))
         return results
 
     def _partials_of(self, begins: Ints, ends: Ints) -> SlicePartials:
         """Return the partials of runs of rows, which may overlap."""
-        before = np.zeros(len(self.block) + 1, np.int64)
-        np.cumsum(self._present, out=before[1:])
-        counts = SliceCounts(before[ends] - before[begins])
+        counts = SliceCounts(ends - begins)
+        if self.one.interpreted or len(self._bits):
+            before = np.zeros(len(self.block) + 1, np.int64)
+            np.cumsum(self._present, out=before[1:])
+            counts = SliceCounts(before[ends] - before[begins])
         if self.one.interpreted:
             whole = replace(self.aggregates[0], lower=unchanged, at_least=1, empty=None)
             bounds = Bounds(begins, ends, None, None, NOTHING)
@@ -155,27 +179,68 @@ class PassRun:
     def _slide_keys(self, window: Window, bounds: Bounds, frame: NewestRows) -> Results:
         """Return the results of windows of the newest rows, key by key."""
         aggregates = self._for_window(window)
+        masked = [] if frame.ahead else self._masked(aggregates)
+        if masked:
+            return self._slide_masked(aggregates, masked, frame)
         kernel = self._kernel(self.one.algorithm, aggregates, loops.slide_rows, window.min_rows, length=frame.length)
         with self._notes(lambda run: run.slide_rows(window, bounds)) as notes:
             kernel.where = lambda number: notes.at(self._name_row(number))
-            answers = kernel.slide_keys(self._values, frame.firsts, frame.length, self._bits)
+            answers = kernel.slide_keys(self._values, frame.firsts, frame.length, self._bits, frame.ahead)
             if frame.ahead:
-                self._move(answers, window, frame)
+                self._put_cut_off(answers, window, frame)
         return self._results(answers)
 
-    def _move(self, answers: list[ResultColumn], window: Window, frame: NewestRows) -> None:
-        """Turn results for the newest rows into those of windows that look ahead, or that end before their row.
+    def _masked(self, aggregates: list[Aggregate[Any]]) -> list[Aggregate[Any]]:
+        """Return the forms in which a null is a neutral row, if there are nulls and every aggregate has such a form.
 
-        They are the results of later or earlier rows. The windows at one end of a key are cut off: they are the newest rows of
-        no row, so they are computed apart.
+        A branch on random nulls is mispredicted, and keeps a kernel from working on several sections at once: over rows(1000), half
+        of them null, max takes 2.5 times as long as without nulls instead of 5.
         """
+        if not len(self._bits) or self._inputs not in MASKED_INPUTS or self.one.algorithm.keeps_values:
+            return []
+        forms = [one.of_kind(KINDS[self._inputs[0]]) for one in kernel_forms(aggregates)]
+        return (
+            [neutral_if_null(one) for one in forms]
+            if all(one.is_built_in and one.has_identity for one in forms)
+            else []
+        )
+
+    def _slide_masked(
+        self, aggregates: list[Aggregate[Any]], masked: list[Aggregate[Any]], frame: NewestRows
+    ) -> Results:
+        """Return the results of windows of the newest rows; nulls are neutral rows."""
+        kernel = self._kernel(
+            self.one.algorithm,
+            masked,
+            loops.slide_rows,
+            length=frame.length,
+            part="masked",
+            inputs=(*self._inputs, "bool"),
+        )
+        with self._notes():
+            answers = kernel.slide_keys((*self._values, self._present), frame.firsts, frame.length)
+        forms = kernel_forms(aggregates)
+        few = {least: rows_with_few(self._present, frame, least) for least in {max(1, one.at_least) for one in forms}}
+        done = [null_if_few(one, answer, few[max(1, one.at_least)]) for one, answer in zip(forms, answers, strict=True)]
+        return self._results(done)
+
+    def _put_cut_off(self, answers: list[ResultColumn], window: Window, frame: NewestRows) -> None:
+        """Add the results of the windows that one end of a key cuts off: they are the newest rows of no row."""
         lengths = np.diff(frame.firsts)
         counts = np.minimum(abs(frame.ahead), lengths)
         places = ranges(frame.firsts[1:] - counts if frame.ahead > 0 else frame.firsts[:-1], counts)
-        around = bounds_around(places, frame.firsts, counts, frame.length - 1 - frame.ahead, frame.ahead)
-        cut_off = self._between(window).slide_between(self._values, *around, self._bits)
+        begins, ends = bounds_around(places, frame.firsts, counts, frame.length - 1 - frame.ahead, frame.ahead)
+        # Only rows of these windows: the loop goes over all rows between them.
+        counts = counts[counts > 0]
+        last = np.cumsum(counts) - 1
+        first_rows, held = begins[last - counts + 1], ends[last] - begins[last - counts + 1]
+        rows = ranges(first_rows, held)
+        left_out = np.repeat(first_rows - (np.cumsum(held) - held), counts)
+        bits = np.packbits(self._present[rows], bitorder="little") if len(self._bits) else NO_BITS
+        values = tuple(column[rows] for column in self._values)
+        cut_off = self._between(window).slide_between(values, begins - left_out, ends - left_out, bits)
         for number, (answer, own) in enumerate(zip(answers, cut_off, strict=True)):
-            answers[number] = move_results(answer, frame.firsts, frame.ahead, places, own)
+            answers[number] = put_results(answer, places, own)
 
     def rows_as_slices(self) -> SlicePartials:
         """Return each row as a slice, so that several kinds of windows can share one structure."""
@@ -216,22 +281,32 @@ class PassRun:
         self, windows: Sequence[Window], partials: SlicePartials, refs: Sequence[SliceRefs]
     ) -> list[Results]:
         """Return the results of windows over slices; several kinds of windows share one structure."""
+        schedule = make_schedule(refs, partials.counts)
+        return self._slide_scheduled(
+            self.one.algorithm, windows, partials, schedule, slice_again(windows, partials, refs)
+        )
+
+    def _slide_scheduled(
+        self,
+        algorithm: type[Algorithm[Any]],
+        windows: Sequence[Window],
+        partials: SlicePartials,
+        schedule: SharedSchedule,
+        again: Callable[[PassRun], object] | None = None,
+    ) -> list[Results]:
         aggregates = self._for_window(windows[0])
         counts = partials.counts
-        schedule = make_schedule(refs, counts)
         entries = schedule.entries
         where = self._record_names(partials)
         if self.one.interpreted:
             made = self._interpret(aggregates[0]).slide_slices(
-                self.one.algorithm, partials.fields[0], counts.present, entries, where
+                algorithm, partials.fields[0], counts.present, entries, where
             )
             results = self._object_results(aggregates[0], made)
         else:
-            kernel = self._kernel(
-                self.one.algorithm, aggregates, loops.slide_slices, windows[0].min_rows, over=partials.shape
-            )
+            kernel = self._kernel(algorithm, aggregates, loops.slide_slices, windows[0].min_rows, over=partials.shape)
             validity = NO_BITS if counts.all_present else np.packbits(counts.present, bitorder="little")
-            with self._notes(slice_again(windows, partials, refs)) as notes:
+            with self._notes(again) as notes:
                 kernel.where = lambda number: notes.at(where(int(entries.ends[number]) - 1))
                 answers = kernel.slide_slices(tuple(partials.fields), entries, validity)
             results = self._results(answers, partials.dictionary)
@@ -249,12 +324,16 @@ class PassRun:
         over: Shape | None = None,
         length: int = 0,
         part: str = "",
+        inputs: tuple[str, ...] = (),
     ) -> Any:
-        """Return a kernel for this pass; `part` distinguishes kernels whose other arguments are equal."""
-        inputs = self._inputs
+        """Return a kernel for this pass; `part` distinguishes kernels whose other arguments are equal.
+
+        `inputs` are the types of columns if they are not those of the pass; they are then without nulls.
+        """
         aggregates = kernel_forms(aggregates)
         # Slices may be without values; so may rows, if there are nulls.
-        nullable = loop is loops.slide_slices or over is not None or len(self._bits) > 0
+        nullable = loop is loops.slide_slices or over is not None or (len(self._bits) > 0 and not inputs)
+        inputs = inputs or self._inputs
 
         def make() -> Kernel:
             return column_kernel(algorithm, aggregates, inputs, loop, nullable=nullable, length=length, over=over)
@@ -459,10 +538,46 @@ def as_lists(entries: Sequence[pa.Array]) -> pa.Array:
     """
     width, windows = len(entries), len(entries[0])
     places = np.arange(windows)[:, None] + windows * np.arange(width)
-    values = pa.concat_arrays(entries).take(pa.array(places.ravel()))
-    offsets = pa.array(np.arange(windows + 1, dtype=np.int32) * np.int32(width))
+    values = pa.concat_arrays(entries).take(as_arrow(places.ravel()))
+    offsets = as_arrow(np.arange(windows + 1, dtype=np.int32) * np.int32(width))
     mask = entries[0].is_null() if entries[0].null_count else None
     return pa.ListArray.from_arrays(offsets, values, mask=mask)
+
+
+def rows_with_few(present: Flags, frame: NewestRows, least: int) -> Ints:
+    """Return the rows whose window of the newest rows holds fewer than `least` values, in any order.
+
+    It asks for each value how far the one `least` values later is, which takes a third of the time of counts by row.
+
+    >>> rows_with_few(np.array([True, False, False, True, True]), NewestRows(np.array([0, 3, 5]), 2), 1).tolist()
+    [2]
+    """
+    places = np.flatnonzero(present)
+    found: list[Ints] = []
+    for first, end in pairwise(frame.firsts.tolist()):
+        own = places[slice(*np.searchsorted(places, [first, end]))]
+        enough = int(own[least - 1]) if len(own) >= least else end
+        found.append(np.arange(first, enough))
+        if enough == end:
+            continue
+        # A window has enough values until it loses the oldest of `least` values before it gets the next.
+        loses = own[: len(own) - least] + frame.length
+        short = np.flatnonzero(loses < own[least:])
+        found.append(ranges(loses[short], own[least:][short] - loses[short]))
+        found.append(np.arange(int(own[-least]) + frame.length, end))
+    return np.concatenate(found) if found else NOTHING
+
+
+def null_if_few(aggregate: Aggregate[Any], answer: ResultColumn, few: Ints) -> ResultColumn:
+    """Return results that are null, or those of an empty window, where windows hold too few values. It changes them in place."""
+    if not len(few):
+        return answer
+    answer.values[few] = 0 if aggregate.empty is None else aggregate.empty
+    if aggregate.empty is not None:
+        return answer
+    valid = np.ones(len(answer.values), np.bool_)
+    valid[few] = False
+    return replace(answer, bits=np.packbits(valid, bitorder="little"))
 
 
 def codings(one: Pass, schema: pa.Schema) -> list[tuple[str, str]]:

@@ -96,8 +96,13 @@ class Prepared:
 
     @cached_property
     def stores_slices(self) -> bool:
-        """Whether a stream can store slices for windows that share a state: edges follow from times alone, and partials are numbers that commute."""
+        """Whether a stream can store slices for windows that share a state: edges follow from times alone, and partials are numbers that commute.
+
+        Slices have no place for the memory of windows.
+        """
         windows = self.plan.windows.values()
+        if any(window.memory for window in windows):
+            return False
         by_time = all(
             window.cycle(self.unit) is not None or window.gap_ticks(self.unit) is not None for window in windows
         )
@@ -106,11 +111,22 @@ class Prepared:
         return bool(self.plan.technique) and by_time and numbers and all(one.stores_slices for one in self.plan.passes)
 
     @cached_property
+    def stores_prefixes(self) -> bool:
+        """Whether a stream can store one partial for the older rows of a key: some windows hold all of them, the others none."""
+        windows = self.plan.windows.values()
+        fit = all(window.grows or (window.per_row and window.reach(self.unit) is not None) for window in windows)
+        columns = [column for aggregate in self.query.aggregates.values() for column in aggregate.named_columns]
+        numbers = all(is_number(self.schema.field(column).type) for column in columns)
+        growing = any(window.grows for window in windows)
+        return growing and fit and numbers and all(one.stores_prefixes for one in self.plan.passes)
+
+    @cached_property
     def state_kinds(self) -> dict[str, list[str]]:
-        """What a stream stores in append mode, "slices" or "rows", and for which windows."""
+        """What a stream stores in append mode, "slices", "prefixes" or "rows", and for which windows."""
         kinds: dict[str, list[str]] = {}
         for part in self.parts:
-            kinds.setdefault("slices" if part.stores_slices else "rows", []).extend(part.query.windows)
+            kind = "slices" if part.stores_slices else "prefixes" if part.stores_prefixes else "rows"
+            kinds.setdefault(kind, []).extend(part.query.windows)
         return kinds
 
     def block(self, table: pa.Table, first: int = 0) -> RowBlock:
@@ -122,7 +138,10 @@ class Prepared:
         return self.block(self.schema.empty_table())
 
     def late_from(self, times: Ints) -> Ints:
-        """Return for rows at these times the watermark from which on they are late: all their windows are closed."""
+        """Return for rows at these times the watermark from which on they are late: all their windows are closed.
+
+        NEVER for rows that no window holds, as the slide may be longer than the range.
+        """
         windows = self.plan.windows.values()
         ends: Ints = np.maximum.reduce([window.last_end(times, self.unit) for window in windows])
         return ends

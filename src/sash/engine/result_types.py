@@ -7,12 +7,14 @@ from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
 from functools import partial
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from sash.aggregates.base import Aggregate
 from sash.aggregator.columns import duration_of, maps_to_arrow, objects_to_arrow
 from sash.aggregator.time_results import gives_for
 from sash.kernels import CannotCompileError
+from sash.kernels.kernel_io import as_arrow
 
 MOST_DIGITS = 76
 MORE_DIGITS = 4
@@ -39,6 +41,9 @@ def interpreted_to_arrow(aggregate: Aggregate[Any], results: list[Any], columns:
     is_certain = aggregate.type is None and aggregate.is_built_in and pa.types.is_list(kind)
     strange = [] if is_certain else [result for result in results if not holds(kind, result)]
     try:
+        if not strange and pa.types.is_float64(kind):  # pa.array would import pandas
+            nulls = np.array([result is None for result in results], np.bool_)
+            return as_arrow(np.array([0.0 if result is None else result for result in results], np.float64), nulls)
         if not strange:
             return pa.array(results, kind)
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:

@@ -124,9 +124,10 @@ class RowBlock:
 
     def parts(self, count: int) -> list[RowBlock]:
         """Return `count` or fewer blocks with about equally many rows, which together hold all keys in order."""
-        return [self] if count == 1 else [self._part(first, last) for first, last in cut_evenly(self.firsts, count)]
+        return [self] if count == 1 else [self.part(first, last) for first, last in cut_evenly(self.firsts, count)]
 
-    def _part(self, first: int, last: int) -> RowBlock:
+    def part(self, first: int, last: int) -> RowBlock:
+        """Return the keys from `first` on, without `last` and later ones."""
         begin, end = int(self.firsts[first]), int(self.firsts[last])
         rows = None if self.order.rows is None else self.order.rows[begin:end]
         order = KeyOrder(rows, self.firsts[first : last + 1] - begin, self.order.begin + begin)

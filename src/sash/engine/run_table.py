@@ -78,7 +78,7 @@ class _TableRun:
         count = part_count(len(block))
         if count >= SEVERAL:
             self._check_limits(block)
-            self._read_columns(block)
+            read_columns(self.prepared, block)
         parts = block.parts(count)
         if prepared.plan.per_row:
             made = self.in_threads(lambda part: row_columns(prepared, evaluate(prepared, part)), parts)
@@ -96,7 +96,7 @@ class _TableRun:
         prepared = self.prepared
         prepared.check_times(rows.times)
         cuts = self._chunk_cuts(rows)
-        self._read_columns(rows.source)
+        read_columns(self.prepared, rows.source)
         shares = np.array_split(np.arange(len(cuts) - 1), min(part_count(len(rows.codes)), self.threads))
         keys = self._first_rows(rows)
         made = self.in_threads(
@@ -111,31 +111,14 @@ class _TableRun:
         )
 
     def in_threads(self, work: Callable[[S], T], tasks: Sequence[S]) -> list[T]:
-        """Return the result of each task, in order; threads run them.
-
-        If nothing is compiled yet, the first task runs alone: it compiles, or finds what does not compile.
-        """
-        if len(tasks) < SEVERAL or self.threads < SEVERAL:
-            return [work(task) for task in tasks]
-        alone = 0 if self.prepared.kernels.has_any else 1
-        first = [work(task) for task in tasks[:alone]]
-        from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 — small tables need no threads, and it takes 4 ms to import
-
-        with ThreadPoolExecutor(self.threads) as pool:
-            return first + list(pool.map(work, tasks[alone:]))
+        """Return the result of each task, in order; threads run them."""
+        return in_threads(self.prepared, self.threads, work, tasks)
 
     def _check_limits(self, block: Block) -> None:
         """Raise ValueError if a window has too many results for all parts of a block together."""
         items = block.items([], whole_span(np.diff(block.firsts)))
         for window in self.prepared.plan.windows.values():
             window.check_limit(items)
-
-    def _read_columns(self, source: RowSource | RowBlock) -> None:
-        """Convert the columns once, and arrange those of a block, so that threads do not do it several times."""
-        for one in self.prepared.plan.passes:
-            for name, coding in [] if one.interpreted else codings(one, self.prepared.schema):
-                if coding != TICKS:
-                    source.coded(name, coding)
 
     # -- chunks ------------------------------------------------------------------------------------------------------
 
@@ -176,6 +159,29 @@ class _TableRun:
         """Return the keys, one row for each, in the order of their group ids."""
         firsts = first_rows(rows.codes, rows.keys)
         return rows.source.table.select(list(rows.layout.by)).take(as_arrow(firsts))
+
+
+def in_threads(prepared: Prepared, threads: int, work: Callable[[S], T], tasks: Sequence[S]) -> list[T]:
+    """Return the result of each task, in order; threads run them.
+
+    If nothing is compiled yet, the first task runs alone: it compiles, or finds what does not compile.
+    """
+    if len(tasks) < SEVERAL or threads < SEVERAL:
+        return [work(task) for task in tasks]
+    alone = 0 if prepared.kernels.has_any else 1
+    first = [work(task) for task in tasks[:alone]]
+    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 — small tables need no threads, and it takes 4 ms to import
+
+    with ThreadPoolExecutor(threads) as pool:
+        return first + list(pool.map(work, tasks[alone:]))
+
+
+def read_columns(prepared: Prepared, source: RowSource | RowBlock) -> None:
+    """Convert the columns once, and arrange those of a block, so that threads do not do it several times."""
+    for one in prepared.plan.passes:
+        for name, coding in [] if one.interpreted else codings(one, prepared.schema):
+            if coding != TICKS:
+                source.coded(name, coding)
 
 
 def part_count(rows: int) -> int:

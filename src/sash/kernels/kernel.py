@@ -29,6 +29,8 @@ from sash.kernels.kernel_io import (
     empty_array,
     first_missing,
     join_columns,
+    shift_bits,
+    shift_results,
     slice_bits,
 )
 from sash.kernels.kernel_state import KernelState, empty_state, grown_state
@@ -176,15 +178,21 @@ class Kernel:
         return results
 
     def slide_keys(
-        self, columns: Columns, firsts: Positions, length: int, validity: Bits = NO_BITS
+        self, columns: Columns, firsts: Positions, length: int, validity: Bits = NO_BITS, ahead: int = 0
     ) -> list[ResultColumn]:
-        """Return each row's aggregates over the newest `length` rows of its key; keys begin at `firsts`, which end with the number of rows."""
+        """Return each row's aggregates over the newest `length` rows of its key; keys begin at `firsts`, which end with the number of rows.
+
+        With `ahead`, each row has the results of the row so many rows later, or earlier if it is negative; they are undefined where its key
+        has no such row.
+        """
         if self.spec.marks:
-            return self._slide_each_key(columns, firsts, length, validity)
+            return self._slide_each_key(columns, firsts, length, validity, ahead)
         rows = self._check_columns(columns)
-        results = [
-            ResultColumn(empty_array((rows,), kind), None) for kind in self.results[: len(self.design.aggregates)]
-        ]
+        kinds = self.results[: len(self.design.aggregates)]
+        # Results are written where the rows stand that they are for, because moving them later takes as long as a fast kernel.
+        room = [empty_array((rows + abs(ahead),), kind) for kind in kinds]
+        begin, shown = max(0, -ahead), max(0, ahead)
+        results = [ResultColumn(array[begin : begin + rows], None) for array in room]
         calls, alone = deal_to_lanes(firsts, self.design.lanes)
         own = columns[: len(self.inputs)]
         try:
@@ -195,13 +203,21 @@ class Kernel:
                 parts = [ResultColumn(result.values[rows_of_key], None) for result in results]
                 self._slide_section(tuple(column[rows_of_key] for column in own), length, parts)
         except FailedWithoutRowError:
-            return self._slide_each_key(columns, firsts, length, validity)  # which finds the row, if it has one
-        return [
+            return self._slide_each_key(columns, firsts, length, validity, ahead)  # which finds the row, if it has one
+        answers = [
             self._without_few(one, result, firsts, length)
             for one, result in zip(self.design.aggregates, results, strict=True)
         ]
+        if not ahead:
+            return answers
+        return [
+            ResultColumn(array[shown : shown + rows], shift_bits(answer, ahead))
+            for array, answer in zip(room, answers, strict=True)
+        ]
 
-    def _slide_each_key(self, columns: Columns, firsts: Positions, length: int, validity: Bits) -> list[ResultColumn]:
+    def _slide_each_key(
+        self, columns: Columns, firsts: Positions, length: int, validity: Bits, ahead: int = 0
+    ) -> list[ResultColumn]:
         """Return the results of each key's rows, one after the other."""
         where, answers = self.where, []
         for first, end in pairwise(firsts.tolist()):
@@ -209,7 +225,8 @@ class Kernel:
             own = tuple(column[first:end] for column in columns)
             answers.append(self.slide_rows(own, length, slice_bits(validity, first, end - first)))
         self.where = where
-        return [join_columns(parts) for parts in zip(*answers, strict=True)]
+        joined = [join_columns(parts) for parts in zip(*answers, strict=True)]
+        return [shift_results(column, ahead) for column in joined] if ahead else joined
 
     def _without_few(self, one: Aggregate[Any], result: ResultColumn, firsts: Positions, length: int) -> ResultColumn:
         """Return results that are null for the first rows of each key, as long as their windows hold too few values."""

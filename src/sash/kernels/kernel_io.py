@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -50,31 +49,41 @@ def join_columns(parts: Sequence[ResultColumn]) -> ResultColumn:
     return ResultColumn(values, np.packbits(np.concatenate([part.valid for part in parts]), bitorder="little"))
 
 
-def move_results(
-    column: ResultColumn, firsts: Positions, ahead: int, places: Positions, others: ResultColumn
-) -> ResultColumn:
-    """Return for each row the result of the row `ahead` rows later; `others` are those of rows that have no such row, at `places`.
+def shift_results(column: ResultColumn, ahead: int) -> ResultColumn:
+    """Return for each row the result of the row `ahead` rows later, or earlier if it is negative; undefined where there is none.
 
-    It changes the values in place.
-
-    >>> column = ResultColumn(np.array([1, 2, 3, 4, 5]), None)
-    >>> others = ResultColumn(np.array([30, 50]), None)
-    >>> move_results(column, np.array([0, 3, 5]), 1, np.array([2, 4]), others).values.tolist()
-    [2, 3, 30, 5, 50]
+    >>> shift_results(ResultColumn(np.array([1, 2, 3]), None), 1).values[:2].tolist()
+    [2, 3]
     """
-    has_nulls = column.bits is not None or others.bits is not None
-    valid = column.valid if has_nulls else None
-    for array, own in ((column.values, others.values), (valid, others.valid if has_nulls else None)):
-        if array is None:
-            continue
-        for first, end in pairwise(firsts.tolist()):
-            kept = max(0, end - first - abs(ahead))
-            if ahead > 0:
-                array[first : first + kept] = array[end - kept : end]
-            else:
-                array[end - kept : end] = array[first : first + kept]
-        array[places] = own
-    return ResultColumn(column.values, None if valid is None else np.packbits(valid, bitorder="little"))
+    return ResultColumn(_shifted(column.values, ahead), shift_bits(column, ahead))
+
+
+def shift_bits(column: ResultColumn, ahead: int) -> Bits | None:
+    """Return the validity bitmap of `shift_results`."""
+    return None if column.bits is None else np.packbits(_shifted(column.valid, ahead), bitorder="little")
+
+
+def _shifted(array: npt.NDArray[Any], ahead: int) -> npt.NDArray[Any]:
+    kept = max(0, len(array) - abs(ahead))
+    if ahead > 0:
+        array[:kept] = array[len(array) - kept :]
+    else:
+        array[len(array) - kept :] = array[:kept]
+    return array
+
+
+def put_results(column: ResultColumn, places: Positions, others: ResultColumn) -> ResultColumn:
+    """Return results with others at some places. It changes the values in place.
+
+    >>> put_results(ResultColumn(np.array([1, 2, 3]), None), np.array([2]), ResultColumn(np.array([9]), None)).values.tolist()
+    [1, 2, 9]
+    """
+    column.values[places] = others.values
+    if column.bits is None and others.valid.all():
+        return column
+    valid = column.valid
+    valid[places] = others.valid
+    return ResultColumn(column.values, np.packbits(valid, bitorder="little"))
 
 
 @dataclass(frozen=True)
@@ -128,15 +137,21 @@ def find_longest(begins: Positions, ends: Positions) -> int:
     return longest
 
 
-def as_arrow(numbers: npt.NDArray[Any]) -> pa.Array:
-    """Return numbers or booleans as an Arrow array. `pa.array` would import pandas if it is installed, which takes 0.3 s.
+def as_arrow(numbers: npt.NDArray[Any], nulls: npt.NDArray[np.bool_] | None = None) -> pa.Array:
+    """Return numbers or booleans as an Arrow array, null where `nulls` is true.
+
+    `pa.array` would import pandas if it is installed, which takes 0.3 s.
 
     >>> as_arrow(np.array([True, False])).to_pylist(), as_arrow(np.array([3, 1])[::-1]).to_pylist()
     ([True, False], [1, 3])
+    >>> as_arrow(np.array([3, 1]), np.array([False, True])).to_pylist()
+    [3, None]
     """
     is_bool = numbers.dtype == np.bool_
     data = np.packbits(numbers, bitorder="little") if is_bool else np.ascontiguousarray(numbers)
-    return pa.Array.from_buffers(pa.from_numpy_dtype(numbers.dtype), len(numbers), [None, pa.py_buffer(data)])
+    has_nulls = nulls is not None and nulls.any()
+    bits = pa.py_buffer(np.packbits(~nulls, bitorder="little")) if has_nulls and nulls is not None else None
+    return pa.Array.from_buffers(pa.from_numpy_dtype(numbers.dtype), len(numbers), [bits, pa.py_buffer(data)])
 
 
 def as_numpy(array: pa.Array) -> npt.NDArray[Any]:

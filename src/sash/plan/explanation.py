@@ -27,7 +27,7 @@ class Explanation:
     tried: bool
     """Whether types come from data, so that everything that compiles was compiled; without data they are assumed."""
     state_kinds: Mapping[str, Sequence[str]]
-    """What a stream stores, "slices" or "rows", and for which windows."""
+    """What a stream stores, "slices", "prefixes" or "rows", and for which windows."""
     first_run: str = ""
     """When the query compiles, in words."""
     engine: tuple[Branch, ...] = ()
@@ -78,7 +78,9 @@ class Explanation:
 
     def _lateness(self) -> str:
         emitted = "the result of a row" if self.declared.per_row else "a window"
-        after = "it" if self.declared.per_row else "its end"
+        after = "its end"
+        if self.declared.per_row:
+            after = "its window" if any(one.looks_ahead for one in self.plan.windows.values()) else "it"
         kinds = self.state_kinds
         state = [kind if len(kinds) == 1 else f"{kind} of {and_between(names)}" for kind, names in kinds.items()]
         return (

@@ -34,11 +34,18 @@ class Pass:
     """Whether one structure answers all windows, rather than one structure per window."""
     commutes: bool = False
     """Whether all its aggregates commute, so that rows may enter a slice in any order."""
+    compact: bool = False
+    """Whether the partial of many rows takes no more space than that of few, and its result needs no row."""
 
     @cached_property
     def label(self) -> str:
         """The names of the results and the aggregates, for errors."""
         return " and ".join(f"{name!r}: {aggregate.label}" for name, aggregate in self.aggregates.items())
+
+    @property
+    def stores_prefixes(self) -> bool:
+        """Whether a stream can store one partial for all older rows of a key, to which later rows are added in order."""
+        return self.compact and not self.interpreted
 
     @property
     def stores_slices(self) -> bool:
@@ -82,7 +89,8 @@ def make_plan(
     placed = []
     for name, aggregate in aggregates.items():
         form = form_for(aggregate, kinds) if name not in interpreted else aggregate
-        over_slices = sliced and not form.of_newest and (slicing != "auto" or not set(FOR_ROWS) & form.laws)
+        compact = not form.of_newest and not set(FOR_ROWS) & form.laws
+        over_slices = sliced and not form.of_newest and (slicing != "auto" or compact)
         if over_slices or any(window.in_runs for window in windows.values()):
             form = without_values(form)
         choice = choose_algorithm(form, objective=objective, algorithm=algorithm)
@@ -95,7 +103,7 @@ def make_plan(
         made = Pass(
             {name: aggregate}, aggregate.columns, found, choice, over_slices, interpreted.get(name, ""), together
         )
-        made = replace(made, commutes=form.commutative)
+        made = replace(made, commutes=form.commutative, compact=compact)
         columns = (aggregate.columns, aggregate.reads_time)  # a time as ticks is another column than the time itself
         placed.append(Placed(form, made, (columns, over_slices, name if alone else "", coded)))
     passes: dict[Any, Pass] = {}
@@ -138,7 +146,13 @@ def join(one: Pass, other: Pass) -> Pass:
     choices = [one.choice, other.choice]
     general = next((choice for choice in choices if choice.reason.startswith("associative")), one.choice)
     both = {**one.aggregates, **other.aggregates}
-    return replace(one, aggregates=both, choice=general, commutes=one.commutes and other.commutes)
+    return replace(
+        one,
+        aggregates=both,
+        choice=general,
+        commutes=one.commutes and other.commutes,
+        compact=one.compact and other.compact,
+    )
 
 
 def form_for(aggregate: Aggregate[Any], kinds: Mapping[str, str]) -> Aggregate[Any]:

@@ -73,9 +73,8 @@ class RegularSlices:
 
     def reads_open(self, name: str) -> bool:
         """Return whether the windows end inside a slice, which is then read while it is open."""
-        length, period, step, offset = self.cycles[name]
-        every = min(period, step)
-        ends = Family(every, (offset + length) % every)
+        cycle = self.cycles[name]
+        ends = Family(cycle.every, (cycle.offset + cycle.length) % cycle.every)
         return not any(family.contains(ends) for family in self.edges.closing)
 
     def frequency(self) -> str:

@@ -123,7 +123,8 @@ def refs_of(records: SliceRecords, begins: Ints, ends: Ints) -> SliceRefs:
     if records.all_close:
         return SliceRefs(begins, ends, np.full(len(begins), -1, np.int64))
     last = ends - 1
-    return SliceRefs(begins, ends, np.where(records.closes[last], -1, last))
+    # The record before an empty window is not in it.
+    return SliceRefs(begins, ends, np.where(records.closes[last] | (begins == ends), -1, last))
 
 
 def all_closed(bounds: Bounds) -> SliceRefs:

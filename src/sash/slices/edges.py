@@ -93,13 +93,15 @@ def cut_edges(cycles: Iterable[Cycle], technique: str = "cutty") -> Edges:
     (Family(period=6, phase=0), Family(period=6, phase=3))
     >>> cut_edges([Cycle(9, 6, 9, 0)], "panes").closing
     (Family(period=3, phase=0),)
+    >>> cut_edges([Cycle(4, 6, 4, 0)], "pairs").closing  # the slices from 4 to 6 belong to no window
+    (Family(period=6, phase=0), Family(period=6, phase=4))
     """
     closing: list[Family] = []
     reading: list[Family] = []
-    for length, period, step, offset in cycles:
+    for cycle in cycles:
+        length, period, step, offset = cycle
         begins = Family(period, offset % period)
-        every = min(period, step)  # a sliding window ends once a period, a cumulative one each step
-        ends = Family(every, (offset + length) % every)
+        ends = Family(cycle.every, (offset + length) % cycle.every)
         if technique == "panes":
             pane = gcd(period, length, step)
             closing.append(Family(pane, offset % pane))

@@ -182,8 +182,12 @@ def batch_query(query: Declared, frame: DataFrame, options: Mapping[str, Any]) -
     require_pyspark()
     check_version("this session", frame.sparkSession.version)
     from sash.spark.batch.batch_query import BatchOptions, BatchQuery
+    from sash.spark.batch.label_query import LabelQuery
 
-    return BatchQuery(query, frame, BatchOptions(**options))
+    own = {name: value for name, value in options.items() if name not in ("at", "at_time")}
+    if options.get("at") is None:
+        return BatchQuery(query, frame, BatchOptions(**own))
+    return LabelQuery(query, frame, options["at"], options.get("at_time"), BatchOptions(**own))
 
 
 def stream_query(query: Declared, stream: DataFrame, options: Mapping[str, Any]) -> StreamQuery:

@@ -18,13 +18,15 @@ from sash.windows.base import ALL_COLUMNS
 
 CASE = "spark.sql.caseSensitive"
 QUOTED = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`|--[^\n]*|/\*.*?\*/""", re.DOTALL)
-"""Strings, quoted names and comments in SQL."""
+"""Strings, quoted names and comments in SQL, which do not tell where a subquery is."""
 NOT_ROW_WISE = (
     ("INVALID_WHERE_CONDITION", r"invalid expressions: (\w+)", "aggregates rows"),
+    ("WINDOW_FUNCTION_WITHOUT_OVER_CLAUSE", r"function \"(\w+)", "has a window function"),
     ("WINDOW_FUNCTION_NOT_ALLOWED", "inside (over)", "has a window function"),
-    ("UNSUPPORTED_GENERATOR", r"isNull\W*(\w+)", "makes several rows"),
+    ("UNSUPPORTED_GENERATOR", r"\b((?:pos)?explode\w*|inline\w*|stack|json_tuple)\(", "makes several rows"),
 )
 """Errors of Spark for what a filter cannot have, where they name the function, and what messages say."""
+SUBQUERY = "UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY"
 PLACE = re.compile(r"line (\d+),? pos (\d+)")
 """Where Spark found an error in SQL."""
 
@@ -63,13 +65,12 @@ def with_computed(declared: Declared, frame: DataFrame) -> tuple[DataFrame, Decl
 
     Raise ValueError or TypeError if an expression is wrong. Spark analyses expressions; it runs no job.
     """
-    if not declared.computed:
+    if all(one.is_done for one in declared.computed):
         return frame, declared
     check_columns(declared, frame.columns)
     columns = {one: _checked(one, frame) for one in expressions_in(declared.computed)}
-    for computed in declared.computed:
-        if computed.where is not None:
-            _check_condition(computed.where, columns[computed.where], frame)
+    for where in dict.fromkeys(computed.where for computed in declared.computed if computed.where is not None):
+        columns[where] = _condition(where, columns[where], frame)
     made = [_column(computed, columns).alias(str(computed)) for computed in declared.computed]
     return frame.select("*", *made), declared.as_computed()
 
@@ -90,24 +91,47 @@ def _checked(expression: Expression, frame: DataFrame) -> Column:
             'sash.expr("price * quantity"), or an expression of PySpark.'
         )
         raise TypeError(message)
-    if expression.kind == SQL:
-        _refuse_subquery(expression)
+    is_text = expression.kind == SQL
     try:
-        column: Column = F.expr(expression.text) if expression.kind == SQL else expression.source
-        # A filter, as it accepts neither aggregates nor window functions nor generators. The schema makes Connect analyse it.
-        frame.filter(column.isNull()).schema  # noqa: B018
+        column: Column = F.expr(expression.text) if is_text else expression.source
+        _analyse(frame, column.isNull())
     except PySparkException as error:
         raise _wrong(expression, str(error)) from error
+    if is_text:
+        try:  # F.expr takes the last word of "price > 1 AND" as a name, which parentheses do not allow
+            column = F.expr(f"(\n{expression.text}\n)")
+            _analyse(frame, column.isNull())
+        except PySparkException as error:
+            problem = "it is not one expression, or names its result, which an input of an aggregate cannot do."
+            raise _wrong(expression, problem) from error
+    _refuse_subquery(expression, column, frame)
     return column
 
 
-def _refuse_subquery(expression: Expression) -> None:
-    """Raise ValueError for a subquery: SELECT cannot stand anywhere else in an expression."""
-    plain = QUOTED.sub(lambda found: " " * len(found.group()), expression.text)
-    found = re.search(r"\bselect\b", plain, re.IGNORECASE)
-    if found is not None:
+def _analyse(frame: DataFrame, condition: Column) -> None:
+    """Have Spark analyse a filter, as it accepts neither aggregates nor window functions nor generators.
+
+    Connect analyses a plan when it is asked for the schema, but takes that of a filter from the frame below it.
+    """
+    frame.filter(condition).select(F.lit(1)).schema  # noqa: B018
+
+
+def _refuse_subquery(expression: Expression, column: Column, frame: DataFrame) -> None:
+    """Raise ValueError for a subquery, which a filter may have: Spark's analysis rejects it inside of a lambda function.
+
+    The text does not tell: `exists(FROM days)` has a subquery, `word <> 'select'` has none.
+    """
+    lifted = F.transform(F.array(F.lit(0)), lambda _: column.isNull())
+    try:
+        _analyse(frame, F.size(lifted) > 0)
+    except PySparkException as error:
+        if SUBQUERY not in str(error):
+            return  # Python UDFs, which lambda functions cannot call
+        plain = QUOTED.sub(lambda found: " " * len(found.group()), expression.text)
+        found = re.search(r"\b(select|from|values|table|with)\b", plain, re.IGNORECASE)
+        place = _line_and_place(expression.text, found.start()) if found and expression.kind == SQL else None
         problem = "it has a subquery, but an expression is evaluated for each row by itself."
-        raise _wrong(expression, problem, _line_and_place(expression.text, found.start()))
+        raise _wrong(expression, problem, place) from error
 
 
 def _place_of(word: str, text: str) -> tuple[int, int] | None:
@@ -145,8 +169,10 @@ def _wrong(expression: Expression, problem: str, place: tuple[int, int] | None =
     return ValueError(f"{shown}: {said}{marked}")
 
 
-def _check_condition(where: Expression, column: Column, frame: DataFrame) -> None:
+def _condition(where: Expression, column: Column, frame: DataFrame) -> Column:
+    """Return a filter as a column of booleans. Raise TypeError if it is neither true nor false."""
     kind = frame.select(column.alias("x")).schema["x"].dataType
     if not isinstance(kind, BooleanType | NullType):
         message = f'where="{where.text}" is of type {kind.simpleString()}, but a condition is true or false.'
         raise TypeError(message)
+    return column.cast("boolean") if isinstance(kind, NullType) else column

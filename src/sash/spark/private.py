@@ -22,13 +22,14 @@ def watermark_delay(field: StructField) -> int | None:
     return None if delay is None else int(delay)
 
 
-def with_watermark_delay(field: StructField, delay: int) -> StructField:
-    """Return a column of results that carries on the watermark of the input.
+def with_watermark_delay(field: StructField, delay: int | None) -> StructField:
+    """Return a column of results that carries on the watermark of the input; without a delay, one that has no watermark.
 
     `DataFrame.withWatermark` would define a second watermark. The metadata make the column the event time of the results,
     so that later operators see the watermark of the stream.
     """
-    metadata = {**field.metadata, WATERMARK_DELAY: delay}
+    metadata = {name: value for name, value in field.metadata.items() if name != WATERMARK_DELAY}
+    metadata |= {} if delay is None else {WATERMARK_DELAY: delay}
     return StructField(field.name, field.dataType, field.nullable, metadata)
 
 

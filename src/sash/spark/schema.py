@@ -28,8 +28,8 @@ from sash.spark.arrow_types import arrow_schema, arrow_type, spark_type
 
 ZONE = "spark.sql.session.timeZone"
 CASE = "spark.sql.caseSensitive"
-GROUP, HASH, TICKS, RANGE = OWN = ("sash_group", "sash_hash", "sash_ticks", "sash_range")
-"""Columns that Sash adds on Spark: the group id of a row, the hash of its key, its time in ticks, its time range."""
+GROUP, HASH, TICKS, RANGE, LABEL = OWN = ("sash_group", "sash_hash", "sash_ticks", "sash_range", "sash_label")
+"""Columns that Sash adds on Spark: the group id of a row, the hash of its key, its time in ticks, its time range, what labels have."""
 
 
 def read_schema(declared: Declared, frame: DataFrame) -> pa.Schema:

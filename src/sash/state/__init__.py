@@ -1,1 +1,1 @@
-"""The state of a stream: rows or slices, watermark, codec, fingerprint. README.md documents the byte layout."""
+"""The state of a stream: rows, slices or prefixes, watermark, codec, fingerprint. README.md documents the byte layout."""

@@ -131,6 +131,17 @@ def check_mode(query: Declared, mode: Any) -> None:
         raise ValueError(message)
 
 
+def check_stream(query: Declared) -> None:
+    """Raise ValueError if a window cannot be evaluated on a stream."""
+    for window in query.windows.values():
+        if window.emits_empty:
+            message = (
+                f"{window}: empty=True does not work on a stream, because an empty window has a result only if its key has a later row, "
+                "however late that is. Leave empty=True out, or run the query on a table."
+            )
+            raise ValueError(message)
+
+
 class ArrowStream(FrameKind):
     """A pyarrow RecordBatchReader, or any object with an Arrow C stream."""
 
@@ -153,6 +164,7 @@ class ArrowStream(FrameKind):
         order: str = "time",
     ) -> pa.RecordBatchReader:
         """Return the results as a stream: each batch is computed on demand."""
+        check_stream(cache.query)
         reader = self._reader(data)
         check_columns(cache.query, reader.schema.names)
         if cache.query.computed:

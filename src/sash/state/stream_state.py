@@ -69,9 +69,10 @@ class StreamState:
         watermark = max(watermark, self.watermark)
         times = self.prepared.time.read(table[self.prepared.time.name])
         self.prepared.check_times(times)
-        in_time = self.prepared.late_from(times) > self.watermark
-        late = int(len(times) - np.count_nonzero(in_time))
-        if late:
+        late_from = self.prepared.late_from(times)
+        in_time = late_from > self.watermark
+        late = int(np.count_nonzero(~in_time & (late_from > NEVER)))  # rows that no window holds are not late
+        if not in_time.all():
             table = table.filter(as_arrow(in_time))
         marks = np.full(len(table), self.watermark, np.int64)
         results = self.states.advance(

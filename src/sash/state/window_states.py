@@ -1,4 +1,4 @@
-"""WindowStates: the state of all windows of a query, one RowState or SliceState for each group with the same late rows.
+"""WindowStates: the state of all windows of a query, one RowState, SliceState or PrefixState for each group with the same late rows.
 
 A row may be late for one window and in time for another. Windows of one group can share a state: periodic windows, because each
 emits only what ends after the watermark; windows that follow the order of rows, because the same rows are late for all. A session
@@ -23,6 +23,7 @@ from sash.engine.first_run import first_run, vectorises
 from sash.engine.prepare import Prepared
 from sash.kernels.array_codec import Arrays
 from sash.kernels.kernel_io import as_arrow
+from sash.state.prefix_state import PrefixState
 from sash.state.row_state import RowState
 from sash.state.slice_state import SliceState
 from sash.state.watermark import MicroBatch
@@ -100,9 +101,13 @@ def advance(state: RowState | SliceState, batch: MicroBatch) -> pa.Table:
 
 
 def new_state(prepared: Prepared, mode: str, order: str) -> RowState | SliceState:
-    """Return an empty state: of slices if that is possible, or else of rows."""
-    slices = mode == "append" and order == "time" and prepared.stores_slices
-    return SliceState(prepared) if slices else RowState(prepared, update=mode == "update")
+    """Return an empty state: of slices or of prefixes if that is possible, or else of rows."""
+    if mode == "append" and order == "time" and prepared.time is not None:
+        if prepared.stores_slices:
+            return SliceState(prepared)
+        if prepared.stores_prefixes:
+            return PrefixState(prepared)
+    return RowState(prepared, update=mode == "update")
 
 
 def arrays_by_group(arrays: Arrays) -> Iterator[tuple[int, Arrays]]:

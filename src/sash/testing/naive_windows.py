@@ -23,8 +23,8 @@ from sash.windows.by_function import Custom
 from sash.windows.by_gap import Session
 from sash.windows.by_mark import Punctuated
 from sash.windows.by_rows import SlidingRows
-from sash.windows.by_time import Periodic
 from sash.windows.calendar_windows import CalendarFrame, CalendarWindow
+from sash.windows.periodic import Periodic
 from sash.windows.row_frame import RowFrame
 from sash.windows.time_frame import TimeFrame
 
@@ -226,17 +226,34 @@ def _periodic(window: Periodic, rows: list[Row], time: str) -> list[Span]:
     for row in rows:
         first = zero_of(row[time]) + length_of(window.offset)
         start = first + (row[time] - first) // period * period  # the last window that begins at or before the row
-        while start + length > row[time]:
+        while start + length >= row[time]:
             starts.add(start)
             start -= period
+    if window.emits_empty and starts:
+        start, last = min(starts), max(starts)
+        while start < last:
+            start += period
+            starts.add(start)
     found = []
     for start in sorted(starts):
         stop = start
         while stop < start + length:
             stop += step
-            if held := [row for row in rows if start <= row[time] < stop]:
-                found.append((start, stop, held))
-    return found
+            found.append((start, stop, [row for row in rows if is_between(window, start, row[time], stop)]))
+    return with_rows(window, found)
+
+
+def is_between(window: Periodic | CalendarWindow, start: Any, time: Any, stop: Any) -> bool:
+    """Return whether a window of time holds a time."""
+    return bool(start < time <= stop if window.closed == "right" else start <= time < stop)
+
+
+def with_rows(window: Window, found: list[Span]) -> list[Span]:
+    """Return the windows that have rows; if the window emits empty ones, those between them too."""
+    places = [place for place, (_, _, held) in enumerate(found) if held]
+    if not window.emits_empty:
+        return [found[place] for place in places]
+    return found[places[0] : places[-1] + 1] if places else []
 
 
 def _of_calendar(window: CalendarWindow, rows: list[Row], time: str) -> list[Span]:
@@ -260,13 +277,18 @@ def _of_calendar(window: CalendarWindow, rows: list[Row], time: str) -> list[Spa
         near = (local.year - 1970) * 12 + local.month - 1
         if not window.range.months:
             near = local.toordinal() - date(1970, 1, 1).toordinal()
-        for start in range(near - length - 2, near + 3):
-            if (start - anchor) % period == 0:
-                for stop in range(start + step, start + length + 1, step):
-                    if border(start) <= row[time] < border(stop):
-                        spans.add((start, stop))
+        spans |= {
+            (start, stop)
+            for start in range(near - length - 2, near + 3)
+            for stop in range(start + step, start + length + 1, step)
+            if (start - anchor) % period == 0 and is_between(window, border(start), row[time], border(stop))
+        }
+    if window.emits_empty and spans:
+        numbers = range(min(spans)[0], max(spans)[0] + 1, period)
+        spans |= {(start, stop) for start in numbers for stop in range(start + step, start + length + 1, step)}
     found = [(border(start), border(stop)) for start, stop in sorted(spans)]
-    return [(start, stop, [row for row in rows if start <= row[time] < stop]) for start, stop in found]
+    held = [(start, stop, [row for row in rows if is_between(window, start, row[time], stop)]) for start, stop in found]
+    return with_rows(window, held)
 
 
 def _since(window: CalendarFrame, rows: list[Row], time: str) -> list[list[int]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from numbers import Integral
 from typing import Any
 
+from sash.hints import did_you_mean
 from sash.windows.base import NOT_GIVEN
 
 
@@ -49,16 +50,48 @@ def check_rows_around(before: Any, after: Any, others: dict[str, Any]) -> None:
         raise ValueError(message)
 
 
-def check_slide(slide: Any, length: Any, given: dict[str, Any]) -> None:
-    """Raise ValueError if the slide is longer than the range, so that some rows would be in no window.
+def check_closed_rows(length: int, closed: Any) -> tuple[int, int]:
+    """Return how many rows before and after a row `rows(length, closed=…)` holds. Raise ValueError if it holds none.
 
-    `given` holds both arguments by name, the slide first.
+    >>> check_closed_rows(3, None), check_closed_rows(3, "left")
+    ((2, 0), (3, -1))
     """
-    if slide > length:
+    sides = {"right": (length - 1, 0), "both": (length, 0), "left": (length, -1), "neither": (length - 1, -1)}
+    if closed is not None and closed not in sides:
+        message = f"window.rows: closed={closed!r} does not exist.{did_you_mean(str(closed), [*sides])} Use {', '.join(sides)}."
+        raise ValueError(message)
+    before, after = sides[closed or "right"]
+    if before + after < 0:
+        message = f'window.rows: range={length} with closed="{closed}" leaves no rows. Use a larger range.'
+        raise ValueError(message)
+    return before, after
+
+
+def check_step(step: Any, length: Any, given: dict[str, Any]) -> None:
+    """Raise ValueError if the step is longer than the range, so that no window would end.
+
+    `given` holds both arguments by name, the step first.
+    """
+    if step > length:
         shorter, longer = given
+        message = f"{shorter}={given[shorter]!r} is more than {longer}={given[longer]!r}, so no window would end. Make the {shorter} shorter."
+        raise ValueError(message)
+
+
+def check_flag(given: Any, name: str, window: str) -> bool:
+    """Return a flag. Raise TypeError if the argument is none."""
+    if not isinstance(given, bool):
+        message = f"window.{window}: {name}={given!r} must be True or False."
+        raise TypeError(message)
+    return given
+
+
+def check_room(least: int, most: int | None, window: str) -> None:
+    """Raise ValueError if a window can never hold as many rows as it needs for a result; `most` is None if it holds any number."""
+    if most is not None and least > max(most, 1):
         message = (
-            f"{shorter}={given[shorter]!r} is more than {longer}={given[longer]!r}, so rows between two windows would belong "
-            f"to no window. Make the {shorter} shorter, or filter the rows first."
+            f"window.{window}: min_rows={least} is more than the {most} row{'s' * (most != 1)} that a window can hold, so no window "
+            "would have a result. Use a smaller min_rows, or a longer window."
         )
         raise ValueError(message)
 
@@ -86,3 +119,21 @@ def exclude_text(exclude: str) -> str:
     (', exclude="row"', '')
     """
     return f', exclude="{exclude}"' if exclude else ""
+
+
+def closed_text(closed: str) -> str:
+    """Return `closed` of a window with a slide as an argument of a call, or nothing if it has its default.
+
+    >>> closed_text("right"), closed_text("left")
+    (', closed="right"', '')
+    """
+    return "" if closed == "left" else f', closed="{closed}"'
+
+
+def empty_text(*, empty: bool) -> str:
+    """Return `empty` as an argument of a call, or nothing if it has its default.
+
+    >>> empty_text(empty=True), empty_text(empty=False)
+    (', empty=True', '')
+    """
+    return ", empty=True" if empty else ""

@@ -90,6 +90,12 @@ class Points(NamedTuple):
     counts: Ints
     """By key: the number of points."""
 
+    def select(self, chosen: Flags) -> Points:
+        """Return the chosen points."""
+        owners = np.repeat(np.arange(len(self.counts)), self.counts)[chosen]
+        counts = np.bincount(owners, minlength=len(self.counts)).astype(np.int64)
+        return Points(self.times[chosen], self.places[chosen], counts)
+
 
 @dataclass(frozen=True)
 class Items:
@@ -185,6 +191,11 @@ class Cycle(NamedTuple):
     step: int
     offset: int
 
+    @property
+    def every(self) -> int:
+        """The distance from one end to the next: a cumulative window ends each step, others once a period."""
+        return self.step if self.step < self.length else self.period
+
 
 class Reach(NamedTuple):
     """How far windows reach back from the row or the time that they belong to."""
@@ -226,16 +237,24 @@ class Window:
     needs_time: ClassVar[bool] = False
     is_replaced: ClassVar[bool] = False
     """Whether a new row can change the times of a window, so that update mode must delete the old one (sessions)."""
+    looks_ahead: ClassVar[bool] = False
+    """Whether the window of a row holds later rows, so that in a stream its result waits for them."""
+    grows: ClassVar[bool] = False
+    """Whether its windows begin with the first row of the key, and end with the row or before it (see `held`)."""
+    needs_end: ClassVar[bool] = False
+    """Whether its windows hold all later rows of the key, so that only the end of a stream ends them."""
     is_time: ClassVar[bool] = False
     """Whether its windows are intervals of time, so that only the watermark ends them."""
-    half_open: ClassVar[bool] = False
-    """Whether a row at the end of a window of time is outside it: the window is final at a watermark equal to its end."""
+    emits_empty: ClassVar[bool] = False
+    """Whether windows of time without rows are emitted between those with rows. When a key has its last row is known only at the end."""
     sliced: ClassVar[bool] = True
     """Whether it is deterministic (Cutty): a row tells on arrival whether a window begins, so that rows can be sliced."""
     slices_per_window: ClassVar[int | None] = None
     """The number of slices of each window if it is the only window of a query; None if it varies."""
     memory: ClassVar[Mapping[str, str]] = {}
     """The parts of its memory, one value per key between micro-batches: their names and NumPy types."""
+    goes_back: ClassVar[bool] = False
+    """Whether a window at a later point may begin earlier than one at an earlier point."""
     column_kind: ClassVar[str] = ""
     """What the column that it reads must hold: "number" (neither null nor NaN), or "mark" (a boolean; null is false)."""
     picture: ClassVar[Callable[[Window, Sequence[Mapping[str, Any]] | None, str, str], str | None]]
@@ -257,6 +276,16 @@ class Window:
     def in_runs(self) -> bool:
         """Whether a window may consist of several runs of rows, so that its partial is combined from theirs."""
         return False
+
+    @property
+    def half_open(self) -> bool:
+        """Whether a row at the end of a window of time is outside it: the window is final at a watermark equal to its end."""
+        return False
+
+    @property
+    def shift(self) -> int:
+        """How many ticks before the rows that it holds a window of time starts and ends: one if it is `(start, end]`."""
+        return 0
 
     @property
     def result_name(self) -> str:
@@ -293,9 +322,20 @@ class Window:
         """Return the windows that the span emits."""
         raise NotImplementedError
 
+    def needed_from(self, items: Items) -> Ints:
+        """Return by key the first item that the window of a point at or after the newest item may hold."""
+        return items.firsts[:-1]
+
     def ready(self, items: Items) -> Ints:
         """Return how many items of each key have results now: for windows that look ahead, fewer than are final."""
         return items.span.final
+
+    def held(self, items: Items) -> Ints:
+        """Return for each key the first item that some later window does not hold: one partial can stand for the items before.
+
+        Only for windows that grow.
+        """
+        raise NotImplementedError
 
     def check_limit(self, items: Items) -> int:
         """Return an upper bound of the number of windows. Raise ValueError if they are too many.
@@ -313,14 +353,17 @@ class Window:
         return first_after(items.times[is_waiting(items)] + 1, items.span.now)
 
     def first_end(self, times: Ints, unit: TimeUnit) -> Ints:  # noqa: ARG002 — for windows of time
-        """Return for rows at these times the earliest watermark at which one of their windows ends.
+        """Return for rows at these times the earliest watermark at which one of their windows ends; FOREVER if none holds them.
 
         By default a row has a result, or ends a window, when no earlier row can arrive.
         """
         return times + 1
 
     def last_end(self, times: Ints, unit: TimeUnit) -> Ints:
-        """Return for rows at these times the watermark at which the last of their windows is closed: from then on they are late."""
+        """Return for rows at these times the watermark at which the last of their windows is closed: from then on they are late.
+
+        NEVER if no window holds them: then nobody needs them, and they are not late.
+        """
         return self.first_end(times, unit)
 
     def missed_from(self, times: Ints, unit: TimeUnit) -> Ints:  # noqa: ARG002 — for windows of time
@@ -357,6 +400,14 @@ class Window:
     @property
     def length(self) -> Duration | int | None:
         """The range or the gap, as it was given; None if there is none."""
+        return None
+
+    @property
+    def around(self) -> tuple[int | None, int | None] | None:
+        """How far the window of a row reaches before and after it, in rows or in its own unit; None on a side without limit.
+
+        None if the window does not follow its row so.
+        """
         return None
 
     @property
@@ -455,6 +506,11 @@ def is_waiting(items: Items) -> Flags:
     lengths = np.diff(items.firsts)
     waiting: Flags = np.arange(len(items.times)) >= np.repeat(items.firsts[:-1] + items.span.done, lengths)
     return waiting
+
+
+def newest_times(items: Items) -> Ints:
+    """Return the time of the last item of each key; that of any item for a key without items."""
+    return items.times[items.firsts[1:] - 1]
 
 
 def first_after(times: Ints, now: Ints) -> int:

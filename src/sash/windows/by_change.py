@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from sash.windows.arguments import check_column, check_slide
+from sash.windows.arguments import check_column, check_count, min_rows_text
 from sash.windows.arrays import ranges
 from sash.windows.base import Bounds, Ints, Items, Memory, Run, Window, new_bounds
 from sash.windows.numpy_forms import numpy_form_of
@@ -29,6 +29,12 @@ class DeltaFrame(Window):
     memory: ClassVar[Mapping[str, str]] = {"behind": "int64"}
     column: str
     threshold: Number
+    least: int = 1
+
+    @property
+    def min_rows(self) -> int:
+        """How many values a window must hold to have a result."""
+        return self.least
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -55,7 +61,7 @@ class DeltaFrame(Window):
 
     def __repr__(self) -> str:
         """Return the call that makes the window."""
-        return f"delta({self.column!r}, {self.threshold})"
+        return f"delta({self.column!r}, {self.threshold}{min_rows_text(self.least)})"
 
 
 @dataclass(frozen=True)
@@ -85,20 +91,21 @@ class SlidingDelta(DeltaFrame):
 
     def __repr__(self) -> str:
         """Return the call that makes the window."""
-        return f"delta({self.column!r}, {self.threshold}, slide={self.slide})"
+        return f"delta({self.column!r}, {self.threshold}, slide={self.slide}{min_rows_text(self.least)})"
 
 
-def delta(column: str, threshold: Number, *, slide: Number | None = None) -> Window:
+def delta(column: str, threshold: Number, *, slide: Number | None = None, min_rows: int = 1) -> Window:
     """Return windows of the newest rows whose `column` differs by at most `threshold` from the newest row.
 
     `column` holds numbers. Rows leave in order, the oldest first, as soon as the oldest row is further away than `threshold`;
     they never return. Without `slide` every row has a result. With `slide` there is a result each time that the column has
-    moved by `slide` since the last result, at first since the first row.
+    moved by `slide` since the last result, at first since the first row; `slide` may be more than `threshold`. If fewer than `min_rows`
+    rows of a window have a value, the result is null.
 
-    Nulls and NaN: a null or NaN in `column` is an error.
+    Nulls and NaN: a null or NaN in `column` is an error; `min_rows` counts non-null values.
     Result: one per row, beside the input row; with `slide` one per window.
-    Errors: TypeError if an argument or the column has a wrong type. ValueError if `threshold` or `slide` is not positive, or if
-    `slide` is more than `threshold`. OverflowError if two integers in `column` are more than 2**63 apart.
+    Errors: TypeError if an argument or the column has a wrong type. ValueError if `threshold`, `slide` or `min_rows` is not
+    positive. OverflowError if two integers in `column` are more than 2**63 apart.
 
     >>> import pyarrow as pa
     >>> import sash
@@ -109,11 +116,11 @@ def delta(column: str, threshold: Number, *, slide: Number | None = None) -> Win
     """
     check_column(column, "delta")
     _check_number(threshold, "threshold")
+    least = check_count(min_rows, "min_rows", "delta")
     if slide is None:
-        return DeltaFrame(column, threshold)
+        return DeltaFrame(column, threshold, least)
     _check_number(slide, "slide")
-    check_slide(slide, threshold, {"slide": slide, "threshold": threshold})
-    return SlidingDelta(column, threshold, slide)
+    return SlidingDelta(column, threshold, least, slide)
 
 
 def _check_number(given: Any, name: str) -> None:

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from sash.windows.arguments import check_count, min_rows_text
 from sash.windows.base import ALL_COLUMNS, Bounds, Flags, Items, Memory, Run, Window
 
 Discretize = Callable[..., Any]
@@ -35,6 +36,12 @@ class Custom(Window):
     memory: ClassVar[Mapping[str, str]] = {"opened": "object"}
     discretize: Discretize
     has_state: bool
+    least: int = 1
+
+    @property
+    def min_rows(self) -> int:
+        """How many values a window must hold to have a result."""
+        return self.least
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -141,19 +148,21 @@ class Custom(Window):
     def __repr__(self) -> str:
         """Return the call that makes the window."""
         made = getattr(self.discretize, "func", self.discretize)  # of a partial
-        return f"custom({getattr(made, '__name__', type(made).__name__)})"
+        return f"custom({getattr(made, '__name__', type(made).__name__)}{min_rows_text(self.least)})"
 
 
-def custom(discretize: Discretize) -> Window:
+def custom(discretize: Discretize, *, min_rows: int = 1) -> Window:
     """Return windows that your own function defines.
 
     `discretize(row)` takes a row as a dictionary of its columns and returns `(begin, end)`: how many windows begin before this
     row and how many end after it. The oldest open window ends first. If the function has state, pass a class or a function
     without arguments that makes it: each key then gets a function of its own. Windows that are still open have no result.
+    If fewer than `min_rows` rows of a window have a value, the result is null.
 
-    Nulls and NaN: they reach the function as None and NaN.
+    Nulls and NaN: they reach the function as None and NaN; `min_rows` counts non-null values.
     Result: one per window.
-    Errors: TypeError if `discretize` is not callable. ValueError if it ends more windows than are open.
+    Errors: TypeError if `discretize` is not callable, or `min_rows` no integer. ValueError if the function ends more windows than are
+    open, or if `min_rows` is less than 1.
 
     >>> import pyarrow as pa
     >>> import sash
@@ -168,7 +177,8 @@ def custom(discretize: Discretize) -> Window:
             f"window.custom: {discretize!r} is not a function. Pass one that takes a row and returns (begin, end)."
         )
         raise TypeError(message)
-    return Custom(discretize, has_state=_takes_nothing(discretize))
+    least = check_count(min_rows, "min_rows", "custom")
+    return Custom(discretize, has_state=_takes_nothing(discretize), least=least)
 
 
 def _has_attributes(made: Discretize) -> bool:

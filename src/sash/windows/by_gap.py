@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from sash.durations import Duration, DurationLike, TimeUnit, quote, read_duration
+from sash.windows.arguments import check_count, min_rows_text
 from sash.windows.arrays import count_before, neighbours
 from sash.windows.base import Bounds, Ints, Items, Memory, Reach, Run, Window, first_after
 
@@ -23,6 +24,12 @@ class Session(Window):
     is_replaced: ClassVar[bool] = True
     slices_per_window: ClassVar[int | None] = 1
     gap: Duration
+    least: int = 1
+
+    @property
+    def min_rows(self) -> int:
+        """How many values a window must hold to have a result."""
+        return self.least
 
     def check(self, unit: TimeUnit) -> None:
         """Raise ValueError if the window does not fit a time column of this unit."""
@@ -94,18 +101,20 @@ class Session(Window):
 
     def __repr__(self) -> str:
         """Return the call that makes the window."""
-        return f"session({quote(self.gap)})"
+        return f"session({quote(self.gap)}{min_rows_text(self.least)})"
 
 
-def session(gap: DurationLike) -> Window:
+def session(gap: DurationLike, *, min_rows: int = 1) -> Window:
     """Return sessions: rows with at most `gap` between neighbours, as in Spark's `session_window`.
 
     `gap` is a string such as "30m", a timedelta, or a number in the unit of an integer time column. A session is
-    `[first, last + gap)`. A row exactly `gap` after the last row still belongs to the session.
+    `[first, last + gap)`. A row exactly `gap` after the last row still belongs to the session. If fewer than `min_rows` rows of a
+    session have a value, the result is null.
 
-    Nulls and NaN: a null in the time column is an error. A row whose value is null still extends a session.
+    Nulls and NaN: a null in the time column is an error. A row whose value is null still extends a session; `min_rows` counts non-null
+    values.
     Result: one per session.
-    Errors: TypeError or ValueError if `gap` is not a duration, or not positive.
+    Errors: TypeError or ValueError if `gap` is not a duration, or not positive, or if `min_rows` is not a positive integer.
 
     >>> import pyarrow as pa
     >>> import sash
@@ -114,7 +123,7 @@ def session(gap: DurationLike) -> Window:
     >>> sash.Query({"peak": agg.max("load")}, window.session(3), time="minute").run(rows).to_pylist()
     [{'window_start': 1, 'window_end': 7, 'peak': 9}, {'window_start': 9, 'window_end': 12, 'peak': 4}]
     """
-    return Session(read_duration(gap, "gap"))
+    return Session(read_duration(gap, "gap"), check_count(min_rows, "min_rows", "session"))
 
 
 def by_session(limits: Ints, counts: Ints) -> Ints:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from sash.windows.arguments import check_column
+from sash.windows.arguments import check_column, check_count, min_rows_text
 from sash.windows.arrays import count_before, ranges
 from sash.windows.base import Bounds, Items, Memory, Run, Window
 
@@ -23,6 +23,12 @@ class Punctuated(Window):
     column_kind: ClassVar[str] = "mark"
     memory: ClassVar[Mapping[str, str]] = {"behind": "int64"}
     column: str
+    least: int = 1
+
+    @property
+    def min_rows(self) -> int:
+        """How many values a window must hold to have a result."""
+        return self.least
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -54,17 +60,19 @@ class Punctuated(Window):
 
     def __repr__(self) -> str:
         """Return the call that makes the window."""
-        return f"punctuated({self.column!r})"
+        return f"punctuated({self.column!r}{min_rows_text(self.least)})"
 
 
-def punctuated(column: str) -> Window:
+def punctuated(column: str, *, min_rows: int = 1) -> Window:
     """Return windows that end with each row whose `column` is true; the next row begins the next window.
 
-    `column` holds booleans. Rows after the last true row belong to no window yet and have no result.
+    `column` holds booleans. Rows after the last true row belong to no window yet and have no result. If fewer
+    than `min_rows` rows of a window have a value, the result is null.
 
-    Nulls and NaN: a null in `column` counts as false.
+    Nulls and NaN: a null in `column` counts as false; `min_rows` counts non-null values.
     Result: one per window.
-    Errors: TypeError if `column` is not the name of a column, or if the column is not boolean.
+    Errors: TypeError if `column` is not the name of a column, or if the column is not boolean. TypeError or ValueError if `min_rows` is
+    not a positive integer.
 
     >>> import pyarrow as pa
     >>> import sash
@@ -74,4 +82,4 @@ def punctuated(column: str) -> Window:
     [{'total': 12}, {'total': 6}]
     """
     check_column(column, "punctuated")
-    return Punctuated(column)
+    return Punctuated(column, check_count(min_rows, "min_rows", "punctuated"))

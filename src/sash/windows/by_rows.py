@@ -10,7 +10,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from sash.durations import TimeUnit
-from sash.windows.arguments import check_count, check_rows_around, check_slide, min_rows_text
+from sash.windows.arguments import check_closed_rows, check_count, check_room, check_rows_around, min_rows_text
 from sash.windows.arrays import ranges
 from sash.windows.base import (
     NOT_GIVEN,
@@ -96,6 +96,7 @@ def rows(
     before: int | None = NOT_GIVEN,
     after: int | None = NOT_GIVEN,
     exclude: Literal["row", "ties", "group"] | None = None,
+    closed: Literal["right", "both", "left", "neither"] | None = None,
     slide: int | None = None,
     min_rows: int = 1,
 ) -> Window:
@@ -104,15 +105,17 @@ def rows(
     `range` is the number of rows: those before a row, and the row itself. Instead, `before` and `after` are the numbers of rows
     before and after the row, as in `rows(before=49, after=50)`; `rows(n)` is `rows(before=n - 1)`. None means all rows on that
     side. A negative number leaves out rows: `rows(before=10, after=-1)` holds the ten rows before the row, not the row itself.
-    `exclude` leaves out rows, as EXCLUDE in SQL: "row" the row itself, "ties" the other rows of its time and its values in
-    `order_by`, "group" both. Without `slide` every row has a result. With `slide=k` there is a result after every k-th row of a key. If fewer than
-    `min_rows` rows of a window have a value, the result is null. In a stream, the result of a row waits for the rows after it.
+    `closed` is as in pandas: `rows(n, closed="left")` holds the n rows before the row, "both" these and the row, "neither" the n - 1 rows
+    before it; "right" is the default. `exclude` leaves out rows, as EXCLUDE in SQL: "row" the row itself, "ties" the other rows of its
+    time and its values in `order_by`, "group" both. Without `slide` every row has a result. With `slide=k` there is a result after every
+    k-th row of a key; if k is more than `range`, the first rows of each slide belong to no window. If fewer than `min_rows` rows of a
+    window have a value, the result is null. In a stream, the result of a row waits for the rows after it.
 
     Nulls and NaN: a row counts for `range`, `before` and `after` also if its value is null; `min_rows` counts non-null values.
     Result: one per row, beside the input row; with `slide` one per window. A window without rows has null, and a count of 0.
-    Errors: TypeError if an argument is not an integer. ValueError if `range`, `slide` or `min_rows` is less than 1, if `slide` is
-    more than `range`, if `before + after` is negative, or if `range` or `slide` is given with `before` or `after`, or if `exclude`
-    is given with `slide`.
+    Errors: TypeError if an argument is not an integer. ValueError if `range`, `slide` or `min_rows` is less than 1, if a window
+    can never hold `min_rows` rows, if `before + after` is negative, if `range`, `closed` or `slide` is given with `before` or
+    `after`, or if `exclude` or `closed` is given with `slide`.
 
     >>> import pyarrow as pa
     >>> import sash
@@ -128,17 +131,29 @@ def rows(
     least = check_count(min_rows, "min_rows", "rows")
     excluded = check_exclude(exclude, "rows")
     if before is not NOT_GIVEN or after is not NOT_GIVEN:
-        check_rows_around(before, after, {"range": range, "slide": slide})
-        return RowFrame(before, 0 if after is NOT_GIVEN else after, least, excluded)
+        check_rows_around(before, after, {"range": range, "slide": slide, "closed": closed})
+        return _frame(before, 0 if after is NOT_GIVEN else after, least, excluded)
+    if range is None:
+        message = "window.rows needs a number of rows, as in window.rows(100), or before= and after=."
+        raise TypeError(message)
     length = check_count(range, "range", "rows")
     if slide is None:
-        return RowFrame(length - 1, 0, least, excluded)
-    if excluded:
-        message = "window.rows: exclude= applies to the window of a row. Leave slide= or exclude= out."
-        raise ValueError(message)
+        return _frame(*check_closed_rows(length, closed), least, excluded)
+    for name, given in {"exclude": exclude, "closed": closed}.items():
+        if given is not None:
+            message = f"window.rows: {name}= applies to the window of a row. Leave slide= or {name}= out."
+            raise ValueError(message)
     every = check_count(slide, "slide", "rows")
-    check_slide(every, length, {"slide": slide, "range": range})
+    check_room(least, length, "rows")
     return SlidingRows(length, every, least)
+
+
+def _frame(before: int | None, after: int | None, least: int, exclude: str) -> RowFrame:
+    """Return the frame of each row. Raise ValueError if it can never hold enough rows."""
+    if before is not None and after is not None:
+        holds_row = before >= 0 and after >= 0
+        check_room(least, before + after + 1 - (holds_row and exclude in ("row", "group")), "rows")
+    return RowFrame(before, after, least, exclude)
 
 
 def bounds_of_rows(firsts: Ints, first_ends: Ints, counts: Ints, slide: int, length: int) -> tuple[Ints, Ints]:

@@ -2,205 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal, NamedTuple
 
-import numpy as np
-
-from sash.durations import Duration, DurationLike, TimeUnit, quote, read_duration
+from sash.durations import Duration, DurationLike, quote, read_duration
 from sash.hints import did_you_mean
-from sash.windows.arguments import check_count, check_slide, exclude_text, min_rows_text
-from sash.windows.base import (
-    FOREVER,
-    NOT_GIVEN,
-    Bounds,
-    Cycle,
-    Interval,
-    Ints,
-    Items,
-    Memory,
-    Reach,
-    Run,
-    TimeAxis,
-    Window,
-    new_bounds,
+from sash.windows.arguments import (
+    check_count,
+    check_flag,
+    check_step,
+    closed_text,
+    empty_text,
+    exclude_text,
+    min_rows_text,
 )
-from sash.windows.calendar_windows import CalendarFrame, CalendarWindow
+from sash.windows.base import NOT_GIVEN, Window
+from sash.windows.calendar_windows import CalendarFrame, CalendarWindow, FilledCalendarWindow
 from sash.windows.calendars import check_zone
 from sash.windows.exclude import check_exclude
+from sash.windows.periodic import MAX_WINDOWS, UNLIMITED, FilledPeriodic, Periodic
 from sash.windows.time_frame import CLOSED, ZERO, TimeFrame, text_of_frame
-from sash.windows.time_loops import find_periodic
 
-SMALL = 1 << 16
-"""Room for this many windows is allocated without counting them first."""
-MAX_WINDOWS = 100_000_000
-"""The default limit of the number of windows: their bounds alone take 3.2 GB."""
-UNLIMITED = 2**63 - 1
 FIRST_MONDAY = 4
 """The day from which weeks of a calendar count, as in Polars: 5 January 1970."""
-FEW_STARTS = 32
-"""Up to this many windows that overlap, a time range is cut at each of their starts."""
+ENDS = ("left", "right")
+"""Which end windows with a slide may include: with both, a row could belong to two neighbours."""
 
 
-@dataclass(frozen=True)
-class Periodic(Window):
-    """Windows of time that begin at multiples of `period` since the epoch, plus `offset`.
-
-    A sliding window has one end, `step` being its whole range; a cumulative one has an end after each `step`.
-    """
-
-    kind: ClassVar[str] = "time"
-    needs_time: ClassVar[bool] = True
-    is_time: ClassVar[bool] = True
-    half_open: ClassVar[bool] = True
-    range: Duration
-    period: Duration
-    step: Duration
-    offset: Duration
-    text: str
-    least: int = 1
-    max_windows: int = MAX_WINDOWS
-    """More windows than this are refused. It is not in `text`, which identifies the window in a checkpoint."""
-
-    @property
-    def min_rows(self) -> int:
-        """How many values a window must hold to have a result."""
-        return self.least
-
-    def check(self, unit: TimeUnit) -> None:
-        """Raise ValueError if the window does not fit a time column of this unit."""
-        self.cycle(unit)
-
-    def cycle(self, unit: TimeUnit) -> Cycle:
-        """Return the windows in ticks of a time column."""
-        known = self._cycles.get(unit)
-        if known is None:
-            length, period, step, offset = (
-                duration.in_ticks(unit) for duration in (self.range, self.period, self.step, self.offset)
-            )
-            known = self._cycles[unit] = Cycle(length, period, step, offset % period)
-        return known
-
-    @cached_property
-    def _cycles(self) -> dict[TimeUnit, Cycle]:
-        """The windows in ticks, by the time columns of queries."""
-        return {}
-
-    def bounds(self, items: Items, memory: Memory, run: Run) -> Bounds:  # noqa: ARG002 — it remembers nothing
-        """Return the windows that ended by now and hold at least one row."""
-        span = items.span
-        keep = np.zeros(items.keys, np.int64)
-        given = (items.times, items.firsts, span.after, span.now, span.closed, *self.cycle(items.unit))
-        loop = run(find_periodic)
-        count = self.check_limit(items)
-        if count > 2 * len(items.times) + SMALL:  # perhaps long gaps without windows: count first
-            count = loop(*given, *new_bounds(0), *new_bounds(0), keep)
-        begins, ends = new_bounds(count)
-        starts, stops = new_bounds(count)
-        count = loop(*given, begins, ends, starts, stops, keep)
-        return Bounds(begins[:count], ends[:count], starts[:count], stops[:count], keep)
-
-    def due(self, items: Items) -> int:
-        """Return when the first window ends that may hold one of the rows."""
-        if not len(items.times):
-            return FOREVER
-        length, period, step, offset = self.cycle(items.unit)
-        by = max(int(items.times.min()), int(items.span.now.min()))
-        last = (by - offset - length) // period * period + length if step == length else (by - offset) // step * step
-        due = last + (period if step == length else step) + offset
-        return due if due <= int(items.times.max()) + length else FOREVER  # other windows may need the rows longer
-
-    def first_end(self, times: Ints, unit: TimeUnit) -> Ints:
-        """Return where the first window ends that holds rows at these times."""
-        length, period, step, offset = self.cycle(unit)
-        if step < length:
-            return (times - offset) // step * step + step + offset
-        return (times - offset - length) // period * period + period + length + offset
-
-    def last_end(self, times: Ints, unit: TimeUnit) -> Ints:
-        """Return where the last window ends that holds rows at these times."""
-        length, period, _, offset = self.cycle(unit)
-        return (times - offset) // period * period + length + offset
-
-    def missed_from(self, times: Ints, unit: TimeUnit) -> Ints:
-        """Return where the first window ends that holds rows at these times."""
-        return self.first_end(times, unit)
-
-    def late_rule(self, unit: TimeUnit) -> Hashable:  # noqa: ARG002 — the same for all
-        """Return that closed windows decide: a row may join the open ones, whatever else it joins."""
-        return "ends"
-
-    @property
-    def length(self) -> Duration:
-        """The range."""
-        return self.range
-
-    def extent(self, unit: TimeUnit) -> int:
-        """Return how far from a row its windows begin or end."""
-        return max(abs(duration.in_ticks(unit)) for duration in (self.range, self.period, self.offset))
-
-    def reach(self, unit: TimeUnit) -> Reach:
-        """Return how far windows reach back from their end."""
-        return Reach(ticks=self.range.in_ticks(unit))
-
-    def begin_zones(self, begin: int, end: int, axis: TimeAxis) -> list[Interval]:
-        """Return where windows begin that end in a time range: at each start if they are few, or else in one interval."""
-        length, period, step, offset = self.cycle(axis.unit)
-        last = min(begin, end - step)
-        if length // period > FEW_STARTS:
-            return [(begin - length, last)]
-        first = (begin - length - offset) // period * period + period + offset
-        return [(start, start) for start in range(first, last + 1, period)]
-
-    def count_windows(self, items: Items) -> int:
-        """Return the number of windows to emit that hold an item; of cumulative ones, with ends before their first item.
-
-        In time linear in the number of items, however many windows there are.
-        """
-        length, period, step, offset = self.cycle(items.unit)
-        times, span, lengths = items.times, items.span, np.diff(items.firsts)
-        # An item is the first one of the windows that start after the item before it, and less than `length` before itself.
-        starts_after = times - length
-        starts_after[1:] = np.maximum(starts_after[1:], times[:-1])
-        begins = items.firsts[:-1][lengths > 0]
-        starts_after[begins] = times[begins] - length
-        earliest = int(times.min(initial=0)) - 1  # NEVER - length does not fit in 64 bits
-        starts_after = np.maximum(starts_after, np.repeat(np.maximum(span.after, earliest) - length, lengths))
-        starts_by = np.minimum(times, np.repeat(span.now - step, lengths))
-        starts = (starts_by - offset) // period - (starts_after - offset) // period
-        return int(np.maximum(starts, 0).sum(dtype=np.float64)) * (length // step)
-
-    def check_limit(self, items: Items) -> int:
-        """Return an upper bound of the number of windows. Raise ValueError if there are more than `max_windows`."""
-        at_most = self._at_most(items)
-        if at_most <= self.max_windows:
-            return at_most  # counting them takes time linear in the number of items
-        count = self.count_windows(items)
-        if count > self.max_windows:
-            message = (
-                f"{self}: {count:,} windows hold rows of the data, which is more than max_windows={self.max_windows:,}. "
-                "Give a longer slide or step, or a larger max_windows."
-            )
-            raise ValueError(message)
-        return at_most
-
-    def _at_most(self, items: Items) -> int:
-        """Return an upper bound of the number of windows: their number if none were empty."""
-        length, period, step, _ = self.cycle(items.unit)
-        firsts, lasts = items.firsts[:-1], items.firsts[1:] - 1
-        held = lasts >= firsts
-        spans = items.times[lasts[held]] - items.times[firsts[held]]
-        each = (spans / period + length / period + 1) * (length // step)  # floats: it may need more than 64 bits
-        return int(np.ceil(each).sum())
-
-    def __repr__(self) -> str:
-        """Return the call that makes the window."""
-        return self.text
-
-
-def time(  # noqa: C901 — a check for each pair of arguments
+def time(
     range: DurationLike | None = None,  # noqa: A002 — the papers' word
     *,
     before: DurationLike | None = NOT_GIVEN,
@@ -210,6 +38,7 @@ def time(  # noqa: C901 — a check for each pair of arguments
     closed: str | None = None,
     exclude: Literal["row", "ties", "group"] | None = None,
     min_rows: int = 1,
+    empty: bool = False,
     max_windows: int | None = None,
     tz: str | None = None,
 ) -> Window:
@@ -221,9 +50,12 @@ def time(  # noqa: C901 — a check for each pair of arguments
     negative for a gap, as in `time(before="2h", after="-1h")`. `closed` says which ends a window includes: "right" (the default
     with `range`), "left", "both" (the default with `before` and `after`, as RANGE in SQL) or "neither". `exclude`
     leaves out rows, as EXCLUDE in SQL: "row" the row itself, "ties" the other rows of its time, "group" both. In a stream, the result of
-    a row waits until the watermark has passed its window. With `slide`, windows are `[start, start + range)`, and each start is
-    a multiple of `slide` since the epoch, plus `offset`. If fewer than `min_rows` rows of a window have a value, the result is null.
-    With `slide`, a run raises ValueError if more than `max_windows` windows hold a row (default 100,000,000), before memory
+    a row waits until the watermark has passed its window. If fewer than `min_rows` rows of a window have a value, the result is null.
+
+    With `slide`, windows are `[start, start + range)`, or `(start, start + range]` with `closed="right"`. Each start is
+    a multiple of `slide` since the epoch, plus `offset`. If `slide` is longer than `range`, rows between two windows belong to none. With
+    `empty=True`, each key also has results for the windows without rows between its first and its last row; a stream cannot have
+    them. A run raises ValueError if there are more than `max_windows` windows (default 100,000,000), before memory
     for them is allocated. All keys of a table count together; of a stream, those of one micro-batch; on Spark, those of one
     task.
 
@@ -233,11 +65,12 @@ def time(  # noqa: C901 — a check for each pair of arguments
     the same local time three months earlier, on the last day of that month if it is too short.
 
     Nulls and NaN: a null in the time column is an error; `min_rows` counts non-null values.
-    Result: one per row, beside the input row; with `slide` one per window that has rows. The window of a row may be without
-    rows: then the result is null, and a count is 0.
+    Result: one per row, beside the input row; with `slide` one per window that has rows. The window of a row, or one of
+    `empty=True`, may be without rows: then the result is null, and a count is 0.
     Errors: TypeError or ValueError if an argument is not a duration or not positive, or if units differ.
-    ValueError if `slide` is more than `range`, if `closed` is given with `slide`, or `offset` without it, if `before + after` is
-    negative, if `range` or `slide` is given with `before` or `after`, or if `tz` is no time zone or given with hours.
+    ValueError if `closed` is "both" or "neither" with `slide`, if `offset`, `empty` or `max_windows` is given without it, if
+    `before + after` is negative, if `range` or `slide` is given with `before` or `after`, or if `tz` is no time zone or given with
+    hours. A stream raises ValueError if `empty` is given.
 
     >>> import pyarrow as pa
     >>> import sash
@@ -252,15 +85,24 @@ def time(  # noqa: C901 — a check for each pair of arguments
     {'window_start': -5, 'window_end': 5, 'peak': 9}
     {'window_start': 0, 'window_end': 10, 'peak': 9}
     {'window_start': 5, 'window_end': 15, 'peak': 4}
+    >>> every_two = window.time(1, slide=2, closed="right", empty=True)
+    >>> for row in sash.Query({"n": agg.count()}, every_two, time="minute").run(rows).to_pylist():
+    ...     print(row)
+    {'window_start': 0, 'window_end': 1, 'n': 1}
+    {'window_start': 2, 'window_end': 3, 'n': 0}
+    {'window_start': 4, 'window_end': 5, 'n': 0}
+    {'window_start': 6, 'window_end': 7, 'n': 0}
+    {'window_start': 8, 'window_end': 9, 'n': 1}
     """
     min_rows = check_count(min_rows, "min_rows", "time")
+    empty = check_flag(empty, "empty", "time")
     excluded = check_exclude(exclude, "time")
     zone = check_zone(tz, "time")
     if slide is not None and excluded:
         message = "window.time: exclude= applies to the window of a row. Leave slide= or exclude= out."
         raise ValueError(message)
     if slide is None:
-        for name, given in {"offset": offset, "max_windows": max_windows}.items():
+        for name, given in {"offset": offset, "max_windows": max_windows, "empty": empty or None}.items():
             if given is not None:
                 message = (
                     f"window.time: {name}= needs slide=. Without slide=, each row has its own window. Leave {name} out."
@@ -282,14 +124,11 @@ def time(  # noqa: C901 — a check for each pair of arguments
             check_calendar("time", {"range": length})
             return CalendarFrame(length, closed or "right", min_rows, text, excluded, zone)
         return TimeFrame(length, ZERO, closed or "right", min_rows, text, excluded)
-    if closed is not None:
-        message = (
-            "window.time: closed= does not apply with slide=: windows are [start, start + range). Leave closed out."
-        )
-        raise ValueError(message)
     period = read_duration(slide, "slide", months=True)
-    most = MAX_WINDOWS if max_windows is None else check_count(max_windows, "max_windows", "time")
-    return _periodic("time", length, period, length, offset, zone, min_rows, most)
+    options = _Options(
+        _closed_end(closed, "time"), min_rows, empty, _most_windows(max_windows, MAX_WINDOWS, "time"), zone
+    )
+    return _periodic("time", length, period, length, offset, options)
 
 
 def expanding(*, exclude: Literal["row", "ties", "group"] | None = None, min_rows: int = 1) -> Window:
@@ -351,20 +190,28 @@ def tumbling(
     range: DurationLike,  # noqa: A002 — the papers' word
     *,
     offset: DurationLike | None = None,
+    closed: Literal["left", "right"] | None = None,
+    min_rows: int = 1,
+    empty: bool = False,
+    max_windows: int | None = None,
     tz: str | None = None,
 ) -> Window:
     """Return windows of time that do not overlap: `time(range, slide=range)`.
 
     `range` is the length: a string such as "1h" or "1mo", a timedelta, or a number in the unit of an integer time column. Each start
-    is a multiple of `range` since the epoch, plus `offset`.
+    is a multiple of `range` since the epoch, plus `offset`. Windows are `[start, end)`, or `(start, end]` with `closed="right"`. If
+    fewer than `min_rows` rows of a window have a value, the result is null. With `empty=True`, each key also has results for the
+    windows without rows between its first and its last row; a stream cannot have them. There may be at most `max_windows` windows
+    (with `empty` 100,000,000 by default), as in `time`.
 
     Months ("mo"), quarters ("q") and years ("y") follow the calendar in the zone of the time column, or in `tz`. With `tz`, such as
     "Europe/Berlin", days begin at midnight and weeks on Monday in that zone, also when clocks change. Without `tz`, a day has 24 hours.
 
-    Nulls and NaN: a null in the time column is an error.
-    Result: one per window that has rows.
-    Errors: TypeError or ValueError if an argument is not a duration, or if `range` is not positive. ValueError if `tz` is no time
-    zone, or given with hours, which do not depend on it.
+    Nulls and NaN: a null in the time column is an error; `min_rows` counts non-null values.
+    Result: one per window that has rows; with `empty`, null for windows without rows, and a count of 0.
+    Errors: TypeError or ValueError if an argument is not a duration, or if `range` is not positive. ValueError if `closed` is neither
+    "left" nor "right", if `tz` is no time zone, or given with hours, which do not depend on it, or if a run would give more than
+    `max_windows` results. A stream raises ValueError if `empty` is given.
 
     >>> import pyarrow as pa
     >>> import sash
@@ -372,14 +219,19 @@ def tumbling(
     >>> rows = pa.table({"minute": [1, 2, 9], "load": [3, 9, 4]})
     >>> sash.Query({"peak": agg.max("load")}, window.tumbling(5), time="minute").run(rows).to_pylist()
     [{'window_start': 0, 'window_end': 5, 'peak': 9}, {'window_start': 5, 'window_end': 10, 'peak': 4}]
+    >>> sash.Query({"n": agg.count()}, window.tumbling(3, empty=True), time="minute").run(rows)["n"].to_pylist()
+    [2, 0, 0, 1]
     >>> from datetime import datetime
     >>> rows = pa.table({"at": [datetime(2024, 1, 31), datetime(2024, 2, 1), datetime(2024, 2, 29)], "load": [3, 9, 4]})
     >>> sash.Query({"peak": agg.max("load")}, window.tumbling("1mo"), time="at").run(rows)["window_end"].to_pylist()
     [datetime.datetime(2024, 2, 1, 0, 0), datetime.datetime(2024, 3, 1, 0, 0)]
     """
     length = read_duration(range, "range", months=True)
-    # A row is in one window, so that windows take no more memory than rows.
-    return _periodic("tumbling", length, length, length, offset, check_zone(tz, "tumbling"), 1, UNLIMITED)
+    least, empty = check_count(min_rows, "min_rows", "tumbling"), check_flag(empty, "empty", "tumbling")
+    # A row is in one window, so that windows with rows take no more memory than rows.
+    most = _most_windows(max_windows, MAX_WINDOWS if empty else UNLIMITED, "tumbling")
+    options = _Options(_closed_end(closed, "tumbling"), least, empty, most, check_zone(tz, "tumbling"))
+    return _periodic("tumbling", length, length, length, offset, options)
 
 
 def cumulative(
@@ -387,20 +239,25 @@ def cumulative(
     step: DurationLike,
     *,
     offset: DurationLike | None = None,
+    closed: Literal["left", "right"] | None = None,
+    min_rows: int = 1,
+    empty: bool = False,
     max_windows: int | None = None,
     tz: str | None = None,
 ) -> Window:
     """Return windows that grow by `step` up to `range` and then start again, such as hourly totals since midnight.
 
     `range` and `step` are strings such as "24h", timedeltas, or numbers in the unit of an integer time column. Each start is a
-    multiple of `range` since the epoch, plus `offset`; windows are `[start, start + step)`, `[start, start + 2 · step)`, …
+    multiple of `range` since the epoch, plus `offset`; windows are `[start, start + step)`, `[start, start + 2 · step)`, …,
+    or `(start, start + step]`, … with `closed="right"`. `min_rows` and `empty` are as in `tumbling`.
     `max_windows` limits the number of results as in `time`; here, windows before the first row of a `range` count too.
     Months, quarters, years and `tz` are as in `tumbling`: `cumulative("1y", "1mo")`, `cumulative("1w", "1d", tz="Europe/Berlin")`.
 
-    Nulls and NaN: a null in the time column is an error.
-    Result: one per window that has rows.
+    Nulls and NaN: a null in the time column is an error; `min_rows` counts non-null values.
+    Result: one per window that has rows; with `empty`, null for windows without rows, and a count of 0.
     Errors: TypeError or ValueError if an argument is not a duration or not positive. ValueError if `range` is not a multiple of
-    `step`, or if a run would give more than `max_windows` results (default 100,000,000).
+    `step`, if `closed` is neither "left" nor "right", or if a run would give more than `max_windows` results (default 100,000,000). A
+    stream raises ValueError if `empty` is given.
 
     >>> import pyarrow as pa
     >>> import sash
@@ -419,12 +276,54 @@ def cumulative(
     if zone or length.months or short.months:
         check_calendar("cumulative", {"range": length, "step": short})
     steps = short.months or short.amount
-    check_slide(steps, length.months or length.amount, {"step": step, "range": range})
+    check_step(steps, length.months or length.amount, {"step": step, "range": range})
     if (length.months or length.amount) % steps:
         message = f"window.cumulative: range={range!r} is not a multiple of step={step!r}. Change one of them."
         raise ValueError(message)
-    most = MAX_WINDOWS if max_windows is None else check_count(max_windows, "max_windows", "cumulative")
-    return _periodic("cumulative", length, length, short, offset, zone, 1, most)
+    options = _Options(
+        _closed_end(closed, "cumulative"),
+        check_count(min_rows, "min_rows", "cumulative"),
+        check_flag(empty, "empty", "cumulative"),
+        _most_windows(max_windows, MAX_WINDOWS, "cumulative"),
+        zone,
+    )
+    return _periodic("cumulative", length, length, short, offset, options)
+
+
+class _Options(NamedTuple):
+    """The arguments that all windows with a slide share."""
+
+    closed: str
+    least: int
+    empty: bool
+    max_windows: int
+    zone: str
+
+    @property
+    def text(self) -> str:
+        """The arguments of a call that differ from their defaults."""
+        empty = empty_text(empty=self.empty)
+        return f"{closed_text(self.closed)}{min_rows_text(self.least)}{empty}{tz_text(self.zone)}"
+
+
+def _closed_end(closed: str | None, window: str) -> str:
+    """Return which end windows with a slide include. Raise ValueError if it is neither "left" nor "right"."""
+    if closed is None:
+        return "left"
+    if closed in CLOSED and closed not in ENDS:
+        message = (
+            f'window.{window}: closed={closed!r} applies to the window of a row. With a slide, use closed="left" for '
+            '[start, end), or closed="right" for (start, end].'
+        )
+        raise ValueError(message)
+    if closed not in ENDS:
+        message = f"window.{window}: closed={closed!r} does not exist.{did_you_mean(str(closed), ENDS)} Use {', '.join(ENDS)}."
+        raise ValueError(message)
+    return closed
+
+
+def _most_windows(given: int | None, default: int, window: str) -> int:
+    return default if given is None else check_count(given, "max_windows", window)
 
 
 def _periodic(
@@ -433,9 +332,7 @@ def _periodic(
     period: Duration,
     step: Duration,
     offset: DurationLike | None,
-    zone: str,
-    least: int,
-    max_windows: int,
+    options: _Options,
 ) -> Window:
     shift = Duration(0, length.is_time, "0")
     if offset is not None:
@@ -449,23 +346,23 @@ def _periodic(
         text += f", {quote(step)}"
     if shift.amount or shift.months:
         text += f", offset={quote(shift)}"
-    text = f"{name}({text}{min_rows_text(least)}{tz_text(zone)})"
-    if not (zone or length.months or period.months):
+    text = f"{name}({text}{options.text})"
+    made = FilledPeriodic if options.empty else Periodic
+    if not (options.zone or length.months or period.months):
         if shift.months:
             message = f"window.{name}: offset={shift.text!r} has months, but {length} has not. Use days or hours."
             raise ValueError(message)
-        check_slide(period.amount, length.amount, {"slide": str(period), "range": str(length)})
-        return Periodic(length, period, step, shift, text, least, max_windows)
+        return made(length, period, step, shift, text, options.least, options.max_windows, options.closed)
     check_calendar(name, {"range": length, "slide": period, "step": step})
     if shift.months and not length.months:
         message = f"window.{name}: offset={shift.text!r} has months, but {length} has not. Use days or hours."
         raise ValueError(message)
     counts = [one.months or one.days for one in (length, period, step)]
-    check_slide(counts[1], counts[0], {"slide": str(period), "range": str(length)})
     first = shift.months + (FIRST_MONDAY if period.calendar == "week" else 0)
     range_, slide, end, begin = (Duration(count, is_time=False, text=str(count)) for count in (*counts, first))
-    numbered = Periodic(range_, slide, end, begin, text, least, max_windows)
-    return CalendarWindow(length, period, step, shift, text, numbered, zone)
+    numbered = made(range_, slide, end, begin, text, options.least, options.max_windows)
+    of_calendar = FilledCalendarWindow if options.empty else CalendarWindow
+    return of_calendar(length, period, step, shift, text, numbered, options.zone, options.closed)
 
 
 def check_calendar(window: str, given: dict[str, Duration]) -> None:

@@ -12,7 +12,7 @@ window [start, stop) is final when the watermark has reached the instant of stop
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
@@ -25,15 +25,19 @@ from sash.windows.base import (
     NEVER,
     NO_UNIT,
     Bounds,
+    Flags,
     Ints,
     Items,
     Memory,
+    Points,
     Run,
     Window,
     first_after,
+    newest_times,
 )
 from sash.windows.calendars import DAY, Calendar, calendar_of, check_zone, months_after
 from sash.windows.exclude import without
+from sash.windows.periodic import FilledPeriodic
 from sash.windows.time_frame import CLOSED
 
 LONGEST_MONTH = 31
@@ -48,7 +52,6 @@ class CalendarWindow(Window):
     kind: ClassVar[str] = "time"
     needs_time: ClassVar[bool] = True
     is_time: ClassVar[bool] = True
-    half_open: ClassVar[bool] = True
     range: Duration
     period: Duration
     step: Duration
@@ -59,11 +62,23 @@ class CalendarWindow(Window):
     """The same windows over numbers of days or months."""
     tz: str = ""
     """The time zone; empty for that of the time column."""
+    closed: str = "left"
+    """Which end a window includes. The instants in `(start, end]` are those one tick later than those in `[start, end)`."""
 
     @property
     def min_rows(self) -> int:
         """How many values a window must hold to have a result."""
         return self.numbered.min_rows
+
+    @property
+    def half_open(self) -> bool:
+        """Whether a row at the end of a window is outside it."""
+        return not self.shift
+
+    @property
+    def shift(self) -> int:
+        """How many ticks before the rows that it holds a window starts and ends."""
+        return int(self.closed == "right")
 
     @property
     def zone(self) -> str:
@@ -83,7 +98,7 @@ class CalendarWindow(Window):
         """Return the windows that ended by now and hold at least one row."""
         if not len(items.times):
             nothing = np.empty(0, np.int64)
-            return Bounds(nothing, nothing, nothing, nothing, items.firsts[:-1].copy())
+            return Bounds(nothing, nothing, nothing, nothing, items.firsts[:-1].copy(), dict(memory))
         calendar, numbered = self._translate(items)
         found = self.numbered.bounds(numbered, memory, run)
         assert found.starts is not None
@@ -100,17 +115,25 @@ class CalendarWindow(Window):
             return FOREVER
         calendar, numbered = self._translate(items)
         due = self.numbered.due(numbered)
-        return due if due == FOREVER else int(calendar.instants(np.array([due]))[0])
+        return due if due == FOREVER else int(calendar.instants(np.array([due]))[0]) + self.shift
 
     def first_end(self, times: Ints, unit: TimeUnit) -> Ints:
-        """Return where the first window ends that holds rows at these times."""
+        """Return where the first window ends that holds rows at these times; FOREVER in a gap between windows."""
         calendar = self._calendar(times, unit)
-        return calendar.instants(self.numbered.first_end(calendar.numbers(times), NO_UNIT))
+        ends = self.numbered.first_end(calendar.numbers(times - self.shift), NO_UNIT)
+        return self._instants(calendar, ends, FOREVER)
 
     def last_end(self, times: Ints, unit: TimeUnit) -> Ints:
-        """Return where the last window ends that holds rows at these times."""
+        """Return where the last window ends that holds rows at these times; NEVER in a gap between windows."""
         calendar = self._calendar(times, unit)
-        return calendar.instants(self.numbered.last_end(calendar.numbers(times), NO_UNIT))
+        ends = self.numbered.last_end(calendar.numbers(times - self.shift), NO_UNIT)
+        return self._instants(calendar, ends, NEVER)
+
+    def _instants(self, calendar: Calendar, ends: Ints, no_end: int) -> Ints:
+        """Return the watermarks at which windows with these ends are final."""
+        is_end = ends != no_end
+        instants: Ints = np.where(is_end, calendar.instants(np.where(is_end, ends, 0)) + self.shift, no_end)
+        return instants
 
     def missed_from(self, times: Ints, unit: TimeUnit) -> Ints:
         """Return where the first window ends that holds rows at these times."""
@@ -128,7 +151,7 @@ class CalendarWindow(Window):
     def extent(self, unit: TimeUnit) -> int:
         """Return how far from a row its windows begin or end, at most."""
         shift = 0 if self.offset.months else abs(self.offset.in_ticks(unit))
-        return longest(self.range, unit) + longest(self.offset, unit) + shift
+        return max(longest(self.range, unit), longest(self.period, unit)) + longest(self.offset, unit) + shift
 
     def _calendar(self, times: Ints, unit: TimeUnit) -> Calendar:
         shift = 0 if self.offset.months else self.offset.in_ticks(unit)
@@ -142,17 +165,33 @@ class CalendarWindow(Window):
         low, high = int(times.min()) - extent, int(times.max()) + 2 * extent
 
         def numbers(limits: Ints) -> Ints:
-            found = calendar.numbers(np.clip(limits, low, high))
+            found = calendar.numbers(np.clip(limits, low, high) - self.shift)
             return np.where(limits == FOREVER, FOREVER, np.where(limits == NEVER, EARLY, found))
 
         now = numbers(span.now)
         closed = now if span.closed is span.now else numbers(span.closed)
         numbered = replace(span, after=numbers(span.after), now=now, closed=closed, ended=span.has_ended)
-        return calendar, replace(items, times=calendar.numbers(times), span=numbered, unit=NO_UNIT)
+        return calendar, replace(items, times=calendar.numbers(times - self.shift), span=numbered, unit=NO_UNIT)
 
     def __repr__(self) -> str:
         """Return the call that makes the window."""
         return self.text
+
+
+@dataclass(frozen=True, repr=False)
+class FilledCalendarWindow(CalendarWindow):
+    """Windows of the calendar, also those without rows between the first and the last window of a key that has rows."""
+
+    emits_empty: ClassVar[bool] = True
+    memory: ClassVar[Mapping[str, str]] = FilledPeriodic.memory
+
+    def new_memory(self, keys: int, rows_before: int = 0) -> Memory:
+        """Return the memory of new keys."""
+        return self.numbered.new_memory(keys, rows_before)
+
+    def remembers(self, memory: Memory) -> Flags:
+        """Return which keys have emitted windows."""
+        return self.numbered.remembers(memory)
 
 
 @dataclass(frozen=True)
@@ -168,6 +207,7 @@ class CalendarFrame(Window):
     per_row: ClassVar[bool] = True
     sliced: ClassVar[bool] = False
     needs_time: ClassVar[bool] = True
+    goes_back: ClassVar[bool] = True
     range: Duration
     closed: str
     least: int
@@ -202,6 +242,8 @@ class CalendarFrame(Window):
     def bounds(self, items: Items, memory: Memory, run: Run) -> Bounds:  # noqa: ARG002 — it remembers nothing
         """Return a window for each row."""
         times, firsts, span = items.times, items.firsts, items.span
+        if items.points is not None:
+            return self._bounds_at(items, items.points)
         if not len(times):
             nothing = np.empty(0, np.int64)
             return Bounds(nothing, nothing, None, None, firsts[:-1].copy())
@@ -216,6 +258,29 @@ class CalendarFrame(Window):
         ends = search_in_keys(times, firsts, times[rows] + with_end, counts)
         begins = np.minimum(begins[rows], ends)
         return without(Bounds(begins, ends, None, None, self._keep(items, calendar)), items, self.exclude)
+
+    def _bounds_at(self, items: Items, points: Points) -> Bounds:
+        """Return a window for each point. Each begins at its own time, also where that goes back: no point depends on another."""
+        calendar = calendar_around(self, self.range, points.times, items.unit)
+        with_begin, with_end = CLOSED[self.closed]
+        since = calendar.earlier(points.times, self._count) + (not with_begin)
+        begins = search_in_keys(items.times, items.firsts, since, points.counts)
+        ends = points.places
+        if not with_end:
+            ends = search_in_keys(items.times, items.firsts, points.times, points.counts)
+        return Bounds(np.minimum(begins, ends), ends, None, None, items.firsts[:-1])
+
+    def needed_from(self, items: Items) -> Ints:
+        """Return by key the first row that the window of a point at or after the newest row may hold."""
+        if not len(items.times):
+            return items.firsts[:-1]
+        oldest = newest_times(items) - self.extent(items.unit)
+        return search_in_keys(items.times, items.firsts, oldest, np.ones(items.keys, np.int64))
+
+    @property
+    def no_labels(self) -> str:
+        """Why it cannot be evaluated as of any time; empty if it can."""
+        return "excludes rows, but a label is no row" if self.exclude else ""
 
     def _keep(self, items: Items, calendar: Calendar) -> Ints:
         """Return the first row of each key that windows of later rows may reach: they are not before `now`."""

@@ -25,6 +25,18 @@ def check_exclude(given: Any, window: str) -> str:
     return str(given)
 
 
+def without_peers(exclude: str, items: Items, *, by_order: bool = False) -> str:
+    """Return what to exclude; if no row has peers, "row" in place of "group", and nothing in place of "ties".
+
+    >>> from sash.windows.base import whole_items
+    >>> without_peers("group", whole_items([1, 2, 3])), without_peers("ties", whole_items([1, 2, 2]))
+    ('row', 'ties')
+    """
+    if exclude not in ("ties", "group") or not _starts_peers(items, by_order=by_order).all():
+        return exclude
+    return "row" if exclude == "group" else ""
+
+
 def without(bounds: Bounds, items: Items, exclude: str, *, by_order: bool = False) -> Bounds:
     """Return frames without the rows that they exclude: each has up to three runs of rows.
 
@@ -55,13 +67,18 @@ def without(bounds: Bounds, items: Items, exclude: str, *, by_order: bool = Fals
 
 def _peers(items: Items, rows: Ints, *, by_order: bool) -> tuple[Ints, Ints]:
     """Return the first of each row's peers, and the row after the last one."""
-    count = int(items.firsts[-1])
-    is_first: Flags = np.ones(count, np.bool_)
+    is_first = _starts_peers(items, by_order=by_order)
+    starts = np.append(np.flatnonzero(is_first), len(is_first))
+    number = (np.cumsum(is_first) - 1)[rows]
+    return starts[number], starts[number + 1]
+
+
+def _starts_peers(items: Items, *, by_order: bool) -> Flags:
+    """Return which rows are no peers of the row before them."""
+    is_first: Flags = np.ones(int(items.firsts[-1]), np.bool_)
     if len(items.times):
         np.not_equal(items.times[1:], items.times[:-1], out=is_first[1:])
     if by_order and items.differs is not None:
         is_first |= items.differs
     is_first[items.firsts[:-1][np.diff(items.firsts) > 0]] = True
-    starts = np.append(np.flatnonzero(is_first), count)
-    number = (np.cumsum(is_first) - 1)[rows]
-    return starts[number], starts[number + 1]
+    return is_first

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
 
@@ -24,7 +24,7 @@ from sash.windows.base import (
     TimeAxis,
     Window,
 )
-from sash.windows.exclude import without
+from sash.windows.exclude import without, without_peers
 
 
 class FrameBounds(Bounds):
@@ -81,16 +81,42 @@ class RowFrame(Window):
         return self.least
 
     @property
+    def looks_ahead(self) -> bool:  # type: ignore[override]
+        """Whether the window of a row holds later rows."""
+        return self.after is None or self.after > 0
+
+    @property
+    def grows(self) -> bool:  # type: ignore[override]
+        """Whether its windows begin with the first row of the key, and end with the row or before it."""
+        return self.before is None and not self.looks_ahead and not self.exclude
+
+    def held(self, items: Items) -> Ints:
+        """Return for each key the first row that the window of the next row does not hold."""
+        assert self.after is not None
+        firsts = items.firsts[:-1]
+        first: Ints = np.maximum(firsts + items.span.final + min(self.after, 0), firsts)
+        return first
+
+    @property
+    def needs_end(self) -> bool:  # type: ignore[override]
+        """Whether its windows hold all later rows of the key."""
+        return self.after is None
+
+    @property
     def in_runs(self) -> bool:
         """Whether a window may consist of several runs of rows."""
         return bool(self.exclude)
 
-    def bounds(self, items: Items, memory: Memory, run: Run) -> Bounds:  # noqa: ARG002 — NumPy is as fast as a compiled loop
+    def bounds(self, items: Items, memory: Memory, run: Run) -> Bounds:
         """Return a window for each row."""
         if items.row_counts is not None:
             return self._bounds_of_slices(items, items.row_counts)
         if items.points is not None:
             return self._bounds_at(items, items.points)
+        if self.exclude:
+            plain = self._without_exclude(without_peers(self.exclude, items, by_order=True))
+            if plain is not None:
+                return plain.bounds(items, memory, run)
         span = items.span
         if (
             self.length is not None
@@ -104,6 +130,17 @@ class RowFrame(Window):
         begins, ends = bounds_around(rows, items.firsts, counts, self.before, self.after)
         return without(Bounds(begins, ends, None, None, self._keep(items)), items, self.exclude, by_order=True)
 
+    def _without_exclude(self, exclude: str) -> RowFrame | None:
+        """Return the frame of the same rows that excludes none, if there is one; rows have no peers if `exclude` differs from its own."""
+        holds_row = (self.before is None or self.before >= 0) and (self.after is None or self.after >= 0)
+        if not exclude or (exclude == "row" and not holds_row):
+            return replace(self, exclude="")
+        if exclude == "row" and self.after == 0 and self.before != 0:
+            return replace(self, after=-1, exclude="")
+        if exclude == "row" and self.before == 0 and self.after != 0:
+            return replace(self, before=-1, exclude="")
+        return None
+
     def _bounds_at(self, items: Items, points: Points) -> Bounds:
         """Return a window for each point: the rows before it, counted from the last one."""
         lows, highs = np.repeat(items.firsts[:-1], points.counts), np.repeat(items.firsts[1:], points.counts)
@@ -111,10 +148,15 @@ class RowFrame(Window):
         ends = highs if self.after is None else np.clip(points.places + self.after, begins, highs)
         return Bounds(begins, ends, None, None, items.firsts[:-1])
 
+    def needed_from(self, items: Items) -> Ints:
+        """Return by key the first row that the window of a point at or after the newest row may hold."""
+        firsts = items.firsts[:-1]
+        return firsts if self.before is None else np.maximum(items.firsts[1:] - 1 - self.before, firsts)
+
     @property
     def no_labels(self) -> str:
         """Why it cannot be evaluated as of any time; empty if it can."""
-        if self.after is None or self.after > 0:
+        if self.looks_ahead:
             return "looks ahead, so that it would use rows after the label"
         return "excludes rows, but a label is no row" if self.exclude else ""
 
@@ -135,25 +177,40 @@ class RowFrame(Window):
         return np.where(items.span.has_ended, final, np.maximum(final - max(self.after, 0), items.span.done))
 
     def _bounds_of_slices(self, items: Items, row_counts: Ints) -> Bounds:
-        """Return a window for each item; an item of several rows is context, and no window begins inside it.
+        """Return a window for each item; an item of several rows is context, and no window begins or ends inside it.
 
         >>> from sash.windows.base import whole_items
         >>> items = whole_items([1, 2, 7, 8], row_counts=np.array([1, 2, 1, 1]))
         >>> RowFrame(3).bounds(items, {}, None).begins.tolist()
         [0, 0, 0, 1]
         """
-        assert self.before is not None  # `reach` and `begin_zones` offer slices only to frames that end with their row
-        before = np.cumsum(row_counts) - row_counts
-        owners = np.repeat(np.arange(items.keys), np.diff(items.firsts))
-        places = np.flatnonzero(np.arange(len(row_counts)) >= (items.firsts[:-1] + items.span.done)[owners])
-        begins = np.searchsorted(before, before[places] - self.before)
-        begins = np.maximum(begins, items.firsts[owners[places]])
-        return Bounds(begins, places + 1, None, None, items.firsts[:-1])
+        assert (
+            self.after is not None
+        )  # `reach`, `begin_zones` and `grows` offer slices only to frames that do not look ahead
+        span, firsts = items.span, items.firsts[:-1]
+        rows = np.concatenate([np.zeros(1, np.int64), np.cumsum(row_counts)])  # before each item
+        counts = span.final - span.done
+        places = ranges(firsts + span.done, counts)
+        lows = np.repeat(firsts, counts)
+        ends = places + 1
+        if self.after < 0:
+            ends = np.maximum(np.searchsorted(rows, rows[places] + (self.after + 1)), lows)
+        next_items = firsts + span.final
+        if self.before is None:
+            return Bounds(lows, ends, None, None, np.where(span.has_ended, next_items, firsts))
+        begins = np.minimum(np.maximum(np.searchsorted(rows, rows[places] - self.before), lows), ends)
+        keep = np.clip(np.searchsorted(rows, rows[next_items] - self.before), firsts, next_items)
+        return Bounds(begins, ends, None, None, keep)
 
     @property
     def length(self) -> int | None:
         """How many rows a window holds away from the ends of a key; None if there is no limit."""
         return None if self.before is None or self.after is None else self.before + self.after + 1
+
+    @property
+    def around(self) -> tuple[int | None, int | None]:
+        """How many rows before and after its row the window of a row holds."""
+        return self.before, self.after
 
     @property
     def rows_held(self) -> int | None:

@@ -25,9 +25,10 @@ from sash.windows.base import (
     first_after,
     is_waiting,
     new_bounds,
+    newest_times,
 )
 from sash.windows.exclude import without
-from sash.windows.time_loops import find_time_frames
+from sash.windows.time_loops import find_places, find_time_frames
 
 CLOSED = {"right": (False, True), "both": (True, True), "left": (True, False), "neither": (False, False)}
 """Whether a window holds the rows exactly at its begin, and those exactly at its end."""
@@ -46,6 +47,35 @@ class TimeFrame(Window):
     least: int
     text: str
     exclude: str = ""
+
+    @property
+    def looks_ahead(self) -> bool:  # type: ignore[override]
+        """Whether the window of a row holds later rows."""
+        return self.after is None or self.after.amount > 0
+
+    @property
+    def grows(self) -> bool:  # type: ignore[override]
+        """Whether its windows begin with the first row of the key, and end with the row or before it."""
+        return self.before is None and not self.looks_ahead and not self.exclude
+
+    def held(self, items: Items) -> Ints:
+        """Return for each key the first row that the window of the next row may not hold: later rows are not before `now`."""
+        _, after = self._frame(items.unit)
+        next_rows = items.firsts[:-1] + items.span.final
+        if not len(items.times):
+            return next_rows
+        reached = items.span.now.copy()
+        waiting = next_rows < items.firsts[1:]
+        reached[waiting] = np.minimum(reached[waiting], items.times[next_rows[waiting]])
+        reached = np.clip(reached, items.times.min(), items.times.max() + 1 - after)  # room for sums
+        each = np.ones(items.keys, np.int64)
+        first: Ints = np.minimum(search_in_keys(items.times, items.firsts, reached + after + 1, each), next_rows)
+        return first
+
+    @property
+    def needs_end(self) -> bool:  # type: ignore[override]
+        """Whether its windows hold all later rows of the key."""
+        return self.after is None
 
     @property
     def in_runs(self) -> bool:
@@ -76,7 +106,7 @@ class TimeFrame(Window):
     def bounds(self, items: Items, memory: Memory, run: Run) -> Bounds:  # noqa: ARG002 — it remembers nothing
         """Return a window for each row."""
         if items.points is not None:
-            return self._bounds_at(items, items.points)
+            return self._bounds_at(items, items.points, run)
         span = items.span
         if not len(items.times):
             return self._bounds_without_times(items)
@@ -86,21 +116,32 @@ class TimeFrame(Window):
         run(find_time_frames)(items.times, items.firsts, span.done, span.final, span.now, *frame, begins, ends, keep)
         return without(Bounds(begins, ends, None, None, keep), items, self.exclude)
 
-    def _bounds_at(self, items: Items, points: Points) -> Bounds:
+    def _bounds_at(self, items: Items, points: Points, run: Run) -> Bounds:
         """Return a window for each point."""
         before, after = self._frame(items.unit)
-        ends = points.places
+        begins, ends = new_bounds(len(points.times))
+        if before == FOREVER:
+            begins = np.repeat(items.firsts[:-1], points.counts)
+        else:
+            run(find_places)(items.times, items.firsts, points.times, points.counts, -before, begins)
         if after:
-            ends = search_in_keys(items.times, items.firsts, points.times + (after + 1), points.counts)
-        begins = np.repeat(items.firsts[:-1], points.counts)
-        if before != FOREVER:
-            begins = search_in_keys(items.times, items.firsts, points.times - before, points.counts)
-        return Bounds(np.minimum(begins, ends), ends, None, None, items.firsts[:-1])
+            run(find_places)(items.times, items.firsts, points.times, points.counts, after + 1, ends)
+            begins = np.minimum(begins, ends)
+        else:
+            ends = points.places
+        return Bounds(begins, ends, None, None, items.firsts[:-1])
+
+    def needed_from(self, items: Items) -> Ints:
+        """Return by key the first row that the window of a point at or after the newest row may hold."""
+        before, _ = self._frame(items.unit)
+        if before == FOREVER or not len(items.times):
+            return items.firsts[:-1]
+        return search_in_keys(items.times, items.firsts, newest_times(items) - before, np.ones(items.keys, np.int64))
 
     @property
     def no_labels(self) -> str:
         """Why it cannot be evaluated as of any time; empty if it can."""
-        if self.after is None or self.after.amount > 0:
+        if self.looks_ahead:
             return "looks ahead, so that it would use rows after the label"
         return "excludes rows, but a label is no row" if self.exclude else ""
 
@@ -140,13 +181,19 @@ class TimeFrame(Window):
         """How far a window reaches back."""
         return self.before
 
+    @property
+    def around(self) -> tuple[int | None, int | None]:
+        """How far the window of a row reaches before and after it."""
+        before, after = (None if side is None else side.amount for side in (self.before, self.after))
+        return before, after
+
     def extent(self, unit: TimeUnit) -> int:
         """Return how far a window reaches from its row."""
-        return max(ticks_of(one, unit) for one in (self.before, self.after, ZERO) if one is not None)
+        return max(abs(ticks_of(one, unit)) for one in (self.before, self.after, ZERO) if one is not None)
 
     def reach(self, unit: TimeUnit) -> Reach | None:
         """Return how far windows reach back; None if they look ahead, back without limit, or exclude rows."""
-        if self.before is None or self.after is None or self.after.amount > 0 or self.exclude:
+        if self.before is None or self.looks_ahead or self.exclude:
             return None
         return Reach(ticks=max(ticks_of(self.before, unit), 0))
 

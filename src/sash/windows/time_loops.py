@@ -56,6 +56,28 @@ def find_time_frames(
         keep[key] = oldest
 
 
+def find_places(times: Ints, firsts: Ints, wanted: Ints, counts: Ints, shift: int, found: Ints) -> None:
+    """Write for each wanted time, moved by `shift`, the first item of its key that is not earlier, or the end of the key.
+
+    `counts` of the wanted times belong to each key; those of a key are in order.
+    """
+    count = 0
+    for key in range(len(firsts) - 1):
+        place, last = firsts[key], firsts[key + 1]
+        for _ in range(counts[key]):
+            time = wanted[count] + shift
+            while place < last and times[place] < time:
+                place += 1
+            found[count] = place
+            count += 1
+
+
+@numpy_form_of(find_places)
+def places_in_numpy(times: Ints, firsts: Ints, wanted: Ints, counts: Ints, shift: int, found: Ints) -> None:
+    """Write the places by binary search."""
+    found[:] = search_in_keys(times, firsts, wanted + shift, counts)
+
+
 @numpy_form_of(find_time_frames)
 def time_frames_in_numpy(
     times: Ints,
@@ -213,7 +235,7 @@ def periodic_in_numpy(
     skipped = (np.maximum(times[rows], emitted[keys]) - own_starts) // step
     made = np.maximum(np.minimum((by[keys] - own_starts) // step, length // step) - skipped, 0)
     count = int(made.sum())
-    keep[:] = _first_needed(times, firsts, closed, length, period, offset)
+    keep[:] = first_needed(times, firsts, closed, length, period, step, offset)
     if not len(begins):
         return count
     starts[:count] = np.repeat(own_starts, made)
@@ -224,7 +246,15 @@ def periodic_in_numpy(
     return count
 
 
-def _first_needed(times: Ints, firsts: Ints, closed: Ints, length: int, period: int, offset: int) -> Ints:
+def first_needed(
+    times: Ints,
+    firsts: Ints,
+    closed: Ints,
+    length: int,
+    period: int,
+    step: int,  # noqa: ARG001 — a cycle as a whole
+    offset: int,
+) -> Ints:
     """Return for each key the first item of windows that are not closed."""
     reached = np.maximum(closed, NEVER + length + period) - length - offset
     oldest = search_in_keys(times, firsts, reached // period * period + period + offset, np.ones(len(closed), np.int64))

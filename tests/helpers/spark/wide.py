@@ -44,6 +44,9 @@ WIDE_PER_WINDOW: dict[str, dict[str, Window]] = {
     "cumulative": {"w": window.cumulative(600, 20)},
     "several": {"a": window.time(30, slide=3), "b": window.time(420, slide=3), "c": window.time(300, slide=30)},
     "least": {"w": window.time(400, slide=2, min_rows=90)},
+    "right": {"w": window.time(400, slide=40, closed="right")},
+    "apart": {"a": window.time(300, slide=350, closed="right"), "b": window.time(290, slide=330, offset=11)},
+    "cumulative_right": {"w": window.cumulative(600, 20, closed="right", min_rows=2)},
 }
 
 

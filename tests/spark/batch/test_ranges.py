@@ -42,7 +42,7 @@ def test_wide_windows_of_rows(spark: SparkSession, name: str, by: tuple[str, ...
     assert_same(run(spark, query, ROWS, ranges=8, buckets=2), expected, ["id"])
 
 
-@pytest.mark.parametrize("name", ["fine", "several"])
+@pytest.mark.parametrize("name", ["fine", "several", "apart"])
 def test_wide_windows_of_time_that_slide(spark: SparkSession, name: str) -> None:
     query = sash.Query(AGGREGATES, WIDE_PER_WINDOW[name], time="t", order_by="id")
     order = ["window"] * query._declared.several + ["window_start", "window_end"]

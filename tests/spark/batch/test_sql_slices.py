@@ -40,10 +40,15 @@ BY_NUMBER: dict[str, Window] = {
     "ragged": window.time(9, slide=6),
     "moved": window.time(20, slide=4, offset=-3),
     "cumulative": window.cumulative(12, 3, offset=2),
+    "right": window.time(9, slide=6, closed="right"),
+    "apart": window.time(4, slide=7, offset=1),
+    "empty": window.time(2, slide=3, closed="right", empty=True),
 }
 BY_HOUR: dict[str, Window] = {
     "ragged": window.time("90m", slide="1h"),
     "cumulative": window.cumulative("3h", "30m", offset="-10m"),
+    "right": window.cumulative("2h", "1h", closed="right"),
+    "apart": window.time("20m", slide="45m", closed="right"),
 }
 
 
@@ -64,7 +69,11 @@ def every_time() -> dict[str, tuple[pa.Array, dict[str, Window]]]:
     without = pa.array(moments_before_and_after(datetime(2024, 3, 10, 2, 30)), pa.timestamp("us"))  # noqa: DTZ001
     chooser = random.Random(4)
     dates = pa.array([date(1970, 1, 1) + timedelta(chooser.randint(-50, 50)) for _ in range(COUNT)])
-    days: dict[str, Window] = {"days": window.time("5d", slide="2d"), "one": window.tumbling("1d")}
+    days: dict[str, Window] = {
+        "days": window.time("5d", slide="2d"),
+        "one": window.tumbling("1d"),
+        "right": window.tumbling("3d", closed="right", empty=True),
+    }
     return {
         "int64": (numbers(pa.int64()), BY_NUMBER),
         "int16": (numbers(pa.int16()), {"tumbling": window.tumbling(7)}),

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyspark.errors import StreamingQueryException
+from pyspark.errors import AnalysisException, StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 — as everyone calls it
 
@@ -169,6 +169,31 @@ def test_rows_have_results_beside_all_their_columns(spark: SparkSession, tmp_pat
     assert all(row["tags"] == [row["k"] or "", "tag"] for row in given)
 
 
+@pytest.mark.usefixtures("classic")
+def test_results_that_look_ahead_wait_for_later_rows(spark: SparkSession, tmp_path: Path) -> None:
+    source = Source(spark, tmp_path, [BATCHES[0] + BATCHES[1], BATCHES[2]])
+    windows = {
+        "near": window.rows(before=1, after=1),
+        "next": window.time(before=0, after="3m", closed="right"),
+        "others": window.time(before="4m", after="2m", exclude="row"),
+    }
+    query = sash.Query(SUMS, windows, by="k", time="ts", order_by="x")
+    given, _ = source.run(query.run(source.stream(), buckets=2))
+    # The newest row is of minute 9, less 3 of the watermark, less 3 that the windows look ahead. The row without a key is of minute
+    # 2.5, but the next one of its key is newer than the watermark.
+    assert sorted(row["k"] or "" for row in given) == ["a", "a", "a", "b"]
+    source.add([("a", 3.5, 70), ("b", 9, 3), ("c", 9, 3)])  # a row of key a that is late
+    source.add(BATCHES[3])
+    given, progress = source.run(query.run(source.stream(), buckets=2))  # it continues from the checkpoint
+    assert sum(counted(progress, "late")) == 1
+    rest = dicts(sash.spark.finish(query, source.stream(), source.checkpoint, buckets=2))
+    assert len(rest) > 3
+    assert alike([*given, *rest]) == alike(dicts(query.run(source.table.filter("x IS NULL OR x <> 70"))))
+    chained = query.run(source.stream()).groupBy(F.window("ts", "5 minutes")).count()
+    with pytest.raises(AnalysisException, match="watermark"):  # Spark would drop results that have waited
+        source.run(chained)
+
+
 @pytest.mark.parametrize("windows", [window.rows(3), window.time("4m", slide="2m")], ids=repr)
 def test_lists_and_maps_as_results(spark: SparkSession, tmp_path: Path, windows: sash.window.Window) -> None:
     source = Source(spark, tmp_path)
@@ -312,6 +337,16 @@ def test_names_with_points_and_other_settings_after_a_restart(spark: SparkSessio
 REFUSED: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "mode": ({}, {"mode": "complete"}, "mode='complete' does not exist"),
     "rows": ({"windows": window.rows(3)}, {"mode": "update"}, 'mode="update" supports periodic windows and sessions'),
+    "endless": (
+        {"windows": window.rows(before=1, after=None)},
+        {},
+        r"rows\(before=1, after=None\) holds all later rows of the key, but a stream has no last row",
+    ),
+    "endless_time": (
+        {"windows": window.time(before="1m", after=None)},
+        {},
+        "Limit after=, or run the query on a DataFrame",
+    ),
     "bad": ({}, {"on_bad_time": "keep"}, "on_bad_time='keep' must be 'error' or 'drop'"),
     "ahead": ({}, {"ahead": 5}, "ahead=5 must be a length of time"),
     "metrics": ({}, {"metrics": ""}, "metrics='' must be a name"),

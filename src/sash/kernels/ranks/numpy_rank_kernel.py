@@ -1,7 +1,8 @@
 """The kernel for aggregates that are read by rank, with NumPy: it sorts blocks, and reads all windows of a block at once.
 
 In a block each row is replaced by its rank. A wavelet matrix (`wavelet_matrix`) of these numbers gives the rank in the block of the value
-that has a given rank in the window, and with it the value. Several aggregates, as the entries of a list, share the sorted blocks.
+that has a given rank in the window, and with it the value; or the number of values in the window that are smaller than the newest.
+Several aggregates, as the entries of a list, share the sorted blocks.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from sash.kernels.kernel_io import Positions
 from sash.kernels.partial_columns import cast
 from sash.kernels.ranks.blocks import EqualBlocks
 from sash.kernels.ranks.numpy_values_kernel import NumpyValuesKernel
-from sash.kernels.ranks.wavelet_matrix import Numbers, Places, select
+from sash.kernels.ranks.wavelet_matrix import Numbers, Places, count_up_to, select
 from sash.kernels.traced import CannotVectorizeError
 from sash.kernels.vectorize import VectorFunction, vectorize
 
@@ -51,8 +52,8 @@ class NumpyRankKernel(NumpyValuesKernel):
         value = self.shapes[0]
         assert isinstance(value, str)
         example = np.ones(1, value)
-        self.readers = [RankReader.of(form) for form in self.forms]
-        self.results = [reader.between.example(example, example, np.ones(1)).dtype for reader in self.readers]
+        self.readers = [reader_of(form) for form in self.forms]
+        self.results = [reader.example(example).dtype for reader in self.readers]
 
     def _read_windows(self, values: Numbers, begins: Positions, ends: Positions, results: Sequence[Numbers]) -> None:
         """Write the results of each window. None is empty."""
@@ -73,13 +74,9 @@ class RankReader:
     rank: VectorFunction
     between: VectorFunction
 
-    @classmethod
-    def of(cls, form: Aggregate[Any]) -> RankReader:
-        """Return the reader of an aggregate. Raise CannotVectorizeError if there is none: the rank of a value has no rank to read."""
-        if form.rank is None or form.between is None:
-            message = f"{form.label} needs the place of the newest value."
-            raise CannotVectorizeError(message)
-        return cls(vectorize(form.rank), vectorize(form.between))
+    def example(self, value: Numbers) -> Any:
+        """Return a result for columns of values, as an example of its type."""
+        return self.between.example(value, value, np.ones(1))
 
     def read(self, blocks: SortedBlocks, begins: Positions, ends: Positions) -> Any:
         """Return the result of each window; its bounds are rows of the blocks."""
@@ -94,6 +91,35 @@ class RankReader:
         found = blocks.select(*asked)
         below, above = found[last + 1 - lines], found[last]
         return self.between(below, above, parts)
+
+
+@dataclass(frozen=True)
+class PlaceReader:
+    """The vectorised function of an aggregate that is read from the place of the newest value."""
+
+    place: VectorFunction
+
+    def example(self, value: Numbers) -> Any:  # noqa: ARG002 — the parameters of all readers
+        """Return a result, as an example of its type."""
+        return self.place.example(*(np.ones(1, np.int64),) * 3)
+
+    def read(self, blocks: SortedBlocks, begins: Positions, ends: Positions) -> Any:
+        """Return the result of each window; its bounds are rows of the blocks."""
+        lowest, highest = blocks.ranks_of_equals(ends - 1)
+        bounds = begins.astype(np.int32), ends.astype(np.int32)
+        smaller = blocks.count_up_to(*bounds, np.maximum(lowest - 1, 0)) * (lowest > 0)
+        equal = blocks.count_up_to(*bounds, highest) - smaller
+        return self.place(smaller.astype(np.int64), equal.astype(np.int64), ends - begins)
+
+
+def reader_of(form: Aggregate[Any]) -> RankReader | PlaceReader:
+    """Return what reads the results of an aggregate. Raise CannotVectorizeError if nothing can."""
+    if form.place is not None:
+        return PlaceReader(vectorize(form.place))
+    if form.rank is None or form.between is None:
+        message = f"{form.label} is not read by rank."
+        raise CannotVectorizeError(message)
+    return RankReader(vectorize(form.rank), vectorize(form.between))
 
 
 class SortedBlocks:
@@ -118,6 +144,31 @@ class SortedBlocks:
         """Return the value of a rank in each window. A window lies in one block; the first row of all blocks is row 0."""
         found = select(self.ranks, self.bits, begins, ends, ranks)
         return self.sorted.take((begins >> self.bits << self.bits) + found)
+
+    def count_up_to(self, begins: Places, ends: Places, ranks: Places) -> Places:
+        """Return the number of values in each window whose rank in the block is at most that."""
+        return count_up_to(self.ranks, self.bits, begins, ends, ranks)
+
+    def ranks_of_equals(self, rows: Positions) -> tuple[Places, Places]:
+        """Return the lowest and the highest rank of the values in a row's block that equal its own; NaN equals NaN.
+
+        >>> blocks = SortedBlocks(np.array([2.5, 1.5, 2.5, 3.0]), starts=np.array([0]), bits=2, kind="quicksort")
+        >>> [ranks.tolist() for ranks in blocks.ranks_of_equals(np.array([0, 1]))]
+        [[1, 0], [2, 0]]
+        """
+        values = self.sorted.reshape(-1, 1 << self.bits)
+        differs = values[:, 1:] != values[:, :-1]
+        if values.dtype.kind == "f":
+            differs &= (values[:, 1:] == values[:, 1:]) | (values[:, :-1] == values[:, :-1])
+        places = np.arange(values.shape[1], dtype=np.int32)
+        lowest = np.zeros(values.shape, np.int32)
+        lowest[:, 1:] = places[1:] * differs
+        np.maximum.accumulate(lowest, axis=1, out=lowest)
+        highest = np.full(values.shape, places[-1])
+        np.copyto(highest[:, :-1], places[:-1], where=differs)
+        highest = np.minimum.accumulate(highest[:, ::-1], axis=1)[:, ::-1]
+        found = (rows >> self.bits << self.bits) + self.ranks[rows].astype(np.int64)
+        return lowest.ravel()[found], highest.ravel()[found]
 
 
 def has_negative_zero(values: Numbers) -> bool:

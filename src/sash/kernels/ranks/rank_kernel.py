@@ -50,10 +50,10 @@ class RankKernel(Kernel):
         return self.slide_between(columns, np.maximum(ends - length, 0), ends, validity)
 
     def slide_keys(
-        self, columns: Columns, firsts: Positions, length: int, validity: Bits = NO_BITS
+        self, columns: Columns, firsts: Positions, length: int, validity: Bits = NO_BITS, ahead: int = 0
     ) -> list[ResultColumn]:
-        """Return each row's aggregate over the newest `length` rows of its key."""
-        return self._slide_each_key(columns, firsts, length, validity)
+        """Return each row's aggregate over the newest `length` rows of its key; with `ahead`, that of so many rows later."""
+        return self._slide_each_key(columns, firsts, length, validity, ahead)
 
     def slide_between(
         self, columns: Columns, begins: Bounds, ends: Bounds, validity: Bits = NO_BITS

@@ -49,6 +49,10 @@ class Bar(NamedTuple):
     right: int
     begin: int
     end: int
+    row: int | None = None
+    """The place of the row that gets the result; None for the last one."""
+    excluded: tuple[int, ...] = ()
+    """The positions of rows that it leaves out."""
 
 
 @dataclass(frozen=True)
@@ -79,14 +83,19 @@ class Sample:
 
 def make_sample(window: Window, technique: str, given: Sequence[Mapping[str, Any]] | None, time: str) -> Sample | None:
     """Return what a picture shows of given rows or of sample rows; None if there are no sample rows for the window."""
+    around = window.around
+    if around is not None and (window.in_runs or around[0] is None or around[1] != 0):
+        return _around(window, around, given, time)
     cycle = cycle_of(window)
+    if cycle is not None:  # windows are drawn where they start and end; rows at an end may be inside
+        cycle = cycle._replace(offset=cycle.offset - window.shift)
     if isinstance(window.length, int) and cycle is None:
         cycle = Cycle(window.length, 1, window.length, 0)  # a window for each row
     if given is not None:
         sample = _given_rows(window, given, time)
-        return _find(sample, window, technique) if cycle is None else _repeat(sample, cycle, technique)
+        return _find(sample, window, technique) if cycle is None else _repeat(sample, cycle, technique, window.shift)
     if cycle is not None:
-        return _repeated_sample(unit_of(window), cycle, technique)
+        return _repeated_sample(unit_of(window), cycle, technique, window.shift)
     length = window.length.amount if isinstance(window.length, Duration) else 0
     values = window.sample_column(SAMPLE_ROWS)
     if values is not None:
@@ -154,9 +163,9 @@ def _ticks(time: Any) -> int:
 # -- windows that repeat -------------------------------------------------------------------------------------------------
 
 
-def _repeated_sample(unit: str, cycle: Cycle, technique: str) -> Sample:
-    length, period, step, first = cycle
-    slide, sliding = min(period, step), step == length
+def _repeated_sample(unit: str, cycle: Cycle, technique: str, shift: int) -> Sample:
+    length, _, step, first = cycle
+    slide, sliding = cycle.every, step == length
     # Sliding windows begin one slide after the other. Cumulative ones end so, and two of the next period are shown too.
     begins, more = (SHOWN - 1, SHOWN - 2) if sliding else (3, 2)
     omitted, gap = 0, range(0)
@@ -171,14 +180,15 @@ def _repeated_sample(unit: str, cycle: Cycle, technique: str) -> Sample:
     else:
         margin = slide // 3
         sample = Sample(unit, first - margin, high + margin, _spread(first, high + margin, SAMPLE_ROWS + 4))
-    return _repeat(replace(sample, gap=gap, omitted=omitted), cycle, technique)
+    return _repeat(replace(sample, gap=gap, omitted=omitted), cycle, technique, shift)
 
 
-def _repeat(sample: Sample, cycle: Cycle, technique: str) -> Sample:
-    """Add windows that repeat, and their slices."""
+def _repeat(sample: Sample, cycle: Cycle, technique: str, shift: int) -> Sample:
+    """Add windows that repeat, and their slices; the positions of rows are `shift` ticks before their places."""
+    positions = [place - shift for place in sample.places] if shift else sample.places
     length, period, step, offset = cycle
     by_rows = sample.unit == "rows"
-    every = min(period, step)
+    every = cycle.every
     middle = sample.places[len(sample.places) // 2]  # given rows may be in any number of windows
     low, high = middle - MANY * every, middle + MANY * every
     windows = []
@@ -186,9 +196,9 @@ def _repeat(sample: Sample, cycle: Cycle, technique: str) -> Sample:
         begin = end - length if step == length else (end - 1 - offset) // period * period + offset
         if by_rows and not sample.omitted:
             begin = max(begin, 0)  # a window that is not full yet
-        if end - 1 not in sample.gap and any(begin <= place < end for place in sample.places):
+        if end - 1 not in sample.gap and any(begin <= place < end for place in positions):
             windows.append(Bar(begin, end, begin, end))
-    sample = replace(sample, positions=sample.places, windows=_chosen(windows, sample))
+    sample = replace(sample, positions=positions, windows=_chosen(windows, sample))
     edges = cut_edges([cycle], technique)
     lines = sum((sample.high - sample.low) // family.period for family in edges.closing + edges.reading)
     if not technique or lines > MOST_LINES:
@@ -198,7 +208,7 @@ def _repeat(sample: Sample, cycle: Cycle, technique: str) -> Sample:
     slices = [
         Bar(begin, end, begin, end)
         for begin, end in pairwise(_edges_in(edges.closing, first, last))
-        if begin not in sample.gap and (by_rows or any(begin <= place < end for place in sample.places))
+        if begin not in sample.gap and (by_rows or any(begin <= place < end for place in positions))
     ]
     begins = {one.begin for one in slices}
     reads = _edges_in(edges.reading, max(sample.low, slices[0].begin) + 1, sample.high)
@@ -209,6 +219,41 @@ def _edges_in(families: Iterable[Family], low: int, high: int) -> list[int]:
     """Return the edges of families from one place to another."""
     edges = [range(low + (family.phase - low) % family.period, high + 1, family.period) for family in families]
     return sorted({edge for some in edges for edge in some})
+
+
+# -- windows around each row -------------------------------------------------------------------------------------------
+
+
+def _around(
+    window: Window, around: tuple[int | None, int | None], given: Sequence[Mapping[str, Any]] | None, time: str
+) -> Sample | None:
+    """Return rows and the windows around them: a side without limit goes beyond the picture."""
+    before, after = around
+    far = sum(abs(side) for side in around if side is not None)
+    by_rows = not window.needs_time
+    if given is not None:
+        sample = _given_rows(window, given, time)
+    elif by_rows:
+        sample = _numbered_rows(far + 2 * SHOWN)
+    elif far > LONGEST_SAMPLE:
+        return None
+    else:
+        part = max(1, far // 20)  # round times, because labels show them
+        places = [place // part * part for place in _spread(0, 48 * part, SAMPLE_ROWS)]
+        sample = Sample(unit_of(window), 0, 48 * part, places)
+    count = sample.high if by_rows else len(sample.places)
+    items = whole_items([] if by_rows else sample.places, [0, count], unit=window.own_unit)
+    bounds = window.bounds(items, window.new_memory(1), numpy_form)
+    windows = []
+    for row, (begin, end) in enumerate(zip(bounds.begins.tolist(), bounds.ends.tolist(), strict=True)):
+        runs = [range(int(begins[row]), int(ends[row])) for begins, ends in bounds.runs] or [range(begin, end)]
+        left_out = tuple(place for place in range(begin, end) if not any(place in run for run in runs))
+        place = row if by_rows else sample.places[row]
+        left = sample.low - 1 if before is None else max(place - before, 0) if by_rows else place - before
+        right = sample.high + 1 if after is None else min(place + after + 1, count) if by_rows else place + after
+        windows.append(Bar(min(left, right), right, begin, end, place, left_out))
+    positions = sample.places if by_rows else range(count)
+    return replace(sample, positions=positions, windows=_chosen(windows, sample))
 
 
 # -- all others --------------------------------------------------------------------------------------------------------

@@ -116,14 +116,17 @@ class _Timeline:
         for place in self._rows_of(bar):
             self.canvas.dot((self._row_x(place), y + BAR / 2), "rim", 1.8)
         if self.window.per_row:
-            self.canvas.dot((self._row_x(bar.right - self.by_rows), y + BAR / 2), "paper", 4, "rim")
+            row = bar.right - self.by_rows if bar.row is None else bar.row
+            self.canvas.dot((self._row_x(row), y + BAR / 2), "paper", 4, "rim")
+            if bar.row is not None and bar.row in self._rows_of(bar):
+                self.canvas.dot((self._row_x(row), y + BAR / 2), "rim", 1.8)
         if self.sample.slices:
             self.canvas.text((RIGHT + 14, y + 11), self._combined(bar), "edge")
 
     def _rows_of(self, bar: Bar) -> list[int]:
         """Return the places of the rows in a window."""
         placed = zip(self.sample.places, self.sample.positions, strict=True)
-        return [place for place, position in placed if bar.begin <= position < bar.end]
+        return [place for place, position in placed if bar.begin <= position < bar.end and position not in bar.excluded]
 
     def _has_result(self, bar: Bar) -> bool:
         rows = bar.end - bar.begin + self.sample.omitted if self.by_rows else len(self._rows_of(bar))
@@ -174,6 +177,8 @@ class _Timeline:
             yield f"Large dots: {fit(self.window.columns[0], WIDTH / 2, SMALL)} is true."
         if self.window.per_row:
             yield "A ring marks the row that gets the result."
+        if any(bar.excluded for bar in self.sample.windows):
+            yield "Windows leave out rows that have no dot."
         if not all(map(self._has_result, self.sample.windows)):
             yield f"Hollow windows have fewer than {self.window.min_rows} rows: their result is null."
         if self.sample.reads:

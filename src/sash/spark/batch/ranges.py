@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from datasketches import kll_doubles_sketch
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 — the usual name
 from pyspark.sql.types import StructType
 
@@ -81,16 +81,26 @@ def split_frame(plan: RangePlan) -> tuple[DataFrame, RangeWorker]:
     rows = rows.withColumn(RANGE, F.expr(split.cell_sql()))
     slices = cut_cells_to_slices(rows, split, plan.worker) if split.sliced_cells else {}
     ranges = split.all_ranges
-    buckets = plan.buckets if query.by else 0
-    numbers = spread_out(max(1, len(ranges) + buckets))
-    bucket = F.array(F.lit(len(ranges)) + bucket_of(query.by, frame.schema, buckets or 1))
-    # Not coalesce: Spark assumes that element_at never returns null here.
-    places = F.when(F.col(RANGE).isNull(), bucket).otherwise(F.expr(split.places_sql(RANGE)))
-    placed = rows.withColumn(GROUP, F.explode(places))
-    grouped = placed.withColumn(GROUP, numbered(F.col(GROUP), numbers)).drop(HASH, TICKS, RANGE)
+    places = F.expr(split.places_sql(RANGE))
+    grouped, numbers = group_rows(rows, places, len(ranges), query.by, plan.buckets if query.by else 0)
     sent = [[one for cell in cells for one in slices.get(cell, ())] for cells in split.between]
     own = dict(zip(numbers, ranges, strict=False)), dict(zip(numbers, sent, strict=False))
-    return grouped.repartition(len(numbers), GROUP), RangeWorker(plan.worker, *own)
+    return grouped, RangeWorker(plan.worker, *own)
+
+
+def group_rows(
+    rows: DataFrame, places: Column, ranges: int, by: tuple[str, ...], buckets: int
+) -> tuple[DataFrame, list[int]]:
+    """Return rows in groups, and the numbers of groups: those of ranges, then those of buckets.
+
+    Rows have their cells, null for a key that is not split; `places` are the ranges that need a row of a cell.
+    """
+    numbers = spread_out(max(1, ranges + buckets))
+    bucket = F.array(F.lit(ranges) + bucket_of(by, rows.schema, buckets or 1))
+    # Not coalesce: Spark assumes that element_at never returns null here.
+    placed = rows.withColumn(GROUP, F.explode(F.when(F.col(RANGE).isNull(), bucket).otherwise(places)))
+    grouped = placed.withColumn(GROUP, numbered(F.col(GROUP), numbers)).drop(HASH, TICKS, RANGE)
+    return grouped.repartition(len(numbers), GROUP), numbers
 
 
 def split_rows(times: DataFrame, shares: Mapping[int, int], windows: RangeWindows, unit: TimeUnit) -> RangeSplit:

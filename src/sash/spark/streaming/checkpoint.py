@@ -26,6 +26,7 @@ from sash.spark.streaming.bucket import STATE, StreamTask, decompressed
 from sash.spark.streaming.packing import GUARD
 from sash.spark.streaming.stream_query import StreamQuery
 from sash.state.codec import read_arrays, read_state_header, read_table
+from sash.state.prefix_state import split_prefixes
 from sash.state.window_states import WINDOWS, arrays_by_group
 
 Batches = Iterator[pa.RecordBatch]
@@ -129,7 +130,8 @@ def describe_bucket(bucket: int, state: bytes, schema: pa.Schema) -> Batches:
     """Yield the keys of a bucket, with the number of slices or rows of each, once for each group of windows."""
     header = read_state_header(state)
     for _, arrays in arrays_by_group(read_arrays(state, header)):
-        yield _describe_group(bucket, arrays, header, schema)
+        for own in split_prefixes(arrays):
+            yield _describe_group(bucket, {**own, WINDOWS: arrays[WINDOWS]}, header, schema)
 
 
 def _describe_group(bucket: int, arrays: Arrays, header: Mapping[str, Any], schema: pa.Schema) -> pa.RecordBatch:

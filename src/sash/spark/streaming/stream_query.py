@@ -35,7 +35,7 @@ from sash.spark.streaming.bucket import COUNTED, EMITTED, BucketProcessor, Strea
 from sash.spark.streaming.packing import PACKED, RESULTS, packing, unpack
 from sash.state.codec import nullable_schema
 from sash.state.fingerprint import Fingerprint, fingerprint_query
-from sash.state.reader import check_mode
+from sash.state.reader import check_mode, check_stream
 
 BUCKETS = 64
 STORE = "spark.sql.streaming.stateStore.providerClass"
@@ -67,6 +67,7 @@ class StreamQuery(SparkQuery):
 
     def __init__(self, query: Declared, frame: DataFrame, options: StreamOptions) -> None:
         _check_time(query)
+        check_stream(query)
         super().__init__(query, frame, compiled=options.compiled, types=options.types)
         self.options = options
         self.delay = _read_delay(self.query, self.frame)
@@ -96,11 +97,17 @@ class StreamQuery(SparkQuery):
 
     @property
     def results(self) -> StructType:
-        """The columns of the result, with the watermark on the time of a row, or on the end of a window."""
+        """The columns of the result, with the watermark on the time of a row, or on the end of a window.
+
+        A result that waited for later rows is older than the watermark: operators that follow would drop it without a word. So
+        there is no watermark then, and Spark rejects such operators.
+        """
         event_time = self.query.time if self.query.per_row else "window_end"
+        waits = any(window.looks_ahead for window in self.query.windows.values())
+        delay = None if waits else self.delay
         return StructType(
             [
-                with_watermark_delay(field, self.delay) if field.name == event_time else field
+                with_watermark_delay(field, delay) if field.name == event_time else field
                 for field in [*super().results.fields, *([StructField(CHANGE, StringType())] if self.updates else [])]
             ]
         )
@@ -150,9 +157,17 @@ class StreamQuery(SparkQuery):
         """Return the branch of an explanation that says what Spark does."""
         query, options = self.query, self.options
         keys = f"{self.buckets} buckets of keys" if query.by else "one bucket, as there is no key"
-        emitted = "once, when the watermark has passed it" if options.mode == "append" else "whenever rows change it"
+        emitted = (
+            f"once, when the watermark has passed {'its window' if query.per_row else 'it'}"
+            if options.mode == "append"
+            else "whenever rows change it"
+        )
         bad = "stop the stream" if options.on_bad_time == "error" else "are dropped and counted"
-        held = {"slices": "slices of open windows", "rows": "rows that open or later windows need"}
+        held = {
+            "slices": "slices of open windows",
+            "prefixes": "one partial for the older rows of each key, and the rows after them",
+            "rows": "rows that open or later windows need",
+        }
         state = " and ".join(held[kind] for kind in self.state_kinds)
         leaves = {
             "watermark": f"{query.time}, {timedelta(milliseconds=self.delay)} behind the newest; rows of closed windows are dropped and counted as late",
@@ -200,6 +215,13 @@ def _read_delay(query: Declared, frame: DataFrame) -> int:
 
 def _check_options(query: Declared, options: StreamOptions) -> None:
     check_mode(query, options.mode)
+    endless = [str(window) for window in query.windows.values() if window.needs_end]
+    if endless:
+        message = (
+            f"{endless[0]} holds all later rows of the key, but a stream has no last row: no result would ever be final, and the "
+            "state would grow with every row. Limit after=, or run the query on a DataFrame that is not a stream."
+        )
+        raise ValueError(message)
     if options.on_bad_time not in CHOICES:
         message = f"run: on_bad_time={options.on_bad_time!r} must be {' or '.join(map(repr, CHOICES))}."
         raise ValueError(message)

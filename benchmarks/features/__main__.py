@@ -1,0 +1,26 @@
+"""Point-in-time features. `python -m benchmarks.features --help` has the options."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from benchmarks import command
+from benchmarks.case import Case
+
+QUICK_ROWS = 2_000
+
+
+def load() -> Sequence[Case]:
+    """Import the cases, and all peers with them."""
+    from benchmarks.features.cases import CASES  # noqa: PLC0415 — the names of the options should not wait for all peers
+
+    return CASES
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run what was asked for."""
+    command.main("features", "Time labels beside DuckDB, Polars and Spark.", load, QUICK_ROWS, arguments)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,29 @@
+"""What filters and weights cost. `python -m benchmarks.filters_and_weights --help` has the options."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from benchmarks import command
+from benchmarks.case import Case
+
+QUICK_ROWS = 60_000
+
+
+def load() -> Sequence[Case]:
+    """Import the cases, and all peers with them."""
+    from benchmarks.filters_and_weights.cases import CASES  # noqa: PLC0415 — the names of the options should not wait for all peers
+
+    return CASES
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run what was asked for."""
+    description = (
+        "Time filters beside the same windows without them, and weighted means beside means, pandas and Polars."
+    )
+    command.main("filters_and_weights", description, load, QUICK_ROWS, arguments)
+
+
+if __name__ == "__main__":
+    main()

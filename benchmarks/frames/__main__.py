@@ -1,0 +1,27 @@
+"""Frames around each row. `python -m benchmarks.frames --help` has the options."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from benchmarks import command
+from benchmarks.case import Case
+
+QUICK_ROWS = 60_000
+
+
+def load() -> Sequence[Case]:
+    """Import the cases, and all peers with them."""
+    from benchmarks.frames.cases import CASES  # noqa: PLC0415 — the names of the options should not wait for all peers
+
+    return CASES
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run what was asked for."""
+    description = "Time frames that look ahead or leave out rows, beside the last rows."
+    command.main("frames", description, load, QUICK_ROWS, arguments)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,117 @@
+"""PrefixState: one partial for the older rows of each key, and the rows after them.
+
+    rows      ●●●●●●●●●●●●●●│●●●●●│●●●●
+    state     one partial   │ rows that other windows │ rows that wait
+              of the prefix │ reach back to           │ for the watermark
+
+A window such as `expanding()` holds all rows of a key, so rows would never leave the state. But it holds those before the watermark as a
+whole: no later row can arrive among them. So one partial stands for them. Beside such windows, a query may have windows with a limited
+reach, which hold none of these rows any more. Rows enter the partial in order of time, so aggregates need not commute.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+
+from sash.engine.assemble import with_input_rows
+from sash.engine.cut import cut_each_row, merge
+from sash.engine.evaluate import Evaluated, evaluate
+from sash.engine.row_block import RowBlock
+from sash.engine.slice_block import SliceBlock, concat_by_key
+from sash.kernels.array_codec import Arrays
+from sash.state.row_state import RowState
+from sash.state.slice_state import slices_from_arrays, slices_to_arrays
+from sash.state.watermark import MicroBatch
+from sash.windows.base import NEVER, Ints, Span
+
+PREFIX = "prefix "
+"""Before the names of the arrays of partials."""
+
+
+class PrefixState(RowState):
+    """The partials of prefixes, and the rows after them, by key and time."""
+
+    prefixes: SliceBlock | None = None
+    """One slice for each key that has older rows."""
+
+    def __len__(self) -> int:
+        """Return the number of stored rows and partials."""
+        return super().__len__() + (0 if self.prefixes is None else len(self.prefixes))
+
+    def advance(self, batch: MicroBatch) -> pa.Table:
+        """Add a micro-batch. Return the results that are complete with it."""
+        prepared = self.prepared
+        table = pa.concat_tables([self.rows, batch.table.cast(self.rows.schema)])
+        block = prepared.block(table, self.dropped)
+        span = self._span(block, batch)
+        items = self._with_prefixes(block)
+        has_prefix = items.sizes
+        has_prefix[: block.keys] -= np.diff(block.firsts)
+        of_items = _with_context(span, has_prefix, batch)
+        evaluated = evaluate(prepared, items, of_items)
+        results = with_input_rows(prepared, block, span, evaluated)
+        rest = np.maximum(self._rest(items, of_items, evaluated), items.firsts[:-1] + has_prefix)
+        older = items.select(np.arange(len(items)) < np.repeat(rest, items.sizes))
+        prefixes = merge(prepared, older, np.zeros(len(older), np.bool_))
+        prefixes = replace(prefixes, times=prefixes.times + has_prefix[prefixes.codes]).without_empty_keys()
+        own = slice(0, block.keys)
+        self._retain(block, span, evaluated, block.firsts[:-1] + (rest - items.firsts[:-1] - has_prefix)[own])
+        self.prefixes = prefixes
+        return results
+
+    def _with_prefixes(self, block: RowBlock) -> SliceBlock:
+        """Return each row as a slice, after the prefix of its key; the keys of the block come first, in their order."""
+        rows = cut_each_row(self.prepared, block)
+        if self.prefixes is None:
+            return rows
+        # The rows after a prefix may be peers of all its rows. One tick earlier, it is sorted before them.
+        earlier = replace(self.prefixes, times=np.maximum(self.prefixes.times, NEVER + 1) - 1)
+        return concat_by_key([rows, earlier], self.prepared.run)
+
+    def _rest(self, items: SliceBlock, span: Span, evaluated: Evaluated) -> Ints:
+        """Return the first item of each key that does not belong to its prefix: a later window may begin or end with it."""
+        rest: Ints = items.firsts[:-1] + span.final
+        seen = items.items((), span)
+        for name, window in self._windows.items():
+            rest = np.minimum(rest, window.held(seen) if window.grows else evaluated.keep[name])
+        return rest
+
+    # -- as arrays ---------------------------------------------------------------------------------------------------
+
+    def to_arrays(self) -> Arrays:
+        """Return the state as named arrays."""
+        arrays = super().to_arrays()
+        if self.prefixes is not None and len(self.prefixes):
+            arrays |= {f"{PREFIX}{name}": array for name, array in slices_to_arrays(self.prefixes).items()}
+        return arrays
+
+    def from_arrays(self, arrays: Arrays) -> None:
+        """Continue from the arrays of another state of the same query."""
+        rows, *prefixes = split_prefixes(arrays)
+        super().from_arrays(rows)
+        self.prefixes = slices_from_arrays(self.prepared, prefixes[0]) if prefixes else None
+
+
+def split_prefixes(arrays: Arrays) -> list[Arrays]:
+    """Return the arrays of rows, or of slices, and those of prefixes if there are any.
+
+    >>> split_prefixes({"rows": np.zeros(1), "prefix times": np.zeros(2)})
+    [{'rows': array([0.])}, {'times': array([0., 0.])}]
+    """
+    parts: list[Arrays] = [{}, {}]
+    for name, array in arrays.items():
+        parts[name.startswith(PREFIX)][name.removeprefix(PREFIX)] = array
+    return parts if parts[1] else parts[:1]
+
+
+def _with_context(span: Span, has_prefix: Ints, batch: MicroBatch) -> Span:
+    """Return the span of rows with prefixes before them, as context; more keys may have a prefix only."""
+    keys = len(has_prefix)
+    done, final = has_prefix.copy(), has_prefix.copy()
+    done[: len(span.done)] += span.done
+    final[: len(span.final)] += span.final
+    after, closed = batch.by_key(keys)
+    return Span(done, final, after, closed, closed, ended=batch.ended(keys))

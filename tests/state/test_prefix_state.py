@@ -1,0 +1,143 @@
+"""Windows that hold all rows of a key: one partial stands for the older rows, and results are those of a table."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from helpers.cases import SOAK
+
+import sash
+from sash import agg, window
+from sash.engine import first_run
+from sash.engine.prepare import prepare
+from sash.state.fingerprint import fingerprint_query
+from sash.state.prefix_state import PrefixState
+from sash.state.row_state import RowState
+from sash.state.stream_state import StreamState
+from sash.windows import Window
+
+AGGREGATES: dict[str, Any] = {
+    "top": agg.max("x"), "total": agg.sum("x"), "n": agg.count(), "known": agg.count("x"), "spread": agg.stddev("x"),
+    "oldest": agg.first("x"), "newest": agg.last("x"), "weighted": agg.ewm_sum("x", half_life=5),
+}  # fmt: skip
+GROWING: dict[str, Window] = {
+    "all": window.expanding(),
+    "least": window.expanding(min_rows=3),
+    "before": window.time(before=None, after=0, closed="left"),
+    "gap": window.time(before=None, after=-3),
+    "rows": window.rows(before=None),
+    "rows_gap": window.rows(before=None, after=-2),
+}
+BESIDE: dict[str, Window] = {
+    "recent": window.time(5),
+    "recent_gap": window.time(before=7, after=-2),
+    "last": window.rows(3),
+}
+SCHEMA = pa.schema({"id": pa.int64(), "k": pa.int64(), "t": pa.int64(), "x": pa.float64()})
+
+
+@pytest.fixture(autouse=True)
+def with_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Unless compiled=True: kernels for all these combinations would take minutes."""
+    monkeypatch.setattr(first_run.FirstRun, "compiles", property(lambda run: run.prepared.compiled is True))
+
+
+def random_rows(chooser: np.random.Generator, rows: int, newest: int) -> pa.Table:
+    """Rows in order of time with ties, some of them null."""
+    values = [None if chooser.random() < 0.2 else float(x) for x in chooser.integers(0, 9, rows)]
+    columns = [np.arange(rows), chooser.integers(0, 4, rows), np.sort(chooser.integers(0, newest, rows))]
+    return pa.table([*map(pa.array, columns), pa.array(values, pa.float64())], schema=SCHEMA)
+
+
+class Stored:
+    """A state that is encoded after each micro-batch."""
+
+    def __init__(self, query: sash.Query, *, compiled: bool | None = None) -> None:
+        self.prepared = prepare(query._declared, SCHEMA, compiled=compiled)
+        self.fingerprint = fingerprint_query(query._declared, {})
+        self.state = StreamState(self.prepared)
+
+    def advance(self, rows: pa.Table, watermark: int) -> list[dict[str, Any]]:
+        """Add a micro-batch to the state that the bytes hold."""
+        stored, self.state = self.state.encode(self.fingerprint), StreamState(self.prepared)
+        self.state.decode(stored, self.fingerprint)
+        emitted = self.state.advance(rows, watermark)
+        assert emitted.late == 0
+        listed: list[dict[str, Any]] = emitted.results.to_pylist()
+        return listed
+
+
+def in_order(rows: list[dict[str, Any]]) -> list[list[Any]]:
+    return [
+        [pytest.approx(value, rel=1e-12, abs=1e-9) if isinstance(value, float) else value for value in row.values()]
+        for row in sorted(rows, key=lambda row: row["id"])
+    ]
+
+
+@pytest.mark.parametrize("seed", range(400 if SOAK else 25))
+def test_micro_batches_give_what_a_table_gives(seed: int) -> None:
+    chooser = np.random.default_rng(seed)
+    windows = {name: GROWING[name] for name in chooser.choice(list(GROWING), chooser.integers(1, 3), replace=False)}
+    windows |= {name: BESIDE[name] for name in chooser.choice(list(BESIDE), chooser.integers(0, 3), replace=False)}
+    aggregates = {name: AGGREGATES[name] for name in chooser.choice(list(AGGREGATES), 3, replace=False)}
+    query = sash.Query(aggregates, windows, by="k", time="t", order_by="id")
+    table = random_rows(chooser, int(chooser.integers(1, 60)), 30)
+    stored = Stored(query)
+    assert [type(one) for one in stored.state.states.states] == [PrefixState]
+    times = table["t"].to_numpy()
+    found = []
+    for part in np.array_split(np.argsort(times + chooser.uniform(0, 4, len(table))), chooser.integers(1, 8)):
+        watermark = int(times[part].max(initial=0)) - 4
+        found += stored.advance(table.take(pa.array(part)), watermark)
+    found += stored.state.finish().to_pylist()
+    expected = query.run(table, compiled=False).to_pylist()
+    assert [[*row.values()] for row in sorted(found, key=lambda row: row["id"])] == in_order(expected)
+
+
+def test_compiled_as_with_numpy() -> None:
+    table = random_rows(np.random.default_rng(1), 50, 30)
+    windows = {"all": window.expanding(), "last": window.rows(3)}
+    query = sash.Query({"total": agg.sum("x"), "top": agg.max("x")}, windows, by="k", time="t", order_by="id")
+    stored = Stored(query, compiled=True)
+    found = [
+        row for first in range(0, 50, 10) for row in stored.advance(table.slice(first, 10), int(table["t"][first]))
+    ]
+    found += stored.state.finish().to_pylist()
+    expected = query.run(table, compiled=False).to_pylist()
+    assert [[*row.values()] for row in sorted(found, key=lambda row: row["id"])] == in_order(expected)
+
+
+@pytest.mark.parametrize(
+    "windows", [{"all": window.expanding()}, {"all": window.rows(before=None), "two": window.rows(3)}]
+)
+def test_state_does_not_grow_with_rows(windows: dict[str, Window]) -> None:
+    query = sash.Query({"total": agg.sum("x"), "n": agg.count(), "oldest": agg.first("x")}, windows, by="k", time="t")
+    stored = Stored(query)
+    lengths, sizes = [], []
+    for first in range(0, 6_000, 100):
+        times = np.arange(first, first + 100)
+        rows = pa.table([times, times % 7, times, times / 3], schema=SCHEMA)
+        stored.advance(rows, first + 90)  # ten rows wait
+        lengths.append(len(stored.state))
+        sizes.append(len(stored.state.encode(stored.fingerprint)))
+    assert max(lengths) <= 7 + 10 + 7 * 2 * (len(windows) - 1)
+    assert len({*sizes[2:]}) <= 2  # the number of dropped rows has more digits, or not
+    assert max(sizes) < 8_000
+
+
+@pytest.mark.parametrize(
+    ("windows", "aggregate"),
+    [
+        (window.expanding(exclude="row"), agg.sum("x")),
+        (window.expanding(), agg.median("x")),
+        (window.expanding(), agg.collect("x")),
+        ({"all": window.expanding(), "ahead": window.time(before=0, after=2)}, agg.sum("x")),
+    ],
+    ids=["exclude", "median", "collect", "ahead"],
+)
+def test_other_windows_and_aggregates_store_rows(windows: Any, aggregate: Any) -> None:
+    [state] = Stored(sash.Query({"found": aggregate}, windows, by="k", time="t")).state.states.states
+    assert type(state) is RowState
