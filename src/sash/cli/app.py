@@ -414,7 +414,7 @@ def live(
 
 def _live_server() -> Any:
     try:
-        from sash.live import serve  # noqa: PLC0415 — optional
+        from sash.live import serve  # type: ignore[import-not-found,unused-ignore]  # noqa: PLC0415 — optional
     except ImportError as error:
         message = f"The live page needs {error.name}. Install it: pip install 'sash[live]'"
         raise ImportError(message) from error

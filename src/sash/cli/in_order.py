@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -61,7 +62,11 @@ def sorted_rows(rows: pa.RecordBatchReader, by: Sequence[str], memory: float, te
     import duckdb  # noqa: PLC0415 — few commands sort
 
     megabytes = max(int(memory / 1e6), 64)
-    config = {"memory_limit": f"{megabytes}MB", "temp_directory": str(temporary), "preserve_insertion_order": "false"}
+    config: dict[str, Any] = {
+        "memory_limit": f"{megabytes}MB",
+        "temp_directory": str(temporary),
+        "preserve_insertion_order": "false",
+    }
     connection = duckdb.connect(config=config)
     connection.execute("SET GLOBAL TimeZone = 'UTC'")
     connection.register("unsorted", _numbered(rows))

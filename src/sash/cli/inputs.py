@@ -66,7 +66,8 @@ def open_input(given: str, input_format: str | None, temporary: Path, *, at_once
         if sys.stdin.isatty():
             message = "The input is this terminal. Name a file with -i, or send rows: cat data.csv | sash run … -i -"
             raise ValueError(message)
-        head = sys.stdin.buffer.peek(HEAD)[:HEAD]  # type: ignore[attr-defined]  # a BufferedReader
+        pipe: Any = sys.stdin.buffer
+        head = pipe.peek(HEAD)[:HEAD]
         if not head:
             message = "There is nothing on standard input."
             raise ValueError(message)
@@ -146,7 +147,7 @@ def _parquet_files(name: str, files: Sequence[str]) -> Input:
             for place in range(group.num_columns)
             if group.column(place).path_in_schema.partition(".")[0] in columns
         )
-        return max(stored, rows * _row_bytes(data.schema, columns))
+        return float(max(stored, rows * _row_bytes(data.schema, columns)))
 
     return Input(name, data.schema, lambda columns: _scan(data, columns), rows, size)
 

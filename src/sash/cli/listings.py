@@ -52,7 +52,7 @@ def call_of(name: str) -> str:
     """Return how an aggregate is called.
 
     >>> call_of("arg_max"), call_of("quantile")
-    ('arg_max(by, value)', 'quantile(column, q)')
+    ('arg_max(x, a)', 'quantile(x, q=0.5)')
     """
     parameters = inspect.signature(BUILT_IN[name]).parameters.values()
     texts = [
@@ -81,7 +81,7 @@ def section(name: str, heading: str) -> str:
     """Return the first sentence of a section about an aggregate.
 
     >>> section("count", "Result")
-    'an integer.'
+    'int64; 0 if the window has no values.'
     """
     found = re.search(
         rf"^{heading}: (.*?)(?:\.(?:\s|$)|\n(?:[A-Z]\w+:|\n))",

@@ -59,19 +59,27 @@ def run_local(options: RunOptions) -> None:
         raise ValueError(message)
     progress = Progress()
     with temporary_folder() as temporary, progress.shown():
-        source = open_input(
-            input_of(query, options.source),
-            options.input_format,
-            temporary,
-            at_once=bool(options.batches) or options.lateness is not None,
-        )
-        declared = query.declared(source.schema)
-        run_batches = options.batches
-        if run_batches is None:
-            large = COPIES * source.size(query.columns(source.schema)) > available_memory()
-            run_batches = options.at is None and (large or options.lateness is not None)
-        results = (over_batches if run_batches else over_table)(query, declared, source, options, progress, temporary)
+        results, _, _ = results_of(query, options, progress, temporary)
         write_results(results, options.target, form, options.rows)
+
+
+def results_of(
+    query: TextQuery, options: RunOptions, progress: Progress, temporary: Path
+) -> tuple[pa.Table | pa.RecordBatchReader, Declared, list[str]]:
+    """Return the results, the parsed query and the columns of the input."""
+    source = open_input(
+        input_of(query, options.source),
+        options.input_format,
+        temporary,
+        at_once=bool(options.batches) or options.lateness is not None,
+    )
+    declared = query.declared(source.schema)
+    run_batches = options.batches
+    if run_batches is None:
+        large = COPIES * source.size(query.columns(source.schema)) > available_memory()
+        run_batches = options.at is None and (large or options.lateness is not None)
+    run = over_batches if run_batches else over_table
+    return run(query, declared, source, options, progress, temporary), declared, source.schema.names
 
 
 def input_of(query: TextQuery, given: str | None) -> str:

@@ -120,7 +120,7 @@ def output_format(target: str | None, given: str | None) -> str | None:
     if given is not None:
         found = named_format(given)
         return "arrows" if to_pipe and found == "arrow" else found
-    if to_pipe:
+    if target is None or to_pipe:
         return None if target is None and sys.stdout.isatty() else "csv"
     found_by_ending = None if target.lower().endswith(PACKED) else format_of(target)
     if found_by_ending is None:
@@ -202,9 +202,8 @@ def _usual_mode() -> int:
 
 
 def _needs_json(kind: pa.DataType) -> bool:
-    return (
-        pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_null(kind)
-    )
+    tests = (pa.types.is_nested, pa.types.is_binary, pa.types.is_large_binary, pa.types.is_null)
+    return any(test(kind) for test in tests)
 
 
 def _as_json(column: pa.Array) -> pa.Array:

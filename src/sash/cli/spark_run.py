@@ -18,7 +18,7 @@ from sash.cli.terminal import print_rows, say
 from sash.cli.text_query import TextQuery
 from sash.durations import read_duration
 
-READERS = {
+READERS: dict[str, tuple[str, dict[str, Any]]] = {
     "csv": ("csv", {"header": True, "inferSchema": True}),
     "tsv": ("csv", {"header": True, "inferSchema": True, "sep": "\t"}),
     "json": ("json", {"multiLine": True}),
@@ -26,7 +26,12 @@ READERS = {
     "parquet": ("parquet", {}),
 }
 """Spark's formats and their options."""
-SINKS = {"csv": ("csv", {"header": True}), "ndjson": ("json", {}), "json": ("json", {}), "parquet": ("parquet", {})}
+SINKS: dict[str, tuple[str, dict[str, Any]]] = {
+    "csv": ("csv", {"header": True}),
+    "ndjson": ("json", {}),
+    "json": ("json", {}),
+    "parquet": ("parquet", {}),
+}
 REMOTE = re.compile(r"^\w{2,}:/")
 """A path on another file system, which only Spark can look at."""
 POLL = 0.5
@@ -106,7 +111,7 @@ def run_stream(options: RunOptions, master: str | None, checkpoint: str | None, 
 
 def start(master: str | None) -> Any:
     """Return a session whose times are in UTC, as those of the local engine."""
-    conf = {"spark.sql.session.timeZone": "UTC"} | ({"spark.master": master} if master else {})
+    conf: dict[str, Any] = {"spark.sql.session.timeZone": "UTC"} | ({"spark.master": master} if master else {})
     return sash.spark.session("sash", **conf)
 
 

@@ -42,7 +42,7 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(function)
     def run(*args: Any, debug: bool = False, **options: Any) -> None:
-        warnings.showwarning = _show_warning  # type: ignore[assignment]
+        warnings.showwarning = _show_warning
         previous = signal.signal(signal.SIGTERM, _on_sigterm)
         try:
             function(*args, **options)
@@ -112,11 +112,11 @@ def _end(code: int) -> NoReturn:
 # -- tables ------------------------------------------------------------------------------------------------------------
 
 
-def console() -> Console:
+def console(width: int | None = None) -> Console:
     """Return the console of standard output. It has no colours if NO_COLOR is set."""
     from rich.console import Console  # noqa: PLC0415 — a pipe does not need it
 
-    return Console(highlight=False)
+    return Console(highlight=False, width=width)
 
 
 def print_rows(rows: pa.Table, total: int, *, complete: bool = True) -> None:

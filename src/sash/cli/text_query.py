@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from sqlglot.tokens import TokenType
 
 from sash.durations import read_duration
 from sash.engine.frames import ArrowTable
@@ -100,6 +99,6 @@ class FiniteStream(ArrowStream):
 def _without_path(text: str) -> str:
     """Return a text in which FROM names a table instead of files, with all other words where they were."""
     tokens: Sequence[Any] = translate(text).source.tokens
-    after = next(place for place, token in enumerate(tokens) if token.token_type == TokenType.FROM)
-    path = next(token for token in tokens[after:] if token.token_type == TokenType.STRING)
+    after = next(place for place, token in enumerate(tokens) if token.token_type.name == "FROM")
+    path = next(token for token in tokens[after:] if token.token_type.name == "STRING")
     return f"{text[: path.start]}{'t'.ljust(path.end + 1 - path.start)}{text[path.end + 1 :]}"
