@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sash.aggregates.base import Aggregate
+from sash.expressions import Selection
 from sash.hints import list_names
 from sash.query import Query
 
@@ -131,7 +132,7 @@ class SqlQuery(Query):
             rows = kind.only_columns(rows, [*statement.columns, *query._declared.columns])  # noqa: SLF001
         results = query.run(rows, **options)
         selection = statement.selection
-        return kind.select(results, selection)
+        return results if selection == Selection() else kind.select(results, selection)
 
     def explain(self, data: Any = None, **options: Any) -> Explanation:  # type: ignore[override]  # as for run
         """Return the plan of the windows and aggregates; see `Query.explain`."""

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.dataset as ds
 
 from sash.cli.formats import CONTINUATION, ENDINGS, format_of, named_format, sniff
 from sash.hints import list_names
@@ -126,18 +125,28 @@ def _from_files(name: str, files: Sequence[str], form: str, temporary: Path) -> 
     return _arrow_files(name, [_as_arrow_file(one, number, temporary) for number, one in enumerate(files)])
 
 
-def _dataset(name: str, files: Sequence[str], form: str) -> Any:
-    try:
-        return ds.dataset(list(files), format=form, partitioning="hive")
-    except (pa.ArrowInvalid, OSError) as error:
-        message = f"Cannot read {name!r}: {_first_line(error)}"
-        raise ValueError(message) from error
+def _dataset(files: Sequence[str], form: str) -> Any:
+    """Return many files as one. Columns may also come from the names of folders, such as day=1."""
+    from pyarrow import dataset  # noqa: PLC0415 — it imports pandas, if that is installed
+
+    return dataset.dataset(list(files), format=form, partitioning="hive")
+
+
+def _scan(data: Any, columns: Sequence[str]) -> pa.RecordBatchReader:
+    # few batches in advance: the default reads 16 batches of 4 files ahead, which may not fit into memory
+    return data.scanner(
+        columns=list(columns), batch_size=BATCH_ROWS, batch_readahead=2, fragment_readahead=1
+    ).to_reader()
 
 
 def _parquet_files(name: str, files: Sequence[str]) -> Input:
-    data = _dataset(name, files, "parquet")
-    metadata = [part.metadata for part in data.get_fragments()]
-    rows = sum(one.num_rows for one in metadata)
+    from pyarrow import parquet  # noqa: PLC0415 — other formats do not need it
+
+    def read(columns: Sequence[str]) -> pa.RecordBatchReader:
+        if data is not None:
+            return _scan(data, columns)
+        batches = single.iter_batches(batch_size=BATCH_ROWS, columns=list(columns))
+        return pa.RecordBatchReader.from_batches(pa.schema([schema.field(one) for one in columns]), batches)
 
     def size(columns: Sequence[str]) -> float:
         stored = sum(
@@ -147,24 +156,40 @@ def _parquet_files(name: str, files: Sequence[str]) -> Input:
             for place in range(group.num_columns)
             if group.column(place).path_in_schema.partition(".")[0] in columns
         )
-        return float(max(stored, rows * _row_bytes(data.schema, columns)))
+        return float(max(stored, rows * _row_bytes(schema, columns)))
 
-    return Input(name, data.schema, lambda columns: _scan(data, columns), rows, size)
+    try:
+        single = parquet.ParquetFile(files[0])
+        data = _dataset(files, "parquet") if len(files) > 1 else None
+        metadata = [single.metadata] if data is None else [part.metadata for part in data.get_fragments()]
+    except (pa.ArrowException, OSError) as error:
+        raise _unreadable(name, "Parquet", error) from error
+    schema = single.schema_arrow if data is None else data.schema
+    rows = sum(one.num_rows for one in metadata)
+    return Input(name, schema, read, rows, size)
 
 
 def _arrow_files(name: str, files: Sequence[str]) -> Input:
-    data = _dataset(name, files, "ipc")
+    def read(columns: Sequence[str]) -> pa.RecordBatchReader:
+        if data is not None:
+            return _scan(data, columns)
+        batches = (single.get_batch(number).select(list(columns)) for number in range(single.num_record_batches))
+        return pa.RecordBatchReader.from_batches(pa.schema([schema.field(one) for one in columns]), batches)
+
+    try:
+        single = pa.ipc.open_file(pa.memory_map(files[0]))
+        data = _dataset(files, "ipc") if len(files) > 1 else None
+    except (pa.ArrowException, OSError) as error:
+        raise _unreadable(name, "Arrow", error) from error
+    schema = single.schema if data is None else data.schema
+    counts = (single.get_batch(number).num_rows for number in range(single.num_record_batches))
+    rows = sum(counts) if data is None else data.count_rows()
     total = sum(Path(one).stat().st_size for one in files)
-    return Input(
-        name, data.schema, lambda columns: _scan(data, columns), data.count_rows(), lambda _: TEXT_GROWTH * total
-    )
+    return Input(name, schema, read, rows, lambda _: TEXT_GROWTH * total)
 
 
-def _scan(data: Any, columns: Sequence[str]) -> pa.RecordBatchReader:
-    # few batches in advance: the default reads 16 batches of 4 files ahead, which may not fit into memory
-    return data.scanner(
-        columns=list(columns), batch_size=BATCH_ROWS, batch_readahead=2, fragment_readahead=1
-    ).to_reader()
+def _unreadable(name: str, form: str, error: Exception) -> ValueError:
+    return ValueError(f"Cannot read {name!r} as {form}: {_first_line(error)}")
 
 
 def _row_bytes(schema: pa.Schema, columns: Sequence[str]) -> float:
@@ -190,8 +215,7 @@ def _text_files(name: str, files: Sequence[str], form: str) -> Input:
         try:
             return connection.cursor().sql(text)
         except duckdb.Error as error:
-            message = f"Cannot read {name!r} as {form}: {_first_line(error)}"
-            raise ValueError(message) from error
+            raise _unreadable(name, form, error) from error
 
     def read(columns: Sequence[str]) -> pa.RecordBatchReader:
         named = ", ".join('"' + one.replace('"', '""') + '"' for one in columns) or "NULL AS sash_nothing"
@@ -205,8 +229,7 @@ def _text_files(name: str, files: Sequence[str], form: str) -> Input:
                 pa.ArrowException,
                 OSError,
             ) as error:  # a value far below that does not fit its column
-                message = f"Cannot read {name!r} as {form}: {_first_line(error)}"
-                raise ValueError(message) from error
+                raise _unreadable(name, form, error) from error
 
         return pa.RecordBatchReader.from_batches(reader.schema, batches())
 

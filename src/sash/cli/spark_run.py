@@ -15,8 +15,7 @@ from sash.cli.inputs import STDIN, find_files
 from sash.cli.local_run import RunOptions, input_of
 from sash.cli.outputs import WRITERS, Writer, check_output, nanoseconds_as_text, output_format, write_results
 from sash.cli.terminal import print_rows, say
-from sash.cli.text_query import TextQuery
-from sash.durations import read_duration
+from sash.cli.text_query import TextQuery, read_lateness
 
 READERS: dict[str, tuple[str, dict[str, Any]]] = {
     "csv": ("csv", {"header": True, "inferSchema": True}),
@@ -71,7 +70,7 @@ def run_stream(options: RunOptions, master: str | None, checkpoint: str | None, 
     if options.lateness is None:
         message = "A stream needs --lateness: how much older than the newest row a row may be, such as --lateness 5m."
         raise ValueError(message)
-    lateness = read_duration(options.lateness, "lateness")
+    lateness = read_lateness(options.lateness)
     target = options.target
     if target is not None and checkpoint is None:
         message = "A stream that writes files needs --checkpoint: it stores there which files it has read, and the open windows."

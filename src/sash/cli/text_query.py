@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from sash.durations import read_duration
+from sash.durations import Duration, read_duration
 from sash.engine.frames import ArrowTable
 from sash.expressions import Selection
 from sash.plan.declared import Declared
@@ -36,6 +36,15 @@ def read_text(argument: str) -> str:
     return path.read_text(encoding="utf-8")
 
 
+def read_lateness(text: str) -> Duration:
+    """Return a lateness: a duration, or a number for times that are numbers. Raise ValueError if it is none.
+
+    >>> str(read_lateness("5m")), read_lateness("10").amount
+    ('5m', 10)
+    """
+    return read_duration(int(text) if text.isdigit() else text, "lateness", at_least=0)
+
+
 class TextQuery(SqlQuery):
     """A query from text, over the rows that a command has read: also if FROM names files.
 
@@ -47,7 +56,7 @@ class TextQuery(SqlQuery):
         statement = translate(text)
         self.path = statement.table if statement.is_path else None
         """The files that FROM names; None if it names a table."""
-        self._lateness = None if lateness is None else read_duration(lateness, "lateness")
+        self._lateness = None if lateness is None else read_lateness(lateness)
         super().__init__(_without_path(text) if statement.is_path else text, time or statement.clause.time)
 
     def declared(self, schema: pa.Schema) -> Declared:
