@@ -87,6 +87,7 @@ def _in_duckdb(query: TextQuery, table: pa.Table, threads: int | None) -> Callab
     text = query.to_sql()
     connection = duckdb.connect(config={"threads": threads} if threads else {})
     connection.execute("SET GLOBAL TimeZone = 'UTC'")
+    connection.execute("SET enable_progress_bar = false")  # it goes to standard output
     connection.register(translate(text).table, table)
     try:
         connection.sql(text)

@@ -180,6 +180,15 @@ def run(
             show_default=False,
         ),
     ] = None,
+    memory: Annotated[
+        str | None,
+        typer.Option(
+            "--memory",
+            metavar="SIZE",
+            help="The memory to use, such as 2GB. Default: what is free.",
+            show_default=False,
+        ),
+    ] = None,
     rows: Annotated[int, typer.Option("--rows", min=1, help="How many rows a terminal shows.")] = 20,
     debug: Debug = False,
 ) -> None:
@@ -200,7 +209,13 @@ def run(
         if given is not None and not (on_spark if name == "--master" else stream):
             needed = "--engine spark" if name == "--master" else "--stream"
             raise typer.BadParameter(f"It applies to {needed} only.", param_hint=name)
-    for name, local in {"--at": at, "--at-time": at_time, "--threads": threads, "--batches": batches}.items():
+    for name, local in {
+        "--at": at,
+        "--at-time": at_time,
+        "--threads": threads,
+        "--batches": batches,
+        "--memory": memory,
+    }.items():
         if local is not None and on_spark:
             raise typer.BadParameter("It applies to --engine local only.", param_hint=name)
     options = RunOptions(
@@ -216,6 +231,7 @@ def run(
         threads,
         batches,
         rows,
+        memory,
     )
     if not on_spark:
         run_local(options)

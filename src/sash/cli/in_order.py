@@ -69,6 +69,7 @@ def sorted_rows(rows: pa.RecordBatchReader, by: Sequence[str], memory: float, te
     }
     connection = duckdb.connect(config=config)
     connection.execute("SET GLOBAL TimeZone = 'UTC'")
+    connection.execute("SET enable_progress_bar = false")  # it goes to standard output
     connection.register("unsorted", _numbered(rows))
     order = ", ".join('"' + name.replace('"', '""') + '" NULLS LAST' for name in [*by, ROW])
     made = connection.sql(f"SELECT * FROM unsorted ORDER BY {order}").to_arrow_reader(BATCH_ROWS)  # noqa: S608 — quoted names

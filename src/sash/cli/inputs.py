@@ -7,6 +7,7 @@ A pipe is copied to a temporary file first, unless its rows are processed while 
 from __future__ import annotations
 
 import glob
+import re
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -213,7 +214,9 @@ def _text_files(name: str, files: Sequence[str], form: str) -> Input:
 
     def query(text: str) -> Any:
         try:
-            return connection.cursor().sql(text)
+            cursor = connection.cursor()
+            cursor.execute("SET enable_progress_bar = false")  # it goes to standard output
+            return cursor.sql(text)
         except duckdb.Error as error:
             raise _unreadable(name, form, error) from error
 
@@ -296,6 +299,19 @@ def _piped(form: str) -> Input:
 def _first_line(error: Exception) -> str:
     lines = [line for line in str(error).splitlines() if line.strip()]
     return lines[0] if lines else type(error).__name__
+
+
+def read_size(text: str) -> float:
+    """Return a number of bytes. Raise ValueError if the text is no size.
+
+    >>> read_size("300MB"), read_size("2 gb")
+    (300000000.0, 2000000000.0)
+    """
+    found = re.fullmatch(r"([\d.]+)\s*([kmgt]?)b?", text.strip().lower())
+    if found is None:
+        message = f"{text!r} is not a size. Use a number and a unit, as in 300MB or 2GB."
+        raise ValueError(message)
+    return float(found[1]) * 1000 ** " kmgt".index(found[2] or " ")
 
 
 def available_memory() -> float:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from sash.cli.in_order import is_in_order, sort_columns, sorted_rows
-from sash.cli.inputs import STDIN, Input, available_memory, open_input
+from sash.cli.inputs import STDIN, Input, available_memory, open_input, read_size
 from sash.cli.outputs import check_output, output_format, write_results
 from sash.cli.terminal import Progress
 from sash.cli.text_query import TextQuery
@@ -41,6 +41,13 @@ class RunOptions:
     batches: bool | None = None
     """Whether to process batches; None to decide by the size of the input."""
     rows: int = 20
+    memory: str | None = None
+    """The memory to use; None for what is available."""
+
+    @property
+    def bytes(self) -> float:
+        """The memory to use."""
+        return available_memory() if self.memory is None else read_size(self.memory)
 
 
 def run_local(options: RunOptions) -> None:
@@ -76,7 +83,7 @@ def results_of(
     declared = query.declared(source.schema)
     run_batches = options.batches
     if run_batches is None:
-        large = COPIES * source.size(query.columns(source.schema)) > available_memory()
+        large = COPIES * source.size(query.columns(source.schema)) > options.bytes
         run_batches = options.at is None and (large or options.lateness is not None)
     run = over_batches if run_batches else over_table
     return run(query, declared, source, options, progress, temporary), declared, source.schema.names
@@ -127,7 +134,7 @@ def over_batches(
     rows = source.open(columns)
     if sorts:
         by, order = sort_columns(declared)
-        rows = sorted_rows(progress.count("sorting", rows, total), by, SORT_SHARE * available_memory(), temporary)
+        rows = sorted_rows(progress.count("sorting", rows, total), by, SORT_SHARE * options.bytes, temporary)
     return query.run(progress.count("computing", rows, total), order=order, threads=options.threads)
 
 

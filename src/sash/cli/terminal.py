@@ -73,7 +73,7 @@ def message_of(error: BaseException) -> str:
     """
     kind = type(error).__name__
     if isinstance(error, MemoryError) or kind == "OutOfMemoryException":
-        text = "There is not enough memory. Run it again with --batches."
+        text = "There is not enough memory. Run it again with --batches, or with a smaller --memory."
     elif kind in EXPECTED or (isinstance(error, OSError) and error.filename is None):
         text = str(error) or kind
     elif isinstance(error, OSError):
