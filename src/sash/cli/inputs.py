@@ -311,7 +311,7 @@ def read_size(text: str) -> float:
     if found is None:
         message = f"{text!r} is not a size. Use a number and a unit, as in 300MB or 2GB."
         raise ValueError(message)
-    return float(found[1]) * 1000 ** " kmgt".index(found[2] or " ")
+    return float(found[1]) * float(1000 ** " kmgt".index(found[2] or " "))
 
 
 def available_memory() -> float:

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import re
+import signal
 import sys
+import threading
+import time as clock
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -111,7 +116,12 @@ def run_stream(options: RunOptions, master: str | None, checkpoint: str | None, 
 def start(master: str | None) -> Any:
     """Return a session whose times are in UTC, as those of the local engine."""
     conf: dict[str, Any] = {"spark.sql.session.timeZone": "UTC"} | ({"spark.master": master} if master else {})
-    return sash.spark.session("sash", **conf)
+    session = sash.spark.session("sash", **conf)
+    if threading.current_thread() is threading.main_thread():
+        # PySpark's handler of Ctrl-C calls Java while another call may be under way, and logs what comes of it.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    logging.getLogger().addHandler(logging.NullHandler())  # py4j logs errors that are raised anyway
+    return session
 
 
 def is_folder(target: str) -> bool:
@@ -197,7 +207,10 @@ def _await(running: Any, printer: BatchPrinter | None) -> None:
     late = 0
     seen = -1
     try:
-        while not running.awaitTermination(POLL):
+        active = True
+        while active:
+            clock.sleep(POLL)  # not in a call of Java, which Ctrl-C would break
+            active = running.isActive
             for progress in running.recentProgress:
                 if progress["batchId"] > seen:
                     seen = progress["batchId"]
@@ -206,10 +219,14 @@ def _await(running: Any, printer: BatchPrinter | None) -> None:
                     if sys.stderr.isatty():
                         say(f"batch {seen}: {found['rows']:,} rows, {found['late']:,} late")
             if printer is not None and printer.error is not None:
-                raise printer.error
-        late += sum(sash.spark.counts(one)["late"] for one in running.recentProgress if one["batchId"] > seen)
-    finally:
-        running.stop()
+                raise printer.error  # noqa: TRY301 — the stream is stopped below
+        running.awaitTermination()  # raises the error of the stream, if there was one
+    except BaseException:
+        with suppress(Exception):
+            sash.spark.session().sparkContext.setLogLevel("OFF")  # Spark logs what it interrupts
+        with suppress(Exception):
+            running.stop()
+        raise
     if printer is not None:
         if printer.error is not None:
             raise printer.error
