@@ -14,6 +14,8 @@ from sash.cli.inputs import BATCH_ROWS, Input
 from sash.expressions import Computed
 from sash.plan.declared import Declared
 
+DAYS_BITS = 32
+"""The width of dates in days."""
 ROW = "sash_row"
 """The column with the number of a row: DuckDB's sort is not stable, but rows of one time must keep their order."""
 
@@ -29,12 +31,10 @@ def is_in_order(source: Input, time: str) -> tuple[bool, int]:
         column = batch.column(0)
         if column.null_count or not len(column):
             continue
-        times = (
-            column.cast(pa.int64()).to_numpy()
-            if not pa.types.is_date32(column.type)
-            else column.cast(pa.int32()).to_numpy()
-        )
-        if (newest is not None and times[0] < newest) or (np.diff(times) < 0).any():
+        if pa.types.is_temporal(column.type):
+            column = column.cast(pa.int32() if column.type.bit_width == DAYS_BITS else pa.int64())
+        times = column.to_numpy()
+        if (newest is not None and times[0] < newest) or (times[1:] < times[:-1]).any():
             return False, rows
         newest = times[-1]
     return True, rows

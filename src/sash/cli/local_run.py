@@ -67,7 +67,7 @@ def run_local(options: RunOptions) -> None:
     progress = Progress()
     with temporary_folder() as temporary, progress.shown():
         results, _, _ = results_of(query, options, progress, temporary)
-        write_results(results, options.target, form, options.rows)
+        write_results(results, options.target, form, options.rows, progress.hide)
 
 
 def results_of(

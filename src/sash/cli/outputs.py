@@ -142,11 +142,17 @@ def check_output(target: str | None) -> None:
         raise FileNotFoundError(message)
 
 
-def write_results(results: pa.Table | pa.RecordBatchReader, target: str | None, form: str | None, most: int) -> int:
-    """Write results and return the number of rows. On a terminal, show at most `most` of them."""
+def write_results(
+    results: pa.Table | pa.RecordBatchReader,
+    target: str | None,
+    form: str | None,
+    most: int,
+    before_table: Callable[[], None] = lambda: None,
+) -> int:
+    """Write results and return the number of rows. On a terminal, show at most `most` of them, after `before_table`."""
     reader = results.to_reader() if isinstance(results, pa.Table) else results
     if form is None:
-        return _show(reader, most)
+        return _show(reader, most, before_table)
     count = 0
     with opened(target) as file:
         writer = WRITERS[form](file, reader.schema)
@@ -157,13 +163,14 @@ def write_results(results: pa.Table | pa.RecordBatchReader, target: str | None, 
     return count
 
 
-def _show(reader: pa.RecordBatchReader, most: int) -> int:
+def _show(reader: pa.RecordBatchReader, most: int, before_table: Callable[[], None]) -> int:
     first: list[pa.RecordBatch] = []
     total = 0
     for batch in reader:
         if total < most:
             first.append(batch.slice(0, most - total))
         total += len(batch)
+    before_table()
     print_rows(nanoseconds_as_text(pa.Table.from_batches(first, reader.schema)), total)
     return total
 

@@ -202,6 +202,10 @@ class Progress:
         with self.bars:
             yield self
 
+    def hide(self) -> None:
+        """Remove the progress from the terminal."""
+        self.bars.stop()
+
     def count(self, what: str, rows: pa.RecordBatchReader, total: int | None) -> pa.RecordBatchReader:
         """Return a reader of the same batches that counts its rows."""
         import pyarrow as pa  # noqa: PLC0415 — as above
