@@ -1,0 +1,257 @@
+"""The output of a command: results → a file, a pipe or a terminal.
+
+A file is written under another name beside its place and renamed at the end, so that nobody ever sees half of it.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from datetime import date, datetime, time, timedelta
+from pathlib import Path
+from typing import Any, BinaryIO, Protocol
+
+import pyarrow as pa
+
+from sash.cli.formats import ENDINGS, PACKED, format_of, named_format
+from sash.cli.terminal import print_rows
+
+STDOUT = "-"
+UMASK_BITS = 0o666
+
+
+class Writer(Protocol):
+    """Writes batches of one schema."""
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Write a batch."""
+
+    def close(self) -> None:
+        """Write what is needed at the end."""
+
+
+class TextWriter:
+    """CSV. Lists, maps and structs are written as JSON, binary values in base64."""
+
+    def __init__(self, file: BinaryIO, schema: pa.Schema, delimiter: str = ",") -> None:
+        from pyarrow import csv  # noqa: PLC0415 — few commands need it
+
+        self.file = file
+        flat = [pa.field(one.name, pa.string()) if _needs_json(one.type) else one for one in schema]
+        self.writer = csv.CSVWriter(file, pa.schema(flat), write_options=csv.WriteOptions(delimiter=delimiter))
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Write a batch, so that a reader of the pipe gets it now."""
+        columns = [_as_json(one) if _needs_json(one.type) else one for one in batch.columns]
+        self.writer.write_batch(pa.record_batch(columns, names=batch.schema.names))
+        self.file.flush()
+
+    def close(self) -> None:
+        """Write the header if there was no batch."""
+        self.writer.close()
+
+
+class JsonWriter:
+    """JSON: one array of objects, or one object per line. NaN and infinities are null, because JSON has no such numbers."""
+
+    def __init__(self, file: BinaryIO, *, lines: bool) -> None:
+        self.file = file
+        self.lines = lines
+        self.count = 0
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Write a batch."""
+        for row in nanoseconds_as_text(batch).to_pylist():
+            before = b"" if self.lines else b",\n " if self.count else b"[\n "
+            self.file.write(before + json.dumps(plain(row), ensure_ascii=False).encode() + b"\n" * self.lines)
+            self.count += 1
+        self.file.flush()
+
+    def close(self) -> None:
+        """End the array."""
+        if not self.lines:
+            self.file.write(b"\n]\n" if self.count else b"[]\n")
+
+
+class ArrowWriter:
+    """A writer of pyarrow for Parquet or Arrow."""
+
+    def __init__(self, writer: Any) -> None:
+        self.writer = writer
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Write a batch."""
+        self.writer.write_batch(batch)
+
+    def close(self) -> None:
+        """Write the footer."""
+        self.writer.close()
+
+
+def _parquet(file: BinaryIO, schema: pa.Schema) -> Writer:
+    from pyarrow import parquet  # noqa: PLC0415 — few commands need it
+
+    return ArrowWriter(parquet.ParquetWriter(file, schema))
+
+
+WRITERS: dict[str, Callable[[BinaryIO, pa.Schema], Writer]] = {
+    "csv": TextWriter,
+    "tsv": lambda file, schema: TextWriter(file, schema, "\t"),
+    "json": lambda file, _: JsonWriter(file, lines=False),
+    "ndjson": lambda file, _: JsonWriter(file, lines=True),
+    "parquet": _parquet,
+    "arrow": lambda file, schema: ArrowWriter(pa.ipc.new_file(file, schema)),
+    "arrows": lambda file, schema: ArrowWriter(pa.ipc.new_stream(file, schema)),
+}
+
+
+def output_format(target: str | None, given: str | None) -> str | None:
+    """Return the format of an output; None for a table on the terminal. Raise ValueError if it is not known.
+
+    `target` is a path, or None or "-" for standard output, which gets Arrow's stream format for "arrow".
+    """
+    to_pipe = target is None or target == STDOUT
+    if given is not None:
+        found = named_format(given)
+        return "arrows" if to_pipe and found == "arrow" else found
+    if target is None or to_pipe:
+        return None if target is None and sys.stdout.isatty() else "csv"
+    found_by_ending = None if target.lower().endswith(PACKED) else format_of(target)
+    if found_by_ending is None:
+        message = f"{target!r} does not end in {', '.join(ENDINGS)}. Name its format with --output-format."
+        raise ValueError(message)
+    return found_by_ending
+
+
+def check_output(target: str | None) -> None:
+    """Raise ValueError if a file cannot be written there: before a long run, not after it."""
+    if target is None or target == STDOUT:
+        return
+    path = Path(target)
+    if path.is_dir():
+        message = f"The output {target!r} is a folder. Name a file in it."
+        raise ValueError(message)
+    if not path.absolute().parent.is_dir():
+        message = f"The output {target!r} is in a folder that does not exist. Make it first: mkdir -p {path.parent}"
+        raise FileNotFoundError(message)
+
+
+def write_results(
+    results: pa.Table | pa.RecordBatchReader,
+    target: str | None,
+    form: str | None,
+    most: int,
+    before_table: Callable[[], None] = lambda: None,
+) -> int:
+    """Write results and return the number of rows. On a terminal, show at most `most` of them, after `before_table`."""
+    reader = results.to_reader() if isinstance(results, pa.Table) else results
+    if form is None:
+        return _show(reader, most, before_table)
+    count = 0
+    with opened(target) as file:
+        writer = WRITERS[form](file, reader.schema)
+        for batch in reader:
+            writer.write(batch)
+            count += len(batch)
+        writer.close()
+    return count
+
+
+def _show(reader: pa.RecordBatchReader, most: int, before_table: Callable[[], None]) -> int:
+    first: list[pa.RecordBatch] = []
+    total = 0
+    for batch in reader:
+        if total < most:
+            first.append(batch.slice(0, most - total))
+        total += len(batch)
+    before_table()
+    print_rows(nanoseconds_as_text(pa.Table.from_batches(first, reader.schema)), total)
+    return total
+
+
+@contextmanager
+def opened(target: str | None) -> Iterator[BinaryIO]:
+    """Open an output for writing. A file takes its name when the block has ended without an error."""
+    if target is None or target == STDOUT:
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    path = Path(target)
+    if path.exists() and not path.is_file():  # a named pipe or a device
+        with path.open("wb") as file:
+            yield file
+        return
+    path = path.resolve()  # a link stays a link
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        Path(name).chmod(path.stat().st_mode & 0o777 if path.exists() else _usual_mode())
+        Path(name).replace(path)
+    except BaseException:  # Ctrl-C too
+        with suppress(OSError):
+            Path(name).unlink()
+        raise
+
+
+def _usual_mode() -> int:
+    mask = os.umask(0)  # there is no other way to read it
+    os.umask(mask)
+    return UMASK_BITS & ~mask
+
+
+def _needs_json(kind: pa.DataType) -> bool:
+    tests = (pa.types.is_nested, pa.types.is_binary, pa.types.is_large_binary, pa.types.is_null)
+    return any(test(kind) for test in tests)
+
+
+def _as_json(column: pa.Array) -> pa.Array:
+    values = (plain(one) for one in column.to_pylist())
+    return pa.array(
+        [one if one is None or isinstance(one, str) else json.dumps(one, ensure_ascii=False) for one in values],
+        pa.string(),
+    )
+
+
+def nanoseconds_as_text(rows: Any) -> Any:
+    """Return a table or batch with times in nanoseconds as text: Python has no such times.
+
+    >>> nanoseconds_as_text(pa.table({"t": pa.array([1], pa.timestamp("ns"))})).to_pylist()
+    [{'t': '1970-01-01 00:00:00.000000001'}]
+    """
+    for place, field in enumerate(rows.schema):
+        if pa.types.is_timestamp(field.type) and field.type.unit == "ns":
+            rows = rows.set_column(place, field.name, rows.column(place).cast(pa.string()))
+    return rows
+
+
+def plain(value: Any) -> Any:  # noqa: PLR0911 — one line for each kind of value
+    """Return a value that JSON can hold.
+
+    >>> from decimal import Decimal
+    >>> plain({"a": float("nan"), "b": b"x", "c": [(1, Decimal("2.50"))]})
+    {'a': None, 'b': 'eA==', 'c': [[1, '2.50']]}
+    """
+    if isinstance(value, dict):
+        return {str(name): plain(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(one) for one in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    if isinstance(value, datetime | date | time):
+        return value.isoformat()
+    if isinstance(value, timedelta):
+        return value.total_seconds()
+    if isinstance(value, int | str | None):
+        return value
+    return str(value)

@@ -1,0 +1,235 @@
+"""`sash run` on Spark: files, a table of the session, or a growing folder."""
+
+from __future__ import annotations
+
+import logging
+import re
+import signal
+import sys
+import threading
+import time as clock
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+import sash
+from sash.cli.formats import format_of, named_format
+from sash.cli.inputs import STDIN, find_files
+from sash.cli.local_run import RunOptions, input_of
+from sash.cli.outputs import WRITERS, Writer, check_output, nanoseconds_as_text, output_format, write_results
+from sash.cli.terminal import print_rows, say
+from sash.cli.text_query import TextQuery, read_lateness
+
+READERS: dict[str, tuple[str, dict[str, Any]]] = {
+    "csv": ("csv", {"header": True, "inferSchema": True}),
+    "tsv": ("csv", {"header": True, "inferSchema": True, "sep": "\t"}),
+    "json": ("json", {"multiLine": True}),
+    "ndjson": ("json", {}),
+    "parquet": ("parquet", {}),
+}
+"""Spark's formats and their options."""
+SINKS: dict[str, tuple[str, dict[str, Any]]] = {
+    "csv": ("csv", {"header": True}),
+    "ndjson": ("json", {}),
+    "json": ("json", {}),
+    "parquet": ("parquet", {}),
+}
+REMOTE = re.compile(r"^\w{2,}:/")
+"""A path on another file system, which only Spark can look at."""
+POLL = 0.5
+"""Seconds between two looks at a stream, so that Ctrl-C is noticed."""
+
+
+def run_spark(options: RunOptions, master: str | None) -> None:
+    """Run a query on Spark, over files or over a table of its session."""
+    query = TextQuery(options.text, options.time)
+    if options.lateness is not None:
+        message = "--lateness is for streams. Add --stream, or leave it out: a batch query reads all rows."
+        raise ValueError(message)
+    target = options.target
+    to_folder = target is not None and is_folder(target)
+    form = (named_format(options.output_format) if options.output_format else "parquet") if to_folder else None
+    if to_folder:
+        check_folder(str(target), str(form))
+    else:
+        form = output_format(target, options.output_format)
+        check_output(target)
+    path, given = _spark_input(query, options)
+    session = start(master)
+    results = query.run(session if path is None else read_frame(session.read, path, given))
+    if to_folder:
+        sink, settings = SINKS[str(form)]
+        results.write.format(sink).options(**settings).mode("errorifexists").save(target)
+    elif form is None:
+        first = results.limit(options.rows + 1).toArrow()
+        print_rows(nanoseconds_as_text(first.slice(0, options.rows)), len(first), complete=False)
+    else:
+        write_results(results.toArrow(), target, form, options.rows)
+
+
+def run_stream(options: RunOptions, master: str | None, checkpoint: str | None, *, once: bool) -> None:
+    """Run a query over the files of a growing folder."""
+    query = TextQuery(options.text, options.time)
+    if options.lateness is None:
+        message = "A stream needs --lateness: how much older than the newest row a row may be, such as --lateness 5m."
+        raise ValueError(message)
+    lateness = read_lateness(options.lateness)
+    target = options.target
+    if target is not None and checkpoint is None:
+        message = "A stream that writes files needs --checkpoint: it stores there which files it has read, and the open windows."
+        raise ValueError(message)
+    form = (
+        named_format(options.output_format)
+        if options.output_format
+        else ("parquet" if target else None if sys.stdout.isatty() else "csv")
+    )
+    if target is not None and form not in SINKS:
+        message = f"A stream cannot write {form}. Use --output-format {', '.join(SINKS)}."
+        raise ValueError(message)
+    path, given = _spark_input(query, options)
+    if path is None:
+        input_of(query, None)  # which says how to name an input
+    session = start(master)
+    schema = read_frame(session.read, str(path), given).schema
+    empty = session.createDataFrame([], schema)
+    time = query.plain_of(empty)._declared.time  # noqa: SLF001 — a part of Query, which editors show apart
+    if time is None:
+        message = "A stream needs a time. Name it, as in [RANGE 1 HOUR ON ts], or with --time."
+        raise ValueError(message)
+    stream = read_frame(session.readStream.schema(schema), str(path), given)
+    results = query.run(stream.withWatermark(time, f"{lateness.amount // 1000} microseconds"))
+    writer = results.writeStream.outputMode("append").queryName("sash")
+    writer = writer.trigger(availableNow=True) if once else writer.trigger(processingTime="1 second")
+    if checkpoint is not None:
+        writer = writer.option("checkpointLocation", checkpoint)
+    if target is not None:
+        sink, settings = SINKS[str(form)]
+        writer = writer.format(sink).options(**settings).option("path", target)
+        _await(writer.start(), None)
+        return
+    printer = BatchPrinter(form, options.rows)
+    _await(writer.foreachBatch(printer).start(), printer)
+
+
+def start(master: str | None) -> Any:
+    """Return a session whose times are in UTC, as those of the local engine."""
+    conf: dict[str, Any] = {"spark.sql.session.timeZone": "UTC"} | ({"spark.master": master} if master else {})
+    session = sash.spark.session("sash", **conf)
+    if threading.current_thread() is threading.main_thread():
+        # PySpark's handler of Ctrl-C calls Java while another call may be under way, and logs what comes of it.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    logging.getLogger().addHandler(logging.NullHandler())  # py4j logs errors that are raised anyway
+    return session
+
+
+def is_folder(target: str) -> bool:
+    """Return whether an output is a folder that Spark writes: it ends with / or lies on another file system.
+
+    >>> is_folder("out/"), is_folder("s3a://bucket/out"), is_folder("out.parquet")
+    (True, True, False)
+    """
+    return target.endswith("/") or bool(REMOTE.match(target))
+
+
+def check_folder(target: str, form: str) -> None:
+    """Raise ValueError if Spark cannot write this format, or if the folder exists."""
+    if form not in SINKS:
+        message = f"Spark cannot write a folder of {form}. Use --output-format {', '.join(SINKS)}, or name a file."
+        raise ValueError(message)
+    if not REMOTE.match(target) and Path(target).exists():
+        message = f"The output {target!r} exists. Name a new folder."
+        raise ValueError(message)
+
+
+def _spark_input(query: TextQuery, options: RunOptions) -> tuple[str | None, str]:
+    """Return the path of the input, None for a table of the session, and its format."""
+    if options.source is None and query.path is None:
+        return None, ""
+    path = input_of(query, options.source)
+    if path == STDIN:
+        message = "Spark cannot read standard input. Name a file or folder with -i."
+        raise ValueError(message)
+    wanted = named_format(options.input_format) if options.input_format else None
+    files = [path] if REMOTE.match(path) else find_files(path, wanted)
+    found = wanted or format_of(files[0])
+    if found == "json" and not REMOTE.match(path) and not Path(files[0]).read_bytes()[:1].strip().startswith(b"["):
+        found = "ndjson"  # many files of this ending have an object per line
+    if found not in READERS:
+        message = f"Spark cannot read {found or repr(path)}. Use {', '.join(READERS)}, or --engine local."
+        raise ValueError(message)
+    return path, found
+
+
+def read_frame(reader: Any, path: str, form: str) -> Any:
+    """Return the rows of files: a DataFrame, or a streaming one for a reader of streams."""
+    name, settings = READERS[form]
+    return reader.format(name).options(**settings).load(path)
+
+
+class BatchPrinter:
+    """Prints the results of each micro-batch: a table on a terminal, otherwise lines of the chosen format."""
+
+    def __init__(self, form: str | None, most: int) -> None:
+        self.form = "arrows" if form == "arrow" else form
+        self.most = most
+        self.writer: Writer | None = None
+        self.error: BaseException | None = None
+
+    def __call__(self, frame: Any, _: int) -> None:
+        """Print the results of a micro-batch."""
+        try:
+            self.print(frame.toArrow())
+        except BrokenPipeError as error:  # Spark would report it as its own error
+            self.error = error
+
+    def print(self, table: pa.Table) -> None:
+        """Print some results."""
+        if self.form is None:
+            if len(table):
+                print_rows(nanoseconds_as_text(table.slice(0, self.most)), len(table))
+            return
+        if self.writer is None:
+            self.writer = WRITERS[self.form](sys.stdout.buffer, table.schema)
+        for batch in table.to_batches():
+            self.writer.write(batch)
+        sys.stdout.buffer.flush()
+
+    def close(self) -> None:
+        """End the output."""
+        if self.writer is not None:
+            self.writer.close()
+
+
+def _await(running: Any, printer: BatchPrinter | None) -> None:
+    """Wait until a stream ends or is interrupted, and report late rows."""
+    late = 0
+    seen = -1
+    try:
+        active = True
+        while active:
+            clock.sleep(POLL)  # not in a call of Java, which Ctrl-C would break
+            active = running.isActive
+            for progress in running.recentProgress:
+                if progress["batchId"] > seen:
+                    seen = progress["batchId"]
+                    found = sash.spark.counts(progress)
+                    late += found["late"]
+                    if sys.stderr.isatty():
+                        say(f"batch {seen}: {found['rows']:,} rows, {found['late']:,} late")
+            if printer is not None and printer.error is not None:
+                raise printer.error  # noqa: TRY301 — the stream is stopped below
+        running.awaitTermination()  # raises the error of the stream, if there was one
+    except BaseException:
+        with suppress(Exception):
+            sash.spark.session().sparkContext.setLogLevel("OFF")  # Spark logs what it interrupts
+        with suppress(Exception):
+            running.stop()
+        raise
+    if printer is not None:
+        if printer.error is not None:
+            raise printer.error
+        printer.close()
+    if late:
+        say(f"warning: {late:,} rows came later than --lateness, and were dropped")

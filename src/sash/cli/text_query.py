@@ -1,0 +1,113 @@
+"""The text of a query over the input of a command."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from sash.durations import Duration, read_duration
+from sash.engine.frames import ArrowTable
+from sash.expressions import Selection
+from sash.plan.declared import Declared
+from sash.query import Query
+from sash.sql_query import SqlQuery, translate
+from sash.state.reader import ArrowStream
+
+
+def read_text(argument: str) -> str:
+    """Return the text of a query: the argument itself, or what is in the file that it names.
+
+    Raise FileNotFoundError if it looks like the name of a file, but there is no such file.
+
+    >>> read_text("SELECT max(x) FROM t [ROWS 10]")
+    'SELECT max(x) FROM t [ROWS 10]'
+    """
+    one_word = len(argument.split()) == 1 or argument.lower().endswith((".sql", ".cql"))
+    if not one_word:
+        return argument
+    path = Path(argument)
+    if not path.is_file():
+        message = f"There is no file {argument!r}. Give the text of a query, or the name of a file that holds it."
+        raise FileNotFoundError(message)
+    return path.read_text(encoding="utf-8")
+
+
+def read_lateness(text: str) -> Duration:
+    """Return a lateness: a duration, or a number for times that are numbers. Raise ValueError if it is none.
+
+    >>> str(read_lateness("5m")), read_lateness("10").amount
+    ('5m', 10)
+    """
+    return read_duration(int(text) if text.isdigit() else text, "lateness", at_least=0)
+
+
+class TextQuery(SqlQuery):
+    """A query from text, over the rows that a command has read: also if FROM names files.
+
+    >>> TextQuery("SELECT max(x) AS high FROM 'data/*.parquet' [ROWS 10]").path
+    'data/*.parquet'
+    """
+
+    def __init__(self, text: str, time: str | None = None, lateness: str | None = None) -> None:
+        statement = translate(text)
+        self.path = statement.table if statement.is_path else None
+        """The files that FROM names; None if it names a table."""
+        self._lateness = None if lateness is None else read_lateness(lateness)
+        super().__init__(_without_path(text) if statement.is_path else text, time or statement.clause.time)
+
+    def declared(self, schema: pa.Schema) -> Declared:
+        """Return the parsed query over rows of a schema. Raise TypeError or ValueError if it cannot run on them."""
+        empty = schema.empty_table()
+        self.run(empty)  # wrong columns, types and expressions show now, not after a long read
+        declared: Declared = self.plain_of(empty)._declared  # noqa: SLF001 — a part of Query, which editors show apart
+        return declared
+
+    def plain(self, schema: pa.Schema) -> Query:
+        """Return the query over the windows alone, for data of a schema."""
+        return self.plain_of(schema.empty_table())
+
+    def plain_of(self, data: Any) -> Query:
+        """Return the query over the windows alone, for data of any kind."""
+        query: Query = self._resolve(data)[3]
+        return query
+
+    def columns(self, schema: pa.Schema) -> list[str]:
+        """Return the columns that the query may read: all if its results have all, otherwise those that the text names."""
+        statement = translate(self._text)
+        per_row = all(window.per_row for window in statement.clause.windows.values())
+        if per_row and statement.columns is None:
+            return list(schema.names)
+        words = {token.text.lower() for token in statement.source.tokens} | {(self._time or "").lower()}
+        times = {name for name in ArrowTable().time_columns(schema.empty_table()) if self._time is None}
+        return [name for name in schema.names if name.lower() in words or name in times]
+
+    def _resolve(self, data: Any) -> tuple[Any, Any, Any, Query]:
+        kind, rows, statement, query = super()._resolve(data)
+        if self._lateness is not None:
+            query._declared = replace(query._declared, lateness=self._lateness)  # noqa: SLF001 — a part of Query
+        return FiniteStream() if isinstance(rows, pa.RecordBatchReader) else kind, rows, statement, query
+
+
+class FiniteStream(ArrowStream):
+    """A RecordBatchReader that ends, so that results can be sorted and counted."""
+
+    def select(self, data: pa.RecordBatchReader, selection: Selection) -> pa.RecordBatchReader:
+        """Return what SQL makes of results: batch by batch, or of all together for ORDER BY, LIMIT and OFFSET."""
+        if selection == Selection():
+            return data
+        if selection.by_rows:
+            return super().select(data, selection)
+        made: pa.Table = ArrowTable().select(data.read_all(), selection)
+        return made.to_reader()
+
+
+def _without_path(text: str) -> str:
+    """Return a text in which FROM names a table instead of files, with all other words where they were."""
+    tokens: Sequence[Any] = translate(text).source.tokens
+    after = next(place for place, token in enumerate(tokens) if token.token_type.name == "FROM")
+    path = next(token for token in tokens[after:] if token.token_type.name == "STRING")
+    return f"{text[: path.start]}{'t'.ljust(path.end + 1 - path.start)}{text[path.end + 1 :]}"
