@@ -42,7 +42,7 @@ def sql(text: str, time: str | None = None) -> Query:
     [0.0, 3.0, -2.5]
     """
     if not isinstance(text, str):
-        message = f"sql got {type(text).__name__}, but a query is text, as in sash.sql(\"SELECT max(load) FROM meters [ROWS 10]\")."
+        message = f'sql got {type(text).__name__}, but a query is text, as in sash.sql("SELECT max(load) FROM meters [ROWS 10]").'  # noqa: S608
         raise TypeError(message)
     statement = translate(text)
     time = time or statement.clause.time
@@ -101,7 +101,9 @@ def plain_query(statement: Statement, time: str | None) -> Query:
     """Return the query of a statement, without what is around it."""
     windows = statement.clause.windows
     single = next(iter(windows.values())) if [*windows] == [one.kind for one in windows.values()] else windows
-    return Query(statement.aggregates, single, by=list(statement.by), time=time, order_by=list(statement.clause.order_by))
+    return Query(
+        statement.aggregates, single, by=list(statement.by), time=time, order_by=list(statement.clause.order_by)
+    )
 
 
 class SqlQuery(Query):
@@ -126,7 +128,7 @@ class SqlQuery(Query):
         if statement.where is not None:
             rows = kind.rows_where(rows, statement.source.of(statement.where))
         if statement.columns is not None:
-            rows = kind.only_columns(rows, [*statement.columns, *query._declared.columns])
+            rows = kind.only_columns(rows, [*statement.columns, *query._declared.columns])  # noqa: SLF001
         results = query.run(rows, **options)
         selection = statement.selection
         return kind.select(results, selection)
@@ -136,7 +138,7 @@ class SqlQuery(Query):
         statement = translate(self._text)
         if data is None and not statement.is_path:
             return plain_query(statement, self._time or "time").explain(None, **options)
-        kind, rows, _, query = self._resolve(data)
+        kind, rows, _, query = self._resolve(data)  # noqa: RUF059
         return query.explain(rows, **options)
 
     def schema(self, data: Any = None, **options: Any) -> Any:  # type: ignore[override]  # as for run
@@ -161,8 +163,12 @@ class SqlQuery(Query):
             return None
         found = kind.time_columns(rows)
         if len(found) != 1:
-            problem = f"The data has the columns {list_names(found)} with times" if found else "No column of the data holds times"
-            message = f"{problem}, and the query does not name one. Name it, as in [RANGE 1 HOUR ON ts] or sash.sql(text, time=\"ts\")."
+            problem = (
+                f"The data has the columns {list_names(found)} with times"
+                if found
+                else "No column of the data holds times"
+            )
+            message = f'{problem}, and the query does not name one. Name it, as in [RANGE 1 HOUR ON ts] or sash.sql(text, time="ts").'
             raise ValueError(message)
         return found[0]
 

@@ -197,7 +197,7 @@ def _wrong_text(expression: Expression, problem: str, marked: list[str]) -> Valu
     return ValueError(f"SQL {json.dumps(expression.text, ensure_ascii=False)}: {problem}{where}")
 
 
-def first_line(error: Exception) -> str:
+def first_line(error: Exception) -> str:  # noqa: D103
     lines = [line.strip() for line in str(error).split("\n") if line.strip()]
     problem = lines[0].partition("Error: ")[2] or lines[0]
     return problem.split("\tCandidate")[0].strip()
@@ -248,7 +248,7 @@ def _nodes(tree: Any) -> Iterator[dict[str, Any]]:
             yield from _nodes(part)
 
 
-def duckdb_module() -> Any:
+def duckdb_module() -> Any:  # noqa: D103
     try:
         import duckdb  # noqa: PLC0415 — optional
     except ImportError as error:

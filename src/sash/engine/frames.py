@@ -97,7 +97,9 @@ class FrameKind:
 
     def time_columns(self, data: Any) -> list[str]:
         """Return the columns that hold timestamps or dates."""
-        return [one.name for one in self.input_schema(data) if pa.types.is_timestamp(one.type) or pa.types.is_date(one.type)]
+        return [
+            one.name for one in self.input_schema(data) if pa.types.is_timestamp(one.type) or pa.types.is_date(one.type)
+        ]
 
     def only_columns(self, data: Any, names: list[str]) -> Any:
         """Return some columns, if the data has them."""

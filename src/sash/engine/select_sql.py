@@ -11,7 +11,14 @@ import pyarrow.compute as pc
 from sash.engine.computed import ROWS, database_of, duckdb_module, first_line, run_sql
 from sash.expressions import Expression, Selection
 
-READERS = {".parquet": "read_parquet", ".csv": "read_csv", ".tsv": "read_csv", ".json": "read_json", ".jsonl": "read_json", ".ndjson": "read_json"}
+READERS = {
+    ".parquet": "read_parquet",
+    ".csv": "read_csv",
+    ".tsv": "read_csv",
+    ".json": "read_json",
+    ".jsonl": "read_json",
+    ".ndjson": "read_json",
+}
 """DuckDB's functions that read files, by the ending of the name without .gz and .zst."""
 
 
@@ -35,7 +42,13 @@ def select_from(table: pa.Table, selection: Selection) -> pa.Table:
     >>> select_from(pa.table({"x": [1, 2, 3]}), Selection({"y": "x + 1"}, having="x > 1", order=("x DESC",)))["y"].to_pylist()
     [4, 3]
     """
-    columns = "*" if selection.outputs is None else ", ".join(f'{text} AS "{_escaped(name)}"' if name != "*" else "*" for name, text in selection.outputs.items())
+    columns = (
+        "*"
+        if selection.outputs is None
+        else ", ".join(
+            f'{text} AS "{_escaped(name)}"' if name != "*" else "*" for name, text in selection.outputs.items()
+        )
+    )
     text = f"SELECT {columns} FROM {ROWS}"  # noqa: S608 — the parser has read the text; DuckDB has no access to files
     text += f" WHERE {selection.having}" if selection.having is not None else ""
     text += f" ORDER BY {', '.join(selection.order)}" if selection.order else ""

@@ -94,7 +94,7 @@ def aggregate_calls(node: Any) -> Iterator[Any]:
             yield from aggregate_calls(one)
 
 
-def build(source: SourceText, node: Any, where: Expression | None = None) -> Aggregate[Any]:
+def build(source: SourceText, node: Any, where: Expression | None = None) -> Aggregate[Any]:  # noqa: C901
     """Return the aggregate that a call stands for. Raise SqlError if it is not valid."""
     if isinstance(node, exp.Filter):
         return build(source, node.this, Expression(source.of(node.expression.this)))
@@ -128,13 +128,16 @@ def unknown(name: str) -> str:
     return f"There is no aggregate {name}.{did_you_mean(name, known)}"
 
 
-def _call(source: SourceText, node: Any, called: str, arguments: list[Any], where: Expression | None) -> Aggregate[Any]:
+def _call(source: SourceText, node: Any, called: str, arguments: list[Any], where: Expression | None) -> Aggregate[Any]:  # noqa: C901
     if called in REGISTERED:
         columns = [_column(source, one) for _, one in arguments]
         own = REGISTERED[called]
         return _checked(source, node, lambda: own(*columns) if where is None else own(*columns, where=where))
     name, swapped = BY_NAME[called]
-    arguments = [(one.name.lower(), one.expression) if isinstance(one, exp.Kwarg | exp.PropertyEQ) else (None, one) for _, one in arguments]
+    arguments = [
+        (one.name.lower(), one.expression) if isinstance(one, exp.Kwarg | exp.PropertyEQ) else (None, one)
+        for _, one in arguments
+    ]
     if swapped:
         arguments = [*reversed(arguments[:2]), *arguments[2:]]
     if len(arguments) == 1 and isinstance(arguments[0][1], exp.Star):
@@ -184,7 +187,7 @@ def _column(source: SourceText, node: Any) -> str | Expression:
     return Expression(source.of(node))
 
 
-def literal(source: SourceText, node: Any) -> Any:
+def literal(source: SourceText, node: Any) -> Any:  # noqa: RET503
     """Return the value of a number, a string, a truth value or a list of them."""
     if isinstance(node, exp.Literal):
         return node.name if node.is_string else number(node.name)
@@ -192,7 +195,9 @@ def literal(source: SourceText, node: Any) -> Any:
         return -number(node.this.name)
     if isinstance(node, exp.Boolean):
         return bool(node.this)
-    if isinstance(node, exp.Array) or (isinstance(node, exp.Anonymous) and node.name.lower() in ("array", "list_value")):
+    if isinstance(node, exp.Array) or (
+        isinstance(node, exp.Anonymous) and node.name.lower() in ("array", "list_value")
+    ):
         return [literal(source, one) for one in node.expressions]
     if isinstance(node, exp.Cast):
         return literal(source, node.this)

@@ -30,13 +30,26 @@ class Bracket(exp.Expression):
 class BracketWindow(exp.Expression):
     """One window of a bracket: its kind, the length or column after it, and its options by name."""
 
-    arg_types: ClassVar[dict[str, bool]] = {"kind": True, "this": False, "threshold": False, "options": True, "alias": False}
+    arg_types: ClassVar[dict[str, bool]] = {
+        "kind": True,
+        "this": False,
+        "threshold": False,
+        "options": True,
+        "alias": False,
+    }
 
 
 class TableFunction(exp.Expression):
     """`TABLE(HOP(TABLE t, DESCRIPTOR(ts), slide, size))`: its name, the table, the time column, and durations."""
 
-    arg_types: ClassVar[dict[str, bool]] = {"kind": True, "this": True, "time": False, "expressions": True, "partition_by": False, "alias": False}
+    arg_types: ClassVar[dict[str, bool]] = {
+        "kind": True,
+        "this": True,
+        "time": False,
+        "expressions": True,
+        "partition_by": False,
+        "alias": False,
+    }
 
 
 class Amount(exp.Expression):
@@ -181,7 +194,7 @@ class WindowSql(Dialect):
             ("TZ",): lambda self: self._parse_string(),
             ("MIN", "ROWS"): lambda self: self._parse_number(),
             ("EXCLUDE",): lambda self: self._parse_var_from_options(self.WINDOW_EXCLUDE_OPTIONS),
-            ("EMPTY",): lambda self: exp.true(),
+            ("EMPTY",): lambda self: exp.true(),  # noqa: ARG005
         }
 
         def _parse_bound(self) -> Amount:
@@ -221,7 +234,14 @@ class WindowSql(Dialect):
             self._match_r_paren()
             if wrapped:
                 self._match_r_paren()
-            made = TableFunction(kind=kind, this=table, time=time, expressions=durations, partition_by=keys, alias=self._parse_table_alias())
+            made = TableFunction(
+                kind=kind,
+                this=table,
+                time=time,
+                expressions=durations,
+                partition_by=keys,
+                alias=self._parse_table_alias(),
+            )
             return self.expression(made).update_positions(token)
 
         def _is_key(self, index: int) -> bool:

@@ -97,7 +97,7 @@ class SourceText:
 def quoted(name: str, quote: str = '"') -> str:
     """Return a name in quotes.
 
-    >>> quoted('a "b"'), quoted("a", "`")
-    ('"a ""b\"""', '`a`')
+    >>> print(quoted('a "b" c'), quoted("a", "`"))
+    "a ""b"" c" `a`
     """
     return quote + name.replace(quote, quote * 2) + quote

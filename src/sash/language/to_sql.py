@@ -21,8 +21,17 @@ from sash.language.source_text import quoted
 from sash.plan.declared import Declared
 from sash.windows import Window
 
-UNIT_NAMES = {short: word.upper() for word, short in UNITS.items() if len(word) > 3 or word in ("day",)}
-KINDS = {"time": "RANGE", "rows": "ROWS", "tumbling": "TUMBLE", "session": "SESSION", "cumulative": "CUMULATE", "expanding": "EXPANDING", "delta": "DELTA", "punctuated": "PUNCTUATED BY"}
+UNIT_NAMES = {short: word.upper() for word, short in UNITS.items() if len(word) > 3 or word in ("day",)}  # noqa: FURB171, PLR2004
+KINDS = {
+    "time": "RANGE",
+    "rows": "ROWS",
+    "tumbling": "TUMBLE",
+    "session": "SESSION",
+    "cumulative": "CUMULATE",
+    "expanding": "EXPANDING",
+    "delta": "DELTA",
+    "punctuated": "PUNCTUATED BY",
+}
 """The words of windows in brackets, by the function that makes them."""
 WORDS = {"min_rows": "MIN ROWS"}
 COLUMN_KINDS = ("delta", "punctuated")
@@ -44,7 +53,7 @@ def to_sql(query: Declared) -> str:
     bracket += ", ".join(windows)
     bracket += f" ON {name_text(query.time)}" if query.time is not None else ""
     bracket += f" ORDER BY {', '.join(map(name_text, query.order_by))}" if query.order_by else ""
-    return f"SELECT {', '.join(items)} FROM input [{bracket}]"
+    return f"SELECT {', '.join(items)} FROM input [{bracket}]"  # noqa: S608
 
 
 def name_text(name: str) -> str:
@@ -96,7 +105,9 @@ def window_text(window: Window) -> str:
         text += f" {name_text(values.pop(0))}"
     names = [*inspect.signature(getattr(__import__("sash").window, kind)).parameters]
     text += f" {length_text(values[0])}" if values else ""
-    for name, value in [(names[1], one) for one in values[1:]] + [(one.arg, ast.literal_eval(one.value)) for one in call.keywords]:
+    for name, value in [(names[1], one) for one in values[1:]] + [
+        (one.arg, ast.literal_eval(one.value)) for one in call.keywords
+    ]:
         text += f" {WORDS.get(name, str(name).upper())} {option_text(str(name), value)}".rstrip()
     return text
 

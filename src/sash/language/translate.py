@@ -1,6 +1,6 @@
 """A parsed text → a Statement: where rows come from, the query over them, and what is made of its results.
 
-    FROM, WHERE ──► rows ──► Query: windows, aggregates ──► results ──► expressions, HAVING, ORDER BY, LIMIT
+FROM, WHERE ──► rows ──► Query: windows, aggregates ──► results ──► expressions, HAVING, ORDER BY, LIMIT
 """
 
 from __future__ import annotations
@@ -17,10 +17,31 @@ from sash.hints import did_you_mean
 from sash.language.aggregate_names import aggregate_calls, build, innermost, is_aggregate, unknown
 from sash.language.grammar import SPAN, TableFunction
 from sash.language.source_text import SourceText, quoted
-from sash.language.window_clauses import GROUP_FUNCTIONS, Clause, of_bracket, of_group_function, of_over, of_table_function
+from sash.language.window_clauses import (
+    GROUP_FUNCTIONS,
+    Clause,
+    of_bracket,
+    of_group_function,
+    of_over,
+    of_table_function,
+)
 from sash.windows import Window
 
-READ = {"kind", "hint", "distinct", "expressions", "limit", "offset", "from_", "where", "group", "having", "order", "windows", "operation_modifiers"}
+READ = {
+    "kind",
+    "hint",
+    "distinct",
+    "expressions",
+    "limit",
+    "offset",
+    "from_",
+    "where",
+    "group",
+    "having",
+    "order",
+    "windows",
+    "operation_modifiers",
+}
 """The parts of a SELECT that are read; others are rejected."""
 WINDOW_COLUMNS = ("window", "window_start", "window_end")
 
@@ -81,7 +102,10 @@ class Statement:
 
         outputs = None
         if self.outputs is not None:
-            outputs = {one.name: quoted(one.name, self.source.quote) if one.node is None else text(one.node) for one in self.outputs}
+            outputs = {
+                one.name: quoted(one.name, self.source.quote) if one.node is None else text(one.node)
+                for one in self.outputs
+            }
         order = []
         for one in self.order:
             direction = "DESC" if one.args.get("desc") else "ASC"
@@ -110,7 +134,9 @@ def translate(text: str, quote: str = '"') -> Statement:
     for name, value in select.args.items():
         if value and (name not in READ or name == "distinct"):
             word = {"joins": "JOIN", "with_": "WITH", "distinct": "DISTINCT"}.get(name, name.upper())
-            source.fail(value[0] if isinstance(value, list) else value, f"{word} is not supported. A query reads one table.")
+            source.fail(
+                value[0] if isinstance(value, list) else value, f"{word} is not supported. A query reads one table."
+            )
     for part in select.walk():
         if isinstance(part, exp.Subquery | exp.Select) and part is not select:
             source.fail(part, "A subquery is not supported. A query reads one table.")
@@ -153,7 +179,9 @@ class Reader:
         outputs = self._outputs(clause, by, per_row=per_row, in_brackets=in_brackets)
         named = table.this if isinstance(table, TableFunction) else table
         identifier = named.this
-        is_path = isinstance(identifier, exp.Literal) or (isinstance(identifier, exp.Identifier) and self._is_string(identifier))
+        is_path = isinstance(identifier, exp.Literal) or (
+            isinstance(identifier, exp.Identifier) and self._is_string(identifier)
+        )
         return Statement(
             self.source, ".".join(part.name for part in named.parts), is_path, self.aggregates, clause, by, outputs,
             self._columns(clause, by, outputs, per_row=per_row), self.names,
@@ -164,7 +192,11 @@ class Reader:
     def _items(self) -> list[Any]:
         """Return the select list, without IStream(…) around it."""
         items = list(self.select.expressions)
-        if len(items) == 1 and isinstance(items[0], exp.Anonymous) and items[0].name.lower() in ("istream", "rstream", "dstream"):
+        if (
+            len(items) == 1
+            and isinstance(items[0], exp.Anonymous)
+            and items[0].name.lower() in ("istream", "rstream", "dstream")
+        ):
             if items[0].name.lower() != "istream":
                 self.source.fail(items[0], f"{items[0].name} is not supported. Results are new ones, as of IStream.")
             items = list(items[0].expressions)
@@ -281,7 +313,10 @@ class Reader:
         if not per_row:
             self._check_grouped(keys, several=len(clause.windows) > 1)
         if stars and not per_row:
-            self.source.fail(stars[0], "SELECT * is for results per row. Name the columns: keys, window_start, window_end and aggregates.")
+            self.source.fail(
+                stars[0],
+                "SELECT * is for results per row. Name the columns: keys, window_start, window_end and aggregates.",
+            )
         outputs = [self._output(item) for item in self.items]
         taken: set[str] = set()
         for one in outputs:
@@ -292,7 +327,11 @@ class Reader:
         others = [one for one in outputs if one not in own]
         if per_row:
             rest_is_rows = all(isinstance(one.node, exp.Star) for one in others) and outputs[: len(others)] == others
-            natural = rest_is_rows and (bool(others) or in_brackets) and len(own) == len(self.aggregates) * len(clause.windows)
+            natural = (
+                rest_is_rows
+                and (bool(others) or in_brackets)
+                and len(own) == len(self.aggregates) * len(clause.windows)
+            )
             return None if natural else outputs
         implied = ["window"] * (len(clause.windows) > 1) + ["window_start", "window_end"]
         named = {one.name for one in others}
@@ -320,13 +359,22 @@ class Reader:
                     continue
                 if _window_field(column) is None and column.name not in valid:
                     hint = did_you_mean(column.name, valid)
-                    self.source.fail(column, f"{column.name} is neither a key in GROUP BY nor the input of an aggregate.{hint}")
+                    self.source.fail(
+                        column, f"{column.name} is neither a key in GROUP BY nor the input of an aggregate.{hint}"
+                    )
         for item in self.items:
             for column in _columns_outside(item):
                 if (found := _window_field(column)) is not None:
                     self.names[id(column)] = found
 
-    def _columns(self, clause: Clause, by: tuple[Any, ...], outputs: list[Output] | None, *, per_row: bool) -> tuple[str, ...] | None:
+    def _columns(
+        self,
+        clause: Clause,  # noqa: ARG002
+        by: tuple[Any, ...],  # noqa: ARG002
+        outputs: list[Output] | None,
+        *,
+        per_row: bool,
+    ) -> tuple[str, ...] | None:
         """Return the columns that results per row need beside those of the query; None for all."""
         if not per_row or outputs is None or any(isinstance(one.node, exp.Star) for one in outputs):
             return None

@@ -50,7 +50,7 @@ def made(source: SourceText, node: Any, make: Callable[[], Window]) -> Window:
         source.fail(node, str(error))
 
 
-def column_name(source: SourceText, node: Any) -> str:
+def column_name(source: SourceText, node: Any) -> str:  # noqa: RET503
     """Return the name of a column. Raise SqlError for other expressions."""
     if isinstance(node, exp.Column):
         return str(node.name)
@@ -159,8 +159,14 @@ def _option(source: SourceText, name: str, value: Any) -> Any:
 
 TABLE_FUNCTIONS: dict[str, tuple[tuple[str, ...], Callable[..., Window]]] = {
     "TUMBLE": (("size", "offset"), lambda size, offset=None: windows.tumbling(size, offset=offset)),
-    "HOP": (("slide", "size", "offset"), lambda slide, size, offset=None: windows.time(size, slide=slide, offset=offset)),
-    "CUMULATE": (("step", "size", "offset"), lambda step, size, offset=None: windows.cumulative(size, step, offset=offset)),
+    "HOP": (
+        ("slide", "size", "offset"),
+        lambda slide, size, offset=None: windows.time(size, slide=slide, offset=offset),
+    ),
+    "CUMULATE": (
+        ("step", "size", "offset"),
+        lambda step, size, offset=None: windows.cumulative(size, step, offset=offset),
+    ),
     "SESSION": (("gap",), windows.session),
 }
 """The durations of each table function in their order, and the window."""
@@ -208,7 +214,9 @@ def of_over(source: SourceText, node: exp.Window) -> tuple[Window, tuple[Any, ..
     columns = []
     for one in order.expressions if order else ():
         if one.args.get("desc"):
-            source.fail(one, "ORDER BY … DESC in a window is not supported: windows follow time. Swap PRECEDING and FOLLOWING.")
+            source.fail(
+                one, "ORDER BY … DESC in a window is not supported: windows follow time. Swap PRECEDING and FOLLOWING."
+            )
         columns.append(column_name(source, one.this))
     spec = node.args.get("spec")
     window = made(source, node, lambda: _frame(source, node, spec, ordered=bool(columns)))

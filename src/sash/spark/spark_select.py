@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame, SparkSession
+import re
+
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 — as everyone calls it
 
 from sash.expressions import Selection
@@ -25,6 +27,14 @@ def select_from(frame: DataFrame, selection: Selection) -> DataFrame:
         made = made.orderBy(*hidden).select(*outputs) if hidden else made.select(*outputs)
     made = made.offset(selection.offset) if selection.offset else made
     return made if selection.limit is None else made.limit(selection.limit)
+
+
+def _ordered(text: str) -> Column:
+    """Return a member of ORDER BY, such as `peak DESC NULLS LAST`."""
+    found = re.fullmatch(r"(.*?)(?:\s+(ASC|DESC))?(?:\s+NULLS\s+(FIRST|LAST))?", text, re.IGNORECASE | re.DOTALL)
+    assert found is not None  # every part but the first is optional
+    column, down, nulls = F.expr(found[1]), (found[2] or "ASC").upper() == "DESC", (found[3] or "").lower()
+    return getattr(column, ("desc" if down else "asc") + (f"_nulls_{nulls}" if nulls else ""))()  # type: ignore[no-any-return]
 
 
 def read_table(session: SparkSession, name: str) -> DataFrame:

@@ -19,12 +19,12 @@ import pyarrow as pa
 
 from sash.engine.assemble import CHANGE
 from sash.engine.column_types import check_columns, readable, readable_schema
-from sash.engine.select_sql import rows_where, select_from
-from sash.expressions import Selection
 from sash.engine.computed import with_computed
 from sash.engine.evaluate import compile_ahead
 from sash.engine.frames import FrameKind, needed_schema
 from sash.engine.prepare import Prepared, PreparedCache, prepare
+from sash.engine.select_sql import rows_where, select_from
+from sash.expressions import Selection
 from sash.plan.declared import Declared
 from sash.state.watermark import EventTimeWatermark, KeyOrderWatermark, RowOrderWatermark, Watermark
 from sash.state.window_states import WindowStates
@@ -175,7 +175,9 @@ class ArrowStream(FrameKind):
         rows_where(readable(reader.schema.empty_table()), condition)  # wrong text fails before a batch is read
         tables = (pa.Table.from_batches([batch]) for batch in reader)
         kept = (table.filter(rows_where(readable(table), condition)) for table in tables)
-        return pa.RecordBatchReader.from_batches(reader.schema, (batch for table in kept for batch in table.to_batches()))
+        return pa.RecordBatchReader.from_batches(
+            reader.schema, (batch for table in kept for batch in table.to_batches())
+        )
 
     def select(self, data: pa.RecordBatchReader, selection: Selection) -> pa.RecordBatchReader:
         """Return what SQL makes of results, batch by batch. Raise ValueError for ORDER BY and LIMIT, which need all rows."""
