@@ -88,7 +88,8 @@ def read_files(path: str) -> pa.Table:
     duckdb = duckdb_module()
     with duckdb.connect() as connection:
         try:
-            return connection.execute(f"SELECT * FROM {reader_of(path)}($path)", {"path": path}).to_arrow_table()  # noqa: S608 — the name of a function from a table
+            text = f"SELECT * FROM {reader_of(path)}($path)"  # noqa: S608 — the name of a function from a table
+            return connection.sql(text, params={"path": path}).to_arrow_table()
         except duckdb.IOException as error:
             message = f"Cannot read {path!r}: {first_line(error)}"
             raise FileNotFoundError(message) from error
