@@ -17,7 +17,7 @@ from urllib.request import Request, urlopen
 from websockets.sync.client import connect
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
-MISSING = "The tests of the live page need Chromium, and none was found. Install it (Debian: apt-get install chromium, 300 MB), or run tools/setup.sh."
+MISSING = "The tests of the live page need Chromium, and none was found. Install it (Debian: apt-get install chromium; 350 MB on disk), or run tools/setup.sh."
 WAIT_SECONDS = 30.0
 
 

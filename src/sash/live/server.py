@@ -7,6 +7,7 @@ import contextlib
 import secrets
 import signal
 import socket
+import sys
 import threading
 import time
 import webbrowser
@@ -33,6 +34,8 @@ MOST_CLIENTS = 32
 MOST_BYTES = 1 << 16
 """Of a message from a browser."""
 TRY_LATER = 1013
+NO_TERMINAL = 120
+"""The width of output that goes to a file or a pipe."""
 LONGEST_START = 120.0
 """Seconds: without a result by then, a server that ends by itself when idle ends."""
 SCHEME = "@media (prefers-color-scheme: dark)"
@@ -100,8 +103,8 @@ class Server(uvicorn.Server):
 class Runner:
     """The thread of a source, and its error if it fails."""
 
-    def __init__(self, source: Source, feed: Feed) -> None:
-        self.source, self.feed = source, feed
+    def __init__(self, source: Source, feed: Feed, server: Server) -> None:
+        self.source, self.feed, self.server = source, feed, server
         self.error: BaseException | None = None
         self.thread = threading.Thread(target=self._run, name="sash live: source", daemon=True)
 
@@ -109,7 +112,8 @@ class Runner:
         try:
             self.source.run(self.feed)
         except Exception as error:  # noqa: BLE001 — the server reports it and ends
-            self.error = error
+            if not self.server.should_exit:  # a signal to all processes may end Spark before this one
+                self.error = error
 
     def stop(self, timeout: float = 20.0) -> None:
         """Stop the source, and wait for it."""
@@ -146,7 +150,7 @@ def serve_source(
 ) -> int:
     """Serve a source until Ctrl-C, until its stream fails, or until nobody has been connected for `idle_exit` seconds."""
     check_access(host, token)
-    console = console or Console(highlight=False)
+    console = console or Console(highlight=False, width=None if sys.stdout.isatty() else NO_TERMINAL)
     with bind(host, port) as listening:
         port = listening.getsockname()[1]
         shared = Shared(source, Feed(), secrets.token_hex(8))
@@ -160,7 +164,8 @@ def serve_source(
             timeout_graceful_shutdown=2,
             server_header=False,
         )
-        server, runner = Server(config), Runner(source, shared.feed)
+        server = Server(config)
+        runner = Runner(source, shared.feed, server)
         url = address(host, port, token)
         console.print(f"Live page: {url}  (Ctrl-C ends it)", markup=False, soft_wrap=True)
         runner.thread.start()

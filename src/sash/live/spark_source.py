@@ -8,6 +8,7 @@ Only `sash.spark` imports PySpark: this module calls it and the methods of its D
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import tempfile
 import threading
@@ -34,6 +35,8 @@ WATERMARK = "2 hours"
 TRIGGER = "500 milliseconds"
 BUCKETS = 4
 """A page shows few keys: more buckets only cost calls of Python."""
+LONGEST_BATCH = 15.0
+"""Seconds to wait for a micro-batch at the end."""
 RECENT_PER_BATCH = 50_000
 SETTINGS: dict[str, Any] = {"spark.sql.shuffle.partitions": 2, "spark.sql.session.timeZone": "UTC"}
 POLL_SECONDS = 0.25
@@ -53,6 +56,8 @@ class SparkSource:
         self.status = Status(message="Spark is starting.")
         self.recent = RecentRows()
         self.stopped = threading.Event()
+        self.taking: dict[str, threading.Lock] = {}
+        """By stream: held while foreachBatch runs."""
         self.bursts_sent = 0
         self.feed: Feed | None = None
         self.folder = Path(tempfile.mkdtemp(prefix="sash-live-"))
@@ -115,13 +120,20 @@ class SparkSource:
         time = time_of(self.query)
         marked = rows.withWatermark(time, WATERMARK)
         self.status.message = "Spark runs the first micro-batch."
-        results = self._start(self._results(marked), "results", lambda frame, _: self._take(frame))
-        recent = self._start(rows.writeStream, "recent", lambda frame, _: self.recent.add(_newest(frame)))
+        results = self._start(self._results(marked), "results", self._take)
+        recent = self._start(rows.writeStream, "recent", lambda frame: self.recent.add(_newest(frame)))
         try:
             self._follow(results, recent)
         finally:
+            # Spark prints a long error if it is interrupted inside foreachBatch: the micro-batches that run now end first, and
+            # later ones do nothing
+            self.stopped.set()
+            for lock in self.taking.values():
+                if lock.acquire(timeout=LONGEST_BATCH):
+                    lock.release()
             for running in (results, recent):
-                running.stop()
+                with contextlib.suppress(Exception):  # a signal may have ended Spark before
+                    running.stop()
             shutil.rmtree(self.folder, ignore_errors=True)
 
     def stop(self) -> None:
@@ -149,11 +161,16 @@ class SparkSource:
         except ValueError:
             return query.run(marked, buckets=BUCKETS).writeStream
 
-    def _start(self, writer: Any, name: str, take: Callable[[Any, int], None]) -> Any:
-        checkpoint = str(self.folder / name)
-        return (
-            writer.foreachBatch(take).option("checkpointLocation", checkpoint).trigger(processingTime=TRIGGER).start()
-        )
+    def _start(self, writer: Any, name: str, take: Callable[[Any], None]) -> Any:
+        lock = self.taking[name] = threading.Lock()
+
+        def take_unless_stopped(frame: Any, _: int) -> None:
+            with lock:
+                if not self.stopped.is_set():
+                    take(frame)
+
+        to_here = writer.foreachBatch(take_unless_stopped).option("checkpointLocation", str(self.folder / name))
+        return to_here.trigger(processingTime=TRIGGER).start()
 
     def _take(self, frame: Any) -> None:
         results = frame.toArrow()

@@ -20,6 +20,6 @@ def newest_table(feed: Feed) -> Table:
         table.add_column(name, justify="right")
     for row in rows:
         is_time = layout is not None and layout.unit > 0
-        end = f"{datetime.fromtimestamp(row['end'], UTC):%Y-%m-%d %H:%M:%S}" if is_time else f"{row['end']:,.6g}"
+        end = f"{datetime.fromtimestamp(row['end'], UTC):%Y-%m-%d %H:%M}" if is_time else f"{row['end']:,.6g}"
         table.add_row(row["key"], row["zoom"], end, *(f"{row[name]:,.6g}" for name in values))
     return table
