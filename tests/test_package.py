@@ -17,7 +17,7 @@ ROOT = Path(__file__).parent.parent
 
 def test_importing_sash_imports_nothing_heavy() -> None:
     heavy = [*("numba", "pyspark", "matplotlib", "datasketches", "_datasketches", "hypothesis", "pandas", "pyarrow")]
-    heavy += ["bottleneck", "duckdb", "numbagg", "polars", "rich", "benchmarks"]
+    heavy += ["bottleneck", "duckdb", "numbagg", "polars", "rich", "starlette", "uvicorn", "benchmarks"]
     code = f"import sash, sys; print(*[name for name in {heavy!r} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == ""

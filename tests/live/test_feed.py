@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from live.generated import KEYS, SCHEMA, ZOOMS, results_at
 from sash.live import feed as feeds
 from sash.live.feed import ALL_ROWS, Feed, Series
-from sash.live.frames import decode
-from sash.live.layout import layout_of
-from sash.live.panels import PanelView, panels_frame
+from sash.live.messages import decode
+from sash.live.panels import PanelView, panels_message
+from sash.live.result_layout import layout_of
 
 ROWS = pa.schema(
     {
@@ -93,9 +93,9 @@ def test_a_change_of_the_past_is_a_correction_and_keeps_the_value_before() -> No
     feed.add(results_at(50, 1, raised=500, back=10))  # the same again
     assert feed.corrections == len(ZOOMS)
     now[0] = 102.0
-    frame = panels_frame(feed, "house 1, household 1", "", {zoom: PanelView() for zoom in ZOOMS}, 7)
-    assert frame is not None
-    header, columns = decode(frame)
+    message = panels_message(feed, "house 1, household 1", "", {zoom: PanelView() for zoom in ZOOMS}, 7)
+    assert message is not None
+    header, columns = decode(message)
     assert header["seq"] == 7
     for panel in header["panels"]:
         x, low, final, high, age, before = columns[panel["first"] : panel["first"] + 6]
@@ -106,9 +106,9 @@ def test_a_change_of_the_past_is_a_correction_and_keeps_the_value_before() -> No
         assert (final < high).all()
         assert x[-1] == panel["to"]
     now[0] = 200.0
-    frame = panels_frame(feed, "house 1, household 1", "", {zoom: PanelView() for zoom in ZOOMS}, 8)
-    assert frame is not None
-    assert np.isnan(decode(frame)[1][4]).all()
+    message = panels_message(feed, "house 1, household 1", "", {zoom: PanelView() for zoom in ZOOMS}, 8)
+    assert message is not None
+    assert np.isnan(decode(message)[1][4]).all()
 
 
 def test_a_panel_is_reduced_to_its_pixels() -> None:
@@ -116,9 +116,9 @@ def test_a_panel_is_reduced_to_its_pixels() -> None:
     feed.describe(layout_of(SCHEMA, KEYS, "ts"), list(ZOOMS))
     feed.add(pa.concat_tables([results_at(tick, 1) for tick in range(3000)]))
     view = PanelView(200, 1_800_000_000, 1_800_000_000 + 3000 * 60)
-    frame = panels_frame(feed, "house 1, household 1", "min, mean, max", {"1 minute": view}, 1)
-    assert frame is not None
-    header, columns = decode(frame)
+    message = panels_message(feed, "house 1, household 1", "min, mean, max", {"1 minute": view}, 1)
+    assert message is not None
+    header, columns = decode(message)
     assert header["panels"][0]["of"] == 3000
     assert 190 <= len(columns[0]) <= 202
     assert columns[1].min() == pytest.approx(30, abs=0.01)

@@ -11,7 +11,7 @@ from websockets.sync.client import connect
 
 from live.conftest import ServerProcess
 from sash import live
-from sash.live.frames import decode
+from sash.live.messages import decode
 from sash.live.security import Access, check_access
 
 TOKEN = "a-token-of-enough-length"  # noqa: S105 — of a test
@@ -45,12 +45,12 @@ def get(server: ServerProcess, path: str = "/", **headers: str) -> tuple[int, di
 
 
 def try_socket(server: ServerProcess, origin: str | None, path: str = "/socket", **headers: str) -> int:
-    """Return the status of a WebSocket: 101 if it was accepted and has sent a frame."""
+    """Return the status of a WebSocket: 101 if it was accepted and has sent a message."""
     try:
         with connect(f"ws://127.0.0.1:{server.port}{path}", origin=origin, additional_headers=headers) as socket:  # type: ignore[arg-type]
-            frame = socket.recv(timeout=10)
-            assert isinstance(frame, bytes)
-            assert decode(frame)[0]["kind"] == "page"
+            message = socket.recv(timeout=10)
+            assert isinstance(message, bytes)
+            assert decode(message)[0]["kind"] == "page"
             return 101
     except InvalidStatus as error:
         return error.response.status_code

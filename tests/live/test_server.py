@@ -21,8 +21,8 @@ from live.generated import GeneratedSource
 from sash import live
 from sash.live.feed import Feed
 from sash.live.folder import Folder
-from sash.live.frames import decode
 from sash.live.local_source import POLL_SECONDS, LocalSource
+from sash.live.messages import decode
 from sash.live.query_box import answer, run_text
 from sash.live.server import serve_source
 from sash.live.source import RecentRows
@@ -41,8 +41,8 @@ def send_view(socket: ClientConnection, **more: Any) -> None:
     socket.send(json.dumps({"type": "view", "key": KEY, "line": "", "panels": panels, **more}))
 
 
-def frames(socket: ClientConnection, seconds: float) -> list[dict[str, Any]]:
-    """Return the headers of the frames that come in some seconds."""
+def messages(socket: ClientConnection, seconds: float) -> list[dict[str, Any]]:
+    """Return the headers of the messages that come in some seconds."""
     found, end = [], time.monotonic() + seconds
     while (left := end - time.monotonic()) > 0:
         try:
@@ -57,10 +57,10 @@ def frames(socket: ClientConnection, seconds: float) -> list[dict[str, Any]]:
 def test_a_browser_that_does_not_draw_gets_no_more_frames_and_then_the_newest(server: ServerProcess) -> None:
     with open_socket(server) as socket:
         send_view(socket)
-        panels = [one for one in frames(socket, 2) if one["kind"] == "panels"]
+        panels = [one for one in messages(socket, 2) if one["kind"] == "panels"]
         assert [one["seq"] for one in panels] == [1, 2]
         socket.send(json.dumps({"type": "ack", "seq": 2}))
-        later = [one for one in frames(socket, 1) if one["kind"] == "panels"]
+        later = [one for one in messages(socket, 1) if one["kind"] == "panels"]
         assert [one["seq"] for one in later] == [3, 4]
         assert later[0]["panels"][0]["to"] > panels[-1]["panels"][0]["to"] + 120  # it did not get what it missed
 
@@ -93,9 +93,9 @@ def test_messages_that_make_no_sense_are_ignored(server: ServerProcess) -> None:
         ):
             socket.send(text)
         send_view(socket, panels={"1 minute": {"width": "wide", "from": 5, "to": "x"}, "none": None})
-        assert any(one["kind"] == "panels" for one in frames(socket, 2))
+        assert any(one["kind"] == "panels" for one in messages(socket, 2))
         socket.send(json.dumps({"type": "query", "id": 4, "text": "SELECT"}))
-        answers = [one for one in frames(socket, 3) if one["kind"] == "answer"]
+        answers = [one for one in messages(socket, 3) if one["kind"] == "answer"]
         assert [(one["id"], bool(one["error"])) for one in answers] == [(4, True)]
 
 
@@ -176,6 +176,23 @@ def test_files_that_are_added_to_a_folder_become_results(tmp_path: Path) -> None
     odd = feed.series[zoom, "home 1"]
     assert dict(zip(odd.ends.tolist(), odd.values[:, 0].tolist(), strict=True)) == {5: 3.0, 10: 3.0}
     assert len(source.recent.table() or []) == 8
+
+
+def test_results_per_row_are_drawn_at_the_time_of_the_row(tmp_path: Path) -> None:
+    pq.write_table(rows(1, 2, 3, 8, 9), tmp_path / "a.parquet")
+    text = "SELECT *, max(load) OVER (PARTITION BY home ORDER BY t ROWS 1 PRECEDING) AS peak FROM meters"
+    source, feed = LocalSource.of_folder(text, str(tmp_path)), Feed()
+    thread = threading.Thread(target=source.run, args=(feed,), daemon=True)
+    thread.start()
+    wait_for(lambda: feed.results >= 3)
+    source.stop()
+    thread.join(10)
+    assert source.mode == "append"
+    assert feed.layout is not None
+    assert feed.layout.values == ("load", "peak")
+    (series,) = [one for (_, key), one in feed.series.items() if key == "home 1"]
+    assert series.ends.tolist()[:2] == [1, 3]
+    assert series.values[:2, 1].tolist() == [1.0, 3.0]
 
 
 def test_a_folder_reads_each_kind_of_file_once_and_only_when_it_has_stopped_growing(tmp_path: Path) -> None:

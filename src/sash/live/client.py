@@ -1,7 +1,7 @@
-"""Client: one browser. It says what it shows, and gets frames of that: the newest state, never old frames.
+"""Client: one browser. It says what it shows, and gets messages of that: the newest state, never old messages.
 
-A browser acknowledges each frame when it has drawn it. While two frames wait for that, no more are sent, so a slow browser gets
-fewer frames, and each of them is new.
+A browser acknowledges each message when it has drawn it. While two messages wait for that, no more are sent, so a slow browser gets
+fewer messages, and each of them is new.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from typing import Any
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from sash.live.feed import Feed
-from sash.live.frames import encode
-from sash.live.panels import PanelView, panels_frame
+from sash.live.messages import encode
+from sash.live.panels import PanelView, panels_message
 from sash.live.query_box import answer
 from sash.live.source import Rate, Source
 
-FRAMES_PER_SECOND = 15
+MESSAGES_PER_SECOND = 15
 STATUS_SECONDS = 0.5
 MOST_IN_FLIGHT = 2
 MOST_PANELS = 16
@@ -48,7 +48,7 @@ class Shared:
         self.rates = self.rows.add(self.source.status.rows), self.results.add(self.feed.results)
 
     def page(self) -> bytes:
-        """Return the frame that describes the page."""
+        """Return the message that describes the page."""
         source, feed = self.source, self.feed
         with feed.lock:
             layout = feed.layout
@@ -68,7 +68,7 @@ class Shared:
         return encode("page", header)
 
     def status(self) -> bytes:
-        """Return the frame with the numbers about the stream."""
+        """Return the message with the numbers about the stream."""
         status, feed = asdict(self.source.status), self.feed
         rows, results = self.rates
         more = {
@@ -93,16 +93,16 @@ class Client:
         self.sent = 0
         self.acknowledged = 0
         self.drawn: dict[str, tuple[int, int]] = {}
-        """By zoom: the revisions of the series and of the view in the last frame."""
+        """By zoom: the revisions of the series and of the view in the last message."""
         self.answers: set[asyncio.Task[None]] = set()
 
     async def run(self) -> None:
         """Serve the browser until it leaves."""
-        sending = asyncio.create_task(self._send_frames())
+        sending = asyncio.create_task(self._send_messages())
         try:
             while True:
                 self._read(await self.socket.receive_text())
-        except (WebSocketDisconnect, RuntimeError):  # RuntimeError: it left while a frame was sent
+        except (WebSocketDisconnect, RuntimeError):  # RuntimeError: it left while a message was sent
             pass
         finally:
             for task in (sending, *self.answers):
@@ -150,11 +150,11 @@ class Client:
             await self.socket.send_bytes(encode("answer", {"id": number, "error": error}))
             return
         async with self.shared.querying:
-            frame = await asyncio.to_thread(lambda: answer(text, self.shared.source.recent.table(), number))
-        await self.socket.send_bytes(frame)
+            message = await asyncio.to_thread(lambda: answer(text, self.shared.source.recent.table(), number))
+        await self.socket.send_bytes(message)
 
-    async def _send_frames(self) -> None:
-        """Send what has changed, at most so many frames per second."""
+    async def _send_messages(self) -> None:
+        """Send what has changed, at most so many messages per second."""
         shared, page_revision, next_status = self.shared, -1, 0.0
         while True:
             began = time.monotonic()
@@ -164,13 +164,13 @@ class Client:
             if began >= next_status:
                 next_status = began + STATUS_SECONDS
                 await self.socket.send_bytes(shared.status())
-            frame = self._panels() if self.sent - self.acknowledged < MOST_IN_FLIGHT else None
-            if frame is not None:
-                await self.socket.send_bytes(frame)
-            await asyncio.sleep(max(0.001, 1 / FRAMES_PER_SECOND - (time.monotonic() - began)))
+            message = self._panels() if self.sent - self.acknowledged < MOST_IN_FLIGHT else None
+            if message is not None:
+                await self.socket.send_bytes(message)
+            await asyncio.sleep(max(0.001, 1 / MESSAGES_PER_SECOND - (time.monotonic() - began)))
 
     def _panels(self) -> bytes | None:
-        """Return a frame of the panels that have changed since the last one, None if none has."""
+        """Return a message of the panels that have changed since the last one, None if none has."""
         series = self.shared.feed.series
         changed = {}
         for zoom in self.views:
@@ -181,8 +181,8 @@ class Client:
         if not changed:
             return None
         views = {zoom: self.views[zoom] for zoom in changed}
-        frame = panels_frame(self.shared.feed, self.key, self.line, views, self.sent + 1)
-        if frame is not None:
+        message = panels_message(self.shared.feed, self.key, self.line, views, self.sent + 1)
+        if message is not None:
             self.sent += 1
             self.drawn |= changed
-        return frame
+        return message

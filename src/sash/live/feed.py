@@ -1,8 +1,8 @@
-"""Feed: the newest results of a stream, by zoom and key, from which frames are made.
+"""Feed: the newest results of a stream, by zoom and key, from which messages are made.
 
 A zoom is a window of the query. Each zoom and key has a `Series`, a buffer of its newest results in order of time:
 
-    results ──► by zoom and key ──► Series: ends, values ──► reduce ──► frame
+    results ──► by zoom and key ──► Series: ends, values ──► reduce ──► message
                                     a result replaces the one with the same end; the oldest leave
 
 A result that changes a window of the past is a correction. The series keeps when it came and what the value was before.
@@ -21,8 +21,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sash.live.layout import Layout
 from sash.live.reduce import Floats, Ints
+from sash.live.result_layout import Layout
 
 MOST_POINTS = 4096
 """Results of a series: more than the pixels of a wide screen."""

@@ -23,7 +23,7 @@ from sash.engine.prepare import prepare
 from sash.live import demo
 from sash.live.feed import Feed
 from sash.live.folder import Folder
-from sash.live.layout import layout_of
+from sash.live.result_layout import layout_of
 from sash.live.source import RecentRows, Status
 from sash.live.texts import by_of, query_of, time_of, zooms_of
 from sash.plan.explanation import Explanation

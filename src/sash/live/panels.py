@@ -1,4 +1,4 @@
-"""Panels: the part of a series that a chart shows, reduced to its pixels, as columns of a frame."""
+"""Panels: the part of a series that a chart shows, reduced to its pixels, as columns of a message."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from sash.live.feed import Feed, Series
-from sash.live.frames import Column, encode
-from sash.live.layout import Layout, Line
+from sash.live.messages import Column, encode
 from sash.live.reduce import Floats, highest, last, lowest, pixel_starts, visible
+from sash.live.result_layout import Layout, Line
 
 FOLLOW = 240
 """Results that a chart shows while it follows the newest."""
@@ -87,8 +87,8 @@ def _narrow(values: Floats) -> Column:
         return values.astype(np.float32)
 
 
-def panels_frame(feed: Feed, key: str, line_name: str, views: dict[str, PanelView], seq: int) -> bytes | None:
-    """Return a frame with the panels of the given zooms; None if there is nothing to show yet."""
+def panels_message(feed: Feed, key: str, line_name: str, views: dict[str, PanelView], seq: int) -> bytes | None:
+    """Return a message with the panels of the given zooms; None if there is nothing to show yet."""
     with feed.lock:
         layout = feed.layout
         if layout is None or not feed.series:

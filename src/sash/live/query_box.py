@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 
 from sash.live.feed import ALL_ROWS, Feed
-from sash.live.frames import Column, encode
-from sash.live.layout import Layout, layout_of
+from sash.live.messages import Column, encode
 from sash.live.reduce import highest, last, lowest, pixel_starts
+from sash.live.result_layout import Layout, layout_of
 from sash.live.texts import by_of, query_of, time_of
 
 LONGEST_TEXT = 10_000
@@ -21,7 +21,7 @@ WIDTH = 1200
 
 
 def answer(text: str, rows: pa.Table | None, number: int) -> bytes:
-    """Return a frame with the results of a text, or with an error that the page shows."""
+    """Return a message with the results of a text, or with an error that the page shows."""
     try:
         header, columns = run_text(text, rows)
     except Exception as error:  # noqa: BLE001 — whatever is wrong with a text, the page shows it and goes on

@@ -1,4 +1,4 @@
-"""The server: pages and pictures over HTTP, frames over a WebSocket, and the end when nobody is connected."""
+"""The server: pages and pictures over HTTP, messages over a WebSocket, and the end when nobody is connected."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ def serve_source(
             log_level="warning",
             lifespan="off",
             ws_max_size=MOST_BYTES,
-            ws_per_message_deflate=False,  # frames change little, but compressing them costs more than sending them
+            ws_per_message_deflate=False,  # messages change little, but compressing them costs more than sending them
             timeout_graceful_shutdown=2,
             server_header=False,
         )

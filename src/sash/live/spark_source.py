@@ -24,7 +24,7 @@ from sash import spark as on_spark
 from sash.live import demo
 from sash.live.feed import Feed
 from sash.live.folder import ARROW, Folder, ending_of
-from sash.live.layout import layout_of
+from sash.live.result_layout import layout_of
 from sash.live.source import RecentRows, Status
 from sash.live.texts import by_of, query_of, time_of, zooms_of
 from sash.plan.explanation import Explanation
@@ -121,7 +121,7 @@ class SparkSource:
         marked = rows.withWatermark(time, WATERMARK)
         self.status.message = "Spark runs the first micro-batch."
         results = self._start(self._results(marked), "results", self._take)
-        recent = self._start(rows.writeStream, "recent", lambda frame: self.recent.add(_newest(frame)))
+        recent = self._start(rows.writeStream, "recent", lambda batch: self.recent.add(_newest(batch)))
         try:
             self._follow(results, recent)
         finally:
@@ -164,16 +164,16 @@ class SparkSource:
     def _start(self, writer: Any, name: str, take: Callable[[Any], None]) -> Any:
         lock = self.taking[name] = threading.Lock()
 
-        def take_unless_stopped(frame: Any, _: int) -> None:
+        def take_unless_stopped(batch: Any, _: int) -> None:
             with lock:
                 if not self.stopped.is_set():
-                    take(frame)
+                    take(batch)
 
         to_here = writer.foreachBatch(take_unless_stopped).option("checkpointLocation", str(self.folder / name))
         return to_here.trigger(processingTime=TRIGGER).start()
 
-    def _take(self, frame: Any) -> None:
-        results = frame.toArrow()
+    def _take(self, batch: Any) -> None:
+        results = batch.toArrow()
         assert self.feed is not None
         if self.feed.layout is None:
             self.feed.describe(layout_of(results.schema, by_of(self.query), time_of(self.query)), zooms_of(self.query))
@@ -205,6 +205,6 @@ class SparkSource:
         status.delay = int(progress["durationMs"].get("triggerExecution", 0)) / 1000
 
 
-def _newest(frame: Any) -> pa.Table:
+def _newest(batch: Any) -> pa.Table:
     """Return the rows of a micro-batch, at most `RECENT_PER_BATCH` of them."""
-    return frame.limit(RECENT_PER_BATCH).toArrow()
+    return batch.limit(RECENT_PER_BATCH).toArrow()

@@ -1,11 +1,11 @@
 // The page: what the reader chooses goes to the server as a view, what the server sends goes to the charts.
 //
-//   controls ──► position ──► view ──► server ──► frames ──► charts, numbers, table
+//   controls ──► position ──► view ──► server ──► messages ──► charts, numbers, table
 
 import { QueryBox } from "./answer.js";
 import { Chart } from "./chart.js";
 import { bytes, moment, number, seconds, whole } from "./format.js";
-import { decode } from "./frames.js";
+import { decode } from "./messages.js";
 import { readPosition, writePosition } from "./position.js";
 import { Connection } from "./socket.js";
 import { fillTable } from "./table.js";
@@ -25,16 +25,16 @@ let nextTable = 0;
 let nextSpoken = 0;
 let wasConnected = false;
 
-const connection = new Connection({ onFrame, onState });
+const connection = new Connection({ onMessage, onState });
 const box = new QueryBox((message) => connection.send(message));
 // what tests look at
-window.sash = { position, charts, connection, frames: 0 };
+window.sash = { position, charts, connection, messages: 0 };
 
-// -- the server's frames --------------------------------------------------------------------------------------------
+// -- the server's messages --------------------------------------------------------------------------------------------
 
-function onFrame(buffer) {
+function onMessage(buffer) {
   const { header, columns } = decode(buffer);
-  window.sash.frames += 1;
+  window.sash.messages += 1;
   const readers = { page: showPage, status: showStatus, panels: showPanels, answer: (h, c) => box.show(h, c), note: ({ text }) => say(text) };
   readers[header.kind]?.(header, columns);
 }

@@ -4,8 +4,8 @@ const FIRST_WAIT = 250;
 const LONGEST_WAIT = 8000;
 
 export class Connection {
-  constructor({ onFrame, onState }) {
-    this.onFrame = onFrame;
+  constructor({ onMessage, onState }) {
+    this.onMessage = onMessage;
     this.onState = onState;
     this.tries = 0;
     this.socket = null;
@@ -25,7 +25,7 @@ export class Connection {
       this.tries = 0;
       this.onState("connected");
     };
-    socket.onmessage = (event) => this.onFrame(event.data);
+    socket.onmessage = (event) => this.onMessage(event.data);
     socket.onclose = () => this.wait();
     this.socket = socket;
   }

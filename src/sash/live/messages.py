@@ -1,6 +1,6 @@
-"""Frames: the binary messages that the server sends to a browser. `static/frames.js` reads what this module writes.
+"""Messages: the binary messages that the server sends to a browser. `static/messages.js` reads what this module writes.
 
-A frame is a header in JSON and columns of numbers. All numbers are little-endian, and everything starts at a multiple of 8 bytes,
+A message is a header in JSON and columns of numbers. All numbers are little-endian, and everything starts at a multiple of 8 bytes,
 so that a browser reads columns in place.
 
     bytes   0 … 3    "SAF1", the version of this layout
@@ -29,12 +29,12 @@ Column = npt.NDArray[np.floating[Any]]
 
 
 def encode(kind: str, header: dict[str, Any], columns: Sequence[Column] = ()) -> bytes:
-    """Return a frame.
+    """Return a message.
 
-    >>> frame = encode("panels", {"seq": 1}, [np.array([1.5, 2.5]), np.array([3], np.float32)])
-    >>> len(frame) % 8
+    >>> message = encode("panels", {"seq": 1}, [np.array([1.5, 2.5]), np.array([3], np.float32)])
+    >>> len(message) % 8
     0
-    >>> decode(frame)
+    >>> decode(message)
     ({'kind': 'panels', 'seq': 1, 'columns': [['f8', 2], ['f4', 1]]}, [array([1.5, 2.5]), array([3.], dtype=float32)])
     """
     shapes = [["f4" if column.dtype.itemsize == TYPES["f4"].itemsize else "f8", len(column)] for column in columns]
@@ -47,19 +47,19 @@ def encode(kind: str, header: dict[str, Any], columns: Sequence[Column] = ()) ->
     return b"".join(parts)
 
 
-def decode(frame: bytes) -> tuple[dict[str, Any], list[Column]]:
-    """Return the header and the columns of a frame. Raise ValueError if it is none."""
-    if frame[:4] != MAGIC:
-        message = f"A frame starts with {MAGIC!r}, not with {frame[:4]!r}."
+def decode(data: bytes) -> tuple[dict[str, Any], list[Column]]:
+    """Return the header and the columns of a message. Raise ValueError if it is none."""
+    if data[:4] != MAGIC:
+        message = f"A message starts with {MAGIC!r}, not with {data[:4]!r}."
         raise ValueError(message)
-    place = 8 + int.from_bytes(frame[4:8], "little")
-    header = json.loads(frame[8:place])
+    place = 8 + int.from_bytes(data[4:8], "little")
+    header = json.loads(data[8:place])
     columns: list[Column] = []
     for name, length in header["columns"]:
         kind = TYPES[name]
-        if place + kind.itemsize * length > len(frame):
-            message = f"The frame ends before its column {len(columns)}."
+        if place + kind.itemsize * length > len(data):
+            message = f"The message ends before its column {len(columns)}."
             raise ValueError(message)
-        columns.append(np.frombuffer(frame, kind, length, place))
+        columns.append(np.frombuffer(data, kind, length, place))
         place += -(-kind.itemsize * length // ALIGN) * ALIGN
     return header, columns

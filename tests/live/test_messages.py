@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from sash.live.frames import MAGIC, decode, encode
+from sash.live.messages import MAGIC, decode, encode
 
 STATIC = Path(__file__).parents[2] / "src" / "sash" / "live" / "static"
 COLUMNS = st.one_of(
@@ -27,9 +27,9 @@ COLUMNS = st.one_of(
 def test_a_frame_reads_back(
     header: dict[str, str | int], columns: list[np.ndarray[tuple[int], np.dtype[np.float64]]]
 ) -> None:
-    frame = encode("panels", header, columns)
-    assert len(frame) % 8 == 0
-    found, read = decode(frame)
+    message = encode("panels", header, columns)
+    assert len(message) % 8 == 0
+    found, read = decode(message)
     assert found == {"kind": "panels", **header, "columns": [[f"f{one.dtype.itemsize}", len(one)] for one in columns]}
     for written, one in zip(columns, read, strict=True):
         assert one.dtype == written.dtype
@@ -39,9 +39,9 @@ def test_a_frame_reads_back(
 def test_what_is_no_frame_is_an_error() -> None:
     with pytest.raises(ValueError, match="starts with"):
         decode(b"GET / HTTP/1.1")
-    frame = encode("panels", {}, [np.arange(3.0)])
+    message = encode("panels", {}, [np.arange(3.0)])
     with pytest.raises(ValueError, match="ends before its column 0"):
-        decode(frame[:-8])
+        decode(message[:-8])
 
 
 def test_a_header_has_only_what_json_has() -> None:
@@ -50,20 +50,20 @@ def test_a_header_has_only_what_json_has() -> None:
 
 
 def test_the_page_reads_the_same_layout(tmp_path: Path) -> None:
-    text = (STATIC / "frames.js").read_text(encoding="utf-8")
+    text = (STATIC / "messages.js").read_text(encoding="utf-8")
     found = re.search(r"MAGIC = (0x[0-9a-f]+)", text)
     assert found is not None
     assert int(found[1], 16).to_bytes(4, "little") == MAGIC
     node = shutil.which("node")
-    if node is None:  # tests in the browser read frames as well
+    if node is None:  # tests in the browser read messages as well
         return
-    (tmp_path / "frame").write_bytes(
+    (tmp_path / "message").write_bytes(
         encode("panels", {"title": "µ <b>"}, [np.array([1.5, np.nan]), np.array([2, 3, 4], np.float32)])
     )
     script = tmp_path / "read.mjs"
     script.write_text(
-        f'import {{ decode }} from "{STATIC / "frames.js"}"; import fs from "fs";'
-        f'const bytes = fs.readFileSync("{tmp_path / "frame"}");'
+        f'import {{ decode }} from "{STATIC / "messages.js"}"; import fs from "fs";'
+        f'const bytes = fs.readFileSync("{tmp_path / "message"}");'
         "const { header, columns } = decode(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.length));"
         "console.log(JSON.stringify([header.title, columns.map((one) => [...one])]));"
     )
