@@ -63,6 +63,8 @@ def test_the_page_forbids_inline_code_and_other_sites(plain: ServerProcess) -> N
         assert "default-src 'none'" in policy
         assert "script-src 'self'" in policy
         assert "unsafe" not in policy
+        for directive in ("base-uri", "form-action", "frame-ancestors"):  # default-src does not cover these
+            assert f"{directive} 'none'" in policy
         assert headers["x-content-type-options"] == "nosniff"
         assert "http://" not in text.replace("http://www.w3.org/2000/svg", "")
         assert "https://" not in text
