@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import socket
 import subprocess
 import sys
 import threading
@@ -42,17 +41,9 @@ class ServerProcess:
             self.process.stdout.close()
 
 
-def free_port() -> int:
-    """Return a port that nobody listens on."""
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        port: int = one.getsockname()[1]
-        return port
-
-
-@pytest.fixture
+@pytest.fixture(scope="module")
 def server() -> Iterator[ServerProcess]:
-    """A server of generated results."""
+    """A server of generated results, for all tests of a file: it takes two seconds to start."""
     one = ServerProcess()
     yield one
     one.kill()

@@ -101,7 +101,8 @@ def test_the_query_box_draws_results_and_shows_errors(page: Tab) -> None:
     assert page.problems == []
 
 
-def test_the_page_comes_back_after_the_server_was_killed(tab: Tab, server: ServerProcess) -> None:
+def test_the_page_comes_back_after_the_server_was_killed(tab: Tab) -> None:
+    server = ServerProcess()
     tab.open(server.url)
     tab.wait(CHARTS)
     choose(tab, "key", KEY)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import threading
 import time
 from pathlib import Path
@@ -41,10 +42,11 @@ def send_view(socket: ClientConnection, **more: Any) -> None:
     socket.send(json.dumps({"type": "view", "key": KEY, "line": "", "panels": panels, **more}))
 
 
-def messages(socket: ClientConnection, seconds: float) -> list[dict[str, Any]]:
-    """Return the headers of the messages that come in some seconds."""
-    found, end = [], time.monotonic() + seconds
-    while (left := end - time.monotonic()) > 0:
+def messages(socket: ClientConnection, seconds: float, until: str = "") -> list[dict[str, Any]]:
+    """Return the headers of the messages that come in some seconds, or until there is one of a kind."""
+    found: list[dict[str, Any]] = []
+    end = time.monotonic() + seconds
+    while (left := end - time.monotonic()) > 0 and not (found and found[-1]["kind"] == until):
         try:
             message = socket.recv(timeout=left)
         except TimeoutError:
@@ -54,7 +56,7 @@ def messages(socket: ClientConnection, seconds: float) -> list[dict[str, Any]]:
     return found
 
 
-def test_a_browser_that_does_not_draw_gets_no_more_frames_and_then_the_newest(server: ServerProcess) -> None:
+def test_a_browser_that_does_not_draw_gets_no_more_messages_and_then_the_newest(server: ServerProcess) -> None:
     with open_socket(server) as socket:
         send_view(socket)
         panels = [one for one in messages(socket, 2) if one["kind"] == "panels"]
@@ -65,7 +67,7 @@ def test_a_browser_that_does_not_draw_gets_no_more_frames_and_then_the_newest(se
         assert later[0]["panels"][0]["to"] > panels[-1]["panels"][0]["to"] + 120  # it did not get what it missed
 
 
-def test_frames_are_limited_and_statuses_go_on(server: ServerProcess) -> None:
+def test_messages_are_limited_and_statuses_go_on(server: ServerProcess) -> None:
     with open_socket(server) as socket:
         send_view(socket)
         count, end, kinds = 0, time.monotonic() + 2, set()
@@ -93,9 +95,9 @@ def test_messages_that_make_no_sense_are_ignored(server: ServerProcess) -> None:
         ):
             socket.send(text)
         send_view(socket, panels={"1 minute": {"width": "wide", "from": 5, "to": "x"}, "none": None})
-        assert any(one["kind"] == "panels" for one in messages(socket, 2))
+        assert messages(socket, 10, until="panels")[-1]["kind"] == "panels"
         socket.send(json.dumps({"type": "query", "id": 4, "text": "SELECT"}))
-        answers = [one for one in messages(socket, 3) if one["kind"] == "answer"]
+        answers = [one for one in messages(socket, 10, until="answer") if one["kind"] == "answer"]
         assert [(one["id"], bool(one["error"])) for one in answers] == [(4, True)]
 
 
@@ -119,6 +121,16 @@ def test_a_source_that_fails_ends_the_server_with_an_error(capsys: pytest.Captur
 
     assert serve_source(Failing()) == 1
     assert "The stream has failed: no rows for Feed" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_the_server_without_an_error(number: signal.Signals) -> None:
+    one = ServerProcess()
+    with open_socket(one) as socket:
+        messages(socket, 10, until="page")
+        one.process.send_signal(number)
+        assert one.process.wait(timeout=20) == 0
+    one.kill()
 
 
 def test_a_port_in_use_is_a_clear_error(server: ServerProcess) -> None:

@@ -14,7 +14,7 @@ from helpers.chromium import Tab
 from live.conftest import ServerProcess
 
 SOAK = bool(os.environ.get("SASH_SOAK"))
-SECONDS = 300 if SOAK else 6
+SECONDS = 300 if SOAK else 4
 PER_SECOND = 50_000
 KEYS = 100
 READY = "window.sash && sash.charts.size === 4 && [...sash.charts.values()].every((chart) => chart.columns?.[0].length)"
