@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from helpers.chromium import Tab
+from helpers.chromium import Tab, find_chromium
 
 from live.conftest import ServerProcess
 
@@ -36,6 +36,12 @@ def choose(tab: Tab, control: str, value: str) -> None:
     tab.run(
         f"(() => {{ const it = document.getElementById('{control}'); it.value = '{value}'; it.dispatchEvent(new Event('change')); }})()"
     )
+
+
+def test_without_chromium_the_tests_say_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(RuntimeError, match="need Chromium, and none was found"):
+        find_chromium()
 
 
 def test_data_arrives_and_all_text_is_text(page: Tab) -> None:

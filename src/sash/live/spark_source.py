@@ -23,7 +23,7 @@ import pyarrow.parquet
 from sash import spark as on_spark
 from sash.live import demo
 from sash.live.feed import Feed
-from sash.live.folder import ARROW, Folder, ending_of
+from sash.live.folder import Folder, ending_of
 from sash.live.result_layout import layout_of
 from sash.live.source import RecentRows, Status
 from sash.live.texts import by_of, query_of, time_of, zooms_of
@@ -96,10 +96,10 @@ class SparkSource:
             message = f"{source} has files that end in {', '.join(sorted(endings))}, but {known}. Use engine='local'."
             raise ValueError(message)
         kind = FORMATS[endings.pop()]
-        assert kind not in ARROW
 
         def rows(session: Any, _: Path) -> Any:
-            options = {"header": "true"} if kind == "csv" else {}
+            # times in texts without a zone are in UTC, as the page shows them, whatever the zone of the session
+            options = {"parquet": {}, "csv": {"header": "true", "timeZone": "UTC"}, "json": {"timeZone": "UTC"}}[kind]
             known = session.createDataFrame(schema.empty_table()).schema
             return session.readStream.format(kind).schema(known).options(**options).load(str(folder.path.resolve()))
 
