@@ -235,6 +235,11 @@ class Feed:
         assert self.layout is not None
         return Series(len(self.layout.values))
 
+    def key_values(self) -> dict[str, tuple[Any, ...]]:
+        """Return the keys by the texts that stand for them."""
+        with self.lock:
+            return {text: values for values, text in self.keys.items()}
+
     def newest_results(self, most: int = 12) -> list[dict[str, Any]]:
         """Return the newest result of each key and zoom: what a terminal shows."""
         with self.lock:

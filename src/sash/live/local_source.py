@@ -159,8 +159,7 @@ class LocalSource:
 
     def burst(self, key: str | None) -> str:
         """Send late readings of a household, of the first one if `key` is unknown."""
-        assert self.feed is not None
-        keys = {text: values for values, text in self.feed.keys.items()}
+        keys: dict[str, Any] = {} if self.feed is None else self.feed.key_values()
         if not keys:
             return "There are no results yet. Try again in a second."
         text = key if key in keys else next(iter(keys))

@@ -145,7 +145,7 @@ class SparkSource:
         feed = self.feed
         if feed is None or feed.newest is None:
             return "There are no results yet. Try again in a few seconds."
-        keys: dict[str, Any] = {text: values for values, text in feed.keys.items()}
+        keys: dict[str, Any] = feed.key_values()
         text = key if key in keys else next(iter(keys))
         self.bursts_sent += 1
         hidden = self.folder / f"{uuid.uuid4()}.parquet"
