@@ -9,7 +9,7 @@ import pytest
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
-from live.conftest import ServerProcess
+from live.conftest import ServerThread
 from sash import live
 from sash.live.messages import decode
 from sash.live.security import Access, check_access
@@ -18,20 +18,20 @@ TOKEN = "a-token-of-enough-length"  # noqa: S105 — of a test
 
 
 @pytest.fixture(scope="module")
-def guarded() -> Iterator[ServerProcess]:
-    one = ServerProcess(token=TOKEN)
+def guarded() -> Iterator[ServerThread]:
+    one = ServerThread(token=TOKEN)
     yield one
     one.kill()
 
 
 @pytest.fixture(scope="module")
-def plain() -> Iterator[ServerProcess]:
-    one = ServerProcess()
+def plain() -> Iterator[ServerThread]:
+    one = ServerThread()
     yield one
     one.kill()
 
 
-def get(server: ServerProcess, path: str = "/", **headers: str) -> tuple[int, dict[str, str], str]:
+def get(server: ServerThread, path: str = "/", **headers: str) -> tuple[int, dict[str, str], str]:
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
     try:
         connection.putrequest("GET", path, skip_host="host" in headers)
@@ -44,7 +44,7 @@ def get(server: ServerProcess, path: str = "/", **headers: str) -> tuple[int, di
         connection.close()
 
 
-def try_socket(server: ServerProcess, origin: str | None, path: str = "/socket", **headers: str) -> int:
+def try_socket(server: ServerThread, origin: str | None, path: str = "/socket", **headers: str) -> int:
     """Return the status of a WebSocket: 101 if it was accepted and has sent a message."""
     try:
         with connect(f"ws://127.0.0.1:{server.port}{path}", origin=origin, additional_headers=headers) as socket:  # type: ignore[arg-type]
@@ -56,7 +56,7 @@ def try_socket(server: ServerProcess, origin: str | None, path: str = "/socket",
         return error.response.status_code
 
 
-def test_the_page_forbids_inline_code_and_other_sites(plain: ServerProcess) -> None:
+def test_the_page_forbids_inline_code_and_other_sites(plain: ServerThread) -> None:
     for path in ("/", "/static/app.js", "/static/style.css", "/plan.txt", "/missing"):
         _, headers, text = get(plain, path)
         policy = headers["content-security-policy"]
@@ -77,7 +77,7 @@ def test_the_page_forbids_inline_code_and_other_sites(plain: ServerProcess) -> N
     assert " on" not in page.split("<body>")[0]
 
 
-def test_a_foreign_origin_is_refused(plain: ServerProcess) -> None:
+def test_a_foreign_origin_is_refused(plain: ServerThread) -> None:
     own = f"http://127.0.0.1:{plain.port}"
     assert try_socket(plain, own) == 101
     for origin in (
@@ -93,7 +93,7 @@ def test_a_foreign_origin_is_refused(plain: ServerProcess) -> None:
     assert get(plain, origin=own)[0] == 200
 
 
-def test_another_host_name_is_refused(plain: ServerProcess) -> None:
+def test_another_host_name_is_refused(plain: ServerThread) -> None:
     for host in (
         f"evil.example:{plain.port}",
         "127.0.0.1",
@@ -108,12 +108,12 @@ def test_another_host_name_is_refused(plain: ServerProcess) -> None:
     assert get(plain, host=evil, origin=f"http://{evil}")[0] == 403
 
 
-def test_a_path_cannot_leave_the_folder(plain: ServerProcess) -> None:
+def test_a_path_cannot_leave_the_folder(plain: ServerThread) -> None:
     for path in ("/static/../server.py", "/static/%2e%2e/server.py", "/static/..%2fserver.py", "//etc/passwd"):
         assert get(plain, path)[0] in (400, 404), path
 
 
-def test_without_the_token_nothing_is_answered(guarded: ServerProcess) -> None:
+def test_without_the_token_nothing_is_answered(guarded: ServerThread) -> None:
     own = f"http://127.0.0.1:{guarded.port}"
     for path in (
         "/",
@@ -139,7 +139,7 @@ def test_without_the_token_nothing_is_answered(guarded: ServerProcess) -> None:
         assert get(guarded, cookie=cookie)[0] == 401, cookie
 
 
-def test_the_token_becomes_a_cookie(guarded: ServerProcess) -> None:
+def test_the_token_becomes_a_cookie(guarded: ServerThread) -> None:
     status, headers, _ = get(guarded, f"/?token={TOKEN}")
     assert (status, headers["location"]) == (303, "/")
     cookie, *attributes = headers["set-cookie"].split("; ")

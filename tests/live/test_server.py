@@ -17,7 +17,7 @@ import pytest
 from rich.console import Console
 from websockets.sync.client import ClientConnection, connect
 
-from live.conftest import ServerProcess
+from live.conftest import ServerProcess, ServerThread
 from live.generated import GeneratedSource
 from sash import live
 from sash.live.feed import Feed
@@ -32,7 +32,7 @@ TEXT = "SELECT max(load) AS peak, count(*) AS n FROM meters [RANGE 10 SLIDE 5 ON
 KEY = "house 1, household 1"
 
 
-def open_socket(server: ServerProcess) -> ClientConnection:
+def open_socket(server: ServerProcess | ServerThread) -> ClientConnection:
     origin: Any = f"http://127.0.0.1:{server.port}"
     return connect(f"ws://127.0.0.1:{server.port}/socket", origin=origin, max_size=None)
 
@@ -56,8 +56,8 @@ def messages(socket: ClientConnection, seconds: float, until: str = "") -> list[
     return found
 
 
-def test_a_browser_that_does_not_draw_gets_no_more_messages_and_then_the_newest(server: ServerProcess) -> None:
-    with open_socket(server) as socket:
+def test_a_browser_that_does_not_draw_gets_no_more_messages_and_then_the_newest(server_thread: ServerThread) -> None:
+    with open_socket(server_thread) as socket:
         send_view(socket)
         panels = [one for one in messages(socket, 2) if one["kind"] == "panels"]
         assert [one["seq"] for one in panels] == [1, 2]
@@ -67,8 +67,8 @@ def test_a_browser_that_does_not_draw_gets_no_more_messages_and_then_the_newest(
         assert later[0]["panels"][0]["to"] > panels[-1]["panels"][0]["to"] + 120  # it did not get what it missed
 
 
-def test_messages_are_limited_and_statuses_go_on(server: ServerProcess) -> None:
-    with open_socket(server) as socket:
+def test_messages_are_limited_and_statuses_go_on(server_thread: ServerThread) -> None:
+    with open_socket(server_thread) as socket:
         send_view(socket)
         count, end, kinds = 0, time.monotonic() + 2, set()
         while time.monotonic() < end:
@@ -81,8 +81,8 @@ def test_messages_are_limited_and_statuses_go_on(server: ServerProcess) -> None:
         assert kinds == {"page", "status", "panels"}
 
 
-def test_messages_that_make_no_sense_are_ignored(server: ServerProcess) -> None:
-    with open_socket(server) as socket:
+def test_messages_that_make_no_sense_are_ignored(server_thread: ServerThread) -> None:
+    with open_socket(server_thread) as socket:
         for text in (
             "",
             "{",
@@ -133,9 +133,9 @@ def test_a_signal_ends_the_server_without_an_error(number: signal.Signals) -> No
     one.kill()
 
 
-def test_a_port_in_use_is_a_clear_error(server: ServerProcess) -> None:
-    with pytest.raises(OSError, match=f"port {server.port}.*Choose another port"):
-        serve_source(GeneratedSource(), port=server.port)
+def test_a_port_in_use_is_a_clear_error(server_thread: ServerThread) -> None:
+    with pytest.raises(OSError, match=f"port {server_thread.port}.*Choose another port"):
+        serve_source(GeneratedSource(), port=server_thread.port)
 
 
 @pytest.mark.parametrize(
