@@ -1,8 +1,8 @@
-# make demo   the examples, from nothing
+# make demo   the examples, from nothing; the last one is a page in the browser, and ends if nobody opens it
 # make test   everything that must hold before a change lands, from nothing
 # make soak   every algorithm compiled for every aggregate that fits it, over columns of every form, against the oracle;
 #             streams on Spark whose driver is killed twenty times, and whose keys come and go for long;
-#             the tests on Spark on each supported version
+#             five minutes of the live page at 50,000 results per second; the tests on Spark on each supported version
 # make bench  Sash beside pandas, Polars, DuckDB, bottleneck, numbagg and Spark: checked, timed, drawn (make bench-quick: only to see that it runs)
 # make costs  what each algorithm costs beside two_stacks: checked, timed, written where plan/choose.py reads it
 # All make the virtual environment in .venv and see to Java first. Python: make test PYTHON=python3.12
@@ -24,6 +24,7 @@ demo: .venv/ready
 	@$(BIN)/python examples/03_spark.py
 	@$(BIN)/python examples/04_stream.py
 	@$(BIN)/python examples/05_features.py
+	@$(BIN)/python examples/06_live.py
 
 test: export SASH_TESTS_CACHE = $(CURDIR)/build/kernels
 test: .venv/ready
@@ -38,7 +39,7 @@ test: .venv/ready
 
 soak: .venv/ready $(OLD_SPARKS:%=.venv-spark%/ready)
 	SASH_SOAK=1 $(BIN)/python -m pytest -q -n $(CORES) -m 'not session' tests/kernels tests/aggregator tests/algorithms \
-		tests/benchmarks tests/language tests/state tests/spark
+		tests/benchmarks tests/language tests/live tests/state tests/spark
 	for version in $(OLD_SPARKS); do .venv-spark$$version/bin/python -m pytest -q -m session tests/spark || exit 1; done
 	$(BIN)/python -m pytest -q -m session tests/spark
 

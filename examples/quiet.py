@@ -12,6 +12,8 @@ STDERR = 2
 NOISE = (
     b"WARNING: Using incubator modules:",
     b"Using Spark's default log4j profile:",
+    b"Starting Streaming TransformWithState",  # what Spark's Python workers say of themselves
+    b"Streaming TransformWithState",
     b"Warning: Java versions > Java 11 can only operate in restricted mode",  # of the library of sketches
 )
 MAX_BYTES = 65536
@@ -39,13 +41,15 @@ def without_noise() -> Iterator[None]:
 def _pass_on(source: int, target: int) -> None:
     """Copy lines, except for noise, until all writers have closed the pipe."""
     held = b""
+    dropped = False
     while chunk := os.read(source, MAX_BYTES):
         *whole, held = (held + chunk).splitlines(keepends=True)
         if held.endswith(b"\n") or not _may_be_noise(held):
             whole.append(held)
             held = b""
         for line in whole:
-            if not line.startswith(NOISE):
+            dropped = line.startswith(NOISE) or (dropped and not line.strip())  # and the empty line after it
+            if not dropped:
                 os.write(target, line)
     os.write(target, held)
     os.close(source)

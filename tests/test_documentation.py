@@ -19,6 +19,7 @@ from sash.testing import strategies
 MODULES = {
     "sash": sash,
     "sash.agg": sash.agg,
+    "sash.live": sash.live,
     "sash.spark": sash.spark,
     "sash.testing": sash.testing,
     "sash.testing.strategies": strategies,

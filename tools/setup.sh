@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes .venv with the pinned dependencies and sees to Java 17, on a machine that may have neither.
+# Makes .venv with the pinned dependencies and sees to Java 17 and Chromium, on a machine that may have none of them.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -43,6 +43,19 @@ if ! java_is_new_enough; then
     install openjdk-17-jre-headless java-17-openjdk-headless openjdk17-jre-headless openjdk@17 || true
     java_is_new_enough || stop "Java could not be installed: install a Java 17 runtime (Debian: apt-get install" \
         "openjdk-17-jre-headless), then run make again"
+fi
+
+has_chromium() {
+    local name
+    for name in chromium chromium-browser google-chrome chrome; do command -v "$name" >/dev/null && return; done
+    return 1
+}
+
+# Only the tests of the live page need it, and they say so if it is missing.
+if ! has_chromium; then
+    say "the tests of the live page need Chromium and none was found: installing it (a download of about 100 MB, 350 MB on disk)"
+    install chromium chromium chromium chromium || true
+    has_chromium || say "Chromium could not be installed: make test will fail in tests/live until it is (Debian: apt-get install chromium)"
 fi
 
 if [ ! -x .venv/bin/python ] || ! python_is_new_enough .venv/bin/python; then

@@ -20,12 +20,13 @@
     sash.window       the kinds of windows
     sash.Aggregator   one window that you move yourself; sash.catalogue() lists the algorithms
     sash.warm         compiles a query ahead, for images and clusters
+    sash.live         the results of a stream in a browser
     sash.spark        a local session, demo data, the state of streams
     sash.testing      checks for your own aggregates and queries
 """
 
 from sash import aggregates as agg
-from sash import spark, testing
+from sash import live, spark, testing
 from sash import windows as window
 from sash.aggregates.base import Aggregate, aggregate
 from sash.aggregator import Aggregator
@@ -44,6 +45,7 @@ __all__ = [
     "aggregate",
     "catalogue",
     "expr",
+    "live",
     "register",
     "spark",
     "sql",

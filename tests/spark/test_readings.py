@@ -12,7 +12,7 @@ from pyspark.errors import AnalysisException, StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 
 import sash
-from sash.spark.readings_source import SCHEMA, Readings
+from sash.spark.generated_readings import SCHEMA, Readings
 
 OPTIONS: dict[str, Any] = {"rows_per_second": 10, "households": 3, "late": 0.25, "lateness": "30s", "seed": 7}
 

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 import sash
 from sash.spark import readings_source as source
-from sash.spark.readings_source import SCHEMA, Readings, ReadingsSource, ReadingsStream
+from sash.spark.generated_readings import SCHEMA, Readings
+from sash.spark.readings_source import ReadingsSource, ReadingsStream
 
 ROOT = Path(__file__).parents[2]
 limits = pytest.importorskip("pyspark.sql.streaming.datasource", reason="Spark 4.1 has no read limits")

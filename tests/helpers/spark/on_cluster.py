@@ -19,7 +19,7 @@ from pyspark.sql import SparkSession
 
 import sash
 from sash import agg, window
-from sash.spark.readings_source import Readings
+from sash.spark.generated_readings import Readings
 
 ROWS = 3_000
 READINGS: dict[str, Any] = {"rows_per_second": 10, "households": 4, "late": 0.1, "lateness": "1m", "seed": 3}

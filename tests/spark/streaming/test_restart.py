@@ -26,7 +26,7 @@ from helpers.spark.matrix import assert_same, in_types, plain
 from helpers.spark.restarted import READINGS, REST, ROWS_OF_A_BATCH, STREAMS
 
 from sash.spark.arrow_types import arrow_type, spark_type
-from sash.spark.readings_source import Readings
+from sash.spark.generated_readings import Readings
 
 DRIVER = Path(restarted.__file__)
 SECONDS = 900

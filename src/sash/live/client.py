@@ -1,0 +1,188 @@
+"""Client: one browser. It says what it shows, and gets messages of that: the newest state, never old messages.
+
+A browser acknowledges each message when it has drawn it. While two messages wait for that, no more are sent, so a slow browser gets
+fewer messages, and each of them is new.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from sash.live.feed import Feed
+from sash.live.messages import encode
+from sash.live.panels import PanelView, panels_message
+from sash.live.query_box import answer
+from sash.live.source import Rate, Source
+
+MESSAGES_PER_SECOND = 15
+STATUS_SECONDS = 0.5
+MOST_IN_FLIGHT = 2
+MOST_PANELS = 16
+
+
+@dataclass
+class Shared:
+    """What all browsers of a server share."""
+
+    source: Source
+    feed: Feed
+    run: str
+    """Tells one run of the server from the next, so that the page notices a restart."""
+    clients: set[Client] = field(default_factory=set)
+    ever_connected: bool = False
+    left: float = field(default_factory=time.monotonic)
+    """When the last browser has left."""
+    querying: asyncio.Lock = field(default_factory=asyncio.Lock)
+    rows: Rate = field(default_factory=Rate)
+    results: Rate = field(default_factory=Rate)
+    rates: tuple[float, float] = (0.0, 0.0)
+
+    def measure(self) -> None:
+        """Update the rates."""
+        self.rates = self.rows.add(self.source.status.rows), self.results.add(self.feed.results)
+
+    def page(self) -> bytes:
+        """Return the message that describes the page."""
+        source, feed = self.source, self.feed
+        with feed.lock:
+            layout = feed.layout
+            header = {
+                "run": self.run,
+                "title": source.title,
+                "engine": source.engine,
+                "query": source.query_text,
+                "example": source.example,
+                "canBurst": source.can_burst,
+                "zooms": list(feed.zooms),
+                "keys": sorted(feed.keys.values()),
+                "keyNames": [] if layout is None else list(layout.keys),
+                "lines": [] if layout is None else [asdict(line) for line in layout.lines],
+                "isTime": layout is not None and layout.unit > 0,
+            }
+        return encode("page", header)
+
+    def status(self) -> bytes:
+        """Return the message with the numbers about the stream."""
+        status, feed = asdict(self.source.status), self.feed
+        rows, results = self.rates
+        more = {
+            "rowsPerSecond": rows,
+            "resultsPerSecond": results,
+            "results": feed.results,
+            "corrections": feed.corrections,
+        }
+        return encode("status", {**status, **more, "clients": len(self.clients)})
+
+
+class Client:
+    """One browser."""
+
+    def __init__(self, socket: WebSocket, shared: Shared) -> None:
+        self.socket = socket
+        self.shared = shared
+        self.key = ""
+        self.line = ""
+        self.views: dict[str, PanelView] = {}
+        self.view_revision = 0
+        self.sent = 0
+        self.acknowledged = 0
+        self.drawn: dict[str, tuple[int, int]] = {}
+        """By zoom: the revisions of the series and of the view in the last message."""
+        self.answers: set[asyncio.Task[None]] = set()
+
+    async def run(self) -> None:
+        """Serve the browser until it leaves."""
+        sending = asyncio.create_task(self._send_messages())
+        try:
+            while True:
+                self._read(await self.socket.receive_text())
+        except (WebSocketDisconnect, RuntimeError):  # RuntimeError: it left while a message was sent
+            pass
+        finally:
+            for task in (sending, *self.answers):
+                task.cancel()
+            await asyncio.gather(sending, *self.answers, return_exceptions=True)
+
+    def _read(self, text: str) -> None:
+        """Act on a message. Messages that make no sense are ignored: the page sends none."""
+        try:
+            message = json.loads(text)
+        except ValueError:
+            return
+        if not isinstance(message, dict):
+            return
+        kind = message.get("type")
+        if kind == "ack" and isinstance(message.get("seq"), int):
+            self.acknowledged = max(self.acknowledged, min(message["seq"], self.sent))
+        elif kind == "view":
+            self._view(message)
+        elif kind == "burst" and self.shared.source.can_burst:
+            self._answer(self._burst())
+        elif kind == "query" and isinstance(message.get("text"), str):
+            number = message.get("id")
+            self._answer(self._query(message["text"], number if isinstance(number, int) else 0))
+
+    def _view(self, message: dict[str, Any]) -> None:
+        self.key, self.line = str(message.get("key", "")), str(message.get("line", ""))
+        panels = message.get("panels")
+        found = list(panels.items())[:MOST_PANELS] if isinstance(panels, dict) else []
+        self.views = {zoom: PanelView.read(view) for zoom, view in found}
+        self.view_revision += 1
+
+    def _answer(self, work: Any) -> None:
+        task = asyncio.create_task(work)
+        self.answers.add(task)
+        task.add_done_callback(self.answers.discard)
+
+    async def _burst(self) -> None:
+        text = await asyncio.to_thread(self.shared.source.burst, self.key)
+        await self.socket.send_bytes(encode("note", {"text": text}))
+
+    async def _query(self, text: str, number: int) -> None:
+        if self.shared.querying.locked():
+            error = "Another query is still running. Try again when it has finished."
+            await self.socket.send_bytes(encode("answer", {"id": number, "error": error}))
+            return
+        async with self.shared.querying:
+            message = await asyncio.to_thread(lambda: answer(text, self.shared.source.recent.table(), number))
+        await self.socket.send_bytes(message)
+
+    async def _send_messages(self) -> None:
+        """Send what has changed, at most so many messages per second."""
+        shared, page_revision, next_status = self.shared, -1, 0.0
+        while True:
+            began = time.monotonic()
+            if shared.feed.revision != page_revision:
+                page_revision = shared.feed.revision
+                await self.socket.send_bytes(shared.page())
+            if began >= next_status:
+                next_status = began + STATUS_SECONDS
+                await self.socket.send_bytes(shared.status())
+            message = self._panels() if self.sent - self.acknowledged < MOST_IN_FLIGHT else None
+            if message is not None:
+                await self.socket.send_bytes(message)
+            await asyncio.sleep(max(0.001, 1 / MESSAGES_PER_SECOND - (time.monotonic() - began)))
+
+    def _panels(self) -> bytes | None:
+        """Return a message of the panels that have changed since the last one, None if none has."""
+        series = self.shared.feed.series
+        changed = {}
+        for zoom in self.views:
+            found = series.get((zoom, self.key))
+            now = (-1 if found is None else found.revision, self.view_revision)
+            if now != self.drawn.get(zoom):
+                changed[zoom] = now
+        if not changed:
+            return None
+        views = {zoom: self.views[zoom] for zoom in changed}
+        message = panels_message(self.shared.feed, self.key, self.line, views, self.sent + 1)
+        if message is not None:
+            self.sent += 1
+            self.drawn |= changed
+        return message

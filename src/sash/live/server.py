@@ -1,0 +1,225 @@
+"""The server: pages and pictures over HTTP, messages over a WebSocket, and the end when nobody is connected."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import secrets
+import signal
+import socket
+import sys
+import threading
+import time
+import webbrowser
+from collections.abc import Generator
+from pathlib import Path
+
+import uvicorn
+from rich.console import Console
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import FileResponse, Response
+from starlette.routing import Mount, Route, WebSocketRoute
+from starlette.staticfiles import StaticFiles
+from starlette.websockets import WebSocket
+
+from sash.live.client import STATUS_SECONDS, Client, Shared
+from sash.live.feed import Feed
+from sash.live.security import Access, App, Guard, check_access
+from sash.live.source import Source
+from sash.live.terminal import newest_table
+
+STATIC = Path(__file__).with_name("static")
+MOST_CLIENTS = 32
+MOST_BYTES = 1 << 16
+"""Of a message from a browser."""
+TRY_LATER = 1013
+NO_TERMINAL = 120
+"""The width of output that goes to a file or a pipe."""
+LONGEST_START = 120.0
+"""Seconds: without a result by then, a server that ends by itself when idle ends."""
+SCHEME = "@media (prefers-color-scheme: dark)"
+PICTURE_POLICY = "default-src 'none'; style-src 'unsafe-inline'"
+"""The picture of the plan is its own document; its style element switches colours, and nothing in it can run."""
+
+
+def make_app(shared: Shared, access: Access) -> App:
+    """Return the application."""
+    explanation = shared.source.explain()
+    picture = explanation._repr_svg_()
+
+    async def index(_: Request) -> Response:
+        return FileResponse(STATIC / "index.html")
+
+    async def plan_picture(request: Request) -> Response:
+        scheme = {"dark": "@media all", "light": "@media not all"}.get(request.query_params.get("theme", ""), SCHEME)
+        headers = {"content-security-policy": PICTURE_POLICY}
+        return Response(picture.replace(SCHEME, scheme), media_type="image/svg+xml", headers=headers)
+
+    async def plan_text(_: Request) -> Response:
+        return Response(str(explanation), media_type="text/plain; charset=utf-8")
+
+    async def connect(browser: WebSocket) -> None:
+        if len(shared.clients) >= MOST_CLIENTS:
+            await browser.close(TRY_LATER)
+            return
+        await browser.accept()
+        client = Client(browser, shared)
+        shared.clients.add(client)
+        shared.ever_connected = True
+        try:
+            await client.run()
+        finally:
+            shared.clients.discard(client)
+            shared.left = time.monotonic()
+
+    routes = [
+        Route("/", index),
+        Route("/plan.svg", plan_picture),
+        Route("/plan.txt", plan_text),
+        WebSocketRoute("/socket", connect),
+        Mount("/static", StaticFiles(directory=STATIC)),
+    ]
+    return Guard(Starlette(routes=routes), access)
+
+
+class Server(uvicorn.Server):
+    """uvicorn that ends quietly: a signal stops it, and is not raised again."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        """Stop on Ctrl-C and SIGTERM."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = {one: signal.signal(one, self.handle_exit) for one in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for one, handler in before.items():
+                signal.signal(one, handler)
+
+
+class Runner:
+    """The thread of a source, and its error if it fails."""
+
+    def __init__(self, source: Source, feed: Feed, server: Server) -> None:
+        self.source, self.feed, self.server = source, feed, server
+        self.error: BaseException | None = None
+        self.thread = threading.Thread(target=self._run, name="sash live: source", daemon=True)
+
+    def _run(self) -> None:
+        try:
+            self.source.run(self.feed)
+        except Exception as error:  # noqa: BLE001 — the server reports it and ends
+            if not self.server.should_exit:  # a signal to all processes may end Spark before this one
+                self.error = error
+
+    def stop(self, timeout: float = 20.0) -> None:
+        """Stop the source, and wait for it."""
+        self.source.stop()
+        self.thread.join(timeout)
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """Return a socket that listens. Raise OSError if the port is in use."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((host, port))
+        listening.listen()
+    except OSError as error:
+        listening.close()
+        message = (
+            f"Cannot listen on {host}, port {port}: {error.strerror}. Choose another port, or 0 for any that is free."
+        )
+        raise OSError(error.errno, message) from error
+    return listening
+
+
+def serve_source(
+    source: Source,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    token: str | None = None,
+    open_browser: bool = False,
+    idle_exit: float | None = None,
+    console: Console | None = None,
+) -> int:
+    """Serve a source until Ctrl-C, until its stream fails, or until nobody has been connected for `idle_exit` seconds."""
+    check_access(host, token)
+    console = console or Console(highlight=False, width=None if sys.stdout.isatty() else NO_TERMINAL)
+    with bind(host, port) as listening:
+        port = listening.getsockname()[1]
+        shared = Shared(source, Feed(), secrets.token_hex(8))
+        app = make_app(shared, Access(host, port, token))
+        config = uvicorn.Config(
+            app,
+            log_level="warning",
+            lifespan="off",
+            ws_max_size=MOST_BYTES,
+            ws_per_message_deflate=False,  # messages change little, but compressing them costs more than sending them
+            timeout_graceful_shutdown=2,
+            server_header=False,
+        )
+        server = Server(config)
+        runner = Runner(source, shared.feed, server)
+        url = address(host, port, token)
+        console.print(f"Live page: {url}  (Ctrl-C ends it)", markup=False, soft_wrap=True)
+        runner.thread.start()
+        if open_browser:
+            threading.Thread(target=webbrowser.open, args=(url,), daemon=True).start()
+        try:
+            with contextlib.suppress(KeyboardInterrupt):
+                asyncio.run(_serve(server, listening, shared, runner, idle_exit))
+        finally:
+            runner.stop()
+    if not shared.ever_connected and shared.feed.results:
+        console.print(newest_table(shared.feed))
+    if runner.error is not None:
+        Console(stderr=True, highlight=False).print(
+            f"The stream has failed: {runner.error}", markup=False, soft_wrap=True
+        )
+        return 1
+    return 0
+
+
+def address(host: str, port: int, token: str | None) -> str:
+    """Return the address to open.
+
+    >>> address("0.0.0.0", 8000, "a secret of some length")
+    'http://127.0.0.1:8000/?token=a%20secret%20of%20some%20length'
+    """
+    from urllib.parse import quote  # noqa: PLC0415 — used here only
+
+    shown = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}.get(host, host)  # noqa: S104 — an address to show
+    name = f"[{shown}]" if ":" in shown else shown
+    return f"http://{name}:{port}/" + (f"?token={quote(token, safe='')}" if token else "")
+
+
+async def _serve(
+    server: Server, listening: socket.socket, shared: Shared, runner: Runner, idle_exit: float | None
+) -> None:
+    watching = asyncio.create_task(_watch(server, shared, runner, idle_exit))
+    try:
+        await server.serve(sockets=[listening])
+    finally:
+        watching.cancel()
+
+
+async def _watch(server: Server, shared: Shared, runner: Runner, idle_exit: float | None) -> None:
+    """Measure rates. End the server if the stream has failed, or if nobody has been connected for long enough."""
+    began = time.monotonic()
+    while True:
+        await asyncio.sleep(STATUS_SECONDS)
+        shared.measure()
+        if runner.error is not None:
+            server.should_exit = True
+        if idle_exit is None or shared.clients:
+            continue
+        now, first = time.monotonic(), shared.feed.first_result
+        waited = now - max(shared.left, first) if first is not None else 0.0
+        if waited >= idle_exit or (first is None and now - began >= max(LONGEST_START, idle_exit)):
+            server.should_exit = True

@@ -1,0 +1,210 @@
+"""SparkSource: a query over a Spark stream. Results arrive in this process through foreachBatch.
+
+    readings ─┬─► withWatermark ──► Query.run(mode="update") ──► foreachBatch ──► feed
+    bursts ───┘                                                  a second stream collects recent rows for the query box
+
+Only `sash.spark` imports PySpark: this module calls it and the methods of its DataFrames.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import tempfile
+import threading
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet
+
+from sash import spark as on_spark
+from sash.live import demo
+from sash.live.feed import Feed
+from sash.live.folder import Folder, ending_of
+from sash.live.result_layout import layout_of
+from sash.live.source import RecentRows, Status
+from sash.live.texts import by_of, query_of, time_of, zooms_of
+from sash.plan.explanation import Explanation
+from sash.query import Query
+
+WATERMARK = "2 hours"
+"""The maximum delay of a row, for the demo as for files."""
+TRIGGER = "500 milliseconds"
+BUCKETS = 4
+"""A page shows few keys: more buckets only cost calls of Python."""
+LONGEST_BATCH = 15.0
+"""Seconds to wait for a micro-batch at the end."""
+RECENT_PER_BATCH = 50_000
+SETTINGS: dict[str, Any] = {"spark.sql.shuffle.partitions": 2, "spark.sql.session.timeZone": "UTC"}
+POLL_SECONDS = 0.25
+FORMATS = {".parquet": "parquet", ".csv": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json"}
+
+
+class SparkSource:
+    """A query over a streaming DataFrame."""
+
+    engine = "Spark"
+
+    def __init__(
+        self, title: str, query: Query, text: str, example: str, rows: Callable[[Any, Path], Any], *, can_burst: bool
+    ) -> None:
+        self.title, self.query, self.query_text, self.example, self.rows = title, query, text, example, rows
+        self.can_burst = can_burst
+        self.status = Status(message="Spark is starting.")
+        self.recent = RecentRows()
+        self.stopped = threading.Event()
+        self.taking: dict[str, threading.Lock] = {}
+        """By stream: held while foreachBatch runs."""
+        self.bursts_sent = 0
+        self.feed: Feed | None = None
+        self.folder = Path(tempfile.mkdtemp(prefix="sash-live-"))
+        (self.folder / "bursts").mkdir()
+
+    @classmethod
+    def of_demo(cls) -> SparkSource:
+        """Return the demo: readings with late rows, and bursts of more."""
+        on_spark.require_pyspark()
+
+        def rows(session: Any, folder: Path) -> Any:
+            readings = on_spark.readings(session, **demo.READINGS)
+            bursts = session.readStream.schema(readings.schema).parquet(str(folder / "bursts"))
+            return readings.unionByName(bursts)
+
+        return cls("Smart plugs", demo.QUERY, demo.TEXT, demo.EXAMPLE, rows, can_burst=True)
+
+    @classmethod
+    def of_folder(cls, text: str, source: str) -> SparkSource:
+        """Return a query over the files of a folder that grows. Raise ValueError if Spark cannot read them as a stream."""
+        on_spark.require_pyspark()
+        folder = Folder(Path(source))
+        if folder.path.is_file():
+            message = (
+                f"{source} is a file, but Spark reads a folder as a stream. Name its folder, or use engine='local'."
+            )
+            raise ValueError(message)
+        schema = folder.schema()
+        query = query_of(text, schema)
+        if time_of(query) is None:
+            message = "A Spark stream needs a time column. Name it in the query, or use engine='local'."
+            raise ValueError(message)
+        endings = {ending_of(path) for path in folder.files()}
+        if len(endings) > 1 or not endings <= FORMATS.keys():
+            known = f"Spark reads a folder of one of {', '.join(FORMATS)}"
+            message = f"{source} has files that end in {', '.join(sorted(endings))}, but {known}. Use engine='local'."
+            raise ValueError(message)
+        kind = FORMATS[endings.pop()]
+
+        def rows(session: Any, _: Path) -> Any:
+            # times in texts without a zone are in UTC, as the page shows them, whatever the zone of the session
+            options = {"parquet": {}, "csv": {"header": "true", "timeZone": "UTC"}, "json": {"timeZone": "UTC"}}[kind]
+            known = session.createDataFrame(schema.empty_table()).schema
+            return session.readStream.format(kind).schema(known).options(**options).load(str(folder.path.resolve()))
+
+        return cls(str(source), query, text, text, rows, can_burst=False)
+
+    def explain(self) -> Explanation:
+        """Return the plan of the query."""
+        return self.query.explain()
+
+    def run(self, feed: Feed) -> None:
+        """Start the streams, and follow them until `stop` is called."""
+        self.feed = feed
+        session = on_spark.session("sash live", **SETTINGS)
+        if "connect" in type(session).__module__:
+            message = "The live page needs a classic Spark session: with Spark Connect, results do not arrive in this process."
+            raise RuntimeError(message)
+        rows = self.rows(session, self.folder)
+        time = time_of(self.query)
+        marked = rows.withWatermark(time, WATERMARK)
+        self.status.message = "Spark runs the first micro-batch."
+        results = self._start(self._results(marked), "results", self._take)
+        recent = self._start(rows.writeStream, "recent", lambda batch: self.recent.add(_newest(batch)))
+        try:
+            self._follow(results, recent)
+        finally:
+            # Spark prints a long error if it is interrupted inside foreachBatch: the micro-batches that run now end first, and
+            # later ones do nothing
+            self.stopped.set()
+            for lock in self.taking.values():
+                if lock.acquire(timeout=LONGEST_BATCH):
+                    lock.release()
+            for running in (results, recent):
+                with contextlib.suppress(Exception):  # a signal may have ended Spark before
+                    running.stop()
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+    def stop(self) -> None:
+        """Make `run` return soon."""
+        self.stopped.set()
+
+    def burst(self, key: str | None) -> str:
+        """Send late readings of a household, of the first one if `key` is unknown: a file for the stream of bursts."""
+        feed = self.feed
+        if feed is None or feed.newest is None:
+            return "There are no results yet. Try again in a few seconds."
+        keys: dict[str, Any] = feed.key_values()
+        text = key if key in keys else next(iter(keys))
+        self.bursts_sent += 1
+        hidden = self.folder / f"{uuid.uuid4()}.parquet"
+        pa.parquet.write_table(demo.late_rows(feed.newest, keys[text], self.bursts_sent), hidden)
+        hidden.rename(self.folder / "bursts" / hidden.name)  # at once: Spark must not see half a file
+        return demo.burst_text(text)
+
+    def _results(self, marked: Any) -> Any:
+        """Return the writer of results: updates, unless rows end the windows. Raise ValueError for a wrong query."""
+        query: Any = self.query
+        try:
+            return query.run(marked, mode="update", buckets=BUCKETS).writeStream.outputMode("update")
+        except ValueError:
+            return query.run(marked, buckets=BUCKETS).writeStream
+
+    def _start(self, writer: Any, name: str, take: Callable[[Any], None]) -> Any:
+        lock = self.taking[name] = threading.Lock()
+
+        def take_unless_stopped(batch: Any, _: int) -> None:
+            with lock:
+                if not self.stopped.is_set():
+                    take(batch)
+
+        to_here = writer.foreachBatch(take_unless_stopped).option("checkpointLocation", str(self.folder / name))
+        return to_here.trigger(processingTime=TRIGGER).start()
+
+    def _take(self, batch: Any) -> None:
+        results = batch.toArrow()
+        assert self.feed is not None
+        if self.feed.layout is None:
+            self.feed.describe(layout_of(results.schema, by_of(self.query), time_of(self.query)), zooms_of(self.query))
+        self.feed.add(results)
+
+    def _follow(self, *streams: Any) -> None:
+        """Copy the progress of the first stream into the status. Raise RuntimeError if a stream has failed."""
+        seen = -1
+        while not self.stopped.wait(POLL_SECONDS):
+            for running in streams:
+                if running.exception() is not None:
+                    message = f"The Spark stream has failed: {str(running.exception()).strip().splitlines()[0]}"
+                    raise RuntimeError(message)
+            for progress in streams[0].recentProgress:
+                if progress["batchId"] > seen:
+                    seen = progress["batchId"]
+                    self._note(progress)
+
+    def _note(self, progress: Any) -> None:
+        counted = on_spark.counts(progress)
+        status = self.status
+        status.state, status.message = "running", ""
+        status.rows += counted["rows"]
+        status.late += counted["late"]
+        status.batches += 1
+        states = progress["stateOperators"]
+        status.state_bytes = sum(int(one["memoryUsedBytes"]) for one in states)
+        status.state_rows = sum(int(one["numRowsTotal"]) for one in states)
+        status.delay = int(progress["durationMs"].get("triggerExecution", 0)) / 1000
+
+
+def _newest(batch: Any) -> pa.Table:
+    """Return the rows of a micro-batch, at most `RECENT_PER_BATCH` of them."""
+    return batch.limit(RECENT_PER_BATCH).toArrow()
