@@ -88,7 +88,7 @@ def _in_duckdb(query: TextQuery, table: pa.Table, threads: int | None) -> Callab
     connection = duckdb.connect(config={"threads": threads} if threads else {})
     connection.execute("SET GLOBAL TimeZone = 'UTC'")
     connection.execute("SET enable_progress_bar = false")  # it goes to standard output
-    connection.register(translate(text).table, table)
+    connection.register(translate(text, None).table, table)
     try:
         connection.sql(text)
     except duckdb.Error as error:

@@ -16,7 +16,7 @@ from sash.cli.local_run import input_of, temporary_folder
 from sash.cli.terminal import print_listing
 from sash.cli.text_query import TextQuery
 from sash.hints import did_you_mean
-from sash.language.aggregate_names import IN_ORDER, SWAPPED, SYNONYMS, WITHIN
+from sash.language.aggregate_names import KEEP_NULLS, SWAPPED, SYNONYMS, WITHIN_GROUP
 
 SHOWN = ("algorithm", "order", "laws needed", "amortised", "worst", "space", "paper")
 """The columns of the catalogue that fit a terminal."""
@@ -40,7 +40,7 @@ def list_aggregates() -> None:
 def show_aggregate(name: str) -> None:
     """Print all about one aggregate. Raise ValueError if there is none of this name."""
     lower = name.lower()
-    own = (SYNONYMS | SWAPPED | WITHIN | IN_ORDER).get(lower, lower)
+    own = (SYNONYMS | SWAPPED | WITHIN_GROUP | KEEP_NULLS).get(lower, lower)
     if own not in BUILT_IN:
         message = f"There is no aggregate {name}.{did_you_mean(name, [*BUILT_IN, *SYNONYMS, *SWAPPED])} sash aggregates lists them."
         raise ValueError(message)
@@ -69,7 +69,11 @@ def other_names(name: str) -> list[str]:
     >>> other_names("mean"), other_names("arg_max")
     (['avg', 'average'], ['max_by'])
     """
-    return [other for other, own in (SYNONYMS | SWAPPED | WITHIN | IN_ORDER).items() if own == name and other != name]
+    return [
+        other
+        for other, own in (SYNONYMS | SWAPPED | WITHIN_GROUP | KEEP_NULLS).items()
+        if own == name and other != name
+    ]
 
 
 def summary(name: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -53,11 +52,11 @@ class TextQuery(SqlQuery):
     """
 
     def __init__(self, text: str, time: str | None = None, lateness: str | None = None) -> None:
-        statement = translate(text)
+        statement = translate(text, time)
         self.path = statement.table if statement.is_path else None
         """The files that FROM names; None if it names a table."""
         self._lateness = None if lateness is None else read_lateness(lateness)
-        super().__init__(_without_path(text) if statement.is_path else text, time or statement.clause.time)
+        super().__init__(text, replace(statement, is_path=False), time)
 
     def declared(self, schema: pa.Schema) -> Declared:
         """Return the parsed query over rows of a schema. Raise TypeError or ValueError if it cannot run on them."""
@@ -77,18 +76,21 @@ class TextQuery(SqlQuery):
 
     def columns(self, schema: pa.Schema) -> list[str]:
         """Return the columns that the query may read: all if its results have all, otherwise those that the text names."""
-        statement = translate(self._text)
-        per_row = all(window.per_row for window in statement.clause.windows.values())
-        if per_row and statement.columns is None:
+        statement = self._statement('"')
+        if statement.columns is None and all(window.per_row for window in statement.windows.values()):
             return list(schema.names)
-        words = {token.text.lower() for token in statement.source.tokens} | {(self._time or "").lower()}
-        times = {name for name in ArrowTable().time_columns(schema.empty_table()) if self._time is None}
-        return [name for name in schema.names if name.lower() in words or name in times]
+        times = [] if statement.time is not None else ArrowTable().time_columns(schema.empty_table())
+        text = f"{self._text} {statement.time or ''}".lower()
+        return [name for name in schema.names if name.lower() in text or name in times]
+
+    def _query(self, quote: str, time: str | None) -> Query:
+        query = super()._query(quote, time)
+        if self._lateness is not None:
+            query._declared = replace(query._declared, lateness=self._lateness)  # noqa: SLF001 — a part of Query
+        return query
 
     def _resolve(self, data: Any) -> tuple[Any, Any, Any, Query]:
         kind, rows, statement, query = super()._resolve(data)
-        if self._lateness is not None:
-            query._declared = replace(query._declared, lateness=self._lateness)  # noqa: SLF001 — a part of Query
         return FiniteStream() if isinstance(rows, pa.RecordBatchReader) else kind, rows, statement, query
 
 
@@ -97,17 +99,7 @@ class FiniteStream(ArrowStream):
 
     def select(self, data: pa.RecordBatchReader, selection: Selection) -> pa.RecordBatchReader:
         """Return what SQL makes of results: batch by batch, or of all together for ORDER BY, LIMIT and OFFSET."""
-        if selection == Selection():
-            return data
         if selection.by_rows:
             return super().select(data, selection)
         made: pa.Table = ArrowTable().select(data.read_all(), selection)
         return made.to_reader()
-
-
-def _without_path(text: str) -> str:
-    """Return a text in which FROM names a table instead of files, with all other words where they were."""
-    tokens: Sequence[Any] = translate(text).source.tokens
-    after = next(place for place, token in enumerate(tokens) if token.token_type.name == "FROM")
-    path = next(token for token in tokens[after:] if token.token_type.name == "STRING")
-    return f"{text[: path.start]}{'t'.ljust(path.end + 1 - path.start)}{text[path.end + 1 :]}"
