@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import inspect
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,17 +20,17 @@ from sash.windows import Window
 Length = Any
 """A duration as text, or a number: windows check it."""
 
-BRACKET_OPTIONS = {
-    "RANGE": ("BEFORE", "AFTER", "SLIDE", "OFFSET", "CLOSED", "TZ", "EXCLUDE", "EMPTY"),
-    "ROWS": ("BEFORE", "AFTER", "SLIDE", "CLOSED", "EXCLUDE"),
-    "TUMBLE": ("OFFSET", "CLOSED", "TZ", "EMPTY"),
-    "SESSION": (),
-    "PUNCTUATED": (),
-    "DELTA": ("SLIDE",),
-    "CUMULATE": ("STEP", "OFFSET", "TZ"),
-    "EXPANDING": ("EXCLUDE",),
+KINDS: dict[str, Callable[..., Window]] = {
+    "RANGE": windows.time,
+    "ROWS": windows.rows,
+    "TUMBLE": windows.tumbling,
+    "CUMULATE": windows.cumulative,
+    "SESSION": windows.session,
+    "EXPANDING": windows.expanding,
+    "DELTA": windows.delta,
+    "PUNCTUATED": windows.punctuated,
 }
-"""The options of each kind of window in a bracket, besides ON, WATTR and MIN ROWS."""
+"""The functions of the windows in a bracket. Their parameters are the options."""
 
 
 @dataclass(frozen=True)
@@ -117,23 +118,20 @@ def of_bracket(source: SourceText, bracket: Bracket) -> Clause:
 def _bracket_window(source: SourceText, one: BracketWindow, options: dict[str, Any]) -> Window:
     kind = one.args["kind"]
     for name, value in options.items():
-        if name not in (*BRACKET_OPTIONS[kind], "MIN ROWS"):
+        if OPTION_NAMES[name] not in inspect.signature(KINDS[kind]).parameters:
             source.fail(value if isinstance(value, exp.Expression) else one, f"{name} does not apply to {kind}.")
     given = {key: _option(source, key, value) for key, value in options.items()}
     named = {OPTION_NAMES[key]: value for key, value in given.items()}
-    this = one.this
-    length = [] if this is None or isinstance(this, exp.Column) else [length_of(source, this)]
-    calls: Mapping[str, Callable[[], Window]] = {
-        "RANGE": lambda: windows.time(*length, **named),
-        "ROWS": lambda: windows.rows(*length, **named),
-        "SESSION": lambda: windows.session(length_of(source, this), **named),
-        "PUNCTUATED": lambda: windows.punctuated(column_name(source, this), **named),
-        "DELTA": lambda: windows.delta(column_name(source, this), length_of(source, one.args["threshold"]), **named),
-        "TUMBLE": lambda: windows.tumbling(length_of(source, this), **named),
-        "CUMULATE": lambda: windows.cumulative(length_of(source, this), **named),
-        "EXPANDING": lambda: windows.expanding(**named),
-    }
-    return made(source, one, calls[kind])
+    this, threshold = one.this, one.args.get("threshold")
+    first = (
+        ()
+        if this is None
+        else (column_name(source, this),)
+        if isinstance(this, exp.Column)
+        else (length_of(source, this),)
+    )
+    second = () if threshold is None else (length_of(source, threshold),)
+    return made(source, one, lambda: KINDS[kind](*first, *second, **named))
 
 
 OPTION_NAMES = {
