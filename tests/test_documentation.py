@@ -141,7 +141,7 @@ def test_the_first_block_of_the_readme_runs_when_pasted(tmp_path: Path) -> None:
     assert done.stdout.split() == first.output.split()
 
 
-def test_the_readme_begins_with_install_code_picture_and_commands() -> None:
-    top = "\n".join(PAGES["README.md"].read_text(encoding="utf-8").splitlines()[:45])
-    parts = ["pip install", "```python", "![", "make demo", "make test"]
+def test_the_readme_begins_with_a_command_its_picture_code_and_the_demo() -> None:
+    top = "\n".join(PAGES["README.md"].read_text(encoding="utf-8").splitlines()[:50])
+    parts = ["pip install", "sash plot", "![", "```python", "make demo", "make test"]
     assert sorted(parts, key=top.index) == parts
