@@ -36,14 +36,14 @@ IN_PROCESS = FeatureCase(
 
 def on_spark() -> Iterator[SparkCase]:
     """Yield many keys of few events, where a join multiplies little, and few keys of many."""
-    for keys, readings in (("100 K", "20 rows a key"), ("1 K", "2 K rows a key")):
+    for keys, readings, joined in (("100 K", "20 rows a key", None), ("1 K", "2 K rows a key", 200_000)):
         asked = partial(SparkContestant, question=spark.QUESTION, readings=readings)
         yield SparkCase(
             name=f"on Spark, 2 M events, 200 K labels, {keys} keys",
             aggregate="count, sum, mean, max, stddev",
             contestants=(
                 asked(name="Sash", role="sash", algorithm="auto", answer=spark.with_labels),
-                asked(name=RANGE_JOIN, package="pyspark", answer=spark.range_join),
+                asked(name=RANGE_JOIN, package="pyspark", answer=spark.range_join, rows=joined),
                 asked(name=WITHOUT, role="beside", answer=spark.without_labels),
             ),
             rows=2_000_000,
