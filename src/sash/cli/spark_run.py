@@ -61,7 +61,7 @@ def run_spark(options: RunOptions, master: str | None) -> None:
     results = query.run(session if path is None else read_frame(session.read, path, given))
     if to_folder:
         sink, settings = SINKS[str(form)]
-        results.write.format(sink).options(**settings).mode("errorifexists").save(target)
+        results.write.format(sink).options(**settings).mode("error").save(target)
     elif form is None:
         first = results.limit(options.rows + 1).toArrow()
         print_rows(nanoseconds_as_text(first.slice(0, options.rows)), len(first), complete=False)
