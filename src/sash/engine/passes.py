@@ -33,7 +33,7 @@ from sash.engine.result_types import interpreted_to_arrow
 from sash.engine.row_block import FLIPPED, TICKS, RowBlock
 from sash.engine.schedule import SharedSchedule, make_schedule, schedule_runs
 from sash.kernels import CannotCompileError, Kernel, loops
-from sash.kernels.kernel_io import NO_BITS, Bits, ResultColumn, as_arrow, put_results
+from sash.kernels.kernel_io import NO_BITS, Bits, ResultColumn, as_arrow, put_results, slice_bits
 from sash.kernels.layout import Shape
 from sash.kernels.numpy_kernel import NumpyKernel
 from sash.kernels.parts import KINDS, read_fields
@@ -148,9 +148,7 @@ class PassRun:
         """Return the partials of runs of rows, which may overlap."""
         counts = SliceCounts(ends - begins)
         if self.one.interpreted or len(self._bits):
-            before = np.zeros(len(self.block) + 1, np.int64)
-            np.cumsum(self._present, out=before[1:])
-            counts = SliceCounts(before[ends] - before[begins])
+            counts = SliceCounts(self._values_before[ends] - self._values_before[begins])
         if self.one.interpreted:
             whole = replace(self.aggregates[0], lower=unchanged, at_least=1, empty=None)
             bounds = Bounds(begins, ends, None, None, NOTHING)
@@ -163,8 +161,12 @@ class PassRun:
         forms = [one.of_kind(KINDS[self._inputs[0]]) if one.inputs == 1 else one for one in forms]
         fields = read_fields(forms, self._inputs, shape)
         kernel = self._kernel(self.one.algorithm, fields, loops.slide_between, part="fields")
+        # Bounds never move back. A loop begins with the first row, so it gets only those of its windows.
+        first, last = (int(begins[0]), int(ends[-1])) if len(begins) else (0, 0)
+        values = tuple(column[first:last] for column in self._values)
+        bits = slice_bits(self._bits, first, last - first) if len(self._bits) else NO_BITS
         with self._notes():
-            answers = kernel.slide_between(self._values, begins, ends, self._bits)
+            answers = kernel.slide_between(values, begins - first, ends - first, bits)
         return SlicePartials([answer.values for answer in answers], shape, counts, self.dictionary)
 
     def _between(self, window: Window) -> Any:
@@ -428,6 +430,13 @@ class PassRun:
         except CannotCompileError:
             return False
         return True
+
+    @cached_property
+    def _values_before(self) -> Ints:
+        """The number of values before each row, and before the end."""
+        before = np.zeros(len(self.block) + 1, np.int64)
+        np.cumsum(self._present, out=before[1:])
+        return before
 
     def _count_values(self, records: SliceRecords) -> Ints:
         """Count the non-null rows in each slice up to the record."""
