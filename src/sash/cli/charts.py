@@ -32,7 +32,7 @@ DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
 
 
 @dataclass(frozen=True)
-class Line:
+class Curve:
     """The values of one key."""
 
     label: str
@@ -47,7 +47,7 @@ class Chart:
     x_name: str
     is_time: bool
     """Whether x is seconds since 1970."""
-    panels: dict[str, list[Line]] = field(default_factory=dict)
+    panels: dict[str, list[Curve]] = field(default_factory=dict)
     left_out: int = 0
     """The number of keys that are not drawn."""
 
@@ -100,10 +100,10 @@ def _by_key(results: pa.Table, keys: Sequence[str]) -> Iterator[tuple[str, npt.N
         yield f"{keys[0]} {label}" if len(keys) == 1 else label, np.array(own)
 
 
-def _line(label: str, rows: npt.NDArray[np.int64], xs: Numbers, column: pa.ChunkedArray) -> Line:
+def _line(label: str, rows: npt.NDArray[np.int64], xs: Numbers, column: pa.ChunkedArray) -> Curve:
     ys = _numbers(column)[rows]
     order = np.argsort(xs[rows], kind="stable")
-    return Line(label, *reduce_points(xs[rows][order], ys[order], BINS))
+    return Curve(label, *reduce_points(xs[rows][order], ys[order], BINS))
 
 
 def reduce_points(xs: Numbers, ys: Numbers, bins: int) -> tuple[Numbers, Numbers]:
@@ -187,7 +187,7 @@ def chart_lines(chart: Chart, width: int, height: int) -> Iterator[Any]:
         yield legend
 
 
-def _panel(lines: Sequence[Line], width: int, height: int, chart: Chart) -> Iterator[Any]:
+def _panel(lines: Sequence[Curve], width: int, height: int, chart: Chart) -> Iterator[Any]:
     from rich.text import Text  # noqa: PLC0415 — as above
 
     xs, ys = (np.concatenate([getattr(line, axis) for line in lines]) for axis in ("xs", "ys"))
@@ -217,7 +217,7 @@ def _panel(lines: Sequence[Line], width: int, height: int, chart: Chart) -> Iter
 
 
 def _dots(
-    line: Line, first: float, last: float, low: float, high: float, width: int, height: int
+    line: Curve, first: float, last: float, low: float, high: float, width: int, height: int
 ) -> Iterator[tuple[int, int]]:
     """Yield the dots of a line, with those between two points."""
     across = (line.xs - first) / ((last - first) or 1) * (width - 1)
