@@ -263,6 +263,32 @@ def test_late_rows_are_counted_and_other_queries_refused(spark: SparkSession, tm
     assert found == [("", 3), ("a", 2), ("a", 5), ("b", 1), ("b", 9), ("c", 5)]
 
 
+@pytest.mark.parametrize("windows", [window.tumbling("5m"), window.rows(2)], ids=str)
+def test_late_rows_are_kept_beside_results(spark: SparkSession, tmp_path: Path, windows: window.Window) -> None:
+    """Late rows have all columns of the stream, with its names and types; `K` is how the query writes the column `k`."""
+    late_batch: list[Made] = [("a", 1, 7), ("b", 20.5, 8), (None, 2, None)]
+    source = Source(spark, tmp_path, [BATCHES[0], [("a", 20, 1)], [("a", 20, 2)], late_batch])
+    query = sash.Query({"n": agg.count(where="x > 0")}, windows, by="K", time="ts")
+    kept = query.run(source.stream(), buckets=1, late="keep")
+    assert kept.schema == query.schema(source.stream(), late="keep")
+    assert kept.select("late.*").schema == source.table.schema
+    given, progress = source.run(kept)
+    late = [row for row in given if row["late"] is not None]
+    too_late = "x <=> 7 OR (k IS NULL AND x IS NULL)"
+    assert alike([row["late"] for row in late]) == alike(dicts(source.table.filter(too_late)))
+    assert all(value is None for row in late for name, value in row.items() if name != "late")
+    assert sum(counted(progress, "late")) == len(late) == 2
+    rest = dicts(sash.spark.finish(query, source.stream(), source.checkpoint, buckets=1, late="keep"))
+    ordinary = [row for row in [*given, *rest] if row["late"] is None]
+    expected = [{**row, "late": None} for row in dicts(query.run(source.table.filter(f"NOT ({too_late})")))]
+    assert alike(ordinary) == alike(expected)
+    source.add([("a", 1, 9)])  # another choice continues from the same checkpoint
+    with pytest.raises(StreamingQueryException, match=r"A row \(.*\) is late: all its windows are closed"):
+        source.run(query.run(source.stream(), buckets=1, late="error"))
+    with pytest.raises(ValueError, match="Rename the column, key or aggregate 'LATE'"):
+        sash.Query({"LATE": agg.count()}, windows, time="ts").run(source.stream(), late="keep")
+
+
 @pytest.mark.usefixtures("classic")
 def test_results_go_on_into_operators_of_sparks(spark: SparkSession, tmp_path: Path) -> None:
     source = Source(spark, tmp_path, [*BATCHES, [("z", 30, 0)]])

@@ -29,6 +29,7 @@ from sash.spark.streaming.bad_times import check_times, split_times
 from sash.spark.streaming.packing import GUARD, RESULTS, ROWS
 from sash.state.codec import REMEDY, WHAT, as_schema, read_state_header, read_table, table_bytes
 from sash.state.fingerprint import Fingerprint, check_same_query
+from sash.state.late_rows import LateRows
 from sash.state.stream_state import StreamState, first_in_time
 from sash.windows.base import FOREVER
 
@@ -59,6 +60,9 @@ class StreamTask:
     on_bad_time: str
     ahead: int | None
     """How many ticks ahead of the clock a time may be; None for any."""
+    late: str = "drop"
+    sent: pa.Schema | None = None
+    """The types of all columns that arrive, if late rows are kept with more columns than the query reads."""
 
     def prepared(self) -> Prepared:
         """Return the prepared query, made once per process."""
@@ -70,7 +74,8 @@ class StreamTask:
 
     def new_state(self) -> StreamState:
         """Return an empty state."""
-        return StreamState(self.prepared(), self.mode)
+        prepared = self.prepared()
+        return StreamState(prepared, self.mode, LateRows(prepared.query, self.sent or prepared.schema, self.late))
 
 
 class BucketProcessor(StatefulProcessor):
@@ -121,10 +126,11 @@ class BucketProcessor(StatefulProcessor):
         state = self.task.new_state()
         due = self._load(group, state)
         ticks = MILLISECOND // tick
-        rows, bad_times = prepared.schema.empty_table(), 0
+        sent = self.task.sent or prepared.schema
+        rows, bad_times = sent.empty_table(), 0
         if table is not None:
             rows, bad_times = self._good_rows(
-                as_schema(readable(table), prepared.schema), times.getCurrentProcessingTimeInMs() * ticks
+                as_schema(readable(table), sent), times.getCurrentProcessingTimeInMs() * ticks
             )
         now = first_in_time(prepared, times.getCurrentWatermarkInMs() * ticks)
         emitted = state.advance(rows, now)

@@ -28,19 +28,21 @@ from sash.plan.declared import Declared
 from sash.plan.tree import Branch, and_between
 from sash.spark.groups import bucket_of, numbered, plain_names, spread_out
 from sash.spark.private import watermark_delay, with_watermark_delay
-from sash.spark.schema import GROUP
+from sash.spark.schema import CASE, GROUP, read_schema
 from sash.spark.spark_query import SparkQuery
 from sash.spark.streaming.bad_times import CHOICES
 from sash.spark.streaming.bucket import COUNTED, EMITTED, BucketProcessor, StreamTask
 from sash.spark.streaming.packing import PACKED, RESULTS, packing, unpack
 from sash.state.codec import nullable_schema
 from sash.state.fingerprint import Fingerprint, fingerprint_query
+from sash.state.late_rows import LATE, check_late
 from sash.state.reader import check_mode, check_stream
 
 BUCKETS = 64
 STORE = "spark.sql.streaming.stateStore.providerClass"
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 METRICS = "sash"
+LATE_TEXT = {"drop": "dropped", "error": "an error,", "keep": f"kept in the column {LATE!r}"}
 MILLISECONDS = TimeUnit("lateness", 1_000_000)
 
 
@@ -58,6 +60,8 @@ class StreamOptions:
     """What happens to rows without a usable time: the stream stops, or they are dropped and counted."""
     ahead: DurationLike | None = "1d"
     """How far ahead of the clock a time may be; None for any."""
+    late: str = "drop"
+    """What happens to rows whose windows are all closed: they are dropped, stop the stream, or are kept in a column of the results."""
     metrics: str = METRICS
     """The name of the row counts among the observed metrics of the stream."""
 
@@ -72,6 +76,12 @@ class StreamQuery(SparkQuery):
         self.options = options
         self.delay = _read_delay(self.query, self.frame)
         _check_options(self.query, options)
+        ignore_case = self.frame.sparkSession.conf.get(CASE) != "true"
+        check_late(self.query, options.late, self.frame.columns, ignore_case=ignore_case)
+        self.sent_schema = self.schema
+        if self.keeps_late:
+            self.sent = self.frame
+            self.sent_schema = read_schema(self.query, self.frame, all_columns=True)
         _check_lateness(self)
         _check_store(frame)
         for window in self.query.windows.values():
@@ -105,12 +115,41 @@ class StreamQuery(SparkQuery):
         event_time = self.query.time if self.query.per_row else "window_end"
         waits = any(window.looks_ahead for window in self.query.windows.values())
         delay = None if waits else self.delay
-        return StructType(
-            [
-                with_watermark_delay(field, delay) if field.name == event_time else field
-                for field in [*super().results.fields, *([StructField(CHANGE, StringType())] if self.updates else [])]
-            ]
+        fields = [*super().results.fields, *([StructField(CHANGE, StringType())] if self.updates else [])]
+        fields = [with_watermark_delay(field, delay) if field.name == event_time else field for field in fields]
+        return (
+            StructType([*fields, StructField(LATE, self._late_type({}))]).toNullable()
+            if self.keeps_late
+            else StructType(fields)
         )
+
+    @property
+    def keeps_late(self) -> bool:
+        """Whether results have a column of late rows."""
+        return self.options.late == "keep"
+
+    def _late_type(self, own_names: Mapping[str, str]) -> StructType:
+        """Return the type of a late row: the columns of the stream, which may have other names here."""
+        hidden = set(self.query.computed)
+        rows = [field for field in self.frame.schema.fields if field.name not in hidden]
+        return StructType(
+            [StructField(own_names.get(field.name, field.name), field.dataType) for field in rows]
+        ).toNullable()
+
+    def in_own_case(self, frame: DataFrame) -> DataFrame:
+        """Return results whose input rows have the names of the data, if the query writes them in another case."""
+        frame = super().in_own_case(frame)
+        if not (self.keeps_late and self.own_names):
+            return frame
+        return frame.withColumn(LATE, F.col(LATE).cast(self._late_type(self.own_names)))
+
+    @property
+    def result_schema(self) -> StructType:
+        """The columns of the result as the user sees them."""
+        if not self.keeps_late:
+            return super().result_schema
+        *fields, late = super().result_schema.fields
+        return StructType([*fields, StructField(late.name, self._late_type(self.own_names))])
 
     @property
     def updates(self) -> bool:
@@ -132,7 +171,7 @@ class StreamQuery(SparkQuery):
         """The fingerprint of the query, which the state must have."""
         return fingerprint_query(
             self.query,
-            {name: self.frame.schema[name].dataType.simpleString() for name in self.sent.columns},
+            {name: self.frame.schema[name].dataType.simpleString() for name in self.schema.names},
             buckets=self.buckets,
             mode=self.options.mode,
             state=", ".join(self.state_kinds) + ("" if self.state_kinds == ["rows"] else f", {self.query.slicing}"),
@@ -151,6 +190,8 @@ class StreamQuery(SparkQuery):
             self.options.mode,
             self.options.on_bad_time,
             None if ahead is None else read_duration(ahead, "ahead").in_ticks(unit),
+            self.options.late,
+            nullable_schema(readable_schema(self.sent_schema)),
         )
 
     def describe(self) -> Branch:
@@ -170,8 +211,8 @@ class StreamQuery(SparkQuery):
         }
         state = " and ".join(held[kind] for kind in self.state_kinds)
         leaves = {
-            "watermark": f"{query.time}, {timedelta(milliseconds=self.delay)} behind the newest; rows of closed windows are dropped and counted as late",
-            "shuffled": f"{'all columns' if query.per_row else and_between(self.sent.columns)} of all rows, packed into {keys}",
+            "watermark": f"{query.time}, {timedelta(milliseconds=self.delay)} behind the newest; rows of closed windows are {LATE_TEXT[options.late]} and counted as late",
+            "shuffled": f"{'all columns' if query.per_row or self.keeps_late else and_between(self.sent.columns)} of all rows, packed into {keys}",
             "state": f"{state}; one value per bucket, in RocksDB; the number of buckets is fixed for a checkpoint",
             "results": f"{options.mode}: {'the result of a row' if query.per_row else 'a window'} {emitted}",
             "times": f"rows without a usable time {bad}",
