@@ -219,7 +219,8 @@ class Query:
         - `ahead`: how far ahead of the clock a time may be; None for no limit. Default: "1d".
         - `late`: as for a RecordBatchReader; the observed metrics count late rows. A stream that "error" has stopped fails again after
           a restart. "keep" shuffles all columns of the stream. Default: "drop".
-        - `metrics`: the name of the row counts among Spark's observed metrics. Default: "sash".
+        - `metrics`: the name of the counts among Spark's observed metrics. Default: "sash", with a number for further queries, so that
+          one stream can hold several; `sash.spark.counts` finds them.
 
         Nulls and NaN: aggregates skip nulls; a null in the time column is an error; a null in a `by` column is a key. NaN is
         null in data from pandas, and a value in all other data. NaN as a key equals NaN.

@@ -17,6 +17,7 @@ from sash.kernels.kernel_io import as_arrow
 from sash.state.codec import decode_state, encode_state
 from sash.state.fingerprint import Fingerprint
 from sash.state.late_rows import LateRows
+from sash.state.row_state import StateSize
 from sash.state.watermark import MicroBatch
 from sash.state.window_states import WindowStates
 from sash.windows.base import FOREVER, NEVER
@@ -60,6 +61,11 @@ class StreamState:
     def __len__(self) -> int:
         """Return the number of stored rows or slices."""
         return len(self.states)
+
+    @property
+    def size(self) -> StateSize:
+        """What is stored."""
+        return self.states.size
 
     def advance(self, table: pa.Table, watermark: int) -> Emitted:
         """Add rows, and return the results that are complete at a watermark.

@@ -423,3 +423,48 @@ def test_the_state_of_a_bucket_is_described() -> None:
         assert [(row["key"]["k"], row[kind], row[others]) for row in told] == [(0, 2, 0), (4, 1, 0)]
         assert told[0]["newest"] == told[1]["oldest"]
         assert all(row["bytes"] > 0 for row in told)
+
+
+@pytest.mark.parametrize("compiled", [None, False], ids=["slices", "rows"])
+def test_the_state_of_the_changed_buckets_is_counted(compiled: bool | None) -> None:
+    stream = Stream(window.tumbling("5m"), buckets=2, compiled=compiled)
+
+    def last(*names: str) -> list[int]:
+        return [sum(row[name] for row in stream.answered) for name in names]
+
+    stream.batch(rows_at((0, 1, 1.0), (0, 2, 1.0), (2, 1, 1.0), (1, 6, 1.0)))
+    stored = {True: [3, 0, 4], False: [3, 3, 0]}[compiled is False]
+    assert last("keys", "slices", "state_rows") == stored
+    assert last("state_bytes") == [sum(len(stream.state(group)[1]) for group in (0, 1))]
+    stream.answered.clear()
+    stream.batch(rows_at((1, 7, 1.0)))  # of one bucket
+    assert last("keys", "slices", "state_rows") == ([1, 0, 2] if compiled is False else [1, 1, 0])
+    stream.answered.clear()
+    stream.pass_time(30)
+    assert last("keys", "slices", "state_rows", "state_bytes") == [0, 0, 0, 0]
+
+
+def test_the_keys_of_prefixes_are_counted_once() -> None:
+    stream = Stream(window.expanding(), buckets=1, compiled=None)
+    stream.batch(rows_at((0, 1, 1.0), (1, 1, 1.0)))
+    stream.pass_time(5)
+    stream.answered.clear()
+    stream.batch(rows_at((0, 6, 1.0), (2, 7, 1.0)))
+    [row] = [row for row in stream.answered if row["rows"]]
+    assert (row["keys"], row["slices"], row["state_rows"]) == (3, 2, 2)
+
+
+def test_errors_have_a_line_that_is_easy_to_find() -> None:
+    stream = Stream(window.tumbling("5m"), buckets=1)
+    with pytest.raises(ValueError, match="has no valid time") as failed:
+        stream.batch(rows_at((7, None, 2.0)))
+    assert failed.value.__notes__ == [f"[SASH] ValueError: {failed.value}"]
+    broken = sash.aggregate("own", lift=lambda x: x, combine=fails_on_seven)
+    stream = Stream(window.tumbling("5m"), {"own": broken("x")}, buckets=1)
+    with pytest.raises(ArithmeticError) as own:
+        stream.batch(rows_at((0, 2, 7.0), (0, 3, 7.0)))
+    *_, line = own.value.__notes__
+    assert line.startswith(
+        "[SASH] ArithmeticError: seven 'own': own(x) failed while combining up to the row of k=0, ts=2001"
+    )
+    assert "\n" not in line

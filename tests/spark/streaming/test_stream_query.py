@@ -311,7 +311,7 @@ def test_bad_times_stop_a_stream_or_are_counted(spark: SparkSession, tmp_path: P
     batches: Any = [[("a", 1, 1)], [("a", 2, 2), ("b", None, 3), ("b", 1e9, 4)], [("a", 9, 4)]]
     source = Source(spark, tmp_path, batches[:2])
     query = sash.Query(SUMS, window.tumbling("5m"), by="k", time="ts")
-    with pytest.raises(StreamingQueryException, match=r"A row .k=b, ts=None. has no valid time"):
+    with pytest.raises(StreamingQueryException, match=r"\n\[SASH\] ValueError: A row .k=b, ts=None. has no valid time"):
         source.run(query.run(source.stream()))
     with pytest.raises(StreamingQueryException, match="is further ahead of the clock than ahead= allows"):
         source.run(query.run(source.stream(where="ts IS NOT NULL")))
@@ -327,15 +327,26 @@ def test_a_query_may_come_after_operators_with_state(spark: SparkSession, tmp_pa
     source = Source(spark, tmp_path, [*BATCHES, [("z", 30, 0)]])
     minutes = source.stream().groupBy(F.window("ts", "1 minute"), "k").agg(F.sum("x").alias("x"))
     slices = minutes.select("k", F.window_time("window").alias("ts"), "x")
-    first = sash.Query({"x": agg.sum("x")}, window.time("4m", slide="2m"), by="k", time="ts").run(
-        slices, metrics="first"
-    )
+    first = sash.Query({"x": agg.sum("x")}, window.time("4m", slide="2m"), by="k", time="ts").run(slices)
     second = sash.Query({"most": agg.max("x")}, window.tumbling("4m"), by="k", time="window_end")
     given, progress = source.run(second.run(first, buckets=2))
     assert sum(counted(progress, "late")) == 0
     table = source.table.filter("k IS NULL OR k <> 'z'")
     sums = sash.Query({"x": agg.sum("x")}, window.time("4m", slide="2m"), by="k", time="ts").run(table)
     assert alike(given) == alike(dicts(second.run(sums)))
+
+
+@pytest.mark.usefixtures("classic")
+def test_two_queries_in_one_stream_are_counted_together(spark: SparkSession, tmp_path: Path) -> None:
+    source = Source(spark, tmp_path, BATCHES[:2])
+    query = sash.Query({"total": agg.sum("x")}, window.tumbling("5m"), by="k", time="ts")
+    frames = [query.run(source.stream(), buckets=1), query.run(source.stream(), buckets=1)]  # even the same query twice
+    _, progress = source.run(frames[0].unionByName(frames[1]))
+    assert sum(counted(progress, "rows")) == 2 * sum(map(len, BATCHES[:2]))
+    state = sash.spark.inspect_state(source.checkpoint).groupBy().sum("slices").collect()[0][0]
+    [*_, last] = [sash.spark.counts(one) for one in progress if sash.spark.counts(one)["keys"]]
+    assert last["slices"] == state > 0
+    assert last["state_bytes"] > 0
 
 
 @pytest.mark.usefixtures("classic")

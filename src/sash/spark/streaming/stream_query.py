@@ -9,6 +9,7 @@ is one value. The number of buckets is part of the state.
 
 from __future__ import annotations
 
+import itertools
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -26,12 +27,13 @@ from sash.engine.column_types import readable_schema
 from sash.engine.evaluate import compile_ahead
 from sash.plan.declared import Declared
 from sash.plan.tree import Branch, and_between
+from sash.spark import COUNTED, METRICS
 from sash.spark.groups import bucket_of, numbered, plain_names, spread_out
 from sash.spark.private import watermark_delay, with_watermark_delay
 from sash.spark.schema import CASE, GROUP, read_schema
 from sash.spark.spark_query import SparkQuery
 from sash.spark.streaming.bad_times import CHOICES
-from sash.spark.streaming.bucket import COUNTED, EMITTED, BucketProcessor, StreamTask
+from sash.spark.streaming.bucket import EMITTED, BucketProcessor, StreamTask
 from sash.spark.streaming.packing import PACKED, RESULTS, packing, unpack
 from sash.state.codec import nullable_schema
 from sash.state.fingerprint import Fingerprint, fingerprint_query
@@ -41,7 +43,8 @@ from sash.state.reader import check_mode, check_stream
 BUCKETS = 64
 STORE = "spark.sql.streaming.stateStore.providerClass"
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
-METRICS = "sash"
+_runs = itertools.count(1)
+"""Counts the queries that this process runs on streams."""
 LATE_TEXT = {"drop": "dropped", "error": "an error,", "keep": f"kept in the column {LATE!r}"}
 MILLISECONDS = TimeUnit("lateness", 1_000_000)
 
@@ -62,8 +65,8 @@ class StreamOptions:
     """How far ahead of the clock a time may be; None for any."""
     late: str = "drop"
     """What happens to rows whose windows are all closed: they are dropped, stop the stream, or are kept in a column of the results."""
-    metrics: str = METRICS
-    """The name of the row counts among the observed metrics of the stream."""
+    metrics: str | None = None
+    """The name of the counts among the observed metrics of the stream; None for one that no other query has."""
 
 
 class StreamQuery(SparkQuery):
@@ -98,7 +101,8 @@ class StreamQuery(SparkQuery):
             BucketProcessor(self.task), EMITTED, self.options.mode, "EventTime"
         )
         counts = [F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in COUNTED]
-        return emitted.observe(self.options.metrics, *counts).select(RESULTS).mapInArrow(unpack, self.results)
+        metrics = self.options.metrics or new_metrics_name()
+        return emitted.observe(metrics, *counts).select(RESULTS).mapInArrow(unpack, self.results)
 
     @property
     def buckets(self) -> int:
@@ -209,6 +213,8 @@ class StreamQuery(SparkQuery):
             "prefixes": "one partial for the older rows of each key, and the rows after them",
             "rows": "rows that open or later windows need",
         }
+        name = "" if options.metrics is None else f', "{options.metrics}"'
+        shown_counts = f"sash.spark.counts(progress{name})"
         state = " and ".join(held[kind] for kind in self.state_kinds)
         leaves = {
             "watermark": f"{query.time}, {timedelta(milliseconds=self.delay)} behind the newest; rows of closed windows are {LATE_TEXT[options.late]} and counted as late",
@@ -216,9 +222,18 @@ class StreamQuery(SparkQuery):
             "state": f"{state}; one value per bucket, in RocksDB; the number of buckets is fixed for a checkpoint",
             "results": f"{options.mode}: {'the result of a row' if query.per_row else 'a window'} {emitted}",
             "times": f"rows without a usable time {bad}",
-            "counts": f'rows, late and bad_times of each micro-batch: progress.observedMetrics["{options.metrics}"]',
+            "counts": f"rows, late and bad_times of each micro-batch, and its state: {shown_counts}",
         }
         return Branch("spark", ("a stream: packed buckets of keys over transformWithState",), leaves)
+
+
+def new_metrics_name() -> str:
+    """Return a name for the counts of a query: "sash", then "sash_2", ….
+
+    Spark rejects a stream with two observed metrics of one name, and a query does not know which others will be in its stream.
+    """
+    number = next(_runs)
+    return METRICS if number == 1 else f"{METRICS}_{number}"
 
 
 def _check_time(query: Declared) -> None:
@@ -266,7 +281,7 @@ def _check_options(query: Declared, options: StreamOptions) -> None:
     if options.on_bad_time not in CHOICES:
         message = f"run: on_bad_time={options.on_bad_time!r} must be {' or '.join(map(repr, CHOICES))}."
         raise ValueError(message)
-    if not isinstance(options.metrics, str) or not options.metrics:
+    if options.metrics is not None and (not isinstance(options.metrics, str) or not options.metrics):
         message = f'run: metrics={options.metrics!r} must be a name for the row counts, such as "sash".'
         raise ValueError(message)
     if options.ahead is not None and not read_duration(options.ahead, "ahead").is_time:
