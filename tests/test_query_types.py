@@ -53,7 +53,7 @@ def test_lists() -> None:
 def check_spark(frame: DataFrame) -> None:
     assert_type(QUERY.run(frame), DataFrame)
     assert_type(QUERY.run(frame, strategy="slices", buckets=3, types={"top": "long"}), DataFrame)
-    assert_type(QUERY.run(frame, mode="update", on_bad_time="drop", ahead=None, metrics="m"), DataFrame)
+    assert_type(QUERY.run(frame, mode="update", on_bad_time="drop", ahead=None, late="keep", metrics="m"), DataFrame)
     assert_type(QUERY.schema(frame, types={"top": "long"}), StructType)
 
 

@@ -146,7 +146,16 @@ class SparkStream(SparkFrame):
     """A streaming PySpark DataFrame."""
 
     description: ClassVar[str] = "a streaming DataFrame"
-    options: ClassVar[tuple[str, ...]] = ("compiled", "mode", "buckets", "types", "on_bad_time", "ahead", "metrics")
+    options: ClassVar[tuple[str, ...]] = (
+        "compiled",
+        "mode",
+        "buckets",
+        "types",
+        "on_bad_time",
+        "ahead",
+        "late",
+        "metrics",
+    )
 
     def accepts(self, data: Any) -> bool:
         """Return whether data is a streaming DataFrame."""

@@ -223,6 +223,26 @@ def to_text(nanoseconds: int) -> str:
     return "".join(parts) or "0s"
 
 
+def standard_text(duration: Duration, *, by_calendar: bool = False) -> str:
+    """Return the same text for equal durations, however the user wrote them; by a calendar, a day is not always 24 hours.
+
+    >>> [standard_text(read_duration(text, "range")) for text in ("60s", "1 min", "24h", "1d")]
+    ['1m', '1m', '1d', '1d']
+    >>> [standard_text(read_duration(text, "range", months=True), by_calendar=True) for text in ("24h", "1 day", "7d", "1w", "1y")]
+    ['24h', '1d', '7d', '1w', '12mo']
+    """
+    if not duration.is_time:
+        return str(duration.amount)
+    if not by_calendar or duration.calendar == "day":
+        return to_text(duration.amount)
+    if duration.months:
+        return f"{duration.months}mo"
+    if duration.calendar == "week":
+        return f"{duration.amount // UNITS['w']}w"
+    hours, rest = divmod(duration.amount, UNITS["h"])
+    return f"{hours}h{to_text(rest) if rest else ''}"
+
+
 def quote(duration: Duration) -> str:
     """Return a duration as an argument of a call.
 

@@ -131,6 +131,7 @@ class Query:
         threads: int | None = ...,
         mode: Literal["append", "update"] = ...,
         order: Literal["time", "keys"] = ...,
+        late: Literal["drop", "error", "keep"] = ...,
     ) -> pa.RecordBatchReader: ...
 
     @overload
@@ -148,6 +149,7 @@ class Query:
         types: Mapping[str, Any] | None = ...,
         on_bad_time: Literal["error", "drop"] = ...,
         ahead: DurationLike | None = ...,
+        late: Literal["drop", "error", "keep"] = ...,
         metrics: str = ...,
     ) -> SparkDataFrame: ...
 
@@ -167,6 +169,7 @@ class Query:
         types: Mapping[str, Any] | None = DEFAULT,
         on_bad_time: Literal["error", "drop"] = DEFAULT,
         ahead: DurationLike | None = DEFAULT,
+        late: Literal["drop", "error", "keep"] = DEFAULT,
         metrics: str = DEFAULT,
         **unknown: Never,
     ) -> Any:
@@ -198,6 +201,9 @@ class Query:
         - `mode`: "append" emits each window once, when it is final. "update" emits a window whenever it changes, with a
           column `change`: "upsert", or "delete" for a window that was replaced. Default: "append".
         - `order`: "time", or "keys" if the rows are sorted by key and then time. Default: "time".
+        - `late`: what happens to late rows, whose windows are all closed. "drop" drops them, and a warning counts them. "error"
+          raises ValueError. "keep" adds a column `late`: a struct of the late row, while all other columns are null; it is null
+          beside results. Default: "drop" with `lateness`; without it, a row that misses a window is an error.
 
         Options for a PySpark DataFrame:
 
@@ -211,7 +217,10 @@ class Query:
         - `on_bad_time`: "error" stops the stream if a row has no usable time; "drop" drops and counts such rows. Default:
           "error".
         - `ahead`: how far ahead of the clock a time may be; None for no limit. Default: "1d".
-        - `metrics`: the name of the row counts among Spark's observed metrics. Default: "sash".
+        - `late`: as for a RecordBatchReader; the observed metrics count late rows. A stream that "error" has stopped fails again after
+          a restart. "keep" shuffles all columns of the stream. Default: "drop".
+        - `metrics`: the name of the counts among Spark's observed metrics. Default: "sash", with a number for further queries, so that
+          one stream can hold several; `sash.spark.counts` finds them.
 
         Nulls and NaN: aggregates skip nulls; a null in the time column is an error; a null in a `by` column is a key. NaN is
         null in data from pandas, and a value in all other data. NaN as a key equals NaN.
@@ -244,7 +253,7 @@ class Query:
 
         options = _given(
             compiled=compiled, threads=threads, at=at, at_time=at_time, mode=mode, order=order, strategy=strategy, buckets=buckets, ranges=ranges,
-            types=types, on_bad_time=on_bad_time, ahead=ahead, metrics=metrics, **unknown,
+            types=types, on_bad_time=on_bad_time, ahead=ahead, late=late, metrics=metrics, **unknown,
         )  # fmt: skip
         return run(self._prepared, data, options)
 
@@ -264,6 +273,7 @@ class Query:
         types: Mapping[str, Any] | None = DEFAULT,
         on_bad_time: Literal["error", "drop"] = DEFAULT,
         ahead: DurationLike | None = DEFAULT,
+        late: Literal["drop", "error", "keep"] = DEFAULT,
         metrics: str = DEFAULT,
         **unknown: Never,
     ) -> Explanation:
@@ -272,7 +282,7 @@ class Query:
         `data` is data that `run` accepts, or a pyarrow Schema: then the plan is for its types, and everything that compiles is
         compiled. Without data, types are assumed. For a PySpark DataFrame the plan shows what Spark does. The query does not
         run. The options are those of `run`, so that the plan is the one that `run` uses with the same options: `compiled`,
-        `threads`, `at`, `at_time`, `mode`, `order`, `strategy`, `buckets`, `ranges`, `types`, `on_bad_time`, `ahead` and `metrics`.
+        `threads`, `at`, `at_time`, `mode`, `order`, `strategy`, `buckets`, `ranges`, `types`, `on_bad_time`, `ahead`, `late` and `metrics`.
 
         Result: an Explanation. `print` shows it as a tree, a notebook also as a picture.
         Errors: those of `run` for the types of the columns and for the options; without data, only those for the options.
@@ -306,7 +316,7 @@ class Query:
 
         options = _given(
             compiled=compiled, threads=threads, at=at, at_time=at_time, mode=mode, order=order, strategy=strategy, buckets=buckets, ranges=ranges,
-            types=types, on_bad_time=on_bad_time, ahead=ahead, metrics=metrics, **unknown,
+            types=types, on_bad_time=on_bad_time, ahead=ahead, late=late, metrics=metrics, **unknown,
         )  # fmt: skip
         return explain(self._declared, data, options)
 
@@ -320,7 +330,13 @@ class Query:
     ) -> pa.Schema: ...
 
     @overload
-    def schema(self, data: pa.RecordBatchReader, *, mode: Literal["append", "update"] = ...) -> pa.Schema: ...
+    def schema(
+        self,
+        data: pa.RecordBatchReader,
+        *,
+        mode: Literal["append", "update"] = ...,
+        late: Literal["drop", "error", "keep"] = ...,
+    ) -> pa.Schema: ...
 
     @overload
     def schema(
@@ -330,6 +346,7 @@ class Query:
         at: SparkDataFrame | None = ...,
         at_time: str | None = ...,
         mode: Literal["append", "update"] = ...,
+        late: Literal["drop", "error", "keep"] = ...,
         types: Mapping[str, Any] | None = ...,
     ) -> SparkSchema: ...
 
@@ -340,12 +357,13 @@ class Query:
         at: Any = DEFAULT,
         at_time: str | None = DEFAULT,
         mode: Literal["append", "update"] = DEFAULT,
+        late: Literal["drop", "error", "keep"] = DEFAULT,
         types: Mapping[str, Any] | None = DEFAULT,
         **unknown: Never,
     ) -> Any:
         """Return the schema of the result, without running the query.
 
-        `data` is data that `run` accepts, or a pyarrow Schema. `at`, `at_time`, `mode` and `types` are options of `run`;
+        `data` is data that `run` accepts, or a pyarrow Schema. `at`, `at_time`, `mode`, `late` and `types` are options of `run`;
         with a schema as data, `at` is the schema of the labels.
 
         Nulls and NaN: the fields of aggregates are nullable. The values of the data do not matter.
@@ -365,7 +383,8 @@ class Query:
         """
         from sash.data import result_schema  # noqa: PLC0415 — it imports Numba, which declaring a query does not need
 
-        return result_schema(self._prepared, data, _given(at=at, at_time=at_time, mode=mode, types=types, **unknown))
+        options = _given(at=at, at_time=at_time, mode=mode, late=late, types=types, **unknown)
+        return result_schema(self._prepared, data, options)
 
     def to_sql(self) -> str:
         """Return the query as text that `sash.sql` reads as the same query.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 CHANGE = "change"
 """The column of results in update mode that tells upserts from deletes."""
+LATE = "late"
+"""The column of results with `late="keep"` that holds late rows."""
 
 
 def sql(text: str, time: str | None = None) -> SqlQuery:
@@ -122,7 +125,7 @@ class SqlQuery(Query):
         names a file. `options` are those of `Query.run`.
         """
         kind, rows, statement, query = self._resolve(data)
-        selection = _for_mode(statement.selection, options.get("mode"))
+        selection = _for_stream(statement.selection, options)
         rows = self._before(kind, rows, statement)
         results = query.run(rows, **options)
         return results if selection is None else kind.select(results, selection)
@@ -138,7 +141,7 @@ class SqlQuery(Query):
     def schema(self, data: Any = None, **options: Any) -> Any:  # as for run
         """Return the schema of the result; see `Query.schema`."""
         kind, rows, statement, query = self._resolve(data)
-        selection = _for_mode(statement.selection, options.get("mode"))
+        selection = _for_stream(statement.selection, options)
         results = query.schema(self._before(kind, rows, statement), **options)
         return results if selection is None else kind.select_schema(rows, results, selection)
 
@@ -187,14 +190,24 @@ class SqlQuery(Query):
         return {**self.__dict__, "_cache": None}
 
 
-def _for_mode(selection: Selection | None, mode: str | None) -> Selection | None:
-    """Return the selection from results of a mode. Raise ValueError if it would lose changes of windows."""
-    if selection is None or mode != "update":
+def _for_stream(selection: Selection | None, options: Mapping[str, Any]) -> Selection | None:
+    """Return the selection from results of a stream, with the columns that options add. Raise ValueError if it would lose some of them."""
+    mode, late = options.get("mode"), options.get("late")
+    if selection is None or (mode != "update" and late != "keep"):
         return selection
-    if selection.having is not None or not selection.by_rows:
+    if mode == "update" and (selection.having is not None or not selection.by_rows):
         message = 'HAVING, ORDER BY and LIMIT do not apply with mode="update", because a window may change after it was emitted.'
         raise ValueError(message)
-    return replace(selection, outputs={**(selection.outputs or {}), CHANGE: CHANGE})
+    if selection.having is not None:
+        message = (
+            'HAVING does not apply with late="keep", because it would drop the late rows. Filter the results instead.'
+        )
+        raise ValueError(message)
+    outputs = selection.outputs
+    if outputs is None or None in outputs.values():  # all columns
+        return selection
+    added = [*([CHANGE] if mode == "update" else []), *([LATE] if late == "keep" else [])]
+    return replace(selection, outputs={**outputs, **{name: name for name in added}})
 
 
 def _only_time(columns: list[str]) -> str:

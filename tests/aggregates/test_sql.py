@@ -47,6 +47,7 @@ def test_sql_of_an_aggregate_needs_no_registration() -> None:
     assert isinstance(form, SqlForm)
     assert form.expressions == {"distance of load": "sum(abs(`load`))"}
     assert form.aggregate.columns == ("distance of load",)
+    assert form.aggregate.label == "distance(load)"  # as error messages show it
     assert from_left(form.aggregate, [2.5, 4.0]) == 6.5
     assert sql_form("way", distance("plug"), LOADS, "`ts`", ()) == (
         "'way': Spark SQL has no partials of distance of string."

@@ -37,7 +37,10 @@ def paths(spark: SparkSession, tmp_path: Path) -> Iterator[dict[str, Path]]:
     before = {name: spark.conf.get(name) for name in FAST}
     for name, value in FAST.items():
         spark.conf.set(name, value)
-    yield {data: ROOT / data, **{name: tmp_path / name for name in ("checkpoint", "results")}}
+    yield {
+        data: ROOT / data,
+        **{name: tmp_path / name for name in ("checkpoint", "results", "checkpoint_late", "in_time", "late_rows")},
+    }
     for running in spark.streams.active:
         wait_for_progress(running)
         running.stop()

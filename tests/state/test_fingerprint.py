@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
-from helpers.streams import COLUMNS
+from helpers.streams import COLUMNS, WINDOWS
 
 import sash
 from sash import agg, window
@@ -97,3 +98,46 @@ def test_versions_of_modules_are_no_change(monkeypatch: pytest.MonkeyPatch) -> N
     before = fingerprint_query(query()._declared, COLUMNS)
     monkeypatch.setattr(np, "__version__", "9.9")
     assert changes(before, fingerprint_query(query()._declared, COLUMNS)) == []
+
+
+def test_equal_durations_written_differently_are_the_same_query() -> None:
+    def query(windows: Any, aggregate: Any = None) -> sash.Query:
+        return sash.Query({"a": aggregate or agg.max("x")}, {"w": windows}, by="k", time="t")
+
+    same: list[tuple[Any, Any]] = [
+        (window.tumbling("60s"), window.tumbling("1m")),
+        (window.tumbling("1 day"), window.tumbling(timedelta(hours=24))),
+        (window.time("1h30m", slide="90s", offset="60s"), window.time("90 min", slide="1m30s", offset=timedelta(minutes=1))),
+        (window.time("24h"), window.time("1d")),
+        (window.time(before="60s", after="0.5m"), window.time(before="1m", after="30s")),
+        (window.cumulative("24h", "3600s"), window.cumulative("1d", "1h")),
+        (window.session("1800s", min_rows=2), window.session("30m", min_rows=2)),
+        (window.tumbling("1y"), window.tumbling("12mo")),
+        (window.tumbling("1 week", tz="Europe/Berlin"), window.tumbling("1w", tz="Europe/Berlin")),
+    ]  # fmt: skip
+    for one, other in same:
+        assert told(query(one), query(other)) == [], (one, other)
+    weighted = [agg.ewm_sum("x", half_life=half_life) for half_life in ("60s", "1m", timedelta(minutes=1))]
+    assert told(query(window.rows(2), weighted[0]), query(window.rows(2), weighted[1])) == []
+    assert told(query(window.rows(2), weighted[0]), query(window.rows(2), weighted[2])) == []
+
+    different: list[tuple[Any, Any, str]] = [
+        (window.tumbling("60s"), window.tumbling("61s"), 'windows: w: tumbling("1m") became tumbling("1m1s")'),
+        (window.tumbling("1d", tz="Europe/Berlin"), window.tumbling("1d", tz="UTC"), "Europe/Berlin"),
+        (window.tumbling("7d", tz="Europe/Berlin"), window.tumbling("1w", tz="Europe/Berlin"), "7d"),
+        (window.tumbling("1d", offset="24h", tz="Europe/Berlin"), window.tumbling("1d", offset="1d", tz="Europe/Berlin"), "24h"),
+        (window.session("60s"), window.session("1h"), "1h"),
+        (window.tumbling("60s"), window.tumbling(60), "tumbling(60)"),
+    ]  # fmt: skip
+    for one, other, text in different:
+        [change] = told(query(one), query(other))
+        assert text in change
+    [change] = told(query(window.rows(2), weighted[0]), query(window.rows(2), agg.ewm_sum("x", half_life="2m")))
+    assert "1m" in change
+    assert "2m" in change
+
+
+@pytest.mark.parametrize("name", WINDOWS)
+def test_windows_of_numbers_have_their_own_text(name: str) -> None:
+    for one in WINDOWS[name].values():
+        assert one.standard_text == repr(one)

@@ -310,3 +310,12 @@ def test_an_empty_stream_has_a_schema() -> None:
     for windows in (window.rows(2), window.time(4, slide=2)):
         query = sash.Query(COMMUTE, windows, by="k", time="t")
         assert query.run(batches_of(table, 1), compiled=False).schema == query.run(table, compiled=False).schema
+
+
+@pytest.mark.parametrize("compiled", [True, None])
+@pytest.mark.parametrize("windows", [window.tumbling(10), window.session(3), window.rows(3)], ids=str)
+def test_an_overflow_names_the_column_and_the_key(windows: Any, compiled: bool | None) -> None:
+    table = table_of([(7, 1, 2**62, False), (7, 2, 2**62, False), (7, 3, 2**62, False), (7, 30, 1, False)])
+    query = sash.Query({"total": agg.sum("x")}, windows, by="k", time="t")
+    with pytest.raises(OverflowError, match=r"sum\(x\), the (slice|row) of k=7.*needs more than 64 bits"):
+        query.run(batches_of(table, 1), compiled=compiled).read_all()

@@ -125,6 +125,8 @@ class Aggregate(Generic[P]):
     plain one if none of them is null. `ticks` are the times that the results belong to: of the row if there is a result per
     row, else `window_end`; empty if the query has no time column."""
     columns: tuple[str, ...] = ()
+    shown_columns: tuple[str, ...] | None = field(default=None, compare=False)
+    """The columns that the user named, if SQL made `columns` of them: error messages show these."""
     inputs: int = 1
     """The number of columns that `lift` takes; 0 for `count()`, which counts rows."""
     reads_time: bool = False
@@ -340,6 +342,7 @@ class Aggregate(Generic[P]):
         'arg_max(load, plug)'
         """
         shown = self.named_columns if self.inner is None else (*self.columns[:1], self.inner.label)
+        shown = shown if self.shown_columns is None else self.shown_columns
         return f"{self.name}({', '.join(shown)})"
 
     @property

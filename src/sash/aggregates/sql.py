@@ -95,6 +95,7 @@ class SqlInput:
             self.aggregate,
             lift=lift or self.aggregate.lift,
             columns=tuple(named),
+            shown_columns=self.aggregate.named_columns,
             inputs=len(named),
             counts=(),  # slices of different lanes hold different numbers of values
             variants={},

@@ -524,7 +524,7 @@ class PassRun:
 
     def _record_names(self, partials: SlicePartials) -> Where:
         ends = partials.ends
-        if ends is not None:
+        if ends is not None and self.rows is not None:  # a stream stores slices, and drops their rows
             return lambda record: self._name_row(int(ends[record]) - 1)
         return partials.where or (lambda _: "")
 

@@ -28,6 +28,11 @@ if TYPE_CHECKING:
 __all__ = ["counts", "finish", "inspect_state", "readings", "session"]
 
 OLDEST = (4, 1)
+METRICS = "sash"
+"""The name of the counts of a stream among Spark's observed metrics; further queries have a number after it."""
+COUNTED = ("rows", "late", "bad_times", "keys", "slices", "state_rows", "state_bytes")
+"""What is counted in each micro-batch: rows that arrived, late rows, rows without a usable time; and the state of the buckets that it
+changed: keys, slices, rows, and the bytes written to the state store."""
 
 
 def session(name: str = "sash", *, cores: int | None = None, memory: str | None = None, **conf: Any) -> SparkSession:
@@ -101,28 +106,35 @@ def readings(
     return stream(spark, {name: str(value) for name, value in arguments.items() if value is not None})
 
 
-def counts(progress: Any, metrics: str = "sash") -> dict[str, int]:
-    """Return how many rows a micro-batch read, how many of them were late, and how many had no valid time.
+def counts(progress: Any, metrics: str | None = None) -> dict[str, int]:
+    """Return the counts of a micro-batch: of its rows, and of the state that it wrote.
 
     `progress` is a progress of a streaming query, such as `lastProgress`. `metrics` is the name of the counts, if `run(stream, metrics=…)`
-    changed it. Classic Spark and Spark Connect store these observed metrics in different forms; this function reads both.
+    gave them one. Without it, the counts of all queries of the stream that have no such name are added up. Classic Spark and Spark
+    Connect store these observed metrics in different forms; this function reads both.
 
-    Result: a dictionary with "rows", "late" and "bad_times"; all 0 if the progress has no such metrics.
+    Result: a dictionary, all 0 if the progress has no such metrics. "rows" is the number of rows that arrived, "late" how many of them
+    were late, and "bad_times" how many had no valid time. "keys", "slices", "state_rows" and "state_bytes" are the state of the buckets that
+    the micro-batch changed: those with new rows, or with results that were due. "state_bytes" is what it wrote to the state store. A key
+    counts once for each group of windows that share a state, as in `inspect_state`.
     Errors: TypeError if `progress` is None, as `lastProgress` is before the first micro-batch.
 
     >>> import sash
-    >>> progress = {"observedMetrics": {"sash": {"rows": 500, "late": 12, "bad_times": 0}}}
-    >>> sash.spark.counts(progress)
-    {'rows': 500, 'late': 12, 'bad_times': 0}
+    >>> observed = {"rows": 500, "late": 12, "bad_times": 0, "keys": 40, "slices": 80, "state_rows": 0, "state_bytes": 9000}
+    >>> sash.spark.counts({"observedMetrics": {"sash": observed}})
+    {'rows': 500, 'late': 12, 'bad_times': 0, 'keys': 40, 'slices': 80, 'state_rows': 0, 'state_bytes': 9000}
     """
-    names = ("rows", "late", "bad_times")
-    observed = progress["observedMetrics"].get(metrics)
-    if observed is None:
-        return dict.fromkeys(names, 0)
-    found = observed if isinstance(observed, dict) else observed.asDict()
-    if "values" in found:
-        found = dict(zip(names, found["values"], strict=True))
-    return {name: int(found[name] or 0) for name in names}
+    observed = progress["observedMetrics"]
+    own = [name for name in observed if re.fullmatch(rf"{METRICS}(_\d+)?", name)] if metrics is None else [metrics]
+    total = dict.fromkeys(COUNTED, 0)
+    for name in own:
+        found = observed.get(name) or {}
+        found = found if isinstance(found, dict) else found.asDict()
+        if "values" in found:
+            found = dict(zip(COUNTED, found["values"], strict=True))
+        for count in COUNTED:
+            total[count] += int(found.get(count) or 0)
+    return total
 
 
 def inspect_state(checkpoint: str) -> DataFrame:

@@ -19,6 +19,7 @@ from sash.aggregates.sql import quote
 from sash.spark.arrow_types import is_exact
 from sash.spark.private import validates_results
 from sash.spark.schema import GROUP, has
+from sash.spark.worker_errors import marked_errors
 
 SEED = 42
 BITS = 0xFFFFFFFF
@@ -87,7 +88,8 @@ def group_function(worker: GroupWorker, names: list[str]) -> Callable[..., Any]:
         named = (batch.rename_columns(names) for batch in batches)
         first = next(named)
         group = first[GROUP][0].as_py()
-        return worker.evaluate_group(group, (batch.drop_columns([GROUP]) for batch in chain([first], named)))
+        with marked_errors():
+            yield from worker.evaluate_group(group, (batch.drop_columns([GROUP]) for batch in chain([first], named)))
 
     evaluate.__annotations__ = {"batches": Iterator[pa.RecordBatch], "return": Iterator[pa.RecordBatch]}
     return evaluate
@@ -100,7 +102,8 @@ def partition_function(worker: GroupWorker, names: list[str]) -> Callable[..., A
         named = (batch.rename_columns(names) for batch in batches if len(batch))
         first = next(named, None)
         if first is not None:
-            yield from worker.evaluate_group(0, chain([first], named))
+            with marked_errors():
+                yield from worker.evaluate_group(0, chain([first], named))
 
     return evaluate
 

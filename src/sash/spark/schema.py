@@ -32,15 +32,15 @@ GROUP, HASH, TICKS, RANGE, LABEL = OWN = ("sash_group", "sash_hash", "sash_ticks
 """Columns that Sash adds on Spark: the group id of a row, the hash of its key, its time in ticks, its time range, what labels have."""
 
 
-def read_schema(declared: Declared, frame: DataFrame) -> pa.Schema:
-    """Return the columns that a query reads of a frame, as Spark sends them to Python.
+def read_schema(declared: Declared, frame: DataFrame, *, all_columns: bool = False) -> pa.Schema:
+    """Return the columns that a query reads of a frame, or all columns, as Spark sends them to Python.
 
     Raises ValueError for names that Spark can't tell apart, TypeError for types that can't be sent or compared.
     """
     check_columns(declared, frame.columns)
     refuse_same_names(declared, frame)
     schema, names = frame.schema, [*declared.columns]
-    if declared.per_row or any("*" in window.columns for window in declared.windows.values()):
+    if all_columns or declared.per_row or any("*" in window.columns for window in declared.windows.values()):
         names = frame.columns  # all go to Python and back
     for name in names:
         if frame.columns.count(name) > 1:

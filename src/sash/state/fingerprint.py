@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping
+from datetime import timedelta
 from functools import partial
 from types import FunctionType
 from typing import Any
 
 from sash.aggregates.base import Aggregate
+from sash.durations import Duration, read_duration, standard_text
 from sash.kernels.functions import fingerprint
 from sash.plan.declared import Declared
 from sash.windows import Window
@@ -31,7 +33,7 @@ def fingerprint_query(declared: Declared, columns: Mapping[str, str], **more: An
     """
     return {
         "aggregates": {name: _aggregate(one) for name, one in declared.aggregates.items()},
-        "windows": {name: repr(window) for name, window in declared.windows.items()},
+        "windows": {name: window.standard_text for name, window in declared.windows.items()},
         "by": list(declared.by),
         "time": declared.time,
         "order_by": list(declared.order_by),
@@ -90,8 +92,15 @@ def _shown(value: Any) -> str:
 def _aggregate(aggregate: Aggregate[Any]) -> str:
     """Return the call that makes an aggregate, with the constants of its functions."""
     constants = [number for each in _functions(aggregate) for number in _constants(each)]
-    numbers = ", ".join(dict.fromkeys(repr(number) for number in (*constants, *aggregate.keywords.values())))
+    given = [_standard(value, aggregate.duration) for value in aggregate.keywords.values()]
+    numbers = ", ".join(dict.fromkeys(map(repr, (*constants, *given))))
     return f"{aggregate.label} of {numbers}" if numbers and aggregate.is_built_in else aggregate.label
+
+
+def _standard(value: Any, duration: Duration | None) -> Any:
+    """Return an argument of an aggregate; if it is its duration, in the text that all equal durations have."""
+    is_duration = duration is not None and isinstance(value, str | timedelta) and read_duration(value, "") == duration
+    return standard_text(duration) if duration is not None and is_duration else value
 
 
 def _functions(aggregate: Aggregate[Any]) -> list[Any]:

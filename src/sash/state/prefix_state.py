@@ -19,10 +19,12 @@ import pyarrow as pa
 from sash.engine.assemble import with_input_rows
 from sash.engine.cut import cut_each_row, merge
 from sash.engine.evaluate import Evaluated, evaluate
+from sash.engine.keys import number_keys
 from sash.engine.row_block import RowBlock
 from sash.engine.slice_block import SliceBlock, concat_by_key
 from sash.kernels.array_codec import Arrays
-from sash.state.row_state import RowState
+from sash.kernels.kernel_io import as_arrow
+from sash.state.row_state import RowState, StateSize
 from sash.state.slice_state import slices_from_arrays, slices_to_arrays
 from sash.state.watermark import MicroBatch
 from sash.windows.base import NEVER, Ints, Span
@@ -40,6 +42,18 @@ class PrefixState(RowState):
     def __len__(self) -> int:
         """Return the number of stored rows and partials."""
         return super().__len__() + (0 if self.prefixes is None else len(self.prefixes))
+
+    @property
+    def size(self) -> StateSize:
+        """What is stored; a key may have a prefix, rows, or both."""
+        if self.prefixes is None:
+            return super().size
+        by, keys = self.prepared.query.by, 1
+        if by:
+            first_rows = np.cumsum(self.sizes) - self.sizes
+            both = [self.rows.select(by).take(as_arrow(first_rows)), self.prefixes.keys.select(by)]
+            _, keys = number_keys(pa.concat_tables(both), by, self.prepared.run)
+        return StateSize(keys, len(self.prefixes), len(self.rows))
 
     def advance(self, batch: MicroBatch) -> pa.Table:
         """Add a micro-batch. Return the results that are complete with it."""

@@ -1,6 +1,6 @@
 """A stream in this process: a RecordBatchReader in, a RecordBatchReader out.
 
-    micro-batch ──► watermark: late rows dropped ──► state + micro-batch ──► complete windows ──► results
+    micro-batch ──► watermark: late rows left out ──► state + micro-batch ──► complete windows ──► results
                                                       ▲                           │
                                                       └── rows or slices that later windows need
 
@@ -26,6 +26,7 @@ from sash.engine.prepare import Prepared, PreparedCache, prepare
 from sash.engine.select_sql import rows_where, select_from
 from sash.expressions import Expression, Selection
 from sash.plan.declared import Declared
+from sash.state.late_rows import LateRows, check_late
 from sash.state.watermark import EventTimeWatermark, KeyOrderWatermark, RowOrderWatermark, Watermark
 from sash.state.window_states import WindowStates
 from sash.windows.base import FOREVER, NEVER
@@ -51,11 +52,15 @@ class Stream:
     [{'window_start': 10, 'window_end': 20, 'n': 1}]
     """
 
-    def __init__(self, prepared: Prepared, *, mode: str = "append", order: str = "time") -> None:
+    def __init__(
+        self, prepared: Prepared, *, mode: str = "append", order: str = "time", late: str | None = None
+    ) -> None:
+        check_late(prepared.query, late, prepared.schema.names)
+        self.late_rows = LateRows(prepared.query, prepared.schema, late or "drop")
         self.prepared = prepared = compile_ahead(prepared)
         self.empty = prepared.schema.empty_table()
         self.mode = mode
-        self.watermark = make_watermark(prepared, mode, order)
+        self.watermark = make_watermark(prepared, mode, order, late, self.late_rows)
         self.states = WindowStates(prepared, mode, order)
         self.due = FOREVER
         """The earliest watermark at which the state emits something."""
@@ -63,7 +68,7 @@ class Stream:
     @property
     def late(self) -> int:
         """The number of late rows so far."""
-        return self.watermark.late
+        return self.late_rows.count
 
     def add(self, table: pa.Table) -> pa.Table:
         """Add rows. Return the results that are complete now."""
@@ -72,7 +77,7 @@ class Stream:
         )
         time = self.prepared.time
         self.due = FOREVER if time is None else self.states.due(self.watermark.after(NEVER))
-        return results
+        return self.late_rows.beside(results)
 
     def may_wait(self, rows: pa.Table) -> bool:
         """Return whether no result is due with these rows, so that they can wait for more."""
@@ -86,10 +91,10 @@ class Stream:
 
     def finish(self) -> pa.Table:
         """Return the remaining results: no more rows arrive."""
-        return self.states.advance(self.watermark.last(self.empty))
+        return self.late_rows.beside(self.states.advance(self.watermark.last(self.empty)))
 
 
-def make_watermark(prepared: Prepared, mode: str, order: str) -> Watermark:
+def make_watermark(prepared: Prepared, mode: str, order: str, late: str | None, late_rows: LateRows) -> Watermark:
     """Return the watermark of a stream. Raise ValueError if the options do not fit the query."""
     query, time = prepared.query, prepared.time
     check_mode(query, mode)
@@ -104,6 +109,11 @@ def make_watermark(prepared: Prepared, mode: str, order: str) -> Watermark:
     if order == "keys" and query.lateness is not None:
         message = 'lateness applies to rows in order of time. Leave it out, or leave order="keys" out.'
         raise ValueError(message)
+    if late is not None and (time is None or (order == "keys" and query.by)):
+        message = (
+            f"late={late!r} applies to rows in order of time, but rows of this stream are never late. Leave late= out."
+        )
+        raise ValueError(message)
     if order == "keys" and query.by:
         return KeyOrderWatermark(query.by, time, prepared.run)
     if time is None and query.order_by:
@@ -112,7 +122,9 @@ def make_watermark(prepared: Prepared, mode: str, order: str) -> Watermark:
     if time is None:
         return RowOrderWatermark()
     lateness = 0 if query.lateness is None else query.lateness.in_ticks(time.unit)
-    return EventTimeWatermark(prepared, lateness, strict=query.lateness is None)
+    return EventTimeWatermark(
+        prepared, lateness, late_rows, strict=query.lateness is None and late not in ("drop", "keep")
+    )
 
 
 def check_mode(query: Declared, mode: Any) -> None:
@@ -146,7 +158,7 @@ class ArrowStream(FrameKind):
     """A pyarrow RecordBatchReader, or any object with an Arrow C stream."""
 
     description: ClassVar[str] = "a RecordBatchReader"
-    options: ClassVar[tuple[str, ...]] = ("compiled", "threads", "mode", "order")
+    options: ClassVar[tuple[str, ...]] = ("compiled", "threads", "mode", "order", "late")
     names = ("pyarrow", "RecordBatchReader")
 
     def accepts(self, data: Any) -> bool:
@@ -162,6 +174,7 @@ class ArrowStream(FrameKind):
         threads: int | None = None,  # noqa: ARG002 — accepted for all data in this process
         mode: str = "append",
         order: str = "time",
+        late: str | None = None,
     ) -> pa.RecordBatchReader:
         """Return the results as a stream: each batch is computed on demand."""
         check_stream(cache.query)
@@ -170,7 +183,7 @@ class ArrowStream(FrameKind):
         if cache.query.computed:
             reader = _with_computed(cache.query, reader)
         prepared = prepare(cache.query, readable_schema(reader.schema), compiled=compiled)
-        return read_results(Stream(prepared, mode=mode, order=order), reader)
+        return read_results(Stream(prepared, mode=mode, order=order, late=late), reader)
 
     def schema(self, query: Declared, data: Any) -> pa.Schema:
         """Return the types of the columns that a query reads."""
@@ -261,10 +274,10 @@ def _results(stream: Stream, reader: pa.RecordBatchReader) -> Iterator[pa.Table]
     for results in (stream.add(readable(pa.Table.from_batches(waiting, reader.schema))), stream.finish()):
         if len(results):
             yield results
-    if stream.late:
+    if stream.late and stream.late_rows.choice != "keep":
         lateness = stream.prepared.query.lateness
         message = (
             f"{stream.late} row(s) arrived after all their windows were closed (lateness={lateness}). They were dropped. "
-            "Increase Query(lateness=…) to accept such rows."
+            'Increase Query(lateness=…) to accept such rows, or run with late="keep" to get them.'
         )
         warnings.warn(message, LateRowsWarning, stacklevel=2)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +24,14 @@ from sash.kernels.kernel_io import as_arrow
 from sash.state.codec import as_schema, read_table, table_bytes
 from sash.state.watermark import MicroBatch
 from sash.windows.base import FOREVER, NEVER, Ints, Items, Memory, Span
+
+
+class StateSize(NamedTuple):
+    """How much a state holds."""
+
+    keys: int = 0
+    slices: int = 0
+    rows: int = 0
 
 
 @dataclass
@@ -56,6 +64,11 @@ class RowState:
     def __len__(self) -> int:
         """Return the number of stored rows."""
         return len(self.rows)
+
+    @property
+    def size(self) -> StateSize:
+        """What is stored."""
+        return StateSize(len(self.sizes), 0, len(self.rows))
 
     def due(self, now: int) -> int:
         """Return the earliest watermark after now at which there is something to emit or to drop, if no more rows arrive."""

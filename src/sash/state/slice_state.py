@@ -25,7 +25,7 @@ from sash.engine.slice_block import SliceBlock, concat_by_key
 from sash.kernels.layout import shape_from
 from sash.slices.borders import Borders, borders_of, latest_so_far
 from sash.state.codec import as_schema, read_table, table_bytes
-from sash.state.row_state import first_due
+from sash.state.row_state import StateSize, first_due
 from sash.state.watermark import MicroBatch
 from sash.windows.base import Ints, whole_span
 
@@ -46,6 +46,11 @@ class SliceState:
     def __len__(self) -> int:
         """Return the number of stored slices."""
         return 0 if self.slices is None else len(self.slices)
+
+    @property
+    def size(self) -> StateSize:
+        """What is stored."""
+        return StateSize() if self.slices is None else StateSize(len(self.slices.keys), len(self.slices), 0)
 
     def due(self, now: int) -> int:
         """Return the earliest watermark after now at which a window ends."""

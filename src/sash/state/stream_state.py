@@ -2,7 +2,7 @@
 
 bytes ──► StreamState ──► bytes
             ▲ │
-rows, watermark └─► results, number of late rows
+rows, watermark └─► results, late rows
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from sash.engine.prepare import Prepared
 from sash.kernels.kernel_io import as_arrow
 from sash.state.codec import decode_state, encode_state
 from sash.state.fingerprint import Fingerprint
+from sash.state.late_rows import LateRows
+from sash.state.row_state import StateSize
 from sash.state.watermark import MicroBatch
 from sash.state.window_states import WindowStates
 from sash.windows.base import FOREVER, NEVER
@@ -50,8 +52,9 @@ class StreamState:
     1
     """
 
-    def __init__(self, prepared: Prepared, mode: str = "append") -> None:
+    def __init__(self, prepared: Prepared, mode: str = "append", late_rows: LateRows | None = None) -> None:
         self.prepared = prepared
+        self.late_rows = LateRows(prepared.query, prepared.schema) if late_rows is None else late_rows
         self.states = WindowStates(prepared, mode)
         self.watermark = NEVER
 
@@ -59,11 +62,17 @@ class StreamState:
         """Return the number of stored rows or slices."""
         return len(self.states)
 
+    @property
+    def size(self) -> StateSize:
+        """What is stored."""
+        return self.states.size
+
     def advance(self, table: pa.Table, watermark: int) -> Emitted:
         """Add rows, and return the results that are complete at a watermark.
 
         A row is late if all its windows were closed at the watermark of the previous call. So no row is dropped that
-        belongs to a window which is still to be emitted.
+        belongs to a window which is still to be emitted. Rows may have more columns than the query reads, for late rows that are
+        kept; the state does not store them.
         """
         assert self.prepared.time is not None
         watermark = max(watermark, self.watermark)
@@ -71,7 +80,9 @@ class StreamState:
         self.prepared.check_times(times)
         late_from = self.prepared.late_from(times)
         in_time = late_from > self.watermark
-        late = int(np.count_nonzero(~in_time & (late_from > NEVER)))  # rows that no window holds are not late
+        counted = self.late_rows.count
+        self.late_rows.add(table, ~in_time & (late_from > NEVER))  # rows that no window holds are not late
+        table = table.select(self.prepared.schema.names)
         if not in_time.all():
             table = table.filter(as_arrow(in_time))
         marks = np.full(len(table), self.watermark, np.int64)
@@ -79,7 +90,7 @@ class StreamState:
             MicroBatch(table, self.watermark, watermark, marks=marks, is_last=watermark == FOREVER)
         )
         self.watermark = watermark
-        return Emitted(results, late)
+        return Emitted(self.late_rows.beside(results), self.late_rows.count - counted)
 
     def finish(self) -> pa.Table:
         """Return the remaining results: no more rows arrive."""

@@ -16,6 +16,7 @@ from sash.engine.nested_keys import as_hashable
 from sash.engine.prepare import Prepared
 from sash.engine.time_column import TimeColumn
 from sash.kernels.kernel_io import as_arrow
+from sash.state.late_rows import LateRows
 from sash.windows.base import FOREVER, NEVER, Flags, Ints, Run
 
 
@@ -53,9 +54,7 @@ class MicroBatch:
 
 
 class Watermark:
-    """Makes micro-batches of rows, and counts late rows."""
-
-    late = 0
+    """Makes micro-batches of rows, without late rows."""
 
     def split(self, table: pa.Table) -> list[MicroBatch]:
         """Return the micro-batches of rows that arrived together; mostly one."""
@@ -80,9 +79,10 @@ class EventTimeWatermark(Watermark):
         windows                 [0,10) is closed, [5,15) is open: 8 is not late, but [0,10) is emitted before it is added
     """
 
-    def __init__(self, prepared: Prepared, lateness: int, *, strict: bool) -> None:
+    def __init__(self, prepared: Prepared, lateness: int, late_rows: LateRows, *, strict: bool) -> None:
         assert prepared.time is not None
         self.prepared = prepared
+        self.late_rows = late_rows
         self.time = prepared.time
         self.lateness = lateness
         self.strict = strict
@@ -107,12 +107,11 @@ class EventTimeWatermark(Watermark):
         newest = np.maximum.accumulate(np.concatenate([np.array([self.seen], np.int64), times]))
         marks = np.where(newest == NEVER, NEVER, newest - self.lateness)
         late_from = self.prepared.late_from(times)
-        late = (
-            late_from <= marks[:-1]
-        )  # or in no window, as the slide may be longer than the range: such rows do not count
-        self.late += int(np.count_nonzero(late & (late_from > NEVER)))
+        late = late_from <= marks[:-1]
         if self.strict:
             self._check_order(table, self.prepared.missed_from(times) <= marks[:-1], marks)
+        # A row in no window, as the slide may be longer than the range, is left out, but it is not late.
+        self.late_rows.add(table, late & (late_from > NEVER))
         cuts = [0]
         emitted = self.watermark
         for row in np.flatnonzero(~late & (times < marks[:-1])).tolist():
@@ -144,8 +143,8 @@ class EventTimeWatermark(Watermark):
         own = shown(table[self.time.name][row])
         message = (
             f"A row with {self.time.name}={own} arrived after rows up to {newest}, whose windows are closed. Set "
-            'Query(lateness=…) to accept rows out of order, run with order="keys" if rows are sorted by key, or read the '
-            "whole stream into a table (reader.read_all()), which is sorted."
+            'Query(lateness=…) to accept rows out of order, run with late="drop" or late="keep" to continue without it, run with '
+            'order="keys" if rows are sorted by key, or read the whole stream into a table (reader.read_all()), which is sorted.'
         )
         raise ValueError(message)
 

@@ -24,7 +24,7 @@ from sash.engine.prepare import Prepared
 from sash.kernels.array_codec import Arrays
 from sash.kernels.kernel_io import as_arrow
 from sash.state.prefix_state import PrefixState
-from sash.state.row_state import RowState
+from sash.state.row_state import RowState, StateSize
 from sash.state.slice_state import SliceState
 from sash.state.watermark import MicroBatch
 
@@ -45,6 +45,12 @@ class WindowStates:
     def __len__(self) -> int:
         """Return the number of stored rows or slices."""
         return sum(map(len, self.states))
+
+    @property
+    def size(self) -> StateSize:
+        """What is stored; a key counts once for each group of windows that has state of it."""
+        sizes = [state.size for state in self.states]
+        return StateSize(*map(sum, zip(*sizes, strict=True)))
 
     def due(self, now: int) -> int:
         """Return the earliest watermark after now at which there is something to emit or to drop, if no more rows arrive."""

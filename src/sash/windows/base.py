@@ -17,13 +17,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from sash.durations import Duration, TimeUnit
+from sash.durations import Duration, TimeUnit, quote, standard_text
 
 Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
@@ -245,6 +245,8 @@ class Window:
     """Whether its windows hold all later rows of the key, so that only the end of a stream ends them."""
     is_time: ClassVar[bool] = False
     """Whether its windows are intervals of time, so that only the watermark ends them."""
+    by_calendar: ClassVar[bool] = False
+    """Whether its days and months are those of a calendar, so that a day is not always 24 hours."""
     emits_empty: ClassVar[bool] = False
     """Whether windows of time without rows are emitted between those with rows. When a key has its last row is known only at the end."""
     sliced: ClassVar[bool] = True
@@ -311,6 +313,21 @@ class Window:
     def zone(self) -> str:
         """The time zone that its days and months follow, whatever the zone of the time column; empty if it names none."""
         return ""
+
+    @property
+    def standard_text(self) -> str:
+        """The call that makes the window, with the same text for equal durations: "60s" and "1m" are the same.
+
+        >>> from sash import window
+        >>> window.time("3600s", slide="60 sec").standard_text
+        'time("1h", slide="1m")'
+        """
+        values = [getattr(self, one.name) for one in fields(self)] if is_dataclass(self) else []
+        durations = [value for value in values if isinstance(value, Duration)]
+        texts = {
+            quote(one): f'"{standard_text(one, by_calendar=self.by_calendar)}"' for one in durations if one.is_time
+        }
+        return re.sub('"[^"]*"', lambda found: texts.get(found[0], found[0]), repr(self))
 
     def in_zone(self, zone: str) -> Window:  # noqa: ARG002 — for windows of the calendar
         """Return the window with this time zone, if it follows the zone of the time column."""

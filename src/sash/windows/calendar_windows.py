@@ -51,6 +51,7 @@ class CalendarWindow(Window):
 
     kind: ClassVar[str] = "time"
     needs_time: ClassVar[bool] = True
+    by_calendar: ClassVar[bool] = True
     is_time: ClassVar[bool] = True
     range: Duration
     period: Duration
@@ -207,6 +208,7 @@ class CalendarFrame(Window):
     per_row: ClassVar[bool] = True
     sliced: ClassVar[bool] = False
     needs_time: ClassVar[bool] = True
+    by_calendar: ClassVar[bool] = True
     goes_back: ClassVar[bool] = True
     range: Duration
     closed: str

@@ -73,6 +73,10 @@ class Stream:
         if declared.per_row:
             results = pa.schema([*SCHEMA, *results])
         fingerprint = fingerprint_query(declared, {"k": "bigint", "ts": "timestamp", "x": "double"}, buckets=buckets)
+        if given.get("mode") == "update":
+            results = results.append(pa.field("change", pa.string()))
+        if given.get("late") == "keep":
+            results = results.append(pa.field("late", pa.struct(list(given.get("sent") or SCHEMA))))
         worker = BucketWorker(declared, {}, results, compiled=compiled)
         options = {"name": state_cache.new_token(), "mode": "append", "on_bad_time": "error", "ahead": DAY, **given}
         self.task = StreamTask(worker=worker, schema=SCHEMA, fingerprint=fingerprint, **options)
@@ -204,6 +208,55 @@ def test_late_rows_are_counted() -> None:
     assert stream.batch(rows_at((0, 2, 5.0), (0, 6, 5.0), (1, 5.9, 5.0))) == []
     assert stream.counted("late") == 1  # the row of minute 5.9 is older than the watermark, but its window is open
     assert sorted(row["n"] for row in stream.pass_time(10)) == [1, 2]
+
+
+WIDE = SCHEMA.append(pa.field("note", pa.string()))
+
+
+def with_notes(table: pa.Table) -> pa.Table:
+    """Rows with a column that the query does not read."""
+    return table.append_column("note", pa.array([f"x is {x}" for x in table["x"].to_pylist()]))
+
+
+@pytest.mark.parametrize(
+    ("windows", "mode"),
+    [(window.tumbling("5m"), "append"), (window.tumbling("5m"), "update"), (window.session("2m"), "update"), (window.rows(2), "append")],
+    ids=str,
+)  # fmt: skip
+def test_late_rows_are_kept_with_all_their_columns(windows: Any, mode: str) -> None:
+    sent = SCHEMA if windows.per_row else WIDE
+    stream = Stream(windows, late="keep", sent=sent, mode=mode, buckets=1)
+    dropping = Stream(windows, mode=mode, buckets=1)
+    found, expected = [], []
+    for minutes, watermark in (((1, 9), 6), ((2, 6, 20), 19), ((3, 18.5, 19.5), 40)):
+        rows = rows_at(*((0, minute, minute + 0.5) for minute in minutes))
+        found += [*stream.batch(with_notes(rows).select(sent.names)), *stream.pass_time(watermark)]
+        expected += [*dropping.batch(rows), *dropping.pass_time(watermark)]
+    assert [
+        {name: value for name, value in row.items() if name != "late"} for row in found if row["late"] is None
+    ] == expected
+    late = [row for row in found if row["late"] is not None]
+    assert stream.counted("late") == dropping.counted("late") == len(late)
+    times = {"tumbling": [2.5, 3.5], "session": [2.5, 3.5], "rows": [2.5, 6.5, 3.5, 19.0]}
+    [kind] = [name for name in times if str(windows).startswith(name)]
+    assert [row["late"]["x"] for row in late] == times[kind]
+    assert windows.per_row or [row["late"]["note"] for row in late] == [f"x is {x}" for x in times[kind]]
+    assert all(value is None for row in late for name, value in row.items() if name != "late")
+
+
+def test_a_late_row_stops_the_stream_again_and_again() -> None:
+    stream = Stream(window.tumbling("5m"), late="error", buckets=1)
+    stream.batch(rows_at((0, 1, 1.0), (0, 9, 1.0)))
+    stream.pass_time(6)
+    before = stream.state(0)
+    for _ in range(2):  # a restart reads the micro-batch again
+        with pytest.raises(ValueError, match=r"A row \(k=0, ts=2001.* is late: all its windows are closed.*has 1 more"):
+            stream.batch(rows_at((0, 6, 1.0), (0, 2, 5.0), (0, 3, 5.0)))
+        assert stream.state(0) == before
+    stream.tester.processor.task = replace(stream.task, late="drop", name=state_cache.new_token())
+    stream.batch(rows_at((0, 6, 1.0), (0, 2, 5.0), (0, 3, 5.0)))
+    assert stream.counted("late") == 2
+    assert [row["n"] for row in stream.pass_time(10)] == [2]
 
 
 def test_rows_before_1970_are_late_from_the_beginning() -> None:
@@ -370,3 +423,48 @@ def test_the_state_of_a_bucket_is_described() -> None:
         assert [(row["key"]["k"], row[kind], row[others]) for row in told] == [(0, 2, 0), (4, 1, 0)]
         assert told[0]["newest"] == told[1]["oldest"]
         assert all(row["bytes"] > 0 for row in told)
+
+
+@pytest.mark.parametrize("compiled", [None, False], ids=["slices", "rows"])
+def test_the_state_of_the_changed_buckets_is_counted(compiled: bool | None) -> None:
+    stream = Stream(window.tumbling("5m"), buckets=2, compiled=compiled)
+
+    def last(*names: str) -> list[int]:
+        return [sum(row[name] for row in stream.answered) for name in names]
+
+    stream.batch(rows_at((0, 1, 1.0), (0, 2, 1.0), (2, 1, 1.0), (1, 6, 1.0)))
+    stored = {True: [3, 0, 4], False: [3, 3, 0]}[compiled is False]
+    assert last("keys", "slices", "state_rows") == stored
+    assert last("state_bytes") == [sum(len(stream.state(group)[1]) for group in (0, 1))]
+    stream.answered.clear()
+    stream.batch(rows_at((1, 7, 1.0)))  # of one bucket
+    assert last("keys", "slices", "state_rows") == ([1, 0, 2] if compiled is False else [1, 1, 0])
+    stream.answered.clear()
+    stream.pass_time(30)
+    assert last("keys", "slices", "state_rows", "state_bytes") == [0, 0, 0, 0]
+
+
+def test_the_keys_of_prefixes_are_counted_once() -> None:
+    stream = Stream(window.expanding(), buckets=1, compiled=None)
+    stream.batch(rows_at((0, 1, 1.0), (1, 1, 1.0)))
+    stream.pass_time(5)
+    stream.answered.clear()
+    stream.batch(rows_at((0, 6, 1.0), (2, 7, 1.0)))
+    [row] = [row for row in stream.answered if row["rows"]]
+    assert (row["keys"], row["slices"], row["state_rows"]) == (3, 2, 2)
+
+
+def test_errors_have_a_line_that_is_easy_to_find() -> None:
+    stream = Stream(window.tumbling("5m"), buckets=1)
+    with pytest.raises(ValueError, match="has no valid time") as failed:
+        stream.batch(rows_at((7, None, 2.0)))
+    assert failed.value.__notes__ == [f"[SASH] ValueError: {failed.value}"]
+    broken = sash.aggregate("own", lift=lambda x: x, combine=fails_on_seven)
+    stream = Stream(window.tumbling("5m"), {"own": broken("x")}, buckets=1)
+    with pytest.raises(ArithmeticError) as own:
+        stream.batch(rows_at((0, 2, 7.0), (0, 3, 7.0)))
+    *_, line = own.value.__notes__
+    assert line.startswith(
+        "[SASH] ArithmeticError: seven 'own': own(x) failed while combining up to the row of k=0, ts=2001"
+    )
+    assert "\n" not in line

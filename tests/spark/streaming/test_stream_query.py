@@ -263,6 +263,32 @@ def test_late_rows_are_counted_and_other_queries_refused(spark: SparkSession, tm
     assert found == [("", 3), ("a", 2), ("a", 5), ("b", 1), ("b", 9), ("c", 5)]
 
 
+@pytest.mark.parametrize("windows", [window.tumbling("5m"), window.rows(2)], ids=str)
+def test_late_rows_are_kept_beside_results(spark: SparkSession, tmp_path: Path, windows: window.Window) -> None:
+    """Late rows have all columns of the stream, with its names and types; `K` is how the query writes the column `k`."""
+    late_batch: list[Made] = [("a", 1, 7), ("b", 20.5, 8), (None, 2, None)]
+    source = Source(spark, tmp_path, [BATCHES[0], [("a", 20, 1)], [("a", 20, 2)], late_batch])
+    query = sash.Query({"n": agg.count(where="x > 0")}, windows, by="K", time="ts")
+    kept = query.run(source.stream(), buckets=1, late="keep")
+    assert kept.schema == query.schema(source.stream(), late="keep")
+    assert kept.select("late.*").schema == source.table.schema
+    given, progress = source.run(kept)
+    late = [row for row in given if row["late"] is not None]
+    too_late = "x <=> 7 OR (k IS NULL AND x IS NULL)"
+    assert alike([row["late"] for row in late]) == alike(dicts(source.table.filter(too_late)))
+    assert all(value is None for row in late for name, value in row.items() if name != "late")
+    assert sum(counted(progress, "late")) == len(late) == 2
+    rest = dicts(sash.spark.finish(query, source.stream(), source.checkpoint, buckets=1, late="keep"))
+    ordinary = [row for row in [*given, *rest] if row["late"] is None]
+    expected = [{**row, "late": None} for row in dicts(query.run(source.table.filter(f"NOT ({too_late})")))]
+    assert alike(ordinary) == alike(expected)
+    source.add([("a", 1, 9)])  # another choice continues from the same checkpoint
+    with pytest.raises(StreamingQueryException, match=r"A row \(.*\) is late: all its windows are closed"):
+        source.run(query.run(source.stream(), buckets=1, late="error"))
+    with pytest.raises(ValueError, match="Rename the column, key or aggregate 'LATE'"):
+        sash.Query({"LATE": agg.count()}, windows, time="ts").run(source.stream(), late="keep")
+
+
 @pytest.mark.usefixtures("classic")
 def test_results_go_on_into_operators_of_sparks(spark: SparkSession, tmp_path: Path) -> None:
     source = Source(spark, tmp_path, [*BATCHES, [("z", 30, 0)]])
@@ -285,7 +311,7 @@ def test_bad_times_stop_a_stream_or_are_counted(spark: SparkSession, tmp_path: P
     batches: Any = [[("a", 1, 1)], [("a", 2, 2), ("b", None, 3), ("b", 1e9, 4)], [("a", 9, 4)]]
     source = Source(spark, tmp_path, batches[:2])
     query = sash.Query(SUMS, window.tumbling("5m"), by="k", time="ts")
-    with pytest.raises(StreamingQueryException, match=r"A row .k=b, ts=None. has no valid time"):
+    with pytest.raises(StreamingQueryException, match=r"\n\[SASH\] ValueError: A row .k=b, ts=None. has no valid time"):
         source.run(query.run(source.stream()))
     with pytest.raises(StreamingQueryException, match="is further ahead of the clock than ahead= allows"):
         source.run(query.run(source.stream(where="ts IS NOT NULL")))
@@ -301,15 +327,26 @@ def test_a_query_may_come_after_operators_with_state(spark: SparkSession, tmp_pa
     source = Source(spark, tmp_path, [*BATCHES, [("z", 30, 0)]])
     minutes = source.stream().groupBy(F.window("ts", "1 minute"), "k").agg(F.sum("x").alias("x"))
     slices = minutes.select("k", F.window_time("window").alias("ts"), "x")
-    first = sash.Query({"x": agg.sum("x")}, window.time("4m", slide="2m"), by="k", time="ts").run(
-        slices, metrics="first"
-    )
+    first = sash.Query({"x": agg.sum("x")}, window.time("4m", slide="2m"), by="k", time="ts").run(slices)
     second = sash.Query({"most": agg.max("x")}, window.tumbling("4m"), by="k", time="window_end")
     given, progress = source.run(second.run(first, buckets=2))
     assert sum(counted(progress, "late")) == 0
     table = source.table.filter("k IS NULL OR k <> 'z'")
     sums = sash.Query({"x": agg.sum("x")}, window.time("4m", slide="2m"), by="k", time="ts").run(table)
     assert alike(given) == alike(dicts(second.run(sums)))
+
+
+@pytest.mark.usefixtures("classic")
+def test_two_queries_in_one_stream_are_counted_together(spark: SparkSession, tmp_path: Path) -> None:
+    source = Source(spark, tmp_path, BATCHES[:2])
+    query = sash.Query({"total": agg.sum("x")}, window.tumbling("5m"), by="k", time="ts")
+    frames = [query.run(source.stream(), buckets=1), query.run(source.stream(), buckets=1)]  # even the same query twice
+    _, progress = source.run(frames[0].unionByName(frames[1]))
+    assert sum(counted(progress, "rows")) == 2 * sum(map(len, BATCHES[:2]))
+    state = sash.spark.inspect_state(source.checkpoint).groupBy().sum("slices").collect()[0][0]
+    [*_, last] = [sash.spark.counts(one) for one in progress if sash.spark.counts(one)["keys"]]
+    assert last["slices"] == state > 0
+    assert last["state_bytes"] > 0
 
 
 @pytest.mark.usefixtures("classic")

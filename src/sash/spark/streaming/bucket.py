@@ -23,12 +23,15 @@ from pyspark.sql.streaming.stateful_processor import (
 
 from sash.engine.column_types import readable
 from sash.engine.prepare import Prepared
+from sash.spark import COUNTED
 from sash.spark.batch.worker import BucketWorker
 from sash.spark.streaming import state_cache
 from sash.spark.streaming.bad_times import check_times, split_times
 from sash.spark.streaming.packing import GUARD, RESULTS, ROWS
+from sash.spark.worker_errors import marked_errors
 from sash.state.codec import REMEDY, WHAT, as_schema, read_state_header, read_table, table_bytes
 from sash.state.fingerprint import Fingerprint, check_same_query
+from sash.state.late_rows import LateRows
 from sash.state.stream_state import StreamState, first_in_time
 from sash.windows.base import FOREVER
 
@@ -36,8 +39,6 @@ HEAD, STATE = "sash_head", "sash_state"
 """The state variables of a bucket: a small head that each call reads, and the state, which is read only if no copy is cached."""
 HEAD_COLUMNS, STATE_COLUMNS = "token string, due bigint, watermark bigint", "size bigint, state binary"
 COMPRESSION = "lz4"
-COUNTED = ("rows", "late", "bad_times")
-"""What is counted in each micro-batch: rows that arrived, late rows, rows without a usable time."""
 EMITTED = ", ".join([f"{RESULTS} binary", *(f"{name} bigint" for name in COUNTED)])
 MILLISECOND = 1_000_000
 MOST_QUERIES = 16
@@ -59,6 +60,9 @@ class StreamTask:
     on_bad_time: str
     ahead: int | None
     """How many ticks ahead of the clock a time may be; None for any."""
+    late: str = "drop"
+    sent: pa.Schema | None = None
+    """The types of all columns that arrive, if late rows are kept with more columns than the query reads."""
 
     def prepared(self) -> Prepared:
         """Return the prepared query, made once per process."""
@@ -70,7 +74,8 @@ class StreamTask:
 
     def new_state(self) -> StreamState:
         """Return an empty state."""
-        return StreamState(self.prepared(), self.mode)
+        prepared = self.prepared()
+        return StreamState(prepared, self.mode, LateRows(prepared.query, self.sent or prepared.schema, self.late))
 
 
 class BucketProcessor(StatefulProcessor):
@@ -87,11 +92,12 @@ class BucketProcessor(StatefulProcessor):
 
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: TimerValues) -> Iterator[Row]:  # noqa: N802, N803
         """Add the rows of a bucket that arrived in this micro-batch."""
-        tables = [read_table(row[ROWS]) for row in rows]
-        if key[0] == GUARD:
-            self._guard()
-        else:
-            yield self._advance(key[0], pa.concat_tables(tables), timerValues, None)
+        with marked_errors():
+            tables = [read_table(row[ROWS]) for row in rows]
+            if key[0] == GUARD:
+                self._guard()
+            else:
+                yield self._advance(key[0], pa.concat_tables(tables), timerValues, None)
 
     def handleExpiredTimer(  # noqa: N802
         self,
@@ -100,7 +106,8 @@ class BucketProcessor(StatefulProcessor):
         expiredTimerInfo: ExpiredTimerInfo,  # noqa: N803
     ) -> Iterator[Row]:
         """Emit what is due in a bucket that may have no new rows."""
-        yield self._advance(key[0], None, timerValues, expiredTimerInfo.getExpiryTimeInMs())
+        with marked_errors():
+            yield self._advance(key[0], None, timerValues, expiredTimerInfo.getExpiryTimeInMs())
 
     def close(self) -> None:
         """Spark calls this at the end of a task; there is nothing to close."""
@@ -121,21 +128,31 @@ class BucketProcessor(StatefulProcessor):
         state = self.task.new_state()
         due = self._load(group, state)
         ticks = MILLISECOND // tick
-        rows, bad_times = prepared.schema.empty_table(), 0
+        sent = self.task.sent or prepared.schema
+        rows, bad_times = sent.empty_table(), 0
         if table is not None:
             rows, bad_times = self._good_rows(
-                as_schema(readable(table), prepared.schema), times.getCurrentProcessingTimeInMs() * ticks
+                as_schema(readable(table), sent), times.getCurrentProcessingTimeInMs() * ticks
             )
         now = first_in_time(prepared, times.getCurrentWatermarkInMs() * ticks)
         emitted = state.advance(rows, now)
         next_due = due_in_milliseconds(state)
-        self._store(group, state, next_due)
+        stored = self._store(group, state, next_due)
         self._set_timer(due, expired, next_due)
         results = None
         if len(emitted.results):
             declared = pa.Table.from_batches(self.task.worker.as_declared(emitted.results))
             results = table_bytes(declared).tobytes()
-        counted = (0 if table is None else len(table), emitted.late, bad_times)
+        size = state.size
+        counted = (
+            0 if table is None else len(table),
+            emitted.late,
+            bad_times,
+            size.keys,
+            size.slices,
+            size.rows,
+            stored,
+        )
         return Row(**{RESULTS: results, **dict(zip(COUNTED, counted, strict=True))})
 
     def _good_rows(self, table: pa.Table, clock: int) -> tuple[pa.Table, int]:
@@ -164,18 +181,20 @@ class BucketProcessor(StatefulProcessor):
                 state.decode(decompressed(self.state.get()), self.task.fingerprint)
         return None if due is None else int(due)
 
-    def _store(self, group: int, state: StreamState, due: int | None) -> None:
-        """Store the state of a bucket. Its watermark stays if nothing else is left: windows before it are closed."""
+    def _store(self, group: int, state: StreamState, due: int | None) -> int:
+        """Store the state of a bucket, and return its bytes. Its watermark stays if nothing else is left: windows before it are closed."""
         if not len(state):
             self.head.update((None, None, state.watermark))
             self.state.clear()
             state_cache.remove(self._place(group))
-            return
+            return 0
         data = state.encode(self.task.fingerprint)
         token = state_cache.new_token()
         self.head.update((token, due, state.watermark))
-        self.state.update(compressed(data))
+        stored = compressed(data)
+        self.state.update(stored)
         state_cache.write(self._place(group), token, data)
+        return len(stored[1])
 
     def _set_timer(self, before: int | None, expired: int | None, due: int | None) -> None:
         """Register the timer of a bucket; Spark removes a timer that has expired."""

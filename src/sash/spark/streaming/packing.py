@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from sash.spark.batch.worker import BATCH_ROWS
 from sash.spark.schema import GROUP
+from sash.spark.worker_errors import marked_errors
 from sash.state.codec import read_table, table_bytes
 
 ROWS, RESULTS = "sash_rows", "sash_results"
@@ -39,7 +40,8 @@ def packing(names: list[str]) -> Callable[[Iterator[pa.RecordBatch]], Iterator[p
     """Return the function that Spark calls with rows whose columns have these names."""
 
     def named(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        yield from pack(batch.rename_columns(names) for batch in batches)
+        with marked_errors():
+            yield from pack(batch.rename_columns(names) for batch in batches)
 
     return named
 

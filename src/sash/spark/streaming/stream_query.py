@@ -9,6 +9,7 @@ is one value. The number of buckets is part of the state.
 
 from __future__ import annotations
 
+import itertools
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -26,21 +27,25 @@ from sash.engine.column_types import readable_schema
 from sash.engine.evaluate import compile_ahead
 from sash.plan.declared import Declared
 from sash.plan.tree import Branch, and_between
+from sash.spark import COUNTED, METRICS
 from sash.spark.groups import bucket_of, numbered, plain_names, spread_out
 from sash.spark.private import watermark_delay, with_watermark_delay
-from sash.spark.schema import GROUP
+from sash.spark.schema import CASE, GROUP, read_schema
 from sash.spark.spark_query import SparkQuery
 from sash.spark.streaming.bad_times import CHOICES
-from sash.spark.streaming.bucket import COUNTED, EMITTED, BucketProcessor, StreamTask
+from sash.spark.streaming.bucket import EMITTED, BucketProcessor, StreamTask
 from sash.spark.streaming.packing import PACKED, RESULTS, packing, unpack
 from sash.state.codec import nullable_schema
 from sash.state.fingerprint import Fingerprint, fingerprint_query
+from sash.state.late_rows import LATE, check_late
 from sash.state.reader import check_mode, check_stream
 
 BUCKETS = 64
 STORE = "spark.sql.streaming.stateStore.providerClass"
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
-METRICS = "sash"
+_runs = itertools.count(1)
+"""Counts the queries that this process runs on streams."""
+LATE_TEXT = {"drop": "dropped", "error": "an error,", "keep": f"kept in the column {LATE!r}"}
 MILLISECONDS = TimeUnit("lateness", 1_000_000)
 
 
@@ -58,8 +63,10 @@ class StreamOptions:
     """What happens to rows without a usable time: the stream stops, or they are dropped and counted."""
     ahead: DurationLike | None = "1d"
     """How far ahead of the clock a time may be; None for any."""
-    metrics: str = METRICS
-    """The name of the row counts among the observed metrics of the stream."""
+    late: str = "drop"
+    """What happens to rows whose windows are all closed: they are dropped, stop the stream, or are kept in a column of the results."""
+    metrics: str | None = None
+    """The name of the counts among the observed metrics of the stream; None for one that no other query has."""
 
 
 class StreamQuery(SparkQuery):
@@ -72,6 +79,12 @@ class StreamQuery(SparkQuery):
         self.options = options
         self.delay = _read_delay(self.query, self.frame)
         _check_options(self.query, options)
+        ignore_case = self.frame.sparkSession.conf.get(CASE) != "true"
+        check_late(self.query, options.late, self.frame.columns, ignore_case=ignore_case)
+        self.sent_schema = self.schema
+        if self.keeps_late:
+            self.sent = self.frame
+            self.sent_schema = read_schema(self.query, self.frame, all_columns=True)
         _check_lateness(self)
         _check_store(frame)
         for window in self.query.windows.values():
@@ -88,7 +101,8 @@ class StreamQuery(SparkQuery):
             BucketProcessor(self.task), EMITTED, self.options.mode, "EventTime"
         )
         counts = [F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in COUNTED]
-        return emitted.observe(self.options.metrics, *counts).select(RESULTS).mapInArrow(unpack, self.results)
+        metrics = self.options.metrics or new_metrics_name()
+        return emitted.observe(metrics, *counts).select(RESULTS).mapInArrow(unpack, self.results)
 
     @property
     def buckets(self) -> int:
@@ -105,12 +119,41 @@ class StreamQuery(SparkQuery):
         event_time = self.query.time if self.query.per_row else "window_end"
         waits = any(window.looks_ahead for window in self.query.windows.values())
         delay = None if waits else self.delay
-        return StructType(
-            [
-                with_watermark_delay(field, delay) if field.name == event_time else field
-                for field in [*super().results.fields, *([StructField(CHANGE, StringType())] if self.updates else [])]
-            ]
+        fields = [*super().results.fields, *([StructField(CHANGE, StringType())] if self.updates else [])]
+        fields = [with_watermark_delay(field, delay) if field.name == event_time else field for field in fields]
+        return (
+            StructType([*fields, StructField(LATE, self._late_type({}))]).toNullable()
+            if self.keeps_late
+            else StructType(fields)
         )
+
+    @property
+    def keeps_late(self) -> bool:
+        """Whether results have a column of late rows."""
+        return self.options.late == "keep"
+
+    def _late_type(self, own_names: Mapping[str, str]) -> StructType:
+        """Return the type of a late row: the columns of the stream, which may have other names here."""
+        hidden = set(self.query.computed)
+        rows = [field for field in self.frame.schema.fields if field.name not in hidden]
+        return StructType(
+            [StructField(own_names.get(field.name, field.name), field.dataType) for field in rows]
+        ).toNullable()
+
+    def in_own_case(self, frame: DataFrame) -> DataFrame:
+        """Return results whose input rows have the names of the data, if the query writes them in another case."""
+        frame = super().in_own_case(frame)
+        if not (self.keeps_late and self.own_names):
+            return frame
+        return frame.withColumn(LATE, F.col(LATE).cast(self._late_type(self.own_names)))
+
+    @property
+    def result_schema(self) -> StructType:
+        """The columns of the result as the user sees them."""
+        if not self.keeps_late:
+            return super().result_schema
+        *fields, late = super().result_schema.fields
+        return StructType([*fields, StructField(late.name, self._late_type(self.own_names))])
 
     @property
     def updates(self) -> bool:
@@ -132,7 +175,7 @@ class StreamQuery(SparkQuery):
         """The fingerprint of the query, which the state must have."""
         return fingerprint_query(
             self.query,
-            {name: self.frame.schema[name].dataType.simpleString() for name in self.sent.columns},
+            {name: self.frame.schema[name].dataType.simpleString() for name in self.schema.names},
             buckets=self.buckets,
             mode=self.options.mode,
             state=", ".join(self.state_kinds) + ("" if self.state_kinds == ["rows"] else f", {self.query.slicing}"),
@@ -151,6 +194,8 @@ class StreamQuery(SparkQuery):
             self.options.mode,
             self.options.on_bad_time,
             None if ahead is None else read_duration(ahead, "ahead").in_ticks(unit),
+            self.options.late,
+            nullable_schema(readable_schema(self.sent_schema)),
         )
 
     def describe(self) -> Branch:
@@ -168,16 +213,27 @@ class StreamQuery(SparkQuery):
             "prefixes": "one partial for the older rows of each key, and the rows after them",
             "rows": "rows that open or later windows need",
         }
+        name = "" if options.metrics is None else f', "{options.metrics}"'
+        shown_counts = f"sash.spark.counts(progress{name})"
         state = " and ".join(held[kind] for kind in self.state_kinds)
         leaves = {
-            "watermark": f"{query.time}, {timedelta(milliseconds=self.delay)} behind the newest; rows of closed windows are dropped and counted as late",
-            "shuffled": f"{'all columns' if query.per_row else and_between(self.sent.columns)} of all rows, packed into {keys}",
+            "watermark": f"{query.time}, {timedelta(milliseconds=self.delay)} behind the newest; rows of closed windows are {LATE_TEXT[options.late]} and counted as late",
+            "shuffled": f"{'all columns' if query.per_row or self.keeps_late else and_between(self.sent.columns)} of all rows, packed into {keys}",
             "state": f"{state}; one value per bucket, in RocksDB; the number of buckets is fixed for a checkpoint",
             "results": f"{options.mode}: {'the result of a row' if query.per_row else 'a window'} {emitted}",
             "times": f"rows without a usable time {bad}",
-            "counts": f'rows, late and bad_times of each micro-batch: progress.observedMetrics["{options.metrics}"]',
+            "counts": f"rows, late and bad_times of each micro-batch, and its state: {shown_counts}",
         }
         return Branch("spark", ("a stream: packed buckets of keys over transformWithState",), leaves)
+
+
+def new_metrics_name() -> str:
+    """Return a name for the counts of a query: "sash", then "sash_2", ….
+
+    Spark rejects a stream with two observed metrics of one name, and a query does not know which others will be in its stream.
+    """
+    number = next(_runs)
+    return METRICS if number == 1 else f"{METRICS}_{number}"
 
 
 def _check_time(query: Declared) -> None:
@@ -225,7 +281,7 @@ def _check_options(query: Declared, options: StreamOptions) -> None:
     if options.on_bad_time not in CHOICES:
         message = f"run: on_bad_time={options.on_bad_time!r} must be {' or '.join(map(repr, CHOICES))}."
         raise ValueError(message)
-    if not isinstance(options.metrics, str) or not options.metrics:
+    if options.metrics is not None and (not isinstance(options.metrics, str) or not options.metrics):
         message = f'run: metrics={options.metrics!r} must be a name for the row counts, such as "sash".'
         raise ValueError(message)
     if options.ahead is not None and not read_duration(options.ahead, "ahead").is_time:

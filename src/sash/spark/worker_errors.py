@@ -1,0 +1,32 @@
+"""Errors in Python workers get a line that begins with [SASH], so that they are easy to find in Spark's stack trace."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+MARK = "[SASH]"
+
+
+@contextmanager
+def marked_errors() -> Iterator[None]:
+    """Add the marked line to errors.
+
+    Spark puts the traceback of a worker between those of the JVM, more than a hundred lines in all. The message stays as it is; the
+    line repeats it, with the notes that name the aggregate and the row, so that one search finds all of it.
+
+    >>> try:
+    ...     with marked_errors():
+    ...         raise ValueError("The key is wrong.")
+    ... except ValueError as error:
+    ...     error.__notes__
+    ['[SASH] ValueError: The key is wrong.']
+    """
+    try:
+        yield
+    except Exception as error:
+        notes = getattr(error, "__notes__", [])
+        if not any(note.startswith(MARK) for note in notes):
+            text = " ".join([f"{type(error).__name__}: {error}", *notes])
+            error.add_note(f"{MARK} {' '.join(text.split())}")
+        raise
