@@ -20,6 +20,7 @@ from pyspark.sql.streaming.stateful_processor import (
     StatefulProcessorHandle,
     TimerValues,
 )
+from pyspark.sql.types import BinaryType, LongType, StringType, StructField, StructType
 
 from sash.engine.column_types import readable
 from sash.engine.prepare import Prepared
@@ -36,8 +37,11 @@ from sash.windows.base import FOREVER
 HEAD, STATE, LOG = "sash_head", "sash_state", "sash_log"
 """The state variables of a bucket: a small head that each call reads; and a base and the deltas after it, by number, which are
 read only if no copy is cached."""
-HEAD_COLUMNS = "token string, due bigint, watermark bigint, base_bytes bigint, log_bytes bigint, deltas bigint"
-LOG_KEY, STATE_COLUMNS = "number bigint", "size bigint, state binary"
+NUMBERS = ("due", "watermark", "base_bytes", "log_bytes", "deltas")
+# As types: Spark would send a string to the JVM to be parsed, twice, in each task.
+HEAD_COLUMNS = StructType([StructField("token", StringType()), *(StructField(name, LongType()) for name in NUMBERS)])
+STATE_COLUMNS = StructType([StructField("size", LongType()), StructField("state", BinaryType())])
+LOG_KEY = StructType([StructField("number", LongType())])
 COMPRESSION = "zstd"
 COUNTED = ("rows", "late", "bad_times")
 """What is counted in each micro-batch: rows that arrived, late rows, rows without a usable time."""
