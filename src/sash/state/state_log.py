@@ -295,7 +295,7 @@ def read_log(
 
     Raise ValueError if something is damaged or missing, or if the log does not end at the state with a token.
     """
-    header = read_state_header(base)
+    of_base = header = read_state_header(base)
     at = header.get("token")
     changes: list[Mapping[str, npt.NDArray[Any]]] = []
     for number, data in enumerate(deltas):
@@ -309,7 +309,7 @@ def read_log(
         changes.append(decode_arrays(data, own))
     if token is not None and at != token:
         raise ValueError(_broken(f"its {len(deltas)} changes do not end at the state that was stored last"))
-    return patch_groups(read_arrays(base, read_state_header(base)), changes), header
+    return patch_groups(read_arrays(base, of_base), changes), header
 
 
 def patch_groups(base: Arrays, deltas: Sequence[Mapping[str, npt.NDArray[Any]]]) -> Arrays:

@@ -158,7 +158,7 @@ def test_windows_are_given_once_when_the_watermark_has_passed(spark: SparkSessio
 
 def test_open_windows_are_read_from_a_log(spark: SparkSession, tmp_path: Path) -> None:
     source = Source(
-        spark, tmp_path, [[(f"k{key}", 1, key) for key in range(50)], [("k7", 2, 1), ("new", 2, 1)], [("k7", 3, 1)]]
+        spark, tmp_path, [[(f"k{key}", 1, key) for key in range(300)], [("k7", 2, 1), ("new", 2, 1)], [("k7", 3, 1)]]
     )
     query = sash.Query(SUMS, window.time("4m", slide="2m"), by="k", time="ts")
     assert_as_batch(source, query)
@@ -166,7 +166,7 @@ def test_open_windows_are_read_from_a_log(spark: SparkSession, tmp_path: Path) -
     log = spark.read.format("statestore").option("stateVarName", LOG).load(source.checkpoint)
     assert log.count() > 0
     assert {row["key"]["k"]: row["slices"] for row in held} == {
-        **{f"k{key}": 1 for key in range(50)},
+        **{f"k{key}": 1 for key in range(300)},
         "k7": 2,
         "new": 1,
     }
