@@ -17,6 +17,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import coverage
+
 from sash.cli import main
 
 ROOT = Path(__file__).parents[2]
@@ -42,7 +44,10 @@ class Done:
 def environment(**more: str) -> dict[str, str]:
     """Return the environment of a command: that of the tests, with the sources of this tree."""
     paths = [str(ROOT / "src"), os.environ.get("PYTHONPATH", "")]
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths)), "PYTHONWARNINGS": "error", **more}
+    given = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths)), "PYTHONWARNINGS": "error", **more}
+    if coverage.Coverage.current() is not None:
+        given |= {"COVERAGE_PROCESS_START": str(ROOT / "pyproject.toml"), "COVERAGE_FILE": str(ROOT / ".coverage")}
+    return given
 
 
 def sash(
@@ -72,7 +77,13 @@ def run_command(arguments: Sequence[str], cwd: Path, env: Mapping[str, str], pat
         os.dup2(os.open(path, flags), number)
     sys.stdin, sys.stdout, sys.stderr = (open(number, mode) for number, mode in enumerate("rww"))  # noqa: PTH123, SIM115
     sys.argv = ["sash", *arguments]
-    main()
+    measured = coverage.process_startup()
+    try:
+        main()
+    finally:
+        if measured is not None:  # a forked process does not run what has been registered for its exit
+            measured.stop()
+            measured.save()
 
 
 def on_terminal(

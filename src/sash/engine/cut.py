@@ -53,7 +53,14 @@ def merge(prepared: Prepared, block: SliceBlock, apart: Flags) -> SliceBlock:
         partials=tuple(run.merge(partials, starts) for run, partials in zip(passes, block.partials, strict=True)),
         last_times=None if last_times is None else last_times[np.append(starts[1:], len(block)) - 1],
         row_counts=None if block.row_counts is None else np.add.reduceat(block.row_counts, starts),
+        origins=None if block.origins is None else _unmerged(block.origins, starts),
     )
+
+
+def _unmerged(origins: Ints, starts: Ints) -> Ints:
+    """Return the origin of each slice that was not merged, and -1 for others."""
+    alone = np.diff(starts, append=len(origins)) == 1
+    return np.where(alone, origins[starts], -1)
 
 
 def _slices(prepared: Prepared, block: RowBlock, records: SliceRecords, last_times: Ints | None = None) -> SliceBlock:

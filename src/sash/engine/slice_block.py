@@ -41,6 +41,8 @@ class SliceBlock:
     """The time of the last row of each slice, if sessions need it."""
     row_counts: Ints | None = None
     """How many rows each slice holds, if windows count rows."""
+    origins: Ints | None = None
+    """Where each slice was in an earlier block, if a caller asks which slices changed; -1 for new and merged ones."""
 
     def __len__(self) -> int:
         """Return the number of slices."""
@@ -102,6 +104,7 @@ class SliceBlock:
             partials=tuple(partials.select(chosen) for partials in self.partials),
             last_times=None if self.last_times is None else self.last_times[chosen],
             row_counts=None if self.row_counts is None else self.row_counts[chosen],
+            origins=None if self.origins is None else self.origins[chosen],
         )
 
     def arrange(self, order: KeyOrder) -> SliceBlock:
@@ -115,6 +118,7 @@ class SliceBlock:
             partials=tuple(partials.take(order) for partials in self.partials),
             last_times=None if self.last_times is None else order.arrange(self.last_times),
             row_counts=None if self.row_counts is None else order.arrange(self.row_counts),
+            origins=None if self.origins is None else order.arrange(self.origins),
         )
 
     def by_key(self, run: Run) -> SliceBlock:
@@ -144,6 +148,7 @@ def concat_in_time(blocks: Sequence[SliceBlock]) -> SliceBlock:
         partials=tuple(concat_partials(partials) for partials in passes),
         last_times=_concat([block.last_times for block in blocks]),
         row_counts=_concat([block.row_counts for block in blocks]),
+        origins=_concat([block.origins for block in blocks]),
     )
 
 

@@ -16,9 +16,9 @@ WHAT = "state of a stream"
 REMEDY = "start from an intact checkpoint, or from a new one"
 
 
-def encode_state(arrays: Arrays, watermark: int, fingerprint: Fingerprint) -> bytes:
-    """Return the arrays of a state as bytes, with the watermark and the fingerprint of the query."""
-    return encode_arrays(arrays, {"query": dict(fingerprint), "watermark": watermark})
+def encode_state(arrays: Arrays, watermark: int, fingerprint: Fingerprint, token: str = "") -> bytes:
+    """Return the arrays of a state as bytes, with the watermark, the fingerprint of the query, and a name of the state."""
+    return encode_arrays(arrays, {"query": dict(fingerprint), "watermark": watermark, "token": token})
 
 
 def read_state_header(data: bytes | memoryview) -> dict[str, Any]:

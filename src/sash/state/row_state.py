@@ -22,6 +22,7 @@ from sash.engine.prepare import Prepared
 from sash.engine.row_block import RowBlock
 from sash.kernels.kernel_io import as_arrow
 from sash.state.codec import as_schema, read_table, table_bytes
+from sash.state.state_log import Origins
 from sash.state.watermark import MicroBatch
 from sash.windows.base import FOREVER, NEVER, Ints, Items, Memory, Span
 
@@ -56,6 +57,8 @@ class RowState:
         self.done: Ints = np.zeros(0, np.int64)
         """By key: the number of these that are context."""
         self.memory: dict[str, Memory] = {name: window.new_memory(0) for name, window in self._windows.items()}
+        self.origins: Origins | None = None
+        """Where the rows were before the last micro-batch."""
 
     @property
     def _windows(self) -> Any:
@@ -156,7 +159,12 @@ class RowState:
         firsts = block.firsts
         stays = keep < firsts[1:]
         places = runs_of(keep, firsts[1:])
-        self.rows = block.table.take(as_arrow(block.source_rows(places))).combine_chunks()
+        sources, keys = block.source_rows(places), np.flatnonzero(stays)
+        # In the table of a micro-batch, stored rows come before new ones, and so do the keys that have them.
+        self.origins = Origins(
+            np.where(sources < len(self.rows), sources, -1), np.where(keys < len(self.sizes), keys, -1)
+        )
+        self.rows = block.table.take(as_arrow(sources)).combine_chunks()
         self.dropped += len(block) - len(self.rows)
         self.sizes = (firsts[1:] - keep)[stays]
         self.done = np.maximum(firsts[:-1] + span.final - keep, 0)[stays]

@@ -26,6 +26,7 @@ from sash.kernels.layout import shape_from
 from sash.slices.borders import Borders, borders_of, latest_so_far
 from sash.state.codec import as_schema, read_table, table_bytes
 from sash.state.row_state import StateSize, first_due
+from sash.state.state_log import Origins
 from sash.state.watermark import MicroBatch
 from sash.windows.base import Ints, whole_span
 
@@ -42,6 +43,8 @@ class SliceState:
         technique = self.prepared.plan.technique
         self.own_borders = {name: borders_of([window], unit, technique) for name, window in windows.items()}
         self.slices: SliceBlock | None = None
+        self.origins: Origins | None = None
+        """Where the slices were before the last micro-batch; None if there were none."""
 
     def __len__(self) -> int:
         """Return the number of stored slices."""
@@ -75,7 +78,10 @@ class SliceState:
         block = prepared.block(rows)
         prepared.check_times(block.times)
         new = cut(prepared, block)
-        slices = new if self.slices is None else concat_by_key([self.slices, new], prepared.run)
+        slices = new
+        if self.slices is not None:
+            known = replace(self.slices, origins=np.arange(len(self.slices)))
+            slices = concat_by_key([known, replace(new, origins=np.full(len(new), -1))], prepared.run)
         if slices.last_times is not None:
             slices = replace(slices, last_times=latest_so_far(slices.last_times, slices.codes, prepared.run))
         return merge(prepared, slices, prepared.borders.between(slices.times, slices.last_times))
@@ -94,7 +100,15 @@ class SliceState:
             for own, first in since.items():
                 apart |= (places >= np.repeat(first, sizes))[stays] & own.between(left.times, left.last_times)
             left = merge(self.prepared, left, apart)
-        self.slices = left.without_empty_keys()
+        self.origins = self._origins(left)
+        self.slices = replace(left, origins=None).without_empty_keys()
+
+    def _origins(self, left: SliceBlock) -> Origins | None:
+        """Return where slices were before; known keys come first in a block with new slices."""
+        if self.slices is None or left.origins is None:
+            return None
+        keys = np.flatnonzero(left.sizes)
+        return Origins(left.origins, np.where(keys < len(self.slices.keys), keys, -1))
 
     # -- as arrays ---------------------------------------------------------------------------------------------------
 

@@ -7,17 +7,20 @@ rows, watermark └─► results, late rows
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
 from sash.engine.prepare import Prepared
+from sash.kernels.array_codec import Arrays
 from sash.kernels.kernel_io import as_arrow
 from sash.state.codec import decode_state, encode_state
-from sash.state.fingerprint import Fingerprint
+from sash.state.fingerprint import Fingerprint, check_same_query
 from sash.state.late_rows import LateRows
 from sash.state.row_state import StateSize
+from sash.state.state_log import encode_delta, read_log
 from sash.state.watermark import MicroBatch
 from sash.state.window_states import WindowStates
 from sash.windows.base import FOREVER, NEVER
@@ -57,6 +60,11 @@ class StreamState:
         self.late_rows = LateRows(prepared.query, prepared.schema) if late_rows is None else late_rows
         self.states = WindowStates(prepared, mode)
         self.watermark = NEVER
+        self._before: Arrays | None = None
+        """The arrays that the state continues from, until the second micro-batch after them."""
+        self._micro_batches = 0
+        self._arrays: Arrays | None = None
+        """The state as arrays, made once for a state and its delta."""
 
     def __len__(self) -> int:
         """Return the number of stored rows or slices."""
@@ -90,6 +98,8 @@ class StreamState:
             MicroBatch(table, self.watermark, watermark, marks=marks, is_last=watermark == FOREVER)
         )
         self.watermark = watermark
+        self._micro_batches += 1
+        self._arrays = None
         return Emitted(self.late_rows.beside(results), self.late_rows.count - counted)
 
     def finish(self) -> pa.Table:
@@ -101,14 +111,40 @@ class StreamState:
         """The earliest watermark at which there is something to emit or to drop, if no more rows arrive; else FOREVER."""
         return self.states.due(self.watermark)
 
-    def encode(self, fingerprint: Fingerprint) -> bytes:
-        """Return the state as bytes, with the fingerprint of the query."""
-        return encode_state(self.states.to_arrays(), self.watermark, fingerprint)
+    def encode(self, fingerprint: Fingerprint, token: str = "") -> bytes:
+        """Return the state as bytes, with the fingerprint of the query, and a name that deltas refer to."""
+        return encode_state(self._as_arrays(), self.watermark, fingerprint, token)
+
+    def encode_delta(self, before: str, after: str) -> bytes | None:
+        """Return what a micro-batch changed, as bytes; None unless the state continues from another one with one micro-batch.
+
+        `before` and `after` are the tokens of both states.
+        """
+        if self._before is None or self._micro_batches != 1:
+            return None
+        return encode_delta(self.states.to_delta(self._before, self._as_arrays()), self.watermark, before, after)
 
     def decode(self, data: bytes | memoryview, fingerprint: Fingerprint) -> None:
         """Continue from bytes. Raise ValueError if they are damaged, or belong to a different query."""
-        arrays, self.watermark = decode_state(data, fingerprint)
+        arrays, watermark = decode_state(data, fingerprint)
+        self._continue(arrays, watermark)
+
+    def decode_log(
+        self, base: bytes | memoryview, deltas: Sequence[bytes], fingerprint: Fingerprint, token: str | None = None
+    ) -> None:
+        """Continue from a base and deltas. Raise ValueError if they do not lead to the state with this token."""
+        arrays, header = read_log(base, deltas, token)
+        check_same_query(header["query"], fingerprint)
+        self._continue(arrays, header["watermark"])
+
+    def _as_arrays(self) -> Arrays:
+        if self._arrays is None:
+            self._arrays = self.states.to_arrays()
+        return self._arrays
+
+    def _continue(self, arrays: Arrays, watermark: int) -> None:
         self.states.from_arrays(arrays)
+        self.watermark, self._before, self._micro_batches, self._arrays = watermark, arrays, 0, None
 
 
 def first_in_time(prepared: Prepared, watermark: int) -> int:

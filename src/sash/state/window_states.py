@@ -11,7 +11,6 @@ shares with sessions of the same gap only, because a row that is late for it cou
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -26,6 +25,7 @@ from sash.kernels.kernel_io import as_arrow
 from sash.state.prefix_state import PrefixState
 from sash.state.row_state import RowState, StateSize
 from sash.state.slice_state import SliceState
+from sash.state.state_log import arrays_by_group, diff
 from sash.state.watermark import MicroBatch
 
 WINDOWS = "windows"
@@ -84,6 +84,15 @@ class WindowStates:
             arrays |= {f"{number} {name}": array for name, array in own.items()}
         return arrays
 
+    def to_delta(self, before: Arrays, after: Arrays) -> Arrays:
+        """Return what the last micro-batch changed between the arrays before and after it."""
+        ours, theirs = dict(arrays_by_group(after)), dict(arrays_by_group(before))
+        delta: Arrays = {}
+        for number, state in enumerate(self.states):
+            own = diff(theirs.get(number, {}), ours.get(number, {}), state.origins)
+            delta |= {f"{number} {name}": array for name, array in own.items()}
+        return delta
+
     def from_arrays(self, arrays: Arrays) -> None:
         """Continue from the arrays of other states of the same query."""
         for number, own in arrays_by_group(arrays):
@@ -114,12 +123,3 @@ def new_state(prepared: Prepared, mode: str, order: str) -> RowState | SliceStat
         if prepared.stores_prefixes:
             return PrefixState(prepared)
     return RowState(prepared, update=mode == "update")
-
-
-def arrays_by_group(arrays: Arrays) -> Iterator[tuple[int, Arrays]]:
-    """Yield the number and the arrays of each group of windows that has state."""
-    groups: dict[int, Arrays] = {}
-    for name, array in arrays.items():
-        number, own = name.split(" ", 1)
-        groups.setdefault(int(number), {})[own] = array
-    yield from groups.items()

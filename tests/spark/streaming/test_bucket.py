@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +22,16 @@ from sash.engine.run_table import run_table
 from sash.spark.batch.worker import BucketWorker
 from sash.spark.schema import GROUP
 from sash.spark.streaming import state_cache
-from sash.spark.streaming.bucket import HEAD, STATE, BucketProcessor, StreamTask, decompressed
+from sash.spark.streaming.bucket import (
+    HEAD,
+    LOG,
+    STATE,
+    BucketProcessor,
+    Head,
+    StreamTask,
+    decompressed,
+    read_deltas,
+)
 from sash.spark.streaming.checkpoint import describe_bucket
 from sash.spark.streaming.packing import GUARD, RESULTS, ROWS, pack, unpack
 from sash.state.fingerprint import fingerprint_query
@@ -110,6 +120,10 @@ class Stream:
     def state(self, group: int, name: str = STATE) -> Any:
         return self.tester.peekValueState(name, group)
 
+    def log(self, group: int) -> tuple[bytes, list[bytes]]:
+        """Return the base and the deltas of a bucket."""
+        return decompressed(self.state(group)), read_deltas(self.tester.peekMapState(LOG, group).items())
+
     @property
     def held(self) -> list[int]:
         """The buckets that have state."""
@@ -193,7 +207,7 @@ def test_one_partial_stands_for_all_older_rows_of_a_key() -> None:
             "windows": pa.list_(pa.string()),
         }
     )
-    held = [row for one in describe_bucket(0, decompressed(stream.state(0)), schema) for row in one.to_pylist()]
+    held = [row for one in describe_bucket(0, *stream.log(0), schema) for row in one.to_pylist()]
     assert [(row["key"]["k"], row["slices"], row["rows"]) for row in held][:1] == [(96, 0, 1)]
     assert sorted(row["key"]["k"] for row in held if row["slices"]) == list(range(0, 96, 4))
     assert sum(row["rows"] for row in held) == 1
@@ -280,11 +294,11 @@ def test_a_cached_copy_is_read_instead_of_the_store(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(state, "get", counting)
     stream.batch(rows_at((0, 2, 2.0)))
     assert len(read) == 1  # the guard's
-    [copy] = folder.iterdir()
-    copy.write_bytes(b"0" * state_cache.TOKEN + copy.read_bytes()[state_cache.TOKEN :])  # of another time
+    [cached] = folder.iterdir()
+    cached.write_bytes(b"0" * state_cache.TOKEN + cached.read_bytes()[state_cache.TOKEN :])  # of another time
     stream.batch(rows_at((0, 3, 4.0)))
     assert len(read) == 3
-    copy.unlink()
+    cached.unlink()
     assert stream.pass_time(5)[0]["total"] == 7.0
     assert len(read) == 4
 
@@ -300,8 +314,8 @@ def test_a_worker_may_have_no_folder_for_copies(monkeypatch: pytest.MonkeyPatch,
 def test_a_copy_that_was_damaged_is_not_used(folder: Path) -> None:
     stream = Stream(window.tumbling("5m"), buckets=1)
     stream.batch(rows_at((0, 1, 1.0)))
-    [copy] = folder.iterdir()
-    copy.write_bytes(copy.read_bytes()[:-9] + b"damaged!!")
+    [cached] = folder.iterdir()
+    cached.write_bytes(cached.read_bytes()[:-9] + b"damaged!!")
     stream.batch(rows_at((0, 2, 1.0)))
     assert stream.pass_time(5)[0]["n"] == 2
 
@@ -417,7 +431,7 @@ def test_the_state_of_a_bucket_is_described() -> None:
     for windows, kind, others in ((window.rows(3), "rows", "slices"), (window.time("3m"), "rows", "slices")):
         stream = Stream(windows, buckets=1)
         stream.batch(rows_at((0, 1, 1.0), (0, 2, 1.0), (4, 2, 1.0)))
-        [batch] = describe_bucket(0, decompressed(stream.state(0)), schema)
+        [batch] = describe_bucket(0, *stream.log(0), schema)
         told = batch.to_pylist()
         assert told[0]["windows"] == [windows.kind]
         assert [(row["key"]["k"], row[kind], row[others]) for row in told] == [(0, 2, 0), (4, 1, 0)]
@@ -468,3 +482,91 @@ def test_errors_have_a_line_that_is_easy_to_find() -> None:
         "[SASH] ArithmeticError: seven 'own': own(x) failed while combining up to the row of k=0, ts=2001"
     )
     assert "\n" not in line
+
+
+def wide_rows(minute: float, keys: int = 200) -> pa.Table:
+    """One row for each of many keys, so that a delta of some rows is small beside the base."""
+    return rows_at(*((key, minute, float(key)) for key in range(keys)))
+
+
+@pytest.mark.parametrize("windows", [window.time("10m", slide="5m"), window.rows(2)], ids=repr)
+def test_a_micro_batch_writes_what_it_changes(windows: Any) -> None:
+    stream = Stream(windows, buckets=1)
+    stream.batch(wide_rows(1))
+    base = stream.state(0)
+    for number in range(1, 4):
+        stream.batch(rows_at((7, 1 + number, 1.0), (1000 + number, 1 + number, 1.0)))
+        assert stream.state(0) == base
+        assert len(stream.log(0)[1]) == number
+    assert sum(size for size, _ in stream.tester.peekMapState(LOG, 0).values()) < base[0]
+
+
+@pytest.mark.parametrize("name", ["hop", "session", "rows", "several"])
+def test_a_bucket_without_copies_reads_its_log(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As after a restart, in each micro-batch: results are those of the stream that goes on."""
+    windows = {"hop": window.time("10m", slide="5m"), "session": window.session("3m"), "rows": window.rows(3)}
+    given = [
+        *(wide_rows(minute, 40) for minute in (1, 4)),
+        *(rows_at((minute % 5, minute, 1.5)) for minute in range(5, 25)),
+    ]
+    found, lengths = [], []
+    for cached in (True, False):
+        with monkeypatch.context() as patched:
+            if not cached:
+                patched.setattr(state_cache, "read", lambda *_: None)
+            stream = Stream(windows.get(name, WINDOWS["several"]), buckets=1)
+            own = []
+            for minute, table in enumerate(given):
+                own += stream.batch(table)
+                own += stream.pass_time(minute)
+                if stream.held:
+                    lengths.append(len(stream.log(0)[1]))
+            found.append([*own, *stream.pass_time(100)])
+    assert found[0] == found[1]
+    assert max(lengths) > 1
+    assert 0 in lengths[1:]  # a base replaced the log
+
+
+def test_an_attempt_that_was_not_committed_leaves_nothing() -> None:
+    """A task may run twice, and both attempts write a copy. What the store holds decides."""
+    stream = Stream(window.tumbling("5m"), buckets=1)
+    stream.batch(wide_rows(1))
+    stream.batch(rows_at((0, 2, 1.0)))
+    stores = [*stream.tester.handle.value_states.values(), *stream.tester.handle.map_states.values()]
+    committed = [copy.deepcopy(store.state) for store in stores]
+    stream.batch(rows_at((0, 2, 100.0)))  # fails after its copy was written
+    for store, state in zip(stores, committed, strict=True):
+        store.state = state
+    stream.batch(rows_at((0, 2, 10.0)))
+    [total] = [row["total"] for row in stream.pass_time(5) if row["k"] == 0]
+    assert total == 11.0
+
+
+def test_a_log_that_was_changed_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = Stream(window.tumbling("5m"), buckets=1)
+    stream.batch(wide_rows(1))
+    for minute in (2, 3):
+        stream.batch(rows_at((0, minute, 1.0)))
+    monkeypatch.setattr(state_cache, "read", lambda *_: None)
+    log = stream.tester.peekMapState(LOG, 0)
+    size, delta = log[(2,)]
+    broken = [{}, {(1,): log[(1,)]}, {(2,): log[(2,)]}, {**log, (2,): (size, delta[:-5])}, {**log, (3,): log[(2,)]}]
+    for other in broken:
+        stream.tester.updateMapState(LOG, 0, other)
+        with pytest.raises(ValueError, match=r"state of a.*start from an intact checkpoint, or from a new one"):
+            stream.batch(rows_at((0, 4, 1.0)))
+    stream.tester.updateMapState(LOG, 0, dict(reversed(log.items())))  # Spark stores them in any order
+    stream.batch(rows_at((0, 4, 1.0)))
+    assert [row["total"] for row in stream.pass_time(5) if row["k"] == 0] == [3.0]
+
+
+def test_a_bucket_without_state_has_no_log() -> None:
+    stream = Stream(window.tumbling("5m"), buckets=1)
+    stream.batch(wide_rows(1))
+    stream.batch(rows_at((0, 2, 1.0)))
+    stream.pass_time(5)
+    assert stream.state(0) is None
+    assert stream.tester.peekMapState(LOG, 0) == {}
+    assert Head(*stream.state(0, HEAD)).token is None
+    stream.batch(rows_at((0, 6, 1.0)))
+    assert [row["total"] for row in stream.pass_time(10)] == [1.0]

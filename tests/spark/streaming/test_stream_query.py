@@ -16,6 +16,7 @@ from pyspark.sql import functions as F  # noqa: N812 — as everyone calls it
 
 import sash
 from sash import agg, window
+from sash.spark.streaming.bucket import LOG
 
 MINUTE = 60_000_000
 BEGIN = 1_700_000_100_000_000
@@ -153,6 +154,22 @@ def test_windows_are_given_once_when_the_watermark_has_passed(spark: SparkSessio
     held = dicts(sash.spark.inspect_state(source.checkpoint))
     assert {row["key"]["k"] for row in held} == {"a", "b"}  # the others went silent
     assert all(row["slices"] > 0 and row["rows"] == 0 and row["bytes"] > 0 for row in held)
+
+
+def test_open_windows_are_read_from_a_log(spark: SparkSession, tmp_path: Path) -> None:
+    source = Source(
+        spark, tmp_path, [[(f"k{key}", 1, key) for key in range(300)], [("k7", 2, 1), ("new", 2, 1)], [("k7", 3, 1)]]
+    )
+    query = sash.Query(SUMS, window.time("4m", slide="2m"), by="k", time="ts")
+    assert_as_batch(source, query)
+    held = dicts(sash.spark.inspect_state(source.checkpoint))
+    log = spark.read.format("statestore").option("stateVarName", LOG).load(source.checkpoint)
+    assert log.count() > 0
+    assert {row["key"]["k"]: row["slices"] for row in held} == {
+        **{f"k{key}": 1 for key in range(300)},
+        "k7": 2,
+        "new": 1,
+    }
 
 
 def longest(older: str, newer: str) -> str:

@@ -3,14 +3,14 @@
 packed rows ──► StreamState ──► packed results, row counts
                  ▲ │
                  │ ▼
-RocksDB: one value per bucket, and the time of its timer, in case no rows arrive
+RocksDB: a base per bucket, the deltas since then, and the time of its timer, in case no rows arrive
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 from pyspark.sql import Row
@@ -20,6 +20,7 @@ from pyspark.sql.streaming.stateful_processor import (
     StatefulProcessorHandle,
     TimerValues,
 )
+from pyspark.sql.types import BinaryType, LongType, StringType, StructField, StructType
 
 from sash.engine.column_types import readable
 from sash.engine.prepare import Prepared
@@ -32,13 +33,19 @@ from sash.spark.worker_errors import marked_errors
 from sash.state.codec import REMEDY, WHAT, as_schema, read_state_header, read_table, table_bytes
 from sash.state.fingerprint import Fingerprint, check_same_query
 from sash.state.late_rows import LateRows
+from sash.state.state_log import is_due
 from sash.state.stream_state import StreamState, first_in_time
 from sash.windows.base import FOREVER
 
-HEAD, STATE = "sash_head", "sash_state"
-"""The state variables of a bucket: a small head that each call reads, and the state, which is read only if no copy is cached."""
-HEAD_COLUMNS, STATE_COLUMNS = "token string, due bigint, watermark bigint", "size bigint, state binary"
-COMPRESSION = "lz4"
+HEAD, STATE, LOG = "sash_head", "sash_state", "sash_log"
+"""The state variables of a bucket: a small head that each call reads; and a base and the deltas after it, by number, which are
+read only if no copy is cached."""
+NUMBERS = ("due", "watermark", "base_bytes", "log_bytes", "deltas")
+# As types: Spark would send a string to the JVM to be parsed, twice, in each task.
+HEAD_COLUMNS = StructType([StructField("token", StringType()), *(StructField(name, LongType()) for name in NUMBERS)])
+STATE_COLUMNS = StructType([StructField("size", LongType()), StructField("state", BinaryType())])
+LOG_KEY = StructType([StructField("number", LongType())])
+COMPRESSION = "zstd"
 EMITTED = ", ".join([f"{RESULTS} binary", *(f"{name} bigint" for name in COUNTED)])
 MILLISECOND = 1_000_000
 MOST_QUERIES = 16
@@ -78,6 +85,20 @@ class StreamTask:
         return StreamState(prepared, self.mode, LateRows(prepared.query, self.sent or prepared.schema, self.late))
 
 
+class Head(NamedTuple):
+    """What is known of a bucket without reading its state."""
+
+    token: str | None
+    """The name of its state; None if it has none."""
+    due: int | None
+    """The time of its timer, in milliseconds."""
+    watermark: int
+    base_bytes: int = 0
+    log_bytes: int = 0
+    deltas: int = 0
+    """How many deltas came after the base."""
+
+
 class BucketProcessor(StatefulProcessor):
     """What Spark calls for each bucket."""
 
@@ -89,6 +110,7 @@ class BucketProcessor(StatefulProcessor):
         self.handle = handle
         self.head = handle.getValueState(HEAD, HEAD_COLUMNS)
         self.state = handle.getValueState(STATE, STATE_COLUMNS)
+        self.log = handle.getMapState(LOG, LOG_KEY, STATE_COLUMNS)
 
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: TimerValues) -> Iterator[Row]:  # noqa: N802, N803
         """Add the rows of a bucket that arrived in this micro-batch."""
@@ -126,7 +148,7 @@ class BucketProcessor(StatefulProcessor):
         tick = prepared.unit.tick
         assert tick is not None
         state = self.task.new_state()
-        due = self._load(group, state)
+        head = self._load(group, state)
         ticks = MILLISECOND // tick
         sent = self.task.sent or prepared.schema
         rows, bad_times = sent.empty_table(), 0
@@ -137,8 +159,8 @@ class BucketProcessor(StatefulProcessor):
         now = first_in_time(prepared, times.getCurrentWatermarkInMs() * ticks)
         emitted = state.advance(rows, now)
         next_due = due_in_milliseconds(state)
-        stored = self._store(group, state, next_due)
-        self._set_timer(due, expired, next_due)
+        stored = self._store(group, state, head, next_due)
+        self._set_timer(head.due, expired, next_due)
         results = None
         if len(emitted.results):
             declared = pa.Table.from_batches(self.task.worker.as_declared(emitted.results))
@@ -165,36 +187,53 @@ class BucketProcessor(StatefulProcessor):
             check_times(without, ahead, query.by, query.time)
         return good, len(without) + len(ahead)
 
-    def _load(self, group: int, state: StreamState) -> int | None:
-        """Load the state of a bucket, and return the time of its timer."""
-        head = self.head.get()
-        if head is None:
+    def _load(self, group: int, state: StreamState) -> Head:
+        """Load the state of a bucket, and return its head."""
+        stored = self.head.get()
+        if stored is None:
             state.watermark = first_in_time(state.prepared, 0)  # Spark's watermark starts at 1970
-            return None
-        token, due, watermark = head
-        state.watermark = int(watermark)
-        if token is not None:
-            cached = state_cache.read(self._place(group), token)
+            return Head(None, None, state.watermark)
+        head = Head(*stored)
+        state.watermark = int(head.watermark)
+        if head.token is not None:
+            cached = state_cache.read(self._place(group), head.token)
             try:
                 state.decode(cached or b"", self.task.fingerprint)
             except ValueError:  # not cached, or damaged
-                state.decode(decompressed(self.state.get()), self.task.fingerprint)
-        return None if due is None else int(due)
+                deltas = read_deltas(self.log.iterator() if head.deltas else ())
+                state.decode_log(decompressed(self.state.get()), deltas, self.task.fingerprint, head.token)
+        return head
 
-    def _store(self, group: int, state: StreamState, due: int | None) -> int:
-        """Store the state of a bucket, and return its bytes. Its watermark stays if nothing else is left: windows before it are closed."""
+    def _store(self, group: int, state: StreamState, head: Head, due: int | None) -> int:
+        """Store what changed in a bucket, or a new base, and return the bytes that were written.
+
+        The watermark stays if nothing else is left: windows before it are closed.
+        """
         if not len(state):
-            self.head.update((None, None, state.watermark))
+            self.head.update(tuple(Head(None, None, state.watermark)))
             self.state.clear()
+            self._clear_log(head)
             state_cache.remove(self._place(group))
             return 0
-        data = state.encode(self.task.fingerprint)
         token = state_cache.new_token()
-        self.head.update((token, due, state.watermark))
-        stored = compressed(data)
-        self.state.update(stored)
+        data = state.encode(self.task.fingerprint, token)
+        delta = None if head.token is None else state.encode_delta(head.token, token)
+        log_bytes, deltas = head.log_bytes + len(delta or b""), head.deltas + 1
+        if delta is None or is_due(head.base_bytes, log_bytes, deltas, group):
+            written = compressed(data)
+            self.head.update(tuple(Head(token, due, state.watermark, len(data))))
+            self.state.update(written)
+            self._clear_log(head)
+        else:
+            written = compressed(delta)
+            self.head.update(tuple(Head(token, due, state.watermark, head.base_bytes, log_bytes, deltas)))
+            self.log.updateValue((deltas,), written)
         state_cache.write(self._place(group), token, data)
-        return len(stored[1])
+        return len(written[1])
+
+    def _clear_log(self, head: Head) -> None:
+        if head.deltas:
+            self.log.clear()
 
     def _set_timer(self, before: int | None, expired: int | None, due: int | None) -> None:
         """Register the timer of a bucket; Spark removes a timer that has expired."""
@@ -216,6 +255,11 @@ def due_in_milliseconds(state: StreamState) -> int | None:
         return None
     # The inverse of first_in_time, rounded up: Spark's watermark is in whole milliseconds.
     return -((first_in_time(state.prepared, 0) - due) * tick // MILLISECOND)
+
+
+def read_deltas(stored: Iterable[tuple[Any, Any]]) -> list[bytes]:
+    """Return the deltas of a bucket in order. Spark stores them in any order."""
+    return [decompressed(value) for _, value in sorted((int(number[0]), value) for number, value in stored)]
 
 
 def compressed(state: bytes) -> tuple[int, bytes]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 — the usual name
 from pyspark.sql.types import (
     ArrayType,
     DataType,
@@ -22,12 +23,13 @@ from pyspark.sql.types import (
 
 from sash.kernels.array_codec import Arrays
 from sash.spark.schema import GROUP, arrow_of
-from sash.spark.streaming.bucket import STATE, StreamTask, decompressed
+from sash.spark.streaming.bucket import LOG, STATE, StreamTask, decompressed, read_deltas
 from sash.spark.streaming.packing import GUARD
 from sash.spark.streaming.stream_query import StreamQuery
-from sash.state.codec import read_arrays, read_state_header, read_table
+from sash.state.codec import read_state_header, read_table
 from sash.state.prefix_state import split_prefixes
-from sash.state.window_states import WINDOWS, arrays_by_group
+from sash.state.state_log import arrays_by_group, read_log
+from sash.state.window_states import WINDOWS
 
 Batches = Iterator[pa.RecordBatch]
 
@@ -70,8 +72,15 @@ def _variables(properties: str | None) -> list[str]:
 
 
 def _read(spark: SparkSession, checkpoint: str, operator: int) -> DataFrame:
-    reader = spark.read.format("statestore").option("operatorId", operator).option("stateVarName", STATE)
-    return reader.load(checkpoint).selectExpr(f"key.{GROUP}", "value.size", "value.state")
+    """Return the base of each bucket, and the deltas after it."""
+    reader = spark.read.format("statestore").option("operatorId", operator)
+    bases = (
+        reader.option("stateVarName", STATE).load(checkpoint).selectExpr(f"key.{GROUP}", "value.size", "value.state")
+    )
+    deltas = reader.option("stateVarName", LOG).load(checkpoint)
+    delta = "struct(user_map_key.number, user_map_value.size, user_map_value.state) AS delta"
+    logs = deltas.selectExpr(f"key.{GROUP}", delta).groupBy(GROUP).agg(F.collect_list("delta").alias(LOG))
+    return bases.join(logs, GROUP, "left")
 
 
 def _all_of(frames: list[DataFrame]) -> DataFrame:
@@ -105,7 +114,7 @@ def _inspect(states: DataFrame) -> DataFrame:
 def _inspecting(schema: pa.Schema) -> Callable[[Batches], Batches]:
     def inspect(batches: Batches) -> Batches:
         for row in _rows(batches):
-            yield from describe_bucket(row[GROUP], decompressed((row["size"], row["state"])), schema)
+            yield from describe_bucket(row[GROUP], *_base_and_deltas(row), schema)
 
     return inspect
 
@@ -115,10 +124,15 @@ def _finishing(task: StreamTask) -> Callable[[Batches], Batches]:
         for row in _rows(batches):
             if row[GROUP] != GUARD:
                 state = task.new_state()
-                state.decode(decompressed((row["size"], row["state"])), task.fingerprint)
+                state.decode_log(*_base_and_deltas(row), task.fingerprint)
                 yield from task.worker.as_declared(state.finish())
 
     return finish_buckets
+
+
+def _base_and_deltas(row: dict[str, Any]) -> tuple[bytes, list[bytes]]:
+    log = [((one["number"],), (one["size"], one["state"])) for one in row[LOG] or ()]
+    return decompressed((row["size"], row["state"])), read_deltas(log)
 
 
 def _rows(batches: Batches) -> Iterator[dict[str, Any]]:
@@ -126,10 +140,10 @@ def _rows(batches: Batches) -> Iterator[dict[str, Any]]:
         yield from batch.to_pylist()
 
 
-def describe_bucket(bucket: int, state: bytes, schema: pa.Schema) -> Batches:
+def describe_bucket(bucket: int, base: bytes, deltas: Sequence[bytes], schema: pa.Schema) -> Batches:
     """Yield the keys of a bucket, with the number of slices or rows of each, once for each group of windows."""
-    header = read_state_header(state)
-    for _, arrays in arrays_by_group(read_arrays(state, header)):
+    state, header = read_log(base, deltas)
+    for _, arrays in arrays_by_group(state):
         for own in split_prefixes(arrays):
             yield _describe_group(bucket, {**own, WINDOWS: arrays[WINDOWS]}, header, schema)
 

@@ -219,7 +219,7 @@ class StreamQuery(SparkQuery):
         leaves = {
             "watermark": f"{query.time}, {timedelta(milliseconds=self.delay)} behind the newest; rows of closed windows are {LATE_TEXT[options.late]} and counted as late",
             "shuffled": f"{'all columns' if query.per_row or self.keeps_late else and_between(self.sent.columns)} of all rows, packed into {keys}",
-            "state": f"{state}; one value per bucket, in RocksDB; the number of buckets is fixed for a checkpoint",
+            "state": f"{state}; one value per bucket and its changes, in RocksDB; the number of buckets is fixed for a checkpoint",
             "results": f"{options.mode}: {'the result of a row' if query.per_row else 'a window'} {emitted}",
             "times": f"rows without a usable time {bad}",
             "counts": f"rows, late and bad_times of each micro-batch, and its state: {shown_counts}",
