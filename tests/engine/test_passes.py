@@ -71,3 +71,44 @@ def test_nulls_are_neutral_rows(monkeypatch: pytest.MonkeyPatch, seed: int) -> N
     for name in aggregates:
         for mine, other in zip(found[name].to_pylist(), expected[name].to_pylist(), strict=True):
             assert mine == pytest.approx(other, rel=1e-9, nan_ok=True) if isinstance(other, float) else mine == other
+
+
+@pytest.mark.parametrize("around", [(30, 20), (1, 1), (0, 3), (700, 2)], ids=str)
+def test_windows_without_their_row_are_evaluated_in_sections(
+    around: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, after = around
+    lengths = [24_000, 3, 0, 1, 17_000, 9_000]
+    keys = np.repeat(np.arange(len(lengths)), lengths)
+    values = np.random.default_rng(5).integers(-1000, 1000, len(keys))
+    table = pa.table({"k": keys, "t": np.concatenate([np.arange(one) for one in lengths]), "x": values})
+    query = sash.Query(
+        by="k",
+        time="t",
+        windows=window.rows(before=before, after=after, exclude="row"),
+        aggregates={"top": agg.max("x"), "total": agg.sum("x"), "spread": agg.stddev("x"), "n": agg.count("x")},
+    )
+    monkeypatch.setattr(passes, "ROWS_PER_CALL", 5_000)
+    monkeypatch.setattr(passes, "WINDOWS_PER_SPLIT", 2_000)
+    sections = query.run(table, compiled=True)
+    monkeypatch.setattr(passes, "ROWS_PER_CALL", 1 << 40)
+    at_once = query.run(table, compiled=True)
+    for name in ("top", "total", "n"):
+        assert sections[name].equals(at_once[name])
+    assert sections["spread"].is_null().equals(at_once["spread"].is_null())
+    np.testing.assert_allclose(
+        sections["spread"].drop_null().to_numpy(), at_once["spread"].drop_null().to_numpy(), rtol=1e-12
+    )
+    own = values[24_004:41_004]  # of the third key that is not short
+    rows = [
+        max(own[max(0, row - before) : row].tolist() + own[row + 1 : row + 1 + after].tolist()) for row in (1, 9_000)
+    ]
+    assert [sections["top"][24_004 + row].as_py() for row in (1, 9_000)] == rows
+
+
+def test_an_error_in_a_window_without_its_row_names_the_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(passes, "ROWS_PER_CALL", 10)
+    table = pa.table({"t": np.arange(20_000), "x": np.full(20_000, 1 << 62)})
+    query = sash.Query(time="t", windows=window.rows(before=2, after=2, exclude="row"), aggregates={"s": agg.sum("x")})
+    with pytest.raises(OverflowError, match=r"sum\(x\)"):
+        query.run(table, compiled=True)

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from sash.aggregates.base import Aggregate
 from sash.algorithms import Algorithm
+from sash.algorithms.recalculate import Recalculate
 from sash.engine.failures import COMBINING, LIFTING, LOWERING, failure
 from sash.kernels import loops
 from sash.kernels.kernel_io import Schedule
@@ -129,6 +130,30 @@ class Interpreter:
                 lambda record: bool(present[record]),
                 take,
                 self._lower_into(results, schedule.ends),
+            )
+        return results
+
+    def combine_runs(
+        self, partials: Objects, runs: int, present: npt.NDArray[np.bool_], values: Ints, where: Where
+    ) -> list[Any]:
+        """Return the results of windows that consist of several runs; `where` names a window."""
+        results = [self.aggregate.empty] * len(values)
+
+        def take(record: int) -> Any:
+            self.row = record % len(values)
+            self.step = COMBINING
+            return partials[record]
+
+        with self._noting(where):
+            loops.combine_runs(
+                Recalculate(self.aggregate),
+                len(values),
+                runs,
+                values.tolist(),
+                self.aggregate.rows_needed,
+                lambda record: bool(present[record]),
+                take,
+                self._lower_into(results, np.arange(1, len(values) + 1)),
             )
         return results
 

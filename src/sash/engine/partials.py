@@ -86,20 +86,6 @@ def concat_partials(parts: Sequence[SlicePartials]) -> SlicePartials:
     return SlicePartials(fields, first.shape, counts, first.dictionary)
 
 
-def interleave(parts: Sequence[SlicePartials]) -> SlicePartials:
-    """Return the first closed slices of all parts, then the second ones, and so on."""
-
-    def mixed(columns: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
-        together = np.empty(len(columns) * len(columns[0]), columns[0].dtype)
-        for place, column in enumerate(columns):
-            together[place :: len(columns)] = column
-        return together
-
-    fields = [mixed(columns) for columns in zip(*(part.fields for part in parts), strict=True)]
-    counts = SliceCounts(mixed([part.counts.values for part in parts]))
-    return SlicePartials(fields, parts[0].shape, counts, parts[0].dictionary)
-
-
 def _before(counts: npt.NDArray[np.generic]) -> Ints:
     before = np.zeros(len(counts) + 1, np.int64)
     counts.cumsum(out=before[1:])

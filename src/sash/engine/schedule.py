@@ -58,22 +58,6 @@ def make_schedule(kinds: Sequence[SliceRefs], counts: SliceCounts) -> SharedSche
     return SharedSchedule(Schedule(np.ascontiguousarray(begins), ends, lasts, numbers, opens, held, ranges), places)
 
 
-def schedule_runs(runs: Sequence[SliceCounts]) -> SharedSchedule:
-    """Return windows that combine the first slice of each run, then the second ones, and so on: see `interleave`.
-
-    >>> schedule_runs([SliceCounts(np.array([3, 0])), SliceCounts(np.array([2, 1]))]).entries.values.tolist()
-    [5, 1]
-    """
-    first, *others = (run.values for run in runs)
-    held, lasts = first.copy(), (first > 0).astype(np.int64)
-    for values in others:
-        held += values
-        lasts += values > 0
-    ends = np.arange(1, len(held) + 1) * len(runs)
-    opens = np.full(len(held), -1, np.int64)
-    return SharedSchedule(Schedule(ends - len(runs), ends, lasts, np.zeros_like(opens), opens, held), [None])
-
-
 def _entries(refs: SliceRefs, counts: SliceCounts) -> Schedule:
     if counts.all_present:
         lasts = refs.ends - refs.begins

@@ -163,6 +163,7 @@ class Kernel:
             loops.slide_slices: lambda: self.slide_slices(
                 columns, Schedule(NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, NOTHING)
             ),
+            loops.combine_runs: lambda: self.combine_runs(columns, 1, NOTHING),
             loops.advance: lambda: self.advance(self.new_state((1,)), columns, NO_BITS, limit=1),
         }
         runs[self.design.loop]()
@@ -301,6 +302,17 @@ class Kernel:
         own = (len(schedule.begins), *schedule.columns, self.at_least)
         state = self.new_state(schedule.ranges or (max(1, longest),), longest)
         return self._run(own, columns, validity, results, state)
+
+    @_retry_with_row
+    def combine_runs(
+        self, columns: Columns, runs: int, values: Positions, validity: Bits = NO_BITS
+    ) -> list[ResultColumn]:
+        """Return the aggregates of windows that are combined from so many runs; see `loops.combine_runs`."""
+        if self._check_columns(columns) != runs * len(values):
+            message = f"{runs} runs of {len(values)} windows need as many records; given: {len(columns[0])}."
+            raise ValueError(message)
+        own = (len(values), runs, values, self.at_least)
+        return self._run(own, columns, validity, self._new_results((len(values),)), self.new_state((1,)))
 
     def advance(
         self,

@@ -200,3 +200,31 @@ def slide_slices(
             else:
                 partial = lifted(opens[row])
             emit(row, values[row], partial)
+
+
+def combine_runs(
+    window: Algorithm[Any],
+    rows: int,
+    runs: int,
+    values: Sequence[int],
+    at_least: int,
+    present: Present,
+    lifted: Lifted,
+    emit: Emit,
+) -> None:
+    """Emit for each window the aggregate of its runs, which do not overlap; values[row] is the number of values in the window.
+
+    Run k of each window is a record: those of the first runs of all windows come first, then those of the second runs.
+    """
+    for row in range(rows):
+        if values[row] >= at_least:
+            record = row
+            while not present(record):
+                record += rows
+            partial = lifted(record)
+            record += rows
+            while record < runs * rows:
+                if present(record):
+                    partial = window.combine(partial, lifted(record))
+                record += rows
+            emit(row, values[row], partial)

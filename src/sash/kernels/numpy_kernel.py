@@ -135,6 +135,35 @@ class NumpyKernel:
         except CannotVectorizeError:
             return self._compiled().slide_slices(columns, schedule, validity)
 
+    def combine_runs(
+        self, columns: Columns, runs: int, values: Positions, validity: Bits = NO_BITS
+    ) -> list[ResultColumn]:
+        """Return the aggregates of windows that are combined from so many runs; see `loops.combine_runs`."""
+        windows = np.arange(len(values))
+        try:
+            every = self._lift(columns)
+            held = np.ones((runs, len(values)), np.bool_)
+            if len(validity):
+                held = np.unpackbits(validity, count=held.size, bitorder="little").view(np.bool_).reshape(held.shape)
+            made = [self._combine_runs(number, part, windows, held) for number, part in enumerate(every)]
+            return self._results(made, values)
+        except CannotVectorizeError:
+            return self._compiled().combine_runs(columns, runs, values, validity)
+
+    def _combine_runs(self, number: int, records: Partial, windows: Positions, held: Flags) -> Partial:
+        """Return one part of the partial of each window; undefined if the window holds nothing."""
+        combine, shape = self.combines[number], self.shapes[number]
+        whole = cast(copy_of(take(records, windows)), shape)
+        begun = held[0].copy()
+        for run in range(1, len(held)):
+            own = windows + run * len(windows)
+            both, only = np.flatnonzero(begun & held[run]), np.flatnonzero(~begun & held[run])
+            put(whole, only, take(records, own[only]))
+            if len(both):
+                put(whole, both, cast(combine(take(whole, both), take(records, own[both])), shape))
+            begun |= held[run]
+        return whole
+
     def _compiled(self) -> Kernel:
         """Return the compiled kernel."""
         if self.compile_it is None:

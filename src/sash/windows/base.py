@@ -18,6 +18,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
+from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
@@ -143,6 +144,23 @@ class NewestRows(NamedTuple):
     length: int
     ahead: int = 0
 
+    @property
+    def held(self) -> Ints:
+        """How many rows the window of each row holds.
+
+        >>> NewestRows(np.array([0, 3, 5]), 2, ahead=1).held.tolist()
+        [2, 2, 1, 2, 1]
+        """
+        held = np.full(int(self.firsts[-1]), self.length)
+        before = self.length - 1 - self.ahead
+        for first, end in pairwise(self.firsts.tolist()):
+            rows = end - first
+            at_begin, at_end = min(rows, max(before, -self.ahead)), min(rows, max(self.ahead, -before))
+            for places in (np.arange(at_begin), np.arange(rows - at_end, rows)):
+                begins, ends = np.clip(places - before, 0, rows), np.clip(places + self.ahead + 1, 0, rows)
+                held[first + places] = ends - begins
+        return held
+
 
 @dataclass(frozen=True)
 class Bounds:
@@ -162,6 +180,8 @@ class Bounds:
     """The begins and ends of the runs of items that each window consists of, if it is not one run (see `exclude`)."""
     frame: ClassVar[NewestRows | None] = None
     """How windows follow from rows, if there is one for each row; then nobody need ask for begins and ends."""
+    frames: ClassVar[tuple[NewestRows, ...]] = ()
+    """How the runs of windows follow from rows, if there is one window for each row; then nobody need ask for runs."""
 
     def __len__(self) -> int:
         """Return the number of windows."""

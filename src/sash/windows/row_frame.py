@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import ClassVar
 
 import numpy as np
@@ -63,6 +65,57 @@ class FrameBounds(Bounds):
         return self._positions[1]
 
 
+def cut_sections(firsts: Ints, before: int, after: int, most: int) -> Iterator[tuple[slice, slice, Ints]]:
+    """Yield rows of whole keys, or of a part of a long key; all rows that their windows hold; and where keys begin among these.
+
+    >>> for own, rows, keys in cut_sections(np.array([0, 5, 9, 29]), 1, 0, most=8):
+    ...     print(own.start, own.stop, rows.start, rows.stop, keys.tolist())
+    0 9 0 9 [0, 5, 9]
+    9 17 9 17 [0, 8]
+    17 25 16 25 [0, 9]
+    25 29 24 29 [0, 5]
+    """
+    step = max(most, 8 * (before + after))  # each part reads the rows around it again
+
+    def whole(keys: Ints) -> tuple[slice, slice, Ints]:
+        rows = slice(int(keys[0]), int(keys[-1]))
+        return rows, rows, keys - keys[0]
+
+    begun = 0
+    for key, (first, end) in enumerate(pairwise(firsts.tolist())):
+        if end - first > step:
+            if begun < key:
+                yield whole(firsts[begun : key + 1])
+            for own in range(first, end, step):
+                rows = slice(max(first, own - before), min(end, own + step + after))
+                yield slice(own, min(end, own + step)), rows, np.array([0, rows.stop - rows.start])
+            begun = key + 1
+        elif end - firsts[begun] >= step:
+            yield whole(firsts[begun : key + 2])
+            begun = key + 1
+    if begun < len(firsts) - 1:
+        yield whole(firsts[begun:])
+
+
+class SplitBounds(FrameBounds):
+    """A window for each row of keys without context, which leaves out the row. Runs are computed only if somebody needs them.
+
+    >>> bounds = SplitBounds(np.array([0, 3]), 1, 2, np.array([0]))
+    >>> [(begins.tolist(), ends.tolist()) for begins, ends in bounds.runs]
+    [([0, 0, 1], [0, 1, 2]), ([1, 2, 3], [3, 3, 3])]
+    """
+
+    def __init__(self, firsts: Ints, before: int, after: int, keep: Ints) -> None:
+        super().__init__(NewestRows(firsts, before + 1 + after, after), keep)
+        vars(self).update(frames=(NewestRows(firsts, before, -1), NewestRows(firsts, after, after)))
+
+    @cached_property
+    def runs(self) -> tuple[tuple[Ints, Ints], ...]:  # type: ignore[override]
+        """The rows before each row, and those after it."""
+        runs = [FrameBounds(frame, self.keep) for frame in self.frames]
+        return tuple((run.begins, run.ends) for run in runs)
+
+
 @dataclass(frozen=True)
 class RowFrame(Window):
     """For each row, the rows from `before` rows before it to `after` rows after it; None for all rows on that side."""
@@ -113,18 +166,18 @@ class RowFrame(Window):
             return self._bounds_of_slices(items, items.row_counts)
         if items.points is not None:
             return self._bounds_at(items, items.points)
-        if self.exclude:
-            plain = self._without_exclude(without_peers(self.exclude, items, by_order=True))
-            if plain is not None:
-                return plain.bounds(items, memory, run)
+        exclude = self.exclude and without_peers(self.exclude, items, by_order=True)
+        plain = self._without_exclude(exclude) if self.exclude else None
+        if plain is not None:
+            return plain.bounds(items, memory, run)
         span = items.span
-        if (
-            self.length is not None
-            and not self.exclude
-            and not span.done.any()
-            and (span.final == np.diff(items.firsts)).all()
-        ):
-            return FrameBounds(NewestRows(items.firsts, self.length, self.after or 0), self._keep(items))
+        if self.length is not None and not span.done.any() and (span.final == np.diff(items.firsts)).all():
+            assert self.before is not None
+            assert self.after is not None
+            if not exclude:
+                return FrameBounds(NewestRows(items.firsts, self.length, self.after), self._keep(items))
+            if exclude == "row":
+                return SplitBounds(items.firsts, self.before, self.after, self._keep(items))
         counts = span.final - span.done
         rows = ranges(items.firsts[:-1] + span.done, counts)
         begins, ends = bounds_around(rows, items.firsts, counts, self.before, self.after)
