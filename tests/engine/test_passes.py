@@ -73,7 +73,7 @@ def test_nulls_are_neutral_rows(monkeypatch: pytest.MonkeyPatch, seed: int) -> N
             assert mine == pytest.approx(other, rel=1e-9, nan_ok=True) if isinstance(other, float) else mine == other
 
 
-@pytest.mark.parametrize("around", [(30, 20), (1, 1), (0, 3), (700, 2)], ids=str)
+@pytest.mark.parametrize("around", [(30, 20), (1, 1), (0, 0), (700, 2)], ids=str)
 def test_windows_without_their_row_are_evaluated_in_sections(
     around: tuple[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -99,7 +99,10 @@ def test_windows_without_their_row_are_evaluated_in_sections(
     np.testing.assert_allclose(
         sections["spread"].drop_null().to_numpy(), at_once["spread"].drop_null().to_numpy(), rtol=1e-12
     )
-    own = values[24_004:41_004]  # of the third key that is not short
+    if not after:
+        assert sections["n"].to_pylist() == [0] * len(keys)
+        return
+    own = values[24_004:41_004]  # of a long key
     rows = [
         max(own[max(0, row - before) : row].tolist() + own[row + 1 : row + 1 + after].tolist()) for row in (1, 9_000)
     ]

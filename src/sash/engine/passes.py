@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from itertools import pairwise
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -153,7 +154,7 @@ class PassRun:
             runs = [self._partials_by_key(own, rows, frame._replace(firsts=firsts)) for frame in bounds.frames]
             within = slice(own.start - rows.start, own.stop - rows.start)
             some = [run.select(within) for run in runs]
-            parts.append(self._combine_runs(window, lambda number, own=own: own.start + number, some))
+            parts.append(self._combine_runs(window, partial(add, own.start), some))
         return {name: pa.concat_arrays([part[name] for part in parts]) for name in parts[0]}
 
     def _slide_some_runs(self, window: Window, bounds: Bounds) -> Results:

@@ -110,7 +110,7 @@ class SplitBounds(FrameBounds):
         vars(self).update(frames=(NewestRows(firsts, before, -1), NewestRows(firsts, after, after)))
 
     @cached_property
-    def runs(self) -> tuple[tuple[Ints, Ints], ...]:  # type: ignore[override]
+    def runs(self) -> tuple[tuple[Ints, Ints], ...]:
         """The rows before each row, and those after it."""
         runs = [FrameBounds(frame, self.keep) for frame in self.frames]
         return tuple((run.begins, run.ends) for run in runs)
@@ -176,7 +176,7 @@ class RowFrame(Window):
             assert self.after is not None
             if not exclude:
                 return FrameBounds(NewestRows(items.firsts, self.length, self.after), self._keep(items))
-            if exclude == "row":
+            if exclude == "row" and self.before > 0 and self.after > 0:
                 return SplitBounds(items.firsts, self.before, self.after, self._keep(items))
         counts = span.final - span.done
         rows = ranges(items.firsts[:-1] + span.done, counts)
