@@ -4,6 +4,7 @@
 #             streams on Spark whose driver is killed twenty times, and whose keys come and go for long;
 #             five minutes of the live page at 50,000 results per second; the tests on Spark on each supported version
 # make bench  Sash beside pandas, Polars, DuckDB, bottleneck, numbagg and Spark: checked, timed, drawn (make bench-quick: only to see that it runs)
+# make dist   the wheel and the source archive: checked, and installed with each extra on each Python from 3.11 to 3.13 that is found
 # make costs  what each algorithm costs beside two_stacks: checked, timed, written where plan/choose.py reads it
 # All make the virtual environment in .venv and see to Java first. Python: make test PYTHON=python3.12
 
@@ -13,7 +14,7 @@ CORES ?= 2
 OLDEST_SPARK := 4.1.4
 OLD_SPARKS := $(OLDEST_SPARK) 4.2.1 # the newest is in .venv
 
-.PHONY: help demo test soak bench bench-quick costs check format clean
+.PHONY: help demo test soak bench bench-quick dist costs check format clean
 
 help:
 	@sed -n 's/^# //p' Makefile
@@ -68,6 +69,9 @@ bench-quick: .venv/ready
 	$(BIN)/python -m benchmarks.spark_batch --quick
 	$(BIN)/python -m benchmarks.spark_streaming --quick
 
+dist: .venv-dist/ready
+	@bash tools/dist.sh
+
 costs: .venv/ready
 	$(BIN)/python -m benchmarks.costs
 
@@ -87,5 +91,8 @@ format: .venv/ready
 .venv-spark%/ready: .venv/ready tools/setup_spark.sh
 	@bash tools/setup_spark.sh $*
 
+.venv-dist/ready: tools/requirements-dist.txt tools/setup_dist.sh
+	@PYTHON=$(PYTHON) bash tools/setup_dist.sh
+
 clean:
-	rm -rf .venv .venv-spark* .mypy_cache .ruff_cache .hypothesis .coverage build dist
+	rm -rf .venv .venv-dist .venv-spark* .mypy_cache .ruff_cache .hypothesis .coverage build dist
