@@ -112,23 +112,29 @@ class Cluster:
         return self.spark.createDataFrame(self.rows)
 
     def stream_results(self, query: sash.Query, batches: int, faults: Sequence[str] = (), **options: Any) -> pa.Table:
-        """Return the results of a stream over the readings, those of windows that are open at the end included."""
+        """Return the results of a stream over the readings while faults happen."""
         self.streams += 1
-        folder = self.folder / f"stream_{self.streams}"
-        (folder / "rows").mkdir(parents=True)
-        size = -(-len(self.rows) // batches)
-        for number in range(batches):  # in the order of their names, a micro-batch each
-            pq.write_table(self.rows.slice(number * size, size), folder / "rows" / f"{number}.parquet")
-        read = self.spark.readStream.schema(self.frame.schema).option("maxFilesPerTrigger", 1)
-        stream = read.parquet(str(folder / "rows")).withWatermark("ts", "1 minute")
-        checkpoint = str(folder / "checkpoint")
-        writer = query.run(stream, buckets=4, **options).writeStream.option("checkpointLocation", checkpoint)
         self.arm(*faults)
-        started = writer.format("parquet").trigger(availableNow=True).start(str(folder / "results"))
-        assert started.awaitTermination(SECONDS)
-        emitted = self.spark.read.parquet(str(folder / "results"))
-        assert emitted.count() > 0
-        return emitted.unionByName(sash.spark.finish(query, stream, checkpoint, buckets=4, **options)).toArrow()
+        return stream_results(self.spark, self.rows, self.folder / f"stream_{self.streams}", query, batches, **options)
+
+
+def stream_results(
+    spark: SparkSession, rows: pa.Table, folder: Path, query: sash.Query, batches: int, **options: Any
+) -> pa.Table:
+    """Return the results of a stream over rows, those of windows that are open at the end included."""
+    (folder / "rows").mkdir(parents=True)
+    size = -(-len(rows) // batches)
+    for number in range(batches):  # in the order of their names, a micro-batch each
+        pq.write_table(rows.slice(number * size, size), folder / "rows" / f"{number}.parquet")
+    read = spark.readStream.schema(spark.createDataFrame(rows).schema).option("maxFilesPerTrigger", 1)
+    stream = read.parquet(str(folder / "rows")).withWatermark("ts", "1 minute")
+    checkpoint = str(folder / "checkpoint")
+    writer = query.run(stream, buckets=4, **options).writeStream.option("checkpointLocation", checkpoint)
+    started = writer.format("parquet").trigger(availableNow=True).start(str(folder / "results"))
+    assert started.awaitTermination(SECONDS)
+    emitted = spark.read.parquet(str(folder / "results"))
+    assert emitted.count() > 0
+    return emitted.unionByName(sash.spark.finish(query, stream, checkpoint, buckets=4, **options)).toArrow()
 
 
 def assert_same(found: pa.Table, expected: pa.Table) -> None:

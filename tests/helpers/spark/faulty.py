@@ -110,14 +110,14 @@ def speculation(folder: Path) -> None:
 
 def memory(folder: Path) -> None:
     """Limit the memory of Python workers."""
-    cluster = Cluster.start(folder, **{"spark.executor.pyspark.memory": "1100m"})
+    cluster = Cluster.start(folder, **{"spark.executor.pyspark.memory": "700m", "spark.task.maxFailures": 1})
     rows = cluster.spark.range(2_400_000).selectExpr("id % 50 AS k", "id AS t", "CAST(id AS double) AS x")
     query = sash.Query({"mean": agg.mean("x")}, window.time(1_000, slide=10), by="k", time="t")
-    results = query.run(rows, strategy="buckets", buckets=1, compiled=False)
+    results = query.run(rows, strategy="buckets", buckets=1)
     line = error_of(results.count)
     assert "MemoryError: " in line, line
     assert "spark.executor.pyspark.memory" in line
-    few = query.run(rows.limit(1_000), strategy="buckets", compiled=False).toArrow()  # the cluster goes on
+    few = query.run(rows.limit(1_000), strategy="buckets").toArrow()  # the cluster goes on
     assert_same(few, query.run(pa.table(rows.limit(1_000).toArrow())))
     cluster.spark.stop()
 

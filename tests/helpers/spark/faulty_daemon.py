@@ -69,9 +69,11 @@ def strike() -> None:
         time.sleep(SECONDS)
     if claim(LOSE):
         local = os.environ["SPARK_LOCAL_DIRS"].split(",")[0]
-        for path in Path(local).parents[2].glob("**/shuffle_*"):  # of all executors: spark-…/executor-…/blockmgr-…
+        lost = [*Path(local).parents[2].glob("**/shuffle_*")]  # of all executors: spark-…/executor-…/blockmgr-…
+        assert lost
+        for path in lost:
             path.unlink(missing_ok=True)
-        raise RuntimeError("the shuffle files are gone")
+        raise RuntimeError("the shuffle files are gone")  # so that the task reads them again
 
 
 def install() -> None:
@@ -109,7 +111,7 @@ def fill_disks() -> None:
     def faulty_begin(sorter: spill.Sorter, declared: Any, folder: Path) -> None:
         begin(sorter, declared, folder)
         if lasts(FULL):
-            (folder / "1.arrow").symlink_to("/dev/full")
+            (folder / "0.arrow").symlink_to("/dev/full")
 
     def faulty_make(*arguments: Any, **options: Any) -> tuple[int, str]:
         handle, name = make(*arguments, **options)
