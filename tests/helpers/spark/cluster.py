@@ -60,9 +60,10 @@ def run_script(name: str, folder: Path, *arguments: str, **variables: str) -> st
 def own_home(folder: Path) -> Path:
     """Make a home of Spark in a folder, where executors write their files instead of into PySpark."""
     home = folder / "spark"
-    home.mkdir(parents=True)
+    home.mkdir(parents=True, exist_ok=True)
     for entry in Path(pyspark.__file__).parent.iterdir():
-        (home / entry.name).symlink_to(entry)
+        if not (home / entry.name).exists():
+            (home / entry.name).symlink_to(entry)
     os.environ["SPARK_HOME"] = str(home)
     return home
 

@@ -5,7 +5,14 @@ python -m helpers.spark.faulty FOLDER losses | speculation | memory
 
 from __future__ import annotations
 
+import os
+import re
+import signal
+import socket
+import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +21,7 @@ import pytest
 from pyspark.errors import PySparkException
 
 import sash
-from helpers.spark.cluster import Cluster, assert_same
+from helpers.spark.cluster import Cluster, assert_same, own_home
 from helpers.spark.faulty_daemon import FULL, KILL, LITTLE, LOSE, SLOW
 from sash import agg, window
 
@@ -27,8 +34,8 @@ chain = sash.aggregate(
 """The value of numerals of differing bases: no row may be lost, be there twice or change places."""
 ORDER = ("house", "plug", "load", "work")
 TYPES = {"chain": "bigint"}
-LOADS = {"n": agg.count(), "peak": agg.max("load")}
-CHAINS = {"n": agg.count(), "chain": chain("load")}
+LOADS: dict[str, sash.Aggregate[Any]] = {"n": agg.count(), "peak": agg.max("load")}
+CHAINS: dict[str, sash.Aggregate[Any]] = {"n": agg.count(), "chain": chain("load")}
 STREAMS: dict[str, tuple[sash.Query, dict[str, Any]]] = {
     "slices": (sash.Query(LOADS, window.time("5m", slide="1m"), by="household", time="ts"), {}),
     "rows": (sash.Query(CHAINS, window.rows(20), by="plug", time="ts", order_by=ORDER), {"types": TYPES}),
@@ -100,12 +107,37 @@ def losses(folder: Path) -> None:
     cluster.spark.stop()
 
 
+@contextmanager
+def two_hosts(home: Path) -> Iterator[str]:
+    """Start a cluster whose executors are on two hosts, and yield its address. On one host Spark runs no task a second time.
+
+    Both are addresses of this machine.
+    """
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    address = f"spark://127.0.0.1:{port}"
+    master = ["master.Master", "--host", "127.0.0.1", "--port", str(port), "--webui-port", "0"]
+    worker = ["worker.Worker", "--cores", "1", "--memory", "1500m", "--webui-port", "0", "--host"]
+    starts = [master, *([*worker, host, address] for host in ("127.0.0.2", "127.0.0.3"))]
+    with ExitStack() as started:
+        for name, *arguments in starts:
+            command = [str(home / "bin" / "spark-class"), f"org.apache.spark.deploy.{name}", *arguments]
+            process = started.enter_context(subprocess.Popen(command, start_new_session=True))
+            started.callback(os.killpg, process.pid, signal.SIGTERM)
+        yield address
+
+
 def speculation(folder: Path) -> None:
     """Run slow tasks twice at the same time."""
-    cluster = Cluster.start(folder, **SPECULATION)
-    check_batches(cluster, SLOW)
-    check_streams(cluster, SLOW)
-    cluster.spark.stop()
+    home = own_home(folder)
+    with two_hosts(home) as address:
+        cluster = Cluster.start(folder, **{"spark.master": address, **SPECULATION})
+        check_batches(cluster, SLOW)
+        check_streams(cluster, SLOW)
+        cluster.spark.stop()
+    logs = [path.read_text(encoding="utf-8") for path in home.glob("work/*/*/stderr")]
+    twice = sum(len(re.findall(r"Running task \d+\.1 in stage", text)) for text in logs)
+    assert twice >= len(BATCHES) + len(STREAMS), f"{twice} tasks ran twice"
 
 
 def memory(folder: Path) -> None:

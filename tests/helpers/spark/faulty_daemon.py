@@ -120,7 +120,7 @@ def fill_disks() -> None:
             handle = os.open("/dev/full", os.O_WRONLY)
         return handle, name
 
-    spill.Sorter.__init__ = faulty_begin  # type: ignore[method-assign]
+    spill.Sorter.__init__ = faulty_begin  # type: ignore[method-assign,assignment]
     tempfile.mkstemp = faulty_make  # type: ignore[assignment]
 
 
