@@ -1,15 +1,18 @@
-"""Generated modules on disk, so that Numba's own cache can store the machine code beside them.
+"""Generated modules on disk, with their machine code beside them (machine_code.py).
 
 A module is named by the fingerprint of everything that it was generated from. So it never changes once written, and
 processes that start together may all write it: each writes a file of its own and renames it into place.
+
+It is only a cache. A folder that is read-only, full or missing costs time, and never fails a query. But its files are executed:
+Sash reads them only if nobody but this user and root can write them.
 """
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -18,32 +21,72 @@ if TYPE_CHECKING:  # what takes long to import is imported by the functions that
     from pathlib import Path
 
 PREFIX = "sash_kernel_"
+NAMED = "SASH_CACHE_DIR"
+WRITABLE_BY_OTHERS = 0o022
+
+
+def cache_folders() -> list[Path]:
+    """Return the safe folders, those to look in first at the front: $SASH_CACHE_DIR; else the user's and the temporary one.
+
+    A folder that is missing is made. Folders that cannot be made, and those that other users can write to, are left out.
+    """
+    from importlib.metadata import version  # noqa: PLC0415 — as above; Numba itself takes much longer
+
+    versions = f"numba{version('numba')}-{sys.implementation.cache_tag}"
+    folders = []
+    for candidate in _candidates():
+        folder = candidate / versions
+        with suppress(OSError):  # it may be there, on a disk that is read-only
+            # One by one: with parents=True, only the last folder would get the mode, and the umask may allow all.
+            candidate.parent.mkdir(parents=True, exist_ok=True)
+            candidate.mkdir(exist_ok=True, mode=0o700)
+            folder.mkdir(exist_ok=True, mode=0o700)
+        if is_safe(candidate) and is_safe(folder):
+            folders.append(folder)
+        elif NAMED in os.environ and folder.exists():
+            _warn(candidate)
+    return folders
 
 
 def cache_folder() -> Path | None:
-    """Return the first writable folder of $SASH_CACHE_DIR, the user's cache and the temporary folder; else None."""
+    """Return the first folder that can be written; else None."""
+    return next((folder for folder in cache_folders() if os.access(folder, os.W_OK | os.X_OK)), None)
+
+
+def _warn(candidate: Path) -> None:
+    import warnings  # noqa: PLC0415 — as above
+
+    message = (
+        f"{NAMED} is not used, because other users can write to {candidate}, and Sash would execute their files. Make it a folder of "
+        f"this user or of root that only they can write: chmod -R go-w {candidate}."
+    )
+    warnings.warn(message, RuntimeWarning, stacklevel=4)
+
+
+def _candidates() -> Iterator[Path]:
     import tempfile  # noqa: PLC0415 — as above
-    from importlib.metadata import version  # noqa: PLC0415 — as above; Numba itself takes much longer
     from pathlib import Path  # noqa: PLC0415 — as above
 
-    versions = f"numba{version('numba')}-{sys.implementation.cache_tag}"
-    named = os.environ.get("SASH_CACHE_DIR")
-    home = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
-    for candidate in [Path(named)] if named else [home / "sash", Path(tempfile.gettempdir()) / f"sash-{_user()}"]:
-        folder = candidate / versions
-        try:
-            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            # The files in this folder are executed, so nobody else may own it.
-            if candidate.stat().st_uid == _user():
-                with tempfile.TemporaryFile(dir=folder):
-                    return folder
-        except OSError:
-            continue
-    return None
+    if named := os.environ.get(NAMED):
+        yield Path(named).absolute()
+        return
+    with suppress(
+        RuntimeError
+    ):  # no home: HOME is not set, and the system does not know this user, as in some containers
+        yield Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "sash"
+    with suppress(OSError):  # no folder is writable
+        yield Path(tempfile.gettempdir()) / f"sash-{os.getuid() if hasattr(os, 'getuid') else 0}"
 
 
-def _user() -> int:
-    return os.getuid() if hasattr(os, "getuid") else 0  # on Windows st_uid is 0
+def is_safe(path: Path) -> bool:
+    """Return whether a file or folder is there, and nobody but this user and root can write it."""
+    try:
+        link, found = path.lstat(), path.stat()
+    except OSError:
+        return False
+    if not hasattr(os, "getuid"):
+        return True  # Windows: the permissions are not in the mode, and folders of a user are not open to others
+    return {link.st_uid, found.st_uid} <= {os.getuid(), 0} and not found.st_mode & WRITABLE_BY_OTHERS
 
 
 def read_sources(folder: Traversable | None = None) -> Iterator[tuple[str, str]]:
@@ -60,15 +103,15 @@ def read_sources(folder: Traversable | None = None) -> Iterator[tuple[str, str]]
 
 def has_mark(name: str) -> bool:
     """Return whether a mark was set in the cache, by this process or another one."""
-    folder = cache_folder()
-    return folder is not None and (folder / f"{PREFIX}{name}.mark").exists()
+    return _find(f"{PREFIX}{name}.mark") is not None
 
 
 def set_mark(name: str) -> None:
-    """Set a mark in the cache."""
+    """Set a mark in the cache, if it can be written."""
     folder = cache_folder()
-    if folder is not None:
-        (folder / f"{PREFIX}{name}.mark").touch()
+    if folder is not None and not has_mark(name):
+        with suppress(OSError):  # a full disk
+            (folder / f"{PREFIX}{name}.mark").touch()
 
 
 def loaded_module(name: str) -> ModuleType | None:
@@ -78,30 +121,21 @@ def loaded_module(name: str) -> ModuleType | None:
 
 def find_module(name: str) -> str | None:
     """Return the text of a module on disk, or None."""
-    folder = cache_folder()
-    if folder is None:
-        return None
+    path = _find(f"{PREFIX}{name}.py")
     try:
-        return (folder / f"{PREFIX}{name}.py").read_text(encoding="utf-8")
+        return None if path is None else path.read_text(encoding="utf-8")
     except OSError:
         return None
 
 
 def load_module(name: str, text: str, names: dict[str, Any]) -> ModuleType:
-    """Write the module unless it is on disk, and import it with `names` defined in it."""
+    """Write the module unless it is on disk, and run it with `names` defined in it."""
     module_name = PREFIX + name
-    folder = cache_folder()
-    if folder is None:
-        module = ModuleType(module_name)
-        code = compile(text.replace("cache=True", "cache=False"), f"<{module_name}>", "exec")
-    else:
-        path = folder / f"{module_name}.py"
-        if not path.exists():
-            _write(path, text)
-        spec = importlib.util.spec_from_file_location(module_name, path)
-        assert spec is not None
-        module = importlib.util.module_from_spec(spec)
-        code = compile(text, str(path), "exec")
+    path = _find(f"{module_name}.py") or _written(f"{module_name}.py", text)
+    module = ModuleType(module_name)
+    if path is not None:
+        module.__file__ = str(path)
+    code = compile(text, f"<{module_name}>" if path is None else str(path), "exec")
     vars(module).update(names)
     exec(code, vars(module))  # noqa: S102 — fuse.py generated the text from Sash's own classes
     # Numba finds the globals of a cached function through the module's name. Registered last: other threads look here too.
@@ -109,9 +143,26 @@ def load_module(name: str, text: str, names: dict[str, Any]) -> ModuleType:
     return module
 
 
-def _write(path: Path, text: str) -> None:
+def _find(name: str) -> Path | None:
+    """Return the path of a file in the cache, if it is there and safe."""
+    return next((folder / name for folder in cache_folders() if is_safe(folder / name)), None)
+
+
+def _written(name: str, text: str) -> Path | None:
+    """Write a file, and return its path; None if it cannot be written."""
     import tempfile  # noqa: PLC0415 — as above
 
-    with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False, encoding="utf-8") as draft:
-        draft.write(text)
-    os.replace(draft.name, path)  # noqa: PTH105 — pathlib is not imported here
+    folder = cache_folder()
+    if folder is None:
+        return None
+    draft = ""
+    try:
+        with tempfile.NamedTemporaryFile("w", dir=folder, delete=False, encoding="utf-8") as file:
+            draft = file.name
+            file.write(text)
+        os.replace(draft, folder / name)  # noqa: PTH105 — pathlib is not imported here
+    except OSError:  # a full disk
+        if draft and os.path.exists(draft):  # noqa: PTH110 — as above
+            os.unlink(draft)  # noqa: PTH108 — as above
+        return None
+    return folder / name

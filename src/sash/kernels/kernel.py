@@ -114,7 +114,7 @@ class Kernel:
         """Compile the design, or load it from the cache. Raise CannotCompileError if Numba rejects it, for any reason."""
         try:
             self._load(design)
-        except (CannotCompileError, CannotFuseError):
+        except (CannotCompileError, CannotFuseError, MemoryError):
             raise
         except Exception as error:  # no row is read here, so it is not an error of the user's functions
             cause = error.__cause__ if isinstance(error, FailedWithoutRowError) else error

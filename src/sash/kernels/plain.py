@@ -11,11 +11,13 @@ from typing import Any
 from sash.kernels.cache import load_module
 from sash.kernels.functions import fingerprint
 
+IMPORT = "from sash.kernels.machine_code import compiled"
+
 
 @cache
 def compile_plain(*functions: FunctionType) -> ModuleType:
     """Return a module with these functions, and the Python functions that they call, compiled."""
-    lines = ["from __future__ import annotations", "import numpy as np", "from numba import njit"]
+    lines = ["from __future__ import annotations", "import numpy as np", IMPORT]
     lines += list(dict.fromkeys(line for function in functions for line in _needed(function)))
     text = "\n".join(lines)
     return load_module(fingerprint(text), text, {})
@@ -39,4 +41,4 @@ def _needed(function: FunctionType) -> Iterator[str]:
             yield from _needed(value)
         elif isinstance(value, int | float):
             yield f"{name} = {value!r}"
-    yield "@njit(cache=True, nogil=True)\n" + inspect.getsource(function)
+    yield "@compiled\n" + inspect.getsource(function)

@@ -46,7 +46,8 @@ def start(name: str, cores: int | None, memory: str | None, conf: Mapping[str, A
 def settings(cores: int | None, memory: str | None, warehouse: str, conf: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings of a local session; those in `conf` win."""
     java_options = "spark.driver.extraJavaOptions"
-    logging = f'"-Dlog4j2.configurationFile={LOGGING.as_uri()}"'
+    # Java does not find it in a zip file, from which Sash may be imported.
+    logging = f'"-Dlog4j2.configurationFile={LOGGING.as_uri()}"' if LOGGING.is_file() else ""
     return {
         "spark.master": f"local[{cores or '*'}]",
         "spark.driver.memory": memory or f"{driver_memory()}g",

@@ -6,6 +6,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 MARK = "[SASH]"
+OUT_OF_MEMORY = (
+    "A Python worker has no more memory. Set spark.executor.pyspark.memory to more, or leave it out and set spark.executor.memoryOverhead "
+    "to more; or use more and smaller partitions: run(df, buckets=…) or ranges=…."
+)
 
 
 @contextmanager
@@ -25,6 +29,8 @@ def marked_errors() -> Iterator[None]:
     try:
         yield
     except Exception as error:
+        if isinstance(error, MemoryError):
+            error.add_note(OUT_OF_MEMORY)
         notes = getattr(error, "__notes__", [])
         if not any(note.startswith(MARK) for note in notes):
             text = " ".join([f"{type(error).__name__}: {error}", *notes])

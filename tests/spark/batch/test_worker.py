@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -14,6 +16,8 @@ import sash
 from sash import agg, window
 from sash.spark.batch import spill
 from sash.spark.batch.worker import BucketWorker
+from sash.spark.groups import partition_function
+from sash.spark.worker_errors import marked_errors
 from sash.windows import Window
 
 ROWS = rows_of_every_kind(1, 120)
@@ -155,8 +159,46 @@ def test_nothing_is_left_on_disk_if_not_all_results_are_taken(folder: Path) -> N
 
 def test_the_systems_folder_is_sorted_in_where_spark_names_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SPARK_LOCAL_DIRS", "/nowhere")
-    assert spill.folder_to_sort_in() is None
+    assert spill.folder_to_sort_in() == tempfile.gettempdir()
     assert Path(tempfile.gettempdir()).is_dir()
+
+
+def test_the_disk_with_the_most_space_is_sorted_in(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    free = {str(tmp_path_factory.mktemp(name)): size for name, size in {"small": 1, "large": 2, "failed": -1}.items()}
+    monkeypatch.setenv("SPARK_LOCAL_DIRS", ",".join(free))
+    monkeypatch.setattr(spill, "free_bytes", free.__getitem__)
+    assert Path(spill.folder_to_sort_in()).name.startswith("large")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has a device that is always full")
+def test_a_full_disk_is_one_clear_error(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    begin = spill.Sorter.__init__
+
+    def begin_on_a_disk_that_fills_up(sorter: spill.Sorter, declared: Any, place: Path) -> None:
+        begin(sorter, declared, place)
+        (place / "2.arrow").symlink_to("/dev/full")
+
+    monkeypatch.setattr(spill.Sorter, "__init__", begin_on_a_disk_that_fills_up)
+    query = sash.Query({"n": agg.count()}, window.rows(3), by="key", time="t", order_by="id")
+    worker = BucketWorker(query._declared, {}, query.run(ROWS).schema, compiled=False, most_bytes=1)
+    with pytest.raises(
+        OSError, match=f"sorting them on disk failed in {folder} .*No space left.*spark.local.dir"
+    ) as raised:
+        list(partition_function(worker, SCHEMA.names)(iter(ROWS.to_batches(max_chunksize=30))))
+    assert raised.value.errno == errno.ENOSPC
+    assert [note.split(":")[0] for note in raised.value.__notes__] == ["[SASH] OSError"]
+    assert list(folder.iterdir()) == []
+
+
+def test_a_worker_without_memory_says_what_to_set() -> None:
+    with pytest.raises(pa.ArrowMemoryError) as raised, marked_errors():
+        pa.allocate_buffer(1 << 60)
+    [remedy, line] = raised.value.__notes__
+    assert line.startswith("[SASH] ArrowMemoryError: ")
+    assert line.endswith(remedy)
+    assert "spark.executor.pyspark.memory" in remedy
 
 
 def test_a_result_of_another_type_than_was_said() -> None:

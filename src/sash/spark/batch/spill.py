@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import math
 import os
+import shutil
 from bisect import bisect_left
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, gettempdir
 from typing import Any
 
 import numpy as np
@@ -46,19 +47,45 @@ Bound = tuple[int, tuple[int, Any]]
 def sort_on_disk(
     batches: Iterator[pa.RecordBatch], declared: Declared, most_bytes: int
 ) -> Iterator[Iterator[pa.Table]]:
-    """Yield the rows as tables, in order of key and time, with about `most_bytes` in memory."""
-    with TemporaryDirectory(prefix="sash-sort-", dir=folder_to_sort_in()) as folder:
-        sorter = Sorter(declared, Path(folder))
+    """Yield the rows as tables, in order of key and time, with about `most_bytes` in memory. Raise OSError if the disk is full."""
+    place = folder_to_sort_in()
+    with explained(place):
+        folder = TemporaryDirectory(prefix="sash-sort-", dir=place, ignore_cleanup_errors=True)
+    with folder:
+        sorter = Sorter(declared, Path(folder.name))
         for table in gather(batches, most_bytes // COPIES):
-            sorter.add(table)
+            with explained(place):
+                sorter.add(table)
         share = most_bytes // COPIES // max(1, len(sorter.runs))
         yield merge_runs([SortedRun(path, share) for path in sorter.runs], declared)
 
 
-def folder_to_sort_in() -> str | None:
-    """Return Spark's local folder if it is set; None for the system's temporary folder."""
-    first = os.environ.get("SPARK_LOCAL_DIRS", "").split(",")[0]
-    return first if first and Path(first).is_dir() else None
+def folder_to_sort_in() -> str:
+    """Return Spark's local folder with the most free space; the system's temporary folder if Spark has none."""
+    folders = [name for name in os.environ.get("SPARK_LOCAL_DIRS", "").split(",") if name and Path(name).is_dir()]
+    return max(folders, key=free_bytes, default="") or gettempdir()
+
+
+def free_bytes(folder: str) -> int:
+    """Return the free space of a disk; -1 if it has failed."""
+    try:
+        return shutil.disk_usage(folder).free
+    except OSError:
+        return -1
+
+
+@contextmanager
+def explained(folder: str) -> Iterator[None]:
+    """Add the reason and the remedy to an error of the disk."""
+    try:
+        yield
+    except OSError as error:
+        megabytes = f"{max(0, free_bytes(folder)) >> 20:,} MB free"
+        message = (
+            f"A partition has more rows than fit memory, and sorting them on disk failed in {folder} ({megabytes}): {error}. Set "
+            "spark.local.dir to a larger disk; or use more and smaller partitions, run(df, buckets=…) or ranges=…."
+        )
+        raise OSError(error.errno, message) from error
 
 
 def gather(batches: Iterator[pa.RecordBatch], most_bytes: int) -> Iterator[pa.Table]:

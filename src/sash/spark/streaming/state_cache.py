@@ -2,7 +2,8 @@
 
 Reading a state from the state store takes longer than all the rest of a micro-batch, since Spark sends it to Python as text. The
 store decides: a copy is valid only if its token is the one in the store, so a copy from a failed attempt is never used. Copies are
-in the folder that Spark makes for the files of an application, and disappear with it.
+in the folder that Spark makes for the files of an application, and disappear with it. Nothing that happens to a copy fails a
+stream: not a full or read-only disk, not a damaged file.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import os
 import tempfile
 import time
 import uuid
+from contextlib import suppress
 from pathlib import Path
 
 from pyspark import SparkFiles
@@ -33,7 +35,7 @@ def write(place: str, token: str, state: bytes) -> None:
     """Write a copy of a state in place of the previous one. If that fails, the next micro-batch reads the store."""
     folder = _folder()
     try:
-        folder.mkdir(exist_ok=True)
+        folder.mkdir(exist_ok=True, mode=0o700)  # the rows of users: for this user alone
         _sweep(folder)
         handle, name = tempfile.mkstemp(dir=folder)
     except OSError:
@@ -44,7 +46,7 @@ def write(place: str, token: str, state: bytes) -> None:
             file.write(state)
         Path(name).replace(folder / place)
     except OSError:  # for example, a full disk
-        Path(name).unlink(missing_ok=True)
+        _unlink(Path(name))
 
 
 def read(place: str, token: str) -> memoryview | None:
@@ -59,7 +61,7 @@ def read(place: str, token: str) -> memoryview | None:
 
 def remove(place: str) -> None:
     """Remove the copy of a state."""
-    (_folder() / place).unlink(missing_ok=True)
+    _unlink(_folder() / place)
 
 
 def _sweep(folder: Path) -> None:
@@ -68,8 +70,15 @@ def _sweep(folder: Path) -> None:
         return
     _swept.add(folder)
     for path in folder.iterdir():
-        if path.stat().st_mtime < time.time() - MOST_SECONDS:
-            path.unlink(missing_ok=True)
+        with suppress(OSError):  # another process removed it
+            if path.stat().st_mtime < time.time() - MOST_SECONDS:
+                path.unlink()
+
+
+def _unlink(path: Path) -> None:
+    """Remove a file; a copy that stays is not used, because its token is not the one in the store."""
+    with suppress(OSError):
+        path.unlink()
 
 
 def _folder() -> Path:
