@@ -18,10 +18,6 @@ from sash.kernels.kernel_io import as_arrow
 
 MOST_DIGITS = 38
 """The digits that a decimal of Spark can have, and a decimal128 of Arrow."""
-SCALE_OF_QUOTIENTS = MOST_DIGITS + 1
-"""Spark rounds the quotient of a mean to this many digits behind the point, and then to those of the result."""
-ONCE = 20
-"""Up to this scale, both roundings of Spark equal one: the mean of fewer than 10**18 values is not that close to a tie."""
 ROUNDING = Context(prec=4 * MOST_DIGITS)
 
 
@@ -76,16 +72,10 @@ def rounded(result: Any, kind: pa.DataType) -> Any:
         return [rounded(entry, kind) for entry in result]
     if not isinstance(result, Decimal):
         return result
-    if ONCE < kind.scale < SCALE_OF_QUOTIENTS:
-        result = _to_scale(result, SCALE_OF_QUOTIENTS)
-    return _to_scale(result, kind.scale)
-
-
-def _to_scale(value: Decimal, scale: int) -> Decimal:
     try:
-        return value.quantize(Decimal(1).scaleb(-scale), ROUND_HALF_UP, ROUNDING)
+        return result.quantize(Decimal(1).scaleb(-kind.scale), ROUND_HALF_UP, ROUNDING)
     except InvalidOperation:  # infinite
-        return value
+        return result
 
 
 def holds(kind: pa.DataType, value: Any) -> bool:  # noqa: PLR0911 — a chain is read line by line
