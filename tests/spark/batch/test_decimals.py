@@ -18,7 +18,7 @@ import sash
 from sash import agg, window
 from sash.spark.arrow_types import arrow_schema
 
-TYPES = [(1, 0), (5, 2), (9, 9), (18, 0), (28, 3), (29, 3), (34, 30), (38, 10), (38, 38)]
+TYPES = [(1, 0), (9, 9), (28, 3), (29, 3), (34, 30), (38, 38)]
 """Digits in all, and behind the point. Up to 28, Spark aggregates slices; results of more than 38 digits are bounded."""
 COLUMNS = [f"d{digits}_{scale}" for digits, scale in TYPES]
 SCHEMA = StructType(
@@ -31,7 +31,11 @@ SCHEMA = StructType(
 EXACT = Context(prec=80)
 BEGIN = datetime(2024, 3, 10, tzinfo=UTC)
 NAMES = ("sum", "mean", "min", "max", "first", "last")
-AGGREGATES = {f"{name}_{column}": getattr(agg, name)(column) for column in COLUMNS for name in NAMES}
+AGGREGATES = {
+    f"{name}_{column}": getattr(agg, name)(column)
+    for column in COLUMNS
+    for name in (NAMES if column in ("d9_9", "d34_30") else NAMES[:2])
+}
 QUERY = sash.Query(AGGREGATES, window.tumbling("1h"), by="k", time="ts")
 
 
@@ -60,7 +64,8 @@ def by_spark(frame: DataFrame) -> DataFrame:
         at = F.when(F.col(column).isNotNull(), F.col("ts"))
         functions = [F.sum(column), F.avg(column), F.min(column), F.max(column), F.min_by(column, at)]
         functions += [F.max_by(column, at)]
-        made += [function.alias(f"{name}_{column}") for name, function in zip(NAMES, functions, strict=True)]
+        named = {f"{name}_{column}": function for name, function in zip(NAMES, functions, strict=True)}
+        made += [function.alias(name) for name, function in named.items() if name in AGGREGATES]
     grouped = frame.groupBy("k", F.window("ts", "1 hour")).agg(*made)
     return grouped.select("k", F.col("window.start").alias("window_start"), *AGGREGATES)
 
@@ -80,7 +85,7 @@ def types_of(frame: DataFrame) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def frame(spark: SparkSession) -> DataFrame:
-    return spark.createDataFrame(rows(300, seed=1), SCHEMA).repartition(3)
+    return spark.createDataFrame(rows(200, seed=1), SCHEMA).repartition(3)
 
 
 @pytest.fixture(scope="module")
@@ -95,7 +100,7 @@ def test_windows_of_rows_equal_those_of_spark(frame: DataFrame, expected: list[d
 
 
 def test_windows_of_slices_equal_those_of_spark(frame: DataFrame, expected: list[dict[str, Any]]) -> None:
-    small = [f"{name}_d{digits}_{scale}" for digits, scale in TYPES if digits <= 28 for name in NAMES]
+    small = [name for name, one in AGGREGATES.items() if one.columns[0] in ("d1_0", "d9_9", "d28_3")]
     query = sash.Query({name: AGGREGATES[name] for name in small}, window.tumbling("1h"), by="k", time="ts")
     found = query.run(frame, strategy="slices")
     assert types_of(found) == {name: kind for name, kind in types_of(by_spark(frame)).items() if name in small}
@@ -105,7 +110,7 @@ def test_windows_of_slices_equal_those_of_spark(frame: DataFrame, expected: list
 def test_a_table_in_process_has_the_same_types_and_digits(frame: DataFrame, expected: list[dict[str, Any]]) -> None:
     schema = arrow_schema(SCHEMA, "UTC")
     arrays = [
-        pa.array(column, field.type) for column, field in zip(zip(*rows(300, seed=1), strict=True), schema, strict=True)
+        pa.array(column, field.type) for column, field in zip(zip(*rows(200, seed=1), strict=True), schema, strict=True)
     ]
     found = QUERY.run(pa.table(arrays, schema=schema))
     assert {name: str(found.schema.field(name).type) for name in AGGREGATES} == {
@@ -118,7 +123,7 @@ def test_a_table_in_process_has_the_same_types_and_digits(frame: DataFrame, expe
 def test_a_stream_equals_spark(
     spark: SparkSession, tmp_path: Path, frame: DataFrame, expected: list[dict[str, Any]]
 ) -> None:
-    frame.orderBy("ts").coalesce(1).write.option("maxRecordsPerFile", 150).parquet(str(tmp_path / "rows"))
+    frame.orderBy("ts").coalesce(1).write.option("maxRecordsPerFile", 100).parquet(str(tmp_path / "rows"))
     source = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).parquet(str(tmp_path / "rows"))
     stream = source.withWatermark("ts", "1 day")
     found = QUERY.run(stream, buckets=2)
