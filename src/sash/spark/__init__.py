@@ -138,12 +138,14 @@ def counts(progress: Any, metrics: str | None = None) -> dict[str, int]:
 
 
 def inspect_state(checkpoint: str) -> DataFrame:
-    """Return the state of a stopped stream, one row per key and group of windows that share a state.
+    """Return the state of a stream, one row per key and group of windows that share a state. The stream may run.
 
     `checkpoint` is the path of its checkpoint. The active session reads it; if there is none, a local session starts.
 
     Result: a DataFrame with the columns key (if the query has keys), windows (their names), bucket, slices, rows, bytes, oldest, newest and watermark.
-    Errors: ValueError if the checkpoint has no state of a Sash query, because the stream has not run yet or runs no such query.
+    It is the state after the newest micro-batch that is committed. A stream that runs deletes old micro-batches, so use the DataFrame soon.
+    Errors: ValueError if the checkpoint has no state of a Sash query, because the stream has not run yet or runs no such query. If part
+    of a state is missing or damaged, the job that computes the result fails.
 
     >>> import sash
     >>> from sash import agg, window

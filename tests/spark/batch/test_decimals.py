@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from decimal import Context, Decimal
 from pathlib import Path
@@ -120,6 +121,16 @@ def test_a_table_in_process_has_the_same_types_and_digits(frame: DataFrame, expe
     assert in_order(found.to_pylist()) == in_order(expected)
 
 
+@pytest.fixture
+def few_partitions(spark: SparkSession) -> Iterator[None]:
+    """Fewer state stores, which take most of the time of a small micro-batch."""
+    before = spark.conf.get("spark.sql.shuffle.partitions") or ""
+    spark.conf.set("spark.sql.shuffle.partitions", 1)
+    yield
+    spark.conf.set("spark.sql.shuffle.partitions", before)
+
+
+@pytest.mark.usefixtures("few_partitions")
 def test_a_stream_equals_spark(
     spark: SparkSession, tmp_path: Path, frame: DataFrame, expected: list[dict[str, Any]]
 ) -> None:

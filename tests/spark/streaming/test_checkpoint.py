@@ -10,6 +10,7 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql.streaming.query import StreamingQuery
 
 import sash
 from sash import agg, window
@@ -17,6 +18,13 @@ from sash.spark.streaming import checkpoint
 
 ROWS = 50
 """Rows of each micro-batch."""
+
+
+def newest(running: StreamingQuery) -> int:
+    """Return the number of the newest micro-batch whose progress is known."""
+    progress = running.lastProgress
+    assert progress is not None
+    return int(progress["batchId"])
 
 
 def test_the_state_of_a_stream_that_runs(spark: SparkSession, tmp_path: Path) -> None:
@@ -33,11 +41,11 @@ def test_the_state_of_a_stream_that_runs(spark: SparkSession, tmp_path: Path) ->
             time.sleep(0.1)
         seen = []
         for _ in range(3):
-            first = running.lastProgress["batchId"]
+            first = newest(running)
             held = sash.spark.inspect_state(str(tmp_path)).agg(F.sum("rows"), F.count_distinct("key")).first()
             assert held is not None
             assert held[0] % ROWS == 0
-            assert first < held[0] // ROWS <= running.lastProgress["batchId"] + 2
+            assert first < held[0] // ROWS <= newest(running) + 2
             assert held[1] == 7
             seen.append(held[0])
         assert running.isActive, running.exception()
