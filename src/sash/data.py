@@ -99,7 +99,7 @@ class SparkFrame:
 
     def accepts(self, data: Any) -> bool:
         """Return whether data is a DataFrame that is no stream."""
-        return is_a(data, "pyspark", "DataFrame") and not data.isStreaming
+        return is_a(data, "pyspark", "DataFrame") and not spark.is_stream(data)
 
     quote: ClassVar[str] = "`"
 
@@ -159,7 +159,7 @@ class SparkStream(SparkFrame):
 
     def accepts(self, data: Any) -> bool:
         """Return whether data is a streaming DataFrame."""
-        return is_a(data, "pyspark", "DataFrame") and data.isStreaming
+        return is_a(data, "pyspark", "DataFrame") and spark.is_stream(data)
 
     def prepare(self, query: Declared, data: Any, options: Mapping[str, Any]) -> Any:
         """Return the query on a Spark stream."""

@@ -18,6 +18,8 @@ RESULTS = StructType().add("part", "string").add("b.c", "long")
 class Labels:
     """A worker that gives the rows of a call the same label, made of its smallest and largest row."""
 
+    title = "labels"
+
     def evaluate_group(self, _: int, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         table = pa.Table.from_batches(batches)
         rows = sorted(table["id"].to_pylist())

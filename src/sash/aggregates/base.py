@@ -187,8 +187,9 @@ class Aggregate(Generic[P]):
     codes: tuple[str, ...] = ()
     """The integer codes that may replace each column, so that kernels can process values of any type: "any" distinct codes
     if the aggregate only tests values for equality, "ordered" codes if it compares them."""
-    exact_decimals: bool = False
-    """The result for decimals has the scale of the column, as a sum has; otherwise it needs more digits, as a mean does."""
+    decimals: tuple[int, int] | None = None
+    """How many more digits a result for decimals has than the column: in all, and behind the point, as Spark's results have. None
+    for as many as a decimal can have, four more of them behind the point."""
     sorts: bool = False
     """Sorts Python values, so that the own order of a dictionary column is not respected."""
     hashes: bool = False

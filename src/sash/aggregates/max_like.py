@@ -115,7 +115,7 @@ def spread(column: ColumnLike | None = None, *, where: Condition | None = None) 
         lower=width_between,
         commutative=True,
         gives="difference",
-        exact_decimals=True,
+        decimals=(1, 0),
         sql=spread_sql,
         variants={INTEGERS: {"lower": integer_width}},
     ).only_where(where)

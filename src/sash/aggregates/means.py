@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from sash.aggregates import integers
+from sash.aggregates import integers, sum_like
 from sash.aggregates.base import Aggregate
 from sash.aggregates.compensated import (
     NO_ERROR,
@@ -38,6 +38,8 @@ from sash.expressions import ColumnLike, Condition
 WeightedSum: TypeAlias = tuple[Compensated, Compensated]
 """The sum of values times weights, and the sum of the weights."""
 
+MORE_DIGITS = 4
+"""A mean of decimals has this many more digits than its column, all behind the point, as in Spark."""
 LARGEST_LOGARITHM = 709.782712893384
 """The logarithm of the largest float64. For larger arguments CPython's exp raises, and Numba's returns infinity."""
 
@@ -51,9 +53,10 @@ def mean(column: ColumnLike | None = None, *, where: Condition | None = None) ->
     `where` is a condition in SQL, or a native expression: only rows where it is true count (see `sash.expr`).
 
     Nulls and NaN: nulls are skipped; a NaN makes the result NaN.
-    Result: float64; decimals give a decimal with four more digits; null if the window has no values. The sum of integers is
-    exact.
-    Errors: TypeError if a query reads a column that is not of numbers.
+    Result: float64; for decimals a decimal with four more digits behind the point, as in Spark, rounded half up from the exact
+    sum; null if the window has no values. The sum of integers is exact.
+    Errors: TypeError if a query reads a column that is not of numbers. OverflowError if a mean of decimals has more than 38
+    digits.
 
     >>> import pyarrow as pa
     >>> import sash
@@ -72,6 +75,7 @@ def mean(column: ColumnLike | None = None, *, where: Condition | None = None) ->
         inverse_is_exact=False,
         commutative=True,
         counts=(1,),
+        decimals=(MORE_DIGITS, MORE_DIGITS),
         sql=mean_sql,
         variants={
             FLOATS: {
@@ -221,7 +225,9 @@ def mean_sql(source: SqlInput) -> SqlForm | str:
     lift: Callable[..., Any] = counted_sum
     if source.column.is_integer:
         lift = counted_halves if len(sums) > 1 else counted_integer
-    return source.form({**counted, **sums}, lift)  # the sum last: its type, a decimal, determines that of the result
+    # The sum comes last: its type determines that of the result. It has more digits than the column already.
+    decimals = (MORE_DIGITS - sum_like.MORE_DIGITS, MORE_DIGITS)
+    return source.form({**counted, **sums}, lift, decimals=decimals)
 
 
 def counted_sum(n: int, total: Any) -> tuple[Any, int]:

@@ -31,8 +31,10 @@ from sash.aggregates.definition import FLOATS, INTEGERS, Fields, counted_columns
 from sash.aggregates.sql import SqlForm, SqlInput
 from sash.expressions import ColumnLike, Condition
 
+MORE_DIGITS = 10
+"""A sum of decimals has this many more digits than its column, up to 38, as in Spark."""
 MOST_DIGITS = 28
-"""The precision up to which Spark sums decimals exactly: its sum has ten more digits, up to 38, enough for any slice."""
+"""The precision up to which Spark sums decimals exactly: then ten more digits are enough for any slice."""
 
 # -- factories ------------------------------------------------------------------------------------------------------------
 
@@ -77,9 +79,9 @@ def sum(column: ColumnLike | None = None, *, where: Condition | None = None) -> 
     `where` is a condition in SQL, or a native expression: only rows where it is true count (see `sash.expr`).
 
     Nulls and NaN: nulls are skipped; a NaN makes the result NaN.
-    Result: int64 for integers and booleans, float64 for floats (compensated, with an error of a few ulps), a decimal of
-    the same scale for decimals; null if the window has no values.
-    Errors: OverflowError if a sum of integers needs more than 64 bits. TypeError if a query reads a column that is not of
+    Result: int64 for integers and booleans, float64 for floats (compensated, with an error of a few ulps); for decimals a
+    decimal with ten more digits, up to 38, as in Spark; null if the window has no values.
+    Errors: OverflowError if a sum of integers needs more than 64 bits, or one of decimals more than its digits. TypeError if a query reads a column that is not of
     numbers. An `Aggregator` that gets its rows one by one adds any Python objects: integers of any size, strings, lists.
 
     >>> import pyarrow as pa
@@ -97,7 +99,7 @@ def sum(column: ColumnLike | None = None, *, where: Condition | None = None) -> 
         lower=plain,
         inverse=subtract,
         inverse_is_exact=False,
-        exact_decimals=True,
+        decimals=(MORE_DIGITS, 0),
         sql=sum_sql,
         variants={
             FLOATS: {"lift": lift_float, **COMPENSATED},
@@ -235,7 +237,7 @@ def sum_sql(source: SqlInput) -> SqlForm | str:
     sums = sums_of(source)
     if isinstance(sums, str):
         return sums
-    return source.form(sums, pair if len(sums) > 1 else None)
+    return source.form(sums, pair if len(sums) > 1 else None, decimals=(0, 0))
 
 
 def sums_of(source: SqlInput) -> dict[str, str] | str:

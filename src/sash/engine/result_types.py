@@ -16,9 +16,9 @@ from sash.aggregator.time_results import gives_for
 from sash.kernels import CannotCompileError
 from sash.kernels.kernel_io import as_arrow
 
-MOST_DIGITS = 76
-MORE_DIGITS = 4
-"""A mean of decimals has this many more digits behind the point than its column, as in Spark."""
+MOST_DIGITS = 38
+"""The digits that a decimal of Spark can have, and a decimal128 of Arrow."""
+ROUNDING = Context(prec=4 * MOST_DIGITS)
 
 
 def interpreted_to_arrow(aggregate: Aggregate[Any], results: list[Any], columns: list[pa.DataType]) -> pa.Array:
@@ -48,7 +48,7 @@ def interpreted_to_arrow(aggregate: Aggregate[Any], results: list[Any], columns:
             return pa.array(results, kind)
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
         if pa.types.is_decimal(decimal) and aggregate.type is None:
-            message = f"{aggregate.label}: some results need more than the 38 digits of {decimal}."
+            message = f"{aggregate.label}: some results need more than the {decimal.precision} digits of {decimal}. Cast the column to a decimal with fewer digits behind the point, or to float64."
             raise OverflowError(message) from error
         strange = results
     if aggregate.type is not None:
@@ -63,14 +63,18 @@ def plain_type(kind: pa.DataType) -> pa.DataType:
 
 
 def rounded(result: Any, kind: pa.DataType) -> Any:
-    """Return a decimal rounded to the scale of a type; unchanged if it has too many digits before the point."""
+    """Return a decimal rounded to the scale of a type, as Spark rounds; if it has too many digits before the point, Arrow raises the error.
+
+    >>> rounded(Decimal(2) / 3, pa.decimal128(9, 4)), rounded(Decimal("-0.5"), pa.decimal128(1, 0))
+    (Decimal('0.6667'), Decimal('-1'))
+    """
     if isinstance(result, list):
         return [rounded(entry, kind) for entry in result]
     if not isinstance(result, Decimal):
         return result
     try:
-        return result.quantize(Decimal(1).scaleb(-kind.scale), ROUND_HALF_UP, Context(prec=MOST_DIGITS))
-    except InvalidOperation:  # too many digits before the point: Arrow raises the error
+        return result.quantize(Decimal(1).scaleb(-kind.scale), ROUND_HALF_UP, ROUNDING)
+    except InvalidOperation:  # infinite
         return result
 
 
@@ -122,8 +126,22 @@ def result_type(aggregate: Aggregate[Any], columns: list[pa.DataType]) -> pa.Dat
     if sampled is not None and not aggregate.is_built_in and may_vary(sampled):
         return None
     if sampled is not None and pa.types.is_decimal(sampled) and plain is not None and pa.types.is_decimal(plain):
-        return pa.decimal128(38, plain.scale if aggregate.exact_decimals else min(plain.scale + MORE_DIGITS, 37))
+        return decimal_type(aggregate, plain)
     return sampled
+
+
+def decimal_type(aggregate: Aggregate[Any], column: pa.DataType) -> pa.DataType:
+    """Return the type of results for a column of decimals: for sums and means, the type that Spark has.
+
+    Spark has no decimal256; it stays one.
+
+    >>> from sash import agg
+    >>> decimal_type(agg.sum("x"), pa.decimal128(10, 2)), decimal_type(agg.mean("x"), pa.decimal128(36, 2))
+    (Decimal128Type(decimal128(20, 2)), Decimal128Type(decimal128(38, 6)))
+    """
+    make, most = (pa.decimal256, 2 * MOST_DIGITS) if pa.types.is_decimal256(column) else (pa.decimal128, MOST_DIGITS)
+    digits, behind = aggregate.decimals or (most, 4)
+    return make(min(column.precision + digits, most), min(column.scale + behind, most))
 
 
 def nested_type(aggregate: Aggregate[Any], columns: list[pa.DataType]) -> pa.DataType | None:

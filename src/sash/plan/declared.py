@@ -20,6 +20,8 @@ from sash.windows.base import ALL_COLUMNS
 OBJECTIVES = ("throughput", "latency")
 ADDED = ("window", "window_start", "window_end")
 """The columns of results per window, besides keys and aggregates."""
+TITLE_LENGTH = 120
+"""The most characters of the title of a query."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,14 @@ class Declared:
     def several(self) -> bool:
         """Whether there are several windows, so that results need the name of the window."""
         return len(self.window_names) > 1
+
+    @property
+    def title(self) -> str:
+        """The query on one short line, as plans of Spark show it."""
+        aggregates = ", ".join(dict.fromkeys(one.label for one in self.aggregates.values()))
+        windows = ", ".join(dict.fromkeys(map(str, self.windows.values())))
+        text = f"{aggregates} over {windows}{' by ' if self.by else ''}{', '.join(self.by)}"
+        return text if len(text) <= TITLE_LENGTH else f"{text[: TITLE_LENGTH - 1]}…"
 
     def result_name(self, aggregate: str, window: str) -> str:
         """Return the name of a result column, for results per row."""

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 # PySpark is optional and takes a second to import, so every function imports what it needs when it is called.
 # ruff: noqa: PLC0415
 
-__all__ = ["counts", "finish", "inspect_state", "readings", "session"]
+__all__ = ["counts", "finish", "inspect_state", "readings", "run_with_schema", "session"]
 
 OLDEST = (4, 1)
 METRICS = "sash"
@@ -138,12 +138,14 @@ def counts(progress: Any, metrics: str | None = None) -> dict[str, int]:
 
 
 def inspect_state(checkpoint: str) -> DataFrame:
-    """Return the state of a stopped stream, one row per key and group of windows that share a state.
+    """Return the state of a stream, one row per key and group of windows that share a state. The stream may run.
 
     `checkpoint` is the path of its checkpoint. The active session reads it; if there is none, a local session starts.
 
     Result: a DataFrame with the columns key (if the query has keys), windows (their names), bucket, slices, rows, bytes, oldest, newest and watermark.
-    Errors: ValueError if the checkpoint has no state of a Sash query, because the stream has not run yet or runs no such query.
+    It is the state after the newest micro-batch that is committed. A stream that runs deletes old micro-batches, so use the DataFrame soon.
+    Errors: ValueError if the checkpoint has no state of a Sash query, because the stream has not run yet or runs no such query. If part
+    of a state is missing or damaged, the job that computes the result fails.
 
     >>> import sash
     >>> from sash import agg, window
@@ -187,6 +189,39 @@ def finish(query: Any, stream: DataFrame, checkpoint: str, **options: Any) -> Da
 
     streaming = stream_query(query._declared, stream, options)  # noqa: SLF001
     return streaming.in_own_case(checkpoints.finish(streaming, str(checkpoint)))
+
+
+def run_with_schema(query: Any, frame: DataFrame, schema: Any, **options: Any) -> DataFrame:
+    """Run a query on a DataFrame whose schema Spark may not be asked for: in the query functions of Declarative Pipelines.
+
+    `query` is a query, `frame` a DataFrame, batch or streaming, `schema` its columns as a StructType or as text, and `options` the
+    options of `query.run`, without `at`. Other columns of the frame are dropped. A stream needs its watermark as always.
+
+    Nulls and NaN: as in `query.run`.
+    Result: a DataFrame, as `query.run(frame, **options)` returns. If the frame has other columns than the schema, Spark raises the error
+    when it analyses the pipeline.
+    Errors: those of `query.run`. ValueError if the schema is invalid, or with `strategy="ranges"` on Spark Connect, which needs to run a job first.
+
+    >>> import sash
+    >>> from sash import agg, window
+    >>> spark = sash.spark.session()
+    >>> readings = spark.read.parquet("examples/data/readings.parquet")
+    >>> query = sash.Query({"peak": agg.max("load")}, window.tumbling("1h"), by="house", time="ts")
+    >>> sash.spark.run_with_schema(query, readings, "house int, ts timestamp, load double").columns
+    ['house', 'window_start', 'window_end', 'peak']
+    """
+    require_pyspark()
+    from sash.spark import given_schema
+
+    return given_schema.run_with_schema(query, frame, schema, options)
+
+
+def is_stream(frame: DataFrame) -> bool:
+    """Return whether a DataFrame is a stream. Raise RuntimeError where Spark forbids to ask."""
+    require_pyspark()
+    from sash.spark import given_schema
+
+    return given_schema.is_stream(frame)
 
 
 def batch_query(query: Declared, frame: DataFrame, options: Mapping[str, Any]) -> BatchQuery:

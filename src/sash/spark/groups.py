@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import chain
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
@@ -21,6 +21,7 @@ from sash.spark.private import validates_results
 from sash.spark.schema import GROUP, has
 from sash.spark.worker_errors import marked_errors
 
+Function = TypeVar("Function", bound=Callable[..., Any])
 SEED = 42
 BITS = 0xFFFFFFFF
 OWN_SHUFFLE = "sash: the rows of a key stay together"
@@ -30,6 +31,10 @@ GROUPS = 64
 
 class GroupWorker(Protocol):
     """What is sent to Python workers."""
+
+    @property
+    def title(self) -> str:
+        """What plans of Spark show."""
 
     def evaluate_group(self, group: int, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield the results of a group of rows."""
@@ -92,7 +97,7 @@ def group_function(worker: GroupWorker, names: list[str]) -> Callable[..., Any]:
             yield from worker.evaluate_group(group, (batch.drop_columns([GROUP]) for batch in chain([first], named)))
 
     evaluate.__annotations__ = {"batches": Iterator[pa.RecordBatch], "return": Iterator[pa.RecordBatch]}
-    return evaluate
+    return titled(evaluate, worker.title)
 
 
 def partition_function(worker: GroupWorker, names: list[str]) -> Callable[..., Any]:
@@ -105,7 +110,17 @@ def partition_function(worker: GroupWorker, names: list[str]) -> Callable[..., A
             with marked_errors():
                 yield from worker.evaluate_group(0, chain([first], named))
 
-    return evaluate
+    return titled(evaluate, worker.title)
+
+
+def titled(function: Function, title: str) -> Function:
+    """Return a function under the name that plans and the pages of Spark show for it: without one, all queries look alike.
+
+    >>> titled(lambda batches: batches, "max(x) over rows(3)").__name__
+    'sash: max(x) over rows(3)'
+    """
+    function.__name__ = f"sash: {title}"
+    return function
 
 
 def bucket_of(by: tuple[str, ...], schema: StructType, buckets: int) -> Column:

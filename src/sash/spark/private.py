@@ -5,12 +5,17 @@ A new version of Spark may change any of these; tests/spark/test_private.py test
 
 from __future__ import annotations
 
-from pyspark.sql import SparkSession
+from collections.abc import Iterator
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import DataType, StructField, UserDefinedType
 
 LARGE = "spark.sql.execution.arrow.useLargeVarTypes"
 VALIDATE = "spark.sql.execution.arrow.pyspark.validateSchema.enabled"
 WATERMARK_DELAY = "spark.watermarkDelayMs"
+FORBIDDEN = "ATTEMPT_ANALYSIS_IN_PIPELINE_QUERY_FUNCTION"
+"""The error of Spark if the query function of a pipeline asks for the schema of a DataFrame."""
 
 
 def watermark_delay(field: StructField) -> int | None:
@@ -56,3 +61,41 @@ def storage_type(kind: DataType) -> DataType:
     `UserDefinedType` is internal since Spark 2, but columns of `pyspark.ml.linalg` have such types.
     """
     return storage_type(kind.sqlType()) if isinstance(kind, UserDefinedType) else kind
+
+
+def is_connect(frame: DataFrame) -> bool:
+    """Tell whether a frame is one of Spark Connect, whose plan is in this process; a classic one is in the JVM."""
+    return type(frame).__module__.startswith("pyspark.sql.connect")
+
+
+def is_stream_plan(frame: DataFrame) -> bool:
+    """Tell whether a frame of Spark Connect is a stream, from its plan: `isStreaming` would have Spark analyse it."""
+    return any(node.DESCRIPTOR.name == "Read" and node.is_streaming for node in _nodes(_plan(frame)))
+
+
+def watermarks_of(frame: DataFrame) -> list[tuple[str, str]]:
+    """Return the columns of a frame of Spark Connect that have a watermark, and its delay, from its plan; see `is_stream_plan`."""
+    nodes = [node for node in _nodes(_plan(frame)) if node.DESCRIPTOR.name == "WithWatermark"]
+    return [(node.event_time, node.delay_threshold) for node in nodes]
+
+
+def replace_input(frame: DataFrame, other: DataFrame) -> None:
+    """Replace the input of a frame of Spark Connect, which is one operator over it, and of everything that was made from the frame.
+
+    Spark has no lazy frame whose input is set later, and pipelines forbid the views that could be one.
+    """
+    frame._plan._child = other._plan  # type: ignore[attr-defined]  # noqa: SLF001
+
+
+def _plan(frame: Any) -> Any:
+    return frame._plan.plan(frame.sparkSession.client)  # noqa: SLF001
+
+
+def _nodes(message: Any) -> Iterator[Any]:
+    """Yield a Protobuf message and all messages in it."""
+    yield message
+    for field, value in message.ListFields():
+        if field.message_type is None or field.message_type.GetOptions().map_entry:
+            continue
+        for inner in [value] if hasattr(value, "ListFields") else value:
+            yield from _nodes(inner)

@@ -122,3 +122,20 @@ def test_windows_over_moments_are_found_in_every_zone_alike(spark: SparkSession)
             results = query.run(moments(spark), compiled=False).select(F.unix_micros("window_start"), "k", "n")
             found.append(sorted(results.collect()))
     assert found[0] == found[1] == found[2]
+
+
+@pytest.mark.parametrize("zone", ["America/New_York", "Europe/Berlin"])
+def test_dates_are_days_and_those_of_spark_if_they_are_cast(spark: SparkSession, zone: str) -> None:
+    """Spark's window takes a date for midnight in the session's zone, but begins windows at midnight in UTC; see docs/spark.md."""
+    query = sash.Query({"n": agg.count()}, window.tumbling("2d"), time="day")
+    with in_zone(spark, zone):
+        frame = spark.sql("SELECT DATE'2024-03-08' + INT(id) AS day FROM range(6)")
+        found = query.run(frame, compiled=False)
+        assert sorted((str(row.window_start), row.n) for row in found.collect()) == [
+            ("2024-03-08", 2),
+            ("2024-03-10", 2),
+            ("2024-03-12", 2),
+        ]
+        cast = query.run(frame.select(F.col("day").cast("timestamp")), compiled=False)
+        theirs = frame.groupBy(F.window("day", "2 days").alias("w")).count().select("w.start", "w.end", "count")
+        assert sorted(map(tuple, cast.collect())) == sorted(map(tuple, theirs.collect()))

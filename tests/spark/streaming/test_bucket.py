@@ -439,6 +439,22 @@ def test_the_state_of_a_bucket_is_described() -> None:
         assert all(row["bytes"] > 0 for row in told)
 
 
+def test_a_change_that_is_missing_at_the_end_is_noticed() -> None:
+    """The head names the state that a log leads to; without it, a shorter log is another valid one."""
+    stream = Stream(window.tumbling("50m"), buckets=1)
+    stream.batch(rows_at(*((key, 1, 1.0) for key in range(400))))
+    for minute in (2, 3):
+        stream.batch(rows_at((3, minute, 1.0)))
+    base, deltas = stream.log(0)
+    assert len(deltas) == 2
+    token = Head(*stream.state(0, HEAD)).token
+    schema = pa.schema({"slices": pa.int64(), "rows": pa.int64()})
+    assert list(describe_bucket(0, base, deltas, schema, token))
+    assert list(describe_bucket(0, base, deltas[:-1], schema))
+    with pytest.raises(ValueError, match="do not end at the state that was stored last"):
+        list(describe_bucket(0, base, deltas[:-1], schema, token))
+
+
 @pytest.mark.parametrize("compiled", [None, False], ids=["slices", "rows"])
 def test_the_state_of_the_changed_buckets_is_counted(compiled: bool | None) -> None:
     stream = Stream(window.tumbling("5m"), buckets=2, compiled=compiled)

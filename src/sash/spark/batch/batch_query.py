@@ -25,6 +25,7 @@ from sash.spark.batch.ranges import RangePlan, run_ranges
 from sash.spark.batch.sql_slices import slice_frame, why_not
 from sash.spark.batch.time_ranges import no_partials, reach_of
 from sash.spark.batch.worker import BucketWorker
+from sash.spark.given_schema import runs_no_job
 from sash.spark.groups import hash_of, run_keys
 from sash.spark.schema import ZONE, has_maps
 from sash.spark.spark_query import SparkQuery
@@ -119,6 +120,8 @@ class BatchQuery(SparkQuery):
         """How far windows reach back, or why the time axis cannot be split."""
         if self.prepared.time is None:
             return "there is no time= whose axis could be split"
+        if runs_no_job():
+            return "splitting the time axis needs a job, and only the schema of the rows is known"
         if has_maps(self.query, self.frame.schema):
             return "Spark groups different keys together if they contain maps with nulls"
         return reach_of(self.query.windows.values(), self.prepared.unit)

@@ -42,6 +42,11 @@ class RangeWorker:
     slices: Mapping[int, Sequence[bytes]] = field(default_factory=dict)
     """By group: encoded slices in place of rows that it does not need one by one."""
 
+    @property
+    def title(self) -> str:
+        """What plans of Spark show."""
+        return self.worker.title
+
     def evaluate_group(self, group: int, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield the results that a group owns."""
         one = self.ranges.get(group)
@@ -137,6 +142,11 @@ class SliceWorker:
 
     worker: BucketWorker
     columns: ClassVar[str] = "cell int, place int, slices binary"
+
+    @property
+    def title(self) -> str:
+        """What plans of Spark show."""
+        return f"slices of {self.worker.title}"
 
     def evaluate_group(self, group: int, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield the slice of a group; several, one after the other in time, if its rows do not fit memory."""

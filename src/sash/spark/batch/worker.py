@@ -53,6 +53,11 @@ class BucketWorker:
     """The type of the time column, if it arrives as ticks."""
     most_bytes: int = MOST_BYTES
 
+    @property
+    def title(self) -> str:
+        """What plans of Spark show."""
+        return self.query.title
+
     def evaluate_group(self, _: int, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield the results of a group: the rows of some keys, in no order, in at least one batch."""
         rows = gather_table(map(self._with_times, batches), self.most_bytes)

@@ -1,13 +1,18 @@
-"""Reads the checkpoint of a stopped stream: what its state holds, and the results of open windows."""
+"""Reads the checkpoint of a stream: what its state holds, also while it runs, and the results of open windows.
+
+A micro-batch that is committed never changes. So all state variables are read as of the same micro-batch, the newest that is committed
+when the checkpoint is opened. Spark deletes micro-batches that are far behind the newest.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 — the usual name
 from pyspark.sql.types import (
@@ -23,7 +28,7 @@ from pyspark.sql.types import (
 
 from sash.kernels.array_codec import Arrays
 from sash.spark.schema import GROUP, arrow_of
-from sash.spark.streaming.bucket import LOG, STATE, StreamTask, decompressed, read_deltas
+from sash.spark.streaming.bucket import HEAD, LOG, STATE, StreamTask, decompressed, read_deltas
 from sash.spark.streaming.packing import GUARD
 from sash.spark.streaming.stream_query import StreamQuery
 from sash.state.codec import read_state_header, read_table
@@ -32,11 +37,21 @@ from sash.state.state_log import arrays_by_group, read_log
 from sash.state.window_states import WINDOWS
 
 Batches = Iterator[pa.RecordBatch]
+ATTEMPTS = 3
 
 
 def inspect_state(spark: SparkSession, checkpoint: str) -> DataFrame:
     """Return the keys in a checkpoint, with the size of their state."""
-    frames = [_inspect(_read(spark, checkpoint, operator)) for operator in _operators(spark, checkpoint)]
+    for attempt in range(ATTEMPTS):
+        stored = _open(spark, checkpoint)
+        try:
+            frames = [_inspect(_read(spark, checkpoint, one)) for one in stored]
+        except PySparkException:
+            # A stream that runs may have deleted the micro-batch since.
+            if attempt == ATTEMPTS - 1 or _open(spark, checkpoint) == stored:
+                raise
+        else:
+            break
     return frames[0] if len(frames) == 1 else _all_of(frames)
 
 
@@ -45,8 +60,8 @@ def finish(streaming: StreamQuery, checkpoint: str) -> DataFrame:
     spark = streaming.frame.sparkSession
     task = streaming.task
     made = [
-        _read(spark, checkpoint, operator).mapInArrow(_finishing(task), streaming.results)
-        for operator in _operators(spark, checkpoint)
+        _read(spark, checkpoint, one).mapInArrow(_finishing(task), streaming.results)
+        for one in _open(spark, checkpoint)
     ]
     if len(made) > 1:
         message = f"The stream of {checkpoint!r} runs {len(made)} queries of Sash. finish() supports one."
@@ -54,33 +69,43 @@ def finish(streaming: StreamQuery, checkpoint: str) -> DataFrame:
     return made[0]
 
 
-def _operators(spark: SparkSession, checkpoint: str) -> list[int]:
-    """Return the numbers of the operators with state of Sash. Raise ValueError if there are none."""
+class Stored(NamedTuple):
+    """The state of one operator after a micro-batch."""
+
+    operator: int
+    micro_batch: int
+
+
+def _open(spark: SparkSession, checkpoint: str) -> list[Stored]:
+    """Return the operators with state of Sash, after the newest micro-batch that is committed. Raise ValueError if there are none."""
     found = spark.read.format("state-metadata").load(checkpoint).collect()
-    numbers = [row.operatorId for row in found if STATE in _variables(row.operatorProperties)]
-    if not numbers:
+    own = {Stored(row.operatorId, row.maxBatchId) for row in found if STATE in _variables(row.operatorProperties)}
+    if not own:
         message = (
             f"There is no state of Sash in {checkpoint!r}. Pass the checkpointLocation of a stream that has run and that "
             "writes the results of a query."
         )
         raise ValueError(message)
-    return numbers
+    return sorted(own)
 
 
 def _variables(properties: str | None) -> list[str]:
     return [one["stateName"] for one in json.loads(properties or "{}").get("stateVariables", [])]
 
 
-def _read(spark: SparkSession, checkpoint: str, operator: int) -> DataFrame:
-    """Return the base of each bucket, and the deltas after it."""
-    reader = spark.read.format("statestore").option("operatorId", operator)
-    bases = (
-        reader.option("stateVarName", STATE).load(checkpoint).selectExpr(f"key.{GROUP}", "value.size", "value.state")
-    )
-    deltas = reader.option("stateVarName", LOG).load(checkpoint)
+def _read(spark: SparkSession, checkpoint: str, stored: Stored) -> DataFrame:
+    """Return the base of each bucket, the deltas after it, and the token of the state that they lead to."""
+    reader = spark.read.format("statestore").option("operatorId", stored.operator).option("batchId", stored.micro_batch)
+
+    def variable(name: str, *columns: str) -> DataFrame:
+        return reader.option("stateVarName", name).load(checkpoint).selectExpr(f"key.{GROUP}", *columns)
+
+    bases = variable(STATE, "value.size", "value.state")
+    heads = variable(HEAD, "value.token")
     delta = "struct(user_map_key.number, user_map_value.size, user_map_value.state) AS delta"
-    logs = deltas.selectExpr(f"key.{GROUP}", delta).groupBy(GROUP).agg(F.collect_list("delta").alias(LOG))
-    return bases.join(logs, GROUP, "left")
+    logs = variable(LOG, delta).groupBy(GROUP).agg(F.collect_list("delta").alias(LOG))
+    read = bases.join(heads, GROUP, "full").join(logs, GROUP, "left")
+    return read.filter(f"token IS NOT NULL OR {GROUP} = {GUARD}")  # others are empty
 
 
 def _all_of(frames: list[DataFrame]) -> DataFrame:
@@ -114,7 +139,8 @@ def _inspect(states: DataFrame) -> DataFrame:
 def _inspecting(schema: pa.Schema) -> Callable[[Batches], Batches]:
     def inspect(batches: Batches) -> Batches:
         for row in _rows(batches):
-            yield from describe_bucket(row[GROUP], *_base_and_deltas(row), schema)
+            base, deltas, token = _read_row(row)
+            yield from describe_bucket(row[GROUP], base, deltas, schema, token)
 
     return inspect
 
@@ -124,15 +150,18 @@ def _finishing(task: StreamTask) -> Callable[[Batches], Batches]:
         for row in _rows(batches):
             if row[GROUP] != GUARD:
                 state = task.new_state()
-                state.decode_log(*_base_and_deltas(row), task.fingerprint)
+                base, deltas, token = _read_row(row)
+                state.decode_log(base, deltas, task.fingerprint, token)
                 yield from task.worker.as_declared(state.finish())
 
     return finish_buckets
 
 
-def _base_and_deltas(row: dict[str, Any]) -> tuple[bytes, list[bytes]]:
+def _read_row(row: dict[str, Any]) -> tuple[bytes, list[bytes], str]:
+    """Return the base of a bucket, the deltas after it, and the token that its head names."""
     log = [((one["number"],), (one["size"], one["state"])) for one in row[LOG] or ()]
-    return decompressed((row["size"], row["state"])), read_deltas(log)
+    base = None if row["state"] is None else (row["size"], row["state"])
+    return decompressed(base), read_deltas(log), row["token"]
 
 
 def _rows(batches: Batches) -> Iterator[dict[str, Any]]:
@@ -140,9 +169,14 @@ def _rows(batches: Batches) -> Iterator[dict[str, Any]]:
         yield from batch.to_pylist()
 
 
-def describe_bucket(bucket: int, base: bytes, deltas: Sequence[bytes], schema: pa.Schema) -> Batches:
-    """Yield the keys of a bucket, with the number of slices or rows of each, once for each group of windows."""
-    state, header = read_log(base, deltas)
+def describe_bucket(
+    bucket: int, base: bytes, deltas: Sequence[bytes], schema: pa.Schema, token: str | None = None
+) -> Batches:
+    """Yield the keys of a bucket, with the number of slices or rows of each, once for each group of windows.
+
+    Raise ValueError if the log does not lead to the state with the token, because part of it is missing.
+    """
+    state, header = read_log(base, deltas, token)
     for _, arrays in arrays_by_group(state):
         for own in split_prefixes(arrays):
             yield _describe_group(bucket, {**own, WINDOWS: arrays[WINDOWS]}, header, schema)

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from sash.spark.batch.worker import BATCH_ROWS
+from sash.spark.groups import titled
 from sash.spark.schema import GROUP
 from sash.spark.worker_errors import marked_errors
 from sash.state.codec import read_table, table_bytes
@@ -36,14 +37,14 @@ def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield pack_rows(pa.Table.from_batches(waiting))
 
 
-def packing(names: list[str]) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """Return the function that Spark calls with rows whose columns have these names."""
+def packing(names: list[str], title: str = "") -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """Return the function that Spark calls with rows whose columns have these names, for the query with this title."""
 
     def named(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         with marked_errors():
             yield from pack(batch.rename_columns(names) for batch in batches)
 
-    return named
+    return titled(named, f"rows of {title}")
 
 
 def pack_rows(table: pa.Table) -> pa.RecordBatch:
@@ -69,3 +70,12 @@ def unpack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for blob in batch.column(RESULTS):
             if blob.is_valid:
                 yield from read_table(blob.as_buffer()).to_batches(max_chunksize=BATCH_ROWS)
+
+
+def unpacking(title: str) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """Return the function that Spark calls with packed results of the query with this title."""
+
+    def unpacked(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        yield from unpack(batches)
+
+    return titled(unpacked, title)

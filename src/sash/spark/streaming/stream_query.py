@@ -34,7 +34,7 @@ from sash.spark.schema import CASE, GROUP, read_schema
 from sash.spark.spark_query import SparkQuery
 from sash.spark.streaming.bad_times import CHOICES
 from sash.spark.streaming.bucket import EMITTED, BucketProcessor, StreamTask
-from sash.spark.streaming.packing import PACKED, RESULTS, packing, unpack
+from sash.spark.streaming.packing import PACKED, RESULTS, packing, unpacking
 from sash.state.codec import nullable_schema
 from sash.state.fingerprint import Fingerprint, fingerprint_query
 from sash.state.late_rows import LATE, check_late
@@ -96,13 +96,13 @@ class StreamQuery(SparkQuery):
         place = numbered(bucket_of(self.query.by, self.frame.schema, self.buckets), spread_out(self.buckets))
         grouped = self.sent.withColumn(GROUP, place)
         names = grouped.columns
-        packed = grouped.toDF(*plain_names(names)).mapInArrow(packing(names), PACKED)
+        packed = grouped.toDF(*plain_names(names)).mapInArrow(packing(names, self.query.title), PACKED)
         emitted = packed.groupBy(GROUP).transformWithState(
             BucketProcessor(self.task), EMITTED, self.options.mode, "EventTime"
         )
         counts = [F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in COUNTED]
         metrics = self.options.metrics or new_metrics_name()
-        return emitted.observe(metrics, *counts).select(RESULTS).mapInArrow(unpack, self.results)
+        return emitted.observe(metrics, *counts).select(RESULTS).mapInArrow(unpacking(self.query.title), self.results)
 
     @property
     def buckets(self) -> int:

@@ -1,0 +1,122 @@
+"""A query on a DataFrame that must not be analysed: its schema is given, and an empty frame stands in for it while Sash plans.
+
+    an empty frame of the schema ──► query.run ──► the plan of the results
+        ▲ replaced by the frame itself, which Spark analyses when the pipeline runs
+
+Declarative Pipelines need this. Their query functions may not ask for the schema of a DataFrame, because the tables of the pipeline
+do not exist yet. The types of results depend on those of the columns, so somebody has to name them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 — the usual name
+from pyspark.sql.types import DataType, StructType
+
+from sash.aggregates.sql import quote
+from sash.spark.private import FORBIDDEN, is_connect, is_stream_plan, replace_input, watermark_delay, watermarks_of
+from sash.spark.worker_errors import MARK
+
+_is_planning: ContextVar[bool] = ContextVar("is_planning", default=False)
+
+
+def runs_no_job() -> bool:
+    """Return whether the frame is an empty one that stands in for another, so that a job would find nothing in it."""
+    return _is_planning.get()
+
+
+def run_with_schema(query: Any, frame: DataFrame, schema: StructType | str, options: Mapping[str, Any]) -> DataFrame:
+    """Return the results of a query on a frame with this schema, without analysing the frame."""
+    if "at" in options:
+        message = "run_with_schema: at= does not apply, because the schema of the labels is not given."
+        raise TypeError(message)
+    with ThreadPoolExecutor(1) as pool:
+        # Spark forbids analysis to the thread that calls the function of a pipeline. The stand-in has nothing of the pipeline.
+        made: DataFrame = pool.submit(_plan, query, frame, schema, options).result()
+    return made
+
+
+def _plan(query: Any, frame: DataFrame, given: StructType | str, options: Mapping[str, Any]) -> DataFrame:
+    schema = _read_schema(given)
+    if not is_connect(frame):
+        marked = [field.name for field in frame.schema if watermark_delay(field) is not None]
+        made: DataFrame = query.run(_checked(frame, schema, marked), **options)
+        return made
+    watermarks = watermarks_of(frame)
+    stand_in = _empty(frame, schema, watermarks).select("*")
+    with _planning():
+        results: DataFrame = query.run(stand_in, **options)
+    replace_input(stand_in, _checked(frame, schema, [column for column, _ in watermarks]))
+    return results
+
+
+def _checked(frame: DataFrame, schema: StructType, as_they_are: Sequence[str]) -> DataFrame:
+    """Return the columns of a frame that a schema names; those of other types raise an error when they are read.
+
+    `DataFrame.to` would check them too, but its plan makes Spark analyse its input at once. Spark knows the result of `typeof` when
+    it plans, so nothing is left of a check that passes. A column that is computed has no watermark, so others stay as they are.
+    """
+    columns = []
+    for field in schema:
+        column, kind = F.col(quote(field.name)), field.dataType.simpleString()
+        own = F.typeof(column)
+        before, after = f"{MARK} Column {field.name!r} is of type ", f", but the schema of run_with_schema says {kind}."
+        error = F.raise_error(F.concat(F.lit(before), own, F.lit(after)))
+        checked = F.when(own == F.lit(kind), column).otherwise(error).alias(field.name)
+        columns.append(column if field.name in as_they_are else checked)
+    return frame.select(*columns)
+
+
+def _read_schema(given: StructType | str) -> StructType:
+    try:
+        schema = DataType.fromDDL(given) if isinstance(given, str) else given
+    except PySparkException as error:
+        message = f'run_with_schema: schema={given!r} is no schema of Spark. An example: "house int, ts timestamp, load double".'
+        raise ValueError(message) from error
+    if not isinstance(schema, StructType):
+        message = f'run_with_schema: schema={given!r} must name columns and types, as in "ts timestamp, load double".'
+        raise TypeError(message)
+    return schema
+
+
+def _empty(frame: DataFrame, schema: StructType, watermarks: Sequence[tuple[str, str]]) -> DataFrame:
+    """Return a frame without rows that has the schema, and is a stream with the same watermarks if the frame is one."""
+    session = frame.sparkSession
+    if not is_stream_plan(frame):
+        return session.createDataFrame([], schema)
+    nothing = [F.lit(None).cast(field.dataType).alias(field.name) for field in schema]
+    stream = session.readStream.format("rate").load().select(*nothing)
+    for column, delay in watermarks:
+        if column in schema.names:
+            stream = stream.withWatermark(column, delay)
+    return stream
+
+
+@contextmanager
+def _planning() -> Iterator[None]:
+    token = _is_planning.set(True)
+    try:
+        yield
+    finally:
+        _is_planning.reset(token)
+
+
+def is_stream(frame: DataFrame) -> bool:
+    """Return whether a frame is a stream. Raise RuntimeError where Spark forbids to ask."""
+    try:
+        return bool(frame.isStreaming)
+    except PySparkException as error:
+        if FORBIDDEN not in str(error):
+            raise
+        message = (
+            "Spark forbids to ask for the columns of a DataFrame in the query function of a pipeline. Name them: "
+            'sash.spark.run_with_schema(query, df, "house int, ts timestamp, load double").'
+        )
+        raise RuntimeError(message) from error
