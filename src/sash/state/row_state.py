@@ -17,7 +17,7 @@ from sash.engine.assemble import (
     with_changes,
     with_input_rows,
 )
-from sash.engine.evaluate import Evaluated, evaluate, replaced_windows
+from sash.engine.evaluate import Evaluated, evaluate
 from sash.engine.prepare import Prepared
 from sash.engine.row_block import RowBlock
 from sash.kernels.kernel_io import as_arrow
@@ -99,8 +99,7 @@ class RowState:
         else:
             results = in_order_of_time(join_windows(prepared, [window_tables(prepared, block, evaluated)]))
         if self.update:
-            replaced = replaced_windows(prepared, prepared.block(self.rows), block)
-            results = with_changes(results, join_windows(prepared, [window_tables(prepared, block, replaced)]))
+            results = with_changes(prepared, prepared.block(self.rows), block, results)
         keep = self._keep(block, span, evaluated)
         if batch.by_keys:
             keep[:-1] = block.firsts[1:-1]  # no more rows of these keys arrive

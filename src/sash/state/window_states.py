@@ -117,9 +117,10 @@ def advance(state: RowState | SliceState, batch: MicroBatch) -> pa.Table:
 
 def new_state(prepared: Prepared, mode: str, order: str) -> RowState | SliceState:
     """Return an empty state: of slices or of prefixes if that is possible, or else of rows."""
-    if mode == "append" and order == "time" and prepared.time is not None:
+    update = mode == "update"
+    if order == "time" and prepared.time is not None:
         if prepared.stores_slices:
-            return SliceState(prepared)
+            return SliceState(prepared, update)
         if prepared.stores_prefixes:
             return PrefixState(prepared)
-    return RowState(prepared, update=mode == "update")
+    return RowState(prepared, update)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
+import random
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -256,6 +257,31 @@ def test_late_rows_are_kept_with_all_their_columns(windows: Any, mode: str) -> N
     assert [row["late"]["x"] for row in late] == times[kind]
     assert windows.per_row or [row["late"]["note"] for row in late] == [f"x is {x}" for x in times[kind]]
     assert all(value is None for row in late for name, value in row.items() if name != "late")
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_updates_over_slices_are_those_over_rows(seed: int) -> None:
+    windows = {
+        "hop": window.time("6m", slide="2m"),
+        "day": window.cumulative("10m", "5m"),
+        "visit": window.session("2m"),
+    }
+    slices, rows = (
+        Stream(windows, mode="update", buckets=2, compiled=compiled, name=f"{seed} {compiled}")
+        for compiled in (None, False)
+    )
+    chooser = random.Random(seed)
+    for begin in range(0, 40, 2):
+        arrived = [
+            (chooser.randint(0, 4), begin - chooser.randint(-40, 150) / 10, chooser.randint(0, 9)) for _ in "12345"
+        ]
+        batches = [stream.batch(rows_at(*arrived)) for stream in (slices, rows)]
+        timers = [stream.pass_time(begin - 2) for stream in (slices, rows)]
+        for found, expected in (batches, timers):
+            assert sorted(map(repr, found)) == sorted(map(repr, expected))
+    assert slices.counted("late") == rows.counted("late") > 0
+    assert slices.counted("slices") > slices.counted("state_rows") == rows.counted("slices") == 0
+    assert any(slices.log(0)[1])  # what micro-batches changed, after the base
 
 
 def test_a_late_row_stops_the_stream_again_and_again() -> None:

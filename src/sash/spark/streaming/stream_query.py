@@ -168,7 +168,7 @@ class StreamQuery(SparkQuery):
     @property
     def state_kinds(self) -> list[str]:
         """What the state holds: slices, rows, or both, for different windows."""
-        return ["rows"] if self.updates else sorted(self.prepared.state_kinds, reverse=True)
+        return sorted(self.prepared.state_kinds, reverse=True)
 
     @property
     def fingerprint(self) -> Fingerprint:
