@@ -49,6 +49,8 @@ class SliceState:
         self.slices: SliceBlock | None = None
         self.origins: Origins | None = None
         """Where the slices were before the last micro-batch; None if there were none."""
+        self.forgotten = 0
+        """Windows of slices need no key for longer than their time, so none is forgotten."""
 
     def __len__(self) -> int:
         """Return the number of stored slices."""
