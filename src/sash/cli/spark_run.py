@@ -70,7 +70,7 @@ def run_spark(options: RunOptions, master: str | None) -> None:
 
 
 def run_stream(
-    options: RunOptions, master: str | None, checkpoint: str | None, forget: str | None, *, once: bool
+    options: RunOptions, master: str | None, checkpoint: str | None, forget: str | None = None, *, once: bool
 ) -> None:
     """Run a query over the files of a growing folder."""
     query = TextQuery(options.text, options.time)

@@ -242,7 +242,7 @@ def test_keys_that_are_forgotten_start_anew(name: str) -> None:
     """A table in which a key has another name after each gap gives the same."""
     chooser = np.random.default_rng(4)
     stream = Stream(WINDOWS[name], forget=read_duration("4m", "forget"), compiled=None)
-    minutes = np.sort(chooser.uniform(0, 120, 150)).round(1)
+    minutes = np.sort(chooser.choice(1200, 150, replace=False)) / 10  # no two rows have the same time
     keys, values = chooser.integers(0, 7, 150), chooser.integers(0, 9, 150).astype(float)
     arrive = np.argsort(minutes + chooser.uniform(0, 5, 150))
     found = []

@@ -10,13 +10,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyspark.errors import AnalysisException, PythonException, StreamingQueryException
+from pyspark.errors import AnalysisException, StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 — as everyone calls it
 
 import sash
 from sash import agg, window
 from sash.spark.streaming.bucket import LOG
+from sash.state.fingerprint import changes
 
 MINUTE = 60_000_000
 BEGIN = 1_700_000_100_000_000
@@ -276,8 +277,13 @@ def test_keys_are_forgotten_and_counted(spark: SparkSession, tmp_path: Path) -> 
     assert sum(counted(progress, "forgotten")) == 3
     kept = sash.spark.inspect_state(source.checkpoint).select("key.k", "rows")
     assert {row["k"] for row in dicts(kept)} == {"b", "c"}
-    with pytest.raises(PythonException, match="forget: 5m became 10m"):
-        sash.spark.finish(query, stream, source.checkpoint, buckets=2, forget="10m").collect()
+    five, same, ten, never = (
+        sash.spark.stream_query(query._declared, stream, {"forget": forget}).fingerprint
+        for forget in ("5m", "300s", "10m", None)
+    )
+    assert five == same
+    assert changes(five, ten) == ["forget: 5m became 10m"]
+    assert changes(never, five) == ["forget: nothing became 5m"]
 
 
 def test_late_rows_are_counted_and_other_queries_refused(spark: SparkSession, tmp_path: Path) -> None:
