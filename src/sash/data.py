@@ -154,6 +154,7 @@ class SparkStream(SparkFrame):
         "on_bad_time",
         "ahead",
         "late",
+        "forget",
         "metrics",
     )
 

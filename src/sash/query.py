@@ -132,6 +132,7 @@ class Query:
         mode: Literal["append", "update"] = ...,
         order: Literal["time", "keys"] = ...,
         late: Literal["drop", "error", "keep"] = ...,
+        forget: DurationLike | None = ...,
     ) -> pa.RecordBatchReader: ...
 
     @overload
@@ -150,6 +151,7 @@ class Query:
         on_bad_time: Literal["error", "drop"] = ...,
         ahead: DurationLike | None = ...,
         late: Literal["drop", "error", "keep"] = ...,
+        forget: DurationLike | None = ...,
         metrics: str = ...,
     ) -> SparkDataFrame: ...
 
@@ -170,6 +172,7 @@ class Query:
         on_bad_time: Literal["error", "drop"] = DEFAULT,
         ahead: DurationLike | None = DEFAULT,
         late: Literal["drop", "error", "keep"] = DEFAULT,
+        forget: DurationLike | None = DEFAULT,
         metrics: str = DEFAULT,
         **unknown: Never,
     ) -> Any:
@@ -204,6 +207,9 @@ class Query:
         - `late`: what happens to late rows, whose windows are all closed. "drop" drops them, and a warning counts them. "error"
           raises ValueError. "keep" adds a column `late`: a struct of the late row, while all other columns are null; it is null
           beside results. Default: "drop" with `lateness`; without it, a row that misses a window is an error.
+        - `forget`: how long after its last row a key is forgotten, such as "30d", for windows that otherwise keep every key forever
+          (`rows`, `delta`, `punctuated`, `custom`, `expanding`). A row that is so much later than the row before it, or more, starts anew, as
+          the first row of its key. Default: None, which forgets no key.
 
         Options for a PySpark DataFrame:
 
@@ -219,6 +225,7 @@ class Query:
         - `ahead`: how far ahead of the clock a time may be; None for no limit. Default: "1d".
         - `late`: as for a RecordBatchReader; the observed metrics count late rows. A stream that "error" has stopped fails again after
           a restart. "keep" shuffles all columns of the stream. Default: "drop".
+        - `forget`: as for a RecordBatchReader; the observed metrics count forgotten keys. It cannot change for a checkpoint.
         - `metrics`: the name of the counts among Spark's observed metrics. Default: "sash", with a number for further queries, so that
           one stream can hold several; `sash.spark.counts` finds them.
 
@@ -253,7 +260,7 @@ class Query:
 
         options = _given(
             compiled=compiled, threads=threads, at=at, at_time=at_time, mode=mode, order=order, strategy=strategy, buckets=buckets, ranges=ranges,
-            types=types, on_bad_time=on_bad_time, ahead=ahead, late=late, metrics=metrics, **unknown,
+            types=types, on_bad_time=on_bad_time, ahead=ahead, late=late, forget=forget, metrics=metrics, **unknown,
         )  # fmt: skip
         return run(self._prepared, data, options)
 
@@ -274,6 +281,7 @@ class Query:
         on_bad_time: Literal["error", "drop"] = DEFAULT,
         ahead: DurationLike | None = DEFAULT,
         late: Literal["drop", "error", "keep"] = DEFAULT,
+        forget: DurationLike | None = DEFAULT,
         metrics: str = DEFAULT,
         **unknown: Never,
     ) -> Explanation:
@@ -282,7 +290,8 @@ class Query:
         `data` is data that `run` accepts, or a pyarrow Schema: then the plan is for its types, and everything that compiles is
         compiled. Without data, types are assumed. For a PySpark DataFrame the plan shows what Spark does. The query does not
         run. The options are those of `run`, so that the plan is the one that `run` uses with the same options: `compiled`,
-        `threads`, `at`, `at_time`, `mode`, `order`, `strategy`, `buckets`, `ranges`, `types`, `on_bad_time`, `ahead`, `late` and `metrics`.
+        `threads`, `at`, `at_time`, `mode`, `order`, `strategy`, `buckets`, `ranges`, `types`, `on_bad_time`, `ahead`, `late`, `forget` and
+        `metrics`.
 
         Result: an Explanation. `print` shows it as a tree, a notebook also as a picture.
         Errors: those of `run` for the types of the columns and for the options; without data, only those for the options.
@@ -316,7 +325,7 @@ class Query:
 
         options = _given(
             compiled=compiled, threads=threads, at=at, at_time=at_time, mode=mode, order=order, strategy=strategy, buckets=buckets, ranges=ranges,
-            types=types, on_bad_time=on_bad_time, ahead=ahead, late=late, metrics=metrics, **unknown,
+            types=types, on_bad_time=on_bad_time, ahead=ahead, late=late, forget=forget, metrics=metrics, **unknown,
         )  # fmt: skip
         return explain(self._declared, data, options)
 

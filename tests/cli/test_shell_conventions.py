@@ -83,6 +83,7 @@ def test_debug_shows_where_an_error_comes_from(folder: Path) -> None:
         ["run", TEXT, "--threads", "0"],
         ["run", TEXT, "--stream", "--engine", "local"],
         ["run", TEXT, "--checkpoint", "here"],
+        ["run", TEXT, "--forget", "30d"],
         ["run", TEXT, "--engine", "spark", "--at", "labels.parquet"],
     ],
 )

@@ -81,6 +81,8 @@ def test_what_a_stream_needs_is_said_before_it_starts(tmp_path: Path) -> None:
         run_stream(RunOptions(TEXT, str(tmp_path), "out", lateness="5m"), None, None, once=True)
     with pytest.raises(ValueError, match="There is no input"):
         run_stream(RunOptions(TEXT, None, None, lateness="5m"), None, None, once=True)
+    with pytest.raises(ValueError, match="forget='30d' is for windows that keep every key forever"):
+        run_stream(RunOptions(TEXT, str(tmp_path), None, lateness="5m"), None, None, "30d", once=True)
 
 
 @pytest.mark.usefixtures("spark", "classic")

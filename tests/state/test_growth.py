@@ -38,13 +38,15 @@ CASES: dict[str, tuple[Window | dict[str, Window], Named, str]] = {
     "slices": (window.time(300, slide=50), NUMBERS, "append"),
     "slices of several": ({"a": window.time(300, slide=50), "b": window.tumbling(80)}, NUMBERS, "append"),
     "rows of slices": (window.time(300, slide=50), ANY, "append"),
-    "updated": (window.time(300, slide=50), NUMBERS, "update"),
+    "slices updated": (window.time(300, slide=50), NUMBERS, "update"),
+    "updated": (window.time(300, slide=50), ANY, "update"),
     "cumulative": (window.cumulative(200, 100), ANY, "append"),
     "per row": (window.time(250), NUMBERS, "append"),
     "session": (window.session(60), NUMBERS, "append"),
     "session updated": (window.session(60), ANY, "update"),
+    "session slices updated": (window.session(60), NUMBERS, "update"),
 }
-SLICES = ("slices", "slices of several")
+SLICES = ("slices", "slices of several", "slices updated", "session slices updated")
 """Cases whose state holds slices: those that are compiled."""
 
 

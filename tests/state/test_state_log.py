@@ -28,7 +28,7 @@ made_rows = st.lists(st.tuples(st.integers(0, KEYS), st.integers(1, 60), st.inte
 class Log:
     """Micro-batches of a stream, whose state is stored as a base and deltas."""
 
-    def __init__(self, query: sash.Query, schema: pa.Schema, *, compiled: bool, mode: str = "append") -> None:
+    def __init__(self, query: sash.Query, schema: pa.Schema, *, compiled: bool | None, mode: str = "append") -> None:
         self.prepared = prepare(query._declared, schema, compiled=compiled)
         self.fingerprint = fingerprint_query(query._declared, COLUMNS)
         self.mode = mode
@@ -131,12 +131,13 @@ def test_a_stream_without_keys(windows: Any, made: list[Any], delay: int, data: 
     run_in_any_order(Log(query, table.schema, compiled=True), table, delay, data)
 
 
+@pytest.mark.parametrize("compiled", [None, False], ids=["slices", "rows"])
 @settings(max_examples=60 if SOAK else 10, deadline=None)
 @given(made_rows, st.data())
-def test_updates(made: list[Any], data: st.DataObject) -> None:
+def test_updates(compiled: bool | None, made: list[Any], data: st.DataObject) -> None:
     query = sash.Query(COMMUTE, window.session(4), by="k", time="t")
     table = table_of(made)
-    run_in_any_order(Log(query, table.schema, compiled=False, mode="update"), table, 10, data)
+    run_in_any_order(Log(query, table.schema, compiled=compiled, mode="update"), table, 10, data)
 
 
 def log_of(changes: int = 3) -> Log:

@@ -32,7 +32,7 @@ class Driver:
     """Does what Spark does: runs micro-batches, each with the watermark of those before it."""
 
     def __init__(
-        self, query: sash.Query, schema: pa.Schema, delay: int, *, compiled: bool = False, mode: str = "append"
+        self, query: sash.Query, schema: pa.Schema, delay: int, *, compiled: bool | None = False, mode: str = "append"
     ) -> None:
         self.query = query
         self.prepared = prepare(query._declared, schema, compiled=compiled)

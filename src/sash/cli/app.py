@@ -143,6 +143,15 @@ def run(
             show_default=False,
         ),
     ] = None,
+    forget: Annotated[
+        str | None,
+        typer.Option(
+            "--forget",
+            metavar="DURATION",
+            help="With --stream: drop the state of a key that had no rows for so long, such as 30d.",
+            show_default=False,
+        ),
+    ] = None,
     time: Time = None,
     at: Annotated[
         str | None,
@@ -205,7 +214,12 @@ def run(
         raise typer.BadParameter(
             "A growing folder is read by Spark. Leave --engine out, or use --engine spark.", param_hint="--engine"
         )
-    for name, given in {"--master": master, "--checkpoint": checkpoint, "--once": once or None}.items():
+    for name, given in {
+        "--master": master,
+        "--checkpoint": checkpoint,
+        "--forget": forget,
+        "--once": once or None,
+    }.items():
         if given is not None and not (on_spark if name == "--master" else stream):
             needed = "--engine spark" if name == "--master" else "--stream"
             raise typer.BadParameter(f"It applies to {needed} only.", param_hint=name)
@@ -239,7 +253,7 @@ def run(
     from sash.cli.spark_run import run_spark, run_stream  # noqa: PLC0415 — PySpark is optional
 
     if stream:
-        run_stream(options, master, checkpoint, once=once)
+        run_stream(options, master, checkpoint, forget, once=once)
     else:
         run_spark(options, master)
 

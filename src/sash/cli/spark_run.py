@@ -69,7 +69,9 @@ def run_spark(options: RunOptions, master: str | None) -> None:
         write_results(results.toArrow(), target, form, options.rows)
 
 
-def run_stream(options: RunOptions, master: str | None, checkpoint: str | None, *, once: bool) -> None:
+def run_stream(
+    options: RunOptions, master: str | None, checkpoint: str | None, forget: str | None = None, *, once: bool
+) -> None:
     """Run a query over the files of a growing folder."""
     query = TextQuery(options.text, options.time)
     if options.lateness is None:
@@ -99,7 +101,8 @@ def run_stream(options: RunOptions, master: str | None, checkpoint: str | None, 
         message = "A stream needs a time. Name it, as in [RANGE 1 HOUR ON ts], or with --time."
         raise ValueError(message)
     stream = read_frame(session.readStream.schema(schema), str(path), given)
-    results = query.run(stream.withWatermark(time, f"{lateness.amount // 1000} microseconds"))
+    delayed = stream.withWatermark(time, f"{lateness.amount // 1000} microseconds")
+    results = query.run(delayed, **({} if forget is None else {"forget": forget}))
     writer = results.writeStream.outputMode("append").queryName("sash")
     writer = writer.trigger(availableNow=True) if once else writer.trigger(processingTime="1 second")
     if checkpoint is not None:

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from sash.aggregator.columns import to_arrow
-from sash.engine.evaluate import Block, Evaluated, WindowResults
+from sash.engine.evaluate import Block, Evaluated, WindowResults, replaced_windows
 from sash.engine.passes import Results
 from sash.engine.prepare import Prepared
 from sash.engine.row_block import RowBlock
@@ -51,8 +51,13 @@ def join_windows(prepared: Prepared, parts: Sequence[Mapping[str, pa.Table]]) ->
     return tables[0] if len(tables) == 1 else pa.concat_tables(tables, promote_options="permissive")
 
 
-def with_changes(upserts: pa.Table, deleted: pa.Table) -> pa.Table:
-    """Return the results of update mode, with the column `change`: deleted windows first, their aggregates null."""
+def with_changes(prepared: Prepared, before: Block, block: Block, upserts: pa.Table) -> pa.Table:
+    """Return the results of update mode, with the column `change`: deleted windows first, their aggregates null.
+
+    `before` are the stored rows or slices, and `block` has the new ones too.
+    """
+    replaced = replaced_windows(prepared, before, block)
+    deleted = join_windows(prepared, [window_tables(prepared, block, replaced)])
     parts = []
     for table, change in ((deleted, "delete"), (upserts, "upsert")):
         parts.append(table.append_column(CHANGE, pa.array([change] * len(table), pa.string())))

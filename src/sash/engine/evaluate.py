@@ -146,7 +146,7 @@ def evaluate(
     return Evaluated(results, keep, new_memory)
 
 
-def replaced_windows(prepared: Prepared, before: RowBlock, block: RowBlock) -> Evaluated:
+def replaced_windows(prepared: Prepared, before: Block, block: Block) -> Evaluated:
     """Return the windows of a block that new rows have replaced: they are not among the windows of the larger block.
 
     Both blocks have the same keys in the same order, the larger one perhaps more. There are no results, only times.
@@ -157,15 +157,15 @@ def replaced_windows(prepared: Prepared, before: RowBlock, block: RowBlock) -> E
         if window.is_replaced:
             old, new = (_window_times(prepared, window, one) for one in (before, block))
             found = old[~np.isin(old, new)]
-        counts = np.bincount(found["key"], minlength=block.keys)
+        counts = np.bincount(found["key"], minlength=len(block.firsts) - 1)
         replaced[name] = WindowResults(counts, found["start"].copy(), found["stop"].copy(), {})
     return Evaluated(replaced, {}, {})
 
 
-def _window_times(prepared: Prepared, window: Window, block: RowBlock) -> npt.NDArray[Any]:
+def _window_times(prepared: Prepared, window: Window, block: Block) -> npt.NDArray[Any]:
     """Return the key and the times of each window of a block."""
     items = block.items([window], whole_span(np.diff(block.firsts)))
-    bounds = window.bounds(items, window.new_memory(block.keys), prepared.run)
+    bounds = window.bounds(items, window.new_memory(items.keys), prepared.run)
     found = np.empty(len(bounds), WINDOW_TIMES)
     found["key"] = np.searchsorted(block.firsts, bounds.begins, side="right") - 1
     found["start"], found["stop"] = bounds.starts, bounds.stops

@@ -122,7 +122,7 @@ class Prepared:
 
     @cached_property
     def state_kinds(self) -> dict[str, list[str]]:
-        """What a stream stores in append mode, "slices", "prefixes" or "rows", and for which windows."""
+        """What a stream stores, "slices", "prefixes" or "rows", and for which windows."""
         kinds: dict[str, list[str]] = {}
         for part in self.parts:
             kind = "slices" if part.stores_slices else "prefixes" if part.stores_prefixes else "rows"

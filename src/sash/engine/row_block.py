@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -121,6 +121,10 @@ class RowBlock:
         """The keys of the block."""
         first = as_arrow(self.source_rows(self.firsts[:-1]))
         return KeyIndex(self.table.select(list(self.layout.by)).take(first), self.firsts)
+
+    def regrouped(self, firsts: Ints) -> RowBlock:
+        """Return the same rows, with other rows that begin a key."""
+        return RowBlock(self.source, self.layout, replace(self.order, firsts=firsts, dealt=None), self.times)
 
     def parts(self, count: int) -> list[RowBlock]:
         """Return `count` or fewer blocks with about equally many rows, which together hold all keys in order."""

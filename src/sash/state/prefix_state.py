@@ -20,15 +20,17 @@ from sash.engine.assemble import with_input_rows
 from sash.engine.cut import cut_each_row, merge
 from sash.engine.evaluate import Evaluated, evaluate
 from sash.engine.keys import number_keys
-from sash.engine.row_block import RowBlock
-from sash.engine.slice_block import SliceBlock, concat_by_key
+from sash.engine.slice_block import NO_KEYS, SliceBlock, concat_by_key
 from sash.kernels.array_codec import Arrays
 from sash.kernels.kernel_io import as_arrow
+from sash.state.lives import Lives, split_lives
 from sash.state.row_state import RowState, StateSize
 from sash.state.slice_state import slices_from_arrays, slices_to_arrays
 from sash.state.watermark import MicroBatch
 from sash.windows.base import NEVER, Ints, Span
 
+LIFE = " life"
+"""The column of keys that numbers their lives, while prefixes and rows are brought together."""
 PREFIX = "prefix "
 """Before the names of the arrays of partials."""
 
@@ -59,35 +61,47 @@ class PrefixState(RowState):
         """Add a micro-batch. Return the results that are complete with it."""
         prepared = self.prepared
         table = pa.concat_tables([self.rows, batch.table.cast(self.rows.schema)])
-        block = prepared.block(table, self.dropped)
-        span = self._span(block, batch)
-        items = self._with_prefixes(block)
+        lives = split_lives(prepared.block(table, self.dropped), self.forget, batch.watermark)
+        block, span = lives.block, self._span(lives, batch)
+        items = self._with_prefixes(lives)
         has_prefix = items.sizes
         has_prefix[: block.keys] -= np.diff(block.firsts)
         of_items = _with_context(span, has_prefix, batch)
         evaluated = evaluate(prepared, items, of_items)
         results = with_input_rows(prepared, block, span, evaluated)
         rest = np.maximum(self._rest(items, of_items, evaluated), items.firsts[:-1] + has_prefix)
-        older = items.select(np.arange(len(items)) < np.repeat(rest, items.sizes))
+        is_older = np.arange(len(items)) < np.repeat(rest, items.sizes)
+        if self.forget is not None:
+            is_older &= ~np.repeat(of_items.has_ended, items.sizes)
+        older = items.select(is_older)
         prefixes = merge(prepared, older, np.zeros(len(older), np.bool_))
         prefixes = replace(prefixes, times=prefixes.times + has_prefix[prefixes.codes]).without_empty_keys()
         own = slice(0, block.keys)
-        self._retain(block, span, evaluated, block.firsts[:-1] + (rest - items.firsts[:-1] - has_prefix)[own])
+        self._retain(lives, span, evaluated, block.firsts[:-1] + (rest - items.firsts[:-1] - has_prefix)[own])
+        self._count_forgotten(lives, batch)
         self.prefixes = prefixes
         return results
 
-    def _with_prefixes(self, block: RowBlock) -> SliceBlock:
-        """Return each row as a slice, after the prefix of its key; the keys of the block come first, in their order."""
-        rows = cut_each_row(self.prepared, block)
+    def _with_prefixes(self, lives: Lives) -> SliceBlock:
+        """Return each row as a slice, after the prefix of its key; the lives of the rows come first, in their order."""
+        rows = cut_each_row(self.prepared, lives.block)
         if self.prefixes is None:
             return rows
         # The rows after a prefix may be peers of all its rows. One tick earlier, it is sorted before them.
         earlier = replace(self.prefixes, times=np.maximum(self.prefixes.times, NEVER + 1) - 1)
-        return concat_by_key([rows, earlier], self.prepared.run)
+        if self.forget is None:
+            return concat_by_key([rows, earlier], self.prepared.run)
+        # A prefix is of the first life of its key: that of the newest row that windows have seen.
+        of_first = np.zeros(len(earlier.keys), np.int64)
+        parts = [with_numbers(rows, lives.numbers), with_numbers(earlier, of_first)]
+        together = concat_by_key(parts, self.prepared.run)
+        return replace(together, layout=rows.layout, keys=together.keys.drop_columns([LIFE]))
 
     def _rest(self, items: SliceBlock, span: Span, evaluated: Evaluated) -> Ints:
         """Return the first item of each key that does not belong to its prefix: a later window may begin or end with it."""
         rest: Ints = items.firsts[:-1] + span.final
+        if self.forget is not None:
+            rest = np.maximum(items.firsts[:-1], rest - 1)
         seen = items.items((), span)
         for name, window in self._windows.items():
             rest = np.minimum(rest, window.held(seen) if window.grows else evaluated.keep[name])
@@ -121,11 +135,19 @@ def split_prefixes(arrays: Arrays) -> list[Arrays]:
     return parts if parts[1] else parts[:1]
 
 
+def with_numbers(slices: SliceBlock, numbers: Ints) -> SliceBlock:
+    """Return slices whose keys have one more column: the numbers of lives."""
+    layout = replace(slices.layout, by=(*(slices.layout.by or (NO_KEYS,)), LIFE))
+    return replace(slices, layout=layout, keys=slices.keys.append_column(LIFE, as_arrow(numbers)))
+
+
 def _with_context(span: Span, has_prefix: Ints, batch: MicroBatch) -> Span:
     """Return the span of rows with prefixes before them, as context; more keys may have a prefix only."""
     keys = len(has_prefix)
     done, final = has_prefix.copy(), has_prefix.copy()
     done[: len(span.done)] += span.done
     final[: len(span.final)] += span.final
+    ended = batch.ended(keys)
+    ended[: len(span.done)] |= span.has_ended
     after, closed = batch.by_key(keys)
-    return Span(done, final, after, closed, closed, ended=batch.ended(keys))
+    return Span(done, final, after, closed, closed, ended=ended)

@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 
 import pyarrow as pa
 
+from sash.durations import DurationLike
 from sash.engine.assemble import CHANGE
 from sash.engine.column_types import check_columns, readable, readable_schema
 from sash.engine.computed import with_computed
@@ -27,6 +28,7 @@ from sash.engine.select_sql import rows_where, select_from
 from sash.expressions import Expression, Selection
 from sash.plan.declared import Declared
 from sash.state.late_rows import LateRows, check_late
+from sash.state.lives import read_forget
 from sash.state.watermark import EventTimeWatermark, KeyOrderWatermark, RowOrderWatermark, Watermark
 from sash.state.window_states import WindowStates
 from sash.windows.base import FOREVER, NEVER
@@ -53,15 +55,22 @@ class Stream:
     """
 
     def __init__(
-        self, prepared: Prepared, *, mode: str = "append", order: str = "time", late: str | None = None
+        self,
+        prepared: Prepared,
+        *,
+        mode: str = "append",
+        order: str = "time",
+        late: str | None = None,
+        forget: DurationLike | None = None,
     ) -> None:
         check_late(prepared.query, late, prepared.schema.names)
+        forgets = read_forget(prepared, forget, order)
         self.late_rows = LateRows(prepared.query, prepared.schema, late or "drop")
         self.prepared = prepared = compile_ahead(prepared)
         self.empty = prepared.schema.empty_table()
         self.mode = mode
         self.watermark = make_watermark(prepared, mode, order, late, self.late_rows)
-        self.states = WindowStates(prepared, mode, order)
+        self.states = WindowStates(prepared, mode, order, forgets)
         self.due = FOREVER
         """The earliest watermark at which the state emits something."""
 
@@ -69,6 +78,11 @@ class Stream:
     def late(self) -> int:
         """The number of late rows so far."""
         return self.late_rows.count
+
+    @property
+    def forgotten(self) -> int:
+        """How often a key was forgotten so far."""
+        return self.states.forgotten
 
     def add(self, table: pa.Table) -> pa.Table:
         """Add rows. Return the results that are complete now."""
@@ -158,7 +172,7 @@ class ArrowStream(FrameKind):
     """A pyarrow RecordBatchReader, or any object with an Arrow C stream."""
 
     description: ClassVar[str] = "a RecordBatchReader"
-    options: ClassVar[tuple[str, ...]] = ("compiled", "threads", "mode", "order", "late")
+    options: ClassVar[tuple[str, ...]] = ("compiled", "threads", "mode", "order", "late", "forget")
     names = ("pyarrow", "RecordBatchReader")
 
     def accepts(self, data: Any) -> bool:
@@ -175,6 +189,7 @@ class ArrowStream(FrameKind):
         mode: str = "append",
         order: str = "time",
         late: str | None = None,
+        forget: DurationLike | None = None,
     ) -> pa.RecordBatchReader:
         """Return the results as a stream: each batch is computed on demand."""
         check_stream(cache.query)
@@ -183,7 +198,7 @@ class ArrowStream(FrameKind):
         if cache.query.computed:
             reader = _with_computed(cache.query, reader)
         prepared = prepare(cache.query, readable_schema(reader.schema), compiled=compiled)
-        return read_results(Stream(prepared, mode=mode, order=order, late=late), reader)
+        return read_results(Stream(prepared, mode=mode, order=order, late=late, forget=forget), reader)
 
     def schema(self, query: Declared, data: Any) -> pa.Schema:
         """Return the types of the columns that a query reads."""

@@ -17,11 +17,12 @@ from sash.engine.assemble import (
     with_changes,
     with_input_rows,
 )
-from sash.engine.evaluate import Evaluated, evaluate, replaced_windows
+from sash.engine.evaluate import Evaluated, evaluate
 from sash.engine.prepare import Prepared
 from sash.engine.row_block import RowBlock
 from sash.kernels.kernel_io import as_arrow
 from sash.state.codec import as_schema, read_table, table_bytes
+from sash.state.lives import Lives, first_end, split_lives
 from sash.state.state_log import Origins
 from sash.state.watermark import MicroBatch
 from sash.windows.base import FOREVER, NEVER, Ints, Items, Memory, Span
@@ -40,12 +41,14 @@ class RowState:
     """Rows by key and time, and the memory of windows for each key.
 
     With `update`, windows are emitted whenever a row changes them, rather than once when they are final. `rows_before` is the
-    number of rows that each key had before the stream begins, for windows that count rows.
+    number of rows that each key had before the stream begins, for windows that count rows. With `forget`, in ticks, the newest row
+    of each key that windows have seen is stored, so that the end of its life is known (see `lives.py`).
     """
 
     prepared: Prepared
     update: bool = False
     rows_before: int = 0
+    forget: int | None = None
 
     def __post_init__(self) -> None:
         """Start empty."""
@@ -59,6 +62,8 @@ class RowState:
         self.memory: dict[str, Memory] = {name: window.new_memory(0) for name, window in self._windows.items()}
         self.origins: Origins | None = None
         """Where the rows were before the last micro-batch."""
+        self.forgotten = 0
+        """How often a key was dropped because it had no rows for so long."""
 
     @property
     def _windows(self) -> Any:
@@ -77,7 +82,8 @@ class RowState:
         """Return the earliest watermark after now at which there is something to emit or to drop, if no more rows arrive."""
         assert self.prepared.time is not None
         times = self.prepared.time.read(self.rows[self.prepared.time.name])
-        return first_due(self.prepared, times, self.sizes, self.done, now)
+        due = first_due(self.prepared, times, self.sizes, self.done, now)
+        return due if self.forget is None else min(due, first_end(times, self.sizes, self.forget))
 
     def preload(self, rows: pa.Table) -> None:
         """Store rows of one key as context, before the first micro-batch."""
@@ -91,34 +97,40 @@ class RowState:
         """Add a micro-batch. Return the results that are complete with it."""
         prepared = self.prepared
         table = pa.concat_tables([self.rows, batch.table.cast(self.rows.schema)])
-        block = prepared.block(table, self.dropped)
-        span = self._span(block, batch)
-        evaluated = evaluate(prepared, block, span, self._memory(block.keys))
+        lives = split_lives(prepared.block(table, self.dropped), self.forget, batch.watermark)
+        block, span = lives.block, self._span(lives, batch)
+        evaluated = evaluate(prepared, block, span, self._memory(lives))
         if prepared.plan.per_row:
             results = with_input_rows(prepared, block, span, evaluated)
         else:
             results = in_order_of_time(join_windows(prepared, [window_tables(prepared, block, evaluated)]))
         if self.update:
-            replaced = replaced_windows(prepared, prepared.block(self.rows), block)
-            results = with_changes(results, join_windows(prepared, [window_tables(prepared, block, replaced)]))
+            results = with_changes(prepared, prepared.block(self.rows), block, results)
         keep = self._keep(block, span, evaluated)
         if batch.by_keys:
             keep[:-1] = block.firsts[1:-1]  # no more rows of these keys arrive
-        self._retain(block, span, evaluated, keep)
+        self._retain(lives, span, evaluated, keep)
+        self._count_forgotten(lives, batch)
         return results
 
-    def _span(self, block: RowBlock, batch: MicroBatch) -> Span:
+    def _count_forgotten(self, lives: Lives, batch: MicroBatch) -> None:
+        """Count the lives that have ended; those that end with the stream are not forgotten."""
+        if not batch.is_last:
+            self.forgotten += int(np.count_nonzero(lives.ended))
+
+    def _span(self, lives: Lives, batch: MicroBatch) -> Span:
         """Return which rows are context, which are final, and which windows to emit."""
+        block = lives.block
         after, closed = batch.by_key(block.keys)
         done = np.zeros(block.keys, np.int64)
-        done[: len(self.done)] = self.done
+        done[lives.heads[: len(self.done)]] = self.done
         final = np.diff(block.firsts)
         if len(block.times):  # a row before the watermark is final: rows that would come before it are late
             older = np.zeros(len(block) + 1, np.int64)
             np.cumsum(block.times < np.repeat(closed, final), out=older[1:])
             final = np.where(closed == FOREVER, final, older[block.firsts[1:]] - older[block.firsts[:-1]])
         if not self.update:
-            span = Span(done, final, after, closed, closed, ended=batch.ended(block.keys))
+            span = Span(done, final, after, closed, closed, ended=batch.ended(block.keys) | lives.ended)
             return replace(span, final=self._ready(block, span))
         # Stored rows come first in the table of a micro-batch, so rows after them are new.
         is_new = block.source_rows(np.arange(len(block))) >= len(self.rows)
@@ -130,13 +142,13 @@ class RowState:
         ready: Ints = np.minimum.reduce([window.ready(items) for window in self._windows.values()])
         return ready
 
-    def _memory(self, keys: int) -> dict[str, Memory]:
-        """Return the memory of windows, with that of new keys."""
+    def _memory(self, lives: Lives) -> dict[str, Memory]:
+        """Return the memory of windows, with that of new keys; of the lives of a key, the first is the one that they know."""
         memory = {}
         for name, window in self._windows.items():
-            known = self.memory[name]
-            new = window.new_memory(keys - len(self.done), self.rows_before)
-            memory[name] = {part: np.concatenate([known[part], new[part]]) for part in known}
+            memory[name] = window.new_memory(lives.block.keys, self.rows_before)
+            for part, known in self.memory[name].items():
+                memory[name][part][lives.heads[: len(known)]] = known
         return memory
 
     def _keep(self, block: RowBlock, span: Span, evaluated: Evaluated) -> Ints:
@@ -146,6 +158,8 @@ class RowState:
         remembers something.
         """
         keep = block.firsts[:-1] + span.final
+        if self.forget is not None:
+            keep = np.maximum(block.firsts[:-1], keep - 1)
         for own in evaluated.keep.values():
             keep = np.minimum(keep, own)
         newest = np.maximum(block.firsts[:-1], block.firsts[1:] - 1)
@@ -154,19 +168,24 @@ class RowState:
                 keep = np.where(window.remembers(evaluated.memory[name]), np.minimum(keep, newest), keep)
         return keep
 
-    def _retain(self, block: RowBlock, span: Span, evaluated: Evaluated, keep: Ints) -> None:
-        """Store the rows from `keep` on, and drop keys without rows."""
-        firsts = block.firsts
-        stays = keep < firsts[1:]
-        places = runs_of(keep, firsts[1:])
-        sources, keys = block.source_rows(places), np.flatnonzero(stays)
+    def _retain(self, lives: Lives, span: Span, evaluated: Evaluated, keep: Ints) -> None:
+        """Store the rows from `keep` on, and drop lives that have ended and keys without rows."""
+        block, firsts = lives.block, lives.block.firsts
+        keep = np.where(lives.ended, firsts[1:], keep)
+        left = np.flatnonzero(keep < firsts[1:])
+        # Of the lives of a key that are left, windows have seen the first one alone.
+        owners = lives.owners[left]
+        is_first = np.diff(owners, prepend=-1) > 0
+        stays, keys = left[is_first], owners[is_first]
+        sources = block.source_rows(runs_of(keep, firsts[1:]))
         # In the table of a micro-batch, stored rows come before new ones, and so do the keys that have them.
         self.origins = Origins(
             np.where(sources < len(self.rows), sources, -1), np.where(keys < len(self.sizes), keys, -1)
         )
         self.rows = block.table.take(as_arrow(sources)).combine_chunks()
         self.dropped += len(block) - len(self.rows)
-        self.sizes = (firsts[1:] - keep)[stays]
+        counts = (firsts[1:] - keep)[left]
+        self.sizes = np.add.reduceat(counts, np.flatnonzero(is_first)) if len(left) else counts
         self.done = np.maximum(firsts[:-1] + span.final - keep, 0)[stays]
         self.memory = {
             name: {part: values[stays] for part, values in memory.items()} for name, memory in evaluated.memory.items()

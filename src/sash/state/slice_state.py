@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from sash.engine.assemble import in_order_of_time, join_windows, window_tables
+from sash.engine.assemble import in_order_of_time, join_windows, window_tables, with_changes
 from sash.engine.cut import cut, merge
 from sash.engine.evaluate import evaluate
 from sash.engine.partials import SliceCounts, SlicePartials
@@ -28,14 +28,18 @@ from sash.state.codec import as_schema, read_table, table_bytes
 from sash.state.row_state import StateSize, first_due
 from sash.state.state_log import Origins
 from sash.state.watermark import MicroBatch
-from sash.windows.base import Ints, whole_span
+from sash.windows.base import FOREVER, Ints, Span, whole_span
 
 
 @dataclass
 class SliceState:
-    """Slices by key and time, with the partials of each pass."""
+    """Slices by key and time, with the partials of each pass.
+
+    With `update`, windows are emitted whenever a row changes one of their slices, rather than once when they are final.
+    """
 
     prepared: Prepared
+    update: bool = False
 
     def __post_init__(self) -> None:
         """Start empty."""
@@ -45,6 +49,8 @@ class SliceState:
         self.slices: SliceBlock | None = None
         self.origins: Origins | None = None
         """Where the slices were before the last micro-batch; None if there were none."""
+        self.forgotten = 0
+        """Windows of slices need no key for longer than their time, so none is forgotten."""
 
     def __len__(self) -> int:
         """Return the number of stored slices."""
@@ -67,10 +73,22 @@ class SliceState:
         """Add a micro-batch. Return the results that are complete with it."""
         prepared = self.prepared
         slices = self._add(batch.table)
-        span = whole_span(slices.sizes, batch.after, batch.watermark)
-        evaluated = evaluate(prepared, slices, span)
+        evaluated = evaluate(prepared, slices, self._span(slices, batch))
+        results = in_order_of_time(join_windows(prepared, [window_tables(prepared, slices, evaluated)]))
+        if self.update:
+            before = slices.select(slice(0)) if self.slices is None else self.slices
+            results = with_changes(prepared, before, slices, results)
         self._retain(slices, evaluated.keep)
-        return in_order_of_time(join_windows(prepared, [window_tables(prepared, slices, evaluated)]))
+        return results
+
+    def _span(self, slices: SliceBlock, batch: MicroBatch) -> Span:
+        """Return which windows to emit: those that are complete, or all open ones with a slice that changed."""
+        span = whole_span(slices.sizes, batch.after, batch.watermark)
+        if not self.update:
+            return span
+        # A slice that was merged holds a new row: a border separates slices that are stored.
+        changed = np.ones(len(slices), np.bool_) if slices.origins is None else slices.origins < 0
+        return replace(span, now=np.full_like(span.now, FOREVER), changed=changed)
 
     def _add(self, rows: pa.Table) -> SliceBlock:
         """Return the stored slices together with those of new rows."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from sash.durations import Duration
 from sash.engine.prepare import Prepared
 from sash.kernels.array_codec import Arrays
 from sash.kernels.kernel_io import as_arrow
@@ -33,6 +34,8 @@ class Emitted:
     results: pa.Table
     late: int
     """The number of late rows."""
+    forgotten: int = 0
+    """How often a key was forgotten."""
 
 
 class StreamState:
@@ -50,15 +53,21 @@ class StreamState:
     >>> state.advance(pa.table({"at": [3, 13]}), 10)  # doctest: +ELLIPSIS
     Emitted(results=pyarrow.Table
     ...
-    n: [[3]], late=0)
+    n: [[3]], late=0, forgotten=0)
     >>> state.advance(pa.table({"at": [4]}), 10).late
     1
     """
 
-    def __init__(self, prepared: Prepared, mode: str = "append", late_rows: LateRows | None = None) -> None:
+    def __init__(
+        self,
+        prepared: Prepared,
+        mode: str = "append",
+        late_rows: LateRows | None = None,
+        forget: Duration | None = None,
+    ) -> None:
         self.prepared = prepared
         self.late_rows = LateRows(prepared.query, prepared.schema) if late_rows is None else late_rows
-        self.states = WindowStates(prepared, mode)
+        self.states = WindowStates(prepared, mode, forget=forget)
         self.watermark = NEVER
         self._before: Arrays | None = None
         """The arrays that the state continues from, until the second micro-batch after them."""
@@ -88,7 +97,7 @@ class StreamState:
         self.prepared.check_times(times)
         late_from = self.prepared.late_from(times)
         in_time = late_from > self.watermark
-        counted = self.late_rows.count
+        counted, forgotten = self.late_rows.count, self.states.forgotten
         self.late_rows.add(table, ~in_time & (late_from > NEVER))  # rows that no window holds are not late
         table = table.select(self.prepared.schema.names)
         if not in_time.all():
@@ -100,7 +109,9 @@ class StreamState:
         self.watermark = watermark
         self._micro_batches += 1
         self._arrays = None
-        return Emitted(self.late_rows.beside(results), self.late_rows.count - counted)
+        return Emitted(
+            self.late_rows.beside(results), self.late_rows.count - counted, self.states.forgotten - forgotten
+        )
 
     def finish(self) -> pa.Table:
         """Return the remaining results: no more rows arrive."""

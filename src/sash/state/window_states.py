@@ -17,11 +17,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sash.durations import Duration
 from sash.engine.assemble import CHANGE, in_order_of_time
 from sash.engine.first_run import first_run, vectorises
 from sash.engine.prepare import Prepared
 from sash.kernels.array_codec import Arrays
 from sash.kernels.kernel_io import as_arrow
+from sash.state.lives import keeps_forever
 from sash.state.prefix_state import PrefixState
 from sash.state.row_state import RowState, StateSize
 from sash.state.slice_state import SliceState
@@ -35,12 +37,15 @@ WINDOWS = "windows"
 class WindowStates:
     """The states of the groups of windows of a query."""
 
-    def __init__(self, prepared: Prepared, mode: str = "append", order: str = "time") -> None:
+    def __init__(
+        self, prepared: Prepared, mode: str = "append", order: str = "time", forget: Duration | None = None
+    ) -> None:
         # Keys one after the other, or rows without a time, are never late: all windows share one state.
         has_late_rows = order == "time" and prepared.time is not None
         self.prepared = prepared
         self.update = mode == "update"
-        self.states = [new_state(part, mode, order) for part in (prepared.parts if has_late_rows else [prepared])]
+        parts = prepared.parts if has_late_rows else [prepared]
+        self.states = [new_state(part, mode, order, forget) for part in parts]
 
     def __len__(self) -> int:
         """Return the number of stored rows or slices."""
@@ -51,6 +56,11 @@ class WindowStates:
         """What is stored; a key counts once for each group of windows that has state of it."""
         sizes = [state.size for state in self.states]
         return StateSize(*map(sum, zip(*sizes, strict=True)))
+
+    @property
+    def forgotten(self) -> int:
+        """How often a key was dropped because it had no rows for so long."""
+        return sum(state.forgotten for state in self.states)
 
     def due(self, now: int) -> int:
         """Return the earliest watermark after now at which there is something to emit or to drop, if no more rows arrive."""
@@ -115,11 +125,18 @@ def advance(state: RowState | SliceState, batch: MicroBatch) -> pa.Table:
         state.prepared = whole
 
 
-def new_state(prepared: Prepared, mode: str, order: str) -> RowState | SliceState:
-    """Return an empty state: of slices or of prefixes if that is possible, or else of rows."""
-    if mode == "append" and order == "time" and prepared.time is not None:
+def new_state(
+    prepared: Prepared, mode: str, order: str = "time", forget: Duration | None = None
+) -> RowState | SliceState:
+    """Return an empty state: of slices or of prefixes if that is possible, or else of rows.
+
+    Keys are forgotten where windows would need them forever.
+    """
+    update = mode == "update"
+    ticks = forget.in_ticks(prepared.unit) if forget is not None and keeps_forever(prepared) else None
+    if order == "time" and prepared.time is not None:
         if prepared.stores_slices:
-            return SliceState(prepared)
+            return SliceState(prepared, update)
         if prepared.stores_prefixes:
-            return PrefixState(prepared)
-    return RowState(prepared, update=mode == "update")
+            return PrefixState(prepared, forget=ticks)
+    return RowState(prepared, update, forget=ticks)

@@ -415,6 +415,13 @@ class Window:
         """
         return "order"
 
+    def needed_for(self, unit: TimeUnit) -> int | None:
+        """Return how far apart rows of one window may be, in ticks; None if there is no limit, so that a key needs state forever.
+
+        By default windows of time have a limit, and those that rows end have none.
+        """
+        return self.extent(unit) if self.is_time else None
+
     def pane_starts(self, items: Items, memory: Memory) -> Ints:
         """Return the items that panes begin with, given the memory after these items; only for windows with a row cycle."""
         raise NotImplementedError

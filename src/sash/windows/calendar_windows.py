@@ -327,6 +327,11 @@ class CalendarFrame(Window):
         """Return how far a window reaches from its row, at most."""
         return longest(self.range, unit)
 
+    def needed_for(self, unit: TimeUnit) -> int:
+        """Return how far apart rows of one window may be, at most."""
+        with_begin, _ = CLOSED[self.closed]
+        return self.extent(unit) - (not with_begin)
+
     def __repr__(self) -> str:
         """Return the call that makes the window."""
         return self.text

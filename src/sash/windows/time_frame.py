@@ -191,6 +191,11 @@ class TimeFrame(Window):
         """Return how far a window reaches from its row."""
         return max(abs(ticks_of(one, unit)) for one in (self.before, self.after, ZERO) if one is not None)
 
+    def needed_for(self, unit: TimeUnit) -> int | None:
+        """Return how far apart rows of one window may be; None if there is no limit."""
+        longest = max(*self._frame(unit), 0)
+        return None if longest == FOREVER else longest
+
     def reach(self, unit: TimeUnit) -> Reach | None:
         """Return how far windows reach back; None if they look ahead, back without limit, or exclude rows."""
         if self.before is None or self.looks_ahead or self.exclude:

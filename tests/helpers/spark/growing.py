@@ -34,7 +34,11 @@ KEY = ("house", "household", "hour")
 QUERIES = {
     "slices": sash.Query(LOADS, window.time("30m", slide="5m"), by=KEY, time="ts"),
     "sessions": sash.Query(LOADS, window.session("3m"), by=KEY, time="ts"),
+    "rows": sash.Query(LOADS, window.rows(5), by=KEY, time="ts"),
+    "rows so far": sash.Query(LOADS, window.expanding(), by=KEY, time="ts"),
 }
+OPTIONS: dict[str, dict[str, Any]] = {"rows": {"forget": "30m"}, "rows so far": {"forget": "30m"}}
+"""By query: otherwise every key would stay forever."""
 
 
 def bytes_of(folder: Path) -> int:
@@ -68,7 +72,9 @@ def main(batches: str, folder: str) -> None:
         keyed = readings.withColumn("hour", F.date_format("ts", "dd HH")).withWatermark("ts", "9 minutes")
         checkpoint = Path(folder, name)
         sizes: list[int] = []
-        writer = query.run(keyed, buckets=4).writeStream.foreachBatch(measure(checkpoint, sizes))
+        writer = query.run(keyed, buckets=4, **OPTIONS.get(name, {})).writeStream.foreachBatch(
+            measure(checkpoint, sizes)
+        )
         writer = writer.option("checkpointLocation", str(checkpoint)).trigger(availableNow=True)
         running[name], measured[name] = writer.start(), {"bytes": sizes}
     for name, stream in running.items():

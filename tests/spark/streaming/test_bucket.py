@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
+import random
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from pyspark.sql import Row
 
 import sash
 from sash import agg, window
+from sash.durations import read_duration
 from sash.engine.prepare import prepare
 from sash.engine.run_table import run_table
 from sash.spark.batch.worker import BucketWorker
@@ -215,6 +217,50 @@ def test_one_partial_stands_for_all_older_rows_of_a_key() -> None:
     assert [row["n"] for row in found if row["k"] == 0][-1] == 51
 
 
+def test_keys_without_rows_for_long_are_forgotten(folder: Path) -> None:
+    stream = Stream(window.rows(3), forget=read_duration("10m", "forget"))
+    stream.batch(rows_at((0, 1, 1.0), (0, 2, 1.0), (3, 6, 1.0), (1, 1, 1.0)))
+    assert [row["n"] for row in stream.pass_time(7)] == [1, 2, 1, 1]
+    assert stream.pass_time(11.9) == []
+    assert stream.held == [0]  # the timer has removed key 1
+    assert stream.counted("forgotten") == 1
+    stream.batch(rows_at((0, 11.95, 1.0), (1, 11.95, 1.0)))
+    assert sorted((row["k"], row["n"]) for row in stream.pass_time(12)) == [(0, 3), (1, 1)]  # key 1 starts anew
+    assert stream.pass_time(15.9) == []
+    assert stream.counted("forgotten") == 1
+    assert stream.pass_time(16) == []
+    assert stream.counted("forgotten") == 2  # key 3; key 0 of the same bucket stays
+    assert stream.held == [0, 1]
+    assert stream.pass_time(60) == []
+    assert (stream.counted("forgotten"), stream.held) == (4, [])
+    assert list(folder.iterdir()) == []
+    assert stream.tester.handle._timers._key_to_timers == {}
+
+
+@pytest.mark.parametrize("name", ["last_rows", "centred", "expanding"])
+def test_keys_that_are_forgotten_start_anew(name: str) -> None:
+    """A table in which a key has another name after each gap gives the same."""
+    chooser = np.random.default_rng(4)
+    stream = Stream(WINDOWS[name], forget=read_duration("4m", "forget"), compiled=None)
+    minutes = np.sort(chooser.choice(1200, 150, replace=False)) / 10  # no two rows have the same time
+    keys, values = chooser.integers(0, 7, 150), chooser.integers(0, 9, 150).astype(float)
+    arrive = np.argsort(minutes + chooser.uniform(0, 5, 150))
+    found = []
+    for part in np.array_split(arrive, 12):
+        found += stream.batch(rows_at(*((int(keys[row]), minutes[row], values[row]) for row in part)))
+        found += stream.pass_time(minutes[part].max() - 5.01)
+    found += stream.pass_time(200)
+    lives, lasts, renamed = dict.fromkeys(range(7), 0), dict.fromkeys(range(7), 0.0), []
+    for key, minute, value in zip(keys.tolist(), minutes.tolist(), values.tolist(), strict=True):
+        lives[key] += round(minute - lasts[key], 6) >= 4
+        lasts[key] = minute
+        renamed.append((key + 10 * lives[key], minute, value))
+    expected = [{**row, "k": row["k"] % 10} for row in stream.query.run(rows_at(*renamed)).to_pylist()]
+    assert sorted(map(repr, found)) == sorted(map(repr, expected))
+    assert stream.counted("forgotten") == len({key for key, *_ in renamed})
+    assert (stream.held, stream.counted("late")) == ([], 0)
+
+
 def test_late_rows_are_counted() -> None:
     stream = Stream(window.tumbling("5m"))
     stream.batch(rows_at((0, 1, 1.0), (0, 9, 1.0)))
@@ -256,6 +302,31 @@ def test_late_rows_are_kept_with_all_their_columns(windows: Any, mode: str) -> N
     assert [row["late"]["x"] for row in late] == times[kind]
     assert windows.per_row or [row["late"]["note"] for row in late] == [f"x is {x}" for x in times[kind]]
     assert all(value is None for row in late for name, value in row.items() if name != "late")
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_updates_over_slices_are_those_over_rows(seed: int) -> None:
+    windows = {
+        "hop": window.time("6m", slide="2m"),
+        "day": window.cumulative("10m", "5m"),
+        "visit": window.session("2m"),
+    }
+    slices, rows = (
+        Stream(windows, mode="update", buckets=2, compiled=compiled, name=f"{seed} {compiled}")
+        for compiled in (None, False)
+    )
+    chooser = random.Random(seed)
+    for begin in range(0, 40, 2):
+        arrived = [
+            (chooser.randint(0, 4), begin - chooser.randint(-40, 150) / 10, chooser.randint(0, 9)) for _ in "12345"
+        ]
+        batches = [stream.batch(rows_at(*arrived)) for stream in (slices, rows)]
+        timers = [stream.pass_time(begin - 2) for stream in (slices, rows)]
+        for found, expected in (batches, timers):
+            assert sorted(map(repr, found)) == sorted(map(repr, expected))
+    assert slices.counted("late") == rows.counted("late") > 0
+    assert slices.counted("slices") > slices.counted("state_rows") == rows.counted("slices") == 0
+    assert any(slices.log(0)[1])  # what micro-batches changed, after the base
 
 
 def test_a_late_row_stops_the_stream_again_and_again() -> None:

@@ -89,7 +89,9 @@ def test_merged_updates_are_the_batch_result(spark: SparkSession, tmp_path: Path
     table = spark.read.parquet(str(rows))
     expected = QUERY.run(table).toArrow()
     reader = spark.readStream.schema(table.schema).option("maxFilesPerTrigger", 1)
-    updates = QUERY.run(reader.parquet(str(rows)).withWatermark("ts", "4 minutes"), mode="update", buckets=2)
+    stream = reader.parquet(str(rows)).withWatermark("ts", "4 minutes")
+    assert "slices of open windows; one value per bucket" in str(QUERY.explain(stream, mode="update"))
+    updates = QUERY.run(stream, mode="update", buckets=2)
     batches: list[pa.Table] = []
     writer = updates.writeStream.outputMode("update").option("checkpointLocation", str(tmp_path / "checkpoint"))
     writer = writer.foreachBatch(lambda batch, _: batches.append(batch.toArrow()))
@@ -99,7 +101,9 @@ def test_merged_updates_are_the_batch_result(spark: SparkSession, tmp_path: Path
         assert len({tuple(row.values()) for row in batch.select(KEY).to_pylist()}) == len(batch)
     assert "delete" in {change for batch in batches for change in batch["change"].to_pylist()}
     assert in_order(merge(batches, expected.schema)) == in_order(expected)
-    assert sum(sash.spark.counts(progress)["late"] for progress in running.recentProgress) == 0
+    counted = [sash.spark.counts(progress) for progress in running.recentProgress]
+    assert sum(each["late"] for each in counted) == 0
+    assert max(each["slices"] for each in counted) > max(each["state_rows"] for each in counted) == 0
 
 
 @pytest.mark.usefixtures("classic")

@@ -17,6 +17,7 @@ from pyspark.sql import functions as F  # noqa: N812 — as everyone calls it
 import sash
 from sash import agg, window
 from sash.spark.streaming.bucket import LOG
+from sash.state.fingerprint import changes
 
 MINUTE = 60_000_000
 BEGIN = 1_700_000_100_000_000
@@ -257,6 +258,34 @@ def test_updates_end_with_what_a_batch_gives(spark: SparkSession, tmp_path: Path
     assert alike(list(last.values())) == alike(dicts(query.run(source.table)))
 
 
+def test_keys_are_forgotten_and_counted(spark: SparkSession, tmp_path: Path) -> None:
+    batches: list[list[Made]] = [
+        [("a", 1, 5), ("b", 1, 1)],
+        [("a", 3, 2), ("a", 9, 9)],  # the watermark of the next micro-batch is 6
+        [("b", 20, 7), ("a", 12, 1)],  # a starts with 9 anew
+        [("b", 21, 2), ("c", 22, 1)],
+    ]
+    source = Source(spark, tmp_path, batches)
+    query = sash.Query({"total": agg.sum("x"), "n": agg.count()}, window.rows(4), by="k", time="ts")
+    stream = source.stream()
+    assert "a key is forgotten 5m after its last row" in " ".join(str(query.explain(stream, forget="5m")).split())
+    given, progress = source.run(query.run(stream, buckets=2, forget="5m"))
+    rest = dicts(sash.spark.finish(query, stream, source.checkpoint, buckets=2, forget="300s"))
+    minutes = {(row["ts"].timestamp() * 1_000_000 - BEGIN) / MINUTE: (row["k"], row["n"]) for row in given + rest}
+    del minutes[1]  # of both keys
+    assert minutes == {3: ("a", 2), 9: ("a", 1), 12: ("a", 2), 20: ("b", 1), 21: ("b", 2), 22: ("c", 1)}
+    assert sum(counted(progress, "forgotten")) == 3
+    kept = sash.spark.inspect_state(source.checkpoint).select("key.k", "rows")
+    assert {row["k"] for row in dicts(kept)} == {"b", "c"}
+    five, same, ten, never = (
+        sash.spark.stream_query(query._declared, stream, {"forget": forget}).fingerprint
+        for forget in ("5m", "300s", "10m", None)
+    )
+    assert five == same
+    assert changes(five, ten) == ["forget: 5m became 10m"]
+    assert changes(never, five) == ["forget: nothing became 5m"]
+
+
 def test_late_rows_are_counted_and_other_queries_refused(spark: SparkSession, tmp_path: Path) -> None:
     ninth: list[Made] = [
         ("a", 9, 1),
@@ -404,6 +433,13 @@ REFUSED: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "bad": ({}, {"on_bad_time": "keep"}, "on_bad_time='keep' must be 'error' or 'drop'"),
     "ahead": ({}, {"ahead": 5}, "ahead=5 must be a length of time"),
     "metrics": ({}, {"metrics": ""}, "metrics='' must be a name"),
+    "forget": ({}, {"forget": "30d"}, r"The state of tumbling\(\"5m\"\) expires by itself"),
+    "forget_short": (
+        {"windows": {"a": window.time("2h"), "b": window.rows(9)}},
+        {"forget": "1h"},
+        r"forget='1h' is too short for time\(\"2h\"\)",
+    ),
+    "forget_negative": ({"windows": window.rows(9)}, {"forget": "0s"}, "forget"),
     "lateness": ({"lateness": "1m"}, {}, "differs from the watermark of the stream, 180000 ms"),
     "strategy": (
         {},

@@ -22,6 +22,7 @@ from pyspark.sql.streaming.stateful_processor import (
 )
 from pyspark.sql.types import BinaryType, LongType, StringType, StructField, StructType
 
+from sash.durations import Duration
 from sash.engine.column_types import readable
 from sash.engine.prepare import Prepared
 from sash.spark import COUNTED
@@ -70,6 +71,8 @@ class StreamTask:
     late: str = "drop"
     sent: pa.Schema | None = None
     """The types of all columns that arrive, if late rows are kept with more columns than the query reads."""
+    forget: Duration | None = None
+    """How long after its last row a key is forgotten."""
 
     def prepared(self) -> Prepared:
         """Return the prepared query, made once per process."""
@@ -82,7 +85,8 @@ class StreamTask:
     def new_state(self) -> StreamState:
         """Return an empty state."""
         prepared = self.prepared()
-        return StreamState(prepared, self.mode, LateRows(prepared.query, self.sent or prepared.schema, self.late))
+        late_rows = LateRows(prepared.query, self.sent or prepared.schema, self.late)
+        return StreamState(prepared, self.mode, late_rows, self.forget)
 
 
 class Head(NamedTuple):
@@ -170,6 +174,7 @@ class BucketProcessor(StatefulProcessor):
             0 if table is None else len(table),
             emitted.late,
             bad_times,
+            emitted.forgotten,
             size.keys,
             size.slices,
             size.rows,

@@ -21,7 +21,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 — the usual name
 from pyspark.sql.types import StringType, StructField, StructType, TimestampType
 
-from sash.durations import DurationLike, TimeUnit, read_duration
+from sash.durations import DurationLike, TimeUnit, read_duration, standard_text
 from sash.engine.assemble import CHANGE
 from sash.engine.column_types import readable_schema
 from sash.engine.evaluate import compile_ahead
@@ -38,6 +38,7 @@ from sash.spark.streaming.packing import PACKED, RESULTS, packing, unpacking
 from sash.state.codec import nullable_schema
 from sash.state.fingerprint import Fingerprint, fingerprint_query
 from sash.state.late_rows import LATE, check_late
+from sash.state.lives import read_forget
 from sash.state.reader import check_mode, check_stream
 
 BUCKETS = 64
@@ -65,6 +66,8 @@ class StreamOptions:
     """How far ahead of the clock a time may be; None for any."""
     late: str = "drop"
     """What happens to rows whose windows are all closed: they are dropped, stop the stream, or are kept in a column of the results."""
+    forget: DurationLike | None = None
+    """How long after its last row a key is forgotten; None if it is not."""
     metrics: str | None = None
     """The name of the counts among the observed metrics of the stream; None for one that no other query has."""
 
@@ -81,6 +84,7 @@ class StreamQuery(SparkQuery):
         _check_options(self.query, options)
         ignore_case = self.frame.sparkSession.conf.get(CASE) != "true"
         check_late(self.query, options.late, self.frame.columns, ignore_case=ignore_case)
+        self.forget = read_forget(self.prepared, options.forget)
         self.sent_schema = self.schema
         if self.keeps_late:
             self.sent = self.frame
@@ -168,17 +172,19 @@ class StreamQuery(SparkQuery):
     @property
     def state_kinds(self) -> list[str]:
         """What the state holds: slices, rows, or both, for different windows."""
-        return ["rows"] if self.updates else sorted(self.prepared.state_kinds, reverse=True)
+        return sorted(self.prepared.state_kinds, reverse=True)
 
     @property
     def fingerprint(self) -> Fingerprint:
         """The fingerprint of the query, which the state must have."""
+        forget = {} if self.forget is None else {"forget": standard_text(self.forget)}
         return fingerprint_query(
             self.query,
             {name: self.frame.schema[name].dataType.simpleString() for name in self.schema.names},
             buckets=self.buckets,
             mode=self.options.mode,
             state=", ".join(self.state_kinds) + ("" if self.state_kinds == ["rows"] else f", {self.query.slicing}"),
+            **forget,
         )
 
     @cached_property
@@ -196,6 +202,7 @@ class StreamQuery(SparkQuery):
             None if ahead is None else read_duration(ahead, "ahead").in_ticks(unit),
             self.options.late,
             nullable_schema(readable_schema(self.sent_schema)),
+            self.forget,
         )
 
     def describe(self) -> Branch:
@@ -216,13 +223,15 @@ class StreamQuery(SparkQuery):
         name = "" if options.metrics is None else f', "{options.metrics}"'
         shown_counts = f"sash.spark.counts(progress{name})"
         state = " and ".join(held[kind] for kind in self.state_kinds)
+        if self.forget is not None:
+            state += f"; a key is forgotten {self.forget} after its last row"
         leaves = {
             "watermark": f"{query.time}, {timedelta(milliseconds=self.delay)} behind the newest; rows of closed windows are {LATE_TEXT[options.late]} and counted as late",
             "shuffled": f"{'all columns' if query.per_row or self.keeps_late else and_between(self.sent.columns)} of all rows, packed into {keys}",
             "state": f"{state}; one value per bucket and its changes, in RocksDB; the number of buckets is fixed for a checkpoint",
             "results": f"{options.mode}: {'the result of a row' if query.per_row else 'a window'} {emitted}",
             "times": f"rows without a usable time {bad}",
-            "counts": f"rows, late and bad_times of each micro-batch, and its state: {shown_counts}",
+            "counts": f"rows, late, bad_times and forgotten of each micro-batch, and its state: {shown_counts}",
         }
         return Branch("spark", ("a stream: packed buckets of keys over transformWithState",), leaves)
 
