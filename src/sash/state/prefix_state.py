@@ -12,6 +12,7 @@ reach, which hold none of these rows any more. Rows enter the partial in order o
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -36,6 +37,7 @@ PREFIX = "prefix "
 class PrefixState(RowState):
     """The partials of prefixes, and the rows after them, by key and time."""
 
+    stores_partials: ClassVar[bool] = True
     prefixes: SliceBlock | None = None
     """One slice for each key that has older rows."""
 
@@ -66,6 +68,8 @@ class PrefixState(RowState):
         has_prefix[: block.keys] -= np.diff(block.firsts)
         of_items = _with_context(span, has_prefix, batch)
         evaluated = evaluate(prepared, items, of_items)
+        if self.since is not None:
+            evaluated = self.since.without_older(prepared, block, span, evaluated)
         results = with_input_rows(prepared, block, span, evaluated)
         rest = np.maximum(self._rest(items, of_items, evaluated), items.firsts[:-1] + has_prefix)
         older = items.select(np.arange(len(items)) < np.repeat(rest, items.sizes))

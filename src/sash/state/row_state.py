@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +27,13 @@ from sash.state.watermark import MicroBatch
 from sash.windows.base import FOREVER, NEVER, Ints, Items, Memory, Span
 
 
+class NewResults(Protocol):
+    """The results that the query did not have when older rows arrived."""
+
+    def without_older(self, prepared: Prepared, block: RowBlock, span: Span, evaluated: Evaluated) -> Evaluated:
+        """Return results with null in place of new ones whose window holds older rows, or may hold them."""
+
+
 class StateSize(NamedTuple):
     """How much a state holds."""
 
@@ -43,6 +50,7 @@ class RowState:
     number of rows that each key had before the stream begins, for windows that count rows.
     """
 
+    stores_partials: ClassVar[bool] = False
     prepared: Prepared
     update: bool = False
     rows_before: int = 0
@@ -59,6 +67,8 @@ class RowState:
         self.memory: dict[str, Memory] = {name: window.new_memory(0) for name, window in self._windows.items()}
         self.origins: Origins | None = None
         """Where the rows were before the last micro-batch."""
+        self.since: NewResults | None = None
+        """Which results are null, because the query that stored older rows did not have them."""
 
     @property
     def _windows(self) -> Any:
@@ -72,6 +82,12 @@ class RowState:
     def size(self) -> StateSize:
         """What is stored."""
         return StateSize(len(self.sizes), 0, len(self.rows))
+
+    @property
+    def oldest(self) -> int:
+        """The time of the oldest row; FOREVER if there is none."""
+        assert self.prepared.time is not None
+        return int(self.prepared.time.read(self.rows[self.prepared.time.name]).min(initial=FOREVER))
 
     def due(self, now: int) -> int:
         """Return the earliest watermark after now at which there is something to emit or to drop, if no more rows arrive."""
@@ -94,6 +110,8 @@ class RowState:
         block = prepared.block(table, self.dropped)
         span = self._span(block, batch)
         evaluated = evaluate(prepared, block, span, self._memory(block.keys))
+        if self.since is not None:
+            evaluated = self.since.without_older(prepared, block, span, evaluated)
         if prepared.plan.per_row:
             results = with_input_rows(prepared, block, span, evaluated)
         else:

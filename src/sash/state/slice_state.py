@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -28,13 +28,14 @@ from sash.state.codec import as_schema, read_table, table_bytes
 from sash.state.row_state import StateSize, first_due
 from sash.state.state_log import Origins
 from sash.state.watermark import MicroBatch
-from sash.windows.base import Ints, whole_span
+from sash.windows.base import FOREVER, Ints, whole_span
 
 
 @dataclass
 class SliceState:
     """Slices by key and time, with the partials of each pass."""
 
+    stores_partials: ClassVar[bool] = True
     prepared: Prepared
 
     def __post_init__(self) -> None:
@@ -55,6 +56,11 @@ class SliceState:
         """What is stored."""
         return StateSize() if self.slices is None else StateSize(len(self.slices.keys), len(self.slices), 0)
 
+    @property
+    def oldest(self) -> int:
+        """The time at which the oldest slice begins; FOREVER if there is none."""
+        return FOREVER if self.slices is None else int(self.slices.times.min(initial=FOREVER))
+
     def due(self, now: int) -> int:
         """Return the earliest watermark after now at which a window ends."""
         slices = self.slices
@@ -71,6 +77,10 @@ class SliceState:
         evaluated = evaluate(prepared, slices, span)
         self._retain(slices, evaluated.keep)
         return in_order_of_time(join_windows(prepared, [window_tables(prepared, slices, evaluated)]))
+
+    def add_rows(self, rows: pa.Table) -> None:
+        """Store rows as slices, without results: those of a query that stored rows."""
+        self.slices = self._add(rows)
 
     def _add(self, rows: pa.Table) -> SliceBlock:
         """Return the stored slices together with those of new rows."""

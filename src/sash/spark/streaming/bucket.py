@@ -8,6 +8,7 @@ RocksDB: a base per bucket, the deltas since then, and the time of its timer, in
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -31,7 +32,8 @@ from sash.spark.streaming.bad_times import check_times, split_times
 from sash.spark.streaming.packing import GUARD, RESULTS, ROWS
 from sash.spark.worker_errors import marked_errors
 from sash.state.codec import REMEDY, WHAT, as_schema, read_state_header, read_table, table_bytes
-from sash.state.fingerprint import Fingerprint, check_same_query
+from sash.state.evolve import check_evolves
+from sash.state.fingerprint import Fingerprint, changes, check_same_query
 from sash.state.late_rows import LateRows
 from sash.state.state_log import is_due
 from sash.state.stream_state import StreamState, first_in_time
@@ -42,7 +44,13 @@ HEAD, STATE, LOG = "sash_head", "sash_state", "sash_log"
 read only if no copy is cached."""
 NUMBERS = ("due", "watermark", "base_bytes", "log_bytes", "deltas")
 # As types: Spark would send a string to the JVM to be parsed, twice, in each task.
-HEAD_COLUMNS = StructType([StructField("token", StringType()), *(StructField(name, LongType()) for name in NUMBERS)])
+HEAD_COLUMNS = StructType(
+    [
+        StructField("token", StringType()),
+        *(StructField(name, LongType()) for name in NUMBERS),
+        StructField("query", StringType()),
+    ]
+)
 STATE_COLUMNS = StructType([StructField("size", LongType()), StructField("state", BinaryType())])
 LOG_KEY = StructType([StructField("number", LongType())])
 COMPRESSION = "zstd"
@@ -70,6 +78,8 @@ class StreamTask:
     late: str = "drop"
     sent: pa.Schema | None = None
     """The types of all columns that arrive, if late rows are kept with more columns than the query reads."""
+    evolve: bool = False
+    """Whether aggregates and windows may differ from those of the checkpoint."""
 
     def prepared(self) -> Prepared:
         """Return the prepared query, made once per process."""
@@ -97,6 +107,8 @@ class Head(NamedTuple):
     log_bytes: int = 0
     deltas: int = 0
     """How many deltas came after the base."""
+    query: str | None = None
+    """The fingerprint of the query, JSON, if the bucket has no state that has it."""
 
 
 class BucketProcessor(StatefulProcessor):
@@ -137,10 +149,13 @@ class BucketProcessor(StatefulProcessor):
     def _guard(self) -> None:
         """Raise ValueError if the checkpoint belongs to a different query. The guard always has state, other buckets may have none."""
         known = self.state.get()
-        if known is not None:
-            check_same_query(read_state_header(decompressed(known))["query"], self.task.fingerprint)
-        else:
-            self.state.update(compressed(self.task.new_state().encode(self.task.fingerprint)))
+        task = self.task
+        then = None if known is None else read_state_header(decompressed(known))["query"]
+        if then is not None and changes(then, task.fingerprint):
+            (check_evolves if task.evolve else check_same_query)(then, task.fingerprint)
+            then = None
+        if then is None:
+            self.state.update(compressed(task.new_state().encode(task.fingerprint)))
 
     def _advance(self, group: int, table: pa.Table | None, times: TimerValues, expired: int | None) -> Row:
         """Return the packed results of a bucket, for its new rows and the watermark."""
@@ -195,13 +210,16 @@ class BucketProcessor(StatefulProcessor):
             return Head(None, None, state.watermark)
         head = Head(*stored)
         state.watermark = int(head.watermark)
-        if head.token is not None:
+        if head.token is None:
+            state.continue_empty(json.loads(head.query or "null"), self.task.fingerprint, evolves=self.task.evolve)
+        else:
             cached = state_cache.read(self._place(group), head.token)
             try:
                 state.decode(cached or b"", self.task.fingerprint)
             except ValueError:  # not cached, or damaged
                 deltas = read_deltas(self.log.iterator() if head.deltas else ())
-                state.decode_log(decompressed(self.state.get()), deltas, self.task.fingerprint, head.token)
+                base = decompressed(self.state.get())
+                state.decode_log(base, deltas, self.task.fingerprint, head.token, evolves=self.task.evolve)
         return head
 
     def _store(self, group: int, state: StreamState, head: Head, due: int | None) -> int:
@@ -209,8 +227,9 @@ class BucketProcessor(StatefulProcessor):
 
         The watermark stays if nothing else is left: windows before it are closed.
         """
-        if not len(state):
-            self.head.update(tuple(Head(None, None, state.watermark)))
+        if state.is_empty:
+            query = json.dumps(self.task.fingerprint)
+            self.head.update(tuple(Head(None, None, state.watermark, query=query)))
             self.state.clear()
             self._clear_log(head)
             state_cache.remove(self._place(group))
