@@ -155,6 +155,8 @@ class SparkStream(SparkFrame):
         "ahead",
         "late",
         "metrics",
+        "evolve",
+        "state_from",
     )
 
     def accepts(self, data: Any) -> bool:

@@ -11,8 +11,9 @@ reach, which hold none of these rows any more. Rows enter the partial in order o
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -28,7 +29,7 @@ from sash.kernels.kernel_io import as_arrow
 from sash.state.row_state import RowState, StateSize
 from sash.state.slice_state import slices_from_arrays, slices_to_arrays
 from sash.state.watermark import MicroBatch
-from sash.windows.base import NEVER, Ints, Span
+from sash.windows.base import NEVER, Flags, Ints, Span
 
 PREFIX = "prefix "
 """Before the names of the arrays of partials."""
@@ -96,6 +97,27 @@ class PrefixState(RowState):
         for name, window in self._windows.items():
             rest = np.minimum(rest, window.held(seen) if window.grows else evaluated.keep[name])
         return rest
+
+    # -- by key ------------------------------------------------------------------------------------------------------
+
+    @property
+    def keys(self) -> list[pa.Table]:
+        """The keys of the rows, and those of the prefixes."""
+        return [*super().keys, *([] if self.prefixes is None else [self.prefixes.keys])]
+
+    def selected(self, chosen: Sequence[Flags]) -> PrefixState:
+        """Return the state of some keys; there is an array for each table of keys."""
+        made = super().selected(chosen)
+        assert isinstance(made, PrefixState)
+        if self.prefixes is not None:
+            made.prefixes = self.prefixes.select(chosen[1][self.prefixes.codes]).without_empty_keys()
+        return made
+
+    def absorb(self, other: Any) -> None:
+        """Add the state of other keys."""
+        super().absorb(other)
+        known = [one for one in (self.prefixes, other.prefixes) if one is not None]
+        self.prefixes = concat_by_key(known, self.prepared.run) if known else None
 
     # -- as arrays ---------------------------------------------------------------------------------------------------
 

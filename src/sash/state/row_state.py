@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple, Protocol
 
@@ -24,7 +26,7 @@ from sash.kernels.kernel_io import as_arrow
 from sash.state.codec import as_schema, read_table, table_bytes
 from sash.state.state_log import Origins
 from sash.state.watermark import MicroBatch
-from sash.windows.base import FOREVER, NEVER, Ints, Items, Memory, Span
+from sash.windows.base import FOREVER, NEVER, Flags, Ints, Items, Memory, Span
 
 
 class NewResults(Protocol):
@@ -188,6 +190,33 @@ class RowState:
         self.done = np.maximum(firsts[:-1] + span.final - keep, 0)[stays]
         self.memory = {
             name: {part: values[stays] for part, values in memory.items()} for name, memory in evaluated.memory.items()
+        }
+
+    # -- by key ------------------------------------------------------------------------------------------------------
+
+    @property
+    def keys(self) -> list[pa.Table]:
+        """The keys of the rows, in order."""
+        first_rows = np.cumsum(self.sizes) - self.sizes
+        return [self.rows.select(self.prepared.query.by).take(as_arrow(first_rows))]
+
+    def selected(self, chosen: Sequence[Flags]) -> RowState:
+        """Return the state of some keys; there is an array for each table of keys."""
+        made = copy(self)
+        own = chosen[0]
+        made.rows = self.rows.filter(as_arrow(np.repeat(own, self.sizes))).combine_chunks()
+        made.sizes, made.done = self.sizes[own], self.done[own]
+        made.memory = {name: {part: values[own] for part, values in one.items()} for name, one in self.memory.items()}
+        return made
+
+    def absorb(self, other: Any) -> None:
+        """Add the state of other keys."""
+        self.rows = pa.concat_tables([self.rows, other.rows]).combine_chunks()
+        self.dropped += other.dropped
+        self.sizes, self.done = np.concatenate([self.sizes, other.sizes]), np.concatenate([self.done, other.done])
+        self.memory = {
+            name: {part: np.concatenate([values, other.memory[name][part]]) for part, values in one.items()}
+            for name, one in self.memory.items()
         }
 
     # -- as arrays ---------------------------------------------------------------------------------------------------

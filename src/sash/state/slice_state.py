@@ -8,7 +8,8 @@ follow from times alone: periodic windows and sessions. For all others the state
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -28,7 +29,7 @@ from sash.state.codec import as_schema, read_table, table_bytes
 from sash.state.row_state import StateSize, first_due
 from sash.state.state_log import Origins
 from sash.state.watermark import MicroBatch
-from sash.windows.base import FOREVER, Ints, whole_span
+from sash.windows.base import FOREVER, Flags, Ints, whole_span
 
 
 @dataclass
@@ -119,6 +120,25 @@ class SliceState:
             return None
         keys = np.flatnonzero(left.sizes)
         return Origins(left.origins, np.where(keys < len(self.slices.keys), keys, -1))
+
+    # -- by key ------------------------------------------------------------------------------------------------------
+
+    @property
+    def keys(self) -> list[pa.Table]:
+        """The keys of the slices, in order."""
+        return [] if self.slices is None else [self.slices.keys]
+
+    def selected(self, chosen: Sequence[Flags]) -> SliceState:
+        """Return the state of some keys; there is an array for each table of keys."""
+        made = copy(self)
+        if self.slices is not None:
+            made.slices = self.slices.select(chosen[0][self.slices.codes]).without_empty_keys()
+        return made
+
+    def absorb(self, other: Any) -> None:
+        """Add the state of other keys."""
+        known = [one for one in (self.slices, other.slices) if one is not None]
+        self.slices = concat_by_key(known, self.prepared.run) if known else None
 
     # -- as arrays ---------------------------------------------------------------------------------------------------
 

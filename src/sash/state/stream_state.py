@@ -178,6 +178,13 @@ class StreamState:
         self.watermark, self.newest = stored.watermark, stored.newest
         self._before, self._micro_batches, self._arrays = None, 0, None
 
+    def absorb(self, other: StreamState) -> None:
+        """Add the state of other keys of the same query."""
+        for ours, theirs in zip(self.states.states, other.states.states, strict=True):
+            ours.absorb(theirs)
+        self.watermark, self.newest = max(self.watermark, other.watermark), max(self.newest, other.newest)
+        self._before, self._arrays = None, None
+
     def _as_arrays(self) -> Arrays:
         if self._arrays is None:
             self._arrays = self.states.to_arrays()

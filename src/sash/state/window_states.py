@@ -11,6 +11,7 @@ shares with sessions of the same gap only, because a row that is late for it cou
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -90,13 +91,7 @@ class WindowStates:
 
     def to_arrays(self) -> Arrays:
         """Return the states as named arrays: the number of the group, then the name in its state."""
-        arrays: Arrays = {}
-        for number, state in enumerate(self.states):
-            own = state.to_arrays()
-            if own:
-                own[WINDOWS] = np.frombuffer(json.dumps(list(state.prepared.query.windows)).encode(), np.uint8)
-            arrays |= {f"{number} {name}": array for name, array in own.items()}
-        return arrays
+        return arrays_of(self.states)
 
     def to_delta(self, before: Arrays, after: Arrays) -> Arrays:
         """Return what the last micro-batch changed between the arrays before and after it."""
@@ -111,6 +106,17 @@ class WindowStates:
         """Continue from the arrays of other states of the same query."""
         for number, own in arrays_by_group(arrays):
             self.states[number].from_arrays(own)
+
+
+def arrays_of(states: Sequence[RowState | SliceState]) -> Arrays:
+    """Return states as named arrays: the number of the state, then the name in it."""
+    arrays: Arrays = {}
+    for number, state in enumerate(states):
+        own = state.to_arrays()
+        if own:
+            own[WINDOWS] = np.frombuffer(json.dumps(list(state.prepared.query.windows)).encode(), np.uint8)
+        arrays |= {f"{number} {name}": array for name, array in own.items()}
+    return arrays
 
 
 def rows_in_time(prepared: Prepared, batch: MicroBatch, since: int = NEVER) -> MicroBatch:

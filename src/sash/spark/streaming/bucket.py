@@ -35,6 +35,7 @@ from sash.state.codec import REMEDY, WHAT, as_schema, read_state_header, read_ta
 from sash.state.evolve import check_evolves
 from sash.state.fingerprint import Fingerprint, changes, check_same_query
 from sash.state.late_rows import LateRows
+from sash.state.regroup import join_states
 from sash.state.state_log import is_due
 from sash.state.stream_state import StreamState, first_in_time
 from sash.windows.base import FOREVER
@@ -42,6 +43,8 @@ from sash.windows.base import FOREVER
 HEAD, STATE, LOG = "sash_head", "sash_state", "sash_log"
 """The state variables of a bucket: a small head that each call reads; and a base and the deltas after it, by number, which are
 read only if no copy is cached."""
+STATES = "sash_states"
+"""The column of the initial state: the states of parts of the keys of a bucket, as bytes."""
 NUMBERS = ("due", "watermark", "base_bytes", "log_bytes", "deltas")
 # As types: Spark would send a string to the JVM to be parsed, twice, in each task.
 HEAD_COLUMNS = StructType(
@@ -142,6 +145,15 @@ class BucketProcessor(StatefulProcessor):
         """Emit what is due in a bucket that may have no new rows."""
         with marked_errors():
             yield self._advance(key[0], None, timerValues, expiredTimerInfo.getExpiryTimeInMs())
+
+    def handleInitialState(self, key: Any, initialState: Row, timerValues: TimerValues) -> None:  # type: ignore[override]  # noqa: N802, N803, ARG002
+        """Store the state of a bucket that comes from another checkpoint, before its first rows."""
+        with marked_errors():
+            pieces = [bytes(piece) for piece in initialState[STATES]]
+            state = join_states(self.task.new_state, pieces, self.task.fingerprint)
+            due = due_in_milliseconds(state)
+            self._store(key[0], state, Head(None, None, state.watermark), due)
+            self._set_timer(None, None, due)
 
     def close(self) -> None:
         """Spark calls this at the end of a task; there is nothing to close."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -25,18 +25,20 @@ from sash.kernels.array_codec import Arrays
 from sash.spark.schema import GROUP, arrow_of
 from sash.spark.streaming.bucket import LOG, STATE, StreamTask, decompressed, read_deltas
 from sash.spark.streaming.packing import GUARD
-from sash.spark.streaming.stream_query import StreamQuery
 from sash.state.codec import read_state_header, read_table
 from sash.state.prefix_state import split_prefixes
 from sash.state.state_log import arrays_by_group, read_log
 from sash.state.window_states import WINDOWS
+
+if TYPE_CHECKING:
+    from sash.spark.streaming.stream_query import StreamQuery
 
 Batches = Iterator[pa.RecordBatch]
 
 
 def inspect_state(spark: SparkSession, checkpoint: str) -> DataFrame:
     """Return the keys in a checkpoint, with the size of their state."""
-    frames = [_inspect(_read(spark, checkpoint, operator)) for operator in _operators(spark, checkpoint)]
+    frames = [_inspect(read_states(spark, checkpoint, operator)) for operator in operators(spark, checkpoint)]
     return frames[0] if len(frames) == 1 else _all_of(frames)
 
 
@@ -45,8 +47,8 @@ def finish(streaming: StreamQuery, checkpoint: str) -> DataFrame:
     spark = streaming.frame.sparkSession
     task = streaming.task
     made = [
-        _read(spark, checkpoint, operator).mapInArrow(_finishing(task), streaming.results)
-        for operator in _operators(spark, checkpoint)
+        read_states(spark, checkpoint, operator).mapInArrow(_finishing(task), streaming.results)
+        for operator in operators(spark, checkpoint)
     ]
     if len(made) > 1:
         message = f"The stream of {checkpoint!r} runs {len(made)} queries of Sash. finish() supports one."
@@ -54,7 +56,7 @@ def finish(streaming: StreamQuery, checkpoint: str) -> DataFrame:
     return made[0]
 
 
-def _operators(spark: SparkSession, checkpoint: str) -> list[int]:
+def operators(spark: SparkSession, checkpoint: str) -> list[int]:
     """Return the numbers of the operators with state of Sash. Raise ValueError if there are none."""
     found = spark.read.format("state-metadata").load(checkpoint).collect()
     numbers = [row.operatorId for row in found if STATE in _variables(row.operatorProperties)]
@@ -71,7 +73,7 @@ def _variables(properties: str | None) -> list[str]:
     return [one["stateName"] for one in json.loads(properties or "{}").get("stateVariables", [])]
 
 
-def _read(spark: SparkSession, checkpoint: str, operator: int) -> DataFrame:
+def read_states(spark: SparkSession, checkpoint: str, operator: int) -> DataFrame:
     """Return the base of each bucket, and the deltas after it."""
     reader = spark.read.format("statestore").option("operatorId", operator)
     bases = (
@@ -113,29 +115,31 @@ def _inspect(states: DataFrame) -> DataFrame:
 
 def _inspecting(schema: pa.Schema) -> Callable[[Batches], Batches]:
     def inspect(batches: Batches) -> Batches:
-        for row in _rows(batches):
-            yield from describe_bucket(row[GROUP], *_base_and_deltas(row), schema)
+        for row in rows_of(batches):
+            yield from describe_bucket(row[GROUP], *base_and_deltas(row), schema)
 
     return inspect
 
 
 def _finishing(task: StreamTask) -> Callable[[Batches], Batches]:
     def finish_buckets(batches: Batches) -> Batches:
-        for row in _rows(batches):
+        for row in rows_of(batches):
             if row[GROUP] != GUARD:
                 state = task.new_state()
-                state.decode_log(*_base_and_deltas(row), task.fingerprint)
+                state.decode_log(*base_and_deltas(row), task.fingerprint)
                 yield from task.worker.as_declared(state.finish())
 
     return finish_buckets
 
 
-def _base_and_deltas(row: dict[str, Any]) -> tuple[bytes, list[bytes]]:
+def base_and_deltas(row: dict[str, Any]) -> tuple[bytes, list[bytes]]:
+    """Return the base of a bucket and the deltas after it, in order."""
     log = [((one["number"],), (one["size"], one["state"])) for one in row[LOG] or ()]
     return decompressed((row["size"], row["state"])), read_deltas(log)
 
 
-def _rows(batches: Batches) -> Iterator[dict[str, Any]]:
+def rows_of(batches: Batches) -> Iterator[dict[str, Any]]:
+    """Yield the rows of batches."""
     for batch in batches:
         yield from batch.to_pylist()
 
