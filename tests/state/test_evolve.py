@@ -79,7 +79,7 @@ class Stream:
         self.watermark = 0
         """That of the next micro-batch."""
         self.applied = 0
-        self.base: bytes | None = None
+        self.base = b""
         self.deltas: list[bytes] = []
         self.token = ""
         self.phases: list[Phase] = []
@@ -95,7 +95,7 @@ class Stream:
 
     def batch(self, count: int) -> None:
         chooser = self.chooser
-        made = [
+        made: list[dict[str, Any]] = [
             {
                 "k": int(chooser.integers(3)),
                 "t": int(max(self.watermark, self.newest - 8 + chooser.integers(0, 12))),
@@ -105,12 +105,12 @@ class Stream:
             for number in range(count)
         ]
         self.rows += made
-        self.newest = max([self.newest, *(row["t"] for row in made)])
+        self.newest = max([self.newest, *(int(row["t"]) for row in made)])
         self.step(pa.Table.from_pylist(made, SCHEMA), max(self.watermark, self.newest - 8))
 
     def step(self, table: pa.Table, watermark: int) -> None:
         state = StreamState(self.prepared, self.mode)
-        if self.base is not None:
+        if self.base:
             state.decode_log(self.base, self.deltas, self.fingerprint, self.token, evolves=True)
         else:
             state.watermark = 0

@@ -256,11 +256,15 @@ class EvolvedStates(WindowStates):
         """Whether the last micro-batch changed of what the states are."""
         return self._as_json() != self._was
 
+    def settle(self, watermark: int) -> None:
+        """Drop older states whose windows are all closed, and limits that no window reaches back to any more."""
+        self.roots = [root.settled(watermark) for root in self.roots]
+
     def advance(self, batch: MicroBatch) -> pa.Table:
         """Add a micro-batch. Return the results that are complete with it, in order of time; deleted windows come first."""
         self._was = self._as_json()
         results = [root.advance(batch) for root in self.roots]
-        self.roots = [root.settled(batch.watermark) for root in self.roots]
+        self.settle(batch.watermark)
         if self.prepared.query.per_row:
             return results[0]
         names = list(dict.fromkeys(name for table in results for name in table.column_names))

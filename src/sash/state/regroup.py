@@ -54,7 +54,7 @@ def encode_piece(
 ) -> bytes:
     """Return a state as bytes, or that of some of its keys if `states` are given."""
     arrays = arrays_of(state.states.states if states is None else states)
-    more = {"newest": state.newest, "states": described, "partials": state.states.partials}
+    more: dict[str, Any] = {"newest": state.newest, "states": described, "partials": state.states.partials}
     return encode_state(arrays, state.watermark, fingerprint, **more)
 
 
@@ -80,9 +80,8 @@ def agree(descriptions: Sequence[list[Any] | None]) -> list[Any] | None:
     >>> agree([[{"windows": ["w"], "rows_since": 3}], [{"windows": ["w"], "rows_since": 5}]])
     [{'windows': ['w'], 'rows_since': 5}]
     """
-    first, *others = descriptions
-    made: Any = first
-    for other in others:
+    made: Any = descriptions[0] if descriptions else None
+    for other in descriptions[1:]:
         made = _latest(made, other)
     return None if made is None else list(made)
 

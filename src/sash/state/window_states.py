@@ -84,6 +84,9 @@ class WindowStates:
         """Whether the last micro-batch changed of what the states are, so that a delta cannot say it."""
         return False
 
+    def settle(self, watermark: int) -> None:
+        """Forget what no window reaches back to any more at a watermark; there is nothing unless the query has changed."""
+
     @property
     def partials(self) -> list[Any]:
         """By state: the parts of its partials, which a changed query may need."""

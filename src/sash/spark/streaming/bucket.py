@@ -146,7 +146,7 @@ class BucketProcessor(StatefulProcessor):
         with marked_errors():
             yield self._advance(key[0], None, timerValues, expiredTimerInfo.getExpiryTimeInMs())
 
-    def handleInitialState(self, key: Any, initialState: Row, timerValues: TimerValues) -> None:  # type: ignore[override]  # noqa: N802, N803, ARG002
+    def handleInitialState(self, key: Any, initialState: Row, timerValues: TimerValues) -> None:  # noqa: N802, N803, ARG002
         """Store the state of a bucket that comes from another checkpoint, before its first rows."""
         with marked_errors():
             pieces = [bytes(piece) for piece in initialState[STATES]]

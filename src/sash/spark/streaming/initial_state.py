@@ -10,7 +10,8 @@ know the watermark: its windows before that are closed.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,6 +28,7 @@ from sash.spark.streaming.packing import GUARD
 from sash.spark.worker_errors import marked_errors
 from sash.state.codec import read_state_header
 from sash.state.evolve import StoredState, check_evolves
+from sash.state.evolved_states import EvolvedStates
 from sash.state.fingerprint import Fingerprint, changes, check_same_query
 from sash.state.regroup import agree, encode_piece, keys_of, split_state
 from sash.state.stream_state import StreamState
@@ -71,17 +73,19 @@ def initial_state(streaming: StreamQuery) -> GroupedData | None:
     check_query(then, now, evolve=task.evolve)
     states = everything.filter(f"{GROUP} <> {GUARD}").withColumnRenamed(GROUP, OLD)
     watermark = _watermark(spark, checkpoint, found[0])
-    summaries = states.mapInArrow(_summarising(task, now), SUMMARY).collect()
+    summaries = states.mapInArrow(Regrouping(task, now, watermark).summarise, SUMMARY).collect()
     if any(one["due"] <= watermark for one in summaries):
         message = f"The last micro-batch of the stream of {checkpoint!r} is not complete. Start this stream again, and stop it after it."
         raise ValueError(message)
     newest = max([watermark - 1, *(one["newest"] for one in summaries)])
     empty = task.new_state()
     empty.watermark, empty.newest = watermark, newest
+    described = [json.loads(one["described"]) for one in summaries]
     if changes(then, now):
         empty.evolve(StoredState(then, {}, watermark, newest), now)
-    described = agree([empty.states.described, *(json.loads(one["described"]) for one in summaries)])
-    return _by_bucket(streaming, states, now, described, encode_piece(empty, task.fingerprint, described))
+        described.append(empty.states.described)
+    regrouping = Regrouping(task, now, watermark, agree(described))
+    return _by_bucket(streaming, states, regrouping, regrouping.encode_empty(empty))
 
 
 def check_query(then: Fingerprint, now: Fingerprint, *, evolve: bool) -> None:
@@ -111,92 +115,87 @@ def _watermark(spark: SparkSession, checkpoint: str, operator: int) -> int:
     return int(row["watermark"])
 
 
-def _by_bucket(
-    streaming: StreamQuery, states: DataFrame, now: Fingerprint, described: list[Any] | None, empty: bytes
-) -> GroupedData:
-    """Return one row for each new bucket, with the pieces of the old ones."""
-    spark, task, by = streaming.frame.sparkSession, streaming.task, streaming.query.by
+def _by_bucket(streaming: StreamQuery, states: DataFrame, regrouping: Regrouping, empty: bytes) -> GroupedData:
+    """Return one row for each new bucket: an empty state, and the pieces of old buckets that it gets."""
+    spark, by = streaming.frame.sparkSession, streaming.query.by
     numbers = spread_out(streaming.buckets)
-    if not by:
-        whole = states.mapInArrow(_one_piece(task, now, described, numbers[0]), PIECES)
-        return _with_every_bucket(spark, whole, numbers, empty)
     fields = [streaming.frame.schema[name] for name in by]
     names = [OLD, STATE_NUMBER, KEYS_NUMBER, PLACE]
     listed = StructType([*(StructField(name, IntegerType()) for name in names), *fields]).toNullable()
-    plain = StructType(
+    sent = StructType(
         [StructField(name, one.dataType) for name, one in zip(plain_names(listed.names), listed, strict=True)]
     )
-    keys = states.mapInArrow(_listing(task, now, arrow_of(listed, large=False)), plain).toDF(*listed.names)
-    keys = keys.withColumn(GROUP, numbered(bucket_of(by, streaming.frame.schema, streaming.buckets), numbers))
-    places = keys.groupBy(OLD).agg(F.collect_list(F.struct(STATE_NUMBER, KEYS_NUMBER, PLACE, GROUP)).alias(PLACES))
-    pieces = states.join(places, OLD).mapInArrow(_splitting(task, now, described), PIECES)
-    return _with_every_bucket(spark, pieces, numbers, empty)
-
-
-def _with_every_bucket(spark: SparkSession, pieces: DataFrame, numbers: list[int], empty: bytes) -> GroupedData:
-    """Return one row for each bucket: an empty state, and the pieces that it gets."""
+    if by:
+        keys = states.mapInArrow(regrouping.listing(arrow_of(listed, large=False)), sent).toDF(*listed.names)
+        keys = keys.withColumn(GROUP, numbered(bucket_of(by, streaming.frame.schema, streaming.buckets), numbers))
+        place = F.struct(STATE_NUMBER, KEYS_NUMBER, PLACE, GROUP)
+        states = states.join(keys.groupBy(OLD).agg(F.collect_list(place).alias(PLACES)), OLD)
+    pieces = states.mapInArrow(regrouping.split if by else regrouping.take_whole, PIECES)
     together = pieces.groupBy(GROUP).agg(F.collect_list(PIECE).alias(PIECE))
-    buckets = spark.createDataFrame([(number,) for number in numbers], f"{GROUP} int")
+    every = spark.createDataFrame([(number,) for number in numbers], f"{GROUP} int").join(together, GROUP, "left")
     own = F.coalesce(PIECE, F.array().cast("array<binary>"))
-    every = buckets.join(together, GROUP, "left")
     return every.select(GROUP, F.concat(F.array(F.lit(bytearray(empty))), own).alias(STATES)).groupBy(GROUP)
 
 
-def _decoded(task: StreamTask, row: dict[str, Any], now: Fingerprint) -> StreamState:
-    state = task.new_state()
-    state.decode_log(*base_and_deltas(row), now, evolves=task.evolve)
-    return state
+@dataclass(frozen=True)
+class Regrouping:
+    """What workers do with the state of each old bucket."""
 
+    task: StreamTask
+    now: Fingerprint
+    """The fingerprint of the query, with the old number of buckets."""
+    watermark: int
+    described: list[Any] | None = None
+    """Of what the states of all buckets are."""
 
-def _summarising(task: StreamTask, now: Fingerprint) -> Callable[[Batches], Batches]:
-    def summarise(batches: Batches) -> Batches:
-        with marked_errors():
-            for row in rows_of(batches):
-                state = _decoded(task, row, now)
-                made = [[state.newest], [state.due], [json.dumps(state.states.described)]]
-                yield pa.record_batch([pa.array(one) for one in made], schema=arrow_of(SUMMARY, large=False))
+    def summarise(self, batches: Batches) -> Batches:
+        """Yield what must be known of all buckets before one is split."""
+        for state, _ in self._states(batches):
+            made = [[state.newest], [state.due], [json.dumps(state.states.described)]]
+            yield pa.record_batch([pa.array(one) for one in made], schema=arrow_of(SUMMARY, large=False))
 
-    return summarise
+    def listing(self, schema: pa.Schema) -> Callable[[Batches], Batches]:
+        """Return the function that yields the keys of each bucket, with their places in its state."""
 
-
-def _listing(task: StreamTask, now: Fingerprint, schema: pa.Schema) -> Callable[[Batches], Batches]:
-    def list_keys(batches: Batches) -> Batches:
-        with marked_errors():
-            for row in rows_of(batches):
-                for number, part, keys in keys_of(_decoded(task, row, now)):
+        def list_keys(batches: Batches) -> Batches:
+            for state, row in self._states(batches):
+                for number, part, keys in keys_of(state):
                     count = len(keys)
                     numbers = [np.full(count, row[OLD]), np.full(count, number), np.full(count, part), np.arange(count)]
                     columns = [pa.array(one.astype(np.int32)) for one in numbers]
                     columns += [keys[one.name].combine_chunks().cast(one.type) for one in list(schema)[len(columns) :]]
-                    named = pa.record_batch(columns, schema=schema)
-                    yield named.rename_columns(plain_names(schema.names))
+                    yield pa.record_batch(columns, names=plain_names(schema.names))
 
-    return list_keys
+        return list_keys
 
+    def split(self, batches: Batches) -> Batches:
+        """Yield the pieces of each bucket, with the new buckets that they are for."""
+        for state, row in self._states(batches):
+            places = {(number, part): np.full(len(keys), -1) for number, part, keys in keys_of(state)}
+            for one in row[PLACES]:
+                places[one[STATE_NUMBER], one[KEYS_NUMBER]][one[PLACE]] = one[GROUP]
+            for bucket, piece in split_state(state, places, self.task.fingerprint, self.described):
+                yield _piece(bucket, piece)
 
-def _splitting(task: StreamTask, now: Fingerprint, described: list[Any] | None) -> Callable[[Batches], Batches]:
-    def split(batches: Batches) -> Batches:
+    def take_whole(self, batches: Batches) -> Batches:
+        """Yield the state of the only bucket of a query without keys."""
+        for state, _ in self._states(batches):
+            yield _piece(spread_out(1)[0], encode_piece(state, self.task.fingerprint, self.described))
+
+    def encode_empty(self, empty: StreamState) -> bytes:
+        """Return the state of a bucket that gets no keys, as bytes."""
+        if self.described is not None:
+            empty.states = EvolvedStates.like(empty.prepared, empty.mode, self.described)
+        return encode_piece(empty, self.task.fingerprint, self.described)
+
+    def _states(self, batches: Batches) -> Iterator[tuple[StreamState, dict[str, Any]]]:
         with marked_errors():
             for row in rows_of(batches):
-                state = _decoded(task, row, now)
-                places = {(number, part): np.full(len(keys), -1) for number, part, keys in keys_of(state)}
-                for one in row[PLACES]:
-                    places[one[STATE_NUMBER], one[KEYS_NUMBER]][one[PLACE]] = one[GROUP]
-                for bucket, piece in split_state(state, places, task.fingerprint, described):
-                    made = [pa.array([bucket], pa.int32()), pa.array([piece], pa.binary())]
-                    yield pa.record_batch(made, names=[GROUP, PIECE])
-
-    return split
+                state = self.task.new_state()
+                state.decode_log(*base_and_deltas(row), self.now, evolves=self.task.evolve)
+                state.states.settle(self.watermark)
+                yield state, row
 
 
-def _one_piece(
-    task: StreamTask, now: Fingerprint, described: list[Any] | None, bucket: int
-) -> Callable[[Batches], Batches]:
-    def take(batches: Batches) -> Batches:
-        with marked_errors():
-            for row in rows_of(batches):
-                piece = encode_piece(_decoded(task, row, now), task.fingerprint, described)
-                made = [pa.array([bucket], pa.int32()), pa.array([piece], pa.binary())]
-                yield pa.record_batch(made, names=[GROUP, PIECE])
-
-    return take
+def _piece(bucket: int, piece: bytes) -> pa.RecordBatch:
+    return pa.record_batch([pa.array([bucket], pa.int32()), pa.array([piece], pa.binary())], names=[GROUP, PIECE])
