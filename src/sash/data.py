@@ -156,6 +156,8 @@ class SparkStream(SparkFrame):
         "late",
         "forget",
         "metrics",
+        "evolve",
+        "state_from",
     )
 
     def accepts(self, data: Any) -> bool:

@@ -153,6 +153,8 @@ class Query:
         late: Literal["drop", "error", "keep"] = ...,
         forget: DurationLike | None = ...,
         metrics: str = ...,
+        evolve: bool = ...,
+        state_from: str | None = ...,
     ) -> SparkDataFrame: ...
 
     def run(
@@ -174,6 +176,8 @@ class Query:
         late: Literal["drop", "error", "keep"] = DEFAULT,
         forget: DurationLike | None = DEFAULT,
         metrics: str = DEFAULT,
+        evolve: bool = DEFAULT,
+        state_from: str | None = DEFAULT,
         **unknown: Never,
     ) -> Any:
         """Run the query on data and return the results as data of the same kind.
@@ -228,6 +232,11 @@ class Query:
         - `forget`: as for a RecordBatchReader; the observed metrics count forgotten keys. It cannot change for a checkpoint.
         - `metrics`: the name of the counts among Spark's observed metrics. Default: "sash", with a number for further queries, so that
           one stream can hold several; `sash.spark.counts` finds them.
+        - `evolve`: True lets the query continue from a checkpoint of a query with other aggregates or windows. Those with the same
+          name and definition go on. New windows begin after the rows that the stream has read before; new aggregates are null
+          until their window does. Default: False, which makes a changed query an error.
+        - `state_from`: the checkpoint of another stream, which has stopped. A new checkpoint starts from its state, also with another
+          number of buckets.
 
         Nulls and NaN: aggregates skip nulls; a null in the time column is an error; a null in a `by` column is a key. NaN is
         null in data from pandas, and a value in all other data. NaN as a key equals NaN.
@@ -260,7 +269,8 @@ class Query:
 
         options = _given(
             compiled=compiled, threads=threads, at=at, at_time=at_time, mode=mode, order=order, strategy=strategy, buckets=buckets, ranges=ranges,
-            types=types, on_bad_time=on_bad_time, ahead=ahead, late=late, forget=forget, metrics=metrics, **unknown,
+            types=types, on_bad_time=on_bad_time, ahead=ahead, late=late, forget=forget, metrics=metrics, evolve=evolve,
+            state_from=state_from, **unknown,
         )  # fmt: skip
         return run(self._prepared, data, options)
 
@@ -283,6 +293,8 @@ class Query:
         late: Literal["drop", "error", "keep"] = DEFAULT,
         forget: DurationLike | None = DEFAULT,
         metrics: str = DEFAULT,
+        evolve: bool = DEFAULT,
+        state_from: str | None = DEFAULT,
         **unknown: Never,
     ) -> Explanation:
         """Return the plan: slices, sharing, the algorithm of each aggregate and why, cost and memory.
@@ -290,8 +302,8 @@ class Query:
         `data` is data that `run` accepts, or a pyarrow Schema: then the plan is for its types, and everything that compiles is
         compiled. Without data, types are assumed. For a PySpark DataFrame the plan shows what Spark does. The query does not
         run. The options are those of `run`, so that the plan is the one that `run` uses with the same options: `compiled`,
-        `threads`, `at`, `at_time`, `mode`, `order`, `strategy`, `buckets`, `ranges`, `types`, `on_bad_time`, `ahead`, `late`, `forget` and
-        `metrics`.
+        `threads`, `at`, `at_time`, `mode`, `order`, `strategy`, `buckets`, `ranges`, `types`, `on_bad_time`, `ahead`, `late`, `forget`,
+        `metrics`, `evolve` and `state_from`.
 
         Result: an Explanation. `print` shows it as a tree, a notebook also as a picture.
         Errors: those of `run` for the types of the columns and for the options; without data, only those for the options.
@@ -325,7 +337,8 @@ class Query:
 
         options = _given(
             compiled=compiled, threads=threads, at=at, at_time=at_time, mode=mode, order=order, strategy=strategy, buckets=buckets, ranges=ranges,
-            types=types, on_bad_time=on_bad_time, ahead=ahead, late=late, forget=forget, metrics=metrics, **unknown,
+            types=types, on_bad_time=on_bad_time, ahead=ahead, late=late, forget=forget, metrics=metrics, evolve=evolve,
+            state_from=state_from, **unknown,
         )  # fmt: skip
         return explain(self._declared, data, options)
 

@@ -83,6 +83,35 @@ DERIVED: dict[Functions, dict[Functions, Lower | None]] = {
 derived partial, so that the aggregate's own lower works."""
 
 
+def functions_name(aggregate: Aggregate[Any]) -> str:
+    """Return the names of the functions that define the fields of a partial.
+
+    >>> from sash import agg
+    >>> functions_name(agg.count("load"))
+    'sum_like.one_value sum_like.add'
+    """
+    return _name_of((aggregate.lift, aggregate.combine))
+
+
+def _name_of(functions: Functions) -> str:
+    names = [
+        f"{getattr(one, '__module__', '')}.{getattr(one, '__qualname__', '')}".removeprefix("sash.aggregates.")
+        for one in functions
+    ]
+    return " ".join(names)
+
+
+def derived_fields(derived: str, source: str, fields: list[Any], count: int) -> list[Any]:
+    """Return the `count` fields of a derived partial among those of its source; both are given by the names of their functions.
+
+    >>> derived_fields(_name_of(COUNT), _name_of(MEAN), ["high", "low", "values"], 1)
+    ['values']
+    """
+    if derived == _name_of(COUNT) and source not in map(_name_of, MOMENTS + INTEGER_MOMENTS):
+        return fields[-1:]  # a mean ends with its count
+    return fields[:count]  # all other sources begin with the fields of the derived partial
+
+
 def derive_lower(aggregate: Aggregate[Any], other: Aggregate[Any]) -> Lower | None:
     """Return the function that lowers the partials of `other`, over the same column, to results of `aggregate`, if any.
 

@@ -10,15 +10,15 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from sash.kernels.array_codec import Arrays, decode_arrays, encode_arrays, read_header
-from sash.state.fingerprint import Fingerprint, check_same_query
+from sash.state.fingerprint import Fingerprint
 
 WHAT = "state of a stream"
 REMEDY = "start from an intact checkpoint, or from a new one"
 
 
-def encode_state(arrays: Arrays, watermark: int, fingerprint: Fingerprint, token: str = "") -> bytes:
+def encode_state(arrays: Arrays, watermark: int, fingerprint: Fingerprint, token: str = "", **more: Any) -> bytes:
     """Return the arrays of a state as bytes, with the watermark, the fingerprint of the query, and a name of the state."""
-    return encode_arrays(arrays, {"query": dict(fingerprint), "watermark": watermark, "token": token})
+    return encode_arrays(arrays, {"query": dict(fingerprint), "watermark": watermark, "token": token, **more})
 
 
 def read_state_header(data: bytes | memoryview) -> dict[str, Any]:
@@ -28,13 +28,6 @@ def read_state_header(data: bytes | memoryview) -> dict[str, Any]:
         message = f"These bytes are not a {WHAT} of Sash. To continue, {REMEDY}."
         raise ValueError(message)
     return header
-
-
-def decode_state(data: bytes | memoryview, fingerprint: Fingerprint) -> tuple[Arrays, int]:
-    """Return the arrays and the watermark of a state. Raise ValueError if it belongs to a different query."""
-    header = read_state_header(data)
-    check_same_query(header["query"], fingerprint)
-    return decode_arrays(data, header), header["watermark"]
 
 
 def read_arrays(data: bytes | memoryview, header: Mapping[str, Any]) -> Arrays:

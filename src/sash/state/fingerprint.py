@@ -18,6 +18,7 @@ from sash.windows.by_function import is_constant
 
 Fingerprint = dict[str, Any]
 """A query, part by part, as JSON."""
+AGGREGATES, WINDOWS = "aggregates", "windows"
 CODE = "code"
 """The entry for user-written functions, which only the same version of Python compiles to the same code."""
 
@@ -32,8 +33,8 @@ def fingerprint_query(declared: Declared, columns: Mapping[str, str], **more: An
     {'max': 'max(load)'}
     """
     return {
-        "aggregates": {name: _aggregate(one) for name, one in declared.aggregates.items()},
-        "windows": {name: window.standard_text for name, window in declared.windows.items()},
+        AGGREGATES: {name: _aggregate(one) for name, one in declared.aggregates.items()},
+        WINDOWS: {name: window.standard_text for name, window in declared.windows.items()},
         "by": list(declared.by),
         "time": declared.time,
         "order_by": list(declared.order_by),
@@ -138,6 +139,6 @@ def check_same_query(then: Mapping[str, Any], now: Mapping[str, Any]) -> None:
     if found := changes(then, now):
         message = (
             f"The checkpoint belongs to a different query: {'; '.join(found)}. Run the query that wrote the checkpoint, or "
-            "use a new checkpoint."
+            "use a new checkpoint. If only aggregates and windows changed, run(stream, evolve=True) continues from it."
         )
         raise ValueError(message)

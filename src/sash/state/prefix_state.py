@@ -11,7 +11,9 @@ reach, which hold none of these rows any more. Rows enter the partial in order o
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -27,7 +29,7 @@ from sash.state.lives import Lives, split_lives
 from sash.state.row_state import RowState, StateSize
 from sash.state.slice_state import slices_from_arrays, slices_to_arrays
 from sash.state.watermark import MicroBatch
-from sash.windows.base import NEVER, Ints, Span
+from sash.windows.base import NEVER, Flags, Ints, Span
 
 LIFE = " life"
 """The column of keys that numbers their lives, while prefixes and rows are brought together."""
@@ -38,6 +40,7 @@ PREFIX = "prefix "
 class PrefixState(RowState):
     """The partials of prefixes, and the rows after them, by key and time."""
 
+    stores_partials: ClassVar[bool] = True
     prefixes: SliceBlock | None = None
     """One slice for each key that has older rows."""
 
@@ -68,6 +71,8 @@ class PrefixState(RowState):
         has_prefix[: block.keys] -= np.diff(block.firsts)
         of_items = _with_context(span, has_prefix, batch)
         evaluated = evaluate(prepared, items, of_items)
+        if self.since is not None:
+            evaluated = self.since.without_older(prepared, block, span, evaluated)
         results = with_input_rows(prepared, block, span, evaluated)
         rest = np.maximum(self._rest(items, of_items, evaluated), items.firsts[:-1] + has_prefix)
         is_older = np.arange(len(items)) < np.repeat(rest, items.sizes)
@@ -106,6 +111,27 @@ class PrefixState(RowState):
         for name, window in self._windows.items():
             rest = np.minimum(rest, window.held(seen) if window.grows else evaluated.keep[name])
         return rest
+
+    # -- by key ------------------------------------------------------------------------------------------------------
+
+    @property
+    def keys(self) -> list[pa.Table]:
+        """The keys of the rows, and those of the prefixes."""
+        return [*super().keys, *([] if self.prefixes is None else [self.prefixes.keys])]
+
+    def selected(self, chosen: Sequence[Flags]) -> PrefixState:
+        """Return the state of some keys; there is an array for each table of keys."""
+        made = super().selected(chosen)
+        assert isinstance(made, PrefixState)
+        if self.prefixes is not None:
+            made.prefixes = self.prefixes.select(chosen[1][self.prefixes.codes]).without_empty_keys()
+        return made
+
+    def absorb(self, other: Any) -> None:
+        """Add the state of other keys."""
+        super().absorb(other)
+        known = [one for one in (self.prefixes, other.prefixes) if one is not None]
+        self.prefixes = concat_by_key(known, self.prepared.run) if known else None
 
     # -- as arrays ---------------------------------------------------------------------------------------------------
 

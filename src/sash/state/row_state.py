@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +27,14 @@ from sash.state.codec import as_schema, read_table, table_bytes
 from sash.state.lives import Lives, first_end, split_lives
 from sash.state.state_log import Origins
 from sash.state.watermark import MicroBatch
-from sash.windows.base import FOREVER, NEVER, Ints, Items, Memory, Span
+from sash.windows.base import FOREVER, NEVER, Flags, Ints, Items, Memory, Span
+
+
+class NewResults(Protocol):
+    """The results that the query did not have when older rows arrived."""
+
+    def without_older(self, prepared: Prepared, block: RowBlock, span: Span, evaluated: Evaluated) -> Evaluated:
+        """Return results with null in place of new ones whose window holds older rows, or may hold them."""
 
 
 class StateSize(NamedTuple):
@@ -45,6 +54,7 @@ class RowState:
     of each key that windows have seen is stored, so that the end of its life is known (see `lives.py`).
     """
 
+    stores_partials: ClassVar[bool] = False
     prepared: Prepared
     update: bool = False
     rows_before: int = 0
@@ -64,6 +74,8 @@ class RowState:
         """Where the rows were before the last micro-batch."""
         self.forgotten = 0
         """How often a key was dropped because it had no rows for so long."""
+        self.since: NewResults | None = None
+        """Which results are null, because the query that stored older rows did not have them."""
 
     @property
     def _windows(self) -> Any:
@@ -77,6 +89,12 @@ class RowState:
     def size(self) -> StateSize:
         """What is stored."""
         return StateSize(len(self.sizes), 0, len(self.rows))
+
+    @property
+    def oldest(self) -> int:
+        """The time of the oldest row; FOREVER if there is none."""
+        assert self.prepared.time is not None
+        return int(self.prepared.time.read(self.rows[self.prepared.time.name]).min(initial=FOREVER))
 
     def due(self, now: int) -> int:
         """Return the earliest watermark after now at which there is something to emit or to drop, if no more rows arrive."""
@@ -100,6 +118,8 @@ class RowState:
         lives = split_lives(prepared.block(table, self.dropped), self.forget, batch.watermark)
         block, span = lives.block, self._span(lives, batch)
         evaluated = evaluate(prepared, block, span, self._memory(lives))
+        if self.since is not None:
+            evaluated = self.since.without_older(prepared, block, span, evaluated)
         if prepared.plan.per_row:
             results = with_input_rows(prepared, block, span, evaluated)
         else:
@@ -189,6 +209,33 @@ class RowState:
         self.done = np.maximum(firsts[:-1] + span.final - keep, 0)[stays]
         self.memory = {
             name: {part: values[stays] for part, values in memory.items()} for name, memory in evaluated.memory.items()
+        }
+
+    # -- by key ------------------------------------------------------------------------------------------------------
+
+    @property
+    def keys(self) -> list[pa.Table]:
+        """The keys of the rows, in order."""
+        first_rows = np.cumsum(self.sizes) - self.sizes
+        return [self.rows.select(self.prepared.query.by).take(as_arrow(first_rows))]
+
+    def selected(self, chosen: Sequence[Flags]) -> RowState:
+        """Return the state of some keys; there is an array for each table of keys."""
+        made = copy(self)
+        own = chosen[0]
+        made.rows = self.rows.filter(as_arrow(np.repeat(own, self.sizes))).combine_chunks()
+        made.sizes, made.done = self.sizes[own], self.done[own]
+        made.memory = {name: {part: values[own] for part, values in one.items()} for name, one in self.memory.items()}
+        return made
+
+    def absorb(self, other: Any) -> None:
+        """Add the state of other keys."""
+        self.rows = pa.concat_tables([self.rows, other.rows]).combine_chunks()
+        self.dropped += other.dropped
+        self.sizes, self.done = np.concatenate([self.sizes, other.sizes]), np.concatenate([self.done, other.done])
+        self.memory = {
+            name: {part: np.concatenate([values, other.memory[name][part]]) for part, values in one.items()}
+            for name, one in self.memory.items()
         }
 
     # -- as arrays ---------------------------------------------------------------------------------------------------

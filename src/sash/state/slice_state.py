@@ -8,9 +8,10 @@ follow from times alone: periodic windows and sessions. For all others the state
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -28,7 +29,7 @@ from sash.state.codec import as_schema, read_table, table_bytes
 from sash.state.row_state import StateSize, first_due
 from sash.state.state_log import Origins
 from sash.state.watermark import MicroBatch
-from sash.windows.base import FOREVER, Ints, Span, whole_span
+from sash.windows.base import FOREVER, Flags, Ints, Span, whole_span
 
 
 @dataclass
@@ -38,6 +39,7 @@ class SliceState:
     With `update`, windows are emitted whenever a row changes one of their slices, rather than once when they are final.
     """
 
+    stores_partials: ClassVar[bool] = True
     prepared: Prepared
     update: bool = False
 
@@ -60,6 +62,11 @@ class SliceState:
     def size(self) -> StateSize:
         """What is stored."""
         return StateSize() if self.slices is None else StateSize(len(self.slices.keys), len(self.slices), 0)
+
+    @property
+    def oldest(self) -> int:
+        """The time at which the oldest slice begins; FOREVER if there is none."""
+        return FOREVER if self.slices is None else int(self.slices.times.min(initial=FOREVER))
 
     def due(self, now: int) -> int:
         """Return the earliest watermark after now at which a window ends."""
@@ -89,6 +96,10 @@ class SliceState:
         # A slice that was merged holds a new row: a border separates slices that are stored.
         changed = np.ones(len(slices), np.bool_) if slices.origins is None else slices.origins < 0
         return replace(span, now=np.full_like(span.now, FOREVER), changed=changed)
+
+    def add_rows(self, rows: pa.Table) -> None:
+        """Store rows as slices, without results: those of a query that stored rows."""
+        self.slices = self._add(rows)
 
     def _add(self, rows: pa.Table) -> SliceBlock:
         """Return the stored slices together with those of new rows."""
@@ -127,6 +138,25 @@ class SliceState:
             return None
         keys = np.flatnonzero(left.sizes)
         return Origins(left.origins, np.where(keys < len(self.slices.keys), keys, -1))
+
+    # -- by key ------------------------------------------------------------------------------------------------------
+
+    @property
+    def keys(self) -> list[pa.Table]:
+        """The keys of the slices, in order."""
+        return [] if self.slices is None else [self.slices.keys]
+
+    def selected(self, chosen: Sequence[Flags]) -> SliceState:
+        """Return the state of some keys; there is an array for each table of keys."""
+        made = copy(self)
+        if self.slices is not None:
+            made.slices = self.slices.select(chosen[0][self.slices.codes]).without_empty_keys()
+        return made
+
+    def absorb(self, other: Any) -> None:
+        """Add the state of other keys."""
+        known = [one for one in (self.slices, other.slices) if one is not None]
+        self.slices = concat_by_key(known, self.prepared.run) if known else None
 
     # -- as arrays ---------------------------------------------------------------------------------------------------
 

@@ -283,9 +283,9 @@ def check(fits: bool) -> None:
 # -- as bytes --------------------------------------------------------------------------------------------------------
 
 
-def encode_delta(arrays: Arrays, watermark: int, before: str, after: str) -> bytes:
-    """Return a delta as bytes, with the tokens of the states before and after."""
-    return encode_arrays(arrays, {"before": before, "after": after, "watermark": watermark})
+def encode_delta(arrays: Arrays, watermark: int, before: str, after: str, **more: Any) -> bytes:
+    """Return a delta as bytes, with the tokens of the states before and after; `more` replaces entries of the header of the state."""
+    return encode_arrays(arrays, {"before": before, "after": after, "watermark": watermark, **more})
 
 
 def read_log(
@@ -305,7 +305,7 @@ def read_log(
                 _broken(f"change {number + 1} of {len(deltas)} follows another state than the one before it")
             )
         at = own["after"]
-        header = {**header, "token": at, "watermark": own["watermark"]}
+        header = {**header, **own, "token": at}
         changes.append(decode_arrays(data, own))
     if token is not None and at != token:
         raise ValueError(_broken(f"its {len(deltas)} changes do not end at the state that was stored last"))

@@ -7,8 +7,9 @@ rows, watermark └─► results, late rows
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -17,13 +18,15 @@ from sash.durations import Duration
 from sash.engine.prepare import Prepared
 from sash.kernels.array_codec import Arrays
 from sash.kernels.kernel_io import as_arrow
-from sash.state.codec import decode_state, encode_state
-from sash.state.fingerprint import Fingerprint, check_same_query
+from sash.state.codec import encode_state
+from sash.state.evolve import StoredState, check_evolves, evolve, stored_state
+from sash.state.evolved_states import EvolvedStates
+from sash.state.fingerprint import Fingerprint, changes, check_same_query
 from sash.state.late_rows import LateRows
 from sash.state.row_state import StateSize
 from sash.state.state_log import encode_delta, read_log
 from sash.state.watermark import MicroBatch
-from sash.state.window_states import WindowStates
+from sash.state.window_states import StateOptions, WindowStates
 from sash.windows.base import FOREVER, NEVER
 
 
@@ -67,8 +70,11 @@ class StreamState:
     ) -> None:
         self.prepared = prepared
         self.late_rows = LateRows(prepared.query, prepared.schema) if late_rows is None else late_rows
+        self.options = StateOptions(mode, forget)
         self.states = WindowStates(prepared, mode, forget=forget)
         self.watermark = NEVER
+        self.newest = NEVER
+        """The time of the newest row so far."""
         self._before: Arrays | None = None
         """The arrays that the state continues from, until the second micro-batch after them."""
         self._micro_batches = 0
@@ -78,6 +84,11 @@ class StreamState:
     def __len__(self) -> int:
         """Return the number of stored rows or slices."""
         return len(self.states)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the state of new keys could replace it: nothing is stored, and what a changed query may not know is past."""
+        return not len(self.states) and self.newest < self.watermark and self.states.described is None
 
     @property
     def size(self) -> StateSize:
@@ -107,6 +118,7 @@ class StreamState:
             MicroBatch(table, self.watermark, watermark, marks=marks, is_last=watermark == FOREVER)
         )
         self.watermark = watermark
+        self.newest = max(self.newest, int(times.max(initial=NEVER)))
         self._micro_batches += 1
         self._arrays = None
         return Emitted(
@@ -124,38 +136,77 @@ class StreamState:
 
     def encode(self, fingerprint: Fingerprint, token: str = "") -> bytes:
         """Return the state as bytes, with the fingerprint of the query, and a name that deltas refer to."""
-        return encode_state(self._as_arrays(), self.watermark, fingerprint, token)
+        arrays = self._as_arrays()
+        more = {"newest": self.newest, "states": self.states.described, "partials": self.states.partials}
+        return encode_state(arrays, self.watermark, fingerprint, token, **more)
 
     def encode_delta(self, before: str, after: str) -> bytes | None:
         """Return what a micro-batch changed, as bytes; None unless the state continues from another one with one micro-batch.
 
         `before` and `after` are the tokens of both states.
         """
-        if self._before is None or self._micro_batches != 1:
+        if self._before is None or self._micro_batches != 1 or self.states.is_changed:
             return None
-        return encode_delta(self.states.to_delta(self._before, self._as_arrays()), self.watermark, before, after)
+        delta = self.states.to_delta(self._before, self._as_arrays())
+        return encode_delta(delta, self.watermark, before, after, newest=self.newest)
 
-    def decode(self, data: bytes | memoryview, fingerprint: Fingerprint) -> None:
-        """Continue from bytes. Raise ValueError if they are damaged, or belong to a different query."""
-        arrays, watermark = decode_state(data, fingerprint)
-        self._continue(arrays, watermark)
+    def decode(self, data: bytes | memoryview, fingerprint: Fingerprint, *, evolves: bool = False) -> None:
+        """Continue from bytes. Raise ValueError if they are damaged, or belong to a different query that must not evolve."""
+        self.decode_log(data, (), fingerprint, evolves=evolves)
 
     def decode_log(
-        self, base: bytes | memoryview, deltas: Sequence[bytes], fingerprint: Fingerprint, token: str | None = None
+        self,
+        base: bytes | memoryview,
+        deltas: Sequence[bytes],
+        fingerprint: Fingerprint,
+        token: str | None = None,
+        *,
+        evolves: bool = False,
     ) -> None:
-        """Continue from a base and deltas. Raise ValueError if they do not lead to the state with this token."""
+        """Continue from a base and deltas. Raise ValueError if they do not lead to the state with this token.
+
+        If the state `evolves`, it may belong to a query with other aggregates and windows.
+        """
         arrays, header = read_log(base, deltas, token)
+        if evolves and changes(header["query"], fingerprint):
+            self.evolve(stored_state(arrays, header), fingerprint)
+            return
         check_same_query(header["query"], fingerprint)
-        self._continue(arrays, header["watermark"])
+        self._continue(arrays, header)
+
+    def continue_empty(self, query: Fingerprint, fingerprint: Fingerprint, *, evolves: bool = False) -> None:
+        """Continue from a state of a query that is empty at the watermark: no window that is open has rows."""
+        if changes(query, fingerprint):
+            if not evolves:
+                check_same_query(query, fingerprint)
+            self.evolve(StoredState(query, {}, self.watermark, self.watermark - 1), fingerprint)
+
+    def evolve(self, stored: StoredState, fingerprint: Fingerprint) -> None:
+        """Continue from the state of another query. Raise ValueError if more than aggregates and windows differ."""
+        check_evolves(stored.query, fingerprint)
+        if stored.newest > NEVER:  # else no row has arrived yet
+            self.states = evolve(self.prepared, self.options, stored, fingerprint)
+        self.watermark, self.newest = stored.watermark, stored.newest
+        self._before, self._micro_batches, self._arrays = None, 0, None
+
+    def absorb(self, other: StreamState) -> None:
+        """Add the state of other keys of the same query."""
+        for ours, theirs in zip(self.states.states, other.states.states, strict=True):
+            ours.absorb(theirs)
+        self.watermark, self.newest = max(self.watermark, other.watermark), max(self.newest, other.newest)
+        self._before, self._arrays = None, None
 
     def _as_arrays(self) -> Arrays:
         if self._arrays is None:
             self._arrays = self.states.to_arrays()
         return self._arrays
 
-    def _continue(self, arrays: Arrays, watermark: int) -> None:
+    def _continue(self, arrays: Arrays, header: Mapping[str, Any]) -> None:
+        if header.get("states") is not None:
+            self.states = EvolvedStates.like(self.prepared, self.options, header["states"])
         self.states.from_arrays(arrays)
-        self.watermark, self._before, self._micro_batches, self._arrays = watermark, arrays, 0, None
+        self.watermark, self.newest = header["watermark"], header["newest"]
+        self._before, self._micro_batches, self._arrays = arrays, 0, None
 
 
 def first_in_time(prepared: Prepared, watermark: int) -> int:

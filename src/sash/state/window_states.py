@@ -11,7 +11,9 @@ shares with sessions of the same gap only, because a row that is late for it cou
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -23,15 +25,25 @@ from sash.engine.first_run import first_run, vectorises
 from sash.engine.prepare import Prepared
 from sash.kernels.array_codec import Arrays
 from sash.kernels.kernel_io import as_arrow
+from sash.state.carried_partials import parts_of
 from sash.state.lives import keeps_forever
 from sash.state.prefix_state import PrefixState
 from sash.state.row_state import RowState, StateSize
 from sash.state.slice_state import SliceState
 from sash.state.state_log import arrays_by_group, diff
 from sash.state.watermark import MicroBatch
+from sash.windows.base import NEVER
 
 WINDOWS = "windows"
 """The array with the names of the windows of a group, as JSON."""
+
+
+class StateOptions(NamedTuple):
+    """The options of a stream that decide how its states work."""
+
+    mode: str = "append"
+    forget: Duration | None = None
+    """How long after its last row a key is forgotten."""
 
 
 class WindowStates:
@@ -70,29 +82,37 @@ class WindowStates:
         """Add a micro-batch. Return the results that are complete with it, in order of time; deleted windows come first."""
         if len(self.states) == 1:
             return advance(self.states[0], batch)
-        assert self.prepared.time is not None
-        assert batch.marks is not None
-        times = self.prepared.time.read(batch.table[self.prepared.time.name])
-        results = []
-        for state in self.states:
-            in_time = state.prepared.late_from(times) > batch.marks
-            rows = batch.table if in_time.all() else batch.table.filter(as_arrow(in_time))
-            results.append(advance(state, replace(batch, table=rows)))
+        return self._in_order([advance(state, rows_in_time(state.prepared, batch)) for state in self.states])
+
+    def _in_order(self, results: list[pa.Table]) -> pa.Table:
+        """Return the results of several groups in order."""
         together = in_order_of_time(pa.concat_tables(results, promote_options="permissive"))
         if not self.update:
             return together
         deleted = pc.equal(together[CHANGE], "delete")
         return pa.concat_tables([together.filter(deleted), together.filter(pc.invert(deleted))])
 
+    @property
+    def described(self) -> list[Any] | None:
+        """Which windows and aggregates each state is of, as JSON; None if that follows from the query."""
+        return None
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether the last micro-batch changed of what the states are, so that a delta cannot say it."""
+        return False
+
+    def settle(self, watermark: int) -> None:
+        """Forget what no window reaches back to any more at a watermark; there is nothing unless the query has changed."""
+
+    @property
+    def partials(self) -> list[Any]:
+        """By state: the parts of its partials, which a changed query may need."""
+        return [parts_of(state.prepared) if state.stores_partials else [] for state in self.states]
+
     def to_arrays(self) -> Arrays:
         """Return the states as named arrays: the number of the group, then the name in its state."""
-        arrays: Arrays = {}
-        for number, state in enumerate(self.states):
-            own = state.to_arrays()
-            if own:
-                own[WINDOWS] = np.frombuffer(json.dumps(list(state.prepared.query.windows)).encode(), np.uint8)
-            arrays |= {f"{number} {name}": array for name, array in own.items()}
-        return arrays
+        return arrays_of(self.states)
 
     def to_delta(self, before: Arrays, after: Arrays) -> Arrays:
         """Return what the last micro-batch changed between the arrays before and after it."""
@@ -107,6 +127,26 @@ class WindowStates:
         """Continue from the arrays of other states of the same query."""
         for number, own in arrays_by_group(arrays):
             self.states[number].from_arrays(own)
+
+
+def arrays_of(states: Sequence[RowState | SliceState]) -> Arrays:
+    """Return states as named arrays: the number of the state, then the name in it."""
+    arrays: Arrays = {}
+    for number, state in enumerate(states):
+        own = state.to_arrays()
+        if own:
+            own[WINDOWS] = np.frombuffer(json.dumps(list(state.prepared.query.windows)).encode(), np.uint8)
+        arrays |= {f"{number} {name}": array for name, array in own.items()}
+    return arrays
+
+
+def rows_in_time(prepared: Prepared, batch: MicroBatch, since: int = NEVER) -> MicroBatch:
+    """Return a micro-batch without the rows that are late for the windows of a state, or older than a time."""
+    assert prepared.time is not None
+    assert batch.marks is not None
+    times = prepared.time.read(batch.table[prepared.time.name])
+    in_time = (prepared.late_from(times) > batch.marks) & (times >= since)
+    return batch if in_time.all() else replace(batch, table=batch.table.filter(as_arrow(in_time)))
 
 
 def advance(state: RowState | SliceState, batch: MicroBatch) -> pa.Table:

@@ -477,6 +477,10 @@ class Window:
         """Return how far windows reach back; None if that is not known before rows are read."""
         return None
 
+    def frame_reach(self, unit: TimeUnit) -> Reach | None:
+        """Return how far the window of a row reaches back at most, whatever else it holds or leaves out; None if that is not known."""
+        return self.reach(unit)
+
     def begin_zones(self, begin: int, end: int, axis: TimeAxis) -> list[Interval] | None:  # noqa: ARG002
         """Return where windows begin that belong to the time range `begin ≤ time < end`, before that range.
 

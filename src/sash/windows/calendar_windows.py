@@ -30,6 +30,7 @@ from sash.windows.base import (
     Items,
     Memory,
     Points,
+    Reach,
     Run,
     Window,
     first_after,
@@ -322,6 +323,10 @@ class CalendarFrame(Window):
     def length(self) -> Duration:
         """How far a window reaches back."""
         return self.range
+
+    def frame_reach(self, unit: TimeUnit) -> Reach | None:
+        """Return how far the window of a row reaches back at most."""
+        return Reach(ticks=self.extent(unit))
 
     def extent(self, unit: TimeUnit) -> int:
         """Return how far a window reaches from its row, at most."""

@@ -276,6 +276,10 @@ class RowFrame(Window):
             return None
         return Reach(rows=self.before)
 
+    def frame_reach(self, unit: TimeUnit) -> Reach | None:  # noqa: ARG002 — it reaches back by rows
+        """Return how far the window of a row reaches back at most."""
+        return None if self.before is None else Reach(rows=max(self.before, 0))
+
     def begin_zones(self, begin: int, end: int, axis: TimeAxis) -> list[Interval] | None:
         """Return where the windows of rows in a time range begin: `before` rows earlier."""
         if self.before is None or self.after != 0 or self.exclude:

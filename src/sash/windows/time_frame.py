@@ -202,6 +202,10 @@ class TimeFrame(Window):
             return None
         return Reach(ticks=max(ticks_of(self.before, unit), 0))
 
+    def frame_reach(self, unit: TimeUnit) -> Reach | None:
+        """Return how far the window of a row reaches back at most."""
+        return None if self.before is None else Reach(ticks=max(ticks_of(self.before, unit), 0))
+
     def begin_zones(self, begin: int, end: int, axis: TimeAxis) -> list[Interval] | None:
         """Return where the windows of rows in a time range begin: the same range, earlier by the length of a window."""
         if self.before is None or self.after is None or self.after.amount != 0 or self.exclude:

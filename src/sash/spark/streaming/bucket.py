@@ -8,6 +8,7 @@ RocksDB: a base per bucket, the deltas since then, and the time of its timer, in
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -32,8 +33,10 @@ from sash.spark.streaming.bad_times import check_times, split_times
 from sash.spark.streaming.packing import GUARD, RESULTS, ROWS
 from sash.spark.worker_errors import marked_errors
 from sash.state.codec import REMEDY, WHAT, as_schema, read_state_header, read_table, table_bytes
-from sash.state.fingerprint import Fingerprint, check_same_query
+from sash.state.evolve import check_evolves
+from sash.state.fingerprint import Fingerprint, changes, check_same_query
 from sash.state.late_rows import LateRows
+from sash.state.regroup import join_states
 from sash.state.state_log import is_due
 from sash.state.stream_state import StreamState, first_in_time
 from sash.windows.base import FOREVER
@@ -41,9 +44,17 @@ from sash.windows.base import FOREVER
 HEAD, STATE, LOG = "sash_head", "sash_state", "sash_log"
 """The state variables of a bucket: a small head that each call reads; and a base and the deltas after it, by number, which are
 read only if no copy is cached."""
+STATES = "sash_states"
+"""The column of the initial state: the states of parts of the keys of a bucket, as bytes."""
 NUMBERS = ("due", "watermark", "base_bytes", "log_bytes", "deltas")
 # As types: Spark would send a string to the JVM to be parsed, twice, in each task.
-HEAD_COLUMNS = StructType([StructField("token", StringType()), *(StructField(name, LongType()) for name in NUMBERS)])
+HEAD_COLUMNS = StructType(
+    [
+        StructField("token", StringType()),
+        *(StructField(name, LongType()) for name in NUMBERS),
+        StructField("query", StringType()),
+    ]
+)
 STATE_COLUMNS = StructType([StructField("size", LongType()), StructField("state", BinaryType())])
 LOG_KEY = StructType([StructField("number", LongType())])
 COMPRESSION = "zstd"
@@ -73,6 +84,8 @@ class StreamTask:
     """The types of all columns that arrive, if late rows are kept with more columns than the query reads."""
     forget: Duration | None = None
     """How long after its last row a key is forgotten."""
+    evolve: bool = False
+    """Whether aggregates and windows may differ from those of the checkpoint."""
 
     def prepared(self) -> Prepared:
         """Return the prepared query, made once per process."""
@@ -101,6 +114,8 @@ class Head(NamedTuple):
     log_bytes: int = 0
     deltas: int = 0
     """How many deltas came after the base."""
+    query: str | None = None
+    """The fingerprint of the query, JSON, if the bucket has no state that has it."""
 
 
 class BucketProcessor(StatefulProcessor):
@@ -135,16 +150,28 @@ class BucketProcessor(StatefulProcessor):
         with marked_errors():
             yield self._advance(key[0], None, timerValues, expiredTimerInfo.getExpiryTimeInMs())
 
+    def handleInitialState(self, key: Any, initialState: Row, timerValues: TimerValues) -> None:  # noqa: N802, N803, ARG002
+        """Store the state of a bucket that comes from another checkpoint, before its first rows."""
+        with marked_errors():
+            pieces = [bytes(piece) for piece in initialState[STATES]]
+            state = join_states(self.task.new_state, pieces, self.task.fingerprint)
+            due = due_in_milliseconds(state)
+            self._store(key[0], state, Head(None, None, state.watermark), due)
+            self._set_timer(None, None, due)
+
     def close(self) -> None:
         """Spark calls this at the end of a task; there is nothing to close."""
 
     def _guard(self) -> None:
         """Raise ValueError if the checkpoint belongs to a different query. The guard always has state, other buckets may have none."""
         known = self.state.get()
-        if known is not None:
-            check_same_query(read_state_header(decompressed(known))["query"], self.task.fingerprint)
-        else:
-            self.state.update(compressed(self.task.new_state().encode(self.task.fingerprint)))
+        task = self.task
+        then = None if known is None else read_state_header(decompressed(known))["query"]
+        if then is not None and changes(then, task.fingerprint):
+            (check_evolves if task.evolve else check_same_query)(then, task.fingerprint)
+            then = None
+        if then is None:
+            self.state.update(compressed(task.new_state().encode(task.fingerprint)))
 
     def _advance(self, group: int, table: pa.Table | None, times: TimerValues, expired: int | None) -> Row:
         """Return the packed results of a bucket, for its new rows and the watermark."""
@@ -200,13 +227,16 @@ class BucketProcessor(StatefulProcessor):
             return Head(None, None, state.watermark)
         head = Head(*stored)
         state.watermark = int(head.watermark)
-        if head.token is not None:
+        if head.token is None:
+            state.continue_empty(json.loads(head.query or "null"), self.task.fingerprint, evolves=self.task.evolve)
+        else:
             cached = state_cache.read(self._place(group), head.token)
             try:
                 state.decode(cached or b"", self.task.fingerprint)
             except ValueError:  # not cached, or damaged
                 deltas = read_deltas(self.log.iterator() if head.deltas else ())
-                state.decode_log(decompressed(self.state.get()), deltas, self.task.fingerprint, head.token)
+                base = decompressed(self.state.get())
+                state.decode_log(base, deltas, self.task.fingerprint, head.token, evolves=self.task.evolve)
         return head
 
     def _store(self, group: int, state: StreamState, head: Head, due: int | None) -> int:
@@ -214,8 +244,9 @@ class BucketProcessor(StatefulProcessor):
 
         The watermark stays if nothing else is left: windows before it are closed.
         """
-        if not len(state):
-            self.head.update(tuple(Head(None, None, state.watermark)))
+        if state.is_empty:
+            query = json.dumps(self.task.fingerprint)
+            self.head.update(tuple(Head(None, None, state.watermark, query=query)))
             self.state.clear()
             self._clear_log(head)
             state_cache.remove(self._place(group))

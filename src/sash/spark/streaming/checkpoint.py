@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -30,11 +30,13 @@ from sash.kernels.array_codec import Arrays
 from sash.spark.schema import GROUP, arrow_of
 from sash.spark.streaming.bucket import HEAD, LOG, STATE, StreamTask, decompressed, read_deltas
 from sash.spark.streaming.packing import GUARD
-from sash.spark.streaming.stream_query import StreamQuery
 from sash.state.codec import read_state_header, read_table
 from sash.state.prefix_state import split_prefixes
 from sash.state.state_log import arrays_by_group, read_log
 from sash.state.window_states import WINDOWS
+
+if TYPE_CHECKING:
+    from sash.spark.streaming.stream_query import StreamQuery
 
 Batches = Iterator[pa.RecordBatch]
 ATTEMPTS = 3
@@ -43,12 +45,12 @@ ATTEMPTS = 3
 def inspect_state(spark: SparkSession, checkpoint: str) -> DataFrame:
     """Return the keys in a checkpoint, with the size of their state."""
     for attempt in range(ATTEMPTS):
-        stored = _open(spark, checkpoint)
+        stored = operators(spark, checkpoint)
         try:
-            frames = [_inspect(_read(spark, checkpoint, one)) for one in stored]
+            frames = [_inspect(read_states(spark, checkpoint, one)) for one in stored]
         except PySparkException:
             # A stream that runs may have deleted the micro-batch since.
-            if attempt == ATTEMPTS - 1 or _open(spark, checkpoint) == stored:
+            if attempt == ATTEMPTS - 1 or operators(spark, checkpoint) == stored:
                 raise
         else:
             break
@@ -60,8 +62,8 @@ def finish(streaming: StreamQuery, checkpoint: str) -> DataFrame:
     spark = streaming.frame.sparkSession
     task = streaming.task
     made = [
-        _read(spark, checkpoint, one).mapInArrow(_finishing(task), streaming.results)
-        for one in _open(spark, checkpoint)
+        read_states(spark, checkpoint, one).mapInArrow(_finishing(task), streaming.results)
+        for one in operators(spark, checkpoint)
     ]
     if len(made) > 1:
         message = f"The stream of {checkpoint!r} runs {len(made)} queries of Sash. finish() supports one."
@@ -76,7 +78,7 @@ class Stored(NamedTuple):
     micro_batch: int
 
 
-def _open(spark: SparkSession, checkpoint: str) -> list[Stored]:
+def operators(spark: SparkSession, checkpoint: str) -> list[Stored]:
     """Return the operators with state of Sash, after the newest micro-batch that is committed. Raise ValueError if there are none."""
     found = spark.read.format("state-metadata").load(checkpoint).collect()
     own = {Stored(row.operatorId, row.maxBatchId) for row in found if STATE in _variables(row.operatorProperties)}
@@ -93,7 +95,7 @@ def _variables(properties: str | None) -> list[str]:
     return [one["stateName"] for one in json.loads(properties or "{}").get("stateVariables", [])]
 
 
-def _read(spark: SparkSession, checkpoint: str, stored: Stored) -> DataFrame:
+def read_states(spark: SparkSession, checkpoint: str, stored: Stored) -> DataFrame:
     """Return the base of each bucket, the deltas after it, and the token of the state that they lead to."""
     reader = spark.read.format("statestore").option("operatorId", stored.operator).option("batchId", stored.micro_batch)
 
@@ -138,8 +140,8 @@ def _inspect(states: DataFrame) -> DataFrame:
 
 def _inspecting(schema: pa.Schema) -> Callable[[Batches], Batches]:
     def inspect(batches: Batches) -> Batches:
-        for row in _rows(batches):
-            base, deltas, token = _read_row(row)
+        for row in rows_of(batches):
+            base, deltas, token = base_and_deltas(row)
             yield from describe_bucket(row[GROUP], base, deltas, schema, token)
 
     return inspect
@@ -147,24 +149,25 @@ def _inspecting(schema: pa.Schema) -> Callable[[Batches], Batches]:
 
 def _finishing(task: StreamTask) -> Callable[[Batches], Batches]:
     def finish_buckets(batches: Batches) -> Batches:
-        for row in _rows(batches):
+        for row in rows_of(batches):
             if row[GROUP] != GUARD:
                 state = task.new_state()
-                base, deltas, token = _read_row(row)
+                base, deltas, token = base_and_deltas(row)
                 state.decode_log(base, deltas, task.fingerprint, token)
                 yield from task.worker.as_declared(state.finish())
 
     return finish_buckets
 
 
-def _read_row(row: dict[str, Any]) -> tuple[bytes, list[bytes], str]:
+def base_and_deltas(row: dict[str, Any]) -> tuple[bytes, list[bytes], str]:
     """Return the base of a bucket, the deltas after it, and the token that its head names."""
     log = [((one["number"],), (one["size"], one["state"])) for one in row[LOG] or ()]
     base = None if row["state"] is None else (row["size"], row["state"])
     return decompressed(base), read_deltas(log), row["token"]
 
 
-def _rows(batches: Batches) -> Iterator[dict[str, Any]]:
+def rows_of(batches: Batches) -> Iterator[dict[str, Any]]:
+    """Yield the rows of batches."""
     for batch in batches:
         yield from batch.to_pylist()
 

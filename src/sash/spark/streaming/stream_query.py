@@ -34,6 +34,7 @@ from sash.spark.schema import CASE, GROUP, read_schema
 from sash.spark.spark_query import SparkQuery
 from sash.spark.streaming.bad_times import CHOICES
 from sash.spark.streaming.bucket import EMITTED, BucketProcessor, StreamTask
+from sash.spark.streaming.initial_state import initial_state
 from sash.spark.streaming.packing import PACKED, RESULTS, packing, unpacking
 from sash.state.codec import nullable_schema
 from sash.state.fingerprint import Fingerprint, fingerprint_query
@@ -70,6 +71,10 @@ class StreamOptions:
     """How long after its last row a key is forgotten; None if it is not."""
     metrics: str | None = None
     """The name of the counts among the observed metrics of the stream; None for one that no other query has."""
+    evolve: bool = False
+    """Whether aggregates and windows may differ from those of the checkpoint."""
+    state_from: str | None = None
+    """The checkpoint of another stream, whose state a new checkpoint starts from."""
 
 
 class StreamQuery(SparkQuery):
@@ -102,7 +107,7 @@ class StreamQuery(SparkQuery):
         names = grouped.columns
         packed = grouped.toDF(*plain_names(names)).mapInArrow(packing(names, self.query.title), PACKED)
         emitted = packed.groupBy(GROUP).transformWithState(
-            BucketProcessor(self.task), EMITTED, self.options.mode, "EventTime"
+            BucketProcessor(self.task), EMITTED, self.options.mode, "EventTime", initial_state(self)
         )
         counts = [F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in COUNTED]
         metrics = self.options.metrics or new_metrics_name()
@@ -203,6 +208,7 @@ class StreamQuery(SparkQuery):
             self.options.late,
             nullable_schema(readable_schema(self.sent_schema)),
             self.forget,
+            self.options.evolve,
         )
 
     def describe(self) -> Branch:
@@ -293,6 +299,12 @@ def _check_options(query: Declared, options: StreamOptions) -> None:
     if options.metrics is not None and (not isinstance(options.metrics, str) or not options.metrics):
         message = f'run: metrics={options.metrics!r} must be a name for the row counts, such as "sash".'
         raise ValueError(message)
+    if not isinstance(options.evolve, bool):
+        message = f"run: evolve={options.evolve!r} must be True or False."
+        raise TypeError(message)
+    if options.state_from is not None and (not isinstance(options.state_from, str) or not options.state_from):
+        message = f"run: state_from={options.state_from!r} must be the checkpointLocation of another stream."
+        raise TypeError(message)
     if options.ahead is not None and not read_duration(options.ahead, "ahead").is_time:
         message = f'run: ahead={options.ahead!r} must be a length of time, such as "1d", or None.'
         raise ValueError(message)

@@ -1,0 +1,202 @@
+"""The state of an old checkpoint as the initial state of a new one, with another number of buckets.
+
+    old buckets ──► their keys ──► Spark hashes them to new buckets ──► old buckets, split ──► one row per new bucket
+    state store     mapInArrow     bucket_of                           mapInArrow            Spark's initial state
+
+Only Spark hashes keys as Spark does, so states are split in two steps. Every new bucket gets a row, because also a bucket without keys must
+know the watermark: its windows before that are closed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame, GroupedData, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 — the usual name
+from pyspark.sql.types import BinaryType, IntegerType, LongType, StringType, StructField, StructType
+
+from sash.spark.groups import bucket_of, numbered, plain_names, spread_out
+from sash.spark.schema import GROUP, arrow_of
+from sash.spark.streaming.bucket import HEAD, STATES, StreamTask, decompressed
+from sash.spark.streaming.checkpoint import Batches, base_and_deltas, operators, read_states, rows_of
+from sash.spark.streaming.packing import GUARD
+from sash.spark.worker_errors import marked_errors
+from sash.state.codec import read_state_header
+from sash.state.evolve import StoredState, check_evolves
+from sash.state.evolved_states import EvolvedStates
+from sash.state.fingerprint import Fingerprint, changes, check_same_query
+from sash.state.regroup import agree, encode_piece, keys_of, split_state
+from sash.state.stream_state import StreamState
+
+if TYPE_CHECKING:
+    from sash.spark.streaming.stream_query import StreamQuery
+
+OLD, STATE_NUMBER, KEYS_NUMBER, PLACE, PLACES, PIECE = (
+    "sash_old", "sash_state_number", "sash_keys_number", "sash_place", "sash_places", "sash_piece",
+)  # fmt: skip
+SUMMARY = StructType(
+    [
+        StructField("newest", LongType()),
+        StructField("due", LongType()),
+        StructField("described", StringType()),
+    ]
+)
+PIECES = StructType([StructField(GROUP, IntegerType()), StructField(PIECE, BinaryType())])
+
+
+def initial_state(streaming: StreamQuery) -> GroupedData | None:
+    """Return the initial state of a stream; None if it starts from nothing.
+
+    Raise ValueError if the old checkpoint has no state, belongs to a different query, or is not complete.
+    """
+    checkpoint = streaming.options.state_from
+    if checkpoint is None:
+        return None
+    spark, task = streaming.frame.sparkSession, streaming.task
+    check_committed(spark, checkpoint)
+    found = operators(spark, checkpoint)
+    if len(found) > 1:
+        message = f"The stream of {checkpoint!r} runs {len(found)} queries of Sash. state_from= supports one."
+        raise ValueError(message)
+    everything = read_states(spark, checkpoint, found[0])
+    guards = everything.filter(f"{GROUP} = {GUARD}").collect()
+    if not guards:
+        message = f"No row has arrived in the stream of {checkpoint!r}, so there is no state. Leave state_from= out."
+        raise ValueError(message)
+    then = read_state_header(decompressed((guards[0]["size"], guards[0]["state"])))["query"]
+    now = {**task.fingerprint, "buckets": then.get("buckets")}
+    check_query(then, now, evolve=task.evolve)
+    states = everything.filter(f"{GROUP} <> {GUARD}").withColumnRenamed(GROUP, OLD)
+    watermark = _watermark(spark, checkpoint, found[0].operator)
+    summaries = states.mapInArrow(Regrouping(task, now, watermark).summarise, SUMMARY).collect()
+    if any(one["due"] <= watermark for one in summaries):
+        message = f"The last micro-batch of the stream of {checkpoint!r} is not complete. Start this stream again, and stop it after it."
+        raise ValueError(message)
+    newest = max([watermark - 1, *(one["newest"] for one in summaries)])
+    empty = task.new_state()
+    empty.watermark, empty.newest = watermark, newest
+    described = [json.loads(one["described"]) for one in summaries]
+    if changes(then, now):
+        empty.evolve(StoredState(then, {}, watermark, newest), now)
+        described.append(empty.states.described)
+    regrouping = Regrouping(task, now, watermark, agree(described))
+    return _by_bucket(streaming, states, regrouping, regrouping.encode_empty(empty))
+
+
+def check_query(then: Fingerprint, now: Fingerprint, *, evolve: bool) -> None:
+    """Raise ValueError if a checkpoint belongs to a different query."""
+    if changes(then, now):
+        (check_evolves if evolve else check_same_query)(then, now)
+
+
+def check_committed(spark: SparkSession, checkpoint: str) -> None:
+    """Raise ValueError if the last micro-batch of a checkpoint is not committed."""
+    numbers = []
+    for folder in ("offsets", "commits"):
+        paths = spark.read.format("binaryFile").load(f"{checkpoint}/{folder}").select("path").collect()
+        numbers.append(max((int(name) for row in paths if (name := row.path.rsplit("/", 1)[1]).isdigit()), default=-1))
+    if numbers[0] != numbers[1]:
+        message = (
+            f"Micro-batch {numbers[0]} of the stream of {checkpoint!r} has begun, but is not committed: the stream still runs, or was stopped "
+            "in the midst of it. Let it finish, for example with trigger(availableNow=True), and stop it."
+        )
+        raise ValueError(message)
+
+
+def _watermark(spark: SparkSession, checkpoint: str, operator: int) -> int:
+    """Return the latest watermark of all buckets, in ticks."""
+    reader = spark.read.format("statestore").option("operatorId", operator).option("stateVarName", HEAD)
+    [row] = reader.load(checkpoint).agg(F.max("value.watermark").alias("watermark")).collect()
+    return int(row["watermark"])
+
+
+def _by_bucket(streaming: StreamQuery, states: DataFrame, regrouping: Regrouping, empty: bytes) -> GroupedData:
+    """Return one row for each new bucket: an empty state, and the pieces of old buckets that it gets."""
+    spark, by = streaming.frame.sparkSession, streaming.query.by
+    numbers = spread_out(streaming.buckets)
+    fields = [streaming.frame.schema[name] for name in by]
+    names = [OLD, STATE_NUMBER, KEYS_NUMBER, PLACE]
+    listed = StructType([*(StructField(name, IntegerType()) for name in names), *fields]).toNullable()
+    sent = StructType(
+        [StructField(name, one.dataType) for name, one in zip(plain_names(listed.names), listed, strict=True)]
+    )
+    if by:
+        keys = states.mapInArrow(regrouping.listing(arrow_of(listed, large=False)), sent).toDF(*listed.names)
+        keys = keys.withColumn(GROUP, numbered(bucket_of(by, streaming.frame.schema, streaming.buckets), numbers))
+        place = F.struct(STATE_NUMBER, KEYS_NUMBER, PLACE, GROUP)
+        states = states.join(keys.groupBy(OLD).agg(F.collect_list(place).alias(PLACES)), OLD)
+    pieces = states.mapInArrow(regrouping.split if by else regrouping.take_whole, PIECES)
+    together = pieces.groupBy(GROUP).agg(F.collect_list(PIECE).alias(PIECE))
+    every = spark.createDataFrame([(number,) for number in numbers], f"{GROUP} int").join(together, GROUP, "left")
+    own = F.coalesce(PIECE, F.array().cast("array<binary>"))
+    return every.select(GROUP, F.concat(F.array(F.lit(bytearray(empty))), own).alias(STATES)).groupBy(GROUP)
+
+
+@dataclass(frozen=True)
+class Regrouping:
+    """What workers do with the state of each old bucket."""
+
+    task: StreamTask
+    now: Fingerprint
+    """The fingerprint of the query, with the old number of buckets."""
+    watermark: int
+    described: list[Any] | None = None
+    """Of what the states of all buckets are."""
+
+    def summarise(self, batches: Batches) -> Batches:
+        """Yield what must be known of all buckets before one is split."""
+        for state, _ in self._states(batches):
+            made = [[state.newest], [state.due], [json.dumps(state.states.described)]]
+            yield pa.record_batch([pa.array(one) for one in made], schema=arrow_of(SUMMARY, large=False))
+
+    def listing(self, schema: pa.Schema) -> Callable[[Batches], Batches]:
+        """Return the function that yields the keys of each bucket, with their places in its state."""
+
+        def list_keys(batches: Batches) -> Batches:
+            for state, row in self._states(batches):
+                for number, part, keys in keys_of(state):
+                    count = len(keys)
+                    numbers = [np.full(count, row[OLD]), np.full(count, number), np.full(count, part), np.arange(count)]
+                    columns = [pa.array(one.astype(np.int32)) for one in numbers]
+                    columns += [keys[one.name].combine_chunks().cast(one.type) for one in list(schema)[len(columns) :]]
+                    yield pa.record_batch(columns, names=plain_names(schema.names))
+
+        return list_keys
+
+    def split(self, batches: Batches) -> Batches:
+        """Yield the pieces of each bucket, with the new buckets that they are for."""
+        for state, row in self._states(batches):
+            places = {(number, part): np.full(len(keys), -1) for number, part, keys in keys_of(state)}
+            for one in row[PLACES]:
+                places[one[STATE_NUMBER], one[KEYS_NUMBER]][one[PLACE]] = one[GROUP]
+            for bucket, piece in split_state(state, places, self.task.fingerprint, self.described):
+                yield _piece(bucket, piece)
+
+    def take_whole(self, batches: Batches) -> Batches:
+        """Yield the state of the only bucket of a query without keys."""
+        for state, _ in self._states(batches):
+            yield _piece(spread_out(1)[0], encode_piece(state, self.task.fingerprint, self.described))
+
+    def encode_empty(self, empty: StreamState) -> bytes:
+        """Return the state of a bucket that gets no keys, as bytes."""
+        if self.described is not None:
+            empty.states = EvolvedStates.like(empty.prepared, empty.options, self.described)
+        return encode_piece(empty, self.task.fingerprint, self.described)
+
+    def _states(self, batches: Batches) -> Iterator[tuple[StreamState, dict[str, Any]]]:
+        with marked_errors():
+            for row in rows_of(batches):
+                state = self.task.new_state()
+                base, deltas, token = base_and_deltas(row)
+                state.decode_log(base, deltas, self.now, token, evolves=self.task.evolve)
+                state.states.settle(self.watermark)
+                yield state, row
+
+
+def _piece(bucket: int, piece: bytes) -> pa.RecordBatch:
+    return pa.record_batch([pa.array([bucket], pa.int32()), pa.array([piece], pa.binary())], names=[GROUP, PIECE])

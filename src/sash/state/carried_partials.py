@@ -1,0 +1,134 @@
+"""Carries the partials of stored slices into the passes of another query.
+
+A pass stores the partials of its aggregates side by side, each once: a count is read from the partial of a mean beside it. If the
+mean is removed from the query, the count needs a partial of its own. So a state names the parts of its partials, and the aggregates
+that read each.
+
+    stored  {mean, n}  fields  high · low · values        mean is removed
+    carried {n}        field   values
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from sash.aggregates.base import Aggregate
+from sash.aggregates.derived import derived_fields, functions_name
+from sash.engine.cut import cut
+from sash.engine.passes import PassRun, kernel_forms
+from sash.engine.prepare import Prepared
+from sash.kernels.array_codec import Arrays
+from sash.kernels.layout import PartialLayout, Shape, shape_from
+from sash.kernels.parts import share_parts
+from sash.plan.sharing import form_for
+
+MOST_QUERIES = 64
+
+
+class Part(NamedTuple):
+    """A part of the partials of a pass."""
+
+    functions: str
+    """The names of lift and combine."""
+    own: list[str]
+    """The aggregates that it belongs to."""
+    read: list[str]
+    """The aggregates that are read from it, although their own partials would be others."""
+
+
+_known: dict[int, tuple[Prepared, list[list[Part]]]] = {}
+Stored = tuple[int, Part, list[npt.NDArray[Any]]]
+"""A stored part: the number of its pass, and its fields."""
+
+
+def parts_of(prepared: Prepared) -> list[list[Part]]:
+    """Return the parts of the partials of each pass, as a state stores them; found once for a prepared query."""
+    known = _known.get(id(prepared))
+    if known is None or known[0] is not prepared:
+        while len(_known) >= MOST_QUERIES:
+            del _known[next(iter(_known))]
+        known = prepared, [_parts(PassRun(prepared, one), prepared.kinds) for one in prepared.plan.passes]
+        _known[id(prepared)] = known
+    return known[1]
+
+
+def _parts(run: PassRun, kinds: dict[str, str]) -> list[Part]:
+    named = [
+        (f"{name} {number}", form_for(form, kinds))
+        for name, aggregate in run.named.items()
+        for number, form in enumerate(kernel_forms([aggregate]))
+    ]
+    shared = share_parts([form for _, form in named], ())
+    made = [Part(functions_name(part.aggregate), [], []) for part in shared.parts]
+    for (name, form), output in zip(named, shared.outputs, strict=True):
+        host = shared.parts[output.part].aggregate
+        (made[output.part].own if _is_same(form, host) else made[output.part].read).append(name)
+    return made
+
+
+def _is_same(one: Aggregate[Any], other: Aggregate[Any]) -> bool:
+    return one.lift is other.lift and one.combine is other.combine
+
+
+def carry_partials(prepared: Prepared, arrays: Arrays, stored: Sequence[Sequence[Sequence[Any]]]) -> Arrays:
+    """Return the arrays of slices for a query whose aggregates are among those of the query that stored them.
+
+    `stored` are the parts of the stored partials. Raise ValueError if an aggregate cannot be read from them.
+    """
+    carried = {name: array for name, array in arrays.items() if name.split(" ")[0] not in ("shape", "values", "field")}
+    known = [
+        (number, Part(*part), fields)
+        for number, parts in enumerate(stored)
+        for part, fields in zip(parts, _fields_of_parts(arrays, number, len(parts)), strict=True)
+    ]
+    empty = cut(prepared, prepared.empty_block()).partials
+    for number, (parts, like) in enumerate(zip(parts_of(prepared), empty, strict=True)):
+        fields: list[npt.NDArray[Any]] = []
+        source = -1
+        assert like.shape is not None
+        for part, count in zip(parts, _field_counts(like.shape, len(parts)), strict=True):
+            source, found = _find(part, known, count)
+            fields += found
+        kinds = [field.dtype for field in like.fields]
+        carried[f"shape {number}"] = np.frombuffer(json.dumps(like.shape).encode(), np.uint8)
+        carried[f"values {number}"] = arrays[f"values {source}"]
+        for place, (field, kind) in enumerate(zip(fields, kinds, strict=True)):
+            carried[f"field {number} {place}"] = field.astype(kind)
+    return carried
+
+
+def _fields_of_parts(arrays: Arrays, number: int, parts: int) -> Iterator[list[npt.NDArray[Any]]]:
+    """Yield the stored fields of each part of a pass."""
+    shape: Shape = shape_from(json.loads(arrays[f"shape {number}"].tobytes()))
+    place = 0
+    for count in _field_counts(shape, parts):
+        yield [arrays[f"field {number} {field}"] for field in range(place, place + count)]
+        place += count
+
+
+def _field_counts(shape: Shape, parts: int) -> list[int]:
+    """Return how many fields each part of a partial has."""
+    return [len(PartialLayout(own).fields) for own in ([shape] if parts == 1 else shape)]
+
+
+def _find(part: Part, known: Sequence[Stored], count: int) -> tuple[int, list[npt.NDArray[Any]]]:
+    """Return the pass that has stored a part, and the `count` fields of the part."""
+    for number, stored, fields in known:
+        if set(part.own) & set(stored.own) and len(fields) == count:
+            return number, fields
+        if set(part.own) & set(stored.read):
+            return number, derived_fields(part.functions, stored.functions, fields, count)
+    raise _lost(part)
+
+
+def _lost(part: Part) -> ValueError:
+    name = part.own[0].rsplit(" ", 1)[0]
+    return ValueError(
+        f"The state of aggregate {name!r} cannot be read after this change of the query. Leave the other aggregates of its columns in "
+        "the query, or use a new checkpoint."
+    )

@@ -1,0 +1,302 @@
+"""Evolution: the state of a query for another one, which has other aggregates or windows.
+
+    arrays of the old query ──► which are kept? ──► EvolvedStates of the new query, with the kept part of the arrays
+
+An aggregate or a window is kept if its name and its definition stay the same. Everything else about a query must stay.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from sash.engine.prepare import Prepared
+from sash.kernels.array_codec import Arrays
+from sash.state.carried_partials import carry_partials
+from sash.state.codec import read_table, table_bytes
+from sash.state.evolved_states import EvolvedStates, Handover, Leaf, NewResult, Node, StateOf, new_leaf
+from sash.state.fingerprint import AGGREGATES, CODE, WINDOWS, Fingerprint, changes
+from sash.state.prefix_state import PREFIX, split_prefixes
+from sash.state.row_state import RowState
+from sash.state.slice_state import SliceState
+from sash.state.state_log import arrays_by_group
+from sash.state.window_states import WINDOWS as NAMES
+from sash.state.window_states import StateOptions
+
+MAY_CHANGE = (AGGREGATES, WINDOWS, CODE, "columns", "state")
+
+
+class StoredState(NamedTuple):
+    """The state of an older query."""
+
+    query: Fingerprint
+    arrays: Arrays
+    watermark: int
+    newest: int
+    """The time of the newest row that it has seen."""
+    described: Sequence[Mapping[str, Any]] | None = None
+    """Which windows and aggregates each of its states is of; None if that follows from the query."""
+    partials: Sequence[Any] = ()
+    """By state: the parts of its partials."""
+
+
+def stored_state(arrays: Arrays, header: Mapping[str, Any]) -> StoredState:
+    """Return a state from its arrays and its header."""
+    return StoredState(
+        header["query"],
+        arrays,
+        header["watermark"],
+        header["newest"],
+        header.get("states"),
+        header.get("partials", ()),
+    )
+
+
+def check_evolves(then: Fingerprint, now: Fingerprint) -> None:
+    """Raise ValueError if two queries differ in more than their aggregates and windows."""
+    fixed_then, fixed_now = ({part: one[part] for part in one if part not in MAY_CHANGE} for one in (then, now))
+    found = changes(fixed_then, fixed_now)
+    types_then, types_now = then.get("columns", {}), now.get("columns", {})
+    found += [
+        f"columns: {name}: {types_then[name]} became {types_now[name]}"
+        for name in types_now
+        if types_then.get(name, types_now[name]) != types_now[name]
+    ]
+    slicing_then, slicing_now = (_slicing(one) for one in (then, now))
+    if slicing_then and slicing_now and slicing_then != slicing_now:
+        found.append(f"slicing: {slicing_then} became {slicing_now}")
+    if found:
+        message = (
+            f"evolve=True can change the aggregates and windows of a query, but the checkpoint differs in more: {'; '.join(found)}. Run "
+            "a query that has these as the checkpoint has them, or use a new checkpoint."
+        )
+        raise ValueError(message)
+
+
+def _slicing(query: Fingerprint) -> str:
+    kinds = str(query.get("state", "")).split(", ")
+    return kinds[-1] if kinds[-1] not in ("rows", "slices", "prefixes") else ""
+
+
+def kept_names(then: Fingerprint, now: Fingerprint, part: str) -> list[str]:
+    """Return the aggregates, or windows, of a query that an older one has too, with the same definition and functions.
+
+    >>> kept_names({"windows": {"a": "rows(3)", "b": "rows(9)"}}, {"windows": {"b": "rows(9)", "a": "rows(4)"}}, "windows")
+    ['b']
+    """
+    old, new = then[part], now[part]
+    old_code, new_code = then.get(CODE, {}), now.get(CODE, {})
+    same_python = old_code.get("python") == new_code.get("python")
+    codes = [code.get(part, {}) if same_python else {} for code in (old_code, new_code)]
+    return [name for name in new if old.get(name) == new[name] and codes[0].get(name) == codes[1].get(name)]
+
+
+def evolve(prepared: Prepared, options: StateOptions, stored: StoredState, now: Fingerprint) -> EvolvedStates:
+    """Return the states of a query that continues from the state of another one.
+
+    Raise ValueError if something new could never have a result. `check_evolves` has compared the queries.
+    """
+    return Evolution(prepared, options, stored, now).states()
+
+
+class Evolution:
+    """The change from an older query to a newer one."""
+
+    def __init__(self, prepared: Prepared, options: StateOptions, stored: StoredState, now: Fingerprint) -> None:
+        self.prepared = prepared
+        self.options = options
+        self.stored = stored
+        self.windows = kept_names(stored.query, now, WINDOWS)
+        self.aggregates = kept_names(stored.query, now, AGGREGATES)
+        self.every = list(prepared.query.aggregates)
+        self.new_aggregates = [name for name in self.every if name not in self.aggregates]
+        self.at = max(stored.watermark, stored.newest + 1)
+        """The evolution: rows at or after this time have not arrived yet."""
+        self.groups = dict(arrays_by_group(stored.arrays))
+
+    def states(self) -> EvolvedStates:
+        """Return the states of the newer query."""
+        made: list[Node] = []
+        for part in self.prepared.parts:
+            names = list(part.query.windows)
+            if all(part.plan.windows[name].is_time for name in names):
+                made.append(self._of_time(names))
+            else:
+                made += self._of_rows(names)
+        return EvolvedStates(self.prepared, self.options, made)
+
+    def _of_time(self, names: list[str]) -> Node:
+        """Return the state of windows of time: a newer one beside the older one, if something is new."""
+        older = self._restricted(names)
+        kept = [] if older is None else [name for name in names if name in self.windows]
+        if older is not None and kept == names and not self.new_aggregates:
+            return older
+        first = {**self._first_known(names, self.at), **dict.fromkeys(kept, self.at)}
+        newer = new_leaf(self.prepared, self.options, StateOf(names, self.every, self.at, first))
+        return newer if older is None else Handover(older, newer, self.at)
+
+    def _first_known(self, names: list[str], at: int) -> dict[str, int]:
+        """Return by window when the first one begins of which no row came before a time.
+
+        A session that begins within its gap after that time may have begun before.
+        """
+        unit, windows = self.prepared.unit, self.prepared.plan.windows
+        return {name: at + (windows[name].gap_ticks(unit) or 0) for name in names}
+
+    def _of_rows(self, names: list[str]) -> list[Node]:
+        """Return the states of windows that follow the order of rows: the older ones, whose rows lack what is new."""
+        kept = [name for name in names if name in self.windows]
+        if self.prepared.query.per_row:  # a row has one result for all windows, so they share a state
+            self._check_frames(kept)
+            of = next(iter(self._stored_states()), StateOf(names, self.every))
+            return [self._with_new(of, names, 0)]
+        made: list[Node] = []
+        for number, of in enumerate(self._stored_states()):
+            if own := [name for name in of.windows if name in kept]:
+                made.append(self._with_new(of, own, number))
+        if others := [name for name in names if name not in kept]:
+            made.append(new_leaf(self.prepared, self.options, StateOf(others, self.every, self.at)))
+        return made
+
+    def _with_new(self, of: StateOf, windows: list[str], number: int) -> Leaf:
+        """Return a stored state with new aggregates and windows, whose results are null while they hold rows before the evolution."""
+        new_windows = [name for name in windows if name not in self.windows]
+        new = [replace(one, aggregates=self._still(one.aggregates)) for one in of.new]
+        new = [*new, NewResult(self.at, self.new_aggregates, new_windows)]
+        new = [one for one in new if one.aggregates or set(one.windows) & set(windows)]
+        leaf = new_leaf(self.prepared, self.options, replace(of, windows=windows, aggregates=self.every, new=new))
+        return self._fill(leaf, number)
+
+    def _still(self, aggregates: list[str]) -> list[str]:
+        return [name for name in aggregates if name in self.aggregates]
+
+    def _check_frames(self, kept: list[str]) -> None:
+        """Raise ValueError if a new result per row would be null forever, or for an unknown time."""
+        for name, window in self.prepared.plan.windows.items():
+            if window.frame_reach(self.prepared.unit) is None and (name not in kept or self.new_aggregates):
+                what = (
+                    f"aggregate {self.new_aggregates[0]!r} of window {name!r}" if name in kept else f"window {name!r}"
+                )
+                message = (
+                    f"evolve=True cannot add {what}: {window} reaches back to rows before the checkpoint, without a limit, so a result "
+                    "would never be complete. Use a new checkpoint."
+                )
+                raise ValueError(message)
+
+    # -- older states ------------------------------------------------------------------------------------------------
+
+    def _stored_states(self) -> list[StateOf]:
+        """Return of what each stored state is, in the order of their numbers."""
+        if self.stored.described is not None:
+            return [of for one in self.stored.described for of in _all_of(one)]
+        every = list(self.stored.query[AGGREGATES])
+        numbers = range(max(self.groups, default=-1) + 1)
+        found = [StateOf(_windows(self.groups.get(number, {})), every) for number in numbers]
+        known = {name for of in found for name in of.windows}
+        rest: dict[Any, list[str]] = {}  # a group without state has no arrays
+        for name in self.windows:
+            if name not in known:
+                rest.setdefault(self.prepared.plan.windows[name].late_rule(self.prepared.unit), []).append(name)
+        return [*found, *(StateOf(names, every) for names in rest.values())]
+
+    def _restricted(self, names: list[str]) -> Node | None:
+        """Return the kept part of the stored state of some windows, with its content; None if nothing of it is kept."""
+        if self.stored.described is None:
+            for number, of in enumerate(self._stored_states()):
+                if set(of.windows) & set(names) and self._keeps(of):
+                    return self._fill(self._kept_leaf(of), number)
+            return None
+        number = 0
+        for one in self.stored.described:
+            own = _all_of(one)
+            if any(set(of.windows) & set(names) & set(self.windows) for of in own):
+                return self._kept_node(one, number)
+            number += len(own)
+        return None
+
+    def _kept_node(self, described: Mapping[str, Any], number: int) -> Node | None:
+        """Return the kept part of stored states; `number` is that of the first."""
+        if "at" not in described:
+            [of] = _all_of(described)
+            return self._fill(self._kept_leaf(of), number) if self._keeps(of) else None
+        older = self._kept_node(described["older"], number)
+        newer = self._kept_node(described["newer"], number + len(_all_of(described["older"])))
+        assert newer is None or isinstance(newer, Leaf)
+        if older is not None and newer is not None:
+            return Handover(older, newer, described["at"])
+        if newer is not None:  # without the older state, nobody knows which sessions began before
+            newer.of = replace(newer.of, emits_since=self._first_known(newer.of.windows, described["at"]))
+        return older or newer
+
+    def _keeps(self, of: StateOf) -> bool:
+        """Return whether a state has kept windows, with kept aggregates."""
+        return bool(set(of.windows) & set(self.windows) and set(of.aggregates) & set(self.aggregates))
+
+    def _kept_leaf(self, of: StateOf) -> Leaf:
+        windows = [name for name in self.prepared.query.windows if name in of.windows and name in self.windows]
+        aggregates = [name for name in self.aggregates if name in of.aggregates]
+        since = {name: time for name, time in of.emits_since.items() if name in windows}
+        return new_leaf(
+            self.prepared, self.options, replace(of, windows=windows, aggregates=aggregates, emits_since=since)
+        )
+
+    def _fill(self, leaf: Leaf, number: int) -> Leaf:
+        """Return a state with the content of a stored one."""
+        arrays = self.groups.get(number, {})
+        if arrays:
+            parts = self.stored.partials[number] if number < len(self.stored.partials) else []
+            fill(leaf.state, leaf.state.prepared, arrays, parts, set(self.windows))
+        return leaf
+
+
+def fill(
+    state: RowState | SliceState, prepared: Prepared, arrays: Arrays, parts: Sequence[Any], kept: set[str]
+) -> None:
+    """Give a state the content of a stored one, which may have other columns, partials and windows."""
+    own, *prefixes = split_prefixes(arrays)
+    if "rows" not in own:
+        if not isinstance(state, SliceState):
+            message = "The state holds slices, but the changed query needs rows. Use a new checkpoint."
+            raise ValueError(message)
+        state.from_arrays(carry_partials(prepared, own, parts))
+        return
+    rows = with_schema(read_table(own["rows"]), prepared.schema)
+    if isinstance(state, SliceState):
+        state.add_rows(rows)
+        return
+    own = {**own, "rows": table_bytes(rows)}
+    keys = len(own["sizes"])
+    for name, window in prepared.plan.windows.items():
+        if name not in kept:
+            memory = window.new_memory(keys)
+            own |= {f"memory {name} {part}": window.encode_memory(memory[part]) for part in window.memory}
+    if prefixes and state.stores_partials:
+        own |= {f"{PREFIX}{name}": array for name, array in carry_partials(prepared, prefixes[0], parts).items()}
+    state.from_arrays(own)
+
+
+def with_schema(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Return a table with the columns of a schema; those that it lacks are null.
+
+    >>> with_schema(pa.table({"a": [1], "b": [2]}), pa.schema({"b": pa.int64(), "c": pa.string()})).to_pylist()
+    [{'b': 2, 'c': None}]
+    """
+    columns = [
+        table[one.name].cast(one.type) if one.name in table.column_names else pa.nulls(len(table), one.type)
+        for one in schema
+    ]
+    return pa.table(columns, schema=pa.schema([pa.field(one.name, one.type) for one in schema])).cast(schema)
+
+
+def _all_of(described: Mapping[str, Any]) -> list[StateOf]:
+    if "at" in described:
+        return [*_all_of(described["older"]), *_all_of(described["newer"])]
+    return [StateOf(**{**described, "new": [NewResult(**new) for new in described.get("new", ())]})]
+
+
+def _windows(arrays: Arrays) -> list[str]:
+    return list(json.loads(arrays[NAMES].tobytes())) if NAMES in arrays else []

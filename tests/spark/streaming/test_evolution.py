@@ -1,0 +1,269 @@
+"""A stream continues with other aggregates and windows, and from the state of a checkpoint with another number of buckets."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark import SparkFiles
+from pyspark.sql import Row, SparkSession
+
+import sash
+from sash import agg, window
+from sash.engine.prepare import prepare
+from sash.engine.run_table import run_table
+from sash.spark.batch.worker import BucketWorker
+from sash.spark.streaming import state_cache
+from sash.spark.streaming.bucket import STATE, STATES, BucketProcessor, StreamTask, decompressed
+from sash.spark.streaming.initial_state import check_committed
+from sash.spark.streaming.packing import GUARD, RESULTS, ROWS, unpack
+from sash.state.codec import read_state_header, table_bytes
+from sash.state.fingerprint import fingerprint_query
+from sash.state.regroup import encode_piece, keys_of, split_state
+from sash.windows.base import Ints
+
+UTC = pa.timestamp("us", "UTC")
+SCHEMA = pa.schema({"k": pa.int64(), "ts": UTC, "x": pa.int64()})
+SECOND = 1_000_000
+BEGIN = 1_700_000_000 * SECOND
+BUCKETS = 3
+OLDER = sash.Query(
+    {"n": agg.count(), "total": agg.sum("x")}, {"hop": window.time("20s", slide="10s")}, by="k", time="ts"
+)
+NEWER = sash.Query(
+    {"total": agg.sum("x"), "all": agg.collect("x")},
+    {"hop": window.time("20s", slide="10s"), "ten": window.tumbling("10s"), "visit": window.session("2s")},
+    by="k",
+    time="ts",
+)
+EVERY = {"n": agg.count(), "total": agg.sum("x"), "all": agg.collect("x")}
+
+
+def table_of(rows: list[tuple[int, float, int]]) -> pa.Table:
+    keys, times, values = zip(*rows, strict=True) if rows else ((), (), ())
+    ticks = pa.array([BEGIN + int(time * SECOND) for time in times], pa.int64()).cast(UTC)
+    return pa.table([pa.array(keys, pa.int64()), ticks, pa.array(values, pa.int64())], schema=SCHEMA)
+
+
+def some_rows(chooser: random.Random, begin: float, end: float, count: int = 40) -> list[tuple[int, float, int]]:
+    return [
+        (chooser.randrange(10), begin + chooser.random() * (end - begin), chooser.randrange(99)) for _ in range(count)
+    ]
+
+
+# -- without Spark ------------------------------------------------------------------------------------------------------
+
+
+def task_of(query: sash.Query, *, buckets: int = BUCKETS, evolve: bool = False) -> StreamTask:
+    declared = query._declared
+    results = run_table(prepare(declared, SCHEMA, compiled=False), SCHEMA.empty_table())[0].schema
+    types = {"k": "bigint", "ts": "timestamp", "x": "bigint"}
+    fingerprint = fingerprint_query(declared, types, buckets=buckets)
+    worker = BucketWorker(declared, {}, results, compiled=False)
+    return StreamTask(state_cache.new_token(), worker, SCHEMA, fingerprint, "append", "error", None, evolve=evolve)
+
+
+class Buckets:
+    """A stream whose buckets are called without Spark."""
+
+    def __init__(self, task: StreamTask, states: list[tuple[int, Row]] | None = None) -> None:
+        tester = pytest.importorskip("pyspark.sql.streaming.tws_tester", reason="Spark 4.1 has no tester").TwsTester
+        self.tester = tester(
+            BucketProcessor(task),
+            timeMode="EventTime",
+            eventTimeExtractor=lambda _: 1 << 62,
+            initialStateRow=states,
+        )
+
+    def restart(self, task: StreamTask) -> None:
+        """Continue from the same state with another query."""
+        self.tester.processor = BucketProcessor(task)
+        self.tester.processor.init(self.tester.handle)
+
+    def batch(self, rows: list[tuple[int, float, int]], buckets: int = BUCKETS) -> list[dict[str, Any]]:
+        given = self.tester.test(GUARD, [Row(**{ROWS: bytes(table_bytes(table_of([])))})])
+        for group in sorted({key % buckets for key, _, _ in rows}):
+            own = table_of([row for row in rows if row[0] % buckets == group])
+            given += self.tester.test(group, [Row(**{ROWS: bytes(table_bytes(own))})])
+        return self._results(given)
+
+    def pass_time(self, second: float) -> list[dict[str, Any]]:
+        return self._results(self.tester.setWatermark(BEGIN // 1000 + int(second * 1000)))
+
+    def _results(self, given: list[Row]) -> list[dict[str, Any]]:
+        blobs = pa.record_batch({RESULTS: pa.array([row[RESULTS] for row in given], pa.binary())})
+        return [row for batch in unpack(iter([blobs])) for row in batch.to_pylist()]
+
+    def stored(self, group: int) -> Any:
+        return read_state_header(decompressed(self.tester.peekValueState(STATE, group)))
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The folder that Spark would make for files."""
+    monkeypatch.setattr(SparkFiles, "_root_directory", str(tmp_path))
+    monkeypatch.setattr(SparkFiles, "_is_running_on_worker", True)
+
+
+def second_of(time: Any) -> float:
+    return float(time.timestamp() - BEGIN / SECOND)
+
+
+def check_results(
+    given: list[dict[str, Any]], rows: list[tuple[int, float, int]], new_since: float, query: sash.Query = NEWER
+) -> Counter[str]:
+    """Assert that results are those of all rows, or null where they are new; return how many windows there are of each name."""
+    table, found = table_of(rows), Counter[str]()
+    whole = {
+        (name, row["k"], row["window_start"], row["window_end"]): row
+        for name, one in query._declared.windows.items()
+        for row in sash.Query(EVERY, one, by="k", time="ts").run(table, compiled=False).to_pylist()
+    }
+    for row in given:
+        name = row.get("window", "hop")
+        expected = whole[name, row["k"], row["window_start"], row["window_end"]]
+        start = second_of(row["window_start"])
+        assert row["total"] == expected["total"]
+        assert "n" not in row or row["n"] == expected["n"]
+        if "all" in row:
+            assert row["all"] == (expected["all"] if start >= new_since else None), row
+            assert name == "hop" or start >= new_since
+        found[name] += 1
+    assert len(given) == len({(row.get("window"), row["k"], row["window_start"], row["window_end"]) for row in given})
+    return found
+
+
+@pytest.mark.usefixtures("folder")
+def test_buckets_evolve_when_they_are_next_used() -> None:
+    chooser = random.Random(2)
+    stream = Buckets(task_of(OLDER))
+    rows = [*some_rows(chooser, 0, 30), (0, 29.5, 1), (1, 29.5, 1), (2, 29.5, 1)]
+    given = stream.batch(rows) + stream.pass_time(25)
+    stream.restart(task_of(NEWER))
+    with pytest.raises(ValueError, match=r"n = count\(\) was removed.*evolve=True"):
+        stream.batch([(0, 31, 5)])
+    stream.restart(task_of(NEWER, evolve=True))
+    for begin in (30, 40, 50, 60):
+        more = [
+            row for row in some_rows(chooser, begin, begin + 10) if row[0] % BUCKETS == 0
+        ]  # others stay as they are
+        rows += more
+        given += stream.batch(more) + stream.pass_time(begin + 5)
+    assert list(stream.stored(0)["query"]["windows"]) == ["hop", "ten", "visit"]
+    stream.restart(task_of(NEWER, evolve=True))
+    for begin in (70, 80, 90):
+        more = some_rows(chooser, begin, begin + 10)
+        rows += more
+        given += stream.batch(more) + stream.pass_time(begin + 5)
+    given += stream.pass_time(200)
+    # Each bucket has its own evolution: after its newest row, or its watermark. All of them had rows until 29.5.
+    late = [row for row in given if second_of(row["window_start"]) >= 30 or row["k"] % BUCKETS == 0]
+    found = check_results(late, rows, 30)
+    assert found["hop"] > 20
+    assert found["ten"] > 20
+    assert found["visit"] > 20
+    hops = sash.Query(EVERY, window.time("20s", slide="10s"), by="k", time="ts").run(table_of(rows), compiled=False)
+    assert sum(row.get("window", "hop") == "hop" for row in given) == len(hops)
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_bucket_without_state_knows_that_it_had_no_new_windows() -> None:
+    stream = Buckets(task_of(OLDER))
+    stream.batch([(0, 21.0, 1)])
+    assert len(stream.pass_time(45)) == 2
+    assert stream.tester.peekValueState(STATE, 0) is None
+    stream.restart(task_of(NEWER, evolve=True))
+    stream.batch([(0, 46.0, 5), (0, 51.0, 6)])
+    given = {(row["window"], second_of(row["window_start"])): row for row in stream.pass_time(200)}
+    assert given["hop", 30]["total"] == 5  # no row is missing from a window that is kept
+    assert given["hop", 30]["all"] is None
+    assert ("ten", 40) not in given  # a row at 41 might have been dropped
+    assert given["ten", 50]["all"] == [6]
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("buckets", [1, 2, 7])
+def test_the_state_of_buckets_becomes_that_of_others(buckets: int) -> None:
+    chooser = random.Random(buckets)
+    older, task = Buckets(task_of(NEWER)), task_of(NEWER, buckets=buckets)
+    rows = some_rows(chooser, 0, 40)
+    given = older.batch(rows) + older.pass_time(35)
+    pieces: dict[int, list[bytes]] = {}
+    for group in range(BUCKETS):
+        state = task.new_state()
+        state.decode(decompressed(older.tester.peekValueState(STATE, group)), {**task.fingerprint, "buckets": BUCKETS})
+        places: dict[tuple[int, int], Ints] = {
+            (number, part): np.array([key % buckets for key in keys["k"].to_pylist()], np.int64)
+            for number, part, keys in keys_of(state)
+        }
+        for bucket, piece in split_state(state, places, task.fingerprint, None):
+            pieces.setdefault(bucket, []).append(piece)
+    empty = task.new_state()
+    empty.watermark = empty.newest = BEGIN + 35 * SECOND
+    first = encode_piece(empty, task.fingerprint, None)
+    newer = Buckets(task, [(group, Row(**{STATES: [first, *pieces.get(group, [])]})) for group in range(buckets)])
+    assert newer.batch([(3, 1.0, 7)], buckets) == []  # its windows are closed
+    more = some_rows(chooser, 36, 60)
+    rows += more
+    given += newer.batch(more, buckets) + newer.pass_time(300)
+    results = NEWER.run(table_of(rows), compiled=False)
+    assert check_results(given, rows, -1000) == Counter(results["window"].to_pylist())
+
+
+# -- on Spark -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_spark_stream_evolves_and_changes_its_number_of_buckets(spark: SparkSession, tmp_path: Path) -> None:
+    chooser = random.Random(4)
+    rows: list[tuple[int, float, int]] = []
+
+    def write(folder: str, number: int) -> None:
+        (tmp_path / folder).mkdir(exist_ok=True)
+        made = some_rows(chooser, number * 20, number * 20 + 20)
+        rows.extend(made)
+        path = tmp_path / folder / f"{number:03}.parquet"
+        pq.write_table(table_of(made), path)
+        os.utime(path, (number + 1, number + 1))  # Spark takes files in the order of their times
+
+    def run(query: sash.Query, folder: str, checkpoint: str, **options: Any) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = []
+        reader = spark.readStream.schema("k bigint, ts timestamp, x bigint").option("maxFilesPerTrigger", 1)
+        stream = reader.parquet(str(tmp_path / folder)).withWatermark("ts", "5 seconds")
+        results = query.run(stream, ahead=None, compiled=False, **options)
+        writer = results.writeStream.option("checkpointLocation", str(tmp_path / checkpoint))
+        writer = writer.foreachBatch(lambda batch, _: found.extend(row.asDict() for row in batch.collect()))
+        writer.trigger(availableNow=True).start().awaitTermination()
+        return [{**row, **{name: row[name].astimezone() for name in ("window_start", "window_end")}} for row in found]
+
+    hop, visit = window.time("4s", slide="2s"), window.session("100ms")
+    older = sash.Query({"n": agg.count(), "total": agg.sum("x")}, {"hop": hop}, by="k", time="ts")
+    newer = sash.Query(
+        {"total": agg.sum("x"), "all": agg.collect("x")}, {"hop": hop, "visit": visit}, by="k", time="ts"
+    )
+    old = str(tmp_path / "old")
+    write("in", 0)
+    given = run(older, "in", "old", buckets=3)
+    write("in", 1)
+    given += run(newer, "in", "old", buckets=3, evolve=True)
+    write("more", 2)
+    with pytest.raises(ValueError, match=r"n = count\(\) was added"):
+        run(older, "more", "new", buckets=5, state_from=old)
+    given += run(newer, "more", "new", buckets=5, state_from=old)
+    write("more", 3)
+    given += run(newer, "more", "new", buckets=5)  # the old checkpoint is not needed any more
+    found = check_results([row for row in given if second_of(row["window_start"]) >= 20 or "n" in row], rows, 20, newer)
+    assert found["visit"] > 50
+    hops = sash.Query(EVERY, hop, by="k", time="ts").run(table_of(rows), compiled=False)
+    newest = max(time for _, time, _ in rows)
+    done = sum(row.get("window", "hop") == "hop" for row in given)
+    assert done == sum(second_of(end) <= newest - 5 for end in hops["window_end"].to_pylist())
+    (tmp_path / "old" / "offsets" / "99").write_text("v1")
+    with pytest.raises(ValueError, match=r"Micro-batch 99 of the stream .* is not committed"):
+        check_committed(spark, old)
