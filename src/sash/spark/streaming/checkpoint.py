@@ -126,7 +126,7 @@ def _finishing(task: StreamTask) -> Callable[[Batches], Batches]:
         for row in rows_of(batches):
             if row[GROUP] != GUARD:
                 state = task.new_state()
-                state.decode_log(*base_and_deltas(row), task.fingerprint)
+                state.decode_log(*base_and_deltas(row), task.fingerprint, evolves=task.evolve)
                 yield from task.worker.as_declared(state.finish())
 
     return finish_buckets
