@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from helpers.cases import SOAK
 from pyspark import SparkFiles
 from pyspark.sql import Row, SparkSession
 
@@ -217,16 +219,42 @@ def test_the_state_of_buckets_becomes_that_of_others(buckets: int) -> None:
     assert check_results(given, rows, -1000) == Counter(results["window"].to_pylist())
 
 
+@pytest.mark.usefixtures("folder")
+def test_what_no_bucket_could_do_is_an_error_at_once() -> None:
+    older = sash.Query({"n": agg.count()}, {"five": window.rows(5)}, by="k", time="ts")
+    newer = sash.Query({"n": agg.count()}, {"five": window.rows(5), "ever": window.expanding()}, by="k", time="ts")
+    declared, types = older._declared, {"k": "bigint", "ts": "timestamp", "x": "bigint"}
+    stream = Buckets(task_of(older))
+    stream.tester.test(GUARD, [Row(**{ROWS: bytes(table_bytes(table_of([])))})])
+    assert stream.stored(GUARD)["query"] == fingerprint_query(declared, types, buckets=BUCKETS)
+    stream.restart(task_of(newer, evolve=True))
+    with pytest.raises(ValueError, match="cannot add window 'ever'"):
+        stream.tester.test(GUARD, [Row(**{ROWS: bytes(table_bytes(table_of([])))})])
+
+
 # -- on Spark -----------------------------------------------------------------------------------------------------------
 
 
-def test_a_spark_stream_evolves_and_changes_its_number_of_buckets(spark: SparkSession, tmp_path: Path) -> None:
+@pytest.fixture
+def one_task(spark: SparkSession) -> Iterator[SparkSession]:
+    """A session whose stages have one task: starting Python for each takes longer than the work."""
+    name = "spark.sql.shuffle.partitions"
+    before = spark.conf.get(name)
+    spark.conf.set(name, "1")
+    yield spark
+    spark.conf.set(name, str(before))
+
+
+def test_a_spark_stream_evolves_and_changes_its_number_of_buckets(one_task: SparkSession, tmp_path: Path) -> None:
+    spark = one_task
     chooser = random.Random(4)
     rows: list[tuple[int, float, int]] = []
 
     def write(folder: str, number: int) -> None:
         (tmp_path / folder).mkdir(exist_ok=True)
         made = some_rows(chooser, number * 20, number * 20 + 20)
+        if number == 1:
+            made.append((99, 39.9, 5))  # its windows end after the change, and no more rows of it arrive
         rows.extend(made)
         path = tmp_path / folder / f"{number:03}.parquet"
         pq.write_table(table_of(made), path)
@@ -256,8 +284,9 @@ def test_a_spark_stream_evolves_and_changes_its_number_of_buckets(spark: SparkSe
     with pytest.raises(ValueError, match=r"n = count\(\) was added"):
         run(older, "more", "new", buckets=5, state_from=old)
     given += run(newer, "more", "new", buckets=5, state_from=old)
-    write("more", 3)
-    given += run(newer, "more", "new", buckets=5)  # the old checkpoint is not needed any more
+    if SOAK:
+        write("more", 3)
+        given += run(newer, "more", "new", buckets=5)  # the old checkpoint is not needed any more
     found = check_results([row for row in given if second_of(row["window_start"]) >= 20 or "n" in row], rows, 20, newer)
     assert found["visit"] > 50
     hops = sash.Query(EVERY, hop, by="k", time="ts").run(table_of(rows), compiled=False)

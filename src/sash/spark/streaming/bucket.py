@@ -33,7 +33,7 @@ from sash.spark.streaming.bad_times import check_times, split_times
 from sash.spark.streaming.packing import GUARD, RESULTS, ROWS
 from sash.spark.worker_errors import marked_errors
 from sash.state.codec import REMEDY, WHAT, as_schema, read_state_header, read_table, table_bytes
-from sash.state.evolve import check_evolves
+from sash.state.evolve import StoredState
 from sash.state.fingerprint import Fingerprint, changes, check_same_query
 from sash.state.late_rows import LateRows
 from sash.state.regroup import join_states
@@ -167,11 +167,13 @@ class BucketProcessor(StatefulProcessor):
         known = self.state.get()
         task = self.task
         then = None if known is None else read_state_header(decompressed(known))["query"]
-        if then is not None and changes(then, task.fingerprint):
-            (check_evolves if task.evolve else check_same_query)(then, task.fingerprint)
-            then = None
-        if then is None:
-            self.state.update(compressed(task.new_state().encode(task.fingerprint)))
+        if then is not None and not changes(then, task.fingerprint):
+            return
+        if then is not None and not task.evolve:
+            check_same_query(then, task.fingerprint)
+        elif then is not None:  # buckets evolve when they are next used; what they could not do is an error now
+            task.new_state().evolve(StoredState(then, {}, 0, 0), task.fingerprint)
+        self.state.update(compressed(task.new_state().encode(task.fingerprint)))
 
     def _advance(self, group: int, table: pa.Table | None, times: TimerValues, expired: int | None) -> Row:
         """Return the packed results of a bucket, for its new rows and the watermark."""

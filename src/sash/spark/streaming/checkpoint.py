@@ -153,7 +153,7 @@ def _finishing(task: StreamTask) -> Callable[[Batches], Batches]:
             if row[GROUP] != GUARD:
                 state = task.new_state()
                 base, deltas, token = base_and_deltas(row)
-                state.decode_log(base, deltas, task.fingerprint, token)
+                state.decode_log(base, deltas, task.fingerprint, token, evolves=task.evolve)
                 yield from task.worker.as_declared(state.finish())
 
     return finish_buckets
