@@ -202,6 +202,18 @@ def test_a_key_without_rows_is_forgotten_and_expanding_starts_anew() -> None:
     assert state.advance(rows(16, 17), 20).results["total"].to_pylist() == [1, 2]
 
 
+@pytest.mark.parametrize("windows", [window.rows(3), window.expanding(), window.rows(2, slide=2)], ids=str)
+def test_rows_without_a_key_are_forgotten_too(windows: Any) -> None:
+    query = sash.Query({"n": agg.count()}, windows, time="t")
+    prepared = prepare(query._declared, pa.schema({"t": pa.int64()}), compiled=None)
+    stream = Stream(prepared, forget=10)
+    found = [stream.add(pa.table({"t": times}))["n"].to_pylist() for times in ([1, 2, 5], [16], [17, 30])]
+    found.append(stream.finish()["n"].to_pylist())
+    expected = {"rows(3)": [1, 2, 3, 1, 2, 1], "expanding()": [1, 2, 3, 1, 2, 1], "rows(2, slide=2)": [2, 2]}
+    assert [n for batch in found for n in batch] == expected[str(windows)]
+    assert stream.forgotten == 2
+
+
 @example([2**62, -(2**62)])
 @settings(max_examples=20, deadline=None)
 @given(st.lists(st.integers(-(2**62), 2**62), min_size=1, max_size=5))

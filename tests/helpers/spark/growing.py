@@ -35,9 +35,9 @@ QUERIES = {
     "slices": sash.Query(LOADS, window.time("30m", slide="5m"), by=KEY, time="ts"),
     "sessions": sash.Query(LOADS, window.session("3m"), by=KEY, time="ts"),
     "rows": sash.Query(LOADS, window.rows(5), by=KEY, time="ts"),
-    "rows so far": sash.Query(LOADS, window.expanding(), by=KEY, time="ts"),
+    "expanding": sash.Query(LOADS, window.expanding(), by=KEY, time="ts"),
 }
-OPTIONS: dict[str, dict[str, Any]] = {"rows": {"forget": "30m"}, "rows so far": {"forget": "30m"}}
+OPTIONS: dict[str, dict[str, Any]] = {"rows": {"forget": "30m"}, "expanding": {"forget": "30m"}}
 """By query: otherwise every key would stay forever."""
 
 
