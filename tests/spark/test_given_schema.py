@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers.documentation import PAGES
 from pyspark.sql import DataFrame, Row, SparkSession
 
 import sash
@@ -89,43 +92,58 @@ def test_ranges_need_a_job(rows: DataFrame) -> None:
 
 
 @pytest.mark.usefixtures("connect")
-def test_a_pipeline(spark: SparkSession, tmp_path: Path) -> None:
+def test_the_pipeline_of_the_documentation(spark: SparkSession, tmp_path: Path) -> None:
     """A materialized view over another one of the same pipeline, and a streaming table over files."""
     dp = pytest.importorskip("pyspark.pipelines")
+    query = sash.Query(
+        {"n": agg.count(), "peak": agg.max("load"), "spread": agg.spread("plug", where="load > 10")},
+        window.time("10m", slide="5m"),
+        by="house",
+        time="ts",
+    )
     files = str(tmp_path / "files")
-    spark.range(1500).selectExpr(*ROWS).write.parquet(files)
-    expected = in_order(HOPS.run(spark.read.parquet(files)))
+    kinds = (
+        "INT(id % 3) AS house",
+        "1 AS household",
+        "INT(id) AS plug",
+        "timestamp_seconds(id) AS ts",
+        "DOUBLE(id) AS load",
+    )
+    made = spark.range(1500).selectExpr(*kinds)
+    made.write.parquet(files)
+    expected = in_order(query.run(made))
+    [code] = re.findall(
+        r"^```text\n(from pyspark import pipelines.*?)^```",
+        PAGES["docs/spark.md"].read_text(),
+        re.MULTILINE | re.DOTALL,
+    )
     refused: list[str] = []
 
-    def pipeline_rows() -> DataFrame:
-        return spark.range(1500).selectExpr(*ROWS)
-
-    def pipeline_hops() -> DataFrame:
-        table = spark.read.table("pipeline_rows")
+    def readings() -> DataFrame:
+        rows = spark.range(1500).selectExpr(*kinds)  # not `made`, whose schema is known already
         try:
-            HOPS.run(table)
+            query.run(rows)
         except RuntimeError as error:
             refused.append(str(error))
-        return sash.spark.run_with_schema(HOPS, table, SCHEMA)
+        return rows
 
-    def pipeline_stream() -> DataFrame:
-        stream = spark.readStream.schema(SCHEMA).parquet(files).withWatermark("ts", "1 minute")
-        return sash.spark.run_with_schema(HOPS, stream, SCHEMA, buckets=2)
+    def define() -> None:
+        dp.materialized_view(readings)
+        exec(code.replace("/data/readings", files), {"sash": sash, "query": query, "spark": spark})  # noqa: S102
 
     try:
-        run_pipeline(spark, str(tmp_path / "storage"), [pipeline_rows, pipeline_hops], [pipeline_stream], dp)
-        assert refused == [refused[0]]
+        run_pipeline(spark, str(tmp_path / "storage"), define)
         assert "run_with_schema" in refused[0]
-        assert in_order(spark.table("pipeline_hops")) == expected
-        newest = max(row.window_end for row in expected if row.window_end.minute < 24)
-        closed = [row for row in expected if row.window_end <= newest]
-        assert in_order(spark.table("pipeline_stream")) == closed
+        assert in_order(spark.table("peaks")) == expected
+        # The newest row is at 24:59, and the watermark two minutes behind it.
+        ended = [row for row in expected if row.window_end.minute <= 22]
+        assert in_order(spark.table("peaks_live")) == ended != expected
     finally:
-        for name in ("pipeline_rows", "pipeline_hops", "pipeline_stream"):
+        for name in ("readings", "peaks", "peaks_live"):
             spark.sql(f"DROP TABLE IF EXISTS {name}")
 
 
-def run_pipeline(spark: SparkSession, storage: str, views: list[Any], tables: list[Any], dp: Any) -> None:
+def run_pipeline(spark: SparkSession, storage: str, define: Callable[[], None]) -> None:
     """Run a pipeline as `spark-pipelines run` does, but in the session of the tests and without a file of settings."""
     from pyspark.pipelines.graph_element_registry import graph_element_registration_context
     from pyspark.pipelines.spark_connect_graph_element_registry import SparkConnectGraphElementRegistry
@@ -133,10 +151,7 @@ def run_pipeline(spark: SparkSession, storage: str, views: list[Any], tables: li
 
     graph = create_dataflow_graph(spark, None, None, {})
     with graph_element_registration_context(SparkConnectGraphElementRegistry(spark, graph)):
-        for view in views:
-            dp.materialized_view(view)
-        for table in tables:
-            dp.table(table)
+        define()
     events = start_run(
         spark, graph, full_refresh=None, full_refresh_all=False, refresh=None, dry=False, storage=f"file://{storage}"
     )
