@@ -79,15 +79,23 @@ def pack(folder: Path, environment: Path) -> Path:
     return path
 
 
-def start(folder: Path, submit: str, *, connect: bool = False, **conf: Any) -> SparkSession:
-    """Start a cluster with arguments of spark-submit, on which only the arguments bring Sash."""
+def start(
+    folder: Path, submit: str = "", *, beside_driver: Path | None = None, connect: bool = False, **conf: Any
+) -> SparkSession:
+    """Start a cluster with arguments of spark-submit, on which only the arguments bring Sash.
+
+    To plan a stream, Spark starts a Python beside the driver that does not get files: it reads `beside_driver`.
+    """
     own_home(folder)
     for name in ("PYTHONPATH", "SASH_CACHE_DIR", "XDG_CACHE_HOME"):
         os.environ.pop(name, None)  # of this process, which executors on this machine would inherit
+    if beside_driver is not None:
+        os.environ["PYTHONPATH"] = str(beside_driver)
     (folder / "tmp").mkdir()
     os.environ["PYSPARK_SUBMIT_ARGS"] = f"{submit} pyspark-shell"
-    homeless = {"spark.executorEnv.HOME": "/proc/nowhere", "spark.executorEnv.TMPDIR": str(folder / "tmp")}
-    given = {**settings(2, "1g", str(folder / "tables"), {}), **CONF, **homeless, **conf}
+    executors = {"HOME": "/proc/nowhere", "PYTHONPATH": "/proc/nowhere", "TMPDIR": str(folder / "tmp")}
+    own = {f"spark.executorEnv.{name}": value for name, value in executors.items()}
+    given = {**settings(2, "1g", str(folder / "tables"), {}), **CONF, **own, **conf}
     builder = SparkSession.builder.appName("sash shipped")
     if connect:
         builder = builder.remote(given.pop("spark.master"))
@@ -99,19 +107,19 @@ def start(folder: Path, submit: str, *, connect: bool = False, **conf: Any) -> S
 def where(_: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     import sash as found  # noqa: PLC0415 — in a worker
 
-    yield pa.RecordBatch.from_pydict({"file": [found.__file__], "python": [sys.executable]})
+    yield pa.RecordBatch.from_pydict({"file": [str(Path(found.__file__).absolute())]})
 
 
-def check(folder: Path, spark: SparkSession, inside: str) -> None:
+def check(folder: Path, spark: SparkSession, inside: str, sent: Path = PACKAGE, *, runs_streams: bool = True) -> None:
     """Run a query and a stream. Raise AssertionError if results differ, or if Sash comes from elsewhere."""
-    [found] = {tuple(row) for row in spark.range(0, 2, 1, 2).mapInArrow(where, "file string, python string").collect()}
-    assert inside in found[0].replace("\\", "/"), found
-    assert str(PACKAGE) not in found[0], found
+    found = {row.file for row in spark.range(0, 4, 1, 4).mapInArrow(where, "file string").collect()}
+    assert all(inside in file and not file.startswith(str(sent)) for file in found), found
     rows = pa.Table.from_batches([Readings(**READINGS).batch(0, ROWS)])
     results = BATCH.run(spark.createDataFrame(rows), strategy="buckets", compiled=True).toArrow()
     assert_same(results, BATCH.run(rows))
     assert [*(folder / "tmp").glob("sash-*/*/*.nbc")], "no machine code is cached in the temporary folder"
-    assert_same(stream_results(spark, rows, folder / "stream", STREAM, 2), STREAM.run(rows))
+    if runs_streams:
+        assert_same(stream_results(spark, rows, folder / "stream", STREAM, 2), STREAM.run(rows))
     spark.stop()
 
 
@@ -119,14 +127,15 @@ def wheel(folder: Path) -> None:
     """Install a wheel where the Python of executors finds it."""
     install_wheel(folder, make_environment(folder / "executors"))
     os.environ["PYSPARK_PYTHON"] = str(folder / "executors" / "bin" / "python")
-    check(folder, start(folder, ""), "executors/lib")
+    check(folder, start(folder), "executors/lib")
 
 
 def py_files(folder: Path) -> None:
     """Send a zip file."""
     make_environment(folder / "executors")
     os.environ["PYSPARK_PYTHON"] = str(folder / "executors" / "bin" / "python")
-    check(folder, start(folder, f"--py-files {make_zip(folder)}"), "sash.zip/")
+    sent = make_zip(folder)
+    check(folder, start(folder, f"--py-files {sent}", beside_driver=sent), "sash.zip/", sent)
 
 
 def archives(folder: Path) -> None:
@@ -139,23 +148,23 @@ def archives(folder: Path) -> None:
 
 
 def artifacts(folder: Path) -> None:
-    """Send a zip file over Spark Connect."""
+    """Send a zip file over Spark Connect. Workers of streams do not get it."""
     make_environment(folder / "executors")
     os.environ["PYSPARK_PYTHON"] = str(folder / "executors" / "bin" / "python")
-    spark = start(folder, "", connect=True)
-    spark.addArtifacts(str(make_zip(folder)), pyfile=True)
-    check(folder, spark, "sash.zip/")
+    sent = make_zip(folder)
+    spark = start(folder, connect=True)
+    spark.addArtifacts(str(sent), pyfile=True)
+    check(folder, spark, "sash.zip/", sent, runs_streams=False)
 
 
 def archive_artifact(folder: Path) -> None:
-    """Send an environment over Spark Connect."""
+    """Send an environment over Spark Connect. Workers of streams do not get it."""
     install_wheel(folder, make_environment(folder / "driver" / ARCHIVE))
     archive = pack(folder, folder / "driver" / ARCHIVE)
-    os.chdir(folder / "driver")
-    spark = start(folder, "", connect=True)
+    spark = start(folder, connect=True)
     spark.addArtifacts(f"{archive}#{ARCHIVE}", archive=True)
     spark.conf.set("spark.sql.execution.pyspark.python", IN_ARCHIVE)
-    check(folder, spark, f"{ARCHIVE}/lib")
+    check(folder, spark, f"{ARCHIVE}/lib", runs_streams=False)
 
 
 WAYS = {one.__name__: one for one in (wheel, py_files, archives, artifacts, archive_artifact)}
