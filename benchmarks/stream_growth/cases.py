@@ -21,7 +21,8 @@ from benchmarks.stream_growth.case import (
 KEYS = (10_000, 100_000, 1_000_000, 3_000_000)
 LENGTHS = {10: "10m", 60: "1h", 1440: "1d"}
 """The length of a window by its slices of one minute."""
-BATCHES = 24
+BATCHES = {10: 24, 60: 12, 1440: 12}
+"""The micro-batches of a stream, of half a minute each, by slices: the shortest windows close and leave the state, others stay open."""
 SLIDING_BATCHES = 6
 """Spark copies each row into ten windows, so fewer micro-batches are enough to see what one costs."""
 
@@ -35,7 +36,7 @@ def say_keys(keys: int) -> str:
     return f"{keys // 1_000_000} M keys" if keys >= 1_000_000 else f"{keys // 1_000} K keys"  # noqa: PLR2004
 
 
-def contestant(way: str, keys: int) -> GrowthContestant:
+def contestant(way: str, keys: int, slices: int) -> GrowthContestant:
     """Return one way to aggregate a stream with a number of keys."""
     return GrowthContestant(
         name=f"{way}, {say_keys(keys)}",
@@ -43,7 +44,7 @@ def contestant(way: str, keys: int) -> GrowthContestant:
         package="sash" if way == SASH else "pyspark",
         keys=keys,
         way=WAYS[way],
-        batches=SLIDING_BATCHES if way == SLIDING else BATCHES,
+        batches=SLIDING_BATCHES if way == SLIDING else BATCHES[slices],
     )
 
 
@@ -68,7 +69,7 @@ def all_cases() -> Iterator[GrowthCase]:
                 slices=slices,
                 shown=shown,
                 measure=measure,
-                contestants=[contestant(way, keys) for keys in KEYS for way in ways],
+                contestants=[contestant(way, keys, slices) for keys in KEYS for way in ways],
                 targets=tuple(targets_of(shown)),
             )
 
