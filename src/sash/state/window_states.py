@@ -25,7 +25,7 @@ from sash.kernels.kernel_io import as_arrow
 from sash.state.prefix_state import PrefixState
 from sash.state.row_state import RowState, StateSize
 from sash.state.slice_state import SliceState
-from sash.state.state_log import arrays_by_group, diff
+from sash.state.state_log import arrays_by_group
 from sash.state.watermark import MicroBatch
 
 WINDOWS = "windows"
@@ -89,7 +89,7 @@ class WindowStates:
         ours, theirs = dict(arrays_by_group(after)), dict(arrays_by_group(before))
         delta: Arrays = {}
         for number, state in enumerate(self.states):
-            own = diff(theirs.get(number, {}), ours.get(number, {}), state.origins)
+            own = state.to_delta(theirs.get(number, {}), ours.get(number, {}))
             delta |= {f"{number} {name}": array for name, array in own.items()}
         return delta
 

@@ -27,8 +27,7 @@ from sash.spark.streaming.bucket import LOG, STATE, StreamTask, decompressed, re
 from sash.spark.streaming.packing import GUARD
 from sash.spark.streaming.stream_query import StreamQuery
 from sash.state.codec import read_state_header, read_table
-from sash.state.prefix_state import split_prefixes
-from sash.state.state_log import arrays_by_group, read_log
+from sash.state.state_log import arrays_by_group, read_log, split_prefixes
 from sash.state.window_states import WINDOWS
 
 Batches = Iterator[pa.RecordBatch]
@@ -144,7 +143,7 @@ def describe_bucket(bucket: int, base: bytes, deltas: Sequence[bytes], schema: p
     """Yield the keys of a bucket, with the number of slices or rows of each, once for each group of windows."""
     state, header = read_log(base, deltas)
     for _, arrays in arrays_by_group(state):
-        for own in split_prefixes(arrays):
+        for own in filter(None, split_prefixes(arrays)):
             yield _describe_group(bucket, {**own, WINDOWS: arrays[WINDOWS]}, header, schema)
 
 
