@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from benchmarks.first_answer.data import FIRST
 from benchmarks.stream_growth.data import MINUTE, rows_of
 
+Minutes = npt.NDArray[np.int64]
 LATE_SECONDS = 10
 PRIME = 97
 """Totals are weighted by the remainder of the key, so that a value at the wrong key is noticed."""
@@ -33,6 +35,7 @@ def expected(keys: int, rows: int, batches: int, slices: int, slide: int) -> dic
     }
 
 
-def _windows(last: np.ndarray, after: np.ndarray, latest: int, slide: int) -> np.ndarray:  # type: ignore[type-arg]
+def _windows(last: Minutes, after: Minutes, latest: int, slide: int) -> Minutes:
     """Return how many windows begin after some minutes, and up to others, and not later than the latest."""
-    return np.maximum(0, np.minimum(last, latest) // slide - after // slide)
+    windows: Minutes = np.maximum(0, np.minimum(last, latest) // slide - after // slide)
+    return windows

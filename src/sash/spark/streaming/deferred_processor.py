@@ -13,15 +13,19 @@ from typing import Any
 
 from pyspark import cloudpickle
 from pyspark.sql import Row
-from pyspark.sql.streaming import StatefulProcessor
-from pyspark.sql.streaming.stateful_processor import ExpiredTimerInfo, StatefulProcessorHandle, TimerValues
+from pyspark.sql.streaming.stateful_processor import (
+    ExpiredTimerInfo,
+    StatefulProcessor,
+    StatefulProcessorHandle,
+    TimerValues,
+)
 
 from sash.spark.streaming.bucket import HEAD, HEAD_COLUMNS, LOG, LOG_KEY, STATE, STATE_COLUMNS, StreamTask
 
 
 def defer(task: StreamTask) -> StatefulProcessor:
     """Return a processor that does what a `BucketProcessor` does."""
-    pickled = cloudpickle.dumps(task)
+    pickled: bytes = cloudpickle.dumps(task)  # type: ignore[no-untyped-call]
     # The class refers to these and to no name of a module of Sash, which its pickle would import.
     head, state, log = (HEAD, HEAD_COLUMNS), (STATE, STATE_COLUMNS), (LOG, LOG_KEY, STATE_COLUMNS)
 
@@ -41,7 +45,7 @@ def defer(task: StreamTask) -> StatefulProcessor:
 
         def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: TimerValues) -> Iterator[Row]:  # noqa: N802, N803
             """Add the rows of a bucket."""
-            return self._processor().handleInputRows(key, rows, timerValues)
+            yield from self._processor().handleInputRows(key, rows, timerValues)
 
         def handleExpiredTimer(  # noqa: N802
             self,
@@ -50,7 +54,7 @@ def defer(task: StreamTask) -> StatefulProcessor:
             expiredTimerInfo: ExpiredTimerInfo,  # noqa: N803
         ) -> Iterator[Row]:
             """Emit what is due in a bucket."""
-            return self._processor().handleExpiredTimer(key, timerValues, expiredTimerInfo)
+            yield from self._processor().handleExpiredTimer(key, timerValues, expiredTimerInfo)
 
         def close(self) -> None:
             """Spark calls this at the end of a task; there is nothing to close."""
