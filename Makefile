@@ -54,8 +54,10 @@ bench: .venv/ready
 	$(BIN)/python -m benchmarks.first_answer
 	$(BIN)/python -m benchmarks.spark_batch
 	$(BIN)/python -m benchmarks.spark_streaming
+	$(BIN)/python -m benchmarks.stream_growth
 	$(BIN)/python -m benchmarks.spark_memory
 	$(BIN)/python -m benchmarks.plot
+	$(BIN)/python -m benchmarks.stream_growth.plot
 	$(BIN)/python -m benchmarks.page
 
 bench-quick: .venv/ready
@@ -68,6 +70,7 @@ bench-quick: .venv/ready
 	$(BIN)/python -m benchmarks.first_answer --quick
 	$(BIN)/python -m benchmarks.spark_batch --quick
 	$(BIN)/python -m benchmarks.spark_streaming --quick
+	$(BIN)/python -m benchmarks.stream_growth --quick
 
 dist: .venv-dist/ready
 	@bash tools/dist.sh

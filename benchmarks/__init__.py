@@ -6,6 +6,7 @@ python -m benchmarks.query_overhead      what Query adds to its kernels: the sam
 python -m benchmarks.filters_and_weights what where= and ewm_mean cost: the same, to results/filters_and_weights.csv
 python -m benchmarks.frames              frames that look ahead or leave out rows: the same, to results/frames.csv
 python -m benchmarks.first_answer        the time to the first result in fresh processes: the same, to results/first_answer.csv
+python -m benchmarks.stream_growth       streams as keys and slices grow: the same, to results/stream_growth.csv
 python -m benchmarks.compiled --quick    on few rows, to see that everything runs; writes nothing
 python -m benchmarks.plot                draws docs/images/ns_per_row.svg from the CSV
 python -m benchmarks.page                writes docs/benchmarks.md from both

@@ -14,6 +14,7 @@ FASTEST_PEER = "fastest peer"
 TIME, WORST_STEP, ERROR, MEMORY = "ns a row", "ns in the worst step", "relative error", "MB at most"
 SECONDS = "seconds"
 """Of one call or one process, however many rows it has."""
+MEGABYTES = "MB written"
 
 
 @dataclass(frozen=True, kw_only=True)

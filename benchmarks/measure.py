@@ -22,6 +22,8 @@ from benchmarks.spark_batch.case import SparkCase
 from benchmarks.spark_batch.field import SparkField
 from benchmarks.spark_streaming.case import StreamCase
 from benchmarks.spark_streaming.field import StreamField
+from benchmarks.stream_growth.case import GrowthCase
+from benchmarks.stream_growth.field import GrowthField
 from benchmarks.windows.case import TableCase
 from benchmarks.windows.field import TableField
 
@@ -53,6 +55,7 @@ FIELDS: dict[type[Case], Callable[[Any], Measured]] = {
     ColumnCase: ColumnField,
     FeatureCase: FeatureField,
     FirstCase: FirstField,
+    GrowthCase: GrowthField,
     OverheadCase: OverheadField,
     SparkCase: SparkField,
     StreamCase: StreamField,

@@ -25,12 +25,14 @@ from benchmarks.results import (
     ROOT,
     SPARK_BATCH,
     SPARK_STREAMING,
+    STREAM_GROWTH,
     WINDOWS,
     Reading,
     read,
 )
 from benchmarks.spark_batch import cases as spark_batch
 from benchmarks.spark_streaming import cases as spark_streaming
+from benchmarks.stream_growth import cases as stream_growth
 from benchmarks.windows import cases as windows
 from benchmarks.windows import sql
 
@@ -50,6 +52,7 @@ def write(
     first: Sequence[Reading] = (),
     frames: Sequence[Reading] = (),
     streams: Sequence[Reading] = (),
+    growth: Sequence[Reading] = (),
 ) -> None:
     """Write the page from what was measured over columns, over tables, in fresh processes and on Spark; what was not is left out."""
     lines = [
@@ -66,6 +69,7 @@ def write(
         *(of_first_answers(first) if first else ()),
         *(over_frames(frames) if frames else ()),
         *(over_streams(streams) if streams else ()),
+        *(of_growth(growth) if growth else ()),
     ]
     path.write_text("\n".join(lines), encoding="utf-8")
 
@@ -179,6 +183,20 @@ def over_streams(readings: Sequence[Reading]) -> Iterator[str]:
     yield from _on_spark(spark_streaming.CASES, readings, SPARK_STREAMING, "time for a batch")
 
 
+def of_growth(readings: Sequence[Reading]) -> Iterator[str]:
+    """Yield the lines about streams as their keys and slices grow."""
+    yield "## Streams as their keys grow"
+    yield ""
+    yield "![Time and bytes per micro-batch against the number of keys](images/stream_growth.svg)"
+    yield ""
+    yield _facts(readings, STREAM_GROWTH)
+    yield ""
+    yield _text("stream_growth/about.md")
+    yield from _targets(stream_growth.CASES, readings)
+    yield from _all(stream_growth.CASES, readings)
+    yield _text("stream_growth/reasons.md")
+
+
 def _on_spark(cases: Sequence[Case], readings: Sequence[Reading], file: Path, whole: str) -> Iterator[str]:
     yield _facts(readings, file)
     yield ""
@@ -247,4 +265,5 @@ if __name__ == "__main__":
         first=read(FIRST_ANSWER),
         frames=read(SPARK_BATCH),
         streams=read(SPARK_STREAMING),
+        growth=read(STREAM_GROWTH) if STREAM_GROWTH.exists() else (),
     )

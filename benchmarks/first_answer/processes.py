@@ -31,19 +31,19 @@ def answers(query: str, rows: int, contestants: Sequence[str]) -> Mapping[str, A
     path = str(written(rows))
     found = {}
     with ExitStack() as caches:
-        cache = caches.enter_context(_cache())
+        cache = caches.enter_context(kernel_cache())
         for name in contestants:
             library = LIBRARIES.get(name, "sash")
             earlier = [] if name != FURTHER else [next(one for one in EARLIER if one != query)]
-            used = caches.enter_context(_cache()) if name == FURTHER else cache
-            found[name] = _answer(_start("answer", used, library, query, path, *earlier))
+            used = caches.enter_context(kernel_cache()) if name == FURTHER else cache
+            found[name] = _answer(start(f"{__package__}.answer", used, library, query, path, *earlier))
     return found
 
 
 def on_cluster(query: str, rows: int, contestants: Sequence[str]) -> Mapping[str, Answer]:
     """Return the first three runs of a query on new executors whose kernel cache is empty, and the first minus the second."""
-    with _cache() as driver, _cache() as executors, tempfile.TemporaryDirectory(dir=folder()) as home:
-        told = _start("on_cluster", driver, query, str(written(rows) / "parquet"), home, executors)
+    with kernel_cache() as driver, kernel_cache() as executors, tempfile.TemporaryDirectory(dir=folder()) as home:
+        told = start(f"{__package__}.on_cluster", driver, query, str(written(rows) / "parquet"), home, executors)
     first, second, third = told["seconds"]
     seconds = dict(zip((*RUNS, DIFFERENCE), (first, second, third, first - second), strict=True))
     return {name: Answer(seconds[name], told["digest"]) for name in contestants}
@@ -53,13 +53,14 @@ def first_batch(query: str, rows: int, contestants: Sequence[str]) -> Mapping[st
     """Return the first micro-batch of a stream in a new session, by Sash and by Spark's own aggregation."""
     found = {}
     for name in contestants:
-        with _cache() as cache, tempfile.TemporaryDirectory(dir=folder()) as checkpoint:
+        with kernel_cache() as cache, tempfile.TemporaryDirectory(dir=folder()) as checkpoint:
             parquet = str(written(rows) / "parquet")
-            found[name] = _answer(_start("first_batch", cache, STREAMS[name], query, parquet, checkpoint))
+            found[name] = _answer(start(f"{__package__}.first_batch", cache, STREAMS[name], query, parquet, checkpoint))
     return found
 
 
-def _cache() -> Any:
+def kernel_cache() -> Any:
+    """Return a folder for a kernel cache, to be used with `with`."""
     return tempfile.TemporaryDirectory(prefix="sash-kernels-", dir=folder())
 
 
@@ -67,11 +68,11 @@ def _answer(told: dict[str, Any]) -> Answer:
     return Answer(told["seconds"], told["digest"])
 
 
-def _start(module: str, cache: str, *arguments: str) -> dict[str, Any]:
-    """Run one of the modules beside this one, and return what it prints last."""
+def start(module: str, cache: str, *arguments: str) -> dict[str, Any]:
+    """Run a module in a new process with a kernel cache, and return what it prints last."""
     paths = [str(ROOT), os.environ.get("PYTHONPATH", "")]
     done = subprocess.run(
-        [sys.executable, "-m", f"{__package__}.{module}", str(time.time()), *arguments],
+        [sys.executable, "-m", module, str(time.time()), *arguments],
         capture_output=True,
         text=True,
         check=False,

@@ -98,7 +98,7 @@ class Stream:
         made: list[dict[str, Any]] = [
             {
                 "k": int(chooser.integers(3)),
-                "t": int(max(self.watermark, self.newest - 8 + chooser.integers(0, 12))),
+                "t": max(self.watermark, int(self.newest - 8 + chooser.integers(0, 12))),
                 "x": None if chooser.random() < 0.15 else float(chooser.integers(-9, 10)),
                 "y": 7 * (len(self.rows) + number) % 1009,  # each row has another one
             }

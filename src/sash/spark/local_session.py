@@ -62,6 +62,9 @@ def settings(cores: int | None, memory: str | None, warehouse: str, conf: Mappin
         ),
         # write the changes of a micro-batch, not all files of RocksDB again
         "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": True,
+        # With Spark's default, stateful operators and mapInArrow have Python workers with different environments, which start one
+        # after the other; so the first micro-batch takes a second longer.
+        "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": False,
         "spark.sql.warehouse.dir": warehouse,
         "spark.ui.enabled": False,
         "spark.ui.showConsoleProgress": sys.stderr.isatty(),

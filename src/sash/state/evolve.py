@@ -20,10 +20,9 @@ from sash.state.carried_partials import carry_partials
 from sash.state.codec import read_table, table_bytes
 from sash.state.evolved_states import EvolvedStates, Handover, Leaf, NewResult, Node, StateOf, new_leaf
 from sash.state.fingerprint import AGGREGATES, CODE, WINDOWS, Fingerprint, changes
-from sash.state.prefix_state import PREFIX, split_prefixes
 from sash.state.row_state import RowState
 from sash.state.slice_state import SliceState
-from sash.state.state_log import arrays_by_group
+from sash.state.state_log import PREFIX, arrays_by_group, split_prefixes
 from sash.state.window_states import WINDOWS as NAMES
 from sash.state.window_states import StateOptions
 
@@ -257,7 +256,7 @@ def fill(
     state: RowState | SliceState, prepared: Prepared, arrays: Arrays, parts: Sequence[Any], kept: set[str]
 ) -> None:
     """Give a state the content of a stored one, which may have other columns, partials and windows."""
-    own, *prefixes = split_prefixes(arrays)
+    own, prefixes = split_prefixes(arrays)
     if "rows" not in own:
         if not isinstance(state, SliceState):
             message = "The state holds slices, but the changed query needs rows. Use a new checkpoint."
@@ -275,7 +274,7 @@ def fill(
             memory = window.new_memory(keys)
             own |= {f"memory {name} {part}": window.encode_memory(memory[part]) for part in window.memory}
     if prefixes and state.stores_partials:
-        own |= {f"{PREFIX}{name}": array for name, array in carry_partials(prepared, prefixes[0], parts).items()}
+        own |= {f"{PREFIX}{name}": array for name, array in carry_partials(prepared, prefixes, parts).items()}
     state.from_arrays(own)
 
 

@@ -21,20 +21,19 @@ import pyarrow as pa
 from sash.engine.assemble import with_input_rows
 from sash.engine.cut import cut_each_row, merge
 from sash.engine.evaluate import Evaluated, evaluate
-from sash.engine.keys import number_keys
+from sash.engine.keys import KeyOrder, number_keys
 from sash.engine.slice_block import NO_KEYS, SliceBlock, concat_by_key
 from sash.kernels.array_codec import Arrays
 from sash.kernels.kernel_io import as_arrow
 from sash.state.lives import Lives, split_lives
 from sash.state.row_state import RowState, StateSize
 from sash.state.slice_state import slices_from_arrays, slices_to_arrays
+from sash.state.state_log import PREFIX, Origins, diff, split_prefixes
 from sash.state.watermark import MicroBatch
 from sash.windows.base import NEVER, Flags, Ints, Span
 
 LIFE = " life"
 """The column of keys that numbers their lives, while prefixes and rows are brought together."""
-PREFIX = "prefix "
-"""Before the names of the arrays of partials."""
 
 
 class PrefixState(RowState):
@@ -42,7 +41,9 @@ class PrefixState(RowState):
 
     stores_partials: ClassVar[bool] = True
     prefixes: SliceBlock | None = None
-    """One slice for each key that has older rows."""
+    """One slice for each key that has older rows. New ones come after all others, so that a delta holds only those that changed."""
+    prefix_origins: Origins | None = None
+    """Where the prefixes were before the last micro-batch; None if there were none."""
 
     def __len__(self) -> int:
         """Return the number of stored rows and partials."""
@@ -80,7 +81,7 @@ class PrefixState(RowState):
             is_older &= ~np.repeat(of_items.has_ended, items.sizes)
         older = items.select(is_older)
         prefixes = merge(prepared, older, np.zeros(len(older), np.bool_))
-        prefixes = replace(prefixes, times=prefixes.times + has_prefix[prefixes.codes]).without_empty_keys()
+        prefixes = self._in_order(items, replace(prefixes, times=prefixes.times + has_prefix[prefixes.codes]))
         own = slice(0, block.keys)
         self._retain(lives, span, evaluated, block.firsts[:-1] + (rest - items.firsts[:-1] - has_prefix)[own])
         self._count_forgotten(lives, batch)
@@ -93,14 +94,32 @@ class PrefixState(RowState):
         if self.prefixes is None:
             return rows
         # The rows after a prefix may be peers of all its rows. One tick earlier, it is sorted before them.
-        earlier = replace(self.prefixes, times=np.maximum(self.prefixes.times, NEVER + 1) - 1)
+        earlier = np.maximum(self.prefixes.times, NEVER + 1) - 1
+        known = replace(self.prefixes, times=earlier, origins=np.arange(len(self.prefixes)))
+        rows = replace(rows, origins=np.full(len(rows), -1))
         if self.forget is None:
-            return concat_by_key([rows, earlier], self.prepared.run)
+            return concat_by_key([rows, known], self.prepared.run)
         # A prefix is of the first life of its key: that of the newest row that windows have seen.
-        of_first = np.zeros(len(earlier.keys), np.int64)
-        parts = [with_numbers(rows, lives.numbers), with_numbers(earlier, of_first)]
+        of_first = np.zeros(len(known.keys), np.int64)
+        parts = [with_numbers(rows, lives.numbers), with_numbers(known, of_first)]
         together = concat_by_key(parts, self.prepared.run)
         return replace(together, layout=rows.layout, keys=together.keys.drop_columns([LIFE]))
+
+    def _in_order(self, items: SliceBlock, prefixes: SliceBlock) -> SliceBlock:
+        """Return prefixes in the order that they had before, and new ones after them."""
+        self.prefix_origins = None
+        if items.origins is None:
+            return prefixes.without_empty_keys()
+        known = items.origins >= 0
+        places = np.full(len(items.keys), -1)
+        places[items.codes[known]] = items.origins[known]
+        before = places[prefixes.codes]
+        order = np.argsort(np.where(before < 0, len(places), before), kind="stable")
+        arranged = prefixes.arrange(KeyOrder(order, np.arange(len(order) + 1)))
+        assert arranged.origins is not None
+        self.prefix_origins = Origins(arranged.origins, before[order])
+        keys = prefixes.keys.take(as_arrow(arranged.codes)).combine_chunks()
+        return replace(arranged, keys=keys, codes=np.arange(len(order)), origins=None)
 
     def _rest(self, items: SliceBlock, span: Span, evaluated: Evaluated) -> Ints:
         """Return the first item of each key that does not belong to its prefix: a later window may begin or end with it."""
@@ -142,23 +161,17 @@ class PrefixState(RowState):
             arrays |= {f"{PREFIX}{name}": array for name, array in slices_to_arrays(self.prefixes).items()}
         return arrays
 
+    def to_delta(self, before: Arrays, after: Arrays) -> Arrays:
+        """Return what the last micro-batch changed between the arrays before and after it: rows, and prefixes by themselves."""
+        (rows_before, before), (rows_after, after) = split_prefixes(before), split_prefixes(after)
+        delta = super().to_delta(rows_before, rows_after)
+        return delta | {f"{PREFIX}{name}": array for name, array in diff(before, after, self.prefix_origins).items()}
+
     def from_arrays(self, arrays: Arrays) -> None:
         """Continue from the arrays of another state of the same query."""
-        rows, *prefixes = split_prefixes(arrays)
+        rows, prefixes = split_prefixes(arrays)
         super().from_arrays(rows)
-        self.prefixes = slices_from_arrays(self.prepared, prefixes[0]) if prefixes else None
-
-
-def split_prefixes(arrays: Arrays) -> list[Arrays]:
-    """Return the arrays of rows, or of slices, and those of prefixes if there are any.
-
-    >>> split_prefixes({"rows": np.zeros(1), "prefix times": np.zeros(2)})
-    [{'rows': array([0.])}, {'times': array([0., 0.])}]
-    """
-    parts: list[Arrays] = [{}, {}]
-    for name, array in arrays.items():
-        parts[name.startswith(PREFIX)][name.removeprefix(PREFIX)] = array
-    return parts if parts[1] else parts[:1]
+        self.prefixes = slices_from_arrays(self.prepared, prefixes) if prefixes else None
 
 
 def with_numbers(slices: SliceBlock, numbers: Ints) -> SliceBlock:

@@ -22,10 +22,11 @@ from sash.engine.assemble import (
 from sash.engine.evaluate import Evaluated, evaluate
 from sash.engine.prepare import Prepared
 from sash.engine.row_block import RowBlock
+from sash.kernels.array_codec import Arrays
 from sash.kernels.kernel_io import as_arrow
 from sash.state.codec import as_schema, read_table, table_bytes
 from sash.state.lives import Lives, first_end, split_lives
-from sash.state.state_log import Origins
+from sash.state.state_log import Origins, diff
 from sash.state.watermark import MicroBatch
 from sash.windows.base import FOREVER, NEVER, Flags, Ints, Items, Memory, Span
 
@@ -252,6 +253,10 @@ class RowState:
             for part in window.memory:
                 arrays[f"memory {name} {part}"] = window.encode_memory(self.memory[name][part])
         return arrays
+
+    def to_delta(self, before: Arrays, after: Arrays) -> Arrays:
+        """Return what the last micro-batch changed between the arrays before and after it."""
+        return diff(before, after, self.origins)
 
     def from_arrays(self, arrays: dict[str, npt.NDArray[Any]]) -> None:
         """Continue from the arrays of another state of the same query."""

@@ -23,11 +23,12 @@ from sash.engine.evaluate import evaluate
 from sash.engine.partials import SliceCounts, SlicePartials
 from sash.engine.prepare import Prepared
 from sash.engine.slice_block import SliceBlock, concat_by_key
+from sash.kernels.array_codec import Arrays
 from sash.kernels.layout import shape_from
 from sash.slices.borders import Borders, borders_of, latest_so_far
 from sash.state.codec import as_schema, read_table, table_bytes
 from sash.state.row_state import StateSize, first_due
-from sash.state.state_log import Origins
+from sash.state.state_log import Origins, diff
 from sash.state.watermark import MicroBatch
 from sash.windows.base import FOREVER, Flags, Ints, Span, whole_span
 
@@ -163,6 +164,10 @@ class SliceState:
     def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return the state as named arrays."""
         return {} if self.slices is None or not len(self.slices) else slices_to_arrays(self.slices)
+
+    def to_delta(self, before: Arrays, after: Arrays) -> Arrays:
+        """Return what the last micro-batch changed between the arrays before and after it."""
+        return diff(before, after, self.origins)
 
     def from_arrays(self, arrays: dict[str, npt.NDArray[Any]]) -> None:
         """Continue from the arrays of another state of the same query."""

@@ -20,6 +20,8 @@ The arrays of a delta, for each group of windows:
     whole <array>               an array that is neither by item nor by key, if it changed
     reset                       the group starts from nothing; all its arrays are whole
 
+Partials of prefixes have keys and an order of their own, so they are a second group within a group: all names begin with "prefix ".
+
 Places grow, so the distances between them are stored, in the smallest type that holds them.
 """
 
@@ -45,6 +47,8 @@ TABLES = ("rows", "keys")
 KEYED = ("keys", "sizes", "done")
 ITEMS = ("rows", "times", "last_times", "row_counts", "values", "field")
 MEMORY = "memory"
+PREFIX = "prefix "
+"""Before the names of the arrays of prefixes, and of what changed in them."""
 MOST_DELTAS = 500
 """A log of more deltas is replaced by a base: to read one takes about as long as a call of the state store."""
 GOLDEN = 0.618034
@@ -320,9 +324,22 @@ def patch_groups(base: Arrays, deltas: Sequence[Mapping[str, npt.NDArray[Any]]])
     numbers = sorted({number for groups in split for number in groups})
     made: Arrays = {}
     for number in numbers:
-        first, *others = (groups.get(number, {}) for groups in split)
-        made |= {f"{number} {name}": array for name, array in patch(first, others).items()}
+        parts = zip(*(split_prefixes(groups.get(number, {})) for groups in split), strict=True)
+        for prefix, (first, *others) in zip(("", PREFIX), parts, strict=True):
+            made |= {f"{number} {prefix}{name}": array for name, array in patch(first, others).items()}
     return made
+
+
+def split_prefixes(arrays: Mapping[str, npt.NDArray[Any]]) -> tuple[Arrays, Arrays]:
+    """Return the arrays of rows, or of slices, and those of prefixes.
+
+    >>> split_prefixes({"rows": np.zeros(1), "prefix times": np.zeros(2)})
+    ({'rows': array([0.])}, {'times': array([0., 0.])})
+    """
+    parts: tuple[Arrays, Arrays] = {}, {}
+    for name, array in arrays.items():
+        parts[name.startswith(PREFIX)][name.removeprefix(PREFIX)] = array
+    return parts
 
 
 def arrays_by_group(arrays: Mapping[str, npt.NDArray[Any]]) -> Iterator[tuple[int, Arrays]]:

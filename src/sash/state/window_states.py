@@ -30,7 +30,7 @@ from sash.state.lives import keeps_forever
 from sash.state.prefix_state import PrefixState
 from sash.state.row_state import RowState, StateSize
 from sash.state.slice_state import SliceState
-from sash.state.state_log import arrays_by_group, diff
+from sash.state.state_log import arrays_by_group
 from sash.state.watermark import MicroBatch
 from sash.windows.base import NEVER
 
@@ -119,7 +119,7 @@ class WindowStates:
         ours, theirs = dict(arrays_by_group(after)), dict(arrays_by_group(before))
         delta: Arrays = {}
         for number, state in enumerate(self.states):
-            own = diff(theirs.get(number, {}), ours.get(number, {}), state.origins)
+            own = state.to_delta(theirs.get(number, {}), ours.get(number, {}))
             delta |= {f"{number} {name}": array for name, array in own.items()}
         return delta
 

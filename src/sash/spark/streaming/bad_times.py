@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from sash.engine.failures import name_row
+from sash.kernels.kernel_io import as_arrow, as_numpy
 
 FAR = 1 << 61
 """Ticks before or after the epoch beyond which windows might not fit 64 bits."""
@@ -19,14 +19,16 @@ def split_times(table: pa.Table, time: str, latest: int | None) -> tuple[pa.Tabl
     >>> good["t"].to_pylist(), without["t"].to_pylist(), ahead["t"].to_pylist()
     ([3], [None, 4611686018427387904], [9])
     """
-    ticks = table[time].cast(pa.int64())
-    has = pc.fill_null(pc.and_(pc.less(ticks, FAR), pc.greater(ticks, -FAR)), False)
-    without = table.filter(pc.invert(has)) if not pc.all(has).as_py() else table.slice(0, 0)
-    if latest is None:
-        return (table.filter(has) if len(without) else table), without, table.slice(0, 0)
-    in_time = pc.and_(has, pc.fill_null(pc.less_equal(ticks, latest), False))
-    ahead = table.filter(pc.and_not(has, in_time))
-    return (table.filter(in_time) if len(without) or len(ahead) else table), without, ahead
+    column = table[time].cast(pa.int64()).combine_chunks()
+    ticks = as_numpy(column)  # with NumPy: a comparison with a number in Arrow would import pandas
+    has = (ticks < FAR) & (ticks > -FAR)
+    if column.null_count:
+        has &= as_numpy(column.is_valid())
+    good = has if latest is None else has & (ticks <= latest)
+    if good.all():
+        return table, table.slice(0, 0), table.slice(0, 0)
+    without, ahead = (table.filter(as_arrow(rows)) for rows in (~has, has & ~good))
+    return table.filter(as_arrow(good)), without, ahead
 
 
 def check_times(without: pa.Table, ahead: pa.Table, by: tuple[str, ...], time: str) -> None:

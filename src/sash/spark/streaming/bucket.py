@@ -17,9 +17,11 @@ import pyarrow as pa
 from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import (
     ExpiredTimerInfo,
+    MapState,
     StatefulProcessor,
     StatefulProcessorHandle,
     TimerValues,
+    ValueState,
 )
 from pyspark.sql.types import BinaryType, LongType, StringType, StructField, StructType
 
@@ -126,10 +128,16 @@ class BucketProcessor(StatefulProcessor):
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Open the state variables."""
-        self.handle = handle
-        self.head = handle.getValueState(HEAD, HEAD_COLUMNS)
-        self.state = handle.getValueState(STATE, STATE_COLUMNS)
-        self.log = handle.getMapState(LOG, LOG_KEY, STATE_COLUMNS)
+        self.open(
+            handle,
+            handle.getValueState(HEAD, HEAD_COLUMNS),
+            handle.getValueState(STATE, STATE_COLUMNS),
+            handle.getMapState(LOG, LOG_KEY, STATE_COLUMNS),
+        )
+
+    def open(self, handle: StatefulProcessorHandle, head: ValueState, state: ValueState, log: MapState) -> None:
+        """Use state variables that are open."""
+        self.handle, self.head, self.state, self.log = handle, head, state, log
 
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: TimerValues) -> Iterator[Row]:  # noqa: N802, N803
         """Add the rows of a bucket that arrived in this micro-batch."""

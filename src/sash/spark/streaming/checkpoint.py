@@ -31,8 +31,7 @@ from sash.spark.schema import GROUP, arrow_of
 from sash.spark.streaming.bucket import HEAD, LOG, STATE, StreamTask, decompressed, read_deltas
 from sash.spark.streaming.packing import GUARD
 from sash.state.codec import read_state_header, read_table
-from sash.state.prefix_state import split_prefixes
-from sash.state.state_log import arrays_by_group, read_log
+from sash.state.state_log import arrays_by_group, read_log, split_prefixes
 from sash.state.window_states import WINDOWS
 
 if TYPE_CHECKING:
@@ -181,7 +180,7 @@ def describe_bucket(
     """
     state, header = read_log(base, deltas, token)
     for _, arrays in arrays_by_group(state):
-        for own in split_prefixes(arrays):
+        for own in filter(None, split_prefixes(arrays)):
             yield _describe_group(bucket, {**own, WINDOWS: arrays[WINDOWS]}, header, schema)
 
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
-from sash.spark.batch.worker import BATCH_ROWS
+from sash.kernels.kernel_io import as_arrow, as_numpy
 from sash.spark.groups import titled
-from sash.spark.schema import GROUP
+from sash.spark.own_columns import GROUP
 from sash.spark.worker_errors import marked_errors
 from sash.state.codec import read_table, table_bytes
 
@@ -22,6 +23,8 @@ GUARD = -1
 """A group of its own, which every task with rows sends an empty blob: its state has the fingerprint of the query."""
 MOST_BYTES = 1 << 25
 """Rows of about this many bytes are sorted by bucket at once."""
+RESULT_ROWS = 100_000
+"""Results go to Spark in batches of at most this many rows."""
 
 
 def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -54,14 +57,21 @@ def pack_rows(table: pa.Table) -> pa.RecordBatch:
     >>> packed[GROUP].to_pylist(), read_table(packed[ROWS][2].as_buffer())["x"].to_pylist()
     ([-1, 2, 5], [1, 3])
     """
-    groups = table[GROUP].to_numpy()
+    groups = as_numpy(table[GROUP].combine_chunks())
     order = np.argsort(groups, kind="stable")
-    rows = table.drop_columns([GROUP]).take(pa.array(order)).combine_chunks()
+    rows = table.drop_columns([GROUP]).take(as_arrow(order)).combine_chunks()
     found, begins = np.unique(groups[order], return_index=True)
     ends = np.append(begins[1:], len(order))
     parts = [rows.slice(0, 0), *(rows.slice(begin, end - begin) for begin, end in zip(begins, ends, strict=True))]
-    numbers = pa.array(np.concatenate([[GUARD], found]), pa.int32())
-    return pa.record_batch({GROUP: numbers, ROWS: pa.array([table_bytes(part).data for part in parts], pa.binary())})
+    numbers = as_arrow(np.concatenate([[GUARD], found]).astype(np.int32))
+    return pa.record_batch({GROUP: numbers, ROWS: _blobs([table_bytes(part) for part in parts])})
+
+
+def _blobs(blobs: list[npt.NDArray[np.uint8]]) -> pa.Array:
+    """Return bytes as an Arrow array. `pa.array` would import pandas."""
+    offsets = np.cumsum([0, *map(len, blobs)], dtype=np.int32)
+    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(np.concatenate(blobs))]
+    return pa.Array.from_buffers(pa.binary(), len(blobs), buffers)
 
 
 def unpack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -69,7 +79,7 @@ def unpack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         for blob in batch.column(RESULTS):
             if blob.is_valid:
-                yield from read_table(blob.as_buffer()).to_batches(max_chunksize=BATCH_ROWS)
+                yield from read_table(blob.as_buffer()).to_batches(max_chunksize=RESULT_ROWS)
 
 
 def unpacking(title: str) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:

@@ -33,7 +33,8 @@ from sash.spark.private import watermark_delay, with_watermark_delay
 from sash.spark.schema import CASE, GROUP, read_schema
 from sash.spark.spark_query import SparkQuery
 from sash.spark.streaming.bad_times import CHOICES
-from sash.spark.streaming.bucket import EMITTED, BucketProcessor, StreamTask
+from sash.spark.streaming.bucket import EMITTED, StreamTask
+from sash.spark.streaming.deferred_processor import defer
 from sash.spark.streaming.initial_state import initial_state
 from sash.spark.streaming.packing import PACKED, RESULTS, packing, unpacking
 from sash.state.codec import nullable_schema
@@ -107,7 +108,7 @@ class StreamQuery(SparkQuery):
         names = grouped.columns
         packed = grouped.toDF(*plain_names(names)).mapInArrow(packing(names, self.query.title), PACKED)
         emitted = packed.groupBy(GROUP).transformWithState(
-            BucketProcessor(self.task), EMITTED, self.options.mode, "EventTime", initial_state(self)
+            defer(self.task), EMITTED, self.options.mode, "EventTime", initial_state(self)
         )
         counts = [F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in COUNTED]
         metrics = self.options.metrics or new_metrics_name()
