@@ -100,9 +100,8 @@ def _begins_before(
     np.cumsum(block.times < since, out=older[1:])
     first_new = firsts[:-1] + older[firsts[1:]] - older[firsts[:-1]]  # rows of a key are in order of time
     since_then = rows - np.repeat(first_new, span.final - span.done)
-    # A key without older rows is new: whatever its windows of rows hold has been seen.
-    has_older = np.repeat(first_new > firsts[:-1], span.final - span.done)
-    return (block.times[rows] - reach.ticks < since) | (has_older & (since_then < reach.rows))
+    # Older rows may have left the state, so that a key without them need not be new.
+    return (block.times[rows] - reach.ticks < since) | (since_then < reach.rows)
 
 
 @dataclass
