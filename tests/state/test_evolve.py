@@ -12,6 +12,7 @@ from helpers.cases import SOAK
 
 import sash
 from sash import agg, window
+from sash.durations import read_duration
 from sash.engine.prepare import prepare
 from sash.state.codec import read_state_header
 from sash.state.evolve import check_evolves
@@ -332,3 +333,32 @@ def test_a_prefix_goes_on() -> None:
     stream.end()
     expected = {row["y"]: row for row in expected_rows(stream, 1)}
     assert shown(stream.phases[1].emitted) == shown([expected[row["y"]] for row in stream.phases[1].emitted])
+
+
+def test_a_changed_query_still_forgets_keys() -> None:
+    forget = read_duration(10, "forget")
+
+    def prepared_of(*names: str) -> tuple[Any, Any]:
+        query = sash.Query({name: AGGREGATES[name] for name in names}, window.rows(3), by="k", time="t")._declared
+        columns = {name: COLUMNS[name] for name in query.columns}
+        return prepare(query, SCHEMA, compiled=False), fingerprint_query(query, columns, forget="10")
+
+    def rows(*times: int) -> pa.Table:
+        return table_of([{"k": 1, "t": time, "x": 1.0, "y": time} for time in times])
+
+    before, then = prepared_of("total")
+    after, now = prepared_of("total", "n")
+    state = StreamState(before, forget=forget)
+    state.advance(rows(1, 2), 2)
+    changed = StreamState(after, forget=forget)
+    changed.decode_log(state.encode(then, "a"), [], now, "a", evolves=True)
+    made = changed.advance(rows(3, 20, 21, 22, 23), 20)
+    assert [(row["t"], row["total"], row["n"]) for row in made.results.to_pylist()] == [(2, 2.0, None), (3, 3.0, None)]
+    assert made.forgotten == 1
+    rest = changed.finish().to_pylist()
+    assert [(row["t"], row["total"], row["n"]) for row in rest] == [
+        (20, 1.0, None),
+        (21, 2.0, None),
+        (22, 3.0, 3),
+        (23, 3.0, 3),
+    ]
