@@ -59,7 +59,7 @@ def test_the_state_of_a_stream_that_runs(spark: SparkSession, tmp_path: Path) ->
 def test_a_micro_batch_that_is_deleted_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
     """The next look is at a newer one, if there is one."""
     newest = iter([5, 9, 9, 9])
-    monkeypatch.setattr(checkpoint, "_open", lambda *_: [checkpoint.Stored(0, next(newest))])
+    monkeypatch.setattr(checkpoint, "operators", lambda *_: [checkpoint.Stored(0, next(newest))])
     monkeypatch.setattr(checkpoint, "_inspect", lambda state: state)
 
     def read(_spark: Any, _path: str, stored: checkpoint.Stored) -> Any:
@@ -67,18 +67,18 @@ def test_a_micro_batch_that_is_deleted_meanwhile(monkeypatch: pytest.MonkeyPatch
             raise PySparkException("gone")
         return stored
 
-    monkeypatch.setattr(checkpoint, "_read", read)
+    monkeypatch.setattr(checkpoint, "read_states", read)
     nothing: Any = None
     assert checkpoint.inspect_state(nothing, "") == checkpoint.Stored(0, 9)  # type: ignore[comparison-overlap]
 
 
 def test_an_error_that_stays_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checkpoint, "_open", lambda *_: [checkpoint.Stored(0, 5)])
+    monkeypatch.setattr(checkpoint, "operators", lambda *_: [checkpoint.Stored(0, 5)])
 
     def read(*_: Any) -> Any:
         raise PySparkException("damaged")
 
-    monkeypatch.setattr(checkpoint, "_read", read)
+    monkeypatch.setattr(checkpoint, "read_states", read)
     nothing: Any = None
     with pytest.raises(PySparkException, match="damaged"):
         checkpoint.inspect_state(nothing, "")
