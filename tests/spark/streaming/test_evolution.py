@@ -261,13 +261,16 @@ def test_a_spark_stream_evolves_and_changes_its_number_of_buckets(one_task: Spar
         os.utime(path, (number + 1, number + 1))  # Spark takes files in the order of their times
 
     def run(query: sash.Query, folder: str, checkpoint: str, **options: Any) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = []
+        target = tmp_path / f"results{len(list(tmp_path.iterdir()))}"
         reader = spark.readStream.schema("k bigint, ts timestamp, x bigint").option("maxFilesPerTrigger", 1)
         stream = reader.parquet(str(tmp_path / folder)).withWatermark("ts", "5 seconds")
         results = query.run(stream, ahead=None, compiled=False, **options)
         writer = results.writeStream.option("checkpointLocation", str(tmp_path / checkpoint))
-        writer = writer.foreachBatch(lambda batch, _: found.extend(row.asDict() for row in batch.collect()))
-        writer.trigger(availableNow=True).start().awaitTermination()
+        writer.format("parquet").option("path", str(target)).trigger(availableNow=True).start().awaitTermination()
+        files = [
+            str(file) for file in target.glob("*.parquet")
+        ]  # the folder has a log of all micro-batches, but not of earlier folders
+        found = [row.asDict() for row in spark.read.schema(results.schema).parquet(*files).collect()]
         return [{**row, **{name: row[name].astimezone() for name in ("window_start", "window_end")}} for row in found]
 
     hop, visit = window.time("4s", slide="2s"), window.session("100ms")
