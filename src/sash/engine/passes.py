@@ -127,7 +127,8 @@ class PassRun:
 
         Some windows at a time: the partials of all runs would take more time to move than to compute.
         """
-        if bounds.frames and self._pays_by_key(bounds.frames[0]) and not len(self._bits) and self.dictionary is None:
+        is_plain = not self.one.interpreted and not len(self._bits) and self.dictionary is None
+        if bounds.frames and is_plain and self._pays_by_key(bounds.frames[0]):
             try:
                 return self._slide_split(window, bounds)
             except Exception as error:
