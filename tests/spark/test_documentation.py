@@ -39,7 +39,10 @@ def paths(spark: SparkSession, tmp_path: Path) -> Iterator[dict[str, Path]]:
         spark.conf.set(name, value)
     yield {
         data: ROOT / data,
-        **{name: tmp_path / name for name in ("checkpoint", "results", "checkpoint_late", "in_time", "late_rows")},
+        **{
+            name: tmp_path / name
+            for name in ("checkpoint", "results", "checkpoint_16", "checkpoint_late", "in_time", "late_rows")
+        },
     }
     for running in spark.streams.active:
         wait_for_progress(running)
