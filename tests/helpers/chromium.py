@@ -129,7 +129,7 @@ def chromium() -> Iterator[Tab]:
             Request(f"http://127.0.0.1:{port}/json/new?about:blank", method="PUT"), timeout=WAIT_SECONDS
         ) as answer:
             url = json.load(answer)["webSocketDebuggerUrl"]
-        with connect(url, max_size=None) as socket:
+        with connect(url, max_size=None, ping_interval=None) as socket:  # pings draw from `random`, from a thread
             tab = Tab(socket)
             for domain in ("Page", "Runtime", "Log"):
                 tab.call(f"{domain}.enable")

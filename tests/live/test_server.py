@@ -34,7 +34,7 @@ KEY = "house 1, household 1"
 
 def open_socket(server: ServerProcess | ServerThread) -> ClientConnection:
     origin: Any = f"http://127.0.0.1:{server.port}"
-    return connect(f"ws://127.0.0.1:{server.port}/socket", origin=origin, max_size=None)
+    return connect(f"ws://127.0.0.1:{server.port}/socket", origin=origin, max_size=None, ping_interval=None)
 
 
 def send_view(socket: ClientConnection, **more: Any) -> None:
