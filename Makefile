@@ -5,6 +5,7 @@
 #             five minutes of the live page at 50,000 results per second; the tests on Spark on each supported version
 # make bench  Sash beside pandas, Polars, DuckDB, bottleneck, numbagg and Spark: checked, timed, drawn (make bench-quick: only to see that it runs)
 # make costs  what each algorithm costs beside two_stacks: checked, timed, written where plan/choose.py reads it
+# make docs   the documentation as a site, in build/docs; needs no network once .venv is made
 # All make the virtual environment in .venv and see to Java first. Python: make test PYTHON=python3.12
 
 PYTHON ?= python3
@@ -13,7 +14,7 @@ CORES ?= 2
 OLDEST_SPARK := 4.1.4
 OLD_SPARKS := $(OLDEST_SPARK) 4.2.1 # the newest is in .venv
 
-.PHONY: help demo test soak bench bench-quick costs check format clean
+.PHONY: help demo test soak bench bench-quick costs docs check format clean
 
 help:
 	@sed -n 's/^# //p' Makefile
@@ -70,6 +71,10 @@ bench-quick: .venv/ready
 
 costs: .venv/ready
 	$(BIN)/python -m benchmarks.costs
+
+docs: .venv/ready
+	$(BIN)/sphinx-build -q -W --keep-going -c docs . build/docs
+	@echo "open build/docs/index.html"
 
 check: .venv/ready
 	$(BIN)/ruff check
