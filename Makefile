@@ -5,7 +5,7 @@
 #             five minutes of the live page at 50,000 results per second; the tests on Spark on each supported version
 # make bench  Sash beside pandas, Polars, DuckDB, bottleneck, numbagg and Spark: checked, timed, drawn (make bench-quick: only to see that it runs)
 # make costs  what each algorithm costs beside two_stacks: checked, timed, written where plan/choose.py reads it
-# make docs   the documentation as a site, in build/docs; needs no network once .venv is made
+# make docs   the documentation as a site, in build/docs; needs no network once .venv is made (make pictures: draws its pictures again)
 # All make the virtual environment in .venv and see to Java first. Python: make test PYTHON=python3.12
 
 PYTHON ?= python3
@@ -14,7 +14,7 @@ CORES ?= 2
 OLDEST_SPARK := 4.1.4
 OLD_SPARKS := $(OLDEST_SPARK) 4.2.1 # the newest is in .venv
 
-.PHONY: help demo test soak bench bench-quick costs docs check format clean
+.PHONY: help demo test soak bench bench-quick costs docs pictures check format clean
 
 help:
 	@sed -n 's/^# //p' Makefile
@@ -71,10 +71,14 @@ bench-quick: .venv/ready
 
 costs: .venv/ready
 	$(BIN)/python -m benchmarks.costs
+	$(BIN)/python -m tools.pictures # the pages of algorithms show costs
 
 docs: .venv/ready
 	$(BIN)/sphinx-build -q -W --keep-going -c docs . build/docs
 	@echo "open build/docs/index.html"
+
+pictures: .venv/ready
+	$(BIN)/python -m tools.pictures
 
 check: .venv/ready
 	$(BIN)/ruff check

@@ -12,10 +12,15 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from docutils import nodes
+
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "src"))
 
 import sash  # noqa: E402 — of this repository, whatever is installed
+
+# The reference shows the names that users write.
+sys.modules.update({"sash.agg": sash.agg, "sash.window": sash.window})
 
 project = "Sash"
 version = release = sash.__version__
@@ -33,7 +38,8 @@ default_role = "code"  # docstrings write `name`, as Markdown does
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # the text of a docstring says more than its annotations
-autodoc_class_signature = "separated"
+autoclass_content = "both"
+toc_object_entries_show_parents = "hide"
 
 html_theme = "furo"
 html_title = "Sash"
@@ -50,21 +56,43 @@ copybutton_exclude = ".linenos, .gp, .go"
 SECTION = re.compile(r"(Nulls and NaN|Nulls|Result|Errors): (.*)")
 
 
-def sections_to_fields(app: Any, what: str, name: str, value: Any, options: Any, lines: list[str]) -> None:  # noqa: ARG001
-    """Turn the sections of a docstring into a field list: `Result: the type of a`, and the lines up to the next section."""
+def docstring_to_rst(app: Any, what: str, name: str, value: Any, options: Any, lines: list[str]) -> None:  # noqa: ARG001
+    """Turn the sections of a docstring (`Result: …`) into a field list, and pictures, which are indented, into literal blocks."""
+    found: list[str] = []
+    was_picture = False
+    for paragraph in "\n".join(lines).split("\n\n"):
+        is_picture = paragraph.startswith("    ")
+        found += ["::"] if is_picture and not was_picture else []
+        found.append(paragraph if is_picture else sections_to_fields(paragraph))
+        was_picture = is_picture
+    lines[:] = "\n\n".join(found).split("\n")
+
+
+def sections_to_fields(paragraph: str) -> str:
+    """Return the lines of a paragraph, those from the first section on as fields."""
     found: list[str] = []
     inside = False
-    for line in lines:
-        if section := SECTION.match(line):
+    for line in paragraph.split("\n"):
+        section = SECTION.match(line)
+        if section:
             found += [] if inside else [""]
-            found.append(f":{section[1]}: {section[2]}")
             inside = True
-        elif inside and line and not line.startswith(">>>"):
-            found.append(f"    {line}")
-        else:
-            found.append(line)
-            inside = False
-    lines[:] = found
+        found.append(f":{section[1]}: {section[2]}" if section else "    " * inside + line)
+    return "\n".join(found)
+
+
+def without_unknown(*given: Any) -> tuple[str, str] | None:
+    """Leave out `**unknown`, which catches misspelt options and is no parameter that a user could pass."""
+    *_, signature, result = given
+    return None if signature is None else (re.sub(r"(, \*)?, \*\*unknown", "", signature), result)
+
+
+def strip_code(app: Any, doctree: nodes.document) -> None:  # noqa: ARG001
+    """Remove the empty line at the end of a doctest, which Markdown needs between its output and the fence."""
+    for block in doctree.findall(nodes.literal_block):
+        if len(block.children) == 1 and isinstance(block[0], nodes.Text):
+            block.rawsource = block.rawsource.rstrip()
+            block[:] = [nodes.Text(block.astext().rstrip())]
 
 
 def copy_screenshots(app: Any, error: Exception | None) -> None:
@@ -78,5 +106,7 @@ def copy_screenshots(app: Any, error: Exception | None) -> None:
 
 def setup(app: Any) -> None:
     """Connect the hooks."""
-    app.connect("autodoc-process-docstring", sections_to_fields)
+    app.connect("autodoc-process-docstring", docstring_to_rst)
+    app.connect("autodoc-process-signature", without_unknown)
+    app.connect("doctree-read", strip_code)
     app.connect("build-finished", copy_screenshots)
