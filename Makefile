@@ -6,6 +6,7 @@
 # make bench  Sash beside pandas, Polars, DuckDB, bottleneck, numbagg and Spark: checked, timed, drawn (make bench-quick: only to see that it runs)
 # make dist   the wheel and the source archive: checked, and installed with each extra on each Python from 3.11 to 3.13 that is found
 # make costs  what each algorithm costs beside two_stacks: checked, timed, written where plan/choose.py reads it
+# make docs   the documentation as a site, in build/docs; needs no network once .venv is made (make pictures: draws its pictures again)
 # All make the virtual environment in .venv and see to Java first. Python: make test PYTHON=python3.12
 
 PYTHON ?= python3
@@ -14,7 +15,7 @@ CORES ?= 2
 OLDEST_SPARK := 4.1.4
 OLD_SPARKS := $(OLDEST_SPARK) 4.2.1 # the newest is in .venv
 
-.PHONY: help demo test soak bench bench-quick dist costs check format clean
+.PHONY: help demo test soak bench bench-quick dist costs docs pictures check format clean
 
 help:
 	@sed -n 's/^# //p' Makefile
@@ -77,6 +78,14 @@ dist: .venv-dist/ready
 
 costs: .venv/ready
 	$(BIN)/python -m benchmarks.costs
+	$(BIN)/python -m tools.pictures # the pages of algorithms show costs
+
+docs: .venv/ready
+	$(BIN)/sphinx-build -q -W --keep-going -c docs . build/docs
+	@echo "open build/docs/index.html"
+
+pictures: .venv/ready
+	$(BIN)/python -m tools.pictures
 
 check: .venv/ready
 	$(BIN)/ruff check

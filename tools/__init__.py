@@ -1,0 +1,1 @@
+"""What make and the tests call, and users do not."""
