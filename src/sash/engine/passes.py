@@ -215,7 +215,8 @@ class PassRun:
         with self._notes():
             values = tuple(column[rows] for column in self._values)
             answers = kernel.slide_keys(values, frame.firsts, frame.length, NO_BITS, frame.ahead)
-            if own.stop == rows.stop if frame.ahead > 0 else own.start == rows.start:
+            # The rows are cut at the ends of a key, or so far from `own` that its windows do not reach the cut.
+            if rows.stop - own.stop < frame.ahead or own.start - rows.start < -frame.ahead:
                 between = self._kernel(self.one.algorithm, fields, loops.slide_between, part="fields")
                 self._put_cut_off(answers, between, frame, values)
         return SlicePartials([answer.values for answer in answers], shape, SliceCounts(frame.held))
