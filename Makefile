@@ -12,6 +12,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 CORES ?= 2
+DRAWN := 05_features 06_sensors 07_flights 08_market # the examples whose pictures docs/examples.md shows
 OLDEST_SPARK := 4.1.4
 OLD_SPARKS := $(OLDEST_SPARK) 4.2.1 # the newest is in .venv
 
@@ -26,7 +27,10 @@ demo: .venv/ready
 	@$(BIN)/python examples/03_spark.py
 	@$(BIN)/python examples/04_stream.py
 	@$(BIN)/python examples/05_features.py
-	@$(BIN)/python examples/06_live.py
+	@$(BIN)/python examples/06_sensors.py
+	@$(BIN)/python examples/07_flights.py
+	@$(BIN)/python examples/08_market.py
+	@$(BIN)/python examples/09_live.py
 
 test: export SASH_TESTS_CACHE = $(CURDIR)/build/kernels
 test: .venv/ready
@@ -86,6 +90,8 @@ docs: .venv/ready
 
 pictures: .venv/ready
 	$(BIN)/python -m tools.pictures
+	@for example in $(DRAWN); do $(BIN)/python examples/$$example.py > /dev/null || exit 1; done
+	cp build/demo/*.svg docs/images/examples
 
 check: .venv/ready
 	$(BIN)/ruff check

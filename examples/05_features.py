@@ -1,19 +1,19 @@
 """Features for a model of card fraud: for each label, what the payments of its card looked like up to that moment.
 
-The same query runs in this process and on Spark. Then it is shown that no feature knows a later payment.
+A label is a payment that somebody has checked: it was a fraud, or not. Which feature tells them apart, and over which window? The
+query runs in this process, pandas checks it, and no feature knows a later payment. With --spark, it also runs on Spark.
 """
 
 from __future__ import annotations
 
-from datetime import datetime
+import sys
 from pathlib import Path
 from typing import Any
 
-import matplotlib as mpl
 import numpy as np
 import pandas as pd
-from matplotlib import dates
-from matplotlib import pyplot as plt
+from drawing import BLUE, GREEN, GREY, INK, NOTE, ORANGE, PURPLE, RED, apart, new_figure, save, style
+from matplotlib.axes import Axes
 from quiet import without_noise
 from rich.console import Console
 from rich.table import Table
@@ -22,23 +22,21 @@ import sash
 from sash import agg, window
 
 HERE = Path(__file__).parent
-CHART = HERE.parent / "build" / "demo" / "features.png"
-CARDS, DAYS, PAYMENTS, LABELS = 500, 60, 60_000, 4_000
-FIRST = datetime(2026, 1, 1)  # noqa: DTZ001 — of no zone, so that a session of Spark in any zone shows the same
+CARDS, DAYS, TRIPS, LABELS = 500, 60, 30_000, 4_000
+FIRST = pd.Timestamp("2026-01-01")  # of no zone, so that a session of Spark in any zone shows the same
+BEFORE, AFTER = 3, 1
+"""The hours that the picture shows around a label."""
 CATEGORIES = ("food", "fuel", "online", "travel")
-INK, FAINT, COLOUR, FRAUD = "#26323f", "#84919d", "#1f7a8c", "#c8553d"
 
 WINDOWS = ("1h", "24h", "7d", "30d")
 SHOWN = {
-    "payments": "payments",
-    "spent": "spent",
-    "merchants": "merchants",
-    "recent": "recent amount",
-    "online": "share online",
-    "large": "over 200",
+    "payments": ("payments", RED),
+    "spent": ("amount spent", ORANGE),
+    "merchants": ("merchants", PURPLE),
+    "recent": ("recent amount", GREEN),
+    "online": ("share online", BLUE),
+    "large": ("payments over 200", INK),
 }
-LEAST_DAYS = 31
-"""The label of the chart has that many days of payments before it."""
 
 FEATURES = sash.Query(
     by="card",
@@ -56,145 +54,185 @@ FEATURES = sash.Query(
 
 
 def main() -> None:
-    """Make the training set twice, compare, and show it."""
+    """Make the training set twice, compare, and show which feature separates best."""
     console = Console(width=None if Console().is_terminal else 120, highlight=False)
     payments, labels = make_payments()
-    features = FEATURES.run(payments, at=labels, at_time="asked")
-
-    console.rule("[bold]features as of the time of each label")
-    console.print(
-        f"{len(payments):,} payments, {len(labels):,} labels, {features.shape[1] - labels.shape[1]} features\n"
-    )
-    console.print(table_of(features))
+    features = FEATURES.run(payments, at=labels, at_time="checked")
+    check_sample(payments, features)
     check_no_leak(payments, labels, features)
-    console.print("No feature changes if all payments after its label are replaced: checked at five times.")
 
-    with without_noise():
-        spark = sash.spark.session("sash features")
-    spark.conf.set("spark.sql.session.timeZone", "UTC")
-    found = FEATURES.run(spark.createDataFrame(payments), at=spark.createDataFrame(labels), at_time="asked").toPandas()
-    spark.stop()
-    check_equal(features, found)
-    console.print(f"Spark has the same {len(found):,} rows.")
+    console.rule("[bold]card fraud: features as of the time of each label")
+    console.print(
+        f"{len(payments):,} generated payments and {len(labels):,} labels, {labels['fraud'].sum():,} of them fraud. "
+        "pandas has the same features for 200 labels,\nand no feature changes if all payments after its label are replaced: "
+        "checked at three times.\n"
+    )
+    chances = separation(features)
+    console.print(table_of(chances))
+    feature = chances.max(axis=1).idxmax()
+    length = chances.loc[feature].idxmax()
+    slow = chances["30d"].idxmax()
+    console.print(
+        f"Best: [bold]{SHOWN[feature][0]} of {length}[/bold]. Of a fraud and a genuine payment, the fraud has the greater value in "
+        f"{chances.loc[feature, length]:.0%} of all pairs.\n"
+        f"Over 30d it is {chances.loc[feature, '30d']:.0%}; there, {SHOWN[slow][0]} separates best, with {chances.loc[slow, '30d']:.0%}."
+    )
 
-    draw(payments, features, CHART)
-    console.print(f"\nThe chart is in [bold]{CHART.relative_to(HERE.parent)}[/bold].")
+    if "--spark" in sys.argv:
+        with without_noise():
+            spark = sash.spark.session("sash features")
+        spark.conf.set("spark.sql.session.timeZone", "UTC")
+        check_on_spark(spark, payments, labels, features)
+        spark.stop()
+        console.print(f"Spark has the same {len(features):,} rows.")
+
+    path = draw(payments, features, chances)
+    console.print(f"\nThe picture is in [bold]{path.relative_to(HERE.parent)}[/bold].")
 
 
 def make_payments() -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Make up payments, some of stolen cards, and labels: moments at which a card was checked, and whether it was stolen then."""
+    """Make up payments: trips to shops by the owners of cards, and thefts. Labels are payments, checked a minute later."""
     chance = np.random.default_rng(5)
     minutes = DAYS * 24 * 60
-    payments = pd.DataFrame(
-        {
-            "card": chance.integers(0, CARDS, PAYMENTS),
-            "minute": chance.uniform(0, minutes, PAYMENTS),
-            "amount": chance.gamma(1.5, 25, PAYMENTS),
-            "merchant": chance.integers(0, 400, PAYMENTS),
-            "category": chance.choice(CATEGORIES, PAYMENTS, p=(0.5, 0.2, 0.2, 0.1)),
-        }
-    )
-    stolen = pd.DataFrame(
+    trips = pd.DataFrame({"card": chance.integers(0, CARDS, TRIPS), "begin": chance.uniform(0, minutes, TRIPS)})
+    thefts = pd.DataFrame(
         {"card": chance.choice(CARDS, 60, replace=False), "begin": chance.uniform(0, minutes - 120, 60)}
     )
-    bursts = stolen.loc[stolen.index.repeat(chance.integers(4, 12, len(stolen)))]
-    thefts = pd.DataFrame(
-        {
-            "card": bursts["card"],
-            "minute": bursts["begin"] + chance.uniform(0, 90, len(bursts)),
-            "amount": chance.gamma(4, 60, len(bursts)),
-            "merchant": chance.integers(400, 500, len(bursts)),
-            "category": "online",
-        }
+    owners = trips.loc[trips.index.repeat(chance.integers(1, 5, TRIPS))].assign(fraud=False)
+    thieves = thefts.loc[thefts.index.repeat(chance.integers(4, 12, len(thefts)))].assign(fraud=True)
+    payments = pd.concat([owners, thieves], ignore_index=True)
+    size, fraud = len(payments), payments["fraud"].to_numpy()
+    level = chance.gamma(4, 10, CARDS)[payments["card"]]
+    payments["amount"] = (level * chance.gamma(1.5, np.where(fraud, 2.0, 0.7), size)).round(2)
+    payments["merchant"] = np.where(
+        fraud, chance.integers(0, 400, size), payments["card"] * 7 % 400 + chance.integers(0, 12, size)
     )
-    payments = pd.concat([payments, thefts], ignore_index=True)
-    checks = pd.concat(
-        [
-            pd.DataFrame({"card": chance.integers(0, CARDS, LABELS), "minute": chance.uniform(0, minutes, LABELS)}),
-            pd.DataFrame({"card": stolen["card"], "minute": stolen["begin"] + chance.uniform(60, 120, len(stolen))}),
-        ],
-        ignore_index=True,
-    )
-    begin = checks["card"].map(stolen.set_index("card")["begin"])
-    checks["stolen"] = checks["minute"].between(begin, begin + 120)
-    for table, name in ((payments, "ts"), (checks, "asked")):
-        table.insert(1, name, pd.Timestamp(FIRST) + pd.to_timedelta(table.pop("minute"), unit="m").dt.round("1s"))
-    payments["amount"] = payments["amount"].round(2)
-    return payments, checks
+    habits = chance.choice(CATEGORIES, size, p=(0.5, 0.2, 0.2, 0.1))
+    payments["category"] = np.where(fraud & (chance.random(size) < 0.8), "online", habits)  # noqa: PLR2004
+    begin = payments.pop("begin") + chance.uniform(0, np.where(fraud, 60, 90), size)
+    payments.insert(1, "ts", FIRST + pd.to_timedelta(begin, unit="m").dt.round("1s"))
+    chosen = np.concatenate([chance.choice(np.flatnonzero(~fraud), LABELS, replace=False), np.flatnonzero(fraud)])
+    labels = payments.loc[chosen, ["card", "ts", "fraud"]].rename(columns={"ts": "checked"}).reset_index(drop=True)
+    labels["checked"] += pd.Timedelta("1m")
+    return payments.drop(columns="fraud"), labels
+
+
+def separation(features: pd.DataFrame) -> pd.DataFrame:
+    """Return for each feature and window how often a fraud has the greater value than a genuine payment; ties count half.
+
+    This is the area under the ROC curve: 50 % is a coin, 100 % separates all.
+    """
+    fraud = features["fraud"]
+    pairs = fraud.sum() * (~fraud).sum()
+    least = fraud.sum() * (fraud.sum() + 1) / 2
+    chances = {
+        length: [(features[f"{name}_{length}"].rank()[fraud].sum() - least) / pairs for name in SHOWN]
+        for length in WINDOWS
+    }
+    return pd.DataFrame(chances, index=list(SHOWN))
+
+
+def check_sample(payments: pd.DataFrame, features: pd.DataFrame) -> None:
+    """Compute the features of some labels with pandas alone. Raise AssertionError if one differs."""
+    of_card = dict(list(payments.groupby("card")))
+    for label in features.sample(200, random_state=1).to_dict("records"):
+        own = of_card[label["card"]]
+        for length in WINDOWS:
+            age = label["checked"] - own["ts"]
+            seen = own[(age >= pd.Timedelta(0)) & (age < pd.Timedelta(length))]
+            weights = 0.5 ** (age[seen.index] / pd.Timedelta("6h"))
+            expected = {
+                "payments": len(seen),
+                "spent": seen["amount"].sum(),
+                "merchants": seen["merchant"].nunique(),
+                "recent": np.average(seen["amount"], weights=weights),
+                "online": (seen["category"] == "online").mean(),
+                "large": (seen["amount"] > 200).sum(),  # noqa: PLR2004 — as in the query
+            }
+            found = [label[f"{name}_{length}"] for name in expected]
+            np.testing.assert_allclose(found, list(expected.values()), rtol=1e-9)
 
 
 def check_no_leak(payments: pd.DataFrame, labels: pd.DataFrame, features: pd.DataFrame) -> None:
     """Replace all payments after some moment, and raise AssertionError if a feature of an earlier label changes."""
-    for moment in pd.date_range(payments["ts"].min(), payments["ts"].max(), periods=7)[1:-1]:
+    for moment in pd.date_range(payments["ts"].min(), payments["ts"].max(), periods=5)[1:-1]:
         later = payments["ts"] > moment
         other = payments.copy()
         other.loc[later, ["amount", "merchant", "category"]] = [1e6, -1, "online"]
-        earlier = labels["asked"] <= moment
-        again = FEATURES.run(other, at=labels[earlier], at_time="asked")
+        earlier = labels["checked"] <= moment
+        again = FEATURES.run(other, at=labels[earlier], at_time="checked")
         pd.testing.assert_frame_equal(again, features[earlier])
 
 
-def check_equal(one: pd.DataFrame, other: pd.DataFrame) -> None:
-    """Raise AssertionError if the rows differ, in whatever order they are."""
-    order = ["card", "asked", "payments_30d"]
-    left, right = (frame.sort_values(order).reset_index(drop=True) for frame in (one, other))
+def check_on_spark(spark: Any, payments: pd.DataFrame, labels: pd.DataFrame, features: pd.DataFrame) -> None:
+    """Run the same query on Spark, which returns rows in any order. Raise AssertionError if they differ."""
+    found = FEATURES.run(
+        spark.createDataFrame(payments), at=spark.createDataFrame(labels), at_time="checked"
+    ).toPandas()
+    order = ["card", "checked", "payments_30d", "fraud"]
+    left, right = (frame.sort_values(order).reset_index(drop=True) for frame in (features, found))
     pd.testing.assert_frame_equal(left, right, check_dtype=False, rtol=1e-9)
 
 
-def table_of(features: pd.DataFrame) -> Table:
-    """Return the means of the features, of genuine and of stolen cards."""
-    table = Table(title="Means of the features, of genuine cards → of stolen cards", title_justify="left")
+def table_of(chances: pd.DataFrame) -> Table:
+    """Return how well each feature separates, the best of a window in bold."""
+    table = Table(title="A fraud has the greater value than a genuine payment, in % of all pairs", title_justify="left")
     table.add_column("feature")
-    for name in WINDOWS:
-        table.add_column(name, justify="right")
-    means = features.groupby("stolen").mean(numeric_only=True)
-    for feature, text in SHOWN.items():
-        genuine, stolen = (means.loc[kind, [f"{feature}_{name}" for name in WINDOWS]] for kind in (False, True))
-        table.add_row(
-            text, *(f"{one:,.2f} → [{FRAUD}]{other:8,.2f}[/]" for one, other in zip(genuine, stolen, strict=True))
-        )
+    for length in WINDOWS:
+        table.add_column(length, justify="right")
+    for name, row in chances.iterrows():
+        shown = (f"{chance:.1%}" for chance in row)
+        best = (f"[bold]{text}[/]" if chance == chances[length].max() else text for length, chance, text in zip(WINDOWS, row, shown, strict=True))  # fmt: skip
+        table.add_row(SHOWN[str(name)][0], *best)
     return table
 
 
-def draw(payments: pd.DataFrame, features: pd.DataFrame, path: Path) -> None:
-    """Draw the payments of one stolen card, and what its label sees."""
-    mpl.use("Agg")
-    plt.rcParams.update({"font.size": 9, "text.color": INK, "axes.edgecolor": "#d5dbe1"})
-    stolen = features[features["stolen"]]
-    label = stolen.loc[(stolen["payments_1h"] * (stolen["asked"].dt.day_of_year > LEAST_DAYS)).idxmax()]
+def draw(payments: pd.DataFrame, features: pd.DataFrame, chances: pd.DataFrame) -> Path:
+    """Draw what one label sees, and how well each feature separates over each window."""
+    feature = chances.max(axis=1).idxmax()
+    length = chances.loc[feature].idxmax()
+    figure = new_figure(
+        6.0,
+        f"What tells a fraud best: {SHOWN[feature][0]}, over {length}",
+        f"{len(payments):,} payments of {CARDS} cards, generated; features as of the time of {len(features):,} labels",
+    )
+    top, bottom = figure.subplots(2, 1, height_ratios=(2, 3))
+    draw_label(top, payments, features[features["fraud"]])
+    draw_chances(bottom, chances)
+    return save(figure, "fraud")
+
+
+def draw_label(axes: Axes, payments: pd.DataFrame, frauds: pd.DataFrame) -> None:
+    """Draw the payments around a label in the middle of the longest theft."""
+    own_frauds = frauds[frauds["card"] == frauds["card"].mode()[0]].sort_values("checked")
+    label = own_frauds.iloc[len(own_frauds) // 2]
     own = payments[payments["card"] == label["card"]]
-    figure, grid = plt.subplots(len(WINDOWS), 1, figsize=(12, 8), dpi=130)
-    for axes, name in zip(grid, WINDOWS, strict=True):
-        panel(axes, own, label, name)
-    figure.suptitle("What a label knows about its card", x=0.047, y=0.978, ha="left", fontsize=16, weight="bold")
-    legend = f"Payments of card {label['card']}. The window ends at the label; payments after it (grey) are not in its features"
-    figure.text(0.047, 0.925, legend, ha="left", fontsize=10, color=FAINT)
-    figure.tight_layout(rect=(0.03, 0.01, 0.99, 0.925), h_pad=1.4)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, facecolor="white")
-    plt.close(figure)
+    hours = (own["ts"] - label["checked"]) / pd.Timedelta("1h")
+    title = f"Card {label['card']}: the label at 0 knows the payments before it, not the grey ones after it"
+    style(axes, title, "dollars")
+    axes.axvspan(-1, 0, color=BLUE, alpha=0.12, linewidth=0)
+    axes.axvline(0, color=BLUE, linewidth=1.4)
+    for near, colour in ((hours.between(-BEFORE, 0), INK), ((hours > 0) & (hours < AFTER), GREY)):
+        axes.vlines(hours[near], 0, own["amount"][near], color=colour, linewidth=1.4)
+        axes.plot(hours[near], own["amount"][near], "o", color=colour, markersize=3.5)
+    axes.set_xlim(-BEFORE, AFTER)
+    axes.set_ylim(0, own["amount"][hours.between(-BEFORE, AFTER)].max() * 1.15)
+    axes.set_xlabel("hours from the label", color=NOTE)
+    known = (f"{label['payments_1h']} payments", f"{label['spent_1h']:,.0f} spent", f"{label['online_1h']:.0%} online")
+    axes.annotate("features of 1h:\n" + "\n".join(known), (-1, 0.96), (-8, 0), xycoords=axes.get_xaxis_transform(), textcoords="offset points", ha="right", va="top", color=BLUE, linespacing=1.4)  # fmt: skip
 
 
-def panel(axes: Any, own: pd.DataFrame, label: pd.Series, name: str) -> None:
-    """Draw the payments around one window, and the features over it."""
-    end, length = label["asked"], pd.Timedelta(name)
-    near = own[own["ts"].between(end - 1.25 * length, end + 0.25 * length)]
-    seen = near["ts"].between(end - length, end, inclusive="right")
-    for part, colour in ((near[seen], COLOUR), (near[~seen], "#c3cad1")):
-        axes.vlines(part["ts"], 0, part["amount"], color=colour, linewidth=1.6)
-        axes.plot(part["ts"], part["amount"], "o", color=colour, markersize=4)
-    axes.axvspan(end - length, end, color=COLOUR, alpha=0.08, linewidth=0)
-    axes.axvline(end, color=FRAUD, linewidth=1.4)
-    values = "   ".join(f"{text} {label[f'{feature}_{name}']:,.4g}" for feature, text in SHOWN.items())
-    axes.set_title(f"{name}   ", loc="left", fontsize=10, weight="bold", color=COLOUR, pad=3)
-    axes.set_title(values, loc="right", fontsize=9, color=INK, pad=3)
-    axes.set_xlim(end - 1.25 * length, end + 0.25 * length)
-    axes.set_ylim(0, own["amount"].max() * 1.1)
-    axes.spines[["top", "right", "left"]].set_visible(False)
-    axes.tick_params(colors=FAINT, length=0, labelsize=8.5)
-    locator = dates.AutoDateLocator(minticks=4, maxticks=8)  # type: ignore[no-untyped-call]
-    axes.xaxis.set_major_locator(locator)
-    axes.xaxis.set_major_formatter(dates.ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
+def draw_chances(axes: Axes, chances: pd.DataFrame) -> None:
+    """Draw how well each feature separates, from the shortest window to the longest."""
+    style(axes, "How often a fraud has the greater value than a genuine payment", "% of all pairs")
+    places = apart([100 * chance for chance in chances["1h"]], 3.6)
+    for (name, (text, colour)), place in zip(SHOWN.items(), places, strict=True):
+        axes.plot(range(len(WINDOWS)), 100 * chances.loc[name], "o-", color=colour, linewidth=1.6, markersize=4)
+        axes.annotate(text, (0, place), (-8, 0), textcoords="offset points", ha="right", va="center", color=colour, weight="bold")  # fmt: skip
+    axes.set_ylim(40, 100)
+    axes.set_xticks(range(len(WINDOWS)), WINDOWS)
+    axes.set_xlim(-0.8, len(WINDOWS) - 0.9)
+    axes.set_xlabel("window of the feature", color=NOTE)
 
 
 if __name__ == "__main__":

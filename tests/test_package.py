@@ -1,14 +1,8 @@
 from __future__ import annotations
 
-import os
-import runpy
 import subprocess
 import sys
 from pathlib import Path
-
-import numpy as np
-import pyarrow.parquet as pq
-import pytest
 
 from sash import catalogue
 
@@ -52,22 +46,3 @@ def test_a_query_that_compiles_nothing_does_not_import_numba() -> None:
 
 def test_a_page_shows_the_catalogue() -> None:
     assert str(catalogue()) in (ROOT / "docs" / "algorithms.md").read_text(encoding="utf-8")
-
-
-@pytest.mark.parametrize("example", sorted((ROOT / "examples").glob("[0-9]*.py")), ids=lambda path: path.name)
-def test_examples_run(example: Path) -> None:
-    environment = {**os.environ, "SASH_LIVE_WAIT": "2"}  # nobody opens the live page
-    done = subprocess.run([sys.executable, str(example)], capture_output=True, text=True, check=False, env=environment)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout
-
-
-def test_the_readings_of_the_examples_are_what_their_script_makes() -> None:
-    script = ROOT / "examples" / "data" / "make_readings.py"
-    made = runpy.run_path(str(script))["make_readings"]()
-    kept = pq.read_table(script.with_name("readings.parquet"))
-    exactly = [name for name in made.column_names if name not in {"load", "work"}]
-    assert kept.select(exactly).equals(made.select(exactly))
-    for name in ("load", "work"):  # another processor may round another way
-        np.testing.assert_allclose(kept[name].to_numpy(), made[name].to_numpy(), atol=0.11)
-    assert 0 < kept["load"].null_count < len(kept) / 100

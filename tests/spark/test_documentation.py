@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import runpy
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -69,3 +70,13 @@ def test_the_example_of_a_public_function_runs(
         code = code.replace(f'"{path}"', repr(str(paths[path])))
     run_doctest(code, name, 0, {})
     assert spark.range(1).count() == 1  # examples use the session, and do not stop it
+
+
+def test_the_features_of_the_example_are_the_same_on_spark(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(ROOT / "examples")
+    example = runpy.run_path(str(ROOT / "examples" / "05_features.py"))
+    payments, labels = example["make_payments"]()
+    features = example["FEATURES"].run(payments, at=labels, at_time="checked")
+    example["check_on_spark"](spark, payments, labels, features)

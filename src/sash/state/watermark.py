@@ -108,13 +108,14 @@ class EventTimeWatermark(Watermark):
         marks = np.where(newest == NEVER, NEVER, newest - self.lateness)
         late_from = self.prepared.late_from(times)
         late = late_from <= marks[:-1]
+        missed = self.prepared.missed_from(times) <= marks[:-1]
         if self.strict:
-            self._check_order(table, self.prepared.missed_from(times) <= marks[:-1], marks)
+            self._check_order(table, missed, marks)
         # A row in no window, as the slide may be longer than the range, is left out, but it is not late.
         self.late_rows.add(table, late & (late_from > NEVER))
         cuts = [0]
         emitted = self.watermark
-        for row in np.flatnonzero(~late & (times < marks[:-1])).tolist():
+        for row in np.flatnonzero(~late & missed).tolist():
             if marks[row] > emitted:
                 cuts.append(row)
                 emitted = int(marks[row])
