@@ -20,8 +20,10 @@ PICTURE = ROOT / "docs" / "images" / "nexmark.svg"
 PANELS = {"batch": "over frames", "stream": "over streams"}
 PEERS = ("#3d7ea6", "#8a7a4f")
 STEPS = [digit * 10.0**power for power in range(1, 7) for digit in (1, 2, 5)]
-NEAR = 1.25
-"""Labels of points that are closer than this ratio would overlap, so one goes below."""
+NEAR = 2.2
+"""Labels of points that are closer than this ratio would overlap."""
+ABOVE, BELOW, FURTHER = 7, -8, -19
+"""Where a label may be, in points from its point: the first place that is free."""
 
 
 def draw_panel(axes: Axes, kind: str, readings: Sequence[Reading], limits: tuple[float, float]) -> None:
@@ -42,15 +44,18 @@ def draw_panel(axes: Axes, kind: str, readings: Sequence[Reading], limits: tuple
     for height, name in enumerate(names):
         ways = sorted((one for one in readings if one.case == name), key=lambda one: one.role != "sash")
         values = [one.value for one in ways]
+        taken: list[tuple[float, int]] = []
         axes.plot([min(values), max(values)], [height, height], color=FAINT, linewidth=3, zorder=1)
         for number, one in enumerate(ways):
             ours = one.role == "sash"
             colour = SASH if ours else PEERS[(number - 1) % len(PEERS)]
             axes.plot(one.value, height, "o", color=colour, markersize=9 if ours else 7, zorder=3 if ours else 2)
-            below = any(other.value / NEAR < one.value < other.value * NEAR for other in ways[:number])
+            near = {place for value, place in taken if value / NEAR < one.value < value * NEAR}
+            place = next((place for place in (ABOVE, BELOW) if place not in near), FURTHER)
+            taken.append((one.value, place))
             axes.annotate(
-                one.contestant, (one.value, height), (0, -8 if below else 7), textcoords="offset points",
-                ha="center", va="top" if below else "bottom", color=colour, fontsize=8.5,
+                one.contestant, (one.value, height), (0, place), textcoords="offset points",
+                ha="center", va="bottom" if place == ABOVE else "top", color=colour, fontsize=8.5,
                 fontweight="bold" if ours else "normal",
             )  # fmt: skip
 
@@ -75,7 +80,7 @@ def draw(readings: Sequence[Reading], path: Path) -> None:
     mpl.rcParams["svg.hashsalt"] = "sash"  # the same CSV gives the same bytes
     shown = [kind for kind in PANELS if any(one.case.startswith(kind) for one in readings)]
     lines = [len({one.case for one in readings if one.case.startswith(kind)}) for kind in shown]
-    figure = Figure(figsize=(10.4, 1.6 + 0.62 * sum(lines)), facecolor="white", layout="constrained")
+    figure = Figure(figsize=(10.4, 1.6 + 0.72 * sum(lines)), facecolor="white", layout="constrained")
     figure.get_layout_engine().set(h_pad=0.08)  # type: ignore[union-attr, call-arg]
     grid = figure.subplots(len(shown), 1, sharex=True, squeeze=False, height_ratios=lines)
     for (axes,), kind in zip(grid, shown, strict=True):
