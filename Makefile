@@ -60,9 +60,12 @@ bench: .venv/ready
 	$(BIN)/python -m benchmarks.spark_batch
 	$(BIN)/python -m benchmarks.spark_streaming
 	$(BIN)/python -m benchmarks.stream_growth
+	$(BIN)/python -m benchmarks.nexmark
+	$(BIN)/python -m benchmarks.spark_windows
 	$(BIN)/python -m benchmarks.spark_memory
 	$(BIN)/python -m benchmarks.plot
 	$(BIN)/python -m benchmarks.stream_growth.plot
+	$(BIN)/python -m benchmarks.nexmark.plot
 	$(BIN)/python -m benchmarks.page
 
 bench-quick: .venv/ready
@@ -76,6 +79,8 @@ bench-quick: .venv/ready
 	$(BIN)/python -m benchmarks.spark_batch --quick
 	$(BIN)/python -m benchmarks.spark_streaming --quick
 	$(BIN)/python -m benchmarks.stream_growth --quick
+	$(BIN)/python -m benchmarks.nexmark --quick
+	$(BIN)/python -m benchmarks.spark_windows --quick
 
 dist: .venv-dist/ready
 	@bash tools/dist.sh

@@ -7,6 +7,8 @@ python -m benchmarks.filters_and_weights what where= and ewm_mean cost: the same
 python -m benchmarks.frames              frames that look ahead or leave out rows: the same, to results/frames.csv
 python -m benchmarks.first_answer        the time to the first result in fresh processes: the same, to results/first_answer.csv
 python -m benchmarks.stream_growth       streams as keys and slices grow: the same, to results/stream_growth.csv
+python -m benchmarks.nexmark             Nexmark's queries on Spark, batch and stream: the same, to results/nexmark.csv
+python -m benchmarks.spark_windows       Spark's own WindowBenchmark: the same, to results/spark_windows.csv
 python -m benchmarks.compiled --quick    on few rows, to see that everything runs; writes nothing
 python -m benchmarks.plot                draws docs/images/ns_per_row.svg from the CSV
 python -m benchmarks.page                writes docs/benchmarks.md from both

@@ -14,6 +14,8 @@ from benchmarks.filters_and_weights.case import WeightCase
 from benchmarks.filters_and_weights.field import WeightField
 from benchmarks.first_answer.case import FirstCase
 from benchmarks.first_answer.field import FirstField
+from benchmarks.nexmark.case import NexmarkCase, NexmarkStreamCase
+from benchmarks.nexmark.field import NexmarkField, NexmarkStreamField
 from benchmarks.query_overhead.case import OverheadCase
 from benchmarks.query_overhead.field import OverheadField
 from benchmarks.query_overhead.warm import WarmCase, WarmField
@@ -22,6 +24,8 @@ from benchmarks.spark_batch.case import SparkCase
 from benchmarks.spark_batch.field import SparkField
 from benchmarks.spark_streaming.case import StreamCase
 from benchmarks.spark_streaming.field import StreamField
+from benchmarks.spark_windows.case import AroundCase
+from benchmarks.spark_windows.field import AroundField
 from benchmarks.stream_growth.case import GrowthCase
 from benchmarks.stream_growth.field import GrowthField
 from benchmarks.windows.case import TableCase
@@ -52,10 +56,13 @@ def measure(case: Case, repeats: int | None = None) -> list[Reading]:
 
 
 FIELDS: dict[type[Case], Callable[[Any], Measured]] = {
+    AroundCase: AroundField,
     ColumnCase: ColumnField,
     FeatureCase: FeatureField,
     FirstCase: FirstField,
     GrowthCase: GrowthField,
+    NexmarkCase: NexmarkField,
+    NexmarkStreamCase: NexmarkStreamField,
     OverheadCase: OverheadField,
     SparkCase: SparkField,
     StreamCase: StreamField,

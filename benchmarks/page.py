@@ -13,6 +13,7 @@ from benchmarks.filters_and_weights import cases as filters_and_weights
 from benchmarks.first_answer import cases as first_answer
 from benchmarks.first_answer import summary
 from benchmarks.frames import cases as frames_around
+from benchmarks.nexmark import cases as nexmark
 from benchmarks.query_overhead import cases as query_overhead
 from benchmarks.report import Verdict, judge, label, quantity, round_off, say_target
 from benchmarks.results import (
@@ -21,10 +22,12 @@ from benchmarks.results import (
     FILTERS_AND_WEIGHTS,
     FIRST_ANSWER,
     FRAMES,
+    NEXMARK,
     QUERY_OVERHEAD,
     ROOT,
     SPARK_BATCH,
     SPARK_STREAMING,
+    SPARK_WINDOWS,
     STREAM_GROWTH,
     WINDOWS,
     Reading,
@@ -32,6 +35,7 @@ from benchmarks.results import (
 )
 from benchmarks.spark_batch import cases as spark_batch
 from benchmarks.spark_streaming import cases as spark_streaming
+from benchmarks.spark_windows import cases as spark_windows
 from benchmarks.stream_growth import cases as stream_growth
 from benchmarks.windows import cases as windows
 from benchmarks.windows import sql
@@ -53,6 +57,8 @@ def write(
     frames: Sequence[Reading] = (),
     streams: Sequence[Reading] = (),
     growth: Sequence[Reading] = (),
+    auctions: Sequence[Reading] = (),
+    around_on_spark: Sequence[Reading] = (),
 ) -> None:
     """Write the page from what was measured over columns, over tables, in fresh processes and on Spark; what was not is left out."""
     lines = [
@@ -70,6 +76,8 @@ def write(
         *(over_frames(frames) if frames else ()),
         *(over_streams(streams) if streams else ()),
         *(of_growth(growth) if growth else ()),
+        *(of_nexmark(auctions) if auctions else ()),
+        *(of_window_benchmark(around_on_spark) if around_on_spark else ()),
     ]
     path.write_text("\n".join(lines), encoding="utf-8")
 
@@ -197,6 +205,22 @@ def of_growth(readings: Sequence[Reading]) -> Iterator[str]:
     yield _text("stream_growth/reasons.md")
 
 
+def of_nexmark(readings: Sequence[Reading]) -> Iterator[str]:
+    """Yield the lines about Nexmark."""
+    yield "## Nexmark"
+    yield ""
+    yield "![Time per event of each query, in Sash and in Spark](images/nexmark.svg)"
+    yield ""
+    yield from _on_spark(nexmark.CASES, readings, NEXMARK, "time for all, or for a batch")
+
+
+def of_window_benchmark(readings: Sequence[Reading]) -> Iterator[str]:
+    """Yield the lines about Spark's own benchmark of frames."""
+    yield "## Spark's own WindowBenchmark"
+    yield ""
+    yield from _on_spark(spark_windows.CASES, readings, SPARK_WINDOWS, "time for all")
+
+
 def _on_spark(cases: Sequence[Case], readings: Sequence[Reading], file: Path, whole: str) -> Iterator[str]:
     yield _facts(readings, file)
     yield ""
@@ -266,4 +290,6 @@ if __name__ == "__main__":
         frames=read(SPARK_BATCH),
         streams=read(SPARK_STREAMING),
         growth=read(STREAM_GROWTH) if STREAM_GROWTH.exists() else (),
+        auctions=read(NEXMARK),
+        around_on_spark=read(SPARK_WINDOWS),
     )

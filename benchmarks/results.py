@@ -33,6 +33,8 @@ QUERY_OVERHEAD = of_suite("query_overhead")
 FILTERS_AND_WEIGHTS = of_suite("filters_and_weights")
 FEATURES = of_suite("features")
 FRAMES = of_suite("frames")
+NEXMARK = of_suite("nexmark")
+SPARK_WINDOWS = of_suite("spark_windows")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from pyspark.sql import DataFrame
 
 from benchmarks.case import Case, Contestant
 
-ResultColumn: TypeAlias = Callable[[DataFrame], DataFrame]
+ResultColumn: TypeAlias = Callable[[Any], DataFrame]
+"""Makes the results of a frame; where a suite has several tables, of all of them."""
 
 
 @dataclass(frozen=True)

@@ -31,13 +31,17 @@ class SparkField(Field[SparkContestant]):
 
     def prepare(self, contestant: SparkContestant) -> Call:
         """Return the call over the contestant's rows."""
-        frame = readings(contestant.readings, self.counted(contestant))
+        frame = self.rows_of(contestant, self.counted(contestant))
 
         def compute() -> None:
             with settings(contestant):
                 contestant.answer(frame).write.format("noop").mode("overwrite").save()
 
         return compute
+
+    def rows_of(self, contestant: SparkContestant, rows: int) -> Any:
+        """Return what a contestant is asked about: so many rows of its data."""
+        return readings(contestant.readings, rows)
 
     def prepare_few(self, contestant: SparkContestant) -> Call:
         """Return the call over few rows, whose answers are checked later."""
@@ -85,11 +89,11 @@ class SparkField(Field[SparkContestant]):
 
     def answers_of(self, contestant: SparkContestant) -> pa.Table:
         """Return what a contestant answers on few rows."""
-        return contestant.answer(readings(contestant.readings, self.checked)).toArrow()
+        return contestant.answer(self.rows_of(contestant, self.checked)).toArrow()
 
     def right_answers(self, contestant: SparkContestant) -> pa.Table:
         """Return what Spark says of these rows, asked its own way."""
-        return contestant.question.right(readings(contestant.readings, self.checked)).toArrow()
+        return contestant.question.right(self.rows_of(contestant, self.checked)).toArrow()
 
     def check_sums(self, contestant: SparkContestant) -> None:
         """Compare with Sash, which answers as few rows as the slow, too."""
@@ -103,7 +107,7 @@ class SparkField(Field[SparkContestant]):
         key = contestant.name, contestant.readings, rows
         if key not in self._sums:
             with settings(contestant):
-                answered = contestant.answer(readings(contestant.readings, rows))
+                answered = contestant.answer(self.rows_of(contestant, rows))
                 self._sums[key] = sums_of(contestant.question, answered)
         return self._sums[key]
 

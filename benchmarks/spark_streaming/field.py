@@ -45,14 +45,15 @@ class StreamField(SparkField):
 
     def answers_of(self, contestant: SparkContestant) -> pa.Table:
         """Return what has come out of the stream when all of few rows have come."""
-        tables, batches = gather(self._stream(contestant, self.checked), DataFrame.toArrow)
+        final = self.final(contestant, self.checked)
+        tables, batches = gather(self._stream(contestant, self.checked), lambda batch: final(batch).toArrow())
         self._few_batches[contestant.name] = batches
         return pa.concat_tables(tables)
 
     def right_answers(self, contestant: SparkContestant) -> pa.Table:
         """Return what should have: the batch answers that the watermark has passed."""
-        rows = arrived(contestant.readings, self.checked, self.batches)
-        return passed(contestant.question.right(rows), rows).toArrow()
+        right = contestant.question.right(self.rows_of(contestant, self.checked))
+        return self.passed(contestant, right, self.checked).toArrow()
 
     def check_sums(self, contestant: SparkContestant) -> None:
         """Compare with a batch run of the first contestant that has the same question, on all rows."""
@@ -60,23 +61,46 @@ class StreamField(SparkField):
         key = question.range, contestant.readings, rows
         if key not in self._batch_sums:
             first = next(one for one in self.contestants if one.question == question)
-            frame = arrived(contestant.readings, rows, self.batches)
-            self._batch_sums[key] = sums_of(question, passed(first.answer(frame), frame))
+            answered = first.answer(self.rows_of(contestant, rows))
+            self._batch_sums[key] = sums_of(question, self.passed(contestant, answered, rows))
+        final = self.final(contestant, rows)
         with settings(contestant):
-            own, _ = gather(self._stream(contestant, rows), lambda batch: sums_of(question, batch))
+            own, _ = gather(self._stream(contestant, rows), lambda batch: sums_of(question, final(batch)))
         compare_sums(sum(own), self._batch_sums[key], self.case.tolerance)
 
     def times(self, repeats: int) -> dict[str, list[float]]:
         """Return nanoseconds a row, of each batch that has rows, but the first."""
         times: dict[str, list[float]] = {one.name: [] for one in self.contestants}
         for _ in range(repeats):
-            for name, call in self.calls.items():
-                batches = [one for one in call() if one["batchId"] > 0 and one["numInputRows"]]
-                times[name] += [one["durationMs"]["triggerExecution"] * 1e6 / one["numInputRows"] for one in batches]
+            for one in self.contestants:
+                batches = [batch for batch in self.calls[one.name]() if batch["batchId"] > 0 and batch["numInputRows"]]
+                times[one.name] += [
+                    batch["durationMs"]["triggerExecution"] * 1e6 / self.rows_in(one, batch) for batch in batches
+                ]
         return times
 
+    def rows_of(self, contestant: SparkContestant, rows: int) -> Any:
+        """Return all rows that arrive, as frames."""
+        return arrived(contestant.readings, rows, self.batches)
+
+    def arriving(self, contestant: SparkContestant, rows: int) -> Any:
+        """Return the same as streams."""
+        return arriving(contestant.readings, rows, self.batches)
+
+    def passed(self, contestant: SparkContestant, answered: DataFrame, rows: int) -> DataFrame:
+        """Return the answers that the watermark has passed when all rows have come."""
+        return passed(answered, self.rows_of(contestant, rows))
+
+    def final(self, contestant: SparkContestant, rows: int) -> Callable[[DataFrame], DataFrame]:  # noqa: ARG002
+        """Return what takes the answers of a batch that are compared: all, unless a contestant gives some too early."""
+        return lambda batch: batch
+
+    def rows_in(self, contestant: SparkContestant, batch: Any) -> int:  # noqa: ARG002
+        """Return by how many rows the time of a batch is divided."""
+        return int(batch["numInputRows"])
+
     def _stream(self, contestant: SparkContestant, rows: int) -> DataFrame:
-        return contestant.answer(arriving(contestant.readings, rows, self.batches))
+        return contestant.answer(self.arriving(contestant, rows))
 
 
 def gather(answered: DataFrame, take: Callable[[DataFrame], Gathered]) -> tuple[list[Gathered], list[Any]]:
@@ -88,10 +112,13 @@ def gather(answered: DataFrame, take: Callable[[DataFrame], Gathered]) -> tuple[
 def run(writer: DataStreamWriter) -> list[Any]:
     """Run a stream to its end, and return the progress of each of its batches."""
     checkpoint = tempfile.mkdtemp(dir=folder())
-    spark().conf.set("spark.sql.shuffle.partitions", CORES)  # each has a state store, which commits in each batch
+    conf, partitions = spark().conf, "spark.sql.shuffle.partitions"
+    before = str(conf.get(partitions))
+    conf.set(partitions, CORES)  # each has a state store, which commits in each batch
     try:
         query = writer.option("checkpointLocation", checkpoint).trigger(availableNow=True).start()
         query.awaitTermination()
         return list(query.recentProgress)
     finally:
+        conf.set(partitions, before)
         shutil.rmtree(checkpoint)

@@ -12,6 +12,7 @@ from helpers.cases import SOAK
 
 from benchmarks import page, report, results
 from benchmarks.case import MEMORY
+from benchmarks.nexmark import cases as nexmark
 from benchmarks.spark_batch import native
 from benchmarks.spark_batch.answers import compare, compare_sums
 from benchmarks.spark_batch.case import Question, SparkCase
@@ -20,6 +21,7 @@ from benchmarks.spark_batch.data import READINGS
 from benchmarks.spark_batch.memory import most_of_a_worker
 from benchmarks.spark_streaming import cases as streaming
 from benchmarks.spark_streaming.data import ARRIVALS
+from benchmarks.spark_windows import cases as spark_windows
 
 ROOT = Path(__file__).parents[2]
 QUESTION = Question("rows(2)", partial(native.over_rows, 2), ("household",), ("peak",))
@@ -31,6 +33,8 @@ QUESTION = Question("rows(2)", partial(native.over_rows, 2), ("household",), ("p
     [
         ("spark_batch", "frames", CASES[0], "≥ 4 × Spark, segment tree"),
         ("spark_streaming", "streams", streaming.CASES[0], "≤ 4 µs"),
+        ("nexmark", "auctions", nexmark.CASES[-1], "≥ 1 × Spark's window"),
+        ("spark_windows", "around_on_spark", spark_windows.CASES[0], "≥ 1 × Spark, segment tree"),
     ],
     ids=lambda given: given if isinstance(given, str) else "",
 )
