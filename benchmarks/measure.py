@@ -14,6 +14,8 @@ from benchmarks.filters_and_weights.case import WeightCase
 from benchmarks.filters_and_weights.field import WeightField
 from benchmarks.first_answer.case import FirstCase
 from benchmarks.first_answer.field import FirstField
+from benchmarks.papers.case import PaperCase
+from benchmarks.papers.field import PaperField
 from benchmarks.query_overhead.case import OverheadCase
 from benchmarks.query_overhead.field import OverheadField
 from benchmarks.query_overhead.warm import WarmCase, WarmField
@@ -57,6 +59,7 @@ FIELDS: dict[type[Case], Callable[[Any], Measured]] = {
     FirstCase: FirstField,
     GrowthCase: GrowthField,
     OverheadCase: OverheadField,
+    PaperCase: PaperField,
     SparkCase: SparkField,
     StreamCase: StreamField,
     TableCase: TableField,

@@ -33,6 +33,7 @@ QUERY_OVERHEAD = of_suite("query_overhead")
 FILTERS_AND_WEIGHTS = of_suite("filters_and_weights")
 FEATURES = of_suite("features")
 FRAMES = of_suite("frames")
+PAPERS = of_suite("papers")
 
 
 @dataclass(frozen=True, kw_only=True)
