@@ -57,8 +57,10 @@ bench: .venv/ready
 	$(BIN)/python -m benchmarks.spark_streaming
 	$(BIN)/python -m benchmarks.stream_growth
 	$(BIN)/python -m benchmarks.spark_memory
+	$(BIN)/python -m benchmarks.papers
 	$(BIN)/python -m benchmarks.plot
 	$(BIN)/python -m benchmarks.stream_growth.plot
+	$(BIN)/python -m benchmarks.papers.page
 	$(BIN)/python -m benchmarks.page
 
 bench-quick: .venv/ready
@@ -72,6 +74,7 @@ bench-quick: .venv/ready
 	$(BIN)/python -m benchmarks.spark_batch --quick
 	$(BIN)/python -m benchmarks.spark_streaming --quick
 	$(BIN)/python -m benchmarks.stream_growth --quick
+	$(BIN)/python -m benchmarks.papers --quick
 
 dist: .venv-dist/ready
 	@bash tools/dist.sh

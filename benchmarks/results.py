@@ -90,6 +90,7 @@ def reading(
     )
 
 
+@cache
 def versions_of(package: str) -> str:
     """Return the package and its version; for Sash, what it compiles with too."""
     names = ("sash", "numba", "numpy") if package == "sash" else (package,)

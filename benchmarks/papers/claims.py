@@ -78,8 +78,8 @@ def tumbling(readings: Readings) -> str:
     parts = []
     for name in DRAWN:
         lines = series(readings, "figure 8", name)
-        parts.append(f"{name}: the Reactive Aggregator takes {say_mean(ratios(lines[REACTIVE], lines[RECALCULATION]))}")
-    return "; ".join(parts) + "."
+        parts.append(f"{name} {say_mean(ratios(lines[REACTIVE], lines[RECALCULATION]))}")
+    return f"the Reactive Aggregator takes so many times as long as recalculation: {'; '.join(parts)}."
 
 
 def resizing(readings: Readings) -> str:
@@ -87,10 +87,10 @@ def resizing(readings: Readings) -> str:
     parts = []
     for name in DRAWN:
         lines = series(readings, "figure 9", name)
-        parts.append(f"{name}: oscillating takes {say_mean(ratios(lines[OSCILLATING], lines[FIXED]))} of fixed")
+        parts.append(f"{name} {say_mean(ratios(lines[OSCILLATING], lines[FIXED]))}")
     counted = series(readings, "figure 9 combines", "max")
-    parts.append(f"counted combines: {say_mean(ratios(counted[OSCILLATING], counted[FIXED]))}")
-    return "; ".join(parts) + "."
+    parts.append(f"counted combines of max {say_mean(ratios(counted[OSCILLATING], counted[FIXED]))}")
+    return f"oscillating against fixed, time: {'; '.join(parts)}."
 
 
 def coarse(readings: Readings) -> str:
@@ -117,9 +117,9 @@ def constant_factor(readings: Readings) -> str:
     coarse_lines = series(readings, "figure 11", "max, m = 64")
     counted = series(readings, "figure 7 combines", "max")
     return (
-        f"B-Int takes {say_mean(ratios(one['B-Int'], one[REACTIVE]))} of the Reactive Aggregator for m = 1, "
-        f"{say_mean(ratios(coarse_lines['B-Int'], coarse_lines[REACTIVE]))} for m = 64; "
-        f"combines, m = 1: {say_mean(ratios(counted['B-Int'], counted[REACTIVE]))}."
+        f"B-Int against the Reactive Aggregator, time for m = 1: {say_mean(ratios(one['B-Int'], one[REACTIVE]))}; "
+        f"for m = 64: {say_mean(ratios(coarse_lines['B-Int'], coarse_lines[REACTIVE]))}; "
+        f"counted combines for m = 1: {say_mean(ratios(counted['B-Int'], counted[REACTIVE]))}."
     )
 
 
