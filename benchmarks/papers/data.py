@@ -62,4 +62,4 @@ def _load(path: str | None, rows: int) -> Values:
     else:
         number = np.arange(rows, dtype=np.int64)
         loads = debs.load_of_plugs(number % debs.PLUGS, number // debs.PLUGS, np.random.default_rng(14))
-    return np.round(loads * MILLI).astype(np.int64)
+    return np.asarray(np.round(loads * MILLI), np.int64)
