@@ -63,9 +63,11 @@ bench: .venv/ready
 	$(BIN)/python -m benchmarks.nexmark
 	$(BIN)/python -m benchmarks.spark_windows
 	$(BIN)/python -m benchmarks.spark_memory
+	$(BIN)/python -m benchmarks.papers
 	$(BIN)/python -m benchmarks.plot
 	$(BIN)/python -m benchmarks.stream_growth.plot
 	$(BIN)/python -m benchmarks.nexmark.plot
+	$(BIN)/python -m benchmarks.papers.page
 	$(BIN)/python -m benchmarks.page
 
 bench-quick: .venv/ready
@@ -81,6 +83,7 @@ bench-quick: .venv/ready
 	$(BIN)/python -m benchmarks.stream_growth --quick
 	$(BIN)/python -m benchmarks.nexmark --quick
 	$(BIN)/python -m benchmarks.spark_windows --quick
+	$(BIN)/python -m benchmarks.papers --quick
 
 dist: .venv-dist/ready
 	@bash tools/dist.sh

@@ -16,6 +16,8 @@ from benchmarks.first_answer.case import FirstCase
 from benchmarks.first_answer.field import FirstField
 from benchmarks.nexmark.case import NexmarkCase, NexmarkStreamCase
 from benchmarks.nexmark.field import NexmarkField, NexmarkStreamField
+from benchmarks.papers.case import PaperCase
+from benchmarks.papers.field import PaperField
 from benchmarks.query_overhead.case import OverheadCase
 from benchmarks.query_overhead.field import OverheadField
 from benchmarks.query_overhead.warm import WarmCase, WarmField
@@ -64,6 +66,7 @@ FIELDS: dict[type[Case], Callable[[Any], Measured]] = {
     NexmarkCase: NexmarkField,
     NexmarkStreamCase: NexmarkStreamField,
     OverheadCase: OverheadField,
+    PaperCase: PaperField,
     SparkCase: SparkField,
     StreamCase: StreamField,
     TableCase: TableField,

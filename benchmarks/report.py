@@ -9,7 +9,20 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from benchmarks.case import ERROR, FASTEST_PEER, MEGABYTES, MEMORY, SECONDS, Case, Target, say
+from benchmarks.case import (
+    COMBINES,
+    ERROR,
+    FASTEST_PEER,
+    HELD,
+    ITEMS,
+    MEGABYTES,
+    MEMORY,
+    PARTIALS,
+    SECONDS,
+    Case,
+    Target,
+    say,
+)
 from benchmarks.cases import RANGES
 from benchmarks.results import Reading
 
@@ -79,7 +92,9 @@ def quantity(one: Reading) -> str:
         return f"{one.value:.1e}"
     if one.measure == MEMORY:
         return f"{one.value:,.0f} MB"
-    if one.measure == MEGABYTES:
+    if one.measure in (COMBINES, PARTIALS, ITEMS):
+        return f"{one.value:.3g} {one.measure.partition(' ')[0]}"
+    if one.measure in (MEGABYTES, HELD):
         return f"{one.value:.3g} MB"
     return say_time(one.value * 1e9 if one.measure == SECONDS else one.value)
 

@@ -35,6 +35,7 @@ FEATURES = of_suite("features")
 FRAMES = of_suite("frames")
 NEXMARK = of_suite("nexmark")
 SPARK_WINDOWS = of_suite("spark_windows")
+PAPERS = of_suite("papers")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,6 +92,7 @@ def reading(
     )
 
 
+@cache
 def versions_of(package: str) -> str:
     """Return the package and its version; for Sash, what it compiles with too."""
     names = ("sash", "numba", "numpy") if package == "sash" else (package,)

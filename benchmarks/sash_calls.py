@@ -17,6 +17,7 @@ from sash import agg
 from sash.aggregates.base import Aggregate
 from sash.algorithms import find_algorithm
 from sash.kernels import Kernel, loops
+from sash.kernels.kernel_state import KernelState
 
 Run = tuple[Any, tuple[Any, ...], tuple[Any, ...]]
 """A compiled loop, its arguments before the column and those after it."""
@@ -65,13 +66,18 @@ def kept_window(aggregate: str, algorithm: str, dtype: str, length: int) -> tupl
 
     The fused loop itself: a call of it from compiled code takes a few nanoseconds, one of `Aggregator` some microseconds.
     """
-    kernel = _advancing(aggregate, algorithm, dtype)
+    run, answer, _ = steps_of(_advancing(aggregate, algorithm, dtype), length)
+    return run, answer
+
+
+def steps_of(kernel: Kernel, length: int) -> tuple[Run, Values, KernelState]:
+    """Return an empty window of a compiled loop `advance`, to be stepped row by row, where its answer will be, and its state."""
     state = kernel.new_state((length,))
     lengths, numbers = np.array([length]), np.zeros(1, np.int64)
     own = (1, 1, length, 1, lengths, numbers, state.span, state.before, len(state.before) - 1, kernel.at_least)
     answer, is_valid = np.zeros((1, 1), kernel.results[0]), np.zeros((1, 1), np.uint8)
     nulls, progress = np.empty(0, np.uint8), np.zeros(1, np.int64)
-    return (kernel.run, own, (nulls, answer, is_valid, progress, *state.arguments)), answer[0]
+    return (kernel.run, own, (nulls, answer, is_valid, progress, *state.arguments)), answer[0], state
 
 
 @cache  # the loop that calls it is compiled for this very kernel

@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from typing import Any
 
+from benchmarks.papers.counting import Counter, partials_held
 from sash import agg
 from sash.aggregates import BUILT_IN
 from sash.aggregates.base import Aggregate, aggregate
 from sash.algorithms import ALGORITHMS, Algorithm, TwoStacks
 from sash.algorithms.base import fits
-from sash.kernels.read import read_algorithm
+
+__all__ = [
+    "AGGREGATES",
+    "ARGUMENTS",
+    "SKETCHES",
+    "SOAK",
+    "Counter",
+    "affine",
+    "compiled_by",
+    "fitting",
+    "partials_held",
+]
 
 SOAK = bool(os.environ.get("SASH_SOAK"))
 """Whether to compile every pair of algorithm and aggregate, and not only a sample: minutes more (make soak)."""
@@ -58,33 +69,3 @@ def compiled_by(chosen: Aggregate[Any]) -> type[Algorithm[Any]]:
     """The algorithm that keeps an aggregate's values and answers itself, where there is one: then no other compiles it."""
     keepers = [algorithm for algorithm in ALGORITHMS if algorithm.keeps_values]
     return next((algorithm for algorithm in keepers if algorithm.about.needs in chosen.laws), TwoStacks)
-
-
-class Counter:
-    """Counts the calls of an aggregate's combine and inverse."""
-
-    def __init__(self, counted: Aggregate[Any]) -> None:
-        self.calls = 0
-        inverse = counted.inverse
-        self.aggregate = replace(
-            counted,
-            combine=lambda older, newer: self._count(counted.combine(older, newer)),
-            inverse=None if inverse is None else lambda whole, older: self._count(inverse(whole, older)),
-            variants={},  # they would go uncounted
-        )
-
-    def _count(self, partial: Any) -> Any:
-        self.calls += 1
-        return partial
-
-    def take(self) -> int:
-        """Return the calls since the last time."""
-        calls, self.calls = self.calls, 0
-        return calls
-
-
-def partials_held(window: Algorithm[Any]) -> int:
-    """How many partials a window keeps."""
-    source = read_algorithm(type(window))
-    single = sum(hasattr(window, attribute) for attribute in source.attributes("P"))
-    return single + sum(len(getattr(window, attribute)) for attribute in source.attributes("Column[P]", "Array[P]"))
