@@ -33,6 +33,9 @@ QUERY_OVERHEAD = of_suite("query_overhead")
 FILTERS_AND_WEIGHTS = of_suite("filters_and_weights")
 FEATURES = of_suite("features")
 FRAMES = of_suite("frames")
+H2O = of_suite("h2o")
+FLIGHTS = of_suite("flights")
+GROWTH = of_suite("growth")
 
 
 @dataclass(frozen=True, kw_only=True)
