@@ -54,6 +54,17 @@ def say_value(shown: str, value: float) -> str:
     return f"{value:g} MB" if value < 1000 else f"{value / 1000:g} GB"  # noqa: PLR2004
 
 
+def ticks_between(low: float, high: float) -> list[float]:
+    """Return powers of ten; over less than two of them, also 2 and 5 times each.
+
+    >>> ticks_between(0.5, 2000), ticks_between(30, 300)
+    ([1.0, 10.0, 100.0, 1000.0], [50.0, 100.0, 200.0])
+    """
+    steps = (1, 2, 5) if high / low < 100 else (1,)  # noqa: PLR2004
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    return [tick for power in powers for step in steps if low <= (tick := step * 10.0**power) <= high]
+
+
 def draw_panel(axes: Axes, sweep: str, shown: str, lines: Lines) -> None:
     """Draw a line for each library, with its name at the right end."""
     values = [value for points in lines.values() for _, value in points]
@@ -63,8 +74,7 @@ def draw_panel(axes: Axes, sweep: str, shown: str, lines: Lines) -> None:
     axes.set(xscale="log", yscale="log", xlim=(ticks[0] / 1.4, ticks[-1] * 1.4), ylim=limits)
     axes.xaxis.set_major_locator(FixedLocator(ticks))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: say_number(round(x))))
-    powers = range(math.ceil(math.log10(limits[0])), math.floor(math.log10(limits[1])) + 1)
-    axes.yaxis.set_major_locator(FixedLocator([10.0**power for power in powers]))
+    axes.yaxis.set_major_locator(FixedLocator(ticks_between(*limits)))
     axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: say_value(shown, y)))
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_minor_locator(NullLocator())
