@@ -3,6 +3,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+import polars as pl
 import pyarrow as pa
 import pytest
 
@@ -12,6 +14,7 @@ from benchmarks.flights import cases as flights
 from benchmarks.flights.data import MOST, of_known_planes
 from benchmarks.flights.data import flights as all_flights
 from benchmarks.h2o import cases as h2o
+from benchmarks.h2o import rolling
 from benchmarks.h2o.data import large, series
 from benchmarks.measure import measure
 from benchmarks.questions import summary
@@ -113,6 +116,19 @@ def test_the_page_shows_wins_losses_and_who_cannot_answer(tmp_path: Path) -> Non
         assert "0.5 × |" in text
     assert "pandas cannot answer *distinct planes" in text
     assert "Sash is the fastest in 6 of 8 questions" in text
+
+
+def test_pandas_has_wrong_correlations_as_the_page_says() -> None:
+    rows = series(10**6)
+    frame = rows.to_pandas()
+    by_pandas = (frame["v2"].rolling(rolling.WIDTH, min_periods=2).corr(frame["v1"]) ** 2).to_numpy()
+    by_polars = LIBRARIES["Polars"].answers(h2o.ROLLING[-1].question, pl.from_arrow(rows))["answer"].to_numpy()
+    off = np.abs(by_pandas - by_polars)[2:]
+    assert np.mean(off > 0.001) > 1 / 7
+    assert off.max() > 0.5
+    for row in (10**6 - 1, int(off.argmax()) + 2):  # Polars is right
+        x, y = (rows[name].to_numpy()[row - rolling.WIDTH + 1 : row + 1] for name in ("v1", "v2"))
+        assert by_polars[row] == pytest.approx(np.corrcoef(x, y)[0, 1] ** 2, rel=1e-6)
 
 
 def test_slow_contestants_are_marked() -> None:
