@@ -63,8 +63,9 @@ ORDER_STATISTICS = TableQuestion(
 SELECT id, median(dep_delay) {_LAST_OF_AIRPORT} AS middle, quantile_cont(dep_delay, {QUANTILE}) {_LAST_OF_AIRPORT} AS high
 FROM x""",  # noqa: S608
     spark=f"""\
-SELECT id, median(dep_delay) {_LAST_OF_AIRPORT} AS middle, percentile(dep_delay, {QUANTILE}) {_LAST_OF_AIRPORT} AS high
+SELECT id, percentile(dep_delay, 0.5) {_LAST_OF_AIRPORT} AS middle, percentile(dep_delay, {QUANTILE}) {_LAST_OF_AIRPORT} AS high
 FROM x""",  # noqa: S608
+    fewer={"Spark": 20_000},
     polars=lambda frame: frame.select(
         "id",
         middle=DELAY.rolling_median(TO_COMPARE, min_samples=1).over("origin"),
@@ -123,6 +124,11 @@ MEDIAN_OF_A_WEEK = TableQuestion(
 SELECT id, median(dep_delay) OVER (PARTITION BY origin ORDER BY departure RANGE BETWEEN INTERVAL 10079 MINUTES PRECEDING AND CURRENT ROW)
     AS middle
 FROM x""",
+    spark="""\
+SELECT id, percentile(dep_delay, 0.5) OVER (PARTITION BY origin ORDER BY departure RANGE BETWEEN INTERVAL 10079 MINUTES PRECEDING AND CURRENT ROW)
+    AS middle
+FROM x""",
+    fewer={"Spark": 5_000},
     polars=lambda frame: frame.select(
         "id", middle=DELAY.rolling_median_by("departure", "7d", closed="right").over("origin")
     ),
@@ -257,6 +263,7 @@ FROM x""",
 SELECT id, size(collect_set(tailnum)
     OVER (PARTITION BY carrier ORDER BY departure RANGE BETWEEN INTERVAL 1439 MINUTES PRECEDING AND CURRENT ROW)) AS planes
 FROM x""",
+    fewer={"Spark": 50_000},
     polars=_distinct_planes,
     cannot={"pandas": "its windows have no count of distinct values, and `apply` is for numbers."},
 )

@@ -12,7 +12,7 @@ from benchmarks.questions.libraries import LIBRARIES, recomputed
 
 ROWS = 120
 QUESTIONS = [
-    *(question for question in delays.QUESTIONS if question.spark),
+    *(question for question in (*delays.QUESTIONS, *rolling.QUESTIONS) if question.spark),
     delays.HOURS_BEFORE,
     delays.SESSIONS,
     rolling.QUESTIONS[-1],
