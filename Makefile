@@ -56,6 +56,9 @@ bench: .venv/ready
 	$(BIN)/python -m benchmarks.filters_and_weights
 	$(BIN)/python -m benchmarks.features
 	$(BIN)/python -m benchmarks.frames
+	$(BIN)/python -m benchmarks.h2o
+	$(BIN)/python -m benchmarks.flights
+	$(BIN)/python -m benchmarks.growth
 	$(BIN)/python -m benchmarks.first_answer
 	$(BIN)/python -m benchmarks.spark_batch
 	$(BIN)/python -m benchmarks.spark_streaming
@@ -68,6 +71,7 @@ bench: .venv/ready
 	$(BIN)/python -m benchmarks.stream_growth.plot
 	$(BIN)/python -m benchmarks.nexmark.plot
 	$(BIN)/python -m benchmarks.papers.page
+	$(BIN)/python -m benchmarks.growth.plot
 	$(BIN)/python -m benchmarks.page
 
 bench-quick: .venv/ready
@@ -77,6 +81,9 @@ bench-quick: .venv/ready
 	$(BIN)/python -m benchmarks.filters_and_weights --quick
 	$(BIN)/python -m benchmarks.features --quick
 	$(BIN)/python -m benchmarks.frames --quick
+	$(BIN)/python -m benchmarks.h2o --quick
+	$(BIN)/python -m benchmarks.flights --quick
+	$(BIN)/python -m benchmarks.growth --quick
 	$(BIN)/python -m benchmarks.first_answer --quick
 	$(BIN)/python -m benchmarks.spark_batch --quick
 	$(BIN)/python -m benchmarks.spark_streaming --quick

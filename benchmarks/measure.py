@@ -14,6 +14,8 @@ from benchmarks.filters_and_weights.case import WeightCase
 from benchmarks.filters_and_weights.field import WeightField
 from benchmarks.first_answer.case import FirstCase
 from benchmarks.first_answer.field import FirstField
+from benchmarks.growth.case import SweepCase
+from benchmarks.growth.field import SweepField
 from benchmarks.nexmark.case import NexmarkCase, NexmarkStreamCase
 from benchmarks.nexmark.field import NexmarkField, NexmarkStreamField
 from benchmarks.papers.case import PaperCase
@@ -21,6 +23,8 @@ from benchmarks.papers.field import PaperField
 from benchmarks.query_overhead.case import OverheadCase
 from benchmarks.query_overhead.field import OverheadField
 from benchmarks.query_overhead.warm import WarmCase, WarmField
+from benchmarks.questions.case import QuestionCase
+from benchmarks.questions.field import QuestionField
 from benchmarks.results import Reading, reading
 from benchmarks.spark_batch.case import SparkCase
 from benchmarks.spark_batch.field import SparkField
@@ -67,8 +71,10 @@ FIELDS: dict[type[Case], Callable[[Any], Measured]] = {
     NexmarkStreamCase: NexmarkStreamField,
     OverheadCase: OverheadField,
     PaperCase: PaperField,
+    QuestionCase: QuestionField,
     SparkCase: SparkField,
     StreamCase: StreamField,
+    SweepCase: SweepField,
     TableCase: TableField,
     WarmCase: WarmField,
     WeightCase: WeightField,

@@ -12,16 +12,24 @@ from benchmarks.features import peers as feature_peers
 from benchmarks.filters_and_weights import cases as filters_and_weights
 from benchmarks.first_answer import cases as first_answer
 from benchmarks.first_answer import summary
+from benchmarks.flights import cases as flights
 from benchmarks.frames import cases as frames_around
+from benchmarks.growth import cases as growth_sweeps
+from benchmarks.h2o import cases as h2o
 from benchmarks.nexmark import cases as nexmark
 from benchmarks.query_overhead import cases as query_overhead
+from benchmarks.questions import summary as questions
+from benchmarks.questions.case import QuestionCase
 from benchmarks.report import Verdict, judge, label, quantity, round_off, say_target
 from benchmarks.results import (
     COMPILED,
     FEATURES,
     FILTERS_AND_WEIGHTS,
     FIRST_ANSWER,
+    FLIGHTS,
     FRAMES,
+    GROWTH,
+    H2O,
     NEXMARK,
     QUERY_OVERHEAD,
     ROOT,
@@ -59,6 +67,9 @@ def write(
     growth: Sequence[Reading] = (),
     auctions: Sequence[Reading] = (),
     around_on_spark: Sequence[Reading] = (),
+    h2o_questions: Sequence[Reading] = (),
+    real_flights: Sequence[Reading] = (),
+    sweeps: Sequence[Reading] = (),
 ) -> None:
     """Write the page from what was measured over columns, over tables, in fresh processes and on Spark; what was not is left out."""
     lines = [
@@ -78,6 +89,9 @@ def write(
         *(of_growth(growth) if growth else ()),
         *(of_nexmark(auctions) if auctions else ()),
         *(of_window_benchmark(around_on_spark) if around_on_spark else ()),
+        *(of_h2o(h2o_questions) if h2o_questions else ()),
+        *(of_flights(real_flights) if real_flights else ()),
+        *(of_sweeps(sweeps) if sweeps else ()),
     ]
     path.write_text("\n".join(lines), encoding="utf-8")
 
@@ -221,6 +235,50 @@ def of_window_benchmark(readings: Sequence[Reading]) -> Iterator[str]:
     yield from _on_spark(spark_windows.CASES, readings, SPARK_WINDOWS, "time for all")
 
 
+def of_h2o(readings: Sequence[Reading]) -> Iterator[str]:
+    """Yield the lines about the questions of the H2O benchmark."""
+    yield "## The H2O benchmark"
+    yield ""
+    yield _facts(readings, H2O)
+    yield ""
+    yield _text("h2o/about.md")
+    for heading, cases in {"Rolling questions": h2o.ROLLING, "Window questions": h2o.OVER}.items():
+        yield f"### {heading}"
+        yield ""
+        yield from questions.page(cases, readings)
+    yield _text("h2o/reasons.md")
+
+
+def of_flights(readings: Sequence[Reading]) -> Iterator[str]:
+    """Yield the lines about real flights, with the SQL of the peers."""
+    yield "## Real flights"
+    yield ""
+    yield _facts(readings, FLIGHTS)
+    yield ""
+    yield _text("flights/about.md")
+    yield from questions.page(flights.CASES, readings)
+    yield _text("flights/reasons.md")
+    yield from _longest_sql(flights.CASES)
+
+
+def _longest_sql(cases: Sequence[QuestionCase]) -> Iterator[str]:
+    """Yield the SQL that has no plain OVER: readers should see how a peer is asked."""
+    for case in cases:
+        if case.question.sql.count("SELECT") > 1:
+            yield f"DuckDB, *{case.name}*:\n\n```sql\n{case.question.sql}\n```\n"
+
+
+def of_sweeps(readings: Sequence[Reading]) -> Iterator[str]:
+    """Yield the lines about growth: a picture and its explanation for each sweep, then all numbers."""
+    yield "## Growth"
+    yield ""
+    yield _facts(readings, GROWTH)
+    yield ""
+    yield _text("growth/about.md")
+    yield _text("growth/reasons.md")
+    yield from _all(growth_sweeps.CASES, readings)
+
+
 def _on_spark(cases: Sequence[Case], readings: Sequence[Reading], file: Path, whole: str) -> Iterator[str]:
     yield _facts(readings, file)
     yield ""
@@ -292,4 +350,7 @@ if __name__ == "__main__":
         growth=read(STREAM_GROWTH) if STREAM_GROWTH.exists() else (),
         auctions=read(NEXMARK),
         around_on_spark=read(SPARK_WINDOWS),
+        h2o_questions=read(H2O),
+        real_flights=read(FLIGHTS),
+        sweeps=read(GROWTH),
     )

@@ -36,6 +36,9 @@ FRAMES = of_suite("frames")
 NEXMARK = of_suite("nexmark")
 SPARK_WINDOWS = of_suite("spark_windows")
 PAPERS = of_suite("papers")
+H2O = of_suite("h2o")
+FLIGHTS = of_suite("flights")
+GROWTH = of_suite("growth")
 
 
 @dataclass(frozen=True, kw_only=True)

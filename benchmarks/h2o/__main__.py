@@ -1,0 +1,27 @@
+"""The questions of the H2O benchmark. `python -m benchmarks.h2o --help` has the options."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from benchmarks import command
+from benchmarks.case import Case
+
+QUICK_ROWS = 2_000
+
+
+def load() -> Sequence[Case]:
+    """Import the cases, and all peers with them."""
+    from benchmarks.h2o.cases import CASES  # noqa: PLC0415 — the names of the options should not wait for all peers
+
+    return CASES
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run what was asked for."""
+    description = "Ask the rolling and window questions of the H2O benchmark."
+    command.main("h2o", description, load, QUICK_ROWS, arguments)
+
+
+if __name__ == "__main__":
+    main()
