@@ -27,16 +27,22 @@ SHARES = {"ANT": 40.0, "BEE": 120.0, "CAT": 75.0}
 OPEN, SECONDS, TRADES = pd.Timestamp("2026-03-02 09:30"), 6.5 * 3600, 60_000
 WAITS = ("0s", "5s", "10s", "30s")
 
-# A partial: the volume, the mean price, and the squared distances from it, weighted by volume. Two partials combine as in
-# Chan, Golub and LeVeque (1983), which never subtracts large numbers from each other.
+Partial = tuple[float, float, float]
+"""The volume, the mean price, and the squared distances from it, weighted by volume."""
+
+
+def merge(older: Partial, newer: Partial) -> Partial:
+    """Combine two partials as Chan, Golub and LeVeque (1983) do: large numbers are never subtracted from each other."""
+    volume = older[0] + newer[0]
+    distance = newer[1] - older[1]
+    mean = older[1] + distance * newer[0] / volume
+    return volume, mean, older[2] + newer[2] + distance**2 * older[0] * newer[0] / volume
+
+
 volatility = sash.aggregate(
     "volatility",
     lift=lambda price, size: (float(size), price, 0.0),
-    combine=lambda older, newer: (
-        older[0] + newer[0],
-        older[1] + (newer[1] - older[1]) * newer[0] / (older[0] + newer[0]),
-        older[2] + newer[2] + (newer[1] - older[1]) ** 2 * older[0] * newer[0] / (older[0] + newer[0]),
-    ),
+    combine=merge,
     lower=lambda part: 1e4 * math.sqrt(part[2] / part[0]) / part[1],  # in basis points, hundredths of a percent
     commutative=True,
 )
