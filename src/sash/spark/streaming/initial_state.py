@@ -23,7 +23,7 @@ from pyspark.sql.types import BinaryType, IntegerType, LongType, StringType, Str
 from sash.spark.groups import bucket_of, numbered, plain_names, spread_out
 from sash.spark.schema import GROUP, arrow_of
 from sash.spark.streaming.bucket import HEAD, STATES, StreamTask, decompressed
-from sash.spark.streaming.checkpoint import Batches, base_and_deltas, operators, read_states, rows_of
+from sash.spark.streaming.checkpoint import Batches, base_and_deltas, operators, read_states, readable_path, rows_of
 from sash.spark.streaming.packing import GUARD
 from sash.spark.worker_errors import marked_errors
 from sash.state.codec import read_state_header
@@ -116,7 +116,7 @@ def check_committed(spark: SparkSession, checkpoint: str) -> None:
 def _watermark(spark: SparkSession, checkpoint: str, operator: int) -> int:
     """Return the latest watermark of all buckets, in ticks."""
     reader = spark.read.format("statestore").option("operatorId", operator).option("stateVarName", HEAD)
-    [row] = reader.load(checkpoint).agg(F.max("value.watermark").alias("watermark")).collect()
+    [row] = reader.load(readable_path(spark, checkpoint)).agg(F.max("value.watermark").alias("watermark")).collect()
     return int(row["watermark"])
 
 
