@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import pickle
 import shutil
 import stat
 import subprocess
@@ -145,6 +146,33 @@ def test_damaged_machine_code_is_compiled_again(folder: Path, suffix: str) -> No
     assert (again.double(4), hits(again)) == (8, 0)
     repaired = load("damaged")
     assert (repaired.double(4), hits(repaired)) == (8, 1)
+
+
+def test_damaged_machine_code_in_a_folder_that_cannot_be_written(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def read_only(*_: Any) -> None:
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    assert load("damaged_too").double(4) == 8
+    [path] = folder.rglob("*.nbi")
+    path.write_bytes(path.read_bytes()[:-20])
+    monkeypatch.setattr(MachineCodeCache, "flush", read_only)
+    assert load("damaged_too").double(4) == 8
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid"), reason="permissions are not in the mode")
+def test_machine_code_that_others_can_write_is_never_unpickled(folder: Path, tmp_path: Path) -> None:
+    """Neither to use it nor to add to it."""
+
+    class Attack:
+        def __reduce__(self) -> Any:
+            return Path.touch, (tmp_path / "attacked",)
+
+    assert load("open_to_all").double(4) == 8
+    [path] = folder.rglob("*.nbi")
+    path.write_bytes(pickle.dumps(Attack()))
+    path.chmod(0o666)
+    assert load("open_to_all").double(4) == 8
+    assert not (tmp_path / "attacked").exists()
 
 
 def test_without_a_folder_nothing_is_cached(monkeypatch: pytest.MonkeyPatch) -> None:

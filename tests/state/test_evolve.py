@@ -282,6 +282,19 @@ def test_a_mean_leaves_its_count_and_its_sum() -> None:
         assert shown(stream.phases[1].emitted) == shown(expected_windows(stream, 1)), kept
 
 
+def test_a_window_may_be_of_another_kind_under_its_old_name() -> None:
+    """It leaves the state of the windows that it shared one with, whose other windows stay there."""
+    stream = Stream(np.random.default_rng(5))
+    stream.change(["total"], {"a": OF_TIME["tumble"], "b": OF_TIME["hop"], "c": OF_TIME["visit"]})
+    for _ in range(4):
+        stream.batch(9)
+    stream.change(["total"], {"a": OF_TIME["tumble"], "b": OF_TIME["visit"], "c": OF_TIME["visit"]})
+    for _ in range(4):
+        stream.batch(9)
+    stream.end()
+    assert shown(stream.phases[1].emitted) == shown(expected_windows(stream, 1))
+
+
 def test_the_older_state_disappears() -> None:
     stream = Stream(np.random.default_rng(5))
     stream.change(["total"], {"hop": OF_TIME["hop"], "visit": OF_TIME["visit"]})

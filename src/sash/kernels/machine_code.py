@@ -7,6 +7,7 @@ and does without what it cannot read or write: the function is compiled again.
 from __future__ import annotations
 
 import hashlib
+import pickle
 from contextlib import suppress
 from pathlib import Path
 from types import FunctionType
@@ -18,6 +19,8 @@ from numba import njit
 from sash.kernels.cache import is_safe
 
 numba_caching: Any = numba.core.caching
+UNREADABLE = (pickle.UnpicklingError, EOFError, ValueError, TypeError, LookupError, AttributeError, ImportError)
+"""What pickle may raise for a damaged file."""
 
 
 def compiled(function: FunctionType) -> Any:
@@ -69,8 +72,7 @@ class MachineCodeCache(numba_caching.FunctionCache):  # type: ignore[misc]
 
     def load_overload(self, signature: Any, target: Any) -> Any:
         """Return the machine code for a signature; None if there is none that can be used."""
-        folder = Path(self.cache_path)
-        if not all(map(is_safe, folder.glob(f"{self._impl.filename_base}.*"))):
+        if not self._is_safe():
             return None
         try:
             return super().load_overload(signature, target)
@@ -81,9 +83,17 @@ class MachineCodeCache(numba_caching.FunctionCache):  # type: ignore[misc]
             return None
 
     def save_overload(self, signature: Any, data: Any) -> None:
-        """Write the machine code for a signature, if there is space and a permission."""
-        with suppress(OSError):
-            super().save_overload(signature, data)
+        """Write the machine code for a signature, if there is space and a permission.
+
+        Numba reads the index first. So nothing is added to files that others can write, nor to a damaged index that cannot be replaced.
+        """
+        if self._is_safe():
+            with suppress(OSError, *UNREADABLE):
+                super().save_overload(signature, data)
+
+    def _is_safe(self) -> bool:
+        """Return whether nobody but this user and root can write the files."""
+        return all(map(is_safe, Path(self.cache_path).glob(f"{self._impl.filename_base}.*")))
 
     def _forget(self) -> None:
         """Let the next save begin anew, because it would read the damaged index."""

@@ -206,7 +206,8 @@ class Evolution:
         """Return the kept part of the stored state of some windows, with its content; None if nothing of it is kept."""
         if self.stored.described is None:
             for number, of in enumerate(self._stored_states()):
-                if set(of.windows) & set(names) and self._keeps(of):
+                # A window that is new under its old name may be in the part of other windows now.
+                if set(of.windows) & set(names) & set(self.windows) and self._keeps(of):
                     return self._fill(self._kept_leaf(of), number)
             return None
         number = 0

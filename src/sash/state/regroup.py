@@ -9,18 +9,23 @@ all keys.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from sash.state.codec import encode_state
+from sash.state.evolved_states import NewResult
 from sash.state.fingerprint import Fingerprint
 from sash.state.row_state import RowState
 from sash.state.slice_state import SliceState
 from sash.state.stream_state import StreamState
 from sash.state.window_states import arrays_of
 from sash.windows.base import Ints
+
+NEW_RESULT = [field.name for field in fields(NewResult)]
+"""What the description of a state says of results that are null before a time."""
 
 
 def keys_of(state: StreamState) -> Iterator[tuple[int, int, pa.Table]]:
@@ -73,12 +78,14 @@ def join_states(new_state: Callable[[], StreamState], pieces: Iterable[bytes], f
 
 
 def agree(descriptions: Sequence[list[Any] | None]) -> list[Any] | None:
-    """Return the description of states that fits all buckets: the latest of all times at which something new begins.
+    """Return the description of states that fits all buckets. Raise ValueError if buckets have different states.
 
-    Raise ValueError if buckets have different states.
+    Where new results are null before a time, the latest time of all buckets is right for all: a null is never wrong. Other times must be
+    equal. A later one would drop windows that are open, and rows that windows of rows count.
 
-    >>> agree([[{"windows": ["w"], "rows_since": 3}], [{"windows": ["w"], "rows_since": 5}]])
-    [{'windows': ['w'], 'rows_since': 5}]
+    >>> one, other = ([{"new": [{"since": time, "aggregates": ["n"], "windows": []}]}] for time in (3, 5))
+    >>> agree([one, other]) == other
+    True
     """
     made: Any = descriptions[0] if descriptions else None
     for other in descriptions[1:]:
@@ -88,11 +95,10 @@ def agree(descriptions: Sequence[list[Any] | None]) -> list[Any] | None:
 
 def _latest(one: Any, other: Any) -> Any:
     if isinstance(one, dict) and isinstance(other, dict) and list(one) == list(other):
-        return {name: _latest(one[name], other[name]) for name in one}
+        since = {"since": max(one["since"], other["since"])} if list(one) == NEW_RESULT else {}
+        return {name: since[name] if name in since else _latest(one[name], other[name]) for name in one}
     if isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
         return [_latest(*both) for both in zip(one, other, strict=True)]
-    if isinstance(one, int) and isinstance(other, int):
-        return max(one, other)
     if one == other:
         return one
     message = (

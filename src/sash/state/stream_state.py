@@ -162,14 +162,17 @@ class StreamState:
         token: str | None = None,
         *,
         evolves: bool = False,
+        newest: int = NEVER,
     ) -> None:
         """Continue from a base and deltas. Raise ValueError if they do not lead to the state with this token.
 
-        If the state `evolves`, it may belong to a query with other aggregates and windows.
+        If the state `evolves`, it may belong to a query with other aggregates and windows. What is new then begins after `newest`, the
+        time of the newest row of all buckets, so that it begins at the same time in all of them.
         """
         arrays, header = read_log(base, deltas, token)
         if evolves and changes(header["query"], fingerprint):
-            self.evolve(stored_state(arrays, header), fingerprint)
+            stored = stored_state(arrays, header)
+            self.evolve(stored._replace(newest=max(stored.newest, newest)), fingerprint)
             return
         check_same_query(header["query"], fingerprint)
         self._continue(arrays, header)

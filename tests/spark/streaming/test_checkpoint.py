@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from pyspark.errors import PySparkException
@@ -82,3 +82,37 @@ def test_an_error_that_stays_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
     nothing: Any = None
     with pytest.raises(PySparkException, match="damaged"):
         checkpoint.inspect_state(nothing, "")
+
+
+def test_a_path_with_a_space(spark: SparkSession, tmp_path: Path) -> None:
+    """Spark's reader of state looks for another folder there."""
+    rows = spark.sql("SELECT id % 3 AS k, timestamp_seconds(id) AS ts FROM range(60)")
+    rows.coalesce(1).write.parquet(str(tmp_path / "in"))
+    stream = spark.readStream.schema(rows.schema).parquet(str(tmp_path / "in")).withWatermark("ts", "0 seconds")
+    query = sash.Query({"n": agg.count()}, window.tumbling("1 day"), by="k", time="ts")
+    path = str(tmp_path / "check point%20")
+    before = spark.conf.get("spark.sql.shuffle.partitions") or ""
+    spark.conf.set("spark.sql.shuffle.partitions", 1)
+    writer = query.run(stream, buckets=1, compiled=False).writeStream.format("noop").option("checkpointLocation", path)
+    writer.trigger(availableNow=True).start().awaitTermination()
+    spark.conf.set("spark.sql.shuffle.partitions", before)
+    rest = sash.spark.finish(query, stream, path, buckets=1, compiled=False)
+    assert sorted((row.k, row.n) for row in rest.collect()) == [(0, 20), (1, 20), (2, 20)]
+    assert sash.spark.inspect_state(path).count() == 3
+
+
+def test_a_path_that_spark_cannot_read_on_a_cluster(tmp_path: Path) -> None:
+    class Session:
+        conf: ClassVar[dict[str, str]] = {"spark.master": "spark://host:7077"}
+
+    cluster: Any = Session()
+    for path in ("plain", str(tmp_path / "plain"), "hdfs://host:9000/plain"):
+        assert checkpoint.readable_path(cluster, path) == path
+    (tmp_path / "a b").mkdir()
+    for path in (str(tmp_path / "a b"), f"file://{tmp_path}/a b", "s3a://bucket/a b"):
+        with pytest.raises(ValueError, match="Make a link to it"):
+            checkpoint.readable_path(cluster, path)
+    Session.conf["spark.master"] = "local[2]"
+    link = Path(checkpoint.readable_path(cluster, f"file:{tmp_path}/a b"))
+    assert link.resolve() == tmp_path / "a b"
+    assert str(link) == checkpoint.readable_path(cluster, str(tmp_path / "a b"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 from collections import Counter
@@ -23,12 +24,12 @@ from sash.engine.prepare import prepare
 from sash.engine.run_table import run_table
 from sash.spark.batch.worker import BucketWorker
 from sash.spark.streaming import state_cache
-from sash.spark.streaming.bucket import STATE, STATES, BucketProcessor, StreamTask, decompressed
-from sash.spark.streaming.initial_state import check_committed
+from sash.spark.streaming.bucket import HEAD, LOG, STATE, STATES, BucketProcessor, StreamTask, decompressed
+from sash.spark.streaming.initial_state import OLD, Regrouping, check_committed
 from sash.spark.streaming.packing import GUARD, RESULTS, ROWS, unpack
 from sash.state.codec import read_state_header, table_bytes
 from sash.state.fingerprint import fingerprint_query
-from sash.state.regroup import encode_piece, keys_of, split_state
+from sash.state.regroup import agree, encode_piece, keys_of, split_state
 from sash.windows.base import Ints
 
 UTC = pa.timestamp("us", "UTC")
@@ -217,6 +218,38 @@ def test_the_state_of_buckets_becomes_that_of_others(buckets: int) -> None:
     given += newer.batch(more, buckets) + newer.pass_time(300)
     results = NEWER.run(table_of(rows), compiled=False)
     assert check_results(given, rows, -1000) == Counter(results["window"].to_pylist())
+
+
+@pytest.mark.usefixtures("folder")
+def test_buckets_that_have_changed_at_different_times_cannot_be_joined() -> None:
+    """Windows that are open, and rows that windows of rows count, would be lost if new ones began at the latest of these times."""
+    windows: dict[str, Any] = {"hop": window.time("20s", slide="10s"), "two": window.rows(2, slide=2)}
+    older, newer = (
+        sash.Query({"total": agg.sum("x")}, {name: windows[name] for name in names}, by="k", time="ts")
+        for names in (["hop"], ["hop", "two"])
+    )
+
+    def described(stream: Buckets, task: StreamTask, newest: int) -> list[Any]:
+        stored = [stream.tester.peekValueState(STATE, group) for group in (0, 1)]
+        heads = [stream.tester.peekValueState(HEAD, group) for group in (0, 1)]
+        rows = [
+            {OLD: group, "size": size, "state": bytes(state), "token": heads[group][0], LOG: None}
+            for group, (size, state) in enumerate(stored)
+        ]
+        regrouping = Regrouping(task, task.fingerprint, BEGIN, newest)
+        summaries = regrouping.summarise(iter(pa.Table.from_pylist(rows).to_batches()))
+        return [json.loads(text) for one in summaries for text in one["described"].to_pylist()]
+
+    stream, task = Buckets(task_of(older)), task_of(newer, evolve=True)
+    stream.batch([(0, 10, 1), (1, 25, 1)])
+    with pytest.raises(ValueError, match="has changed its query"):
+        agree(described(stream, task, 0))  # each for itself
+    all_at_once = described(stream, task, BEGIN + 25 * SECOND)
+    assert agree(all_at_once) == all_at_once[0] == all_at_once[1]
+    stream.restart(task)
+    stream.batch([(0, 11, 1), (1, 26, 1)])
+    with pytest.raises(ValueError, match="has changed its query"):
+        agree(described(stream, task, BEGIN + 26 * SECOND))
 
 
 @pytest.mark.usefixtures("folder")

@@ -6,8 +6,13 @@ when the checkpoint is opened. Spark deletes micro-batches that are far behind t
 
 from __future__ import annotations
 
+import atexit
 import json
+import re
+import shutil
+import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -39,6 +44,10 @@ if TYPE_CHECKING:
 
 Batches = Iterator[pa.RecordBatch]
 ATTEMPTS = 3
+ESCAPED = re.compile(r"""[\s"#%<>?\[\]\\^`{|}\x00-\x1f\x7f]""")
+"""The characters that are escaped in the URI of a path."""
+_links: dict[str, str] = {}
+"""Links to checkpoints whose paths have such characters, by path."""
 
 
 def inspect_state(spark: SparkSession, checkpoint: str) -> DataFrame:
@@ -70,6 +79,32 @@ def finish(streaming: StreamQuery, checkpoint: str) -> DataFrame:
     return made[0]
 
 
+def readable_path(spark: SparkSession, checkpoint: str) -> str:
+    """Return a path at which Spark can read the state of a checkpoint. Raise ValueError if there is none.
+
+    Spark's reader of state stores looks for "a%20b" if the path has the folder "a b". So it gets a link to the checkpoint. The state
+    is read when the DataFrame is used, so the link stays until this process ends.
+    """
+    local = re.sub(r"^file:(//)?(?=/)", "", checkpoint)
+    path = local if ":" in local else str(Path(local).absolute())
+    if not ESCAPED.search(path):
+        return checkpoint
+    if path in _links:
+        return _links[path]
+    if not (Path(path).is_dir() and str(spark.conf.get("spark.master", "")).startswith("local")):
+        message = (
+            f"Spark cannot read the state in {checkpoint!r}, because its path has a space or another character that URIs escape. Make a "
+            "link to it that has none, on all machines, and pass the path of the link."
+        )
+        raise ValueError(message)
+    folder = tempfile.mkdtemp(prefix="sash-checkpoint-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    link = Path(folder) / "checkpoint"
+    link.symlink_to(path, target_is_directory=True)
+    _links[path] = str(link)
+    return _links[path]
+
+
 class Stored(NamedTuple):
     """The state of one operator after a micro-batch."""
 
@@ -97,9 +132,10 @@ def _variables(properties: str | None) -> list[str]:
 def read_states(spark: SparkSession, checkpoint: str, stored: Stored) -> DataFrame:
     """Return the base of each bucket, the deltas after it, and the token of the state that they lead to."""
     reader = spark.read.format("statestore").option("operatorId", stored.operator).option("batchId", stored.micro_batch)
+    path = readable_path(spark, checkpoint)
 
     def variable(name: str, *columns: str) -> DataFrame:
-        return reader.option("stateVarName", name).load(checkpoint).selectExpr(f"key.{GROUP}", *columns)
+        return reader.option("stateVarName", name).load(path).selectExpr(f"key.{GROUP}", *columns)
 
     bases = variable(STATE, "value.size", "value.state")
     heads = variable(HEAD, "value.token")

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,7 +23,7 @@ from pyspark.sql.types import BinaryType, IntegerType, LongType, StringType, Str
 from sash.spark.groups import bucket_of, numbered, plain_names, spread_out
 from sash.spark.schema import GROUP, arrow_of
 from sash.spark.streaming.bucket import HEAD, STATES, StreamTask, decompressed
-from sash.spark.streaming.checkpoint import Batches, base_and_deltas, operators, read_states, rows_of
+from sash.spark.streaming.checkpoint import Batches, base_and_deltas, operators, read_states, readable_path, rows_of
 from sash.spark.streaming.packing import GUARD
 from sash.spark.worker_errors import marked_errors
 from sash.state.codec import read_state_header
@@ -32,6 +32,7 @@ from sash.state.evolved_states import EvolvedStates
 from sash.state.fingerprint import Fingerprint, changes, check_same_query
 from sash.state.regroup import agree, encode_piece, keys_of, split_state
 from sash.state.stream_state import StreamState
+from sash.windows.base import NEVER
 
 if TYPE_CHECKING:
     from sash.spark.streaming.stream_query import StreamQuery
@@ -73,18 +74,22 @@ def initial_state(streaming: StreamQuery) -> GroupedData | None:
     check_query(then, now, evolve=task.evolve)
     states = everything.filter(f"{GROUP} <> {GUARD}").withColumnRenamed(GROUP, OLD)
     watermark = _watermark(spark, checkpoint, found[0].operator)
-    summaries = states.mapInArrow(Regrouping(task, now, watermark).summarise, SUMMARY).collect()
+    regrouping = Regrouping(task, now, watermark)
+    summaries = states.mapInArrow(regrouping.summarise, SUMMARY).collect()
     if any(one["due"] <= watermark for one in summaries):
         message = f"The last micro-batch of the stream of {checkpoint!r} is not complete. Start this stream again, and stop it after it."
         raise ValueError(message)
     newest = max([watermark - 1, *(one["newest"] for one in summaries)])
     empty = task.new_state()
     empty.watermark, empty.newest = watermark, newest
-    described = [json.loads(one["described"]) for one in summaries]
-    if changes(then, now):
+    also = []
+    if changes(then, now):  # all buckets evolve now, after the newest row of all
+        regrouping = replace(regrouping, newest=newest)
+        summaries = states.mapInArrow(regrouping.summarise, SUMMARY).collect()
         empty.evolve(StoredState(then, {}, watermark, newest), now)
-        described.append(empty.states.described)
-    regrouping = Regrouping(task, now, watermark, agree(described))
+        also = [empty.states.described]
+    described = [*(json.loads(one["described"]) for one in summaries), *also]
+    regrouping = replace(regrouping, described=agree(described))
     return _by_bucket(streaming, states, regrouping, regrouping.encode_empty(empty))
 
 
@@ -111,7 +116,7 @@ def check_committed(spark: SparkSession, checkpoint: str) -> None:
 def _watermark(spark: SparkSession, checkpoint: str, operator: int) -> int:
     """Return the latest watermark of all buckets, in ticks."""
     reader = spark.read.format("statestore").option("operatorId", operator).option("stateVarName", HEAD)
-    [row] = reader.load(checkpoint).agg(F.max("value.watermark").alias("watermark")).collect()
+    [row] = reader.load(readable_path(spark, checkpoint)).agg(F.max("value.watermark").alias("watermark")).collect()
     return int(row["watermark"])
 
 
@@ -145,6 +150,8 @@ class Regrouping:
     now: Fingerprint
     """The fingerprint of the query, with the old number of buckets."""
     watermark: int
+    newest: int = NEVER
+    """The time of the newest row of all buckets, if it is known."""
     described: list[Any] | None = None
     """Of what the states of all buckets are."""
 
@@ -193,7 +200,7 @@ class Regrouping:
             for row in rows_of(batches):
                 state = self.task.new_state()
                 base, deltas, token = base_and_deltas(row)
-                state.decode_log(base, deltas, self.now, token, evolves=self.task.evolve)
+                state.decode_log(base, deltas, self.now, token, evolves=self.task.evolve, newest=self.newest)
                 state.states.settle(self.watermark)
                 yield state, row
 
