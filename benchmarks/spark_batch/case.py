@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from typing import Any, Self, TypeAlias
 
 from pyspark.sql import DataFrame
 
@@ -55,6 +55,6 @@ class SparkCase(Case):
         """The window."""
         return self.contestants[0].question.range
 
-    def at_most(self, rows: int) -> SparkCase:
+    def at_most(self, rows: int) -> Self:
         """Return the case with fewer rows, and fewer keys."""
         return replace(self, rows=min(rows, self.rows), checked=min(rows, self.checked))

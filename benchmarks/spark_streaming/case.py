@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Self
 
 from benchmarks.spark_batch.case import SparkCase
 
@@ -19,7 +20,7 @@ class StreamCase(SparkCase):
     """Of the whole stream."""
     checked: int = 1_000
 
-    def at_most(self, rows: int) -> StreamCase:
+    def at_most(self, rows: int) -> Self:
         """Return the case with fewer rows, fewer keys and fewer batches."""
         few = {"rows": min(rows, self.rows), "checked": min(rows, self.checked)}
         return replace(self, **few, batches=min(FEWEST_BATCHES, self.batches))  # type: ignore[arg-type]

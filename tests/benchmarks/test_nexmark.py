@@ -86,6 +86,7 @@ def test_an_auction_sells_for_its_highest_bid_in_time(events: Events) -> None:
         "WHERE bid.dateTime BETWEEN auction.dateTime AND expires AND expires <= (SELECT max(dateTime) FROM bid) "
         "GROUP BY ALL ORDER BY expires, auction"
     )
+    assert right is not None
     given = closed_auctions(auction, bid)
     assert len(given) > len(auction) / 2
     assert given == right.to_arrow_table().cast(given.schema)
