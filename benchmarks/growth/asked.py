@@ -96,7 +96,7 @@ def by_pandas(point: SweepPoint, table: pa.Table) -> Call:
     frame = table.to_pandas()
 
     def run() -> Any:
-        found = {}
+        found: dict[str, Any] = {}
         for length in point.lengths:
             values = {
                 name: (column, functions.get(how, how)) for name, how, column, of in answers(point) if of == length
