@@ -38,7 +38,7 @@ def columns_of(point: SweepPoint) -> list[str]:
 
 
 def by_sash(point: SweepPoint, table: pa.Table) -> Call:
-    """Return Sash's query; on few rows it is compiled too, so that nothing is compiled when it is measured."""
+    """Return Sash's query, compiled by a run over few rows: otherwise, few rows would not be worth it."""
     import sash  # noqa: PLC0415
     from sash import agg, window  # noqa: PLC0415
 
