@@ -38,7 +38,7 @@ def columns_of(point: SweepPoint) -> list[str]:
 
 
 def by_sash(point: SweepPoint, table: pa.Table) -> Call:
-    """Return Sash's query; on few rows it is compiled too, so that nothing is compiled when it is measured."""
+    """Return Sash's query, compiled by a run over few rows: otherwise, few rows would not be worth it."""
     import sash  # noqa: PLC0415
     from sash import agg, window  # noqa: PLC0415
 
@@ -96,7 +96,7 @@ def by_pandas(point: SweepPoint, table: pa.Table) -> Call:
     frame = table.to_pandas()
 
     def run() -> Any:
-        found = {}
+        found: dict[str, Any] = {}
         for length in point.lengths:
             values = {
                 name: (column, functions.get(how, how)) for name, how, column, of in answers(point) if of == length

@@ -19,7 +19,7 @@ MOVING = 101
 RANGE = 3_000_000
 """Three, in millionths."""
 ALL, SO_FAR = window.rows(before=None, after=None), window.rows(before=None)
-BEFORE, AFTER = window.rows(before=1, after=-1), window.rows(before=-1, after=1)
+NEIGHBOURS = {"lag": window.rows(before=1, after=-1), "lead": window.rows(before=-1, after=1)}
 V2 = pl.col("v2")
 OF_TIME = "v2_millionths"
 KEYS = ("id1", "id2", "id3")
@@ -52,7 +52,9 @@ def _sorted(frame: pd.DataFrame, order: str, answers: Callable[[pd.DataFrame], M
     return pd.DataFrame({"id3": rows["id3"], **answers(rows)})
 
 
-def asked(windows: Window, by: str | None = None, time: str | None = "id3", **aggregates: Any) -> QueryArguments:
+def asked(
+    windows: Window | Mapping[str, Window], by: str | None = None, time: str | None = "id3", **aggregates: Any
+) -> QueryArguments:
     """Return a query of Sash."""
     return QueryArguments(aggregates=aggregates, windows=windows, by=by, time=time)
 
@@ -89,10 +91,10 @@ def without_key() -> tuple[TableQuestion, ...]:
         question(
             "lag and lead",
             "the row before, the row after",
-            (asked(BEFORE, lag=agg.first("v2")), asked(AFTER, lead=agg.first("v2"))),
-            "lag(v2) OVER (ORDER BY id3) AS lag, lead(v2) OVER (ORDER BY id3) AS lead",
-            lambda frame: frame.select("id3", lag=V2.shift(1), lead=V2.shift(-1)),
-            lambda frame: {"lag": frame["v2"].shift(1), "lead": frame["v2"].shift(-1)},
+            (asked(NEIGHBOURS, v2=agg.first("v2")),),
+            "lag(v2) OVER (ORDER BY id3) AS v2_lag, lead(v2) OVER (ORDER BY id3) AS v2_lead",
+            lambda frame: frame.select("id3", v2_lag=V2.shift(1), v2_lead=V2.shift(-1)),
+            lambda frame: {"v2_lag": frame["v2"].shift(1), "v2_lead": frame["v2"].shift(-1)},
         ),
         question(
             "moving average",
@@ -146,12 +148,12 @@ def with_key() -> tuple[TableQuestion, ...]:
         question(
             "lag and lead of each key",
             "the row before, the row after",
-            (asked(BEFORE, by="id2", lag=agg.first("v2")), asked(AFTER, by="id2", lead=agg.first("v2"))),
-            "lag(v2) OVER (PARTITION BY id2 ORDER BY id3) AS lag, lead(v2) OVER (PARTITION BY id2 ORDER BY id3) AS lead",
-            lambda frame: frame.select("id3", lag=V2.shift(1).over("id2"), lead=V2.shift(-1).over("id2")),
+            (asked(NEIGHBOURS, by="id2", v2=agg.first("v2")),),
+            "lag(v2) OVER (PARTITION BY id2 ORDER BY id3) AS v2_lag, lead(v2) OVER (PARTITION BY id2 ORDER BY id3) AS v2_lead",
+            lambda frame: frame.select("id3", v2_lag=V2.shift(1).over("id2"), v2_lead=V2.shift(-1).over("id2")),
             lambda frame: {
-                "lag": frame.groupby("id2")["v2"].shift(1),
-                "lead": frame.groupby("id2")["v2"].shift(-1),
+                "v2_lag": frame.groupby("id2")["v2"].shift(1),
+                "v2_lead": frame.groupby("id2")["v2"].shift(-1),
             },
         ),
         question(

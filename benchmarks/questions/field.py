@@ -31,7 +31,7 @@ class QuestionField(Field[Contestant]):
 
     def counted(self, contestant: Contestant) -> int:
         """Return how many rows a contestant answers: a table may have fewer than are asked for."""
-        return self.question.rows_of(super().counted(contestant)).num_rows
+        return int(self.question.rows_of(super().counted(contestant)).num_rows)
 
     def prepare(self, contestant: Contestant) -> Call:
         """Return the call over the contestant's rows."""
