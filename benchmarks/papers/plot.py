@@ -30,7 +30,7 @@ LABEL_HEIGHT = 0.075
 
 def draw_panel(axes: Axes, panel: Panel, readings: Sequence[Reading], *, names: bool = True) -> None:
     """Draw one pair of axes, each line with its name at the right."""
-    lines, dashed = panel.lines(readings), panel.dashed(readings)
+    lines, dashed = (drawable(found(readings), panel) for found in (panel.lines, panel.dashed))
     axes.set_title(panel.title, loc="left", fontsize=11, fontweight="bold", color=INK)
     axes.set_xlabel(panel.x, fontsize=9.5, color=PAPER)
     axes.set_ylabel(panel.y, fontsize=9.5, color=PAPER)
@@ -57,6 +57,15 @@ def draw_panel(axes: Axes, panel: Panel, readings: Sequence[Reading], *, names: 
     heights = above_ticks(spread([_height(axes, value) for value, _, _ in ends], LABEL_HEIGHT))
     for height, (_, name, colour) in zip(heights, ends, strict=True) if names else ():
         axes.text(1.02, height, name, transform=axes.transAxes, color=colour, va="center", fontsize=8.5)
+
+
+def drawable(lines: Lines, panel: Panel) -> Lines:
+    """Return the lines without the points that have no place on a logarithmic axis, such as no combines for a window of one row."""
+    shown = {
+        name: {size: value for size, value in line.items() if value > 0 or not panel.logarithmic}
+        for name, line in lines.items()
+    }
+    return {name: line for name, line in shown.items() if line}
 
 
 def above_ticks(heights: Sequence[float]) -> list[float]:
