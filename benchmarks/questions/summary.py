@@ -22,13 +22,13 @@ def page(cases: Sequence[QuestionCase], readings: Sequence[Reading]) -> Iterator
     for row in (headings, ["---"] * len(headings), *(_row(case, found) for case in measured)):
         yield f"| {' | '.join(row)} |"
     yield ""
-    fewer = {
-        f"{name} on {one.rows:,} rows: {case.name}"
-        for case in measured
-        for name in NAMES
-        if (one := found.get((case.name, name))) and one.rows < found[case.name, "Sash"].rows
-    }
-    yield from (f"- {line}" for line in sorted(fewer))
+    fewer: dict[tuple[str, int], list[str]] = {}
+    for case in measured:
+        for name in NAMES:
+            one = found.get((case.name, name))
+            if one and one.rows < found[case.name, "Sash"].rows:
+                fewer.setdefault((name, one.rows), []).append(case.name)
+    yield from (f"- \\* {name} on {rows:,} rows: {', '.join(names)}" for (name, rows), names in sorted(fewer.items()))
     for case in measured:
         yield from (f"- {name} cannot answer *{case.name}*: {why}" for name, why in case.question.cannot.items())
     yield ""
@@ -55,7 +55,7 @@ def _row(case: QuestionCase, found: Found) -> list[str]:
         if name not in times:
             cells.append("cannot" if name in case.question.cannot else "")
             continue
-        text = say_time(times[name]) + ("*" if found[case.name, name].rows < most else "")
+        text = say_time(times[name]) + (" \\*" if found[case.name, name].rows < most else "")
         cells.append(f"**{text}**" if name == fastest else text)
     peers = [time for name, time in times.items() if name != "Sash"]
     ratio = f"{round_off(min(peers) / times['Sash'])} ×" if peers else ""
