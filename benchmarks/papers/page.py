@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import re
 from collections.abc import Iterator, Sequence
 from math import log2
@@ -104,7 +105,7 @@ def read_reasons() -> dict[str, str]:
 def of_picture(picture: Picture, readings: Readings, reasons: dict[str, str]) -> Iterator[str]:
     """Yield a picture, the claims beside it, and why results differ."""
     label = picture.file.replace("figure_0", "figure_").replace("_", " ").capitalize()
-    yield f"### {label}: {picture.title[0].lower()}{picture.title[1:]}"
+    yield f"### {label}. {picture.title}"
     yield ""
     data = ", ".join(dict.fromkeys(one.dtype for one in readings_of(picture, readings)))
     yield f"![{label}: {picture.title}](images/papers/{picture.file}.svg)"
@@ -151,8 +152,9 @@ def say_earlier(readings: Readings) -> str:
         lines_of = series(readings, "table 3", own)
         if lines_of and once.isdigit():
             found = crossing(ratios(lines_of[RECALCULATION], lines_of[REACTIVE]))
-            earlier += found is not None and found < int(once)
-            later += found is None or found > int(once)
+            here = math.inf if found is None else round(found, -1)  # as the paper rounds
+            earlier += here < int(once)
+            later += here > int(once)
     return f"Of the aggregates that break even in the paper, {earlier} do so at shorter windows here, {later} at longer ones."
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import matplotlib as mpl
@@ -28,7 +28,9 @@ MOST_TICKS = 6
 LABEL_HEIGHT = 0.075
 
 
-def draw_panel(axes: Axes, panel: Panel, readings: Sequence[Reading], *, names: bool = True) -> None:
+def draw_panel(
+    axes: Axes, panel: Panel, readings: Sequence[Reading], colours: Mapping[str, str], *, names: bool = True
+) -> None:
     """Draw one pair of axes, each line with its name at the right."""
     lines, dashed = (drawable(found(readings), panel) for found in (panel.lines, panel.dashed))
     axes.set_title(panel.title, loc="left", fontsize=11, fontweight="bold", color=INK)
@@ -43,7 +45,8 @@ def draw_panel(axes: Axes, panel: Panel, readings: Sequence[Reading], *, names: 
         return
     _scale(axes, panel, {**lines, **dashed})
     ends = []
-    for colour, (name, line) in zip(COLOURS * 2, lines.items(), strict=False):
+    for name, line in lines.items():
+        colour = colours[name]
         axes.plot(
             list(line), list(line.values()), color=colour, linewidth=1.8, marker="o", markersize=3.2, clip_on=False
         )
@@ -133,9 +136,11 @@ def draw(picture: Picture, readings: Sequence[Reading], folder: Path, suffix: st
     figure = Figure(figsize=(WIDTH, HEIGHT * rows + 0.5), facecolor="white", layout="constrained")
     figure.get_layout_engine().set(w_pad=0.1, h_pad=0.1, hspace=0.06, wspace=0.04)  # type: ignore[union-attr, call-arg]
     grid = figure.subplots(rows, picture.columns, squeeze=False)
+    shown = sorted({name for panel in picture.panels for name in panel.lines(readings)})
+    colours = dict(zip(shown, COLOURS * 2, strict=False))  # the same in all panels
     for number, (axes, panel) in enumerate(zip(grid.flat, picture.panels, strict=True), 1):
         # In a row of three panels all have the same lines, and no room for their names.
-        draw_panel(axes, panel, readings, names=picture.columns == 2 or number % picture.columns == 0)  # noqa: PLR2004
+        draw_panel(axes, panel, readings, colours, names=picture.columns == 2 or number % picture.columns == 0)  # noqa: PLR2004
     figure.suptitle(picture.title, x=0.012, ha="left", fontsize=13, color=INK)
     figure.supxlabel(say_data(own), fontsize=9, color=PAPER)
     folder.mkdir(parents=True, exist_ok=True)
