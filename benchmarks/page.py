@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from benchmarks import readme
 from benchmarks.case import ERROR, SECONDS, TIME, Case
 from benchmarks.cases import CASES
 from benchmarks.features import cases as features
@@ -354,3 +355,4 @@ if __name__ == "__main__":
         real_flights=read(FLIGHTS),
         sweeps=read(GROWTH),
     )
+    readme.write(read(COMPILED))
