@@ -88,13 +88,23 @@ def explained(folder: str) -> Iterator[None]:
         raise OSError(error.errno, message) from error
 
 
+def bytes_of(batch: pa.RecordBatch) -> int:
+    """Return about how many bytes a batch has.
+
+    `nbytes` reads the offsets of lists. Spark 4.1 leaves them out for lists inside of others that hold nothing at all, and Python crashes.
+    """
+    nested = any(pa.types.is_nested(kind) for kind in batch.schema.types)
+    size: int = batch.get_total_buffer_size() if nested else batch.nbytes
+    return size
+
+
 def gather(batches: Iterator[pa.RecordBatch], most_bytes: int) -> Iterator[pa.Table]:
     """Yield batches as tables of about `most_bytes`, and release each table."""
     waiting: list[pa.RecordBatch] = []
     size = 0
     for batch in batches:
         waiting.append(batch)
-        size += batch.nbytes
+        size += bytes_of(batch)
         if size >= most_bytes:
             size = 0
             yield drain_table(waiting)

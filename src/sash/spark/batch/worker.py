@@ -19,7 +19,7 @@ from sash.engine.frames import needed_columns
 from sash.engine.prepare import Prepared, prepare
 from sash.engine.run_table import run_table
 from sash.plan.declared import Declared
-from sash.spark.batch.spill import drain, sort_on_disk
+from sash.spark.batch.spill import bytes_of, drain, sort_on_disk
 from sash.state.reader import Stream
 
 MOST_BYTES = 1 << 26
@@ -33,7 +33,7 @@ def gather_table(batches: Iterator[pa.RecordBatch], most_bytes: int) -> pa.Table
     size = 0
     for batch in batches:
         waiting.append(batch)
-        size += batch.nbytes
+        size += bytes_of(batch)
         if size > most_bytes:
             return chain(drain(waiting), batches)
     return pa.Table.from_batches(waiting) if waiting else iter(())

@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from sash.kernels.kernel_io import as_arrow, as_numpy
+from sash.spark.batch.spill import bytes_of
 from sash.spark.groups import titled
 from sash.spark.own_columns import GROUP
 from sash.spark.worker_errors import marked_errors
@@ -33,7 +34,7 @@ def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         if len(batch):
             waiting.append(batch)
-        if sum(one.nbytes for one in waiting) >= MOST_BYTES:
+        if sum(map(bytes_of, waiting)) >= MOST_BYTES:
             yield pack_rows(pa.Table.from_batches(waiting))
             waiting = []
     if waiting:
