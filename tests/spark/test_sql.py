@@ -26,6 +26,8 @@ def shown(frame: DataFrame) -> list[str]:
 
 @pytest.mark.parametrize("text", [*SPARK, *OVER])
 def test_results_are_those_of_spark(spark: SparkSession, rows: DataFrame, text: str) -> None:  # noqa: ARG001 — it makes the view
+    if "FILTER" in text and spark.version.startswith("4.1"):
+        pytest.skip("Spark 4.1 itself has no FILTER beside OVER, so there is nothing to compare with")
     query = sash.sql(text)
     found, expected = query.run(spark), spark.sql(text)
     assert found.columns == expected.columns
