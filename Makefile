@@ -59,6 +59,7 @@ bench: .venv/ready
 	$(BIN)/python -m benchmarks.h2o
 	$(BIN)/python -m benchmarks.flights
 	$(BIN)/python -m benchmarks.growth
+	$(BIN)/python -m benchmarks.choice
 	$(BIN)/python -m benchmarks.first_answer
 	$(BIN)/python -m benchmarks.spark_batch
 	$(BIN)/python -m benchmarks.spark_streaming
@@ -84,6 +85,7 @@ bench-quick: .venv/ready
 	$(BIN)/python -m benchmarks.h2o --quick
 	$(BIN)/python -m benchmarks.flights --quick
 	$(BIN)/python -m benchmarks.growth --quick
+	$(BIN)/python -m benchmarks.choice --quick
 	$(BIN)/python -m benchmarks.first_answer --quick
 	$(BIN)/python -m benchmarks.spark_batch --quick
 	$(BIN)/python -m benchmarks.spark_streaming --quick

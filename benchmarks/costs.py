@@ -4,9 +4,11 @@ python -m benchmarks.costs            everything: some minutes, most of them to 
 python -m benchmarks.costs --quick    few rows, to check that everything runs; writes nothing
 
 The unit of a cost is one pass of two_stacks: the time of a call that answers q ranges, divided by the mean time that
-two_stacks takes to answer one of them alone. So q ranges in q passes cost q, on every machine. A line of the table is the mean
-over windows of several lengths, ranges that are spaced evenly or as powers, and sorted and unsorted data, so that an algorithm
-that is fast in one case only is not chosen for all.
+two_stacks takes to answer one of them alone. So q ranges in q passes cost q, on every machine. A line of the table has one
+aggregate and one set of ranges. Their values come sorted in both ways and unsorted where that matters, so that an algorithm that
+is fast for one order only is not chosen for all: the algorithm is chosen before the values are known.
+
+benchmarks/choice measures what choices are worth, over other ranges.
 """
 
 from __future__ import annotations
@@ -14,11 +16,12 @@ from __future__ import annotations
 import argparse
 import csv
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import groupby
+from functools import partial
+from itertools import product
 from pathlib import Path
-from statistics import mean, median
+from statistics import median
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -36,36 +39,39 @@ from sash.kernels.whole_column import column_kernel
 from sash.plan.costs import USES, Cost, Use, law_class
 
 Run: TypeAlias = Callable[[], ResultColumn]
-Key: TypeAlias = tuple[str, str, str, int, str]
-"""Laws, aggregate, use, number of ranges and algorithm."""
-
+Timed: TypeAlias = Callable[[], float]
+"""Runs something and returns the seconds that it took."""
 TABLE = ROOT / "src" / "sash" / "plan" / "costs.csv"
 HEADING = (
     "# Written by benchmarks/costs.py (make costs). The unit of cost is one pass of two_stacks over one of the ranges: "
-    "a ratio, whatever the machine. least and most: in the best and the worst of the situations that were measured."
+    "a ratio, whatever the machine. ranges: how many; shortest and longest: in rows."
 )
 MEASURED = {
     ("max", "float64"): ("float64", "rising", "falling"),  # the work of algorithms for max depends on the values
     ("sum", "int64"): ("int64",),
     ("sum", "float64"): ("float64",),
+    ("mean", "float64"): ("float64",),
     ("stddev", "float64"): ("float64",),
     ("variance by sums", "float64"): ("float64",),
 }
-"""Aggregates (one small field, exactly invertible, not exactly, several fields, a user's own) and the columns they run over."""
-NUMBERS_OF_RANGES = (1, 2, 5, 20)
-LENGTHS_OF_ONE = (60, 1_440, 100_000)
-LENGTHS_OF_SEVERAL = (60, 1_440)
-ROWS, ROWS_OF_SEVERAL, ROWS_OF_SLOW, ROWS_OF_QUICK = 400_000, 150_000, 6_000, 500
-REPEATS = 9
+"""Aggregates (one small field, exactly invertible, compensated, several fields, a user's own) and the columns they run over."""
+LENGTHS_OF_ONE = (1, 2, 3, 5, 8, 16, 60, 1_440, 100_000)
+NUMBERS_OF_SEVERAL = (2, 5, 20)
+LENGTHS_OF_SEVERAL = (32, 200, 1_440, 20_000)
+ROWS, ROWS_OF_SEVERAL, ROWS_OF_QUICK = 400_000, 100_000, 500
+MOST_RECALCULATED = 60
+"""The longest range that is recalculated: it would take minutes."""
+REPEATS, SECONDS_OF_REPEATS = 9, 0.4
+"""Slow algorithms are repeated less often."""
 ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
 class Situation:
-    """One case to measure."""
+    """One case to measure: an aggregate, its columns and its ranges."""
 
     aggregate: Aggregate[Any]
-    values: Values
+    columns: tuple[Values, ...]
     ranges: Ranges
     use: Use
 
@@ -79,7 +85,7 @@ class Situation:
             if (not algorithm.about.needs or algorithm.about.needs in self.aggregate.laws)
             and not algorithm.interpreted_only
             and not (several and algorithm.about.ranges == "one")
-            and not (algorithm is Recalculate and longest > max(LENGTHS_OF_SEVERAL))  # would take minutes
+            and not (algorithm is Recalculate and (several or longest > MOST_RECALCULATED))
             and algorithm is not TwoStacks
         }
 
@@ -88,32 +94,36 @@ def situations(rows: int | None = None) -> Iterator[tuple[str, Situation]]:
     """Yield the cases with the names of their aggregates, with at most `rows` rows."""
     for (name, dtype), columns in MEASURED.items():
         aggregate = AGGREGATES[name].of_kind("int" if dtype == "int64" else "float")
-        for use in USES:
-            for count in NUMBERS_OF_RANGES:
-                for ranges in ranges_of(count):
-                    wanted = rows or (ROWS if count == 1 else ROWS_OF_SEVERAL)
-                    for data in columns:
-                        yield name, Situation(aggregate, column(data, wanted), ranges, use)
+        for use, ranges in product(USES, [*((length,) for length in LENGTHS_OF_ONE), *several_ranges()]):
+            wanted = rows or (ROWS if len(ranges) == 1 else ROWS_OF_SEVERAL)
+            yield name, Situation(aggregate, tuple(column(data, wanted) for data in columns), ranges, use)
 
 
-def ranges_of(count: int) -> list[Ranges]:
-    """Return the ranges to measure: several ranges are spaced evenly, and as powers from 2 rows on.
+def several_ranges() -> list[Ranges]:
+    """Return the sets of ranges to measure: spaced evenly, as powers from 2 rows on, and as powers from the square root on.
 
-    >>> ranges_of(1)
-    [(60,), (1440,), (100000,)]
-    >>> ranges_of(5)[:2]
-    [(12, 24, 36, 48, 60), (2, 5, 11, 26, 60)]
+    >>> several_ranges()[:3]
+    [(16, 32), (2, 32), (6, 32)]
     """
-    if count == 1:
-        return [(length,) for length in LENGTHS_OF_ONE]
-    spaced: list[Ranges] = []
-    for length in LENGTHS_OF_SEVERAL:
-        spaced.append(tuple(length * number // count for number in range(1, count + 1)))
-        powers: list[int] = []
-        for power in np.geomspace(2, length, count).round().astype(int).tolist():
-            powers.append(max(power, powers[-1] + 1 if powers else power))
-        spaced.append(tuple(powers))
-    return spaced
+    spaced: dict[tuple[int, int, int], Ranges] = {}  # by what tells lines of the table apart
+    for count, longest in product(NUMBERS_OF_SEVERAL, LENGTHS_OF_SEVERAL):
+        evenly = tuple(max(1, longest * part // count) for part in range(1, count + 1))
+        for ranges in (evenly, powers(2, longest, count), powers(round(longest**0.5), longest, count)):
+            if len(set(ranges)) == count:
+                spaced.setdefault((count, min(ranges), max(ranges)), ranges)
+    return list(spaced.values())
+
+
+def powers(shortest: int, longest: int, count: int) -> Ranges:
+    """Return lengths that grow by about the same factor, all different.
+
+    >>> powers(2, 60, 5)
+    (2, 5, 11, 26, 60)
+    """
+    found: list[int] = []
+    for power in np.geomspace(shortest, longest, count).round().astype(int).tolist():
+        found.append(max(power, found[-1] + 1 if found else power))
+    return tuple(found)
 
 
 def prepare(situation: Situation, algorithm: type[Algorithm[Any]], values: Values, ranges: Ranges) -> Run:
@@ -136,23 +146,55 @@ def keep(kernel: Kernel, values: Values, ranges: Ranges) -> Run:
 
 
 def measure(situation: Situation, repeats: int = REPEATS) -> dict[str, float]:
-    """Return the cost of each algorithm, checked against two_stacks before it is timed."""
-    values, ranges = situation.values, situation.ranges
-    separate = [prepare(situation, TwoStacks, values, (length,)) for length in ranges]
-    expected = np.stack([plain(run()).reshape(-1) for run in reversed(separate)])
-    runs: dict[str, tuple[Run, int]] = {}
-    for name, algorithm in situation.algorithms.items():
-        taken = values[:ROWS_OF_SLOW] if algorithm is Recalculate else values
-        run = prepare(situation, algorithm, taken, ranges)
-        check(name, plain(run()), expected[:, : len(taken)])
-        runs[name] = run, len(taken)
-    ratios: dict[str, list[float]] = {name: [] for name in runs}
+    """Return the cost of each algorithm over all columns, checked against two_stacks before it is timed."""
+    unit = TwoStacks.about.name
+    runs = checked(situation, {unit: TwoStacks, **situation.algorithms})
+    spent = {name: median(found) for name, found in time_all(runs, repeats).items()}
+    one_pass = spent.pop(unit) / len(situation.ranges)
+    costs = {name: one / one_pass for name, one in spent.items()}
+    return {unit: 1.0, **costs} if len(situation.ranges) == 1 else costs
+
+
+def checked(situation: Situation, algorithms: Mapping[str, type[Algorithm[Any]]]) -> dict[str, Timed]:
+    """Return calls that measure each algorithm over all columns, in seconds; those for one range take a pass for each.
+
+    Raise if an algorithm has other results than two_stacks.
+    """
+    ranges = situation.ranges
+    runs: dict[str, list[Run]] = {name: [] for name in algorithms}
+    for values in situation.columns:
+        expected = results_of(passes(situation, TwoStacks, values))
+        for name, algorithm in algorithms.items():
+            at_once = len(ranges) == 1 or algorithm.about.ranges != "one"
+            own = [prepare(situation, algorithm, values, ranges)] if at_once else passes(situation, algorithm, values)
+            check(name, results_of(own), expected)
+            runs[name] += own
+    return {name: partial(all_seconds, own) for name, own in runs.items()}
+
+
+def passes(situation: Situation, algorithm: type[Algorithm[Any]], values: Values) -> list[Run]:
+    """Return a call for each range, the longest first, as calls for all ranges order their results."""
+    return [prepare(situation, algorithm, values, (length,)) for length in reversed(situation.ranges)]
+
+
+def results_of(runs: list[Run]) -> npt.NDArray[Any]:
+    """Return the results of calls, one line per range."""
+    return np.concatenate([np.atleast_2d(plain(run())) for run in runs])
+
+
+def time_all(runs: Mapping[str, Timed], repeats: int) -> dict[str, list[float]]:
+    """Return the seconds of each call, measured in turns; slow calls less often."""
+    found: dict[str, list[float]] = {name: [] for name in runs}
     for _ in range(repeats):
-        unit = sum(seconds(run) for run in separate) / len(ranges) / len(values)
-        for name, (run, rows) in runs.items():
-            ratios[name].append(seconds(run) / rows / unit)
-    costs = {name: median(found) for name, found in ratios.items()}
-    return {"two_stacks": 1.0, **costs} if len(ranges) == 1 else costs
+        for name, timed in runs.items():
+            if sum(found[name]) < SECONDS_OF_REPEATS:
+                found[name].append(timed())
+    return found
+
+
+def all_seconds(runs: list[Run]) -> float:
+    """Return the processor time of several calls, one after the other."""
+    return sum(map(seconds, runs))
 
 
 def plain(result: ResultColumn) -> npt.NDArray[Any]:
@@ -163,9 +205,14 @@ def plain(result: ResultColumn) -> npt.NDArray[Any]:
 
 
 def check(name: str, results: npt.NDArray[Any], expected: npt.NDArray[Any]) -> None:
-    """Raise if the results of an algorithm differ from those of two_stacks, up to the rounding of floats."""
+    """Raise if the results of an algorithm differ from those of two_stacks, up to the rounding of floats.
+
+    Differences of large numbers, as in a variance by sums, round as the numbers do: so an error may also be small beside the
+    largest result.
+    """
     rounding = ROUNDING if expected.dtype.kind == "f" else 0.0
-    np.testing.assert_allclose(results, expected, rtol=rounding, err_msg=f"{name} and two_stacks differ")
+    small = rounding * float(np.nanmax(np.abs(expected), initial=0.0))
+    np.testing.assert_allclose(results, expected, rtol=rounding, atol=small, err_msg=f"{name} and two_stacks differ")
 
 
 def seconds(run: Run) -> float:
@@ -175,16 +222,6 @@ def seconds(run: Run) -> float:
     spent = time.thread_time_ns() - start
     del result  # after reading the clock
     return spent / 1e9
-
-
-def summarise(found: list[tuple[Key, float]]) -> list[Cost]:
-    """Return one line for each aggregate, use, number of ranges and algorithm, from the costs of all situations."""
-    lines = []
-    for key, group in groupby(sorted(found), key=lambda pair: pair[0]):
-        costs = [cost for _, cost in group]
-        laws, aggregate, use, ranges, algorithm = key
-        lines.append(Cost(laws, aggregate, use, ranges, algorithm, *map(short, (mean(costs), min(costs), max(costs)))))
-    return lines
 
 
 def short(cost: float) -> float:
@@ -211,20 +248,20 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--quick", action="store_true", help="few rows and one repeat, to check that everything runs")
     parser.add_argument("--csv", type=Path, help="another file for the table")
     options = parser.parse_args(arguments)
-    found: list[tuple[Key, float]] = []
+    lines: list[Cost] = []
     start = time.perf_counter()
     for name, situation in situations(ROWS_OF_QUICK if options.quick else None):
         costs = measure(situation, 1 if options.quick else REPEATS)
-        key = law_class(situation.aggregate), name, situation.use, len(situation.ranges)
-        found += [((*key, algorithm), cost) for algorithm, cost in costs.items()]
+        ranges = situation.ranges
+        key = law_class(situation.aggregate), name, situation.use, len(ranges), min(ranges), max(ranges)
+        lines += [Cost(*key, algorithm, short(cost)) for algorithm, cost in costs.items()]
         shown = ", ".join(
             f"{algorithm} {cost:.3g}" for algorithm, cost in sorted(costs.items(), key=lambda pair: pair[1])
         )
-        spaced = "…".join(map(str, dict.fromkeys((situation.ranges[0], situation.ranges[-1]))))
-        print(f"{time.perf_counter() - start:5.0f} s  {' '.join(map(str, key[1:]))} × {spaced}: {shown}", flush=True)  # noqa: T201
+        print(f"{time.perf_counter() - start:5.0f} s  {' '.join(map(str, key[1:]))}: {shown}", flush=True)  # noqa: T201
     path = options.csv or (None if options.quick else TABLE)
     if path:
-        write(summarise(found), path)
+        write(sorted(lines), path)
 
 
 if __name__ == "__main__":

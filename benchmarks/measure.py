@@ -6,6 +6,8 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from benchmarks.case import Case
+from benchmarks.choice.case import ChoiceCase
+from benchmarks.choice.field import ChoiceField
 from benchmarks.column_case import ColumnCase
 from benchmarks.column_field import ColumnField
 from benchmarks.features.case import FeatureCase
@@ -63,6 +65,7 @@ def measure(case: Case, repeats: int | None = None) -> list[Reading]:
 
 FIELDS: dict[type[Case], Callable[[Any], Measured]] = {
     AroundCase: AroundField,
+    ChoiceCase: ChoiceField,
     ColumnCase: ColumnField,
     FeatureCase: FeatureField,
     FirstCase: FirstField,

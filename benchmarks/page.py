@@ -8,6 +8,7 @@ from pathlib import Path
 from benchmarks import readme
 from benchmarks.case import ERROR, SECONDS, TIME, Case
 from benchmarks.cases import CASES
+from benchmarks.choice import summary as choice
 from benchmarks.features import cases as features
 from benchmarks.features import peers as feature_peers
 from benchmarks.filters_and_weights import cases as filters_and_weights
@@ -23,6 +24,7 @@ from benchmarks.questions import summary as questions
 from benchmarks.questions.case import QuestionCase
 from benchmarks.report import Verdict, judge, label, quantity, round_off, say_target
 from benchmarks.results import (
+    CHOICE,
     COMPILED,
     FEATURES,
     FILTERS_AND_WEIGHTS,
@@ -71,6 +73,7 @@ def write(
     h2o_questions: Sequence[Reading] = (),
     real_flights: Sequence[Reading] = (),
     sweeps: Sequence[Reading] = (),
+    choices: Sequence[Reading] = (),
 ) -> None:
     """Write the page from what was measured over columns, over tables, in fresh processes and on Spark; what was not is left out."""
     lines = [
@@ -93,6 +96,7 @@ def write(
         *(of_h2o(h2o_questions) if h2o_questions else ()),
         *(of_flights(real_flights) if real_flights else ()),
         *(of_sweeps(sweeps) if sweeps else ()),
+        *(of_choices(choices) if choices else ()),
     ]
     path.write_text("\n".join(lines), encoding="utf-8")
 
@@ -280,6 +284,16 @@ def of_sweeps(readings: Sequence[Reading]) -> Iterator[str]:
     yield from _all(growth_sweeps.CASES, readings)
 
 
+def of_choices(readings: Sequence[Reading]) -> Iterator[str]:
+    """Yield the lines about the choice of algorithms."""
+    yield "## The choice of an algorithm"
+    yield ""
+    yield _facts(readings, CHOICE)
+    yield ""
+    yield _text("choice/about.md")
+    yield from choice.page(readings)
+
+
 def _on_spark(cases: Sequence[Case], readings: Sequence[Reading], file: Path, whole: str) -> Iterator[str]:
     yield _facts(readings, file)
     yield ""
@@ -354,5 +368,6 @@ if __name__ == "__main__":
         h2o_questions=read(H2O),
         real_flights=read(FLIGHTS),
         sweeps=read(GROWTH),
+        choices=read(CHOICE),
     )
     readme.write(read(COMPILED))

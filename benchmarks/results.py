@@ -39,6 +39,7 @@ PAPERS = of_suite("papers")
 H2O = of_suite("h2o")
 FLIGHTS = of_suite("flights")
 GROWTH = of_suite("growth")
+CHOICE = of_suite("choice")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,7 +16,7 @@ from benchmarks.columns import column
 from benchmarks.measure import measure
 from sash import agg
 from sash.algorithms import FlatFIT, TwoStacks
-from sash.plan.costs import USES, Use
+from sash.plan.costs import USES, Cost, Use, read_costs
 
 ROWS = 400
 GROUPS: dict[str, list[ColumnCase]] = {}
@@ -145,7 +145,8 @@ def test_the_page_shows_every_target_met_or_missed(tmp_path: Path) -> None:
 @pytest.mark.parametrize("use", USES)
 def test_costs_are_checked_and_measured(use: Use, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(costs, "ALGORITHMS", (TwoStacks, FlatFIT))
-    situation = costs.Situation(agg.max().of_kind("float"), column("float64", 200), (2, 5), use)
+    columns = column("float64", 200), column("rising", 200)
+    situation = costs.Situation(agg.max().of_kind("float"), columns, (2, 5), use)
     assert list(costs.measure(situation, repeats=1)) == ["flatfit"]
     alone = replace(situation, ranges=(5,))
     assert costs.measure(alone, repeats=1)["two_stacks"] == 1
@@ -153,13 +154,16 @@ def test_costs_are_checked_and_measured(use: Use, monkeypatch: pytest.MonkeyPatc
         costs.check("flatfit", np.zeros((1, 3), np.int64), np.ones((1, 3), np.int64))
 
 
-def test_the_table_of_costs_has_the_mean_and_the_bounds_of_all_situations(tmp_path: Path) -> None:
-    key = "selective", "max", "kept", 2, "slickdeque"
+def test_the_table_of_costs_has_a_line_for_each_situation_and_algorithm(tmp_path: Path) -> None:
     path = tmp_path / "costs.csv"
-    costs.write(costs.summarise([(key, 1.0), (key, 4.0)]), path)
+    costs.write([Cost("selective", "max", "kept", 2, 10, 60, "slickdeque", 2.5)], path)
     heading, names, *lines = path.read_text(encoding="utf-8").splitlines()
     assert heading.startswith("# Written by benchmarks/costs.py")
-    assert names == "laws,aggregate,use,ranges,algorithm,cost,least,most"
-    assert lines == ["selective,max,kept,2,slickdeque,2.5,1.0,4.0"]
-    wanted = {(name, len(situation.ranges), situation.use) for name, situation in costs.situations(rows=10)}
-    assert len(wanted) == len({name for name, _ in costs.MEASURED}) * len(costs.NUMBERS_OF_RANGES) * len(USES)
+    assert names == "laws,aggregate,use,ranges,shortest,longest,algorithm,cost"
+    assert lines == ["selective,max,kept,2,10,60,slickdeque,2.5"]
+    wanted = [
+        (one.aggregate, one.use, len(one.ranges), min(one.ranges), max(one.ranges)) for _, one in costs.situations(10)
+    ]
+    assert len(wanted) == len(set(wanted))
+    measured = {(line.use, line.ranges, line.shortest, line.longest) for line in read_costs()}
+    assert measured == {one[1:] for one in wanted}

@@ -13,7 +13,9 @@ from sash.algorithms.base import SlideCost, SpaceCost
 from sash.plan.choose import OBJECTIVES, Choice, candidates, choose_algorithm
 from sash.plan.costs import cost_of
 
-NUMBERS_OF_RANGES = (1, 2, 3, 5, 12, 20, 100)
+RANGES = ((), (2,), (3_000,), (2, 3), (10, 100, 1_000), (60, 120, 180, 240, 300), tuple(range(5, 105)))
+HOURS = (60, 120, 180, 240, 300)
+POWERS = (2, 16, 128, 1_024, 8_192)
 INTEGERS = agg.sum().of_kind("int")
 
 
@@ -28,19 +30,23 @@ INTEGERS = agg.sum().of_kind("int")
         (agg.median(), {}, "order_statistics_tree"),
         (agg.count_distinct(), {}, "occurrence_table"),
         (agg.mode(), {}, "occurrence_tournament"),
-        (agg.max(), {"ranges": 2}, "slickdeque"),
-        (agg.arg_max(), {"ranges": 5}, "slickdeque"),
-        (INTEGERS, {"ranges": 5}, "slideside"),
-        (agg.stddev(), {"ranges": 20}, "flatfit"),
-        (agg.median(), {"ranges": 2}, "recalculate"),
-        (agg.collect_distinct(), {"ranges": 2, "objective": "latency"}, "recalculate"),
+        (agg.max(), {"ranges": POWERS}, "slickdeque"),
+        (agg.arg_max(), {"ranges": POWERS}, "slickdeque"),
+        (agg.max(), {"ranges": HOURS}, "slideside"),
+        (agg.max(), {"ranges": (1,), "use": "whole"}, "recalculate"),
+        (INTEGERS, {"ranges": HOURS}, "slideside"),
+        (agg.stddev(), {"ranges": (2, 1_000)}, "flatfit"),
+        (agg.stddev(), {"ranges": HOURS}, "slideside"),
+        (agg.stddev(), {"ranges": POWERS}, "flatfat"),
+        (agg.median(), {"ranges": (2, 3)}, "recalculate"),
+        (agg.collect_distinct(), {"ranges": (2, 3), "objective": "latency"}, "recalculate"),
         (agg.max(), {"objective": "latency"}, "daba"),
         (INTEGERS, {"objective": "latency"}, "subtract_on_evict"),
         (agg.median(), {"objective": "latency"}, "order_statistics_tree"),
-        (agg.max(), {"objective": "latency", "ranges": 5}, "flatfat"),
-        (INTEGERS, {"objective": "latency", "ranges": 5}, "slickdeque"),
+        (agg.max(), {"objective": "latency", "ranges": HOURS}, "flatfat"),
+        (INTEGERS, {"objective": "latency", "ranges": HOURS}, "slickdeque"),
         (agg.max(), {"in_order": False}, "fiba"),
-        (agg.median(), {"in_order": False, "ranges": 3, "objective": "latency"}, "fiba"),
+        (agg.median(), {"in_order": False, "ranges": HOURS, "objective": "latency"}, "fiba"),
     ],
 )
 def test_the_chain(aggregate: sash.Aggregate[Any], options: dict[str, Any], expected: str) -> None:
@@ -50,14 +56,14 @@ def test_the_chain(aggregate: sash.Aggregate[Any], options: dict[str, Any], expe
 @pytest.mark.parametrize("name", AGGREGATES)
 def test_what_is_chosen_can_do_it(name: str) -> None:
     aggregate = AGGREGATES[name]
-    for ranges, objective, in_order in product(NUMBERS_OF_RANGES, OBJECTIVES, (True, False)):
+    for ranges, objective, in_order in product(RANGES, OBJECTIVES, (True, False)):
         choice = choose_algorithm(aggregate, ranges, objective=objective, in_order=in_order)
         form = find_algorithm(choice.algorithm, aggregate)
         about = form.about
         assert not about.needs or about.needs in aggregate.laws  # what has no exact inverse is never subtracted
         assert in_order or about.order == "any"
-        assert ranges == 1 or about.ranges != "one"
-        assert len(form(aggregate, tuple(range(1, ranges + 1)))) == 0
+        assert len(ranges) <= 1 or about.ranges != "one"
+        assert len(form(aggregate, ranges)) == 0
         assert choice.space == about.space
         assert str(choice.combines) in (
             (str(about.worst), f"{about.worst} for each range")
@@ -70,7 +76,7 @@ def test_what_is_chosen_can_do_it(name: str) -> None:
 @pytest.mark.parametrize("name", AGGREGATES)
 def test_where_several_fit_all_of_them_were_measured(name: str) -> None:
     aggregate = AGGREGATES[name]
-    for ranges, objective in product(NUMBERS_OF_RANGES, OBJECTIVES):
+    for ranges, objective in product(RANGES, OBJECTIVES):
         names, _ = candidates(aggregate, ranges, objective=objective, in_order=True)
         assert all(cost_of(one, aggregate, ranges) > 0 for one in names if len(names) > 1)
 
@@ -81,8 +87,8 @@ def growth(worst: SlideCost) -> int:
 
 
 @pytest.mark.parametrize("name", [name for name, one in AGGREGATES.items() if "holistic" not in one.laws])
-@pytest.mark.parametrize("ranges", [1, 3])
-def test_no_bound_is_better_than_that_of_what_is_chosen_for_latency(name: str, ranges: int) -> None:
+@pytest.mark.parametrize("ranges", [(), HOURS])
+def test_no_bound_is_better_than_that_of_what_is_chosen_for_latency(name: str, ranges: tuple[int, ...]) -> None:
     aggregate = AGGREGATES[name]
     choice = choose_algorithm(aggregate, ranges, objective="latency")
     chosen = find_algorithm(choice.algorithm, aggregate).about
@@ -91,19 +97,21 @@ def test_no_bound_is_better_than_that_of_what_is_chosen_for_latency(name: str, r
         for about in catalogue()
         if (not about.needs or about.needs in aggregate.laws)
         and about.order != "any"
-        and (ranges == 1 or about.ranges == "many")
+        and (not ranges or about.ranges == "many")
     ]
     assert growth(chosen.worst) == min(growth(about.worst) for about in fitting)
 
 
 def test_a_choice_says_what_it_costs() -> None:
-    assert choose_algorithm(INTEGERS, ranges=5) == Choice(
+    assert choose_algorithm(INTEGERS, HOURS) == Choice(
         "slideside",
         "exactly invertible, several ranges; measured against slickdeque, flatfit, flatfat, b_int",
         combines=SlideCost("q + 2"),
         space=SpaceCost(3),
     )
-    assert choose_algorithm(agg.max(), objective="latency", ranges=2).combines == SlideCost("3 log2 n for each range")
+    assert choose_algorithm(agg.max(), ranges=(2, 3), objective="latency").combines == SlideCost(
+        "3 log2 n for each range"
+    )
     assert choose_algorithm(agg.max(), objective="latency").combines == SlideCost(6)
 
 
@@ -112,13 +120,13 @@ def test_measured_costs_decide_where_several_fit(monkeypatch: pytest.MonkeyPatch
         monkeypatch.setattr("sash.plan.choose.cost_of", lambda name, *_: cost if name in names else 1.0)
 
     cheap("slideside", "flatfit")
-    assert choose_algorithm(agg.max(), ranges=3).algorithm == "slideside"
+    assert choose_algorithm(agg.max(), HOURS).algorithm == "slideside"
     cheap("slideside", cost=0.95)  # another run may find it the other way round
-    assert choose_algorithm(agg.max(), ranges=3).algorithm == "slickdeque"
+    assert choose_algorithm(agg.max(), HOURS).algorithm == "slickdeque"
     cheap("two_stacks")
     assert choose_algorithm(agg.max(), objective="latency").algorithm == "daba"
     cheap("b_int")
-    assert choose_algorithm(agg.max(), objective="latency", ranges=3).algorithm == "b_int"
+    assert choose_algorithm(agg.max(), ranges=HOURS, objective="latency").algorithm == "b_int"
 
 
 def test_what_is_asked_for_by_name_is_taken() -> None:
@@ -128,7 +136,7 @@ def test_what_is_asked_for_by_name_is_taken() -> None:
         "asked for by name",
         SlideCost(2),
     )
-    assert choose_algorithm(agg.max(), 3, algorithm="b_int", objective="latency").algorithm == "b_int"
+    assert choose_algorithm(agg.max(), HOURS, algorithm="b_int", objective="latency").algorithm == "b_int"
     assert choose_algorithm(agg.max(), algorithm="fiba").algorithm == "fiba"
 
 
@@ -145,7 +153,7 @@ def test_what_is_asked_for_by_name_is_taken() -> None:
         ),
         (
             agg.max(),
-            {"algorithm": "daba", "ranges": 2},
+            {"algorithm": "daba", "ranges": (2, 3)},
             "daba answers one range only. Leave ranges out, or use flatfat",
         ),
         (agg.max(), {"algorithm": "daba", "in_order": False}, "daba takes rows in order. Use fiba"),

@@ -23,58 +23,61 @@ def test_the_table_of_costs_is_part_of_the_package() -> None:
     assert {line.algorithm for line in table} <= {about.name for about in catalogue()}
     assert {line.laws for line in table} == {"selective", "invertible", "associative"}
     assert {line.use for line in table} == set(costs.USES)
-    assert all(0 < line.least <= line.cost <= line.most for line in table)
+    assert all(line.cost > 0 and 0 < line.shortest <= line.longest for line in table)
+    assert all((line.ranges == 1) == (line.shortest == line.longest) for line in table)
     assert all(line.cost == 1 for line in table if line.algorithm == "two_stacks")
 
 
 def test_costs_are_read_when_something_is_chosen_and_not_before() -> None:
-    code = "import sash, sys; from sash.plan.costs import read_costs; print(read_costs.cache_info().currsize, 'csv' in sys.modules)"
+    code = "import sash; from sash.plan.costs import read_costs; print(read_costs.cache_info().currsize)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["0", "False"]
+    assert done.stdout.split() == ["0"]
 
 
 @pytest.fixture
 def measured(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A table by hand, of two uses."""
-
-    def lines(aggregate: str, laws: str, algorithm: str, by_ranges: dict[int, tuple[float, float]]) -> list[Cost]:
-        return [
-            Cost(laws, aggregate, use, ranges, algorithm, cost, cost, cost)
-            for ranges, both in by_ranges.items()
-            for use, cost in zip(costs.USES, both, strict=True)
-        ]
-
+    """A table by hand."""
     table = [
-        *lines("max", "selective", "slickdeque", {2: (1, 3), 5: (4, 6), 20: (10, 10)}),
-        *lines("max", "selective", "two_stacks", {1: (1, 1)}),
-        *lines("sum", "invertible", "slideside", {2: (7, 9), 5: (8, 12)}),
-        *lines("stddev", "associative", "flatfat", {2: (4, 6), 5: (9, 9)}),
-        *lines("mean", "associative", "flatfat", {2: (8, 10), 5: (9, 9)}),
+        Cost("selective", "max", "whole", 1, 10, 10, "slideside", 2.0),
+        Cost("selective", "max", "kept", 1, 10, 10, "slideside", 8.0),
+        Cost("selective", "max", "kept", 1, 1_000, 1_000, "slideside", 32.0),
+        Cost("selective", "max", "kept", 2, 10, 1_000, "slickdeque", 1.0),
+        Cost("selective", "max", "kept", 2, 500, 1_000, "slickdeque", 3.0),
+        Cost("selective", "max", "kept", 20, 50, 1_000, "slickdeque", 9.0),
+        Cost("associative", "stddev", "kept", 2, 5, 10, "flatfat", 5.0),
+        Cost("associative", "sum", "kept", 2, 5, 10, "flatfat", 20.0),
     ]
     monkeypatch.setattr(costs, "read_costs", lambda: tuple(table))
-    costs._points.cache_clear()
+    costs._measured.cache_clear()
     yield
-    costs._points.cache_clear()
+    costs._measured.cache_clear()
 
 
 @pytest.mark.usefixtures("measured")
-@pytest.mark.parametrize(("ranges", "cost"), [(2, 2), (5, 5), (20, 10), (3, 3), (11, 7), (23, 11), (35, 15)])
-def test_costs_at_between_and_beyond_what_was_measured(ranges: int, cost: float) -> None:
-    assert cost_of("slickdeque", agg.max(), ranges) == pytest.approx(cost)
+def test_costs_of_one_range() -> None:
+    assert cost_of("slideside", agg.max(), (10,), "whole") == pytest.approx(2)
+    assert cost_of("slideside", agg.max(), (10,), "kept") == pytest.approx(8)
+    assert cost_of("slideside", agg.max(), (10,)) == pytest.approx(4)  # both uses: costs differ by factors
+    assert cost_of("slideside", agg.max(), (100,), "kept") == pytest.approx(16)  # half way, in factors
+    assert cost_of("slideside", agg.max(), (1_000,), "whole") == pytest.approx(2)  # measured at another length only
+    assert cost_of("slideside", agg.max(), (), "kept") == pytest.approx(16)  # of any length
 
 
 @pytest.mark.usefixtures("measured")
-def test_an_algorithm_for_one_range_takes_a_pass_for_each() -> None:
-    assert cost_of("two_stacks", agg.max(), 7) == 7
+def test_costs_of_several_ranges_are_those_of_the_nearest() -> None:
+    assert cost_of("slickdeque", agg.max(), (10, 1_000)) == pytest.approx(1)
+    assert cost_of("slickdeque", agg.max(), (500, 1_000)) == pytest.approx(3)
+    assert 1 < cost_of("slickdeque", agg.max(), (12, 1_000)) < 1.2
+    assert 2.5 < cost_of("slickdeque", agg.max(), (450, 1_000)) < 3.5
+    assert 6 < cost_of("slickdeque", agg.max(), tuple(range(50, 1_101, 50))) < 9
 
 
 @pytest.mark.usefixtures("measured")
 def test_an_aggregate_that_was_not_measured_costs_what_its_laws_cost() -> None:
-    assert cost_of("slickdeque", agg.arg_min(), 5) == 5
-    assert cost_of("slideside", agg.count(), 5) == 10
-    assert cost_of("flatfat", agg.stddev(), 2) == 5
-    assert cost_of("flatfat", affine, 2) == 7  # the mean of all associative ones
-    assert cost_of("flatfat", agg.sum().of_kind("float"), 2) == 7  # floats are not subtracted
+    assert cost_of("slickdeque", agg.arg_min(), (10, 1_000)) == pytest.approx(1)
+    assert cost_of("flatfat", agg.stddev(), (5, 10)) == pytest.approx(5)
+    assert cost_of("flatfat", affine, (5, 10)) == pytest.approx(10)  # the mean of all associative ones
+    assert cost_of("flatfat", agg.sum().of_kind("float"), (5, 10)) == pytest.approx(20)  # floats are not subtracted
 
 
 def test_what_was_not_measured_is_said() -> None:

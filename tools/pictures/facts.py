@@ -32,7 +32,7 @@ def abouts(page: str) -> list[About]:
 
 
 def measured(name: str, laws: str, ranges: int) -> str:
-    """Return the measured costs of an algorithm over all uses and aggregates: the least and the largest mean."""
+    """Return the measured costs of an algorithm over all uses, aggregates and lengths: the least and the largest."""
     found = [line.cost for line in read_costs() if (line.algorithm, line.laws, line.ranges) == (name, laws, ranges)]
     low, high = (f"{end(found):.3g}" for end in (min, max)) if found else ("", "")
     return low if low == high else f"{low} to {high}"

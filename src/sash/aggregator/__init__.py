@@ -6,6 +6,7 @@ README.md lists the files in reading order.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
@@ -13,6 +14,7 @@ from sash.aggregates.base import Aggregate
 from sash.aggregator.object_window import AnyRowWindow, HeldWindow, ObjectWindow, TimedWindow, refuse_columns
 from sash.algorithms import Algorithm, find_algorithm
 from sash.plan.choose import choose_algorithm
+from sash.plan.costs import Use
 
 if TYPE_CHECKING:
     from sash.aggregator.columns import Column
@@ -83,6 +85,8 @@ class Aggregator:
         self._pending: list[Column] = []
         """The newest rows of a column that was slid over once, until a call needs the window that holds them."""
         self._pending_ranges: tuple[int, ...] = ()
+        self._ran = self.algorithm
+        """What slid over the column of the pending rows."""
         self._reason = "no column was given yet: rows one by one are interpreted"
 
     def insert(self, *values: Any, time: Any = None) -> None:
@@ -302,7 +306,8 @@ class Aggregator:
         how = f"interpreted: {self._reason}" if interpreted else "compiled"
         # A column that was slid over at once was sorted first, if the algorithm has such a form.
         is_sorted = self._pending and self.aggregate.place is None
-        ran = (is_sorted and self.algorithm.sorted_in_advance) or self.algorithm
+        ran = self._ran if self._pending else self.algorithm
+        ran = (is_sorted and ran.sorted_in_advance) or ran
         return f"{self._label} by {ran.about.name}, {how}"
 
     def __len__(self) -> int:
@@ -321,9 +326,9 @@ class Aggregator:
     def _label(self) -> str:
         return self.aggregate.label
 
-    def _find(self, aggregate: Aggregate[Any], ranges: tuple[int, ...]) -> type[Algorithm[Any]]:
+    def _find(self, aggregate: Aggregate[Any], ranges: tuple[int, ...], use: Use = "kept") -> type[Algorithm[Any]]:
         """Return the algorithm for a form of the aggregate and windows of these lengths."""
-        choice = choose_algorithm(aggregate, len(ranges) or 1, algorithm=self._asked_for)
+        choice = choose_algorithm(aggregate, ranges, use=use, algorithm=self._asked_for)
         return find_algorithm(choice.algorithm, aggregate)
 
     # -- columns ---------------------------------------------------------------------------------------------------
@@ -421,19 +426,24 @@ class Aggregator:
         """Slide over a whole column without a persistent window: the fastest way. Return None if it is not possible."""
         from sash.aggregator import whole_columns  # noqa: PLC0415 — imports Numba
 
-        algorithm = self._find(self._form_of(columns), lengths)
-        one = len(lengths) == 1
-        if not one and any(len(column.bits) for column in columns):
+        form, one = self._form_of(columns), len(lengths) == 1
+        has_nulls = any(len(column.bits) for column in columns)
+        algorithm = self._find(form, lengths[-1:] if has_nulls else lengths, "whole")
+        if one or algorithm.about.ranges == "one" or (has_nulls and self._asked_for == "auto"):  # a pass for each range
+            slide = partial(self._or_reason, whole_columns.slide_once, self.aggregate, algorithm, columns)
+            results = list(map(slide, lengths))
+        elif has_nulls:
             return None
-        slide: Any = whole_columns.slide_once if one else whole_columns.slide_ranges_once
-        results = self._or_reason(slide, self.aggregate, algorithm, columns, lengths[0] if one else lengths)
-        if results is None:
+        else:
+            together = partial(whole_columns.slide_ranges_once, self.aggregate, algorithm, columns)
+            results = self._or_reason(together, lengths) or [None]
+        if any(one is None for one in results):
             return None
-        self.algorithm, self._reason = algorithm, ""
+        self.algorithm, self._ran, self._reason = self._find(form, lengths), algorithm, ""
         if len(columns[0]):
             self._pending = [column.tail(max(lengths)) for column in columns]
             self._pending_ranges = () if one else lengths
-        return [results] if one else list(results)
+        return results
 
     def _slide_on(self, given: tuple[Any, ...], columns: list[Column], lengths: tuple[int, ...]) -> list[Any]:
         """Slide on from the rows in the window."""
@@ -455,10 +465,10 @@ class Aggregator:
         refuse_columns(self.algorithm)
         results = None
         if columns := self._read_columns(given):
-            algorithm = self._find(self._form_of(columns), ())
+            algorithm = self._find(self._form_of(columns), (), "whole")
             results = self._or_reason(whole_columns.slide_between, self.aggregate, algorithm, columns, begins, ends)
         if results is None:
-            algorithm = self._find(self.aggregate, ())
+            algorithm = self._find(self.aggregate, (), "whole")
             results = whole_columns.interpret_between(self.aggregate, algorithm, given, begins, ends)
         return results
 

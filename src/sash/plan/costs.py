@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from functools import cache
+from math import exp, log
 from typing import Any, Literal, NamedTuple
 
 from sash.aggregates.base import Aggregate
@@ -11,19 +11,23 @@ from sash.aggregates.base import Aggregate
 Use = Literal["whole", "kept"]
 USES: tuple[Use, ...] = ("whole", "kept")
 """A whole column, which runs in lanes, and a window that persists between calls ("kept")."""
+Ranges = tuple[int, ...]
+"""The lengths of ranges in rows, ascending."""
+STEEPNESS = 4
+"""How fast the weight of a measured cost falls with its distance: the nearest ones should decide."""
 
 
 class Cost(NamedTuple):
-    """One line of the table: the mean, the least and the largest measured cost, in passes of two_stacks."""
+    """One line of the table: the cost of an algorithm for an aggregate and ranges, in passes of two_stacks over one of them."""
 
     laws: str
     aggregate: str
     use: str
     ranges: int
+    shortest: int
+    longest: int
     algorithm: str
     cost: float
-    least: float
-    most: float
 
 
 def law_class(aggregate: Aggregate[Any]) -> str:
@@ -39,63 +43,76 @@ def law_class(aggregate: Aggregate[Any]) -> str:
 @cache
 def read_costs() -> tuple[Cost, ...]:
     """Return the table."""
-    import csv  # noqa: PLC0415 — only the first choice reads the table, so that `import sash` stays light
     from pkgutil import get_data  # noqa: PLC0415 — from a zip file too, and lighter than importlib.resources
 
     text = get_data("sash.plan", "costs.csv")
     assert text is not None
-    lines = csv.DictReader(line for line in text.decode().splitlines() if not line.startswith("#"))
+    # The first query waits for this, and csv.DictReader takes three times as long. No field has a comma.
+    heading, *lines = (line.split(",") for line in text.decode().splitlines() if not line.startswith("#"))
+    assert tuple(heading) == Cost._fields
     return tuple(
-        Cost(
-            line["laws"],
-            line["aggregate"],
-            line["use"],
-            int(line["ranges"]),
-            line["algorithm"],
-            *(float(line[measured]) for measured in ("cost", "least", "most")),
-        )
-        for line in lines
+        Cost(laws, aggregate, use, int(ranges), int(shortest), int(longest), algorithm, float(cost))
+        for laws, aggregate, use, ranges, shortest, longest, algorithm, cost in lines
     )
 
 
-def cost_of(algorithm: str, aggregate: Aggregate[Any], ranges: int = 1) -> float:
-    """Return the cost of an algorithm for a number of ranges, in passes of two_stacks over one of them.
+def cost_of(algorithm: str, aggregate: Aggregate[Any], ranges: Ranges = (), use: Use | None = None) -> float:
+    """Return the cost of an algorithm for ranges of these lengths, in passes of two_stacks over one of them.
 
-    It is the mean of both uses. An aggregate that was not measured has the costs of measured ones with the same laws.
+    It is the mean of the measured costs, weighted by how near their ranges are (see `_distance`). Without `ranges`, it is
+    the mean over one range of any measured length; without `use`, that of both. An algorithm for one range takes a pass for each. An
+    aggregate that was not measured has the costs of measured ones with the same laws. Raise LookupError if there are none.
 
     >>> from sash import agg
     >>> cost_of("two_stacks", agg.max())
     1.0
     >>> cost_of("subtract_on_evict", agg.count()) < 1
     True
+    >>> cost_of("recalculate", agg.max(), (2,)) < cost_of("recalculate", agg.max(), (60,))
+    True
     """
-    return _interpolated(_points(algorithm, aggregate.name, law_class(aggregate)), ranges)
+    lines = _measured(algorithm, aggregate.name, law_class(aggregate), len(ranges) > 1, use)
+    if not lines:
+        return sum(cost_of(algorithm, aggregate, (length,), use) for length in ranges)
+    distances = [_distance(line, ranges) for line in lines]
+    if 0.0 in distances:
+        lines = [line for line, far in zip(lines, distances, strict=True) if far == 0]
+        distances = [1.0] * len(lines)
+    weights = [1 / far**STEEPNESS for far in distances]
+    # Costs differ by factors, so their logarithms are averaged: one large cost far away counts little.
+    return exp(sum(log(line.cost) * weight for line, weight in zip(lines, weights, strict=True)) / sum(weights))
 
 
 @cache
-def _points(algorithm: str, name: str, laws: str) -> tuple[tuple[int, float], ...]:
-    """Return the measured numbers of ranges, ascending, and the cost of each."""
+def _measured(algorithm: str, name: str, laws: str, several: bool, use: Use | None) -> tuple[Cost, ...]:
+    """Return the lines of an algorithm: those of the aggregate, or of all with its laws; those of the use, or of all.
+
+    None if it answers one range only, and there are several.
+    """
     lines = [line for line in read_costs() if (line.algorithm, line.laws) == (algorithm, laws)]
-    lines = [line for line in lines if line.aggregate == name] or lines
     if not lines:
         message = f"{algorithm} was not measured for {laws} aggregates: run make costs."
         raise LookupError(message)
-    costs: dict[int, list[float]] = {}
-    for line in lines:
-        costs.setdefault(line.ranges, []).append(line.cost)
-    return tuple((ranges, sum(found) / len(found)) for ranges, found in sorted(costs.items()))
+    lines = [line for line in lines if (line.ranges > 1) == several]
+    lines = [line for line in lines if line.aggregate == name] or lines
+    return tuple([line for line in lines if line.use == use] or lines)
 
 
-def _interpolated(points: tuple[tuple[int, float], ...], ranges: int) -> float:
-    """Interpolate between the nearest two measured numbers of ranges, or extrapolate beyond the last.
+def _distance(line: Cost, ranges: Ranges) -> float:
+    """Return how far apart ranges are: in their number, the longest, and how many times the shortest fits into the longest.
 
-    An algorithm that was measured for one number of ranges only costs a pass per range.
+    These decide the cost of every algorithm: a tree has a height, FlatFIT a lap, and SlideSide a scan of the longest range for
+    each pass through the shortest. A factor counts the same at any size. Without ranges, all lines are as near.
 
-    >>> _interpolated(((2, 3.0), (5, 6.0)), 4), _interpolated(((2, 3.0), (5, 6.0)), 7), _interpolated(((1, 0.5),), 4)
-    (5.0, 8.0, 2.0)
+    >>> line = Cost("selective", "max", "kept", 2, 10, 100, "flatfat", 3.0)
+    >>> _distance(line, (10, 100)), _distance(line, (20, 200)) == _distance(line, (5, 50))
+    (0.0, True)
     """
-    if len(points) == 1:
-        return points[0][1] * ranges
-    place = min(max(1, bisect_left(points, ranges, key=lambda point: point[0])), len(points) - 1)
-    (fewer, low), (more, high) = points[place - 1 : place + 1]
-    return low + (high - low) * (ranges - fewer) / (more - fewer)
+    if not ranges:
+        return 1.0
+    apart = (
+        len(ranges) / line.ranges,
+        max(ranges) / line.longest,
+        max(ranges) / min(ranges) * line.shortest / line.longest,
+    )
+    return sum(log(factor) ** 2 for factor in apart) ** 0.5

@@ -1,0 +1,72 @@
+"""How much longer the chosen algorithm takes than the best one, from the CSV."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from benchmarks.choice.case import ChoiceCase
+from benchmarks.choice.cases import CASES
+from benchmarks.report import say_time
+from benchmarks.results import Reading
+
+MOST = 1.2
+"""The target: how many times as long as the best one the chosen algorithm may take."""
+LISTED = 12
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A case with the chosen and the best algorithm, and what they take."""
+
+    case: ChoiceCase
+    times: dict[str, float]
+
+    @property
+    def best(self) -> str:
+        """The algorithm that takes the least time."""
+        return min(self.times, key=lambda name: self.times[name])
+
+    @property
+    def ratio(self) -> float:
+        """How many times as long the chosen one takes."""
+        return self.times[self.case.chosen] / self.times[self.best]
+
+
+def outcomes(readings: Sequence[Reading], cases: Sequence[ChoiceCase] = CASES) -> list[Outcome]:
+    """Return all cases that were measured, the worst choice first."""
+    times: dict[str, dict[str, float]] = {}
+    for one in readings:  # the least of all repeats: what disturbs a loop only adds to its time
+        times.setdefault(one.case, {})[one.contestant] = one.least
+    found = [Outcome(case, times[case.name]) for case in cases if case.name in times]
+    return sorted(found, key=lambda one: -one.ratio)
+
+
+def page(readings: Sequence[Reading]) -> Iterator[str]:
+    """Yield how many choices are near the best one, and a table of those that are not the best."""
+    found = outcomes(readings)
+    best = sum(one.ratio == 1 for one in found)
+    near = sum(one.ratio <= MOST for one in found)
+    yield (
+        f"In {best} of {len(found)} cases Sash chooses the algorithm that takes the least time, and in {near} one that takes at most "
+        f"{MOST - 1:.0%} longer. The cases that are furthest from the best:"
+    )
+    yield ""
+    headings = ("use", "aggregate", "ranges", "chosen", "takes", "best", "takes", "ratio")
+    for row in (headings, ["---"] * len(headings), *map(_row, found[:LISTED])):
+        yield f"| {' | '.join(row)} |"
+    yield ""
+
+
+def _row(one: Outcome) -> list[str]:
+    case, chosen = one.case, one.case.chosen
+    return [
+        case.use,
+        f"{case.aggregate} of {case.of}",
+        case.range,
+        chosen,
+        say_time(one.times[chosen]),
+        one.best,
+        say_time(one.times[one.best]),
+        f"{one.ratio:.2f} ×",
+    ]
