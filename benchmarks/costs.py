@@ -1,6 +1,7 @@
 """Measures the cost of each algorithm relative to two_stacks and writes src/sash/plan/costs.csv, which plan/choose.py reads.
 
 python -m benchmarks.costs            everything: some minutes, most of them to compile
+python -m benchmarks.costs --only max one aggregate; the lines of others stay
 python -m benchmarks.costs --quick    few rows, to check that everything runs; writes nothing
 
 The unit of a cost is one pass of two_stacks: the time of a call that answers q ranges, divided by the mean time that
@@ -36,7 +37,7 @@ from sash.algorithms import ALGORITHMS, Algorithm, Recalculate, TwoStacks, find_
 from sash.kernels import Kernel, loops
 from sash.kernels.kernel_io import NO_BITS, ResultColumn
 from sash.kernels.whole_column import column_kernel
-from sash.plan.costs import USES, Cost, Use, law_class
+from sash.plan.costs import USES, Cost, Use, law_class, read_costs
 
 Run: TypeAlias = Callable[[], ResultColumn]
 Timed: TypeAlias = Callable[[], float]
@@ -246,11 +247,14 @@ def main(arguments: list[str] | None = None) -> None:
     """Measure all situations and write the table."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.costs", description="Measure the algorithms.")
     parser.add_argument("--quick", action="store_true", help="few rows and one repeat, to check that everything runs")
+    parser.add_argument("--only", metavar="NAME", action="append", help="only this aggregate; keeps the lines of others")
     parser.add_argument("--csv", type=Path, help="another file for the table")
     options = parser.parse_args(arguments)
-    lines: list[Cost] = []
+    lines = [line for line in read_costs() if options.only and line.aggregate not in options.only]
     start = time.perf_counter()
     for name, situation in situations(ROWS_OF_QUICK if options.quick else None):
+        if options.only and name not in options.only:
+            continue
         costs = measure(situation, 1 if options.quick else REPEATS)
         ranges = situation.ranges
         key = law_class(situation.aggregate), name, situation.use, len(ranges), min(ranges), max(ranges)
