@@ -247,7 +247,9 @@ def main(arguments: list[str] | None = None) -> None:
     """Measure all situations and write the table."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.costs", description="Measure the algorithms.")
     parser.add_argument("--quick", action="store_true", help="few rows and one repeat, to check that everything runs")
-    parser.add_argument("--only", metavar="NAME", action="append", help="only this aggregate; keeps the lines of others")
+    parser.add_argument(
+        "--only", metavar="NAME", action="append", help="only this aggregate; keeps the lines of others"
+    )
     parser.add_argument("--csv", type=Path, help="another file for the table")
     options = parser.parse_args(arguments)
     lines = [line for line in read_costs() if options.only and line.aggregate not in options.only]

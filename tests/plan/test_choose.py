@@ -37,7 +37,7 @@ INTEGERS = agg.sum().of_kind("int")
         (INTEGERS, {"ranges": HOURS}, "slideside"),
         (agg.stddev(), {"ranges": (2, 1_000)}, "flatfit"),
         (agg.stddev(), {"ranges": HOURS}, "slideside"),
-        (agg.stddev(), {"ranges": POWERS}, "flatfat"),
+        (agg.stddev(), {"ranges": (10, 60, 1_440), "use": "kept"}, "flatfat"),
         (agg.median(), {"ranges": (2, 3)}, "recalculate"),
         (agg.collect_distinct(), {"ranges": (2, 3), "objective": "latency"}, "recalculate"),
         (agg.max(), {"objective": "latency"}, "daba"),

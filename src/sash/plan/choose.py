@@ -11,8 +11,8 @@ from sash.algorithms.base import About, SlideCost, SpaceCost
 from sash.plan.costs import Ranges, Use, cost_of
 
 OBJECTIVES = ("throughput", "latency")
-CLEARLY_CHEAPER = 0.95
-"""An algorithm replaces an earlier one of its line only if it costs less than this share: runs of `make costs` differ by more than that."""
+CLEARLY_CHEAPER, CLEARLY_CHEAPER_ALONE = 0.95, 0.85
+"""An algorithm replaces an earlier one of its line only if it costs less than this share; for one range, the first is the simplest."""
 SHORT = 8
 """Windows of at most so many rows may be recalculated. Longer ones never pay off, and what grows with the window could surprise."""
 
@@ -138,7 +138,8 @@ def cheapest(names: tuple[str, ...], aggregate: Aggregate[Any], ranges: Ranges, 
     if len(names) == 1:
         return names[0]
     costs = {name: cost_of(name, aggregate, ranges, use) for name in names}
-    return next(name for name, cost in costs.items() if CLEARLY_CHEAPER * cost <= min(costs.values()))
+    share = CLEARLY_CHEAPER if len(ranges) > 1 else CLEARLY_CHEAPER_ALONE
+    return next(name for name, cost in costs.items() if share * cost <= min(costs.values()))
 
 
 def refuse_other_windows(about: About, *, several: bool, in_order: bool) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from math import exp, log
+from math import exp, hypot, log
 from typing import Any, Literal, NamedTuple
 
 from sash.aggregates.base import Aggregate
@@ -76,7 +76,7 @@ def cost_of(algorithm: str, aggregate: Aggregate[Any], ranges: Ranges = (), use:
         return sum(cost_of(algorithm, aggregate, (length,), use) for length in ranges)
     distances = [_distance(line, ranges) for line in lines]
     if 0.0 in distances:
-        lines = [line for line, far in zip(lines, distances, strict=True) if far == 0]
+        lines = tuple(line for line, far in zip(lines, distances, strict=True) if far == 0)
         distances = [1.0] * len(lines)
     weights = [1 / far**STEEPNESS for far in distances]
     # Costs differ by factors, so their logarithms are averaged: one large cost far away counts little.
@@ -115,4 +115,4 @@ def _distance(line: Cost, ranges: Ranges) -> float:
         max(ranges) / line.longest,
         max(ranges) / min(ranges) * line.shortest / line.longest,
     )
-    return sum(log(factor) ** 2 for factor in apart) ** 0.5
+    return hypot(*map(log, apart))
