@@ -6,8 +6,8 @@ python -m benchmarks.costs --quick    few rows, to check that everything runs; w
 
 The unit of a cost is one pass of two_stacks: the time of a call that answers q ranges, divided by the mean time that
 two_stacks takes to answer one of them alone. So q ranges in q passes cost q, on every machine. A line of the table has one
-aggregate and one set of ranges. Their values come sorted in both ways and unsorted where that matters, so that an algorithm that
-is fast for one order only is not chosen for all: the algorithm is chosen before the values are known.
+aggregate and one set of ranges. Values come rising, falling and random where their order matters: an algorithm is chosen before the
+values are known.
 
 benchmarks/choice measures what choices are worth, over other ranges.
 """

@@ -61,7 +61,7 @@ class PaperCase(Case):
     tolerance: float = 1e-9
     rows: int = 1 << 18
     """The rows that are timed at once, where nothing else asks for more or fewer."""
-    repeats: int = 3
+    repeats: int = 5
     measure: str = TIME
 
     @property

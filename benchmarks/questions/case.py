@@ -75,7 +75,7 @@ class QuestionCase(Case):
     peer_tolerance: float = 1e-6
     """Peers are checked to have done the same work, not to be as accurate."""
     targets: tuple[Target, ...] = (Target(against=FASTEST_PEER, at_least=1),)
-    repeats: int = 3
+    repeats: int = 5
 
     @property
     def range(self) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import random
 import subprocess
 import sys
 import tracemalloc
@@ -540,3 +541,65 @@ def test_a_window_thaws_only_as_what_it_was() -> None:
 def test_differences_of_dates_are_durations() -> None:
     days = pa.array([dt.date(2024, 1, 1), dt.date(2024, 1, 9)])
     assert Aggregator(agg.spread("day")).slide(days, 2).to_pylist() == [dt.timedelta(0), dt.timedelta(days=8)]
+
+
+@pytest.mark.parametrize("with_nulls", [False, True], ids=["no nulls", "nulls"])
+@pytest.mark.parametrize(
+    "aggregate",
+    [
+        agg.max("x"), agg.sum("x"), agg.stddev("x"), agg.count("x"), agg.median("x"), agg.quantile("x", 0.9), agg.rank("x"),
+        agg.nth_smallest("x", 2), agg.count_distinct("x"), agg.mode("x"),
+    ],
+    ids=lambda one: one.name,
+)  # fmt: skip
+def test_several_ranges_go_on_after_a_whole_column(aggregate: Aggregate[Any], with_nulls: bool) -> None:
+    generator = random.Random(21)
+    values = [None if with_nulls and generator.random() < 0.3 else generator.randrange(6) for _ in range(30)]
+    ranges = [2, 7]
+    rows = Aggregator(aggregate, algorithm="recalculate", ranges=ranges)  # row by row, interpreted
+    expected: dict[int, list[Any]] = {length: [] for length in ranges}
+    for value in values:
+        rows.insert(value)
+        for length in ranges:
+            expected[length].append(rows.query(last=length))
+    window = Aggregator(aggregate, ranges=ranges)
+    first = window.slide(values[:20])
+    assert window.explain().endswith("compiled")
+    assert [window.query(), window.query(last=2)] == pytest.approx([expected[7][19], expected[2][19]])
+    second = window.slide(values[20:])
+    for length in ranges:
+        found = first[length].to_pylist() + second[length].to_pylist()
+        assert found == pytest.approx(expected[length])
+    at_once = Aggregator(aggregate, ranges=ranges)
+    assert {length: one.to_pylist() for length, one in at_once.slide(values).items()} == {
+        length: pytest.approx(one) for length, one in expected.items()
+    }
+    at_once.insert(None)
+    assert len(at_once) == 7
+
+
+def test_a_column_without_rows_changes_nothing() -> None:
+    window = Aggregator(agg.sum("x"), ranges=[2, 60])
+    before = window.explain(), repr(window)
+    assert window.slide(np.array([], np.int64))[2].to_pylist() == []
+    assert (window.explain(), repr(window)) == before
+
+
+def test_a_frozen_window_keeps_its_algorithm(monkeypatch: pytest.MonkeyPatch) -> None:
+    window = Aggregator(agg.stddev("x"), ranges=[60, 120, 180])
+    window.slide([1.0, 2.0, 4.0])
+    frozen = window.freeze()
+    assert window.explain() == "stddev(x) by slideside, compiled"
+    monkeypatch.setattr("sash.plan.choose.cost_of", lambda name, *_: 0.5 if name == "flatfat" else 1.0)
+    thawed = Aggregator.thaw(agg.stddev("x"), frozen)
+    assert thawed.explain() == "stddev(x) by slideside, compiled"
+    assert thawed.query() == window.query()
+    nulls = Aggregator(agg.sum("x"), ranges=[2, 60])
+    nulls.slide([None, None])
+    nulls.slide([1, 2])
+    assert Aggregator.thaw(agg.sum("x"), nulls.freeze()).query() == 3
+
+
+def test_an_algorithm_for_one_range_is_refused_before_it_runs() -> None:
+    with pytest.raises(ValueError, match="daba answers one range only"):
+        Aggregator(agg.max("x"), algorithm="daba").slide([1, 2, 3], [1, 2])

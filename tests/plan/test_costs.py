@@ -48,9 +48,9 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         Cost("associative", "sum", "kept", 2, 5, 10, "flatfat", 20.0),
     ]
     monkeypatch.setattr(costs, "read_costs", lambda: tuple(table))
-    costs._measured.cache_clear()
+    costs._cost_of.cache_clear()
     yield
-    costs._measured.cache_clear()
+    costs._cost_of.cache_clear()
 
 
 @pytest.mark.usefixtures("measured")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, SupportsIndex
 
 from sash.aggregates.base import Aggregate
 from sash.aggregator.object_window import AnyRowWindow, HeldWindow, ObjectWindow, TimedWindow, refuse_columns
-from sash.algorithms import Algorithm, find_algorithm
+from sash.algorithms import ALGORITHMS, Algorithm, find_algorithm
 from sash.plan.choose import choose_algorithm
 from sash.plan.costs import Use
 
@@ -25,7 +25,7 @@ class Aggregator:
     """A window that you move yourself: insert and evict rows, and query the aggregate at any time.
 
     `aggregate` is an aggregate such as `agg.max("price")`. `algorithm` is "auto" or a name from `sash.catalogue()`. With `ranges`,
-    numbers of rows, the window evicts rows itself and answers each range from one structure.
+    numbers of rows, the window evicts rows itself and answers every range from the same rows.
 
     Nulls and NaN: a null (None) is a row of the window without a value; NaN is a value, except in a pandas Series, where it is null.
     Result: as in a query. Errors: TypeError if `aggregate` is not an aggregate. ValueError if the algorithm cannot compute it, or if
@@ -42,7 +42,7 @@ class Aggregator:
     >>> window.query(), len(window)
     (5, 2)
 
-    Several ranges in one structure:
+    Several ranges of one window:
 
     >>> window = sash.Aggregator(agg.sum("amount"), ranges=[2, 3])
     >>> for amount in (1, 2, 3, 4):
@@ -143,7 +143,8 @@ class Aggregator:
         """Add a column row by row, and return the result of the last `range` rows after each row.
 
         `values` is a column (Arrow, NumPy, pandas, Polars or a list), or a tuple of columns if the aggregate reads several. `range` is a
-        number of rows, or several; by default the `ranges` of the Aggregator. The window continues from its current rows and
+        number of rows, or several; by default the `ranges` of the Aggregator. Several ranges take a pass each, or one pass for all if that
+        takes less time. The window continues from its current rows and
         then holds the last `range` rows, so a long column may come in pieces. With `bounds=(begins, ends)` the i-th result is that of
         the rows `begins[i]` to `ends[i] - 1`, and the window does not change; neither bound may move back.
 
@@ -260,7 +261,8 @@ class Aggregator:
             message = f"Only a compiled window can be frozen, and this one is interpreted: {self._reason}."
             raise TypeError(message)
         named = [self.aggregate.name, *self.aggregate.columns]
-        encoded: bytes = window.encode({"aggregate": named, "algorithm": self._asked_for, "limits": list(self.ranges)})
+        chosen = {"algorithm": self._asked_for, "class": window.algorithm.__name__}
+        encoded: bytes = window.encode({"aggregate": named, **chosen, "limits": list(self.ranges)})
         return encoded
 
     @classmethod
@@ -279,7 +281,7 @@ class Aggregator:
         Traceback (most recent call last):
         ValueError: The frozen window computes max(price), not min(price). Pass the same aggregate to thaw.
         """
-        from sash.aggregator.compiled_window import columns_from_text  # noqa: PLC0415 — imports Numba
+        from sash.aggregator.compiled_window import CompiledWindow, columns_from_text  # noqa: PLC0415 — imports Numba
         from sash.kernels.array_codec import read_header  # noqa: PLC0415 — imports Numba
 
         described = read_header(data)
@@ -289,7 +291,10 @@ class Aggregator:
             message = f"The frozen window computes {frozen}({', '.join(columns)}), not {label}. Pass the same aggregate to thaw."
             raise ValueError(message)
         thawed = cls(aggregate, described["algorithm"], described["limits"])
-        window = thawed._compile(columns_from_text(described["types"]), tuple(described["ranges"]))
+        # The algorithm of the frozen window, not the one that would be chosen now: costs may have been measured again.
+        thawed.algorithm = next(one for one in ALGORITHMS if one.__name__ == described["class"])
+        columns, ranges = columns_from_text(described["types"]), tuple(described["ranges"])
+        window = CompiledWindow(aggregate, thawed.algorithm, ranges, thawed._limit, columns)
         window.decode(data, described)
         thawed._window, thawed._reason = window, ""
         return thawed
@@ -374,8 +379,16 @@ class Aggregator:
     def _current(self) -> HeldWindow:
         """Return the window, after inserting pending rows."""
         if self._pending:
+            from sash.aggregator.columns import column_to_arrow  # noqa: PLC0415 — imports Numba and pyarrow
+
             columns, self._pending = self._pending, []
-            self._window_for(columns, self.ranges or self._pending_ranges).insert_many(columns)
+            try:
+                window = self._window_for(columns, self.ranges or self._pending_ranges)
+                # It may be interpreted although the column was compiled: recalculate does not compile for medians.
+                window.insert_many(self._rows_for(window, tuple(map(column_to_arrow, columns)), columns))
+            except BaseException:  # no row is lost, not even by Ctrl-C while a kernel compiles
+                self._pending = columns
+                raise
         return self._window
 
     def _window_for(self, columns: list[Column], ranges: tuple[int, ...]) -> HeldWindow:
@@ -427,6 +440,7 @@ class Aggregator:
         from sash.aggregator import whole_columns  # noqa: PLC0415 — imports Numba
 
         form, one = self._form_of(columns), len(lengths) == 1
+        kept = self._find(form, self.ranges or (() if one else lengths))
         has_nulls = any(len(column.bits) for column in columns)
         algorithm = self._find(form, lengths[-1:] if has_nulls else lengths, "whole")
         if one or algorithm.about.ranges == "one" or (has_nulls and self._asked_for == "auto"):  # a pass for each range
@@ -437,10 +451,10 @@ class Aggregator:
         else:
             together = partial(whole_columns.slide_ranges_once, self.aggregate, algorithm, columns)
             results = self._or_reason(together, lengths) or [None]
-        if any(one is None for one in results):
+        if any(result is None for result in results):
             return None
-        self.algorithm, self._ran, self._reason = self._find(form, lengths), algorithm, ""
         if len(columns[0]):
+            self.algorithm, self._ran, self._reason = kept, algorithm, ""
             self._pending = [column.tail(max(lengths)) for column in columns]
             self._pending_ranges = () if one else lengths
         return results

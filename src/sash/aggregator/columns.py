@@ -237,6 +237,15 @@ def results_to_arrow(result: ResultColumn, aggregate: Aggregate[Any], columns: l
     return plain
 
 
+def column_to_arrow(column: Column) -> pa.Array:
+    """Return a column as Arrow, in its original type.
+
+    >>> column_to_arrow(read_numbers(pa.array([1, None], pa.int8()))).to_pylist()
+    [1, None]
+    """
+    return results_to_arrow(ResultColumn(column.values, column.bits if len(column.bits) else None), KEYS, [column])
+
+
 def line_to_arrow(result: ResultColumn, line: int, aggregate: Aggregate[Any], columns: list[Column]) -> pa.Array:
     """Return one line of the results of several ranges as Arrow."""
     bits = None if result.bits is None else result.bits[line]

@@ -12,7 +12,8 @@ from sash.plan.costs import Ranges, Use, cost_of
 
 OBJECTIVES = ("throughput", "latency")
 CLEARLY_CHEAPER, CLEARLY_CHEAPER_ALONE = 0.95, 0.85
-"""An algorithm replaces an earlier one of its line only if it costs less than this share; for one range, the first is the simplest."""
+"""An algorithm replaces an earlier one of its line only if it costs less than this share. One range has a stricter share, because the
+first algorithm of its lines is the simplest."""
 SHORT = 8
 """Windows of at most so many rows may be recalculated. Longer ones never pay off, and what grows with the window could surprise."""
 
@@ -153,6 +154,6 @@ def refuse_other_windows(about: About, *, several: bool, in_order: bool) -> None
 
 
 def _combines(about: About, objective: str, *, several: bool) -> SlideCost:
-    if objective == "latency":
-        return replace(about.worst, amount=f"{about.worst.amount} for each range") if several else about.worst
-    return (several and about.amortised_many) or about.amortised
+    cost = about.worst if objective == "latency" else (several and about.amortised_many) or about.amortised
+    for_each = several and (objective == "latency" or about.ranges == "one")
+    return replace(cost, amount=f"{cost.amount} for each range") if for_each else cost

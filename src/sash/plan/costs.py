@@ -71,9 +71,14 @@ def cost_of(algorithm: str, aggregate: Aggregate[Any], ranges: Ranges = (), use:
     >>> cost_of("recalculate", agg.max(), (2,)) < cost_of("recalculate", agg.max(), (60,))
     True
     """
-    lines = _measured(algorithm, aggregate.name, law_class(aggregate), len(ranges) > 1, use)
+    return _cost_of(algorithm, aggregate.name, law_class(aggregate), ranges, use)
+
+
+@cache
+def _cost_of(algorithm: str, name: str, laws: str, ranges: Ranges, use: Use | None) -> float:
+    lines = _measured(algorithm, name, laws, len(ranges) > 1, use)
     if not lines:
-        return sum(cost_of(algorithm, aggregate, (length,), use) for length in ranges)
+        return sum(_cost_of(algorithm, name, laws, (length,), use) for length in ranges)
     distances = [_distance(line, ranges) for line in lines]
     if 0.0 in distances:
         lines = tuple(line for line, far in zip(lines, distances, strict=True) if far == 0)
@@ -83,11 +88,10 @@ def cost_of(algorithm: str, aggregate: Aggregate[Any], ranges: Ranges = (), use:
     return exp(sum(log(line.cost) * weight for line, weight in zip(lines, weights, strict=True)) / sum(weights))
 
 
-@cache
 def _measured(algorithm: str, name: str, laws: str, several: bool, use: Use | None) -> tuple[Cost, ...]:
     """Return the lines of an algorithm: those of the aggregate, or of all with its laws; those of the use, or of all.
 
-    None if it answers one range only, and there are several.
+    There are no lines for several ranges if it answers one range only.
     """
     lines = [line for line in read_costs() if (line.algorithm, line.laws) == (algorithm, laws)]
     if not lines:
