@@ -24,7 +24,7 @@ def series(readings: Sequence[Reading], figure: str, about: str) -> Lines:
     lines: Lines = {}
     for one in readings:
         if one.case == f"{figure}, {about}, {one.range}":
-            lines.setdefault(one.contestant, {})[int(one.range)] = one.value
+            lines.setdefault(one.contestant, {})[int(one.range)] = one.least
     return {name: dict(sorted(line.items())) for name, line in lines.items()}
 
 

@@ -169,7 +169,11 @@ def from_size(readings: Readings) -> str:
     parts = []
     for other in ("FlatFAT", REACTIVE):
         found = crossing(ratios(lines[other], lines["FlatFIT"]))
-        when = f"not up to {say(max(lines[other]))} rows" if found is None else f"from about {found:,.0f} rows on"
+        when = (
+            f"not up to {say(max(lines[other]))} rows"
+            if found is None
+            else f"from about {found:,.0f} row{'s' * (round(found) != 1)} on"
+        )
         parts.append(f"faster than {other} {when}")
     return ", ".join(parts) + "."
 
