@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from benchmarks import readme
@@ -76,29 +77,46 @@ def write(
     choices: Sequence[Reading] = (),
 ) -> None:
     """Write the page from what was measured over columns, over tables, in fresh processes and on Spark; what was not is left out."""
+    parts: list[tuple[Callable[[Sequence[Reading]], Iterator[str]], Sequence[Case], Sequence[Reading]]] = [
+        (over_columns, CASES, columns),
+        (over_tables, windows.CASES, tables),
+        (of_overheads, query_overhead.CASES, overheads),
+        (of_weights, filters_and_weights.CASES, weights),
+        (of_labels, features.CASES, labels),
+        (of_frames_around, frames_around.CASES, around),
+        (of_first_answers, first_answer.CASES, first),
+        (over_frames, spark_batch.CASES, frames),
+        (over_streams, spark_streaming.CASES, streams),
+        (of_growth, stream_growth.CASES, growth),
+        (of_nexmark, nexmark.CASES, auctions),
+        (of_window_benchmark, spark_windows.CASES, around_on_spark),
+        (of_h2o, h2o.CASES, h2o_questions),
+        (of_flights, flights.CASES, real_flights),
+        (of_sweeps, growth_sweeps.CASES, sweeps),
+        (of_choices, (), choices),
+    ]
+    measured = [(list(section(found)), cases, found) for section, cases, found in parts if found]
     lines = [
         "# Benchmarks",
         "",
         "Medians, all contestants in turns in one run, each answer checked before it is timed. `make bench` makes this page.",
         "",
-        *(over_columns(columns) if columns else ()),
-        *(over_tables(tables) if tables else ()),
-        *(of_overheads(overheads) if overheads else ()),
-        *(of_weights(weights) if weights else ()),
-        *(of_labels(labels) if labels else ()),
-        *(of_frames_around(around) if around else ()),
-        *(of_first_answers(first) if first else ()),
-        *(over_frames(frames) if frames else ()),
-        *(over_streams(streams) if streams else ()),
-        *(of_growth(growth) if growth else ()),
-        *(of_nexmark(auctions) if auctions else ()),
-        *(of_window_benchmark(around_on_spark) if around_on_spark else ()),
-        *(of_h2o(h2o_questions) if h2o_questions else ()),
-        *(of_flights(real_flights) if real_flights else ()),
-        *(of_sweeps(sweeps) if sweeps else ()),
-        *(of_choices(choices) if choices else ()),
+        *overview(measured),
+        *(line for section, _, _ in measured for line in section),
     ]
     path.write_text("\n".join(lines), encoding="utf-8")
+
+
+def overview(measured: Sequence[tuple[list[str], Sequence[Case], Sequence[Reading]]]) -> Iterator[str]:
+    """Yield a table of the sections, with how many targets each meets."""
+    rows = []
+    for section, cases, readings in measured:
+        heading = section[0].removeprefix("## ")
+        verdicts = judge(cases, readings)
+        met = f"{sum(one.is_met for one in verdicts)} of {len(verdicts)}" if verdicts else "—"
+        anchor = re.sub(r"[^\w -]", "", heading).lower().replace(" ", "-")
+        rows.append([f"[{heading}](#{anchor})", met])
+    yield from _table(("section", "targets met"), iter(rows))
 
 
 def over_columns(readings: Sequence[Reading]) -> Iterator[str]:
