@@ -35,13 +35,21 @@ def test_every_way_gives_the_answers_that_plain_python_gives(library: str) -> No
             np.testing.assert_allclose(found, expected, rtol=1e-9)
 
 
-def test_a_point_is_measured() -> None:
+def test_a_point_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("benchmarks.growth.one_point.SHORT", 0.0)
     path = str(written(POINT.rows, POINT.keys))
     told = {library: measure(library, POINT, path, 2) for library in ASK}
     for library, one in told.items():
         assert len(one["seconds"]) == 2
         assert 0 <= one["megabytes"] < 1_000
         check(library, one["digest"], "Sash", told["Sash"]["digest"])
+
+
+def test_short_runs_are_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("benchmarks.growth.one_point.SHORT", 0.02)
+    seconds = measure("Polars", POINT, str(written(POINT.rows, POINT.keys)), 2)["seconds"]
+    assert len(seconds) >= 2
+    assert sum(seconds) >= 0.02
 
 
 def test_answers_in_each_others_place_have_another_digest() -> None:
