@@ -50,7 +50,7 @@ def main() -> None:
     print("\nThe algorithms, chosen by the laws that hold for each aggregate:")
     for window in (peak, who, middle, rise):
         laws = ", ".join(sorted(window.aggregate.laws))
-        print(f"  {window.aggregate.name:13} {window.algorithm.about.title:23} {laws}")
+        print(f"  {window.aggregate.name:13} {window.algorithm.about.title:26} {laws}")
 
     print("\nIs longest_rise commutative? A claim that doesn't hold is found out:")
     claim = sash.aggregate("longest_rise", longest_rise.lift, longest_rise.combine, commutative=True)
