@@ -17,9 +17,9 @@ QUICK_ROWS = 1_000
 
 def load() -> Sequence[Case]:
     """Import the cases."""
-    from benchmarks.choice.cases import CASES  # noqa: PLC0415 — the options should not wait for imports
+    from benchmarks.choice.cases import CASES, UNSEEN_CASES  # noqa: PLC0415 — the options should not wait for imports
 
-    return CASES
+    return (*CASES, *UNSEEN_CASES)
 
 
 def show(cases: Sequence[Case], readings: list[Reading], console: Console) -> None:  # noqa: ARG001 — as others print

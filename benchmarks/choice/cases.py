@@ -29,8 +29,23 @@ SEVERAL: tuple[Ranges, ...] = (
     tuple(2**power for power in range(1, 12)),
     tuple(range(500, 12_501, 500)),
 )
+UNSEEN: tuple[Ranges, ...] = (
+    (6,),
+    (120,),
+    (5, 50),
+    (20, 2_000),
+    (3, 9, 27, 81, 243),
+    (100, 200, 400, 800),
+    tuple(range(30, 301, 30)),
+    (15, 240, 960),
+    (7, 700, 7_000),
+)
+"""Ranges that were drawn up after the choice was tuned: do not tune with them in view, or replace them by others afterwards."""
 
 CASES: tuple[ChoiceCase, ...] = (
     *(case(*one, (length,), use) for one, use, length in product(AGGREGATES, USES, ONE)),
     *(case(*one, lengths, use) for one, use, lengths in product(AGGREGATES, USES, SEVERAL)),
+)
+UNSEEN_CASES: tuple[ChoiceCase, ...] = tuple(
+    case(*one, lengths, use) for lengths, use, one in product(UNSEEN, USES, AGGREGATES)
 )

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from benchmarks.choice.case import ChoiceCase
-from benchmarks.choice.cases import CASES
+from benchmarks.choice.cases import CASES, UNSEEN_CASES
 from benchmarks.report import say_time
 from benchmarks.results import Reading
 
@@ -45,23 +45,30 @@ def outcomes(
 
 
 def page(readings: Sequence[Reading]) -> Iterator[str]:
-    """Yield how many choices are near the best one, and a table of those that are not the best."""
-    found = outcomes(readings)
-    best = sum(one.ratio == 1 for one in found)
-    near = sum(one.ratio <= MOST for one in found)
-    by_medians = outcomes(readings, medians=True)
-    near_by_medians = sum(one.ratio <= MOST for one in by_medians)
-    worst = max(one.ratio for one in by_medians)
-    yield (
-        f"In {best} of {len(found)} cases Sash chooses the algorithm that takes the least time, and in {near} one that takes at most "
-        f"{MOST - 1:.0%} longer. By medians, which count disturbed repeats too, it is {near_by_medians} ({worst:.2f} × at most). The cases "
-        "that are furthest from the best:"
-    )
+    """Yield how many choices are near the best one, and a table of those that are furthest from it."""
+    groups = {"tuned on": CASES, "unseen": UNSEEN_CASES}
+    headings: Sequence[str] = (
+        "cases", "number", "the best one", f"at most {MOST - 1:.0%} longer", "furthest", "by medians", "furthest by medians",
+    )  # fmt: skip
+    yield from _table(headings, [_counts(name, readings, cases) for name, cases in groups.items()])
+    yield "The cases that are furthest from the best:"
     yield ""
     headings = ("use", "aggregate", "ranges", "chosen", "takes", "best", "takes", "ratio")
-    for row in (headings, ["---"] * len(headings), *map(_row, found[:LISTED])):
+    yield from _table(headings, map(_row, outcomes(readings, (*CASES, *UNSEEN_CASES))[:LISTED]))
+
+
+def _table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    for row in (headings, ["---"] * len(headings), *rows):
         yield f"| {' | '.join(row)} |"
     yield ""
+
+
+def _counts(name: str, readings: Sequence[Reading], cases: Sequence[ChoiceCase]) -> list[str]:
+    found, by_medians = outcomes(readings, cases), outcomes(readings, cases, medians=True)
+    cells = [name, str(len(found)), str(sum(one.ratio == 1 for one in found))]
+    for some in (found, by_medians):
+        cells += [str(sum(one.ratio <= MOST for one in some)), f"{some[0].ratio:.2f} ×" if some else "—"]
+    return cells
 
 
 def _row(one: Outcome) -> list[str]:
