@@ -8,8 +8,6 @@ import pytest
 from hypothesis import settings
 from numba.core import compiler
 
-from sash.engine import first_run
-
 settings.register_profile("sash", derandomize=True, deadline=None, database=None, print_blob=True, max_examples=25)
 settings.load_profile("sash")
 
@@ -45,23 +43,6 @@ def pytest_sessionfinish() -> None:
                 path.unlink()
         except FileNotFoundError:  # another run removed it
             continue
-
-
-# Queries over few rows run with NumPy by default. Tests compile instead, unless they say otherwise: the proofs are about kernels.
-# Examples run as users run them.
-_in_example = False
-
-
-def pytest_runtest_setup(item: pytest.Item) -> None:
-    global _in_example  # noqa: PLW0603 — the property below has no other way to know the test
-    _in_example = isinstance(item, pytest.DoctestItem)
-
-
-def _compiles(run: first_run.FirstRun) -> bool:
-    return first_run.decide(run) if _in_example else run.prepared.compiled is not False
-
-
-pytest.MonkeyPatch().setattr(first_run.FirstRun, "compiles", property(_compiles))
 
 
 _compile: Any = compiler.compile_extra
