@@ -8,6 +8,8 @@ import pytest
 from hypothesis import settings
 from numba.core import compiler
 
+from sash.engine import first_run
+
 settings.register_profile("sash", derandomize=True, deadline=None, database=None, print_blob=True, max_examples=25)
 settings.load_profile("sash")
 
@@ -43,6 +45,12 @@ def pytest_sessionfinish() -> None:
                 path.unlink()
         except FileNotFoundError:  # another run removed it
             continue
+
+
+@pytest.fixture(autouse=True)
+def _first_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let no test depend on the runs of the tests before it: a query compiles after some seconds in one process."""
+    monkeypatch.setattr(first_run, "_history", {})
 
 
 _compile: Any = compiler.compile_extra
