@@ -1,6 +1,7 @@
 import os
 import sys
 import time
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,8 @@ settings.load_profile("sash")
 IS_WORKER = "PYTEST_XDIST_WORKER" in os.environ
 KERNELS = Path(os.environ.get("SASH_TESTS_CACHE") or Path(__file__).parents[1] / "build" / "kernels")
 UNUSED_DAYS = 7
+DURATIONS = Path(__file__).parents[1] / "build" / "durations.txt"
+SLOWEST = 200
 if not IS_WORKER:
     os.environ["SASH_CACHE_DIR"] = str(KERNELS)
 
@@ -33,10 +36,30 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("session")
 
 
+_seconds: Counter[str] = Counter()
+"""By test: set-up, call and tear-down together."""
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Add up how long each test takes; with several processes, the first one sees all reports."""
+    _seconds[report.nodeid] += report.duration
+
+
+def _write_durations() -> None:
+    """Append the slowest tests of this run to build/durations.txt, which `make test` empties first."""
+    slowest = [f"{seconds:8.2f} s  {test}" for test, seconds in _seconds.most_common(SLOWEST)]
+    if slowest and DURATIONS.parent.is_dir():
+        with DURATIONS.open("a", encoding="utf-8") as file:
+            file.write(
+                f"{sum(_seconds.values()):8.0f} s  {len(_seconds)} tests, the slowest:\n" + "\n".join(slowest) + "\n\n"
+            )
+
+
 def pytest_sessionfinish() -> None:
-    """Remove compiled kernels that no run has used for a week: those of sources that have changed since."""
+    """Write durations. Remove compiled kernels that no run has used for a week: those of sources that have changed since."""
     if IS_WORKER:
         return
+    _write_durations()
     oldest = time.time() - UNUSED_DAYS * 24 * 60 * 60
     for path in KERNELS.rglob("*"):
         try:

@@ -82,7 +82,7 @@ TOGETHER = [
 @pytest.mark.parametrize("windows", TOGETHER, ids=", ".join)
 @pytest.mark.parametrize("keys", [1, 3])
 def test_windows_that_share_agree_with_the_oracle_compiled(windows: dict[str, Window], keys: int) -> None:
-    assert_agrees(long_stream(3, keys), FEW, windows, compiled=True)
+    assert_agrees(long_stream(3, keys), FEW, windows, executors=[True])
 
 
 @pytest.mark.parametrize("several", [False, True])

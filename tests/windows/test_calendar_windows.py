@@ -98,7 +98,7 @@ def test_windows_of_the_calendar_agree_with_the_oracle_compiled(name: str, unit:
         for number in range(300)
     ]
     shared: Named = {"top": agg.max("x"), "last": agg.last("x"), "total": agg.sum("x")}
-    assert_agrees(rows, shared, CALENDAR[name], schema=schema_of("Europe/Berlin", unit), compiled=True)
+    assert_agrees(rows, shared, CALENDAR[name], schema=schema_of("Europe/Berlin", unit), executors=[True])
 
 
 @pytest.mark.parametrize("kind", [pa.date32(), pa.date64()])

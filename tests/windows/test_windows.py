@@ -69,8 +69,8 @@ SHARED: Named = {"top": agg.max("x"), "last": agg.last("x")}
 
 @pytest.mark.parametrize("chosen", examples().values(), ids=examples())
 def test_a_window_agrees_with_the_oracle_compiled(chosen: Window) -> None:
-    assert_agrees(long_stream(1, keys=1), SHARED, chosen, compiled=True)
-    assert_agrees(long_stream(2, keys=3), SHARED, chosen, compiled=True)
+    assert_agrees(long_stream(1, keys=1), SHARED, chosen, executors=[True])
+    assert_agrees(long_stream(2, keys=3), SHARED, chosen, executors=[True])
 
 
 # -- by hand: what the design says of each window ---------------------------------------------------------------------
