@@ -334,3 +334,18 @@ def test_order_of_many_rows_stays() -> None:
     rows = pa.table({"x": np.arange(500_000)})
     made = sash.Query(agg.sum(sash.expr("x + 1")), window.rows(1)).run(rows)["sum"]
     assert made.to_numpy().tolist() == list(range(1, 500_001))
+
+
+@pytest.mark.parametrize("compiled", [None, False])
+def test_an_expression_over_ordered_categories_is_text(compiled: bool | None) -> None:
+    """An input that is a plain column, also with a condition, has the order of the categories."""
+    sizes = pa.DictionaryArray.from_arrays(pa.array([0, 2, 1], pa.int8()), ["low", "mid", "high"], ordered=True)
+    rows = pa.table({"t": [1, 2, 3], "size": sizes})
+    aggregates = {
+        "plain": agg.max("size"),
+        "filtered": agg.max("size", where="t > 0"),
+        "text": agg.max(sash.expr("size")),
+    }
+    found = sash.Query(aggregates, window.expanding(), time="t").run(rows, compiled=compiled)
+    assert found["plain"].to_pylist() == found["filtered"].to_pylist() == ["low", "high", "high"]
+    assert found["text"].to_pylist() == ["low", "low", "mid"]
