@@ -60,7 +60,7 @@ class _Messages:
         self.found = found
         self.readers: dict[str, Callable[[Any, Scope], Tree]] = {
             "unresolved_attribute": self._column,
-            "unresolved_function": lambda body, scope: self._call(body, scope),
+            "unresolved_function": self._call,
             "call_function": lambda body, scope: self._call(body, scope, "call_function"),
             "lambda_function": self._lambda,
             "unresolved_named_lambda_variable": lambda body, scope: _variable(".".join(body.name_parts), scope),
