@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 from helpers.spark import identified
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -61,24 +63,25 @@ def arrow_udf(use: bool) -> Any:
     return F.udf(function("def f(x): return x"), "int", useArrow=use)
 
 
+def pandas_udf(line: int) -> Any:
+    made = function("def f(x: pd.Series) -> pd.Series: return x + 1", line, pd=pd)
+    return F.pandas_udf(made, "int")  # type: ignore[attr-defined]
+
+
 SAME: dict[str, Callable[[int], Column]] = {
     "arithmetic": lambda _: F.col("x") * 2,
     "udf": lambda line: udf("x + 1", line)("x"),
     "udf of an expression": lambda line: udf("x + 1", line)(F.col("x") + 1) * 2,
-    "pandas udf": lambda line: F.pandas_udf(function("def f(x: pd.Series) -> pd.Series: return x + 1", line, pd=pandas()), "int")("x"),
+    "pandas udf": lambda line: pandas_udf(line)("x"),
     "udf with a table": lambda line: udf("table[x]", line, table=TABLE)("x"),
     "udf with a set": lambda line: udf("x in {'a', 'b', 'c', 'd'}", line)("k"),
-    "udf with a regular expression": lambda line: udf("re.sub('a', 'b', x)", line, "string", re=__import__("re"))("k"),
+    "udf with a regular expression": lambda line: udf("re.sub('a', 'b', x)", line, "string", re=re)("k"),
     "lambda": lambda _: F.exists("xs", lambda value: value > 1),
     "lambda in a lambda": lambda _: F.transform("xs", lambda x: F.size(F.filter("xs", lambda y: y > x))),
     "binary": lambda _: F.lit(b"ab"),
     "random": lambda _: F.rand() < 0.1,
     "case": lambda _: F.when(F.col("x") > 1, "a").otherwise(F.col("k")),
 }  # fmt: skip
-
-
-def pandas() -> Any:
-    return __import__("pandas")
 
 
 @pytest.mark.parametrize("name", SAME)
