@@ -312,6 +312,16 @@ class Aggregate(Generic[P]):
         """
         return self.columns[:-1] if self.reads_time else self.columns
 
+    def renamed(self, names: Mapping[str, str]) -> Aggregate[P]:
+        """Return this aggregate over columns with other names; those that `names` lacks stay.
+
+        >>> from sash import agg
+        >>> agg.arg_max("load", "plug").renamed({"load": "work"})
+        arg_max("work", "plug")
+        """
+        columns = tuple(names.get(column, column) for column in self.named_columns)
+        return self.over(columns, self.columns[-1]) if self.reads_time else self.over(columns)
+
     def over_time(self, column: str) -> Aggregate[P]:
         """Return this aggregate for a query with this time column.
 

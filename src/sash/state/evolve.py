@@ -19,7 +19,7 @@ from sash.kernels.array_codec import Arrays
 from sash.state.carried_partials import carry_partials
 from sash.state.codec import read_table, table_bytes
 from sash.state.evolved_states import EvolvedStates, Handover, Leaf, NewResult, Node, StateOf, new_leaf
-from sash.state.fingerprint import AGGREGATES, CODE, WINDOWS, Fingerprint, changes
+from sash.state.fingerprint import AGGREGATES, CODE, KEYS, WINDOWS, Fingerprint, changed_functions, changes
 from sash.state.row_state import RowState
 from sash.state.slice_state import SliceState
 from sash.state.state_log import PREFIX, arrays_by_group, split_prefixes
@@ -58,7 +58,7 @@ def stored_state(arrays: Arrays, header: Mapping[str, Any]) -> StoredState:
 def check_evolves(then: Fingerprint, now: Fingerprint) -> None:
     """Raise ValueError if two queries differ in more than their aggregates and windows."""
     fixed_then, fixed_now = ({part: one[part] for part in one if part not in MAY_CHANGE} for one in (then, now))
-    found = changes(fixed_then, fixed_now)
+    found = changes(fixed_then, fixed_now) + changed_functions(then, now, (KEYS,))
     types_then, types_now = then.get("columns", {}), now.get("columns", {})
     found += [
         f"columns: {name}: {types_then[name]} became {types_now[name]}"
