@@ -8,7 +8,8 @@ arrived. What is new begins there.
     all other windows      one state, whose new results are null while their windows hold rows before E
 
 The older state has the kept aggregates and windows. While it lasts, it says which windows there are, and the newer state adds the new
-aggregates of those that begin at E or later. So no state is converted to partials that its rows were never part of.
+aggregates of those that begin at E or later. So no state is converted to partials that its rows were never part of. If all its aggregates
+are removed later, it goes on without any: only it knows which sessions began before E.
 """
 
 from __future__ import annotations
@@ -56,6 +57,7 @@ class StateOf:
 
     windows: list[str]
     aggregates: list[str]
+    """None if a newer state has all that are left: then it only says which windows there are."""
     rows_since: int = NEVER
     """It gets no older rows."""
     emits_since: dict[str, int] = field(default_factory=dict)
