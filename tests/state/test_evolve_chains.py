@@ -423,3 +423,16 @@ def test_a_session_that_began_between_two_changes_is_emitted() -> None:
         (2, 31, 3),
         (1, 10, None),
     ]
+
+
+def test_the_end_of_an_unknown_session_is_never_emitted() -> None:
+    """The first query had a row that the session began with. The second one has none of its aggregates, the third one adds another."""
+    chain, visit = Chain(), {"v": Session(3)}
+    chain.change({"s": "sum(x)"}, visit)
+    check_append(chain, [Event(0, 17, 1, 0)], 11)
+    chain.change({"n": "count(x)"}, visit)
+    check_append(chain, [Event(1, 16, 1, 1)], 14)
+    chain.change({"n": "count(x)", "m": "max(x)"}, visit)
+    check_append(chain, [Event(0, 20, 1, 2)], 16)
+    for watermark in (21, 23, 27):
+        assert chain.batch([], watermark) == []

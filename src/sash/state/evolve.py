@@ -134,7 +134,11 @@ class Evolution:
         kept = [] if older is None else [name for name in names if name in self.windows]
         if older is not None and kept == names and not self.new_aggregates:
             return older
-        first = {**self._first_known(names, self.at), **dict.fromkeys(kept, self.at)}
+        first = self._first_known(names, self.at)
+        if (
+            older is not None
+        ):  # it knows which windows began before; a window that it does not know is not known later either
+            first |= {name: max(self.at, older.first_start(name)) for name in kept}
         newer = new_leaf(self.prepared, self.options, StateOf(names, self.every, self.at, first))
         return newer if older is None else Handover(older, newer, self.at)
 
