@@ -6,7 +6,7 @@ import functools
 import hashlib
 import re
 from collections.abc import Callable, Iterator, Mapping
-from types import BuiltinFunctionType, CellType, CodeType, FunctionType, ModuleType
+from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, cast
 
 import numpy as np
@@ -159,11 +159,35 @@ def _value_tokens(part: object, seen: Seen) -> Iterator[str]:
         yield from _tokens((part.func, part.args, part.keywords), seen)
     elif isinstance(part, re.Pattern):
         yield f"pattern {part.pattern!r} {part.flags}"
+    elif isinstance(part, MethodType):
+        yield from _tokens(part.__func__, seen)
+        yield from _object_tokens(part.__self__, seen)
+    elif isinstance(wrapped := getattr(part, "__wrapped__", None), FunctionType):  # jitted, cached or decorated
+        yield from _tokens(wrapped, seen)
+    elif isinstance(call := vars(type(part)).get("__call__"), FunctionType):
+        yield from _tokens(call, seen)
+        yield from _object_tokens(part, seen)
     else:
         try:
             yield _constant_token(part)
         except CannotCompileError:
-            yield f"a {type(part).__module__}.{type(part).__qualname__}"
+            yield f"a {type(part).__module__}.{type(part).__qualname__} {getattr(part, '__name__', '')}"
+
+
+def _object_tokens(one: object, seen: Seen) -> Iterator[str]:
+    """Yield tokens of an object or class whose method is called: the method may read any attribute and call any other method."""
+    if id(one) in seen:
+        yield f"object {seen[id(one)]} again"
+        return
+    seen[id(one)] = len(seen)
+    kind = one if isinstance(one, type) else type(one)
+    classes = [part for part in kind.__mro__ if part.__module__ not in ("abc", "builtins", "typing")]
+    yield f"{kind.__module__}.{kind.__qualname__}"
+    for part in [*classes, *([] if one is kind else [one])]:
+        for name, value in sorted(getattr(part, "__dict__", {}).items()):
+            if not name.startswith("__"):
+                yield name
+                yield from _tokens(value, seen)
 
 
 def _function_tokens(function: FunctionType, seen: Seen) -> Iterator[str]:
