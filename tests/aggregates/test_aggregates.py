@@ -33,6 +33,7 @@ from hypothesis import strategies as st
 
 import sash
 import sash.aggregates as agg
+from sash import window
 from sash.aggregates import BUILT_IN
 from sash.aggregates.base import Aggregate, as_literal
 from sash.algorithms.base import alike, same
@@ -425,3 +426,45 @@ def test_every_aggregate_shows_its_constants(name: str) -> None:
     by_name = {parameter for parameter, one in parameters.items() if one.kind is one.KEYWORD_ONLY}
     texts = [f"{key}={as_literal(value)}" if key in by_name else as_literal(value) for key, value in given.items()]
     assert repr(BUILT_IN[name](**given)) == f"{name}({', '.join(texts)})"
+
+
+class Weighted:
+    """Functions of an aggregate that are methods."""
+
+    weight = 2
+
+    def lift(self, x: int) -> int:
+        return self.weight * x
+
+    def product(self, x: int, y: int) -> int:
+        return self.weight * x * y
+
+    @classmethod
+    def of_class(cls, x: int) -> int:
+        return cls.weight * x
+
+    def __call__(self, x: int) -> int:
+        return self.weight * x
+
+
+@pytest.mark.parametrize("compiled", [None, True, False])
+@pytest.mark.parametrize(
+    ("lift", "columns", "expected"),
+    [
+        (Weighted().lift, ("x",), [2, 6, 10]),
+        (Weighted.of_class, ("x",), [2, 6, 10]),
+        (Weighted(), ("x",), [2, 6, 10]),
+        (Weighted().product, ("x", "y"), [8, 28, 56]),
+        (partial(Weighted().product, 1), ("x",), [2, 6, 10]),
+        (math.atan2, ("x", "x"), None),
+        (float, ("x",), [1.0, 3.0, 5.0]),
+    ],
+)
+def test_lift_may_be_a_method(lift: Any, columns: tuple[str, ...], expected: Any, compiled: bool | None) -> None:
+    """`self`, and arguments that are bound already, are not columns."""
+    own = sash.aggregate("own", lift=lift, combine=lambda older, newer: older + newer)
+    table = pa.table({"x": [1, 2, 3], "y": [4, 5, 6]})
+    results = sash.Query(own(*columns), window.rows(2)).run(table, compiled=compiled)["own"].to_pylist()
+    assert expected is None or results == expected
+    with pytest.raises(TypeError, match=f"needs {len(columns)} column"):
+        own(*columns, "y")

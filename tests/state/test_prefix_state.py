@@ -34,6 +34,7 @@ BESIDE: dict[str, Window] = {
     "recent": window.time(5),
     "recent_gap": window.time(before=7, after=-2),
     "last": window.rows(3),
+    "last_gap": window.rows(before=4, after=-2),
 }
 SCHEMA = pa.schema({"id": pa.int64(), "k": pa.int64(), "t": pa.int64(), "x": pa.float64()})
 

@@ -115,7 +115,10 @@ class Prepared:
     def stores_prefixes(self) -> bool:
         """Whether a stream can store one partial for the older rows of a key: some windows hold all of them, the others none."""
         windows = self.plan.windows.values()
-        fit = all(window.grows or (window.per_row and window.reach(self.unit) is not None) for window in windows)
+        fit = all(
+            window.grows or (window.per_row and not window.in_runs and window.reach(self.unit) is not None)
+            for window in windows
+        )
         columns = [column for aggregate in self.query.aggregates.values() for column in aggregate.named_columns]
         numbers = all(is_number(self.schema.field(column).type) for column in columns)
         growing = any(window.grows for window in windows)

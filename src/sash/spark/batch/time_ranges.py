@@ -39,6 +39,8 @@ def reach_of(windows: Iterable[Window], unit: TimeUnit) -> Reach | str:
     reaches = []
     for window in windows:
         reach = window.reach(unit)
+        if reach is None and window.looks_ahead:
+            return f"{window} looks ahead, and ranges hold no rows after their own"
         if reach is None:
             return f"how far {window} reaches back is not known before its rows are read"
         reaches.append(reach)
