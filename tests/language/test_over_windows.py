@@ -152,6 +152,27 @@ def test_texts_of_the_standard_have_the_results_of_duckdb(text: str) -> None:
     assert_as_in_duckdb(text if "LIMIT" in text else f"{text} ORDER BY id", rows, "s")
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT id, string_agg(s, '-') OVER (ORDER BY t, x NULLS LAST, id ROWS 3 PRECEDING) AS ids FROM tab ORDER BY id",
+        "SELECT id, count(*) OVER (ORDER BY t ASC NULLS LAST) AS n FROM tab ORDER BY id",
+        "SELECT id, max(x) OVER (ORDER BY id) AS m FROM tab ORDER BY x NULLS FIRST, id",
+        "SELECT id, max(x) OVER (ORDER BY id) AS m FROM tab ORDER BY s COLLATE nocase DESC NULLS LAST, id",
+        "SELECT id, count(CASE WHEN s COLLATE nocase = 'U' THEN 1 END) OVER (ORDER BY id) AS n FROM tab ORDER BY id",
+    ],
+)
+def test_clauses_for_nulls_and_letters_have_the_results_of_duckdb(text: str) -> None:
+    rows = rows_of(random.Random(7), 40)
+    assert_as_in_duckdb(text, rows, "tab")
+
+
+def test_a_quoted_name_is_no_clause_for_nulls() -> None:
+    rows = pa.table({"t": [1, 2, 3], "NULLS FIRST": [None, 2, 1]})
+    found = sash.sql('SELECT t, count(*) OVER (ORDER BY t) AS n FROM tab ORDER BY "NULLS FIRST"').run(rows)
+    assert found["t"].to_pylist() == [3, 2, 1]  # the default of DuckDB, nulls last
+
+
 def test_several_windows_are_one_query() -> None:
     query = sash.sql(
         "SELECT max(x) OVER (ORDER BY t ROWS 3 PRECEDING), max(x) OVER (ORDER BY t ROWS 9 PRECEDING) FROM s"

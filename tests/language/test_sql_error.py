@@ -25,6 +25,7 @@ def error_of(text: str) -> SqlError:
         ("SELECT max(load) FROM s [RANGE 3 FORTNIGHTS]", 1, 34, "  " + " " * 33 + "^" * 10),
         ("SELECT max(load)\r\nFROM s [RANGE 3 FORTNIGHTS]\r\n", 2, 17, "  " + " " * 16 + "^" * 10),
         ("SELECT max(load) FROM s [ROWS 3] WHERE lower('abc", 1, 50, "  " + " " * 49 + "^"),
+        ("SELECT max(x) OVER (ORDER BY t NULLS FIRST) FROM s", 1, 30, "  " + " " * 29 + "^" * 13),
     ],
 )
 def test_an_error_shows_line_column_and_a_caret(text: str, line: int, column: int, marked: str) -> None:
@@ -56,6 +57,35 @@ def test_an_error_shows_line_column_and_a_caret(text: str, line: int, column: in
         ("SELECT max(load), (SELECT 1) FROM s [ROWS 3]", "A subquery is not supported"),
         ("SELECT max(load) FROM read_csv('x') [ROWS 3]", "FROM must name one table"),
         ("SELECT max(load) OVER (ORDER BY ts DESC) FROM s", "ORDER BY … DESC in a window is not supported"),
+        ("SELECT max(load) OVER (ORDER BY ts NULLS FIRST) FROM s", "NULLS FIRST in a window is not supported"),
+        (
+            "SELECT max(load) OVER (ORDER BY ts, id ASC NULLS FIRST ROWS 3 PRECEDING) FROM s",
+            "NULLS FIRST in a window is not supported",
+        ),
+        ("SELECT max(load) OVER w FROM s WINDOW w AS (ORDER BY ts NULLS FIRST)", "Leave it out, or write NULLS LAST."),
+        ("SELECT max(load) OVER (ORDER BY ts WITH FILL) FROM s", "WITH FILL is not supported"),
+        (
+            "SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY load WITH FILL) FROM s [ROWS 3]",
+            "WITH FILL is not supported",
+        ),
+        ("SELECT max(load) FROM s [ROWS 3] ORDER BY load WITH FILL", "WITH FILL is not supported"),
+        ("SELECT max(load) OVER (PARTITION BY k COLLATE nocase ORDER BY t) FROM s", "COLLATE does not apply to keys"),
+        ("SELECT max(load) FROM s [TUMBLE 3 ON t] GROUP BY k COLLATE nocase", "COLLATE does not apply to keys"),
+        ("SELECT max(name COLLATE nocase) FROM s [ROWS 3]", "COLLATE does not apply to inputs of aggregates"),
+        ("SELECT count(DISTINCT trim(name COLLATE nocase)) FROM s [ROWS 3]", "COLLATE does not apply to inputs"),
+        ("SELECT max(load RESPECT NULLS) OVER (ORDER BY ts) FROM s", "Leave RESPECT NULLS out"),
+        ("SELECT max(load) FILTER (WHERE max(load) > 2) FROM s [ROWS 3]", "FILTER is evaluated for each row"),
+        ("SELECT count(* EXCEPT (load)) FROM s [ROWS 3]", "COUNT(*) counts rows"),
+        (
+            "SELECT max(a) OVER (w ORDER BY b) FROM s WINDOW w AS (ORDER BY a)",
+            "The window w has its own ORDER BY, which OVER cannot replace",
+        ),
+        ("SELECT max(a) OVER (w PARTITION BY b) FROM s WINDOW w AS (PARTITION BY a)", "has its own PARTITION BY"),
+        (
+            "SELECT max(a) OVER (w ROWS 3 PRECEDING) FROM s WINDOW w AS (ORDER BY a ROWS 9 PRECEDING)",
+            "has its own frame",
+        ),
+        ("SELECT max(a) OVER w FROM s WINDOW w AS (ORDER BY a), w AS (ORDER BY b)", "Two windows are named w"),
         ("SELECT max(load) OVER (ORDER BY ts GROUPS 3 PRECEDING) FROM s", "GROUPS frames are not supported"),
         ("SELECT max(load) OVER (ORDER BY a, b) FROM s", "RANGE needs one column in ORDER BY, not 2. Use ROWS"),
         (

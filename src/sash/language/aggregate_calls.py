@@ -75,17 +75,20 @@ def build(source: SourceText, node: Any) -> Aggregate[Any]:
     where, ignores_nulls = None, False
     while call is not function:
         if isinstance(call, exp.Filter):
+            for inner in calls_in(call.expression.this):
+                source.fail(inner, "FILTER is evaluated for each row, so it has no aggregates.")
             where = Expression(source.of(call.expression.this))
         elif isinstance(call, exp.WithinGroup):
             arguments.insert(0, _ordered_column(source, function, call))
-        elif isinstance(call, exp.RespectNulls):
-            source.fail(call, "Aggregates skip nulls. Leave RESPECT NULLS out.")
         else:
             ignores_nulls = True
+            _refuse_nulls(source, call)
         call = call.this
-    if arguments and isinstance(arguments[-1], exp.IgnoreNulls):  # first_value(load IGNORE NULLS)
-        ignores_nulls = True
-        arguments[-1] = arguments[-1].this
+    for place, argument in enumerate(arguments):
+        if isinstance(argument, exp.IgnoreNulls | exp.RespectNulls):  # first_value(load IGNORE NULLS)
+            ignores_nulls = True
+            _refuse_nulls(source, argument)
+            arguments[place] = argument.this
     if is_one_of(function.name, KEEP_NULLS) and not ignores_nulls:
         own = KEEP_NULLS[next(name for name in KEEP_NULLS if is_one_of(function.name, [name]))]
         source.fail(
@@ -97,6 +100,12 @@ def build(source: SourceText, node: Any) -> Aggregate[Any]:
     return _call(source, function, arguments, {} if where is None else {"where": where})
 
 
+def _refuse_nulls(source: SourceText, node: Any) -> None:
+    """Raise SqlError for RESPECT NULLS."""
+    if isinstance(node, exp.RespectNulls):
+        source.fail(node, "Aggregates skip nulls. Leave RESPECT NULLS out.")
+
+
 def _ordered_column(source: SourceText, function: Any, within: Any) -> Any:
     """Return the column of WITHIN GROUP (ORDER BY column)."""
     if not is_one_of(function.name, WITHIN_GROUP):
@@ -106,6 +115,7 @@ def _ordered_column(source: SourceText, function: Any, within: Any) -> Any:
         source.fail(
             within, "WITHIN GROUP takes one column in ascending order. Instead of DESC, use the quantile 1 - q."
         )
+    source.nulls_first(ordered[0])  # either way, aggregates skip nulls
     return ordered[0].this
 
 
@@ -119,6 +129,10 @@ def _call(source: SourceText, node: Any, arguments: list[Any], given: dict[str, 
     if len(arguments) == 1 and isinstance(arguments[0], exp.Star):
         if name != "count":
             source.fail(arguments[0], f"{node.name}(*) is not valid; only COUNT(*) is. Name a column.")
+        if any(arguments[0].args.values()):  # count(* EXCLUDE (load))
+            source.fail(
+                node, "COUNT(*) counts rows, so it takes no EXCEPT or REPLACE. Name a column to count its values."
+            )
         arguments = []
     elif not arguments:
         source.fail(
@@ -180,7 +194,24 @@ def _column(source: SourceText, node: Any) -> str | Expression:
         source.fail(inner, "An aggregate cannot be the input of another one.")
     if isinstance(node, exp.Order | exp.Limit | exp.Having | exp.HavingMax | exp.Alias | exp.Distinct | exp.Star):
         source.fail(node, "The input of an aggregate is a column or an expression. Rows are in the order of time.")
+    check_collation(source, node, "inputs of aggregates")
     return Expression(source.of(node))
+
+
+def check_collation(source: SourceText, node: Any, where: str) -> None:
+    """Raise SqlError if values would have a collation, which they lose when the engine passes them on.
+
+    A comparison within the expression has its collation: `CASE WHEN name COLLATE nocase = 'a' THEN load END`.
+    """
+    if isinstance(node, exp.Predicate):
+        return
+    if isinstance(node, exp.Collate):
+        source.fail(
+            node,
+            f"COLLATE does not apply to {where}: they are compared letter by letter. Use an expression, as in lower(name).",
+        )
+    for one in node.iter_expressions():
+        check_collation(source, one, where)
 
 
 def literal(source: SourceText, node: Any) -> Any:

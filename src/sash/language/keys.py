@@ -9,7 +9,7 @@ from typing import Any
 from sqlglot import exp
 
 from sash.expressions import Expression
-from sash.language.aggregate_calls import calls_in
+from sash.language.aggregate_calls import calls_in, check_collation
 from sash.language.nodes import TableFunction, is_name
 from sash.language.select_parts import SelectParts
 from sash.language.source_text import SourceText
@@ -85,6 +85,7 @@ def _keys(source: SourceText, nodes: list[Any]) -> Keys:
     for node in nodes:
         if isinstance(node, exp.Literal):
             source.fail(node, "Name the column of a key. Positions are not supported.")
+        check_collation(source, node, "keys")
         key = str(node.name) if is_name(node) else Expression(source.of(node))
         by.append(key)
         columns[source.normal(node)] = key if isinstance(key, str) else key.text

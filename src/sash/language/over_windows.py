@@ -29,6 +29,15 @@ class Over:
         """Return this window with the parts of a named one."""
         return Over(self.keys or base.keys, self.order or base.order, self.frame or base.frame)
 
+    def in_both(self, base: Over) -> str:
+        """Return the words of a part that this window and a named one have; "" if there is none."""
+        parts = {
+            "PARTITION BY": self.keys and base.keys,
+            "ORDER BY": self.order and base.order,
+            "frame": self.frame and base.frame,
+        }
+        return next((words for words, both in parts.items() if both), "")
+
 
 def over_clause(source: SourceText, calls: list[Any], named: Mapping[str, Any]) -> tuple[Clause, dict[int, str]]:
     """Return the windows of all calls with OVER, and the name of the window of each call, by `id`.
@@ -78,7 +87,12 @@ def _read(source: SourceText, node: Any, named: Mapping[str, Any], seen: tuple[s
     called = name.name.lower()
     if called not in named or called in seen:
         source.fail(name, f"There is no window {name.name}.{did_you_mean(name.name, named)}")
-    return own | _read(source, named[called], named, (*seen, called))
+    base = _read(source, named[called], named, (*seen, called))
+    if part := own.in_both(base):
+        source.fail(
+            name, f"The window {name.name} has its own {part}, which OVER cannot replace. Leave one of them out."
+        )
+    return own | base
 
 
 def _columns(source: SourceText, over: Over) -> tuple[str, ...]:
@@ -87,6 +101,12 @@ def _columns(source: SourceText, over: Over) -> tuple[str, ...]:
         if one.args.get("desc"):
             source.fail(
                 one, "ORDER BY … DESC in a window is not supported: windows follow time. Swap PRECEDING and FOLLOWING."
+            )
+        if source.nulls_first(one):
+            source.fail(
+                one,
+                "NULLS FIRST in a window is not supported: a time must not be null, and columns that break its ties have nulls "
+                "last. Leave it out, or write NULLS LAST.",
             )
     return tuple(column_name(source, one.this) for one in over.order)
 

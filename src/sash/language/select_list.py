@@ -221,9 +221,7 @@ class SelectList:
     def _order(self) -> Iterator[Order]:
         """Yield the members of ORDER BY."""
         for one in self.parts.order:
-            if one.args.get("with_fill"):
-                self.source.fail(one, "WITH FILL is not supported.")
-            nulls = one.args.get("nulls_first") if " NULLS " in f" {self.source.normal(one)} " else None
+            nulls = self.source.nulls_first(one)
             value = (
                 self._position(one.this)
                 if isinstance(one.this, exp.Literal)

@@ -96,7 +96,7 @@ def read_parts(source: SourceText) -> SelectParts:
         where=_condition(select.args.get("where")),
         group=_group(source, select),
         having=_condition(select.args.get("having") or qualify),
-        named_windows={one.this.name.lower(): one for one in select.args.get("windows") or ()},
+        named_windows=_named_windows(source, select),
         order=[] if order is None else list(order.expressions),
         limit=_count(source, select.args.get("limit"), "LIMIT"),
         offset=_count(source, select.args.get("offset"), "OFFSET") or 0,
@@ -172,6 +172,16 @@ def _group(source: SourceText, select: exp.Select) -> list[Any]:
             group, "GROUP BY takes columns and expressions. ALL, ROLLUP, CUBE and GROUPING SETS are not supported."
         )
     return list(group.expressions)
+
+
+def _named_windows(source: SourceText, select: exp.Select) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for one in select.args.get("windows") or ():
+        name = one.this.name.lower()
+        if name in found:
+            source.fail(one.this, f"Two windows are named {one.this.name}.")
+        found[name] = one
+    return found
 
 
 def _count(source: SourceText, clause: Any, word: str) -> int | None:

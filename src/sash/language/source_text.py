@@ -96,6 +96,17 @@ class SourceText:
         places = [place for place in range(*span) if place not in self.dropped]
         return " ".join(self._normal_token(self.tokens[place]) for place in places)
 
+    def nulls_first(self, ordered: Any) -> bool | None:
+        """Return whether a member of ORDER BY says NULLS FIRST; None if it says neither that nor NULLS LAST.
+
+        Raise SqlError for WITH FILL, which nothing evaluates.
+        """
+        if ordered.args.get("with_fill"):
+            self.fail(ordered, "WITH FILL is not supported.")
+        span = self.span(ordered)
+        words = [] if span is None else [self._normal_token(self.tokens[place]) for place in range(*span)]
+        return words[-1] == "FIRST" if words[-2:-1] == ["NULLS"] else None
+
     def _normal_token(self, token: Any) -> str:
         is_exact = token.token_type in (TokenType.IDENTIFIER, TokenType.STRING)
         return f"{token.token_type.name} {token.text}" if is_exact else str(token.text).upper()
