@@ -334,3 +334,10 @@ def test_order_of_many_rows_stays() -> None:
     rows = pa.table({"x": np.arange(500_000)})
     made = sash.Query(agg.sum(sash.expr("x + 1")), window.rows(1)).run(rows)["sum"]
     assert made.to_numpy().tolist() == list(range(1, 500_001))
+
+
+def test_a_type_that_duckdb_does_not_know_is_refused_with_the_name_of_the_column() -> None:
+    rows = pa.table({"t": [1], "x": pa.array([1], pa.decimal256(9, 2))})
+    with pytest.raises(TypeError, match=r"cannot read column 'x' of type decimal256\(9, 2\). Cast the column"):
+        sash.Query(agg.count(where="x > 1"), window.rows(2)).run(rows)
+    assert sash.Query(agg.max("x", where="t > 0"), window.rows(2)).run(rows)["max"].to_pylist() == [1]

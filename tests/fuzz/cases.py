@@ -143,7 +143,12 @@ def random_case(seed: int) -> Case:
     if options.get("compiled") or kind == "stream":  # each kernel takes about a second to compile
         aggregates = dict(list(aggregates.items())[:2])
         windows = dict(list(windows.items())[:1]) if options.get("compiled") else windows
-    case = Case(seed, table, kind, form, windows, aggregates, by, order_by, random_overrides(chooser, windows), options)
+    overrides = random_overrides(chooser, windows, aggregates)
+    case = Case(seed, table, kind, form, windows, aggregates, by, order_by, overrides, options)
+    if case.has_calendar and table.time is not None and table.time.tick == 1:  # Python's times have no nanoseconds
+        times = [time // 1_000 * 1_000 for time in table.columns["t"].values]
+        table = replace(table, columns=table.columns | {"t": Column(table.time.type_text, times)})
+        case = replace(case, table=table)
     if kind == "stream":
         case = random_stream(chooser, case)
     if has_labels:
@@ -151,21 +156,30 @@ def random_case(seed: int) -> Case:
     return case
 
 
-def random_overrides(chooser: random.Random, windows: dict[str, Call]) -> dict[str, Any]:
-    """Return what overrides the choice of the plan."""
+def random_overrides(
+    chooser: random.Random, windows: dict[str, Call], aggregates: dict[str, AggregateCall]
+) -> dict[str, Any]:
+    """Return what overrides the choice of the plan: mostly what fits the windows and aggregates."""
     made: dict[str, Any] = {}
-    if chooser.random() < 0.25:
-        made["algorithm"] = chooser.choice(ALGORITHM_NAMES)
-    per_window = any(
-        "slide" in call.keywords
-        or call.function in ("window.tumbling", "window.session", "window.cumulative", "window.punctuated")
-        for call in windows.values()
-    )
-    if chooser.random() < (0.3 if per_window else 0.05):
+    if chooser.random() < 0.3:
+        fitting = [name for name in ALGORITHM_NAMES if all(one.fits(name) for one in aggregates.values())]
+        made["algorithm"] = chooser.choice(fitting if fitting and chooser.random() < 0.95 else ALGORITHM_NAMES)
+    can_be_sliced = all(call.function in SLICED and is_per_window(call) for call in windows.values())
+    if chooser.random() < (0.4 if can_be_sliced else 0.03):
         made["slicing"] = chooser.choice(SLICINGS)
     if chooser.random() < 0.1:
         made["objective"] = "latency"
     return made
+
+
+ENDED_BY_ROWS = ("window.rows", "window.punctuated")
+SLICED = ("window.time", "window.rows", "window.tumbling", "window.cumulative", "window.punctuated")
+
+
+def is_per_window(call: Call) -> bool:
+    """Return whether a window has a result per window rather than per row."""
+    per_row = call.function in ("window.time", "window.rows", "window.delta", "window.expanding")
+    return "slide" in call.keywords or not per_row
 
 
 def random_options(chooser: random.Random, kind: str) -> dict[str, Any]:
@@ -192,8 +206,15 @@ def random_stream(chooser: random.Random, case: Case) -> Case:
             assert case.table.time is not None
             lateness = declared["lateness"] = chooser.choice([0, 1, 4, 30]) * case.table.time.grain
         places.sort(key=lambda place: times[place] + chooser.randint(0, lateness))
-        if chooser.random() < 0.25:
+        by_time = all(call.function in SLICED or call.function == "window.session" for call in case.windows.values())
+        ends = by_time and all(
+            is_per_window(call) and call.function not in ENDED_BY_ROWS for call in case.windows.values()
+        )
+        if chooser.random() < (0.3 if ends else 0.02):
             options["mode"] = "update"
+    if chooser.random() < 0.95:
+        for call in case.windows.values():
+            call.keywords.pop("empty", None)  # a stream cannot have them
     setting = "reader.MOST_ROWS = 1" if chooser.random() < 0.5 else ""
     arrived = case.table.take(places)
     arrived = replace(arrived, columns=arrived.columns | {"id": Column("pa.int64()", list(range(arrived.rows)))})

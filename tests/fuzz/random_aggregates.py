@@ -10,18 +10,20 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from fuzz.calls import Call, Code, Lengths, Ticks, build
+from fuzz.calls import Call, Code, Lengths, Ticks, build, in_ticks
 from fuzz.random_columns import WORDS, Column
 from fuzz.random_tables import RandomTable
 from sash.aggregates import BUILT_IN
 from sash.aggregates.base import Aggregate
+from sash.algorithms import find_algorithm
 
 Row = Mapping[str, Any]
 Twin = Callable[[Row], Any]
 
 NEEDS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("count", "first", "last", "first_n", "last_n", "collect"), ("",)),
-    **dict.fromkeys(("collect_distinct", "count_distinct", "mode", "per_value", "frequency", "may_contain"), ("hashed",)),
+    **dict.fromkeys(("collect_distinct", "count_distinct", "mode", "per_value"), ("hashed",)),
+    **dict.fromkeys(("frequency", "may_contain"), ("sketched",)),
     **dict.fromkeys(("max", "min"), ("ordered or ranked",)),
     **dict.fromkeys(("max_count", "min_count", "top_k", "bottom_k", "nth_smallest", "rank"), ("ordered",)),
     **dict.fromkeys(("arg_max", "arg_min"), ("ordered or ranked", "")),
@@ -32,7 +34,7 @@ NEEDS: dict[str, tuple[str, ...]] = {
     "spread": ("number or time",),
     **dict.fromkeys(("median", "quantile"), ("number or time",)),
     "approx_quantile": ("small",),
-    "approx_count_distinct": ("number or text",),
+    "approx_count_distinct": ("sketched",),
     "histogram": ("number",),
     "ewm_count": ("",),
     "concat": ("text",),
@@ -87,6 +89,16 @@ class AggregateCall:
     def reads_time(self) -> bool:
         """Whether the result depends on the unit of the time column."""
         return self.name == "slope" and len(self.inputs) == 1
+
+    def fits(self, algorithm: str) -> bool:
+        """Return whether an algorithm can compute the aggregate."""
+        inputs = [f"c{number}" for number in range(len(self.inputs))]
+        made = build(self._call(inputs, with_where=False).text(in_ticks))
+        try:
+            find_algorithm(algorithm, made)
+        except ValueError:
+            return False
+        return True
 
     def text(self, lengths: Lengths) -> str:
         """Return the call as Python."""
@@ -188,7 +200,8 @@ class RandomAggregates:
     @staticmethod
     def _fits(column: Column, wanted: list[str]) -> bool:
         summed = {"summed"} if "small" in column.traits or column.traits & {"wide", "special"} else set()
-        return bool((column.traits | summed) & set(wanted))
+        sketched = {"sketched"} if column.traits & {"number", "text"} and "decimal" not in column.traits else set()
+        return bool((column.traits | summed | sketched) & set(wanted))
 
     def _condition(self) -> tuple[Any, Twin]:
         chooser = self.chooser

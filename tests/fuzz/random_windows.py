@@ -40,7 +40,10 @@ class RandomWindows:
         kinds = [self.last_rows, self.last_time, self.expanding, self.earlier_rows, self.earlier_time]
         if self.time is not None and self.time.has_calendar:
             kinds.append(self.last_calendar)
-        return {name: chooser.choice(kinds)() for name in ("w", "u", "q")[: chooser.choice([1, 1, 2])]}
+        made = {name: chooser.choice(kinds)() for name in ("w", "u", "q")[: chooser.choice([1, 1, 2])]}
+        for call in made.values():
+            call.keywords.pop("exclude", None)  # a label is no row
+        return made
 
     def per_row(self) -> list[Callable[[], Call]]:
         kinds = [self.last_rows, self.rows_around, self.rows_around, self.expanding, self.delta]
@@ -79,6 +82,10 @@ class RandomWindows:
 
     def end(self) -> str | None:
         return self.chooser.choice([None, None, "left", "right"])
+
+    def zone(self) -> str:
+        """Return a zone; columns without one are local already."""
+        return self.chooser.choice(ZONES) if self.time is not None and self.time.zone else "UTC"
 
     def offset(self) -> Ticks | None:
         if self.time is not None and self.time.type_text == "pa.date64()":
@@ -175,7 +182,7 @@ class RandomWindows:
     def calendar(self) -> Call:
         chooser = self.chooser
         months = chooser.random() < 0.5
-        zone = chooser.choice([None, chooser.choice(ZONES)]) if months else chooser.choice(ZONES)
+        zone = chooser.choice([None, self.zone()]) if months else self.zone()
         choices = ("1mo", "2mo", "1q", "1y") if months else ("1d", "2d", "1w", "3d", "2w")
         range_, slide = chooser.choice(choices), chooser.choice(choices)
         hours = chooser.choice([None, None, "1h", "36h", "-2h", "1mo" if months else "1d"])
@@ -205,10 +212,8 @@ class RandomWindows:
         chooser = self.chooser
         dates = self.time is not None and "date" in self.time.type_text
         if dates or chooser.random() < 0.5:
-            return chooser.choice(["1mo", "2mo", "1q", "1y"]), None if dates else chooser.choice(
-                [None, chooser.choice(ZONES)]
-            )
-        return chooser.choice(["1d", "3d", "1w", "2w"]), chooser.choice(ZONES)
+            return chooser.choice(["1mo", "2mo", "1q", "1y"]), None if dates else chooser.choice([None, self.zone()])
+        return chooser.choice(["1d", "3d", "1w", "2w"]), self.zone()
 
     def _sides(self) -> tuple[int | None, int | None]:
         """Return how far a frame reaches before and after a row: also without limit, and with a gap."""
