@@ -2,7 +2,9 @@
 # make test   everything that must hold before a change lands, from nothing
 # make soak   every algorithm compiled for every aggregate that fits it, over columns of every form, against the oracle;
 #             streams on Spark whose driver is killed twenty times, and whose keys come and go for long;
-#             five minutes of the live page at 50,000 results per second; the tests on Spark on each supported version
+#             five minutes of the live page at 50,000 results per second; the tests on Spark on each supported version;
+#             ten minutes of make fuzz
+# make fuzz   random queries over random data against the oracle, for SECONDS=300; a finding comes with its reproduction
 # make bench  Sash beside pandas, Polars, DuckDB, bottleneck, numbagg and Spark: checked, timed, drawn (make bench-quick: only to see that it runs)
 # make dist   the wheel and the source archive: checked, and installed with each extra on each Python from 3.11 to 3.13 that is found
 # make costs  what each algorithm costs beside two_stacks: checked, timed, written where plan/choose.py reads it
@@ -12,11 +14,12 @@
 PYTHON ?= python3
 BIN := .venv/bin
 CORES ?= 2
+SECONDS ?= 300
 DRAWN := 05_features 06_sensors 07_flights 08_market # the examples whose pictures docs/examples.md shows
 OLDEST_SPARK := 4.1.4
 OLD_SPARKS := $(OLDEST_SPARK) 4.2.1 # the newest is in .venv
 
-.PHONY: help demo test soak bench bench-quick dist costs docs pictures check format clean
+.PHONY: help demo test soak fuzz bench bench-quick dist costs docs pictures check format clean
 
 help:
 	@sed -n 's/^# //p' Makefile
@@ -48,6 +51,10 @@ soak: .venv/ready $(OLD_SPARKS:%=.venv-spark%/ready)
 		tests/benchmarks tests/language tests/live tests/state tests/spark
 	for version in $(OLD_SPARKS); do .venv-spark$$version/bin/python -m pytest -q -m session tests/spark || exit 1; done
 	$(BIN)/python -m pytest -q -m session tests/spark
+	$(MAKE) --no-print-directory fuzz SECONDS=600
+
+fuzz: .venv/ready
+	PYTHONPATH=tests $(BIN)/python -m fuzz --seconds $(SECONDS)
 
 bench: .venv/ready
 	$(BIN)/python -m benchmarks.compiled

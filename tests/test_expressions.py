@@ -349,3 +349,10 @@ def test_an_expression_over_ordered_categories_is_text(compiled: bool | None) ->
     found = sash.Query(aggregates, window.expanding(), time="t").run(rows, compiled=compiled)
     assert found["plain"].to_pylist() == found["filtered"].to_pylist() == ["low", "high", "high"]
     assert found["text"].to_pylist() == ["low", "low", "mid"]
+
+
+def test_a_type_that_duckdb_does_not_know_is_refused_with_the_name_of_the_column() -> None:
+    rows = pa.table({"t": [1], "x": pa.array([1], pa.decimal256(9, 2))})
+    with pytest.raises(TypeError, match=r"cannot read column 'x' of type decimal256\(9, 2\). Cast the column"):
+        sash.Query(agg.count(where="x > 1"), window.rows(2)).run(rows)
+    assert sash.Query(agg.max("x", where="t > 0"), window.rows(2)).run(rows)["max"].to_pylist() == [1]

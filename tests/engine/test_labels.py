@@ -428,3 +428,12 @@ def test_only_one_time_with_a_zone_is_refused() -> None:
 def test_a_stream_takes_no_labels() -> None:
     with pytest.raises(TypeError, match="needs all events up to its time, and more may arrive"):
         QUERY.run(events_of(1).to_reader(), at=labels_of(1))
+
+
+def test_labels_without_rows_may_have_a_dictionary_as_key() -> None:
+    keys = pa.array(["a"]).dictionary_encode()
+    events, labels = pa.table({"key": keys, "t": [1]}), pa.table({"key": keys, "t": [2]})
+    query = sash.Query({"n": agg.count()}, window.time(9), by="key", time="t")
+    assert query.schema(events, at=labels).names == ["key", "t", "n"]
+    assert query.run(events.slice(0, 0), at=labels.slice(0, 0)).num_rows == 0
+    assert query.run(events, at=labels)["n"].to_pylist() == [1]

@@ -204,3 +204,16 @@ def test_what_ones_own_aggregate_gives_is_not_forced_into_the_type_of_a_sample(l
     rows = pa.table({"id": [1, 2, 3, 4], "x": [0, 3, 4, 1]})
     found = sash.Query({"own": own(lower)("x")}, window.rows(3), order_by="id").run(rows)["own"].to_pylist()
     assert found == expected
+
+
+@pytest.mark.parametrize("kind", [pa.timestamp("ns"), pa.decimal128(9, 2), pa.date32()], ids=str)
+def test_sketches_of_nothing_but_nulls_have_their_type_whatever_the_column(kind: pa.DataType) -> None:
+    rows = pa.table({"t": [1, 2], "x": pa.nulls(2, kind)})
+    named = {
+        "n": agg.frequency("x", item=3),
+        "seen": agg.may_contain("x", item=3),
+        "different": agg.approx_count_distinct("x"),
+    }
+    query = sash.Query(named, window.rows(2), time="t")
+    types = [pa.int64(), pa.bool_(), pa.int64()]
+    assert query.schema(rows).types[2:] == query.run(rows).schema.types[2:] == types

@@ -319,3 +319,11 @@ def test_an_overflow_names_the_column_and_the_key(windows: Any, compiled: bool |
     query = sash.Query({"total": agg.sum("x")}, windows, by="k", time="t")
     with pytest.raises(OverflowError, match=r"sum\(x\), the (slice|row) of k=7.*needs more than 64 bits"):
         query.run(batches_of(table, 1), compiled=compiled).read_all()
+
+
+@pytest.mark.parametrize("compiled", [None, False])
+def test_maps_of_a_column_of_nulls_do_not_end_the_process(compiled: bool | None) -> None:
+    table = pa.table({"t": [1, 2, 3], "x": pa.nulls(3)})
+    query = sash.Query({"n": agg.per_value("x")}, window.tumbling(2), time="t")
+    found = query.run(table.to_reader(), compiled=compiled).read_all()
+    assert found.equals(query.run(table, compiled=compiled))

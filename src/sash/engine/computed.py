@@ -186,7 +186,7 @@ def _types_of_sql(
 ) -> dict[Expression, pa.DataType]:
     """Return the types of SQL over columns. Raise ValueError if it does not fit them."""
     with database_of(os.getpid()).cursor() as cursor:
-        cursor.register(ROWS, schema.empty_table())
+        register_rows(cursor, schema.empty_table())
         for expression in expressions:
             _bind(cursor, expression, list(names))
         made = _select(cursor, expressions, [f"(\n{one.text}\n)" for one in expressions])
@@ -204,10 +204,31 @@ def _run_sql(
         for one, as_byte in zip(expressions, is_bool, strict=True)
     ]
     with database_of(os.getpid()).cursor() as cursor:
-        cursor.register(ROWS, rows)
+        register_rows(cursor, rows)
         made = _select(cursor, expressions, texts)
     columns = (column.cast(types[one]) for one, column in zip(expressions, made.columns, strict=True))
     return dict(zip(expressions, columns, strict=True))
+
+
+def register_rows(cursor: Any, rows: pa.Table) -> None:
+    """Let DuckDB read a table. Raise TypeError if it does not know the type of a column.
+
+    >>> with database_of(os.getpid()).cursor() as cursor:
+    ...     register_rows(cursor, pa.table({"x": pa.array([1], pa.decimal256(9, 2))}))
+    Traceback (most recent call last):
+    TypeError: DuckDB evaluates SQL, but it cannot read column 'x' of type decimal256(9, 2). Cast the column.
+    """
+    error = duckdb_module().Error
+    try:
+        cursor.register(ROWS, rows)
+    except error as failed:
+        for field in rows.schema:
+            try:
+                cursor.register("one", pa.schema([field]).empty_table())
+            except error:
+                message = f"DuckDB evaluates SQL, but it cannot read column {field.name!r} of type {field.type}. Cast the column."
+                raise TypeError(message) from failed
+        raise
 
 
 def _select(cursor: Any, expressions: tuple[Expression, ...], texts: list[str]) -> pa.Table:

@@ -190,7 +190,10 @@ def read_labels(prepared: Prepared, events: pa.Table, labels: pa.Table, at_time:
         raise ValueError(message)
     codes, keys = np.zeros(len(events) + len(labels), np.int64), 1
     if layout.by:
-        together = {key: pa.chunked_array([*plain(events[key]).chunks, *columns[key].chunks]) for key in layout.by}
+        together = {
+            key: pa.chunked_array([*plain(events[key]).chunks, *columns[key].chunks], columns[key].type)
+            for key in layout.by
+        }
         codes, keys = number_keys(pa.table(together), layout.by, prepared.run)
     rows = InputRows(RowSource(events), layout, codes[: len(events)], keys, time.read(events[time.name]))
     block = rows.sorted(prepared.run)

@@ -123,6 +123,10 @@ def result_type(aggregate: Aggregate[Any], columns: list[pa.DataType]) -> pa.Dat
         case "difference" if plain is not None and pa.types.is_temporal(plain):
             return duration_of(plain)
     sampled = sample_type(aggregate, columns)
+    if (
+        sampled is None and gives == "number" and aggregate.is_built_in
+    ):  # it refuses the values of such a column, not nulls
+        sampled = sample_type(aggregate, [pa.float64()] * len(columns))
     if sampled is not None and not aggregate.is_built_in and may_vary(sampled):
         return None
     if sampled is not None and pa.types.is_decimal(sampled) and plain is not None and pa.types.is_decimal(plain):

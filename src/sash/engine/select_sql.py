@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sash.engine.column_types import readable
-from sash.engine.computed import ROWS, database_of, duckdb_module, first_line, run_sql
+from sash.engine.computed import ROWS, database_of, duckdb_module, first_line, register_rows, run_sql
 from sash.expressions import Expression, Order, Selection, in_case
 
 READERS = {
@@ -83,7 +83,7 @@ def _sorted_rows(table: pa.Table, order: tuple[Order, ...]) -> pa.ChunkedArray:
     keys = pa.table([*columns, pa.array(range(len(table)), pa.int64())], names=[*names, "row"])
     words = ", ".join(f'"{name}" {one.words()}' for name, one in zip(names, order, strict=True))
     with database_of(os.getpid()).cursor() as cursor:
-        cursor.register(ROWS, readable(keys))
+        register_rows(cursor, readable(keys))
         return cursor.sql(f'SELECT "row" FROM {ROWS} ORDER BY {words}, "row"').to_arrow_table()["row"]  # noqa: S608 — numbers and fixed words
 
 

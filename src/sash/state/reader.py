@@ -225,7 +225,7 @@ class ArrowStream(FrameKind):
             message = "ORDER BY, LIMIT and OFFSET need all results, but a stream has no end. Leave them out, or run on a table."
             raise ValueError(message)
         schema = select_from(data.schema.empty_table(), selection).schema
-        tables = (select_from(pa.Table.from_batches([batch]), selection).cast(schema) for batch in data)
+        tables = (as_schema(select_from(pa.Table.from_batches([batch]), selection), schema) for batch in data)
         return pa.RecordBatchReader.from_batches(schema, (batch for table in tables for batch in table.to_batches()))
 
     def only_columns(self, data: Any, names: list[str]) -> pa.RecordBatchReader:
@@ -246,7 +246,7 @@ class ArrowStream(FrameKind):
 def _with_computed(query: Declared, reader: pa.RecordBatchReader) -> pa.RecordBatchReader:
     """Return a stream with the computed columns of a query. Raise ValueError if an expression is wrong, before a batch is read."""
     schema = with_computed(query, readable(reader.schema.empty_table())).schema
-    tables = (with_computed(query, readable(pa.Table.from_batches([batch]))).cast(schema) for batch in reader)
+    tables = (as_schema(with_computed(query, readable(pa.Table.from_batches([batch]))), schema) for batch in reader)
     return pa.RecordBatchReader.from_batches(schema, (batch for table in tables for batch in table.to_batches()))
 
 
@@ -264,8 +264,13 @@ def read_results(stream: Stream, reader: pa.RecordBatchReader) -> pa.RecordBatch
         if not any(pa.types.is_null(kind) for kind in table.schema.types):  # a column of nulls has no type yet: read on
             break
     whole = pa.unify_schemas([table.schema for table in first] or [_visible(stream, stream.finish()).schema])
-    batches = (batch for table in chain(first, tables) for batch in table.cast(whole).to_batches() if len(batch))
+    batches = (batch for table in chain(first, tables) for batch in as_schema(table, whole).to_batches() if len(batch))
     return pa.RecordBatchReader.from_batches(whole, batches)
+
+
+def as_schema(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Return a table with the types of a schema. Arrow ends the process if it casts a map with keys of type null, also to its own type."""
+    return table if table.schema.equals(schema) else table.cast(schema)
 
 
 def _visible(stream: Stream, results: pa.Table) -> pa.Table:

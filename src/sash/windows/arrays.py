@@ -21,16 +21,27 @@ LARGEST = 2**63 - 1
 
 
 def ranges(begins: Ints, counts: Ints, step: int = 1) -> Ints:
-    """Return ranges one after the other: of each, `count` numbers from `begin` on.
+    """Return ranges one after the other: of each, `count` numbers from `begin` on, `step` apart.
+
+    All elements times the step may not fit 64 bits: 60 keys with two years of windows each day, in nanoseconds. Arrays of integers wrap,
+    so the sum of two such products is exact wherever it fits.
 
     >>> ranges(np.array([10, 20]), np.array([3, 2])).tolist()
     [10, 11, 12, 20, 21]
+    >>> ranges(np.array([0, 7]), np.array([2, 2]), 2**62).tolist() == [0, 2**62, 7, 7 + 2**62]
+    True
     """
-    if len(counts) and (begins[1:] == begins[:-1] + step * counts[:-1]).all():  # they are one range: ten times as fast
-        return np.arange(begins[0], begins[0] + step * counts.sum(), step)
-    before = np.cumsum(counts) - counts
-    numbers = np.repeat(begins - step * before, counts)
-    numbers += np.arange(0, step * len(numbers), step)
+    if not len(counts):
+        return np.empty(0, np.int64)
+    begin, end = int(begins[0]), int(begins[0]) + step * int(counts.sum())
+    if (
+        end <= LARGEST and (begins[1:] == begins[:-1] + step * counts[:-1]).all()
+    ):  # they are one range: ten times as fast
+        return np.arange(begin, end, step)
+    numbers = np.repeat(begins - step * (np.cumsum(counts) - counts), counts)
+    places = np.arange(len(numbers))
+    places *= step
+    numbers += places
     return numbers
 
 

@@ -1,0 +1,1 @@
+"""Random queries over random data, compared with the naive oracle: see README.md."""

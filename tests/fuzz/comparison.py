@@ -1,0 +1,93 @@
+"""Whether results are those that the oracle expects: exact for all but floats, which may differ by rounding."""
+
+from __future__ import annotations
+
+import math
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+ROUNDING = 1e-9
+DAY = 86_400 * 10**9
+MICROSECOND = 1_000
+
+
+def nanoseconds(value: Any) -> int | None:
+    """Return a time, a date or a length of time in nanoseconds; None for anything else.
+
+    >>> nanoseconds(date(1970, 1, 2)) == nanoseconds(timedelta(days=1))
+    True
+    """
+    if isinstance(value, pd.Timestamp | pd.Timedelta):
+        return int(value.as_unit("ns").value)
+    if isinstance(value, np.datetime64 | np.timedelta64):
+        return int(
+            value.astype(f"{'datetime64' if isinstance(value, np.datetime64) else 'timedelta64'}[ns]").astype(np.int64)
+        )
+    if isinstance(value, datetime):
+        since = value - datetime(1970, 1, 1, tzinfo=value.tzinfo) if value.tzinfo is None else value - EPOCH
+        return since // timedelta(microseconds=1) * MICROSECOND
+    if isinstance(value, date):
+        return (value - date(1970, 1, 1)).days * DAY
+    if isinstance(value, timedelta):
+        return value // timedelta(microseconds=1) * MICROSECOND
+    if isinstance(value, time):
+        return (((value.hour * 60 + value.minute) * 60 + value.second) * 10**6 + value.microsecond) * MICROSECOND
+    return None
+
+
+EPOCH = datetime.fromisoformat("1970-01-01T00:00:00+00:00")
+
+
+def matches(found: Any, expected: Any, *, nan_is_null: bool = False, rounding: float = ROUNDING) -> bool:  # noqa: PLR0911 — a chain
+    """Return whether a result is the expected one. `nan_is_null` is for pandas, which may show a null as NaN.
+
+    >>> matches([1, 0.1 + 0.2], [1, 0.3]), matches(1, 2), matches(None, 0)
+    (True, False, False)
+    """
+    found, expected = native(found), native(expected)
+    if nan_is_null:
+        found, expected = (None if is_missing(one) else one for one in (found, expected))
+    if found is None or expected is None:
+        return found is None and expected is None
+    if isinstance(found, dict) and isinstance(expected, dict):
+        return matches(list(found.items()), list(expected.items()), nan_is_null=nan_is_null, rounding=rounding)
+    if isinstance(found, list | tuple) and isinstance(expected, list | tuple):
+        pairs = zip(found, expected, strict=False)
+        return len(found) == len(expected) and all(
+            matches(mine, theirs, nan_is_null=nan_is_null, rounding=rounding) for mine, theirs in pairs
+        )
+    times = nanoseconds(found), nanoseconds(expected)
+    if None not in times:
+        return times[0] == times[1]
+    if isinstance(found, Decimal) and isinstance(expected, Decimal | int):
+        return abs(found - expected) <= Decimal(10) ** min(
+            0, int(found.as_tuple().exponent)
+        )  # results are rounded to their scale
+    if isinstance(found, float) or isinstance(expected, float):
+        if isinstance(found, str | bytes) or isinstance(expected, str | bytes):
+            return False
+        mine, theirs = float(found), float(expected)
+        return math.isclose(mine, theirs, rel_tol=rounding, abs_tol=rounding) or (
+            math.isnan(mine) and math.isnan(theirs)
+        )
+    return bool(found == expected)
+
+
+def native(value: Any) -> Any:
+    """Return a value of NumPy or pandas as Python's."""
+    if value is pd.NaT or value is pd.NA:
+        return None
+    if isinstance(value, np.ndarray):
+        return list(value)
+    if isinstance(value, np.generic) and not isinstance(value, np.datetime64 | np.timedelta64):
+        return value.item()
+    return value
+
+
+def is_missing(value: Any) -> bool:
+    """Return whether pandas takes a value for missing."""
+    return value is None or (isinstance(value, float) and math.isnan(value))
