@@ -296,7 +296,7 @@ def test_concat_shows_timestamps_in_their_own_zone() -> None:
 def test_decimals_stay_exact(name: str) -> None:
     """Where combine adds and subtracts, 28 digits would not do: neighbours differ in the 38th."""
     long = [Decimal(10**37 + last) for last in (5, 3, 9)]
-    found = sash.Query({"found": BUILT_IN[name]("x")}, sash.window.rows(3)).run(pa.table({"x": long}), compiled=False)
+    found = sash.Query({"found": BUILT_IN[name]("x")}, sash.window.rows(3)).run(pa.table({"x": long}))
     assert found["found"].to_pylist()[-1] == {"sum": Decimal(3 * 10**37 + 17), "spread": Decimal(6)}[name]
 
 
@@ -307,10 +307,10 @@ def test_values_without_order_and_hash_are_computed_or_refused(name: str) -> Non
     query = sash.Query({"found": partial(BUILT_IN[name], **REFERENCES[name].arguments)("x")}, sash.window.rows(2))
     if name in ("collect", "concat", "count", "ewm_count", "first", "first_n", "last", "last_n"):
         expected = [recompute(build(name), rows["x"].to_pylist()[max(0, end - 2) : end]) for end in (1, 2, 3)]
-        assert query.run(rows, compiled=False)["found"].to_pylist() == expected
+        assert query.run(rows)["found"].to_pylist() == expected
     else:
         with pytest.raises(TypeError, match=r"column 'x'|Sketches take numbers and strings, but .* is a list"):
-            query.run(rows, compiled=False)
+            query.run(rows)
 
 
 @pytest.mark.parametrize(
@@ -358,14 +358,14 @@ def test_windows_without_values_have_no_result_but_counts_do(name: str) -> None:
     rows = pa.table({column: pa.array([None, None], pa.float64()) for column in columns})
     query = sash.Query({"found": BUILT_IN[name](*columns, **REFERENCES[name].arguments)}, sash.window.rows(2))
     empty = [0, 0, 0] if name == "histogram" else 0 if name in COUNTS else None
-    assert query.run(rows, compiled=False)["found"].to_pylist() == [empty] * 2
+    assert query.run(rows)["found"].to_pylist() == [empty] * 2
 
 
 def test_a_sample_needs_two_values_and_the_nth_of_values_needs_n() -> None:
     rows = pa.table({"x": [3.0, None, 5.0], "y": [1.0, 2.0, 2.0]})
 
     def results(aggregate: Aggregate[Any]) -> list[Any]:
-        found: list[Any] = sash.Query({"a": aggregate}, sash.window.rows(3)).run(rows, compiled=False)["a"].to_pylist()
+        found: list[Any] = sash.Query({"a": aggregate}, sash.window.rows(3)).run(rows)["a"].to_pylist()
         return found
 
     assert results(agg.variance("x")) == [None, None, 2]

@@ -135,9 +135,7 @@ REAL = pa.float64()
 def test_arithmetic_has_a_type_even_without_results(name: str, types: dict[str, pa.DataType], windows: Window) -> None:
     named = {each: BUILT_IN[each]("x") for each in types}
     if name in ("decimal", "date32", "nanoseconds"):  # rounded, or Python's own differences: types alone
-        tables = [
-            sash.Query(named, windows, time="t").run(pa.table({"t": range(8), "x": COLUMNS[name]}), compiled=False)
-        ]
+        tables = [sash.Query(named, windows, time="t").run(pa.table({"t": range(8), "x": COLUMNS[name]}))]
     else:
         tables = results_of(name, named, windows)
     for found in tables:

@@ -38,7 +38,7 @@ class Prepared:
     interpreted: Mapping[str, str]
     """The reasons why aggregates are interpreted, by the names of those that are."""
     plan: Plan
-    compiled: bool | None = True
+    compiled: bool | None = None
     """Whether everything is compiled that can be, or nothing is; None if each run decides (see `first_run`)."""
     cold: bool = False
     """Whether nothing is compiled for now: NumPy evaluates what can be vectorised."""
@@ -184,7 +184,7 @@ class Prepared:
 
 
 def prepare(
-    query: Declared, schema: pa.Schema, *, compiled: bool | None = True, interpreted: Mapping[str, str] | None = None
+    query: Declared, schema: pa.Schema, *, compiled: bool | None = None, interpreted: Mapping[str, str] | None = None
 ) -> Prepared:
     """Return a query for data of one schema. Raise TypeError or ValueError if it cannot read this data.
 
