@@ -436,3 +436,12 @@ def test_the_end_of_an_unknown_session_is_never_emitted() -> None:
     check_append(chain, [Event(0, 20, 1, 2)], 16)
     for watermark in (21, 23, 27):
         assert chain.batch([], watermark) == []
+
+
+def test_a_window_without_new_rows_is_not_updated_when_another_one_is_removed() -> None:
+    """The slices of both are joined, which changes no result."""
+    chain, counts = Chain("update"), {"n": "count(x)"}
+    chain.change(counts, {"v": Sliding(7, 7), "w": Sliding(10, 3)})
+    check_update(chain, [Event(0, 17, 1, 0), Event(0, 20, 1, 1)], 10)
+    chain.change(counts, {"v": Sliding(7, 7)})
+    check_update(chain, [Event(1, 17, 1, 2)], 11)

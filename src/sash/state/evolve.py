@@ -271,6 +271,7 @@ def fill(
             message = "The state holds slices, but the changed query needs rows. Use a new checkpoint."
             raise ValueError(message)
         state.from_arrays(carry_partials(prepared, own, parts))
+        state.is_too_fine = True
         return
     rows = with_schema(read_table(own["rows"]), prepared.schema)
     if isinstance(state, SliceState):
