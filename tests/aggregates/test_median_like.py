@@ -10,6 +10,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 from helpers.cases import SOAK
@@ -218,3 +219,36 @@ def test_impossible_ranks_are_errors() -> None:
         agg.rank("x", method="dense")  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="rank got pct=1, but pct must be True or False"):
         agg.rank("x", pct=1)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("compiled", [None, True, False])
+@pytest.mark.parametrize("kind", [pa.timestamp("ns"), pa.timestamp("ns", "Europe/Berlin"), pa.duration("ns")], ids=str)
+def test_the_middle_of_nanoseconds_is_exact(kind: pa.DataType, compiled: bool | None) -> None:
+    late = 1_700_000_000_123_456_789
+    rows = pa.table({"x": pa.array([late, None, late + 4, late + 1, -7], pa.int64()).cast(kind)})
+    named = {"middle": agg.median("x"), "both": agg.quantile("x", [0.25, 1.0])}
+    query = sash.Query(named, sash.window.rows(3))
+    found = query.run(rows, compiled=compiled)
+    assert found.schema.field("middle").type == query.schema(rows).field("middle").type == kind
+    # Half a tick is rounded to even, from the value below on, as Python does with microseconds.
+    assert found["middle"].cast(pa.int64()).to_pylist() == [late, late, late + 2, late + 3, late + 1]
+    assert found["both"].type == pa.list_(kind)
+    listed = found["both"].combine_chunks().flatten().cast(pa.int64()).to_pylist()
+    assert listed[-4:] == [late + 2, late + 4, -7 + round(Fraction(late + 8, 2)), late + 4]
+
+
+def test_the_middle_of_pandas_times_has_their_type() -> None:
+    times = pd.to_datetime(["2024-01-01", "2024-01-03", None, "2024-01-07 00:00:00.000000003"], format="ISO8601")
+    frame = pd.DataFrame({"x": times.astype("datetime64[ns]")})
+    found = sash.Query({"m": agg.median("x")}, sash.window.rows(2)).run(frame)["m"]
+    expected = ["2024-01-01", "2024-01-02", "2024-01-03", "2024-01-07 00:00:00.000000003"]
+    assert found.dtype == "datetime64[ns]"
+    assert found.tolist() == [pd.Timestamp(text) for text in expected]
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "us"])
+def test_the_middle_of_seconds_has_microseconds(unit: str) -> None:
+    rows = pa.table({"x": pa.array([0, 1], pa.int64()).cast(pa.timestamp("s")).cast(pa.timestamp(unit))})
+    found = sash.Query({"m": agg.median("x")}, sash.window.rows(2)).run(rows)["m"]
+    assert found.type == pa.timestamp("us")
+    assert found.cast(pa.int64()).to_pylist() == [0, 500_000]

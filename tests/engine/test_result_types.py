@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from helpers.cases import ARGUMENTS
 from helpers.queries import Named, assert_equal
 
 import sash
@@ -20,6 +21,8 @@ from sash.testing import recompute_query
 from sash.windows import Window
 
 # -- columns of every type ---------------------------------------------------------------------------------------------
+
+REAL = pa.float64()
 
 TEXTS = pa.array(["to", None, "be", "or", "not", "to", None, "be"])
 START = datetime(2024, 3, 30, 22, 59, 58, tzinfo=UTC)
@@ -91,8 +94,9 @@ WINDOWS = pytest.mark.parametrize("windows", [window.rows(3), window.time(5, sli
 @WINDOWS
 @pytest.mark.parametrize("name", COLUMNS)
 def test_values_of_a_column_keep_its_type(name: str, windows: Window) -> None:
+    kind = REAL if name == "null" else COLUMNS[name].type  # kernels read nulls as floats
     for found in results_of(name, only(VALUES, name), windows):
-        assert {found.schema.field(each).type for each in only(VALUES, name)} == {COLUMNS[name].type}
+        assert {found.schema.field(each).type for each in only(VALUES, name)} == {kind}
 
 
 @WINDOWS
@@ -109,9 +113,6 @@ def test_lists_have_values_of_the_type_of_their_column(name: str, windows: Windo
 def test_counts_are_int64_whatever_is_counted(name: str, windows: Window) -> None:
     for found in results_of(name, only(COUNTS, name), windows):
         assert {found.schema.field(each).type for each in only(COUNTS, name)} == {pa.int64()}
-
-
-REAL = pa.float64()
 
 
 @WINDOWS
@@ -185,6 +186,130 @@ def test_times_of_a_zone_are_told_apart_where_its_clocks_are_put_back(compiled: 
     assert found["apart"].to_pylist()[-1].total_seconds() == 7200
     assert [time.value for time in found["three"][-1].values] == [rows["t"][row].value for row in (1, 0, 2)]
     assert found["last"].type == rows["t"].type
+
+
+# -- every aggregate over every type, interpreted ≡ as users run it ------------------------------------------------------
+
+SOME = pa.array([5, None, 3, 0, 86_399, 5, None, 7])
+MORE_COLUMNS: dict[str, pa.Array] = {
+    **COLUMNS,
+    "ordered": pa.DictionaryArray.from_arrays(
+        pa.array([2, None, 0, 1, 0, 2, None, 1], pa.int8()), pa.array(["z", "m", "a"]), ordered=True
+    ),
+    "time32": SOME.cast(pa.int32()).cast(pa.time32("s")),
+    "time64": SOME.cast(pa.time64("us")),
+    "nanoseconds of a day": SOME.cast(pa.time64("ns")),
+    "nanoseconds apart": SOME.cast(pa.duration("ns")),
+    "dictionary of times": SOME.cast(pa.timestamp("us")).dictionary_encode(),
+    "dictionary of nanoseconds": SOME.cast(pa.timestamp("ns")).dictionary_encode(),
+    "dictionary of numbers": SOME.dictionary_encode(),
+    "fixed size": pa.array([b"ab", None, b"cd", b"ab"] * 2, pa.binary(2)),
+    "struct": pa.array([{"a": 1}, None] * 4),
+}
+
+
+PAIR = 2
+
+
+def over(name: str, *columns: str) -> Aggregate[Any]:
+    return BUILT_IN[name](*columns, **ARGUMENTS.get(name, {}))
+
+
+def every_aggregate() -> dict[str, Aggregate[Any]]:
+    """Every built-in aggregate of the column `x`; one of two columns with a column of numbers before and after it."""
+    made: dict[str, Aggregate[Any]] = {"quantiles": agg.quantile("x", [0.2, 0.5]), "count": agg.count("x")}
+    for name in sorted(BUILT_IN.keys() - {"count", "per_value"}):
+        if BUILT_IN[name](**ARGUMENTS.get(name, {})).inputs == PAIR:
+            made |= {f"{name}_before": over(name, "x", "v"), f"{name}_after": over(name, "v", "x")}
+        else:
+            made[name] = over(name, "x")
+    inner = ("max", "median", "spread")
+    return made | {
+        "keys": agg.per_value("x", agg.sum("v")),
+        **{f"each_{one}": agg.per_value("v", over(one, "x")) for one in inner},
+    }
+
+
+def outcome(query: sash.Query, table: pa.Table, **options: Any) -> tuple[Any, Any]:
+    """The type and the values of the result; or the type of the error, whose text may name the row."""
+    try:
+        found = query.run(table, **options)["r"]
+    except (TypeError, ValueError, OverflowError) as error:
+        return type(error), None
+    return found.type, found.to_pylist()
+
+
+@pytest.mark.parametrize("name", MORE_COLUMNS)
+def test_interpreted_results_have_the_type_of_the_schema(name: str) -> None:
+    column = MORE_COLUMNS[name]
+    table = pa.table({"t": range(8), "v": [3, 1, 2, 5, 4, 9, 7, 8], "x": column})
+    nothing = pa.array([None] * 8, pa.int64())
+    without = table.set_column(2, "x", column.take(nothing))
+    for label, aggregate in every_aggregate().items():
+        query = sash.Query({"r": aggregate}, window.rows(3), time="t")
+        for rows in (table, table.slice(0, 0), without):
+            kind, values = outcome(query, rows)
+            other_kind, other_values = outcome(query, rows, compiled=False)
+            assert other_kind == kind, label
+            assert alike(other_values, values), label
+            if not isinstance(kind, type):
+                assert kind == query.schema(rows).field("r").type, label
+
+
+@pytest.mark.parametrize("compiled", [None, True, False])
+def test_the_newest_by_ordered_categories_is_of_the_other_column(compiled: bool | None) -> None:
+    size, hue = pa.array(["small", "medium", "large"]), pa.array(["red", "blue"])
+    rows = pa.table(
+        {
+            "size": pa.DictionaryArray.from_arrays(pa.array([0, 2, 1, None], pa.int8()), size, ordered=True),
+            "hue": pa.DictionaryArray.from_arrays(pa.array([1, 0, 1, 0], pa.int8()), hue, ordered=True),
+            "number": [7, 8, 9, 10],
+            "text": ["p", "q", "r", "s"],
+        }
+    )
+    others = ["hue"] if compiled else rows.column_names  # each kind of column is a kernel
+    named = {f"{one}_{other}": BUILT_IN[one]("size", other) for one in ("arg_max", "arg_min") for other in others}
+    found = sash.Query(named, window.rows(4)).run(rows, compiled=compiled)
+    for other in others:
+        assert found.schema.field(f"arg_max_{other}").type == rows.schema.field(other).type
+        listed = rows[other].to_pylist()
+        assert found[f"arg_max_{other}"].to_pylist() == [listed[place] for place in (0, 1, 1, 1)]
+        assert found[f"arg_min_{other}"].to_pylist() == [listed[place] for place in (0, 0, 0, 0)]
+
+
+@pytest.mark.parametrize("compiled", [None, False])
+def test_maps_use_the_order_of_categories(compiled: bool | None) -> None:
+    codes, size = pa.array([0, 2, 1, None], pa.int8()), pa.array(["small", "medium", "large"])
+    rows = pa.table(
+        {"size": pa.DictionaryArray.from_arrays(codes, size, ordered=True), "k": [1, 1, 2, 2], "v": [5, 6, 7, 8]}
+    )
+    named = {
+        "top": agg.per_value("k", agg.max("size")),
+        "least": agg.per_value("k", agg.nth_smallest("size", 1)),
+        "newest": agg.per_value("k", agg.rank("size")),
+        "at_top": agg.per_value("k", agg.arg_max("size", "v")),
+        "keys": agg.per_value("size", agg.max("v")),
+    }
+    last = (
+        sash.Query(named, window.rows(4)).run(rows, compiled=compiled).slice(3).to_pylist(maps_as_pydicts="strict")[0]
+    )
+    assert {name: last[name] for name in named} == {
+        "top": {1: "large", 2: "medium"},
+        "least": {1: "small", 2: "medium"},
+        "newest": {1: 2.0, 2: 1.0},
+        "at_top": {1: 6, 2: 7},
+        "keys": {"small": 5, "large": 6, "medium": 7},
+    }
+
+
+@pytest.mark.parametrize("compiled", [None, True, False])
+def test_times_of_day_are_subtracted(compiled: bool | None) -> None:
+    ticks = pa.array([5, 3, None, 86_399_000_000], pa.int64())
+    for kind in (pa.time64("us"), pa.time64("ns")):
+        rows = pa.table({"x": ticks.cast(kind)})
+        found = sash.Query({"apart": agg.spread("x")}, window.rows(3)).run(rows, compiled=compiled)["apart"]
+        assert found.type == pa.duration(kind.unit)
+        assert found.cast(pa.int64()).to_pylist() == [0, 2, 2, 86_399_000_000 - 3]
 
 
 def own(lower: Any) -> Aggregate[Any]:

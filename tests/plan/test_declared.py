@@ -9,6 +9,7 @@ import pytest
 
 import sash
 from sash import agg, window
+from sash.aggregates.base import Aggregate
 
 HOUR = window.time("1h", slide="10m")
 
@@ -76,6 +77,23 @@ def test_an_invalid_query_raises_when_it_is_declared(given: dict[str, Any], sent
     with pytest.raises((ValueError, TypeError), match=sentence) as caught:
         declared(**given)
     assert str(caught.value).endswith(".")
+
+
+@pytest.mark.parametrize(
+    ("aggregate", "algorithm"),
+    [
+        (agg.mode("x"), "occurrence_tournament"),
+        (agg.median("x"), "order_statistics_tree"),
+        (agg.count_distinct("x"), "occurrence_table"),
+    ],
+)
+def test_an_algorithm_that_needs_values_names_the_window_that_excludes_rows(
+    aggregate: Aggregate[Any], algorithm: str
+) -> None:
+    windows = [window.rows(3), window.rows(before=1, after=1, exclude="row")]
+    expected = f'^{algorithm} needs values, but rows\\(before=1, after=1, exclude="row"\\) combines the partials .* exclude out.$'
+    with pytest.raises(ValueError, match=expected):
+        sash.Query({"m": aggregate}, windows, algorithm=algorithm)
 
 
 def test_an_algorithm_that_needs_values_cannot_go_over_slices() -> None:

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from helpers.queries import Named, assert_agrees, assert_equal, long_stream, table_of
+from helpers.streams import batches_of, rows_of
 from helpers.windows import PER_ROW, PER_WINDOW
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -18,6 +19,7 @@ from sash.algorithms import SlickDequeSelective
 from sash.engine import run_table
 from sash.kernels import CannotCompileError, Kernel, loops
 from sash.plan.sharing import make_plan
+from sash.testing import recompute_query
 from sash.testing.strategies import streams
 from sash.windows import Window
 
@@ -48,6 +50,48 @@ def test_windows_with_results_of_their_own_that_share_equal_each_alone(data: st.
             same = part.select(expected.column_names)
             assert same.schema == expected.schema
             assert_equal(same, expected.to_pylist())
+
+
+SHARING = ["recalculate", "flatfat", "b_int", "flatfit", "slideside", "slickdeque", "fiba"]
+"""Algorithms whose one structure answers several windows."""
+EXCLUDING = {
+    "row": [window.rows(2), window.rows(before=1, after=1, exclude="row")],
+    "ties": [window.rows(before=3, exclude="ties"), window.rows(before=1, after=2, exclude="ties")],
+    "group": [window.time(4), window.time(before=3, after=2, exclude="group"), window.expanding(exclude="row")],
+}
+
+
+@pytest.mark.parametrize("windows", EXCLUDING.values(), ids=EXCLUDING)
+@pytest.mark.parametrize("algorithm", SHARING)
+def test_windows_that_exclude_rows_do_so_beside_others(algorithm: str, windows: list[Window]) -> None:
+    """On the default path, interpreted, and as a stream."""
+    rows = sorted(long_stream(3, keys=2)[:40], key=lambda row: row["t"])
+    table = table_of(rows)
+    combined: Named = {"total": agg.sum("x"), "top": agg.max("x"), "text": agg.concat("v", sep=" ")}
+    if algorithm == "slickdeque":
+        del combined["text"]
+    named_windows = named(windows)
+    query = sash.Query(combined, named_windows, by="key", time="t", algorithm=algorithm)
+    expected = recompute_query(rows, combined, named_windows, by=("key",), time="t")
+    assert_equal(query.run(table), expected)
+    assert_equal(query.run(table, compiled=False), expected)
+    streamed = query.run(batches_of(table, 7), compiled=False).read_all()
+    assert rows_of(streamed) == rows_of(pa.Table.from_pylist(expected, streamed.schema))
+
+
+def test_windows_that_exclude_rows_do_so_beside_others_compiled() -> None:
+    rows = long_stream(3, keys=2)[:40]
+    windows = named(EXCLUDING["row"])
+    assert_agrees(rows, {"total": agg.sum("v")}, windows, compiled=True, algorithm="flatfat")
+
+
+@settings(max_examples=60)
+@given(data=st.data())
+def test_windows_of_rows_share_the_structure_of_a_named_algorithm(data: st.DataObject) -> None:
+    rows = data.draw(streams())
+    windows = named(data.draw(st.lists(st.one_of(list(PER_ROW.values())), min_size=2, max_size=3)))
+    algorithm = data.draw(st.sampled_from(SHARING))
+    assert_agrees(rows, {"total": agg.sum("x"), "top": agg.max("x")}, windows, algorithm=algorithm)
 
 
 @settings(max_examples=40)

@@ -18,6 +18,15 @@ def test_ranges_follow_each_other(given: list[tuple[int, int]], step: int) -> No
     assert ranges(begins, counts, step).tolist() == listed
 
 
+@pytest.mark.parametrize("step", [2**58, 2**62 - 1])
+@given(given=st.lists(st.tuples(st.integers(-(2**63), 2**63 - 1), st.integers(0, 40))))
+def test_ranges_with_large_steps_wrap_only_in_between(step: int, given: list[tuple[int, int]]) -> None:
+    fitting = [(begin, min(count, (FOREVER - begin) // step + 1)) for begin, count in given]
+    listed = [begin + step * place for begin, count in fitting for place in range(count)]
+    begins, counts = (np.array([pair[part] for pair in fitting], np.int64) for part in (0, 1))
+    assert ranges(begins, counts, step).tolist() == listed
+
+
 @given(st.lists(st.integers(0, 3), max_size=9), st.integers(0, 3), st.integers(1, 3))
 def test_ranges_that_continue_each_other_are_one(counts: list[int], begin: int, step: int) -> None:
     sizes = np.array(counts, np.int64)

@@ -326,7 +326,7 @@ class Aggregate(Generic[P]):
         return self if self.for_unit is None else replace(self, for_unit=None, **self.for_unit(unit))
 
     def of_kind(self, kind: str) -> Aggregate[Any]:
-        """Return the variant for columns of a kind: "bool", "int", "float" or "object".
+        """Return the variant for columns of a kind: "bool", "int", "float", "object", or "ticks" for times as integers.
 
         >>> from sash import agg
         >>> "invertible" in agg.sum().of_kind("int").laws, "invertible" in agg.sum().of_kind("float").laws

@@ -59,7 +59,7 @@ def frequency(
         lower=occurrences,
         commutative=True,
         empty=0,
-        gives="number",
+        gives="whole",
         **SKETCH,
     ).only_where(where)
 

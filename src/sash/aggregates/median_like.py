@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from decimal import Decimal
+from fractions import Fraction
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
 
@@ -105,8 +106,8 @@ def median(column: ColumnLike | None = None, *, where: Condition | None = None) 
     `where` is a condition in SQL, or a native expression: only rows where it is true count (see `sash.expr`).
 
     Nulls and NaN: nulls are skipped; NaN is larger than every number and equal to NaN.
-    Result: float64 for numbers; decimals give a decimal with four more digits; dates and timestamps keep their type; null if
-    the window has no values.
+    Result: float64 for numbers; decimals give a decimal with four more digits; dates and timestamps keep their type, but
+    seconds and milliseconds become microseconds; null if the window has no values.
     Errors: TypeError if a query reads a column of another type.
 
     >>> import pyarrow as pa
@@ -177,8 +178,9 @@ def quantile(
     `where` is a condition in SQL, or a native expression: only rows where it is true count (see `sash.expr`).
 
     Nulls and NaN: nulls are skipped; NaN is larger than every number and equal to NaN.
-    Result: float64 for numbers; decimals give a decimal with four more digits; dates and timestamps keep their type; for
-    several fractions a list of these, in the order of `q`; null if the window has no values.
+    Result: float64 for numbers; decimals give a decimal with four more digits; dates and timestamps keep their type, but
+    seconds and milliseconds become microseconds; for several fractions a list of these, in the order of `q`; null if the
+    window has no values.
     Errors: ValueError if `q` is an empty list, or a fraction is not between 0 and 1. TypeError if a query reads a column of
     another type.
 
@@ -203,7 +205,7 @@ def quantile(
     def lowers(kind: str) -> Fields:
         return {"lower": lower_each(tuple(entry.of_kind(kind).lower for entry in entries))}
 
-    numbers: dict[Kinds, Fields] = {(kind,): lowers(kind) for kind in NUMBERS}
+    numbers: dict[Kinds, Fields] = {(kind,): lowers(kind) for kind in (*NUMBERS, "ticks")}
     first = {"rank": entries[0].rank, "between": entries[0].between}
     fields = {**SORTED, **first, **lowers("object")}
     return define("quantile", x, constants=(fractions,), entries=entries, variants=numbers, **fields).only_where(where)
@@ -299,6 +301,7 @@ def _quantile(
     numbers = {
         ("int",): _rank_fields(rank, integer_between),
         ("float", "bool"): _rank_fields(rank, number_between),
+        ("ticks",): _rank_fields(rank, ticks_between),
     }
     return define(name, column, constants=constants, variants=numbers, **SORTED, **_rank_fields(rank, interpolate))
 
@@ -426,6 +429,15 @@ def integer_between(below: int, above: int, part: float) -> float:
         # Half of each and the carry of their last bits: the sum of two large integers would need 65 bits.
         return 1.0 * ((below >> 1) + (above >> 1) + (below & above & 1)) + 0.5 * ((below ^ above) & 1)
     return number_between(below, above, part)
+
+
+def ticks_between(below: int, above: int, part: float) -> int:
+    """Interpolate between times in ticks, rounded to a whole tick as Python rounds a timedelta; a float has too few digits.
+
+    >>> ticks_between(2**62, 2**62 + 2, 0.5) - 2**62
+    1
+    """
+    return below + round((above - below) * Fraction(part))
 
 
 def interpolate(below: Any, above: Any, part: float) -> Any:

@@ -111,7 +111,7 @@ def approx_count_distinct(column: ColumnLike | None = None, *, where: Condition 
         commutative=True,
         fixed_size=False,
         empty=0,
-        gives="number",
+        gives="whole",
         sql=registers_sql,
         **SKETCH,
     ).only_where(where)

@@ -337,6 +337,8 @@ def objects_of(values: Any) -> list[Any]:
     if isinstance(values, list | tuple):
         return list(values)
     array = to_arrow(values)
+    if pa.types.is_dictionary(array.type) and getattr(array.type.value_type, "unit", "") == "ns":
+        array = array.dictionary_decode()
     if getattr(array.type, "unit", "") == "ns":  # Python's datetime has microseconds at most
         array = pc.cast(array, pa.int64())
     listed: list[Any] = array.to_pylist()

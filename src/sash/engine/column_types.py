@@ -133,12 +133,12 @@ def _check_aggregate(name: str, aggregate: Aggregate[Any], place: int, field: pa
 
 
 def has_middle(kind: pa.DataType) -> bool:
-    """Return whether a type of times has a middle between two values: Python has no nanoseconds, and hours wrap around.
+    """Return whether a type of times has a middle between two values: times of day wrap around.
 
-    >>> has_middle(pa.timestamp("us")), has_middle(pa.timestamp("ns")), has_middle(pa.time32("s"))
-    (True, False, False)
+    >>> has_middle(pa.timestamp("us")), has_middle(pa.time32("s"))
+    (True, False)
     """
-    return not pa.types.is_time(kind) and getattr(kind, "unit", "") != "ns"
+    return not pa.types.is_time(kind)
 
 
 def _check_ordered(kind: pa.DataType, label: str, column: str) -> None:
@@ -253,6 +253,9 @@ def interpreted_form(aggregate: Aggregate[Any], schema: pa.Schema) -> Aggregate[
     if column is None:
         return aggregate
     kind = schema.field(column).type
+    plain = kind.value_type if pa.types.is_dictionary(kind) else kind
+    if getattr(plain, "unit", "") == "ns":  # Python's times end at microseconds, so `objects_of` gives ticks
+        return aggregate.of_kind("ticks")
     times = pa.types.is_temporal(kind) or pa.types.is_null(kind)  # Python's own objects, or none
     return aggregate if times else aggregate.of_kind(kind_of(kind))
 

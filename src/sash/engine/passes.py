@@ -30,7 +30,7 @@ from sash.engine.finish import lower_all, with_besides
 from sash.engine.interpreter import Interpreter, Where
 from sash.engine.partials import SliceCounts, SlicePartials, concat_partials
 from sash.engine.prepare import Prepared
-from sash.engine.result_types import interpreted_to_arrow
+from sash.engine.result_types import decoded, interpreted_to_arrow
 from sash.engine.row_block import FLIPPED, TICKS, RowBlock
 from sash.engine.schedule import make_schedule
 from sash.kernels import CannotCompileError, Kernel, loops
@@ -449,31 +449,54 @@ class PassRun:
         """The rows as Python objects, for the interpreter."""
         if self.rows is None:
             return []
-        columns = [self._read_objects(name) for name in self.aggregates[0].named_columns]
+        names = self.aggregates[0].named_columns
+        columns = [self._read_objects(place) for place in range(len(names))]
+        self.dictionary = self._categories(len(names) - 1) if names else None
         if self.aggregates[0].reads_time:
             columns.append(self.block.times.tolist())
         return list(zip(*columns, strict=True)) if columns else [()] * len(self.block)
 
-    def _read_objects(self, name: str) -> list[Any]:
+    def _read_objects(self, place: int) -> list[Any]:
         """Return a column as Python objects; the values of an ordered dictionary as their ranks."""
-        kind = self.prepared.schema.field(name).type
-        if not (pa.types.is_dictionary(kind) and kind.ordered and self.aggregates[0].codes):
-            # Python compares and subtracts times of one zone by wall clock, which is wrong when clocks are set back.
-            zoned = pa.types.is_timestamp(kind) and kind.tz is not None and self._ignores_clocks
-            return self.block.objects(name, pa.timestamp(kind.unit, "UTC") if zoned else None)
+        name = self.aggregates[0].named_columns[place]
+        if self._categories(place) is None:
+            return self.block.objects(name, self._type_for_objects(self.prepared.schema.field(name).type))
         coded = self.block.coded(name, "ordered")
-        self.dictionary = coded.values
         valid = np.ones(len(coded.column), np.bool_)
         if len(coded.column.bits):
             valid = np.unpackbits(coded.column.bits, count=len(valid), bitorder="little").view(np.bool_)
         return [code if ok else None for code, ok in zip(coded.column.values.tolist(), valid, strict=True)]
 
+    def _categories(self, place: int) -> pa.Array | None:
+        """Return the values of an ordered dictionary if the aggregate reads their ranks in their place; None for other columns."""
+        name = self.aggregates[0].named_columns[place]
+        kind = self.prepared.schema.field(name).type
+        is_key = place < self.aggregates[0].inputs - self._innermost.inputs  # of a map
+        is_ranked = pa.types.is_dictionary(kind) and kind.ordered and self._innermost.codes and not is_key
+        return self.block.coded(name, "ordered").values if is_ranked else None
+
+    def _type_for_objects(self, kind: pa.DataType) -> pa.DataType | None:
+        """Return the type that a column is cast to before it is read as Python objects; None for its own."""
+        # Python compares and subtracts times of one zone by wall clock, which is wrong when clocks are set back.
+        if pa.types.is_timestamp(kind) and kind.tz is not None and self._ignores_clocks:
+            return pa.timestamp(kind.unit, "UTC")
+        # Python does not subtract times of day; their ticks are subtracted instead.
+        if pa.types.is_time(kind) and self._innermost.is_built_in and self._innermost.gives == "difference":
+            return pa.int32() if kind.bit_width == 32 else pa.int64()  # noqa: PLR2004
+        return None
+
     @property
-    def _ignores_clocks(self) -> bool:
-        """Whether the aggregate reads times as points in time, so that the clock of their zone does not matter."""
+    def _innermost(self) -> Aggregate[Any]:
+        """The aggregate, or the one of the items if its results are maps."""
         first = self.aggregates[0]
         while first.inner is not None:
             first = first.inner
+        return first
+
+    @property
+    def _ignores_clocks(self) -> bool:
+        """Whether the aggregate reads times as points in time, so that the clock of their zone does not matter."""
+        first = self._innermost
         if first.is_built_in:
             return first.gives != "text"
         try:
@@ -545,9 +568,7 @@ class PassRun:
             lists = [list(column) for column in columns] or [[] for _ in self.named]
             made = zip(self.named.items(), lists, strict=True)
             return {result: interpreted_to_arrow(own, values, types) for (result, own), values in made}
-        if aggregate.gives == "value" and self.dictionary is not None:
-            return {name: decoded(pa.array(results, pa.int32()), self.dictionary, types[-1])}
-        return {name: interpreted_to_arrow(aggregate, results, types)}
+        return {name: interpreted_to_arrow(aggregate, results, types, self.dictionary)}
 
     # -- errors ------------------------------------------------------------------------------------------------------
 
@@ -668,15 +689,6 @@ def slice_again(
         return run.slide_slices(windows, run.cut(SliceRecords(ends, every, nothing, nothing)), refs)
 
     return again
-
-
-def decoded(codes: pa.Array, values: pa.Array, kind: pa.DataType) -> pa.Array:
-    """Return the values that integers stand for, in the type of the column."""
-    if not pa.types.is_dictionary(kind):
-        return values.take(codes)
-    if len(values) <= np.iinfo(kind.index_type.to_pandas_dtype()).max:
-        codes = codes.cast(kind.index_type)
-    return pa.DictionaryArray.from_arrays(codes, values, ordered=kind.ordered)
 
 
 def with_min_rows(aggregate: Aggregate[Any], min_rows: int) -> Aggregate[Any]:

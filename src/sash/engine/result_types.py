@@ -21,8 +21,12 @@ MOST_DIGITS = 38
 ROUNDING = Context(prec=4 * MOST_DIGITS)
 
 
-def interpreted_to_arrow(aggregate: Aggregate[Any], results: list[Any], columns: list[pa.DataType]) -> pa.Array:
+def interpreted_to_arrow(
+    aggregate: Aggregate[Any], results: list[Any], columns: list[pa.DataType], categories: pa.Array | None = None
+) -> pa.Array:
     """Return results in the result type of the aggregate for these columns; if that is not known, in the type of the results.
+
+    If there are `categories`, the aggregate has read their ranks in place of the values of its last column.
 
     >>> from sash import agg
     >>> interpreted_to_arrow(agg.collect("x"), [["a"], None], [pa.large_string()]).type
@@ -30,7 +34,9 @@ def interpreted_to_arrow(aggregate: Aggregate[Any], results: list[Any], columns:
     """
     if aggregate.inner is not None and aggregate.type is None:
         keys, items = partial(pa.array, type=plain_type(columns[0])), partial(interpreted_to_arrow, aggregate.inner)
-        return maps_to_arrow(results, keys, partial(items, columns=columns[1:]))
+        return maps_to_arrow(results, keys, partial(items, columns=columns[1:], categories=categories))
+    if aggregate.gives == "value" and categories is not None:
+        return decoded(pa.array(results, pa.int32()), categories, columns[-1])
     kind = result_type(aggregate, columns)
     if kind is None:
         return objects_to_arrow(results)
@@ -45,7 +51,7 @@ def interpreted_to_arrow(aggregate: Aggregate[Any], results: list[Any], columns:
             nulls = np.array([result is None for result in results], np.bool_)
             return as_arrow(np.array([0.0 if result is None else result for result in results], np.float64), nulls)
         if not strange:
-            return pa.array(results, kind)
+            return encoded(pa.array(results, plain_type(kind)), kind)
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
         if pa.types.is_decimal(decimal) and aggregate.type is None:
             message = f"{aggregate.label}: some results need more than the {decimal.precision} digits of {decimal}. Cast the column to a decimal with fewer digits behind the point, or to float64."
@@ -60,6 +66,28 @@ def interpreted_to_arrow(aggregate: Aggregate[Any], results: list[Any], columns:
 def plain_type(kind: pa.DataType) -> pa.DataType:
     """Return the type of the values of a column."""
     return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
+def decoded(codes: pa.Array, values: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Return the values that integers stand for, in the type of the column."""
+    if not pa.types.is_dictionary(kind):
+        return values.take(codes)
+    if len(values) <= np.iinfo(kind.index_type.to_pandas_dtype()).max:
+        codes = codes.cast(kind.index_type)
+    return pa.DictionaryArray.from_arrays(codes, values, ordered=kind.ordered)
+
+
+def encoded(values: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Return values of a column as a dictionary if it has one; Arrow makes dictionaries of some types only.
+
+    >>> encoded(pa.array(["a", "a"]), pa.dictionary(pa.int8(), pa.string())).type.index_type
+    DataType(int8)
+    """
+    if not pa.types.is_dictionary(kind):
+        return values
+    made = values.dictionary_encode()
+    codes = made.indices.cast(kind.index_type)  # values of the column fit
+    return pa.DictionaryArray.from_arrays(codes, made.dictionary, ordered=kind.ordered)
 
 
 def rounded(result: Any, kind: pa.DataType) -> Any:
@@ -100,7 +128,7 @@ def holds(kind: pa.DataType, value: Any) -> bool:  # noqa: PLR0911 — a chain i
     return True
 
 
-def result_type(aggregate: Aggregate[Any], columns: list[pa.DataType]) -> pa.DataType | None:  # noqa: PLR0911 — a chain
+def result_type(aggregate: Aggregate[Any], columns: list[pa.DataType]) -> pa.DataType | None:  # noqa: C901, PLR0911 — a chain
     """Return the type of results if the types of the columns determine it, or else None."""
     if aggregate.type is not None:
         said: pa.DataType = aggregate.type
@@ -115,13 +143,15 @@ def result_type(aggregate: Aggregate[Any], columns: list[pa.DataType]) -> pa.Dat
         gives = aggregate.gives
     match gives:
         case "value":
-            return given
+            return pa.float64() if pa.types.is_null(given) else given  # as kernels read a column of nulls
         case "values":
             return pa.list_(plain)
         case "text" | "whole" | "real":
             return {"text": pa.string(), "whole": pa.int64(), "real": pa.float64()}[gives]
         case "difference" if plain is not None and pa.types.is_temporal(plain):
             return duration_of(plain)
+        case "arithmetic" if plain is not None and pa.types.is_temporal(plain):
+            return middle_type(plain)
     sampled = sample_type(aggregate, columns)
     if (
         sampled is None and gives == "number" and aggregate.is_built_in
@@ -132,6 +162,18 @@ def result_type(aggregate: Aggregate[Any], columns: list[pa.DataType]) -> pa.Dat
     if sampled is not None and pa.types.is_decimal(sampled) and plain is not None and pa.types.is_decimal(plain):
         return decimal_type(aggregate, plain)
     return sampled
+
+
+def middle_type(kind: pa.DataType) -> pa.DataType:
+    """Return the type of the middle between two times; that of two seconds or milliseconds may have microseconds.
+
+    >>> middle_type(pa.timestamp("s", "UTC")), middle_type(pa.duration("ns")), middle_type(pa.date64())
+    (TimestampType(timestamp[us, tz=UTC]), DurationType(duration[ns]), DataType(date64[ms]))
+    """
+    if pa.types.is_date(kind):
+        return kind
+    unit = "ns" if kind.unit == "ns" else "us"
+    return pa.timestamp(unit, kind.tz) if pa.types.is_timestamp(kind) else pa.duration(unit)
 
 
 def decimal_type(aggregate: Aggregate[Any], column: pa.DataType) -> pa.DataType:
@@ -183,7 +225,7 @@ def try_out(aggregate: Aggregate[Any], columns: list[pa.DataType]) -> pa.DataTyp
     return pa.array([aggregate.lower(aggregate.combine(partial, partial))]).type
 
 
-def sample_of(kind: pa.DataType) -> Any:  # noqa: PLR0911 — a chain is read line by line
+def sample_of(kind: pa.DataType) -> Any:  # noqa: C901, PLR0911 — a chain is read line by line
     """Return a sample value of a type."""
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
@@ -193,10 +235,21 @@ def sample_of(kind: pa.DataType) -> Any:  # noqa: PLR0911 — a chain is read li
         return date(1970, 1, 2)
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
         return [sample_of(kind.value_type)]
+    if pa.types.is_fixed_size_list(kind):
+        return [sample_of(kind.value_type)] * kind.list_size
+    if pa.types.is_map(kind):
+        return [(sample_of(kind.key_type), sample_of(kind.item_type))]
     if pa.types.is_struct(kind):
         return {field.name: sample_of(field.type) for field in kind}
     if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
         return b"1"
+    if pa.types.is_fixed_size_binary(kind):
+        return b"1" * kind.byte_width
+    if pa.types.is_interval(kind):
+        return pa.MonthDayNano([0, 1, 0])
     if pa.types.is_null(kind):
         return 1.0  # kernels read a column of nulls as floats
-    return pa.array([1]).cast(kind)[0].as_py()
+    if getattr(kind, "unit", "") == "ns":
+        return 1  # as the interpreter reads it
+    ticks = pa.int32() if pa.types.is_time32(kind) else pa.int64()
+    return pa.array([1], ticks).cast(kind)[0].as_py()

@@ -333,7 +333,7 @@ def _check_choices(declared: Declared) -> None:
 
 
 def _check_algorithm(declared: Declared) -> None:
-    """Raise ValueError if the named algorithm cannot compute an aggregate, or cannot go over slices."""
+    """Raise ValueError if the named algorithm cannot compute an aggregate, or cannot go over slices or runs of rows."""
     if declared.algorithm == "auto":
         return
     for aggregate in declared.aggregates.values():
@@ -343,12 +343,21 @@ def _check_algorithm(declared: Declared) -> None:
         if len(problems) == len(forms):
             raise problems[0]
     needs = {form.about.needs for form in ALGORITHMS if form.about.name == declared.algorithm}
-    if declared.slicing in TECHNIQUES and needs & {"ranked", "distinct", "modal"}:
+    if not needs & {"ranked", "distinct", "modal"}:
+        return
+    if declared.slicing in TECHNIQUES:
         message = (
             f'{declared.algorithm} needs values, but slices have only partials. Use slicing="none" or '
             'algorithm="two_stacks".'
         )
         raise ValueError(message)
+    for window in declared.windows.values():
+        if window.in_runs:
+            message = (
+                f"{declared.algorithm} needs values, but {window} combines the partials of the rows before and after those that it "
+                'excludes. Leave algorithm="auto", or leave exclude out.'
+            )
+            raise ValueError(message)
 
 
 def _problem(algorithm: str, aggregate: Aggregate[Any]) -> ValueError | None:
