@@ -341,3 +341,18 @@ def test_a_type_that_duckdb_does_not_know_is_refused_with_the_name_of_the_column
     with pytest.raises(TypeError, match=r"cannot read column 'x' of type decimal256\(9, 2\). Cast the column"):
         sash.Query(agg.count(where="x > 1"), window.rows(2)).run(rows)
     assert sash.Query(agg.max("x", where="t > 0"), window.rows(2)).run(rows)["max"].to_pylist() == [1]
+
+
+@pytest.mark.parametrize("compiled", [None, False])
+def test_an_expression_over_ordered_categories_is_text(compiled: bool | None) -> None:
+    """An input that is a plain column, also with a condition, has the order of the categories."""
+    sizes = pa.DictionaryArray.from_arrays(pa.array([0, 2, 1], pa.int8()), ["low", "mid", "high"], ordered=True)
+    rows = pa.table({"t": [1, 2, 3], "size": sizes})
+    aggregates = {
+        "plain": agg.max("size"),
+        "filtered": agg.max("size", where="t > 0"),
+        "text": agg.max(sash.expr("size")),
+    }
+    found = sash.Query(aggregates, window.expanding(), time="t").run(rows, compiled=compiled)
+    assert found["plain"].to_pylist() == found["filtered"].to_pylist() == ["low", "high", "high"]
+    assert found["text"].to_pylist() == ["low", "low", "mid"]

@@ -85,6 +85,9 @@ def expr(text: str) -> Expression:
     extra: pip install 'sash[sql]'. It has no access to files or the network. Expressions of Polars, Arrow and PySpark need no
     `expr`: agg.sum(pl.col("price") * 2). Those of Polars are evaluated over the whole frame, so they may look at other rows.
 
+    An expression over an ordered dictionary (an ordered categorical of pandas, an Enum of Polars) is text: `agg.max(sash.expr("size"))`
+    compares letters, while `agg.max("size")`, also with `where=`, compares in the order of the categories.
+
     Nulls and NaN: as in SQL; a null is skipped by aggregates.
     Result: an expression; `where=` of an aggregate takes the text itself, or an expression.
     Errors: TypeError if `text` is not a string, ValueError if it is empty. Errors in the text are reported when a query gets its

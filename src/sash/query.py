@@ -239,7 +239,8 @@ class Query:
           number of buckets.
 
         Nulls and NaN: aggregates skip nulls; a null in the time column is an error; a null in a `by` column is a key. NaN is
-        null in data from pandas, and a value in all other data. NaN as a key equals NaN.
+        null in NumPy columns of pandas (float64, object), and a value in all other data: pandas' nullable types (Float64) and
+        Arrow types (double[pyarrow]) tell NaN and NA apart. NaN as a key equals NaN.
         Result: data of the same kind; from PySpark it is lazy. If the windows have a result for every row, the result is the
         input with one more column per aggregate and window. Otherwise it has one row per window: the keys, `window` (its
         name, if there are several), `window_start`, `window_end` and the aggregates. `schema` returns the types.

@@ -377,3 +377,16 @@ def test_an_aggregator_takes_the_time_as_a_second_value() -> None:
     for value, time in ((4.0, 0), (2.0, 10)):
         one.insert(value, time)
     assert one.query() == 4.0
+
+
+@pytest.mark.parametrize("compiled", [None, False])
+@pytest.mark.parametrize(
+    ("values", "expected"), [([1.0, 1.0, 1.0], [1.5, 1.75, 1.5]), ([1.0, 1.0, None], [1.5, 1.5, 0.5])]
+)
+def test_a_frame_that_looks_ahead_decays_to_the_later_of_the_row_and_the_newest_value(
+    values: list[float | None], expected: list[float], compiled: bool | None
+) -> None:
+    rows = pa.table({"t": [0, 10, 20], "x": values})
+    frame = window.rows(before=1, after=1)
+    query = sash.Query({"s": agg.ewm_sum("x", half_life=10)}, frame, time="t")
+    assert query.run(rows, compiled=compiled)["s"].to_pylist() == expected

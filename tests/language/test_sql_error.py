@@ -64,6 +64,11 @@ def test_an_error_shows_line_column_and_a_caret(text: str, line: int, column: in
         ),
         ("SELECT max(load) OVER w FROM s WINDOW w AS (ORDER BY ts NULLS FIRST)", "Leave it out, or write NULLS LAST."),
         ("SELECT max(load) OVER (ORDER BY ts WITH FILL) FROM s", "WITH FILL is not supported"),
+        ("SELECT max(load) OVER (ROWS 3 PRECEDING EXCLUDE TIES) FROM s", "EXCLUDE TIES needs ORDER BY"),
+        (
+            "SELECT max(load) OVER (PARTITION BY k ROWS 3 PRECEDING EXCLUDE GROUP) FROM s",
+            "EXCLUDE GROUP needs ORDER BY",
+        ),
         (
             "SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY load WITH FILL) FROM s [ROWS 3]",
             "WITH FILL is not supported",

@@ -165,3 +165,16 @@ def test_large_keys_are_evaluated_in_sections(
             for name in ("top", "sd"):
                 assert found[name].is_null().equals(expected[name].is_null())
                 np.testing.assert_allclose(found[name].drop_null(), expected[name].drop_null(), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("compiled", [None, False])
+@pytest.mark.parametrize("order", [{}, {"order_by": "o"}])
+def test_without_a_time_column_no_row_has_peers(order: dict[str, str], compiled: bool | None) -> None:
+    rows = pa.table({"o": [1, 1, 2, 2], "x": [1, 2, 4, 8]})
+    found = {
+        exclude: sash.Query(agg.sum("x"), window.rows(before=3, after=3, exclude=exclude), **order)
+        .run(rows, compiled=compiled)["sum"]
+        .to_pylist()
+        for exclude in ("row", "ties", "group")
+    }
+    assert found == {"row": [14, 13, 11, 7], "ties": [15, 15, 15, 15], "group": [14, 13, 11, 7]}

@@ -428,6 +428,23 @@ class Aggregate(Generic[P]):
         fields: Any = partial
         return self.held is None or bool(fields[self.held] >= self.at_least)
 
+    def result_of(self, partial: P) -> Any:
+        """Return the result of one window as of its newest value: lowered, and with the last step if there is one.
+
+        >>> from sash import agg
+        >>> slope = agg.slope("y", "x")
+        >>> vertical = slope.combine(slope.lift(1.0, 5.0), slope.lift(3.0, 5.0))
+        >>> slope.lower(vertical), slope.result_of(vertical)
+        (nan, None)
+        """
+        result = self.lower(partial)
+        if self.finish is None:
+            return result
+        import numpy as np  # noqa: PLC0415 — `import sash` does not need NumPy
+
+        besides = np.array([] if self.beside is None else [self.beside(partial)])
+        return self.finish(np.array([result]), besides, besides).tolist()[0]
+
     @property
     def ranked(self) -> bool:
         """Whether it is an order statistic, or the rank of a value."""
@@ -451,6 +468,28 @@ class Aggregate(Generic[P]):
         if self.inverse is not None and self.inverse_is_exact:
             holds.add("invertible")
         return frozenset(holds)
+
+
+def object_lift(aggregate: Aggregate[P]) -> Callable[..., P]:
+    """Return the `lift` for Python objects, whose kind is known only row by row.
+
+    An integer is lifted by the form for integers if both forms combine alike: as a float it would lose digits beyond 2^53.
+
+    >>> from sash import agg
+    >>> object_lift(agg.stddev())(2**53 + 1), object_lift(agg.stddev())(3.0)
+    ((1.0, (4503599627370496, 1.0), 0.0), (1.0, (1.5, 0.0), 0.0))
+    """
+    exact = aggregate.variants.get("int")
+    plain = aggregate.lift
+    if aggregate.inputs != 1 or exact is None or (exact.combine, exact.lower) != (aggregate.combine, aggregate.lower):
+        return plain
+    exact_lift = exact.lift
+
+    def lift(value: Any) -> P:
+        made: P = exact_lift(value) if isinstance(value, int) else plain(value)
+        return made
+
+    return lift
 
 
 def _word(column: str) -> str:

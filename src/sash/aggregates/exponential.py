@@ -76,7 +76,7 @@ def ewm_sum(
 
     `column` holds numbers. Give one of the other two. With `half_life`, a duration such as "1h", or a number if the time column holds
     integers, a value counts half after that time: up to the time of the row, or up to `window_end` if there is a result per window.
-    With `alpha`, more than 0 and at most 1, the newest value of the window has the weight 1, and every older one 1 - alpha times the
+    If the window of a row looks ahead, that is up to the newest value, unless the row is later. With `alpha`, more than 0 and at most 1, the newest value of the window has the weight 1, and every older one 1 - alpha times the
     weight of the next.
     `where` is a condition in SQL, or a native expression: only rows where it is true count (see `sash.expr`).
 
@@ -107,7 +107,8 @@ def ewm_count(
 
     `column` is a column of any type. Without it, every row counts. Give one of the other two. With `half_life`, a duration such as
     "1h", or a number if the time column holds integers, a row counts half after that time: up to the time of the row, or up to
-    `window_end` if there is a result per window. With `alpha`, more than 0 and at most 1, the newest value of the window has the
+    `window_end` if there is a result per window. If the window of a row looks ahead, that is up to the newest value, unless the row is
+    later. With `alpha`, more than 0 and at most 1, the newest value of the window has the
     weight 1, and every older one 1 - alpha times the weight of the next.
     `where` is a condition in SQL, or a native expression: only rows where it is true count (see `sash.expr`).
 

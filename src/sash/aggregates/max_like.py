@@ -25,7 +25,8 @@ LARGEST_INTEGER = (1 << 63) - 1
 def max(column: ColumnLike | None = None, *, where: Condition | None = None) -> Aggregate[Any]:
     """Return the largest value of a column.
 
-    `column` is of any type with an order: numbers, strings, times, …
+    `column` is of any type with an order: numbers, strings, times, … Ordered categories have their own order, unless the column is an
+    expression, which makes them text.
     `where` is a condition in SQL, or a native expression: only rows where it is true count (see `sash.expr`).
 
     Nulls and NaN: nulls are skipped; NaN is larger than every number and equal to NaN.

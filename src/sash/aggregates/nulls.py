@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
-from sash.aggregates.base import Aggregate
+from sash.aggregates.base import Aggregate, object_lift
 
 Counted = tuple[int, Any]
 NO_VALUES: Counted = (0, None)
@@ -16,7 +16,8 @@ NO_VALUES: Counted = (0, None)
 def counting_values(aggregate: Aggregate[Any]) -> Aggregate[Counted]:
     """Return the aggregate with partials (number of values, their partial); a null lifts to `NO_VALUES`.
 
-    The count keeps an inverse exact: without it, sum's inverse returns 0 both for a remaining zero and for no values.
+    The count keeps an inverse exact: without it, sum's inverse returns 0 both for a remaining zero and for no values. If the result
+    belongs to the newest row, a third field says whether that row has a value.
 
     >>> from sash import agg
     >>> total = counting_values(agg.sum())
@@ -24,9 +25,12 @@ def counting_values(aggregate: Aggregate[Any]) -> Aggregate[Counted]:
     >>> total.inverse(total.combine(older, newer), older)
     (0, None)
     """
+    if aggregate.of_newest:
+        return _knowing_newest(aggregate)
+    lift_values = object_lift(aggregate)
 
     def lift(*values: Any) -> Counted:
-        return NO_VALUES if any(value is None for value in values) else (1, aggregate.lift(*values))
+        return NO_VALUES if any(value is None for value in values) else (1, lift_values(*values))
 
     def combine(older: Counted, newer: Counted) -> Counted:
         if older[0] == 0 or newer[0] == 0:
@@ -41,15 +45,57 @@ def counting_values(aggregate: Aggregate[Any]) -> Aggregate[Counted]:
         return left, aggregate.inverse(whole[1], older[1])
 
     def lower(partial: Counted) -> Any:
-        return aggregate.empty if partial[0] < max(1, aggregate.at_least) else aggregate.lower(partial[1])
+        return aggregate.empty if partial[0] < max(1, aggregate.at_least) else aggregate.result_of(partial[1])
 
+    return _of_rows(
+        aggregate, lift, combine, lower, NO_VALUES, inverse=inverse if aggregate.inverse is not None else None
+    )
+
+
+def _knowing_newest(aggregate: Aggregate[Any]) -> Aggregate[Any]:
+    """Return the aggregate with partials (number of values, their partial, whether the newest row has a value).
+
+    The neutral partial has no newest row, and so None in the third field.
+    """
+    counted = counting_values(replace(aggregate, of_newest=False))
+
+    def lift(*values: Any) -> Any:
+        count, own = counted.lift(*values)
+        return count, own, count > 0
+
+    def combine(older: Any, newer: Any) -> Any:
+        return *counted.combine(older[:2], newer[:2]), older[2] if newer[2] is None else newer[2]
+
+    def inverse(whole: Any, older: Any) -> Any:
+        assert counted.inverse is not None
+        return *counted.inverse(whole[:2], older[:2]), whole[2]
+
+    def lower(partial: Any) -> Any:
+        return counted.lower(partial[:2]) if partial[2] else aggregate.empty
+
+    return _of_rows(
+        aggregate, lift, combine, lower, (*NO_VALUES, None), inverse=inverse if aggregate.inverse is not None else None
+    )
+
+
+def _of_rows(
+    aggregate: Aggregate[Any],
+    lift: Callable[..., Any],
+    combine: Callable[[Any, Any], Any],
+    lower: Callable[[Any], Any],
+    identity: Any,
+    inverse: Callable[[Any, Any], Any] | None = None,
+) -> Aggregate[Any]:
+    """Return the aggregate with functions of partials that are counted."""
     return replace(
         aggregate,
         lift=lift,
         combine=combine,
         lower=lower,
-        inverse=inverse if aggregate.inverse is not None else None,
-        identity=NO_VALUES,
+        beside=None,
+        finish=None,
+        inverse=inverse,
+        identity=identity,
         selective=False,
         rank=None,
         between=None,

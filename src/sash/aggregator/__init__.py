@@ -27,7 +27,11 @@ class Aggregator:
     `aggregate` is an aggregate such as `agg.max("price")`. `algorithm` is "auto" or a name from `sash.catalogue()`. With `ranges`,
     numbers of rows, the window evicts rows itself and answers every range from the same rows.
 
-    Nulls and NaN: a null (None) is a row of the window without a value; NaN is a value, except in a pandas Series, where it is null.
+    An aggregate of the time, such as `agg.slope("load")` or one with a half-life, takes the time as its last value, an integer. Its
+    half-life is a number in the same unit, and its result is as of the newest value.
+
+    Nulls and NaN: a null (None) is a row of the window without a value; NaN is a value, except in a NumPy-backed pandas Series, where
+    it is null.
     Result: as in a query. Errors: TypeError if `aggregate` is not an aggregate. ValueError if the algorithm cannot compute it, or if
     a range is not a positive integer.
 
@@ -111,7 +115,10 @@ class Aggregator:
         elif len(values) != self.aggregate.inputs:
             message = f"{self.aggregate.name} needs {self.aggregate.inputs} value(s) per row, but got {len(values)}."
             raise TypeError(message)
-        self._current().insert(values, time)
+        window = self._current()
+        if window.holds_untyped_nulls and any(value is not None for value in values):
+            window = self._as_objects(window, "a row was inserted after a column of nulls without a type")
+        window.insert(values, time)
 
     def insert_many(self, values: Any) -> None:
         """Add many rows in one compiled call.
@@ -183,7 +190,8 @@ class Aggregator:
 
         With `algorithm="fiba"`, `before` removes all rows whose time is less than it. With
         `algorithm="reactive_aggregator"`, `at` removes the row that was inserted as number `at`, counted from 0 for the first
-        row ever inserted, nulls included; the rows must have been inserted one by one.
+        row ever inserted, nulls included; the rows must have been inserted one by one. With `ranges`, the rows that are left count:
+        the window then has room for another row, before it evicts the oldest one.
 
         Errors: IndexError if there is no row to remove. ValueError if the algorithm evicts in another way.
 
@@ -395,11 +403,15 @@ class Aggregator:
         """Return the window in a form that takes these columns (none: objects); a new one if it is empty."""
         window: Any = self._current()
         if len(window) == 0:
+            rows = window.rows_so_far
             window = self._new_window(columns, ranges)
+            window.rows_before = rows
         elif not window.is_compiled:
             self._reason = "the window already held rows that were inserted one by one"
         elif columns and window.retyped(columns).takes(columns):
             window = window.retyped(columns)
+        elif not columns and window.holds_untyped_nulls:
+            window = self._as_objects(window, self._reason)
         else:
             held = ", ".join(map(str, window.types))
             now = ", ".join(str(column.type) for column in columns) or "objects"
@@ -419,6 +431,15 @@ class Aggregator:
                 return window
         self.algorithm = self._find(self.aggregate, ranges)
         return self._object_window(ranges)
+
+    def _as_objects(self, nulls: HeldWindow, reason: str) -> HeldWindow:
+        """Replace a compiled window of nulls without a type by one of objects, which takes values of any type."""
+        self.algorithm = self._find(self.aggregate, nulls.ranges)
+        window = self._object_window(nulls.ranges)
+        window.rows_before = nulls.rows_so_far - len(nulls)
+        window.insert_many([(None,) * self.aggregate.inputs] * len(nulls))
+        self._window, self._reason = window, reason
+        return window
 
     def _compile(self, columns: list[Column], ranges: tuple[int, ...]) -> CompiledWindow:
         from sash.aggregator.compiled_window import CompiledWindow  # noqa: PLC0415 — imports Numba
@@ -440,7 +461,7 @@ class Aggregator:
         from sash.aggregator import whole_columns  # noqa: PLC0415 — imports Numba
 
         form, one = self._form_of(columns), len(lengths) == 1
-        kept = self._find(form, self.ranges or (() if one else lengths))
+        kept = self._find(form, self.ranges or _several(lengths))
         has_nulls = any(len(column.bits) for column in columns)
         algorithm = self._find(form, lengths[-1:] if has_nulls else lengths, "whole")
         if one or algorithm.about.ranges == "one" or (has_nulls and self._asked_for == "auto"):  # a pass for each range
@@ -456,7 +477,8 @@ class Aggregator:
         if len(columns[0]):
             self.algorithm, self._ran, self._reason = kept, algorithm, ""
             self._pending = [column.tail(max(lengths)) for column in columns]
-            self._pending_ranges = () if one else lengths
+            self._pending_ranges = _several(lengths)
+            self._window.rows_before += len(columns[0]) - len(self._pending[0])
         return results
 
     def _slide_on(self, given: tuple[Any, ...], columns: list[Column], lengths: tuple[int, ...]) -> list[Any]:
@@ -465,7 +487,7 @@ class Aggregator:
 
         if len(self):
             self._check_kept_ranges(self._current().ranges, lengths)
-        window = self._window_for(columns, self.ranges or lengths)
+        window = self._window_for(columns, self.ranges or _several(lengths))
         results = window.slide(self._rows_for(window, given, columns), lengths)
         return (
             results
@@ -491,10 +513,10 @@ class Aggregator:
     def _check_kept_ranges(self, announced: tuple[int, ...], lengths: tuple[int, ...]) -> None:
         """Raise ValueError if a window that holds rows can't answer these lengths."""
         known = {self._limit or max(lengths)}
-        if announced and self.algorithm.takes_nulls:
-            known = set(announced)
-        elif self.algorithm.answers_ranges:
+        if self.algorithm.answers_any_length:
             known = set(lengths)
+        elif announced and self.algorithm.answers_ranges:
+            known = set(announced)
         if not set(lengths) <= known:
             message = (
                 f"{self._name} stores the rows of this window for other ranges. Pass ranges={list(lengths)} to a new "
@@ -516,6 +538,11 @@ class Aggregator:
                 f"{self._name} answers only the ranges of its Aggregator. For query(last={last}), pass ranges=[{last}]."
             )
             raise ValueError(message)
+
+
+def _several(lengths: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the lengths that a window is made for: one alone is no limit, because rows may be inserted without an eviction."""
+    return lengths if len(lengths) > 1 else ()
 
 
 def check_ranges(ranges: Sequence[SupportsIndex] | None) -> tuple[int, ...]:

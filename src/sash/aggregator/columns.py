@@ -1,7 +1,7 @@
 """Converts columns (Arrow, NumPy, pandas, Polars, lists) to the form that kernels take, and results to Arrow.
 
-Integers, booleans and times never pass through float64. NaN is an ordinary value, except in a pandas column, where it
-stands for a null.
+Integers, booleans and times never pass through float64. NaN is an ordinary value, except in a NumPy-backed column of pandas, where
+it stands for a null; pandas' nullable and Arrow types tell NaN and NA apart.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 
 from sash.aggregates.base import Aggregate
 from sash.aggregates.ends import last
+from sash.aggregator.finish import finish_column, lowered_by_kernel
 from sash.aggregator.time_results import gives_for
 from sash.kernels import CannotCompileError
 from sash.kernels.kernel import KINDS
@@ -250,6 +251,32 @@ def line_to_arrow(result: ResultColumn, line: int, aggregate: Aggregate[Any], co
     """Return one line of the results of several ranges as Arrow."""
     bits = None if result.bits is None else result.bits[line]
     return results_to_arrow(ResultColumn(result.values[line], bits), aggregate, columns)
+
+
+def final_line(results: list[ResultColumn], line: int, aggregate: Aggregate[Any], columns: list[Column]) -> pa.Array:
+    """Return one line of what a kernel lowered (see `lowered_by_kernel`), after the last step of the aggregate."""
+    made = [
+        line_to_arrow(result, line, one, columns)
+        for result, one in zip(results, lowered_by_kernel(aggregate), strict=True)
+    ]
+    return finish_column(aggregate, made[0], made[1] if len(made) > 1 else None)
+
+
+def final_results(results: list[ResultColumn], aggregate: Aggregate[Any], columns: list[Column]) -> pa.Array:
+    """Return what a kernel lowered as Arrow, after the last step of the aggregate."""
+    made = [
+        results_to_arrow(result, one, columns)
+        for result, one in zip(results, lowered_by_kernel(aggregate), strict=True)
+    ]
+    return finish_column(aggregate, made[0], made[1] if len(made) > 1 else None)
+
+
+def of_rows_with_values(aggregate: Aggregate[Any], results: pa.Array, bits: Bits) -> pa.Array:
+    """Return results that are null where the newest row has a null, if they belong to that row; `bits` are those of the newest rows."""
+    if not aggregate.of_newest or not len(bits):
+        return results
+    present = np.unpackbits(bits, count=len(results), bitorder="little").astype(np.bool_)
+    return pc.if_else(pa.array(present), results, pa.scalar(None, results.type))
 
 
 def _as_durations(ticks: pa.Array, kind: pa.DataType) -> pa.Array:

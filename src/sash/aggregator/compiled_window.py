@@ -15,12 +15,14 @@ from sash.aggregates.base import Aggregate
 from sash.aggregator.columns import (
     Column,
     empty_column,
-    line_to_arrow,
+    final_line,
     nulls,
+    of_rows_with_values,
     present_in_all,
     read_numbers,
     types_of,
 )
+from sash.aggregator.finish import lowered_by_kernel
 from sash.aggregator.object_window import HeldWindow
 from sash.algorithms import Algorithm
 from sash.kernels import CannotCompileError, Kernel, loops
@@ -52,17 +54,20 @@ class CompiledWindow(HeldWindow):
             message = f"{algorithm.about.name} counts inserts, so for several ranges it must be given the nulls too."
             raise CannotCompileError(message)
         self.types = tuple(column.type for column in columns)
+        self.holds_untyped_nulls = all(kind == pa.null() for kind in self.types)
         self._no_rows = [empty_column(kind, compared=aggregate.only_compares) for kind in self.types]
-        self.kernel = Kernel(algorithm, aggregate, types_of(aggregate, self._no_rows), loops.advance)
+        self.kernel = Kernel(algorithm, lowered_by_kernel(aggregate), types_of(aggregate, self._no_rows), loops.advance)
         self.capacity = max(ranges, default=8)
         self.state = self.kernel.new_state(ranges, self.capacity)
+        self._newest_is_null = False
 
     def retyped(self, columns: list[Column]) -> CompiledWindow:
         """Return the window for columns of these types: another one if it holds only nulls without a type."""
-        if any(kind != pa.null() for kind in self.types) or all(column.type == pa.null() for column in columns):
+        if not self.holds_untyped_nulls or all(column.type == pa.null() for column in columns):
             return self
         typed = CompiledWindow(self.aggregate, self.algorithm, self.ranges, self.limit, columns)
         typed.insert_many([nulls(len(self), kind) for kind in typed.types])
+        typed.rows_before = self.rows_so_far - typed.rows_so_far
         return typed
 
     def takes(self, columns: list[Column]) -> bool:
@@ -81,9 +86,10 @@ class CompiledWindow(HeldWindow):
 
     def slide(self, rows: list[Any], lengths: tuple[int, ...]) -> list[Any]:
         """Add rows, given as columns, and return for each length the results after each row."""
-        result = self._advance(rows, self.limit or max(lengths), lengths)
+        results = self._advance(rows, self.limit or max(lengths), lengths)
         order = sorted(lengths, reverse=True)
-        return [line_to_arrow(result, order.index(length), self.aggregate, self._no_rows) for length in lengths]
+        lines = (final_line(results, order.index(length), self.aggregate, self._no_rows) for length in lengths)
+        return [of_rows_with_values(self.aggregate, line, present_in_all(rows)) for line in lines]
 
     def evict(self, before: Any = None) -> None:
         """Remove the oldest row."""
@@ -100,9 +106,15 @@ class CompiledWindow(HeldWindow):
 
     def query(self, last: int | None = None) -> Any:
         """Return the result for the whole window or its `last` rows."""
-        result = self._advance(self._no_rows, NO_LIMIT, (last or max(len(self), 1),), emit_now=True)
-        value = line_to_arrow(result, 0, self.aggregate, self._no_rows)[0].as_py()
-        return self.aggregate.empty if value is None else value
+        results = self._advance(self._no_rows, NO_LIMIT, (last or max(len(self), 1),), emit_now=True)
+        value = final_line(results, 0, self.aggregate, self._no_rows)[0].as_py()
+        has_none = value is None or (self.aggregate.of_newest and self._newest_is_null)
+        return self.aggregate.empty if has_none else value
+
+    @property
+    def rows_so_far(self) -> int:
+        """The number of rows that were ever inserted, those before this window included."""
+        return self.rows_before + int(self.state.span[1])
 
     def __len__(self) -> int:
         """Return the number of rows in the window, nulls included."""
@@ -113,6 +125,7 @@ class CompiledWindow(HeldWindow):
         self._refuse_if_lost()
         described |= {"types": types_to_text(self.types), "ranges": list(self.ranges), "capacity": self.capacity}
         described |= {"functions": self._functions(), "python": sys.implementation.cache_tag}
+        described |= {"newest_is_null": self._newest_is_null}
         return encode_state(self.state, described)
 
     def decode(self, data: bytes, described: dict[str, Any]) -> None:
@@ -125,6 +138,7 @@ class CompiledWindow(HeldWindow):
             )
             raise ValueError(message)
         self.capacity = described["capacity"]
+        self._newest_is_null = described.get("newest_is_null", False)
         self.state = decode_state(data, self.state)
 
     def _functions(self) -> str:
@@ -135,7 +149,7 @@ class CompiledWindow(HeldWindow):
 
     def _advance(
         self, columns: list[Column], limit: int, lengths: tuple[int, ...] = (), *, emit_now: bool = False
-    ) -> ResultColumn:
+    ) -> list[ResultColumn]:
         columns = [
             nulls(len(column), kind) if column.type != kind else column
             for column, kind in zip(columns, self.types, strict=True)
@@ -148,7 +162,7 @@ class CompiledWindow(HeldWindow):
         self._make_room(max(1, min(limit, len(self) + len(columns[0]))))
         ordered = sorted(lengths, reverse=True)
         numbers = np.array([self._number_of(length) for length in ordered], np.int64)
-        [result] = self._run(
+        results: list[ResultColumn] = self._run(
             self.kernel.advance,
             self.state,
             tuple(column.values for column in columns),
@@ -158,15 +172,15 @@ class CompiledWindow(HeldWindow):
             numbers=numbers,
             emit_now=emit_now,
         )
-        assert isinstance(result, ResultColumn)
-        return result
+        rows = len(columns[0])
+        if rows:
+            self._newest_is_null = len(validity) > 0 and not validity[(rows - 1) // 8] >> (rows - 1) % 8 & 1
+        return results
 
     def _number_of(self, length: int) -> int:
         """Return the number of the narrowest range that holds a length: the result is the same without more rows."""
         number = bisect_left(self.ranges, length)
-        if number == len(self.ranges) and self._refuses_nulls:
-            message = f"{self.algorithm.about.name} stores the newest {max(self.ranges)} rows at most, not {length}."
-            raise ValueError(message)
+        self._check_stored(length)
         return min(number, max(0, len(self.ranges) - 1))
 
     def _make_room(self, rows: int) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from sash.aggregates.base import Aggregate
+from sash.aggregates.base import Aggregate, object_lift
 from sash.aggregates.nulls import counting_values
 from sash.algorithms import Algorithm, FiBA, SharedAlgorithm
 
@@ -18,6 +18,8 @@ class HeldWindow:
     """The window of an Aggregator: what windows of objects and compiled windows have in common."""
 
     is_compiled = False
+    holds_untyped_nulls = False
+    """Whether machine code holds rows of columns that were nulls without a type, and none else."""
 
     def __init__(
         self, aggregate: Aggregate[Any], algorithm: type[Algorithm[Any]], ranges: tuple[int, ...], limit: int
@@ -30,6 +32,13 @@ class HeldWindow:
         self._failure: Exception | None = None
         self._row = ""
         """The newest row, for notes of errors."""
+        self.rows_before = 0
+        """How many rows the Aggregator had before this window: `evict(at=…)` counts them too."""
+
+    @property
+    def rows_so_far(self) -> int:
+        """The number of rows that were ever inserted, those before this window included."""
+        raise NotImplementedError
 
     def insert(self, values: tuple[Any, ...], time: Any = None) -> None:
         """Add the newest row, or a row with a time. If the window is at its limit, evict the oldest row."""
@@ -95,7 +104,21 @@ class HeldWindow:
 
     def _lower(self, used: Aggregate[Any], partial: Any) -> Any:
         with self._noting("lowering the window that ends with"):
-            return used.lower(partial)
+            return used.result_of(partial)
+
+    def _check_stored(self, rows: int) -> None:
+        """Raise ValueError if the algorithm has an answer for each of its ranges only, and none of them holds so many rows."""
+        if (
+            self.ranges
+            and self.algorithm.answers_ranges
+            and not self.algorithm.answers_any_length
+            and rows > max(self.ranges)
+        ):
+            message = (
+                f"{self.algorithm.about.name} stores the newest {max(self.ranges)} rows at most, not {rows}. Evict rows before "
+                f"the query, or pass ranges=[…] to the Aggregator."
+            )
+            raise ValueError(message)
 
     def _refuse_if_lost(self) -> None:
         if self._failure is not None:
@@ -111,6 +134,7 @@ class ObjectWindow(HeldWindow):
     ) -> None:
         super().__init__(aggregate, algorithm, ranges, limit)
         self._used = counting_values(aggregate) if algorithm.takes_nulls else aggregate
+        self._lift = object_lift(self._used)
         self._window = algorithm(self._used, ranges)
         self._begin = 0
         self._end = 0
@@ -125,7 +149,7 @@ class ObjectWindow(HeldWindow):
         skipped = not self.algorithm.takes_nulls and any(value is None for value in values)
         self._row = f"row {self._end - self._column_start}"
         with self._noting("lifting"):  # nothing has changed yet
-            partial = None if skipped else self._used.lift(*map(_python_number, values))
+            partial = None if skipped else self._lift(*map(_python_number, values))
         self._refuse_time(time)
         if self.limit and len(self) == self.limit:
             self.evict()
@@ -169,11 +193,21 @@ class ObjectWindow(HeldWindow):
         """Return the result for the whole window or its `last` rows."""
         rows = len(self) if last is None else min(last, len(self))
         held = self._inserted - self._inserted_before.get(self._end - rows, self._inserted)
-        if held < max(1, self._used.at_least):
+        if held < max(1, self._used.at_least) or (self._used.of_newest and not self._newest_has_value()):
             return self._used.empty
+        self._check_stored(held)
         if last is not None and isinstance(self._window, SharedAlgorithm):
             return self._lower(self._used, self._run(self._window.query_last, held))
         return self._lower(self._used, self._run(self._window.query))
+
+    def _newest_has_value(self) -> bool:
+        """Return whether the newest row was inserted into the algorithm."""
+        return self._inserted > self._inserted_before[self._end - 1]
+
+    @property
+    def rows_so_far(self) -> int:
+        """The number of rows that were ever inserted, those before this window included."""
+        return self.rows_before + self._end
 
     def __len__(self) -> int:
         """Return the number of rows in the window, nulls included."""
@@ -207,23 +241,28 @@ class AnyRowWindow(ObjectWindow):
             raise self._no_times("evict(before=…)")
         while self._begin not in self._positions:
             self._begin += 1
-        self.evict_at(self._begin)
+        self.evict_at(self._begin + self.rows_before)
 
     def evict_at(self, position: int) -> None:
         """Remove the row that was inserted as number `position`. Raise IndexError if it is not in the window."""
-        if position not in self._positions:
-            message = f"evict(at={position}): this row is not in the window, which has had {self._end} rows so far."
+        if position - self.rows_before not in self._positions:
+            message = (
+                f"evict(at={position}): this row is not in the window, which has had {self.rows_so_far} rows so far."
+            )
             raise IndexError(message)
-        at = self._positions.pop(position)
+        at = self._positions.pop(position - self.rows_before)
         if at is not None:
             self._values -= 1
             self._run(self._any_window.evict_at, at)
 
     def query(self, last: int | None = None) -> Any:  # noqa: ARG002 — the algorithm answers no other length
         """Return the result for the whole window."""
-        if self._values < max(1, self._used.at_least):
+        if self._values < max(1, self._used.at_least) or (self._used.of_newest and not self._newest_has_value()):
             return self._used.empty
-        return self._used.lower(self._run(self._window.query))
+        return self._lower(self._used, self._run(self._window.query))
+
+    def _newest_has_value(self) -> bool:
+        return self._positions[next(reversed(self._positions))] is not None
 
     def __len__(self) -> int:
         """Return the number of rows in the window, nulls included."""
@@ -235,6 +274,7 @@ class TimedWindow(HeldWindow):
 
     def __init__(self, aggregate: Aggregate[Any], algorithm: type[Algorithm[Any]]) -> None:
         super().__init__(aggregate, algorithm, (), 0)
+        self._rows = 0
         self._used = counting_values(aggregate)
         self._window: FiBA[Any] = FiBA(self._used)
 
@@ -244,6 +284,12 @@ class TimedWindow(HeldWindow):
         with self._noting("lifting"):
             partial = self._used.lift(*map(_python_number, values))
         self._run(self._window.insert, partial, time)
+        self._rows += 1
+
+    @property
+    def rows_so_far(self) -> int:
+        """The number of rows that were ever inserted."""
+        return self._rows
 
     def evict(self, before: Any = None) -> None:
         """Remove the oldest row, or all rows whose time is less than `before`."""

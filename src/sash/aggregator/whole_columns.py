@@ -7,16 +7,18 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sash.aggregates.base import Aggregate
+from sash.aggregates.base import Aggregate, object_lift
 from sash.aggregator.columns import (
     Column,
+    final_line,
+    final_results,
     interpreted_results,
-    line_to_arrow,
+    of_rows_with_values,
     present_in_all,
-    results_to_arrow,
     rows_of,
     types_of,
 )
+from sash.aggregator.finish import lowered_by_kernel
 from sash.algorithms import Algorithm
 from sash.kernels import Kernel, loops
 from sash.kernels.kernel_io import Positions, check_bounds
@@ -28,18 +30,19 @@ def slide_once(
 ) -> pa.Array:
     """Return each row's result over the newest `length` rows."""
     bits, inputs = present_in_all(columns), types_of(aggregate, columns)
-    kernel = column_kernel(algorithm, [aggregate], inputs, loops.slide_rows, nullable=len(bits) > 0, length=length)
-    [result] = kernel.slide_rows(tuple(column.values for column in columns), length, bits)
-    return results_to_arrow(result, aggregate, columns)
+    lowered = lowered_by_kernel(aggregate)
+    kernel = column_kernel(algorithm, lowered, inputs, loops.slide_rows, nullable=len(bits) > 0, length=length)
+    results = kernel.slide_rows(tuple(column.values for column in columns), length, bits)
+    return of_rows_with_values(aggregate, final_results(results, aggregate, columns), bits)
 
 
 def slide_ranges_once(
     aggregate: Aggregate[Any], algorithm: type[Algorithm[Any]], columns: list[Column], lengths: tuple[int, ...]
 ) -> list[pa.Array]:
     """Return each row's results over several ranges, which ascend. The columns have no nulls."""
-    kernel = Kernel(algorithm, aggregate, types_of(aggregate, columns), loops.slide_ranges)
-    [result] = kernel.slide_ranges(tuple(column.values for column in columns), lengths)
-    return [line_to_arrow(result, line, aggregate, columns) for line in reversed(range(len(lengths)))]
+    kernel = Kernel(algorithm, lowered_by_kernel(aggregate), types_of(aggregate, columns), loops.slide_ranges)
+    results = kernel.slide_ranges(tuple(column.values for column in columns), lengths)
+    return [final_line(results, line, aggregate, columns) for line in reversed(range(len(lengths)))]
 
 
 def slide_between(
@@ -47,10 +50,13 @@ def slide_between(
 ) -> pa.Array:
     """Return the result of the rows begins[i] … ends[i] - 1 for each i."""
     bits, inputs = present_in_all(columns), types_of(aggregate, columns)
-    kernel = column_kernel(algorithm, [aggregate], inputs, loops.slide_between, nullable=len(bits) > 0)
-    values = tuple(column.values for column in columns)
-    [result] = kernel.slide_between(values, as_positions(begins), as_positions(ends), bits)
-    return results_to_arrow(result, aggregate, columns)
+    kernel = column_kernel(algorithm, lowered_by_kernel(aggregate), inputs, loops.slide_between, nullable=len(bits) > 0)
+    values, ends = tuple(column.values for column in columns), as_positions(ends)
+    results = kernel.slide_between(values, as_positions(begins), ends, bits)
+    if aggregate.of_newest and len(bits):
+        present = np.unpackbits(bits, count=len(columns[0]), bitorder="little")
+        bits = np.packbits(present[np.maximum(ends - 1, 0)], bitorder="little")  # an empty window has no result anyway
+    return of_rows_with_values(aggregate, final_results(results, aggregate, columns), bits)
 
 
 def interpret_between(
@@ -62,18 +68,20 @@ def interpret_between(
     check_bounds(begins, ends, len(rows))
     results = [aggregate.empty] * len(begins)
     step, newest = "", 0  # for the note of an error
+    lift_row = object_lift(aggregate)
 
     def lift(row: int) -> Any:
         nonlocal step, newest
         step, newest = "lifting", row
-        partial = aggregate.lift(*rows[row])
+        partial = lift_row(*rows[row])
         step = "combining up to"
         return partial
 
     def emit(row: int, _: int, partial: Any) -> None:
         nonlocal step
         step = "lowering the window that ends with"
-        results[row] = aggregate.lower(partial)
+        if not aggregate.of_newest or None not in rows[ends[row] - 1]:
+            results[row] = aggregate.result_of(partial)
         step = "combining up to"
 
     try:

@@ -1,24 +1,18 @@
-"""The last step of aggregates whose results depend on more than their partials: on the time of the row, or on a second number.
-
-    partial ──lower───► result ──┐
-    partial ──beside──► number ──┼──finish──► final result
-    time of the row, window_end ─┘
+"""The last step of aggregates whose results depend on more than `lower` (see `aggregator/finish.py`), for the results of a query.
 
 A pass lowers the second number as a result of its own, under a name that no column of the user has. `evaluate` calls `finish_columns`
-for each window, so that all engines share this step.
+for each window, so that all engines share this step. The times are those of the rows, or `window_end`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from sash.aggregates.base import Aggregate
-from sash.kernels.kernel_io import as_arrow, as_numpy
+from sash.aggregator.finish import finish_column, lowered_by_kernel
 from sash.windows.base import Ints
 
 SUFFIX = "\0beside"
@@ -32,9 +26,9 @@ def with_besides(aggregates: Mapping[str, Aggregate[Any]]) -> dict[str, Aggregat
     ['slope_of', 'unchanged', 'x_moment']
     """
     besides = {
-        f"{name}{SUFFIX}": replace(aggregate, lower=aggregate.beside, gives="number", empty=None)
+        f"{name}{SUFFIX}": beside
         for name, aggregate in aggregates.items()
-        if aggregate.beside is not None
+        for beside in lowered_by_kernel(aggregate)[1:]
     }
     return {**aggregates, **besides}
 
@@ -48,18 +42,8 @@ def finish_columns(
     aggregates: Mapping[str, Aggregate[Any]], columns: Mapping[str, pa.Array], ticks: Callable[[], Ints]
 ) -> dict[str, pa.Array]:
     """Return the final results; `ticks` returns the times that they belong to."""
-    finished = {name: column for name, column in columns.items() if not name.endswith(SUFFIX)}
-    for name in finished:
-        finish = aggregates[name].finish
-        if finish is not None:
-            besides = columns.get(f"{name}{SUFFIX}")
-            results = _numbers(columns[name])
-            final = np.ma.MaskedArray(finish(results, None if besides is None else _numbers(besides), ticks()))
-            finished[name] = as_arrow(final.data, np.ma.getmaskarray(final) | as_numpy(columns[name].is_null()))
-    return finished
-
-
-def _numbers(column: pa.Array) -> Any:
-    """Return a column as an array, 0 for null."""
-    values = as_numpy(column)
-    return np.where(as_numpy(column.is_null()), 0, values) if column.null_count else values
+    return {
+        name: finish_column(aggregates[name], column, columns.get(f"{name}{SUFFIX}"), ticks)
+        for name, column in columns.items()
+        if not name.endswith(SUFFIX)
+    }

@@ -6,6 +6,7 @@ keep their types, their order and, in pandas, their index. Results per window ar
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import pyarrow as pa
@@ -25,6 +26,8 @@ NULLABLE = {
     pa.uint8(): "UInt8", pa.uint16(): "UInt16", pa.uint32(): "UInt32", pa.uint64(): "UInt64", pa.bool_(): "boolean",
 }  # fmt: skip
 """The types of pandas that hold nulls; without them integers would become floats."""
+NULLABLE_FLOATS = {pa.float32(): "Float32", pa.float64(): "Float64"}
+"""The types of pandas that hold nulls beside NaN."""
 
 
 class FrameKind:
@@ -203,7 +206,7 @@ class ArrowBatch(ArrowTable):
 
 
 class PandasFrame(FrameKind):
-    """A pandas DataFrame. NaN is a missing value there."""
+    """A pandas DataFrame. NaN is a missing value in its NumPy columns; its nullable and Arrow types tell NaN and NA apart."""
 
     names = ("pandas", "DataFrame")
 
@@ -249,9 +252,10 @@ class PandasFrame(FrameKind):
             )
         return table if query.columns else pa.table({"": pa.nulls(len(rows))})
 
-    def write(self, query: Declared, data: Any, results: pa.Table, events: Any) -> Any:  # noqa: ARG002 — results have types
-        """Return the results; integers and booleans with nulls in pandas' nullable types."""
-        columns = {name: self._series(results[name]) for name in results.column_names}
+    def write(self, query: Declared, data: Any, results: pa.Table, events: Any) -> Any:
+        """Return the results; integers and booleans with nulls in pandas' nullable types, floats if the query reads such floats."""
+        nullable = {**NULLABLE, **NULLABLE_FLOATS} if self._has_nullable_floats(query, events) else NULLABLE
+        columns = {name: self._series(results[name], nullable) for name in results.column_names}
         if query.per_row:
             for column in columns.values():
                 column.index = data.index
@@ -261,9 +265,22 @@ class PandasFrame(FrameKind):
         made = pd.DataFrame(columns)
         rows = self._rows(query, data)
         for name in query.by:
-            if not isinstance(name, Computed) and made[name].dtype != rows[name].dtype:
-                made[name] = made[name].astype(rows[name].dtype)
+            dtype = None if isinstance(name, Computed) else rows[name].dtype
+            if dtype is None or made[name].dtype == dtype:
+                continue
+            if hasattr(dtype, "__from_arrow__"):  # a cast of NumPy's floats would make NaN and NA one key
+                made[name] = pd.Series(dtype.__from_arrow__(results[name]), made.index)
+            else:
+                made[name] = made[name].astype(dtype)
         return made
+
+    def _has_nullable_floats(self, query: Declared, events: Any) -> bool:
+        """Return whether a query reads floats of a type in which NaN and NA differ."""
+        rows = self._rows(query, events)
+        dtypes = zip(rows.columns, rows.dtypes, strict=True)
+        found = {name for name, dtype in dtypes if dtype.kind == "f" and hasattr(dtype, "__from_arrow__")}
+        found -= set(query.by)  # no result is made of a key
+        return bool(found) and (reads_all(query) or not found.isdisjoint(source_columns(query, list(rows.columns))))
 
     def input_schema(self, data: Any) -> pa.Schema:
         """Return the Arrow schema of all columns, without the index."""
@@ -287,12 +304,12 @@ class PandasFrame(FrameKind):
             rows = rows.set_axis([str(name) for name in rows.columns], axis=1)
         return rows
 
-    def _series(self, column: pa.ChunkedArray) -> Any:
-        if column.null_count and column.type in NULLABLE:
+    def _series(self, column: pa.ChunkedArray, nullable: Mapping[pa.DataType, str] = NULLABLE) -> Any:
+        if column.null_count and column.type in nullable:
             import pandas as pd  # noqa: PLC0415 — optional
 
-            nullable = pd.api.types.pandas_dtype(NULLABLE[column.type])
-            return column.to_pandas(types_mapper={column.type: nullable}.get)
+            dtype = pd.api.types.pandas_dtype(nullable[column.type])
+            return column.to_pandas(types_mapper={column.type: dtype}.get)
         return column.to_pandas(maps_as_pydicts="lossy")  # a dictionary; pyarrow's default is a list of pairs
 
 

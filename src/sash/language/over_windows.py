@@ -118,7 +118,10 @@ def _frame(source: SourceText, call: Any, over: Over) -> Window:
     if kind == "GROUPS":
         source.fail(call, "GROUPS frames are not supported. Use ROWS or RANGE.")
     exclude = None if spec is None else spec.args.get("exclude")
-    options: dict[str, Any] = {} if exclude is None else {"exclude": EXCLUDED[exclude.name.upper()]}
+    words = "" if exclude is None else exclude.name.upper()
+    if words in ("TIES", "GROUP") and not over.order:
+        source.fail(call, f"EXCLUDE {words} needs ORDER BY: without it, all rows of a window are ties.")
+    options: dict[str, Any] = {"exclude": EXCLUDED[words]} if words else {}
     before, after = (None, 0) if spec is None else _bounds(source, call, spec)
     if not over.order and kind == "RANGE" and after == 0:
         after = None  # all rows are ties

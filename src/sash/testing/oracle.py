@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from sash.aggregates.base import Aggregate
+from sash.aggregates.base import Aggregate, object_lift
 
 
 def recompute(aggregate: Aggregate[Any], rows: Iterable[Any], ticks: int | None = None) -> Any:
@@ -25,11 +25,12 @@ def recompute(aggregate: Aggregate[Any], rows: Iterable[Any], ticks: int | None 
     >>> sash.testing.recompute(agg.arg_max(), [(3, "a"), (8, "b"), (None, "c"), (8, "d")])
     'b'
     """
+    lift = object_lift(aggregate)
     partials = []
     for row in rows:
         values = row if aggregate.inputs > 1 else (row,) * aggregate.inputs
         if not any(value is None for value in values):
-            partials.append(aggregate.lift(*values))
+            partials.append(lift(*values))
     if len(partials) < max(1, aggregate.at_least):
         return aggregate.empty
     total = partials[0]

@@ -107,7 +107,7 @@ def rows(
     side. A negative number leaves out rows: `rows(before=10, after=-1)` holds the ten rows before the row, not the row itself.
     `closed` is as in pandas: `rows(n, closed="left")` holds the n rows before the row, "both" these and the row, "neither" the n - 1 rows
     before it; "right" is the default. `exclude` leaves out rows, as EXCLUDE in SQL: "row" the row itself, "ties" the other rows of its
-    time and its values in `order_by`, "group" both. Without `slide` every row has a result. With `slide=k` there is a result after every
+    time and its values in `order_by`, "group" both; without a time column, "group" is the row alone. Without `slide` every row has a result. With `slide=k` there is a result after every
     k-th row of a key; if k is more than `range`, the first rows of each slide belong to no window. If fewer than `min_rows` rows of a
     window have a value, the result is null. In a stream, the result of a row waits for the rows after it.
 
