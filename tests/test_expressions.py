@@ -336,6 +336,13 @@ def test_order_of_many_rows_stays() -> None:
     assert made.to_numpy().tolist() == list(range(1, 500_001))
 
 
+def test_a_type_that_duckdb_does_not_know_is_refused_with_the_name_of_the_column() -> None:
+    rows = pa.table({"t": [1], "x": pa.array([1], pa.decimal256(9, 2))})
+    with pytest.raises(TypeError, match=r"cannot read column 'x' of type decimal256\(9, 2\). Cast the column"):
+        sash.Query(agg.count(where="x > 1"), window.rows(2)).run(rows)
+    assert sash.Query(agg.max("x", where="t > 0"), window.rows(2)).run(rows)["max"].to_pylist() == [1]
+
+
 @pytest.mark.parametrize("compiled", [None, False])
 def test_an_expression_over_ordered_categories_is_text(compiled: bool | None) -> None:
     """An input that is a plain column, also with a condition, has the order of the categories."""
@@ -351,8 +358,7 @@ def test_an_expression_over_ordered_categories_is_text(compiled: bool | None) ->
     assert found["text"].to_pylist() == ["low", "low", "mid"]
 
 
-def test_a_type_that_duckdb_does_not_know_is_refused_with_the_name_of_the_column() -> None:
-    rows = pa.table({"t": [1], "x": pa.array([1], pa.decimal256(9, 2))})
-    with pytest.raises(TypeError, match=r"cannot read column 'x' of type decimal256\(9, 2\). Cast the column"):
-        sash.Query(agg.count(where="x > 1"), window.rows(2)).run(rows)
-    assert sash.Query(agg.max("x", where="t > 0"), window.rows(2)).run(rows)["max"].to_pylist() == [1]
+def test_a_category_of_pandas_without_rows_can_be_filtered() -> None:
+    rows = pd.DataFrame({"x": pd.Series([], dtype="int64"), "c": pd.Categorical([])})
+    named = {"n": agg.count("c", where="x > 1"), "most": agg.mode("c", where="x > 1")}
+    assert list(sash.Query(named, window.rows(2)).run(rows).columns) == ["x", "c", "n", "most"]

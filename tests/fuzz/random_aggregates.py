@@ -93,9 +93,8 @@ class AggregateCall:
     def fits(self, algorithm: str) -> bool:
         """Return whether an algorithm can compute the aggregate."""
         inputs = [f"c{number}" for number in range(len(self.inputs))]
-        made = build(self._call(inputs, with_where=False).text(in_ticks))
         try:
-            find_algorithm(algorithm, made)
+            find_algorithm(algorithm, build(self._call(inputs, with_where=False).text(in_ticks)))
         except ValueError:
             return False
         return True

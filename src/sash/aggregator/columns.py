@@ -100,6 +100,8 @@ def to_arrow(values: Any) -> pa.Array:
     1
     """
     if isinstance(values, pa.ChunkedArray):
+        if values.num_chunks == 0:  # combine_chunks refuses a dictionary of nulls, which an empty category of pandas is
+            return pa.nulls(0, values.type)
         return values.combine_chunks() if values.num_chunks != 1 else values.chunk(0)
     if isinstance(values, pa.Array):
         return values

@@ -153,10 +153,6 @@ def result_type(aggregate: Aggregate[Any], columns: list[pa.DataType]) -> pa.Dat
         case "arithmetic" if plain is not None and pa.types.is_temporal(plain):
             return middle_type(plain)
     sampled = sample_type(aggregate, columns)
-    if (
-        sampled is None and gives == "number" and aggregate.is_built_in
-    ):  # it refuses the values of such a column, not nulls
-        sampled = sample_type(aggregate, [pa.float64()] * len(columns))
     if sampled is not None and not aggregate.is_built_in and may_vary(sampled):
         return None
     if sampled is not None and pa.types.is_decimal(sampled) and plain is not None and pa.types.is_decimal(plain):
@@ -212,10 +208,13 @@ def may_vary(kind: pa.DataType) -> bool:
 
 def sample_type(aggregate: Aggregate[Any], columns: list[pa.DataType]) -> pa.DataType | None:
     """Return the type of the result for sample values; None if the functions of the aggregate fail on them."""
-    try:
-        return try_out(aggregate, columns)
-    except Exception:  # noqa: BLE001 — a user's function may raise anything for sample values
-        return None
+    fits_any = aggregate.gives == "number" and aggregate.is_built_in  # sketches refuse some values, but never nulls
+    for tried in (columns, [pa.float64()] * len(columns)) if fits_any else (columns,):
+        try:
+            return try_out(aggregate, tried)
+        except Exception:  # noqa: BLE001, S112 — a user's function may raise anything for sample values
+            continue
+    return None
 
 
 def try_out(aggregate: Aggregate[Any], columns: list[pa.DataType]) -> pa.DataType:

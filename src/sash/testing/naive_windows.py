@@ -134,7 +134,7 @@ def rows_of_each(window: Window, rows: list[Row], time: str, order_by: Sequence[
             frames = [
                 [place for place in range(len(rows)) if _is_near(place - number, window)] for number in range(len(rows))
             ]
-            return _without(frames, rows, window.exclude, [*([time] if time else []), *order_by])
+            return _without(frames, rows, window.exclude, [time, *order_by] if time else [])
         case TimeFrame():
             frames = [list(range(number + 1)) for number in range(len(rows))]
             if time:
@@ -152,7 +152,7 @@ def rows_of_each(window: Window, rows: list[Row], time: str, order_by: Sequence[
 
 
 def _without(frames: list[list[int]], rows: list[Row], exclude: str, ordered: list[str]) -> list[list[Row]]:
-    """Return the rows of frames, without the row, its peers, or both; without columns that order them, rows have no peers."""
+    """Return the rows of frames, without the row, its peers, or both; without a time column, rows have no peers."""
 
     def is_left_out(number: int, place: int) -> bool:
         is_peer = place == number or (
