@@ -1,7 +1,7 @@
 import os
 import sys
 import time
-from collections import Counter
+from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +36,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("session")
 
 
-_seconds: Counter[str] = Counter()
+_seconds: defaultdict[str, float] = defaultdict(float)
 """By test: set-up, call and tear-down together."""
 
 
@@ -47,7 +47,8 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 
 def _write_durations() -> None:
     """Append the slowest tests of this run to build/durations.txt, which `make test` empties first."""
-    slowest = [f"{seconds:8.2f} s  {test}" for test, seconds in _seconds.most_common(SLOWEST)]
+    by_seconds = sorted(_seconds.items(), key=lambda one: -one[1])
+    slowest = [f"{seconds:8.2f} s  {test}" for test, seconds in by_seconds[:SLOWEST]]
     if slowest and DURATIONS.parent.is_dir():
         with DURATIONS.open("a", encoding="utf-8") as file:
             file.write(

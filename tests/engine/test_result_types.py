@@ -332,7 +332,7 @@ def test_what_ones_own_aggregate_gives_is_not_forced_into_the_type_of_a_sample(l
 @pytest.mark.parametrize("kind", [pa.timestamp("ns"), pa.decimal128(9, 2), pa.date32()], ids=str)
 def test_sketches_of_nothing_but_nulls_have_their_type_whatever_the_column(kind: pa.DataType) -> None:
     rows = pa.table({"t": [1, 2], "x": pa.nulls(2, kind)})
-    named = {
+    named: dict[str, Any] = {
         "n": agg.frequency("x", item=3),
         "seen": agg.may_contain("x", item=3),
         "different": agg.approx_count_distinct("x"),

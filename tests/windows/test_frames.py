@@ -169,7 +169,7 @@ def test_large_keys_are_evaluated_in_sections(
 
 @pytest.mark.parametrize("compiled", [None, False])
 @pytest.mark.parametrize("order", [{}, {"order_by": "o"}])
-def test_without_a_time_column_no_row_has_peers(order: dict[str, str], compiled: bool | None) -> None:
+def test_without_a_time_column_no_row_has_peers(order: dict[str, Any], compiled: bool | None) -> None:
     rows = pa.table({"o": [1, 1, 2, 2], "x": [1, 2, 4, 8]})
     found = {
         exclude: sash.Query(agg.sum("x"), window.rows(before=3, after=3, exclude=exclude), **order)
