@@ -38,7 +38,7 @@ demo: .venv/ready
 test: export SASH_TESTS_CACHE = $(CURDIR)/build/kernels
 test: .venv/ready
 	@$(MAKE) --no-print-directory -j 2 check .venv-spark$(OLDEST_SPARK)/ready
-	@mkdir -p build
+	@mkdir -p build && rm -f build/durations.txt
 	$(BIN)/python -m pytest -q -n $(CORES) -m 'not session' --cov --cov-report=
 	@echo "the tests on Spark: a classic session; at the same time one of Spark Connect, then some on the oldest Spark, $(OLDEST_SPARK)"
 	@{ SASH_SPARK=connect $(BIN)/python -m pytest -q -m session tests/spark > build/connect.txt 2>&1; connect=$$?; \

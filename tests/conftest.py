@@ -1,12 +1,15 @@
 import os
 import sys
 import time
+from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import settings
 from numba.core import compiler
+
+from sash.engine import first_run
 
 settings.register_profile("sash", derandomize=True, deadline=None, database=None, print_blob=True, max_examples=25)
 settings.load_profile("sash")
@@ -16,6 +19,8 @@ settings.load_profile("sash")
 IS_WORKER = "PYTEST_XDIST_WORKER" in os.environ
 KERNELS = Path(os.environ.get("SASH_TESTS_CACHE") or Path(__file__).parents[1] / "build" / "kernels")
 UNUSED_DAYS = 7
+DURATIONS = Path(__file__).parents[1] / "build" / "durations.txt"
+SLOWEST = 200
 if not IS_WORKER:
     os.environ["SASH_CACHE_DIR"] = str(KERNELS)
 
@@ -31,10 +36,31 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("session")
 
 
+_seconds: defaultdict[str, float] = defaultdict(float)
+"""By test: set-up, call and tear-down together."""
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Add up how long each test takes; with several processes, the first one sees all reports."""
+    _seconds[report.nodeid] += report.duration
+
+
+def _write_durations() -> None:
+    """Append the slowest tests of this run to build/durations.txt, which `make test` empties first."""
+    by_seconds = sorted(_seconds.items(), key=lambda one: -one[1])
+    slowest = [f"{seconds:8.2f} s  {test}" for test, seconds in by_seconds[:SLOWEST]]
+    if slowest and DURATIONS.parent.is_dir():
+        with DURATIONS.open("a", encoding="utf-8") as file:
+            file.write(
+                f"{sum(_seconds.values()):8.0f} s  {len(_seconds)} tests, the slowest:\n" + "\n".join(slowest) + "\n\n"
+            )
+
+
 def pytest_sessionfinish() -> None:
-    """Remove compiled kernels that no run has used for a week: those of sources that have changed since."""
+    """Write durations. Remove compiled kernels that no run has used for a week: those of sources that have changed since."""
     if IS_WORKER:
         return
+    _write_durations()
     oldest = time.time() - UNUSED_DAYS * 24 * 60 * 60
     for path in KERNELS.rglob("*"):
         try:
@@ -43,6 +69,12 @@ def pytest_sessionfinish() -> None:
                 path.unlink()
         except FileNotFoundError:  # another run removed it
             continue
+
+
+@pytest.fixture(autouse=True)
+def _first_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let no test depend on the runs of the tests before it: a query compiles after some seconds in one process."""
+    monkeypatch.setattr(first_run, "_history", {})
 
 
 _compile: Any = compiler.compile_extra

@@ -44,7 +44,7 @@ def test_categories_have_their_own_order(compiled: bool) -> None:
     shown = sash.Query(aggregates, window.rows(2)).run(enum, compiled=compiled)
     assert shown["top"].to_list() == ["low", "high", "high"]
     assert shown.schema["top"] == pl.Enum(LEVELS)
-    keyed = sash.Query({"n": agg.count()}, window.rows(9, slide=1), by="k").run(enum, compiled=False)
+    keyed = sash.Query({"n": agg.count()}, window.rows(9, slide=1), by="k").run(enum)
     assert keyed.schema["k"] == pl.Enum(LEVELS)
 
 
@@ -62,7 +62,7 @@ def test_decimals_keep_all_their_digits() -> None:
     sums = sash.Query({"sum": agg.sum("x")}, window.rows(3)).run(rows)["sum"]
     assert sums.to_pylist() == [large, Decimal(10**28 + 1), Decimal(2)]
     long = pa.table({"x": pa.array([Decimal("1234567890123456789012345678.0123456789")], pa.decimal128(38, 10))})
-    assert sash.Query({"top": agg.max("x")}, window.rows(3)).run(long, compiled=False)["top"] == long["x"]
+    assert sash.Query({"top": agg.max("x")}, window.rows(3)).run(long)["top"] == long["x"]
     with pytest.raises(OverflowError, match=r"mean\(x\): some results need more than the 38 digits"):
         sash.Query({"mean": agg.mean("x")}, window.rows(3)).run(long)
 
@@ -71,8 +71,8 @@ def test_times_further_apart_than_64_bits() -> None:
     far = pa.table({"t": pa.array([datetime(1700, 1, 1), datetime(2250, 12, 31)], pa.timestamp("ns"))})  # noqa: DTZ001
     for windows in (window.time("1h"), window.session("1h"), window.time("2h", slide="1h")):
         with pytest.raises(OverflowError, match="Windows over 't' reach beyond times of 64 bits"):
-            sash.Query({"n": agg.count()}, windows, time="t").run(far, compiled=False)
-    assert sash.Query({"n": agg.count()}, window.rows(2), time="t").run(far, compiled=False)["n"].to_pylist() == [1, 2]
+            sash.Query({"n": agg.count()}, windows, time="t").run(far)
+    assert sash.Query({"n": agg.count()}, window.rows(2), time="t").run(far)["n"].to_pylist() == [1, 2]
 
 
 @both
@@ -87,7 +87,7 @@ def test_windows_over_narrow_integers_begin_before_zero(compiled: bool) -> None:
 def test_dates_slide_by_days() -> None:
     for kind in (pa.date32(), pa.date64()):
         rows = pa.table({"t": pa.array([0, 2], pa.int32()).cast(pa.date32()).cast(kind)})
-        result = sash.Query({"n": agg.count()}, window.tumbling("2d"), time="t").run(rows, compiled=False)
+        result = sash.Query({"n": agg.count()}, window.tumbling("2d"), time="t").run(rows)
         assert result["window_start"].type == kind
         assert result["n"].to_pylist() == [1, 1]
         with pytest.raises(ValueError, match="not a whole number of ticks"):
@@ -107,7 +107,7 @@ def test_nan_is_one_key(compiled: bool, monkeypatch: pytest.MonkeyPatch) -> None
     back = pa.table({"k": [1.0, np.nan, np.nan, 2.0], "t": [1, 7, 3, 1]})
     query = sash.Query({"n": agg.count()}, window.time(4, slide=2), by="k", time="t")
     with pytest.raises(ValueError, match="3 arrived after a later time"):
-        query.run(back.to_reader(2), order="keys", compiled=False).read_all()
+        query.run(back.to_reader(2), order="keys").read_all()
 
 
 @both
@@ -122,8 +122,8 @@ def test_one_structure_for_slices_beside_one_for_rows(algorithm: str) -> None:
     rows = pa.table({"t": list(range(8)), "x": [5, 1, 2, 9, 3, 3, 8, 0]})
     windows = {"a": window.time(5, slide=2), "b": window.time(8, slide=4)}
     aggregates = {"all": agg.collect("x"), "top": agg.max("x"), "usual": agg.mode("x")}
-    named = sash.Query(aggregates, windows, time="t", algorithm=algorithm).run(rows, compiled=False)
-    assert named.to_pylist() == sash.Query(aggregates, windows, time="t").run(rows, compiled=False).to_pylist()
+    named = sash.Query(aggregates, windows, time="t", algorithm=algorithm).run(rows)
+    assert named.to_pylist() == sash.Query(aggregates, windows, time="t").run(rows).to_pylist()
 
 
 def test_parts_without_a_value_have_no_type_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -145,18 +145,18 @@ def test_parts_without_a_value_have_no_type_of_their_own(monkeypatch: pytest.Mon
 
 def test_types_that_arrow_knows_little_of() -> None:
     views = pa.table({"k": pa.array(["b", "a", "b"], pa.string_view())})
-    result = sash.Query({"top": agg.max("k")}, window.rows(2, slide=1), by="k").run(views, compiled=False)
+    result = sash.Query({"top": agg.max("k")}, window.rows(2, slide=1), by="k").run(views)
     assert result.to_pydict() == {"k": ["b", "b", "a"], "top": ["b", "b", "a"]}
     runs = pa.table({"k": pa.chunked_array([pa.RunEndEncodedArray.from_arrays([2, 3], pa.array(["a", "b"]))] * 2)})
-    counted = sash.Query({"n": agg.count()}, window.rows(9), by="k").run(runs, compiled=False)
+    counted = sash.Query({"n": agg.count()}, window.rows(9), by="k").run(runs)
     assert counted["n"].to_pylist() == [1, 2, 1, 3, 4, 2]
     small = pa.table({"x": pa.array([Decimal(1), Decimal(2)], pa.decimal32(5, 1))})
     assert sash.Query({"sum": agg.sum("x")}, window.rows(2)).run(small)["sum"].to_pylist() == [1, 3]
     halves = pa.table({"k": pa.array(np.array([1, 1.5, 1], np.float16))})
-    counts = sash.Query({"n": agg.count()}, window.rows(2), by="k").run(halves, compiled=False)
+    counts = sash.Query({"n": agg.count()}, window.rows(2), by="k").run(halves)
     assert counts["n"].to_pylist() == [1, 1, 2]
     ties = pd.DataFrame({"c": pd.Categorical(["b", "a", "c"]), "x": [1, 2, 3]})
-    ordered = sash.Query({"first": agg.first("x")}, window.rows(2), order_by="c").run(ties, compiled=False)
+    ordered = sash.Query({"first": agg.first("x")}, window.rows(2), order_by="c").run(ties)
     assert ordered["first"].tolist() == [2, 2, 1]
 
 
@@ -182,7 +182,7 @@ class Frame(pd.DataFrame):  # type: ignore[misc]  # pandas ships no types
     ],
 )
 def test_results_are_of_the_kind_that_was_given(frame: Any) -> None:
-    result = sash.Query({"sum": agg.sum("x")}, window.rows(2)).run(frame, compiled=False)
+    result = sash.Query({"sum": agg.sum("x")}, window.rows(2)).run(frame)
     if isinstance(result, pl.LazyFrame):
         result = result.collect()
     assert list(result["sum"].to_list() if hasattr(result["sum"], "to_list") else result["sum"].to_pylist()) == [
@@ -197,7 +197,7 @@ def test_results_are_of_the_kind_that_was_given(frame: Any) -> None:
 
 
 def test_pandas_columns_need_not_be_named_by_text() -> None:
-    result = sash.Query({"sum": agg.sum("1")}, window.rows(2)).run(pd.DataFrame({1: [1, 2, 3]}), compiled=False)
+    result = sash.Query({"sum": agg.sum("1")}, window.rows(2)).run(pd.DataFrame({1: [1, 2, 3]}))
     assert result["sum"].tolist() == [1, 3, 5]
 
 
@@ -209,7 +209,7 @@ def test_an_index_of_times_with_another_name_gives_a_hint(name: str | None, call
     hint = rf"no column 'ts'.*The index holds times, but {called}\. .* data\.rename_axis\('ts'\)"
     with pytest.raises(ValueError, match=hint):
         query.run(frame)
-    assert query.run(frame.rename_axis("ts"), compiled=False)["s"].tolist() == [1, 2]
+    assert query.run(frame.rename_axis("ts"))["s"].tolist() == [1, 2]
 
 
 def test_a_datetime_index_is_a_time() -> None:

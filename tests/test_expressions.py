@@ -360,5 +360,5 @@ def test_an_expression_over_ordered_categories_is_text(compiled: bool | None) ->
 
 def test_a_category_of_pandas_without_rows_can_be_filtered() -> None:
     rows = pd.DataFrame({"x": pd.Series([], dtype="int64"), "c": pd.Categorical([])})
-    named = {"n": agg.count("c", where="x > 1"), "most": agg.mode("c", where="x > 1")}
+    named: dict[str, Any] = {"n": agg.count("c", where="x > 1"), "most": agg.mode("c", where="x > 1")}
     assert list(sash.Query(named, window.rows(2)).run(rows).columns) == ["x", "c", "n", "most"]

@@ -147,7 +147,7 @@ def sorted_results(rows: list[Row]) -> list[Row]:
 def test_a_table(rows: list[Row], size: int, gap: int) -> None:
     one = Sampled(size, size + gap)
     for slicing in slicings_of(one):
-        found = query_of(one, slicing=slicing).run(table_of(rows), compiled=False)
+        found = query_of(one, slicing=slicing).run(table_of(rows))
         assert_equal(found, list(naive_results(table_of(rows).to_pylist(), one)))
 
 
@@ -162,7 +162,7 @@ def test_a_stream(rows: list[Row], size: int) -> None:
     rows.sort(key=lambda row: row["t"])
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(reader, "MOST_ROWS", 1)  # so that each batch is a micro-batch
-        found = query_of().run(table_of(rows).to_reader(size), compiled=False).read_all()
+        found = query_of().run(table_of(rows).to_reader(size)).read_all()
     assert_equal(
         pa.Table.from_pylist(sorted_results(found.to_pylist()), found.schema),
         sorted_results(list(naive_results(rows, SAMPLED))),
@@ -173,7 +173,7 @@ def test_a_stream(rows: list[Row], size: int) -> None:
 def test_a_stream_that_is_restarted_after_each_micro_batch(rows: list[Row], size: int) -> None:
     rows.sort(key=lambda row: row["t"])
     declared = query_of()._declared
-    prepared = prepare(declared, SCHEMA, compiled=False)
+    prepared = prepare(declared, SCHEMA)
     fingerprint = fingerprint_query(declared, {name: str(SCHEMA.field(name).type) for name in SCHEMA.names})
     state, emitted = StreamState(prepared), []
     for first in range(0, len(rows), size):
@@ -194,7 +194,7 @@ def test_a_stream_that_is_restarted_after_each_micro_batch(rows: list[Row], size
 def test_state_of_other_arguments_is_refused() -> None:
     columns = {name: str(SCHEMA.field(name).type) for name in SCHEMA.names}
     declared, other = (query_of(Sampled(3, period))._declared for period in (5, 6))
-    prepared = prepare(declared, SCHEMA, compiled=False)
+    prepared = prepare(declared, SCHEMA)
     stored = StreamState(prepared).encode(fingerprint_query(declared, columns))
     with pytest.raises(ValueError, match=r"sampled\(3, 5\) became sampled\(3, 6\)"):
         StreamState(prepared).decode(stored, fingerprint_query(other, columns))

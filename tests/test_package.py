@@ -31,9 +31,9 @@ windows = [
 ]
 for one in windows:
     query = sash.Query({"sum": agg.sum("v"), "max": agg.max("v")}, one, by="key", time="t")
-    query.run(rows, compiled=False)
-    query.run(rows.take([3, 0, 2, 1]), compiled=False)
-    query.run(rows.to_reader(), compiled=False).read_all()
+    query.run(rows)
+    query.run(rows.take([3, 0, 2, 1]))
+    query.run(rows.to_reader()).read_all()
 print(len(windows), *[name for name in ("numba", "llvmlite", "polars", "pyspark", "rich") if name in sys.modules])
 """
 

@@ -29,21 +29,21 @@ ROWS: dict[str, list[int]] = {"x": []}
 
 def test_polars() -> None:
     frame = pl.DataFrame(ROWS, schema={"x": pl.Int64})
-    assert_type(QUERY.run(frame, threads=1, compiled=False), pl.DataFrame)
-    assert_type(QUERY.run(frame.lazy(), compiled=False), pl.LazyFrame)
+    assert_type(QUERY.run(frame, threads=1), pl.DataFrame)
+    assert_type(QUERY.run(frame.lazy()), pl.LazyFrame)
     assert_type(QUERY.schema(frame), Any)
 
 
 def test_pandas_and_arrow() -> None:
-    assert_type(QUERY.run(pd.DataFrame(ROWS), compiled=False), Any)
-    assert_type(QUERY.run(pa.table(ROWS), compiled=False), Any)
-    assert_type(QUERY.run(pa.table({"x": [1]}).to_reader(), mode="append", order="time", compiled=False), Any)
+    assert_type(QUERY.run(pd.DataFrame(ROWS)), Any)
+    assert_type(QUERY.run(pa.table(ROWS)), Any)
+    assert_type(QUERY.run(pa.table({"x": [1]}).to_reader(), mode="append", order="time"), Any)
     assert_type(QUERY.schema(pa.table(ROWS)), Any)
 
 
 def test_explanations() -> None:
     assert_type(QUERY.explain(), Explanation)
-    assert_type(QUERY.explain(pl.DataFrame({"x": [1]}), compiled=False), Explanation)
+    assert_type(QUERY.explain(pl.DataFrame({"x": [1]})), Explanation)
 
 
 def test_lists() -> None:

@@ -1,4 +1,4 @@
-"""The ten queries in Sash."""
+"""The ten queries in Sash, and three more over streams."""
 
 from __future__ import annotations
 
@@ -48,6 +48,13 @@ QUESTIONS: dict[str, Callable[[], Question]] = {
     "user-written over rows(100)": lambda: ({"rise": steepest()("x")}, window.rows(100)),
 }
 """By the names that all libraries have for them."""
+STREAMED: dict[str, Callable[[], Question]] = {
+    **QUESTIONS,
+    "mode over rows(100)": lambda: ({"mode": agg.mode("x")}, window.rows(100)),
+    "rank over rows(100)": lambda: ({"rank": agg.rank("x")}, window.rows(100)),
+    "per_value over rows(100)": lambda: ({"each": agg.per_value("key", agg.sum("x"))}, window.rows(100)),
+}
+"""Those of streams: `mode` has no NumPy form, and `per_value` is never compiled."""
 
 
 def load(folder: str) -> pa.Table:
@@ -58,7 +65,7 @@ def load(folder: str) -> pa.Table:
 
 def query_of(name: str) -> sash.Query:
     """Return a query, declared now."""
-    aggregates, windows = QUESTIONS[name]()
+    aggregates, windows = STREAMED[name]()
     return sash.Query(aggregates, windows, by="key", time="ts")
 
 
@@ -70,4 +77,11 @@ def answer(name: str, rows: pa.Table) -> pa.Table:
 def columns(result: pa.Table) -> dict[str, Any]:
     """Return the aggregates as NumPy's, NaN where there is none."""
     names = [name for name in result.column_names if name not in ("key", "ts", "x", "window_start", "window_end")]
-    return {name: result[name].cast("float64").to_numpy() for name in names}
+    return {name: _numbers(result[name]) for name in names}
+
+
+def _numbers(column: pa.ChunkedArray) -> Any:
+    """Return a column as NumPy's; the values of a map one after the other."""
+    if pa.types.is_map(column.type):
+        column = pa.chunked_array([chunk.items for chunk in column.chunks])
+    return column.cast("float64").to_numpy()

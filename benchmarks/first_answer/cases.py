@@ -12,6 +12,7 @@ from benchmarks.first_answer.processes import (
     EMPTY,
     FURTHER,
     RUNS,
+    STREAM,
     STREAMS,
     WARM,
     answers,
@@ -31,6 +32,7 @@ SECONDS: dict[str, dict[str, float]] = {
     FURTHER: {SMALL: 0.1, MEDIUM: 0.5, LARGE: 1},
     WARM: {SMALL: 0.45, MEDIUM: 0.5, LARGE: 0.7},
     DIFFERENCE: {SMALL: 2, MEDIUM: 2, LARGE: 3},
+    STREAM: {SMALL: 0.6},
 }
 """The targets."""
 DEMANDING: dict[str, float] = {MEDIUM: 2, LARGE: 3}
@@ -45,7 +47,7 @@ def aggregates_of(query: str) -> str:
     >>> aggregates_of("count and max, sessions")
     'count, max'
     """
-    aggregates, _ = ask_sash.QUESTIONS[query]()
+    aggregates, _ = ask_sash.STREAMED[query]()
     return ", ".join(one.name for one in aggregates.values())
 
 
@@ -72,6 +74,20 @@ def _target(contestant: str, query: str, rows: int) -> Target:
     if contestant == EMPTY and query.startswith(("five", "user")):
         limit = DEMANDING.get(column, limit)
     return Target(contestant=contestant, at_most=limit)
+
+
+def of_readers() -> Iterator[FirstCase]:
+    """Yield a stream of 1,000 rows in a process of its own, for the ten queries and three that NumPy cannot evaluate alone."""
+    for query in ask_sash.STREAMED:
+        yield FirstCase(
+            name=f"a stream, {query}, {say_rows(SIZES[0])}",
+            query=query,
+            aggregate=aggregates_of(query),
+            rows=SIZES[0],
+            contestants=(Contestant(name=STREAM, role="sash", algorithm="auto"),),
+            round=answers,
+            targets=(_target(STREAM, query, SIZES[0]),),
+        )
 
 
 def of_executors() -> Iterator[FirstCase]:
@@ -109,4 +125,4 @@ def of_streams() -> Iterator[FirstCase]:
     )
 
 
-CASES: tuple[FirstCase, ...] = (*in_process(), *of_executors(), *of_streams())
+CASES: tuple[FirstCase, ...] = (*in_process(), *of_readers(), *of_executors(), *of_streams())

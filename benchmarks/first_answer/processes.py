@@ -18,6 +18,7 @@ from benchmarks.first_answer.data import folder, written
 from benchmarks.results import ROOT
 
 EMPTY, WARM, FURTHER = "Sash, empty cache", "Sash, warm cache", "Sash, a further query"
+STREAM = "Sash, a stream, empty cache"
 LIBRARIES = {"pandas": "pandas", "Polars": "polars", "DuckDB": "duckdb"}
 EARLIER = ("max over 1h/1m", "mean, tumbling")
 """The query that a process answers before a further one: the first, or the second if the first is the further one."""
@@ -33,7 +34,7 @@ def answers(query: str, rows: int, contestants: Sequence[str]) -> Mapping[str, A
     with ExitStack() as caches:
         cache = caches.enter_context(kernel_cache())
         for name in contestants:
-            library = LIBRARIES.get(name, "sash")
+            library = "stream" if name == STREAM else LIBRARIES.get(name, "sash")
             earlier = [] if name != FURTHER else [next(one for one in EARLIER if one != query)]
             used = caches.enter_context(kernel_cache()) if name == FURTHER else cache
             found[name] = _answer(start(f"{__package__}.answer", used, library, query, path, *earlier))

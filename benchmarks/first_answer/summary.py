@@ -10,7 +10,7 @@ from rich.text import Text
 
 from benchmarks.case import Case
 from benchmarks.first_answer.case import LIMITS, FirstCase
-from benchmarks.first_answer.processes import DIFFERENCE, EMPTY, FURTHER, LIBRARIES, RUNS, STREAMS, WARM
+from benchmarks.first_answer.processes import DIFFERENCE, EMPTY, FURTHER, LIBRARIES, RUNS, STREAM, STREAMS, WARM
 from benchmarks.report import Verdict, judge, quantity, say_target
 from benchmarks.results import Reading
 
@@ -18,6 +18,7 @@ TITLES = {
     EMPTY: "first result, empty cache, imports included",
     FURTHER: "each further kind of query, empty cache",
     WARM: "first result, warm cache, imports included",
+    STREAM: "a stream of 1 K rows, empty cache, imports included",
     **{name: f"{name}: first result, imports included" for name in LIBRARIES},
     DIFFERENCE: "new executors: first run minus second run",
     **{name: f"new executors: {name}" for name in RUNS},

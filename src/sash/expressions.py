@@ -19,6 +19,18 @@ from typing import Any, Protocol, Self, TypeAlias
 NATIVE = {("polars", "Expr"): "Polars", ("pyarrow", "Expression"): "Arrow", ("pyspark", "Column"): "PySpark"}
 """The classes of native expressions, by top-level package and name, and what messages call them."""
 SQL = "SQL"
+OF_A_PROCESS = (
+    (
+        re.compile(r",Origin\([^@]*@[0-9a-f]+\),(?:None|Some\(\(.*?:\d+\)\)),None\)"),
+        "",
+    ),  # the line of a call, and its stack
+    (re.compile(r"columnnodeexpression\(UnresolvedAttribute\(List\(([^()]*)\),None,false\)\)"), r"\1"),
+    (re.compile(r"\[B@[0-9a-f]+"), "binary"),
+    (re.compile(r"\b(rand|randn|uuid)\(-?\d+L?\)"), r"\1()"),  # a seed that PySpark chooses
+)
+"""What PySpark's text of a column has in it that differs in each process, or is only noise, and what stands for it."""
+LAMBDA = re.compile(r" -> |LambdaFunction\(")
+LAMBDA_VARIABLE = re.compile(r"\b([xyz])_\d+\b")
 
 
 class NativeExpression(Protocol):
@@ -42,9 +54,8 @@ class Expression:
         self.source = source
         self.kind = kind
         """SQL, or the package of a native expression."""
-        shown = str(source)
-        self.text = shown.removeprefix("Column<'").removesuffix("'>") if kind == "PySpark" else shown
-        """How messages show it."""
+        self.text = _pyspark_text(source) if kind == "PySpark" else str(source)
+        """How messages show it. Different native expressions may have the same text."""
 
     def __repr__(self) -> str:
         """Return the call that makes the expression; the expression itself if it is native."""
@@ -69,6 +80,18 @@ class Expression:
             )
             raise TypeError(message)
         return Expression, (self.source, self.kind)
+
+
+def _pyspark_text(column: object) -> str:
+    """Return PySpark's text of a column without addresses and counters of this process: the names of results come from it.
+
+    >>> _pyspark_text("Column<'exists(xs, x_7 -> >(x_7, 1))'>")
+    'exists(xs, x -> >(x, 1))'
+    """
+    text = str(column).removeprefix("Column<'").removesuffix("'>")
+    for pattern, instead in OF_A_PROCESS:
+        text = pattern.sub(instead, text)
+    return LAMBDA_VARIABLE.sub(r"\1", text) if LAMBDA.search(text) else text
 
 
 ColumnLike: TypeAlias = str | Expression | NativeExpression

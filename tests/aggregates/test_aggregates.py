@@ -33,6 +33,7 @@ from hypothesis import strategies as st
 
 import sash
 import sash.aggregates as agg
+from sash import window
 from sash.aggregates import BUILT_IN
 from sash.aggregates.base import Aggregate, as_literal
 from sash.algorithms.base import alike, same
@@ -295,7 +296,7 @@ def test_concat_shows_timestamps_in_their_own_zone() -> None:
 def test_decimals_stay_exact(name: str) -> None:
     """Where combine adds and subtracts, 28 digits would not do: neighbours differ in the 38th."""
     long = [Decimal(10**37 + last) for last in (5, 3, 9)]
-    found = sash.Query({"found": BUILT_IN[name]("x")}, sash.window.rows(3)).run(pa.table({"x": long}), compiled=False)
+    found = sash.Query({"found": BUILT_IN[name]("x")}, sash.window.rows(3)).run(pa.table({"x": long}))
     assert found["found"].to_pylist()[-1] == {"sum": Decimal(3 * 10**37 + 17), "spread": Decimal(6)}[name]
 
 
@@ -306,10 +307,10 @@ def test_values_without_order_and_hash_are_computed_or_refused(name: str) -> Non
     query = sash.Query({"found": partial(BUILT_IN[name], **REFERENCES[name].arguments)("x")}, sash.window.rows(2))
     if name in ("collect", "concat", "count", "ewm_count", "first", "first_n", "last", "last_n"):
         expected = [recompute(build(name), rows["x"].to_pylist()[max(0, end - 2) : end]) for end in (1, 2, 3)]
-        assert query.run(rows, compiled=False)["found"].to_pylist() == expected
+        assert query.run(rows)["found"].to_pylist() == expected
     else:
         with pytest.raises(TypeError, match=r"column 'x'|Sketches take numbers and strings, but .* is a list"):
-            query.run(rows, compiled=False)
+            query.run(rows)
 
 
 @pytest.mark.parametrize(
@@ -357,14 +358,14 @@ def test_windows_without_values_have_no_result_but_counts_do(name: str) -> None:
     rows = pa.table({column: pa.array([None, None], pa.float64()) for column in columns})
     query = sash.Query({"found": BUILT_IN[name](*columns, **REFERENCES[name].arguments)}, sash.window.rows(2))
     empty = [0, 0, 0] if name == "histogram" else 0 if name in COUNTS else None
-    assert query.run(rows, compiled=False)["found"].to_pylist() == [empty] * 2
+    assert query.run(rows)["found"].to_pylist() == [empty] * 2
 
 
 def test_a_sample_needs_two_values_and_the_nth_of_values_needs_n() -> None:
     rows = pa.table({"x": [3.0, None, 5.0], "y": [1.0, 2.0, 2.0]})
 
     def results(aggregate: Aggregate[Any]) -> list[Any]:
-        found: list[Any] = sash.Query({"a": aggregate}, sash.window.rows(3)).run(rows, compiled=False)["a"].to_pylist()
+        found: list[Any] = sash.Query({"a": aggregate}, sash.window.rows(3)).run(rows)["a"].to_pylist()
         return found
 
     assert results(agg.variance("x")) == [None, None, 2]
@@ -425,3 +426,45 @@ def test_every_aggregate_shows_its_constants(name: str) -> None:
     by_name = {parameter for parameter, one in parameters.items() if one.kind is one.KEYWORD_ONLY}
     texts = [f"{key}={as_literal(value)}" if key in by_name else as_literal(value) for key, value in given.items()]
     assert repr(BUILT_IN[name](**given)) == f"{name}({', '.join(texts)})"
+
+
+class Weighted:
+    """Functions of an aggregate that are methods."""
+
+    weight = 2
+
+    def lift(self, x: int) -> int:
+        return self.weight * x
+
+    def product(self, x: int, y: int) -> int:
+        return self.weight * x * y
+
+    @classmethod
+    def of_class(cls, x: int) -> int:
+        return cls.weight * x
+
+    def __call__(self, x: int) -> int:
+        return self.weight * x
+
+
+@pytest.mark.parametrize("compiled", [None, True, False])
+@pytest.mark.parametrize(
+    ("lift", "columns", "expected"),
+    [
+        (Weighted().lift, ("x",), [2, 6, 10]),
+        (Weighted.of_class, ("x",), [2, 6, 10]),
+        (Weighted(), ("x",), [2, 6, 10]),
+        (Weighted().product, ("x", "y"), [8, 28, 56]),
+        (partial(Weighted().product, 1), ("x",), [2, 6, 10]),
+        (math.atan2, ("x", "x"), None),
+        (float, ("x",), [1.0, 3.0, 5.0]),
+    ],
+)
+def test_lift_may_be_a_method(lift: Any, columns: tuple[str, ...], expected: Any, compiled: bool | None) -> None:
+    """`self`, and arguments that are bound already, are not columns."""
+    own = sash.aggregate("own", lift=lift, combine=lambda older, newer: older + newer)
+    table = pa.table({"x": [1, 2, 3], "y": [4, 5, 6]})
+    results = sash.Query(own(*columns), window.rows(2)).run(table, compiled=compiled)["own"].to_pylist()
+    assert expected is None or results == expected
+    with pytest.raises(TypeError, match=f"needs {len(columns)} column"):
+        own(*columns, "y")

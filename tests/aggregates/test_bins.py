@@ -61,14 +61,14 @@ def test_every_engine_counts_the_same(kind: pa.DataType, windows: Any) -> None:
     values = [1, 0, None, 1, 5, 3, None, None, 0, 0, 9, 1]
     rows = pa.table({"t": range(12), "x": pa.array([None if one is None else bool(one) if kind == pa.bool_() else one for one in values], kind)})  # fmt: skip
     query = sash.Query({"h": agg.histogram("x", [0, 0.5, 1, 5])}, windows, time="t")
-    expected = query.run(rows, compiled=False)
+    expected = query.run(rows)
     assert expected.schema.field("h").type == pa.list_(pa.int64()) == query.schema(rows).field("h").type
     if kind in (pa.int64(), pa.float64()) and windows != window.rows(3):  # kernels take long to compile
         assert query.run(rows, compiled=True).equals(expected)
     with_numpy = without_compiling(prepare(query._declared, rows.schema))
     assert not any(one.interpreted for one in with_numpy.plan.passes) or pa.types.is_decimal(kind)
     assert run_table(with_numpy, rows)[0]["h"].combine_chunks().equals(expected["h"].combine_chunks())
-    assert query.run(rows.to_reader(max_chunksize=5), compiled=False).read_all().equals(expected)
+    assert query.run(rows.to_reader(max_chunksize=5)).read_all().equals(expected)
 
 
 def test_it_is_compiled_in_one_pass_and_subtracts() -> None:

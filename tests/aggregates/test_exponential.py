@@ -83,9 +83,9 @@ def run(query: sash.Query, table: pa.Table, how: str) -> list[Any]:
     if how == "numpy":
         made = with_numpy(query, table)
     elif how == "stream":
-        made = query.run(table.to_reader(max_chunksize=3), compiled=False).read_all()
+        made = query.run(table.to_reader(max_chunksize=3)).read_all()
     else:
-        made = query.run(table, compiled=False)
+        made = query.run(table)
     found: list[Any] = made["r"].to_pylist()
     return found
 
@@ -147,7 +147,7 @@ def test_alpha_over_all_rows_is_that_of_pandas(name: str, values: list[float | N
     theirs = pd.Series(values, dtype=float).ewm(alpha=alpha, adjust=True, ignore_na=True)
     expected = {"ewm_mean": theirs.mean, "ewm_variance": theirs.var, "ewm_stddev": theirs.std}[name]()
     query = sash.Query({"r": getattr(agg, name)("x", alpha=alpha)}, window.rows(1000))
-    found = query.run(pa.table({"x": pa.array(values, pa.float64())}), compiled=False)["r"].to_pandas()
+    found = query.run(pa.table({"x": pa.array(values, pa.float64())}))["r"].to_pandas()
     np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-9)
 
 
@@ -158,7 +158,7 @@ def test_a_half_life_over_all_rows_is_that_of_pandas(rows: list[tuple[int, float
     frame = table.to_pandas()
     expected = frame["x"].ewm(halflife="1h", times=frame["ts"], adjust=True, ignore_na=True).mean()
     query = sash.Query({"r": agg.ewm_mean("x", half_life="1h")}, window.rows(1000), time="ts")
-    np.testing.assert_allclose(query.run(table, compiled=False)["r"].to_numpy(), expected, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(query.run(table)["r"].to_numpy(), expected, rtol=1e-9, atol=1e-9)
 
 
 WINDOWS: dict[str, Any] = {
@@ -219,8 +219,8 @@ def test_every_window_and_engine_is_the_oracle(kind: str) -> None:
     table = many_rows(120)
     query = sash.Query(ALL, WINDOWS[kind], by="key", time="ts")
     expected = sort(recompute_query(table.to_pylist(), ALL, WINDOWS[kind], by=["key"], time="ts"))
-    assert_alike(sort(query.run(table, compiled=False).to_pylist()), expected)
-    assert_alike(sort(query.run(table.to_reader(max_chunksize=30), compiled=False).read_all().to_pylist()), expected)
+    assert_alike(sort(query.run(table).to_pylist()), expected)
+    assert_alike(sort(query.run(table.to_reader(max_chunksize=30)).read_all().to_pylist()), expected)
     quick = with_numpy(query, table)
     if WINDOWS[kind].per_row:
         quick = pa.table([*table.columns, *quick.columns], [*table.column_names, *quick.column_names])
@@ -251,7 +251,7 @@ def test_late_rows_count_where_they_belong() -> None:
     shuffled = table.take(pa.array(places))
     query = sash.Query(ALL, window.time("3h", slide="1h"), by="key", time="ts", lateness="12h")
     stream = query.run(shuffled.to_reader(max_chunksize=9), compiled=True).read_all()
-    assert_alike(sort(stream.to_pylist()), sort(query.run(table, compiled=False).to_pylist()))
+    assert_alike(sort(stream.to_pylist()), sort(query.run(table).to_pylist()))
 
 
 @pytest.mark.parametrize("kind", [pa.int64(), pa.date32(), pa.date64(), pa.timestamp("ns"), pa.timestamp("ms", "UTC")])
@@ -280,7 +280,7 @@ def test_years_of_data_do_not_overflow() -> None:
     table = pa.table({"ts": pa.array(times).cast(pa.timestamp("us")), "x": np.arange(len(times), dtype=float)})
     aggregates = {one.__name__: one("x", half_life="1s") for one in EWMS}
     query = sash.Query(aggregates, window.rows(1000), time="ts")
-    for found in (with_numpy(query, table), query.run(table, compiled=False)):
+    for found in (with_numpy(query, table), query.run(table)):
         last = {"x": len(times) - 1, **found.to_pylist()[-1]}
         assert last["ewm_mean"] == last["ewm_sum"] == last["x"]
         assert last["ewm_count"] == 1.0
@@ -303,7 +303,7 @@ def test_nan_and_infinity_make_nan(odd: float) -> None:
     rows = pa.table({"t": [1, 2, 3], "x": [1.0, odd, 2.0]})
     aggregates = {one.__name__: one("x", half_life=5) for one in EWMS if one is not agg.ewm_count}
     query = sash.Query(aggregates, window.rows(3), time="t")
-    for found in (with_numpy(query, rows), query.run(rows, compiled=False)):
+    for found in (with_numpy(query, rows), query.run(rows)):
         assert all(math.isnan(found.to_pylist()[-1][name]) for name in aggregates)
 
 

@@ -169,7 +169,7 @@ def test_ranks_are_those_of_pandas(values: list[int | None], length: int, least:
     named: dict[str, Any] = {f"{method} {pct}": agg.rank("x", method=method, pct=pct) for method, pct in METHODS}
     table = pa.table({"x": pa.array(values, pa.float64())})
     series = table["x"].to_pandas().rolling(length, min_periods=min(least, length))
-    found = sash.Query(named, sash.window.rows(length, min_rows=min(least, length))).run(table, compiled=False)
+    found = sash.Query(named, sash.window.rows(length, min_rows=min(least, length))).run(table)
     for (method, pct), name in zip(METHODS, named, strict=True):
         expected = series.rank(method=method, pct=pct).tolist()
         assert alike(found[name].fill_null(NAN).to_pylist(), expected)
@@ -188,13 +188,13 @@ def test_a_window_whose_newest_row_is_null_has_no_rank() -> None:
     rows = pa.table({"t": range(6), "x": [3, 1, None, None, 2, None]})
     for slicing in ("auto", "cutty"):
         query = sash.Query({"r": agg.rank("x")}, sash.window.tumbling(2), time="t", slicing=slicing)
-        assert query.run(rows, compiled=False)["r"].to_pylist() == [1.0, None, None]
-        stream = query.run(rows.to_reader(max_chunksize=1), compiled=False)
+        assert query.run(rows)["r"].to_pylist() == [1.0, None, None]
+        stream = query.run(rows.to_reader(max_chunksize=1))
         assert stream.read_all()["r"].to_pylist() == [1.0, None, None]
     several = {"a": sash.window.rows(2), "b": sash.window.rows(3)}
     for algorithm in ("auto", "flatfit"):
         query = sash.Query({"r": agg.rank("x")}, several, time="t", algorithm=algorithm)
-        assert query.run(rows, compiled=False)["r_b"].to_pylist() == [1.0, 1.0, None, None, 1.0, None]
+        assert query.run(rows)["r_b"].to_pylist() == [1.0, 1.0, None, None, 1.0, None]
 
 
 @pytest.mark.parametrize("kind", [pa.string(), pa.decimal128(25, 1), pa.timestamp("s"), pa.uint64(), pa.bool_()])
@@ -209,7 +209,7 @@ def test_ranks_of_any_type_with_an_order(kind: pa.DataType) -> None:
 def test_an_aggregator_ranks_the_newest_value() -> None:
     for values in ([1, 7, None, 3], pa.array([1, 7, None, 3])):
         ranks = sash.Aggregator(agg.rank("x")).slide(values, range=3)
-        assert ranks.to_pylist() == [1.0, 2.0, 2.0, 1.0]
+        assert ranks.to_pylist() == [1.0, 2.0, None, 1.0]  # as a query: the newest row has no value
 
 
 def test_impossible_ranks_are_errors() -> None:

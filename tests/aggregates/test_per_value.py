@@ -42,7 +42,7 @@ def alone(inner: Aggregate[Any], rows: list[dict[str, Any]]) -> dict[Any, Any]:
     found = {}
     for key in dict.fromkeys(one["k"] for one in used):
         own = pa.Table.from_pylist([one for one in used if one["k"] == key], pa.schema({"t": pa.int64(), "k": pa.string(), "x": pa.float64()}))  # fmt: skip
-        found[key] = sash.Query({"r": inner}, window.rows(99)).run(own, compiled=False)["r"].to_pylist()[-1]
+        found[key] = sash.Query({"r": inner}, window.rows(99)).run(own)["r"].to_pylist()[-1]
     return found
 
 
@@ -89,7 +89,7 @@ def test_streams_and_slices_give_the_same(windows: Any, slicing: Any) -> None:
         return
     query = sash.Query({"m": agg.per_value("k", agg.sum("i"))}, windows, time="t", slicing=slicing)
     expected = query.run(ROWS)
-    assert query.run(ROWS, compiled=False).equals(expected)
+    assert query.run(ROWS).equals(expected)
     assert query.run(ROWS.to_reader(max_chunksize=2)).read_all().equals(expected)
 
 

@@ -59,7 +59,7 @@ def test_two_columns(rows: list[tuple[float | None, float | None]]) -> None:
     for end in range(1, len(rows) + 1):
         held = rows[max(0, end - 5) : end]
         expected.append(exact([(y, Fraction(x)) for y, x in held if y is not None and x is not None]))
-    assert_alike(sash.Query(lines(["y", "x"]), window.rows(5)).run(table, compiled=False).to_pylist(), expected)
+    assert_alike(sash.Query(lines(["y", "x"]), window.rows(5)).run(table).to_pylist(), expected)
 
 
 @pytest.mark.parametrize("unit", ["s", "us", "ns"])
@@ -86,7 +86,7 @@ def test_nulls_are_those_of_sql() -> None:
     over = "over (order by place rows between 1 preceding and current row)"
     chosen = ", ".join(f"{sql}(y, x) {over} as {name}" for name, sql in names.items())
     theirs = duckdb.sql(f"select {chosen} from rows order by place").arrow().read_all()
-    found = sash.Query(lines(["y", "x"]), window.rows(2)).run(rows, compiled=False)
+    found = sash.Query(lines(["y", "x"]), window.rows(2)).run(rows)
     for name in NAMES:
         known = [None if one is None or math.isnan(one) else one for one in theirs[name].to_pylist()]
         assert found[name].to_pylist() == known  # DuckDB's slope is NaN where PostgreSQL's and Spark's are null
@@ -94,14 +94,14 @@ def test_nulls_are_those_of_sql() -> None:
 
 def test_nan_stays_nan_where_x_differs() -> None:
     rows = pa.table({"y": [1.0, math.nan, 2.0], "x": [1.0, 2.0, 3.0]})
-    last = sash.Query(lines(["y", "x"]), window.rows(3)).run(rows, compiled=False).to_pylist()[-1]
+    last = sash.Query(lines(["y", "x"]), window.rows(3)).run(rows).to_pylist()[-1]
     assert all(math.isnan(last[name]) for name in NAMES)
 
 
 def test_an_integer_time_column_has_its_own_unit() -> None:
     rows = pa.table({"hour": [10, 12], "y": [1.0, 7.0]})
     query = sash.Query({"s": agg.slope("y"), "i": agg.intercept("y")}, window.rows(2), time="hour")
-    assert query.run(rows, compiled=False).to_pylist()[-1] == {"hour": 12, "y": 7.0, "s": 3.0, "i": -29.0}
+    assert query.run(rows).to_pylist()[-1] == {"hour": 12, "y": 7.0, "s": 3.0, "i": -29.0}
 
 
 def test_lines_are_those_of_duckdb() -> None:

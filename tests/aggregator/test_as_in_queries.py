@@ -98,7 +98,7 @@ def test_columns_have_the_results_of_a_query(aggregate: Aggregate[Any], columns:
     """Slides over whole columns and over pieces, and a window that is frozen."""
     expected = of_query(aggregate, columns)
     assert None in expected[2:]
-    expect(of_query(aggregate, columns, compiled=False), expected)
+    expect(of_query(aggregate, columns), expected)
     arrays = [pa.array(column, pa.float64()) for column in columns]
 
     def some(begin: int, end: int) -> Any:

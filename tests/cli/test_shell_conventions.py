@@ -164,7 +164,7 @@ def test_an_input_larger_than_memory_runs_in_batches(tmp_path: Path) -> None:
     done = subprocess.run(measured, cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert int(done.stdout.splitlines()[-1]) < 600 * 1024  # kilobytes
-    expected = library.sql(text).run(pq.read_table(tmp_path / "in.parquet"), compiled=False)
+    expected = library.sql(text).run(pq.read_table(tmp_path / "in.parquet"))
     found = pq.read_table(tmp_path / "out.parquet")
     order = [("k", "ascending"), ("window_start", "ascending")]
     assert found.num_rows == expected.num_rows

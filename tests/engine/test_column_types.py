@@ -67,16 +67,16 @@ def test_queries_say_what_is_wrong_with_the_data_before_they_look_at_rows(
 def test_rows_without_a_time_are_refused() -> None:
     table = pa.table({"t": pa.array([1, None, 3, None]), "x": [1.0, 2.0, 3.0, 4.0]})
     with pytest.raises(ValueError, match=r"The time column 't' has 2 null\(s\)\. Rows without a time have no order"):
-        declared(time="t").run(table, compiled=False)
+        declared(time="t").run(table)
 
 
 @pytest.mark.parametrize("values", [[1.0, None], [1.0, float("nan")]])
 def test_rows_without_a_number_are_near_nothing(values: list[float]) -> None:
     with pytest.raises(ValueError, match=r"column 'v' has nulls or NaN, which have no distance"):
-        declared(windows=window.delta("v", 3)).run(pa.table({"v": values, "x": [1.0, 2.0]}), compiled=False)
+        declared(windows=window.delta("v", 3)).run(pa.table({"v": values, "x": [1.0, 2.0]}))
 
 
 def test_times_that_windows_would_reach_beyond_are_refused() -> None:
     table = pa.table({"t": [2**63 - 10], "x": [1.0]})
     with pytest.raises(OverflowError, match="reach beyond times of 64 bits"):
-        declared(windows=window.tumbling(100), time="t").run(table, compiled=False)
+        declared(windows=window.tumbling(100), time="t").run(table)

@@ -87,7 +87,7 @@ def test_errors_of_one_structure_for_several_windows_name_the_row(function: str)
     aggregate, value, error, doing = FAILS[function]
     windows = {"short": window.rows(3), "long": window.rows(4)}
     query = sash.Query({"share": aggregate}, windows, by="k", time="t", algorithm="flatfit")
-    note = note_of(lambda: query.run(rows_with(value), compiled=False), error)
+    note = note_of(lambda: query.run(rows_with(value)), error)
     assert note == f"'share': {aggregate.name}(x) failed while {doing} the row of k=b, t=7."
 
 

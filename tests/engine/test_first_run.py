@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import random
 import subprocess
@@ -21,7 +22,8 @@ from helpers.windows import examples
 import sash
 from sash import agg, window
 from sash.engine import first_run as module
-from sash.engine.first_run import FirstRun, History, describe_first_run, first_run, vectorises, without_compiling
+from sash.engine.evaluate import compile_ahead
+from sash.engine.first_run import FirstRun, History, describe_first_run, first_run, without_compiling
 from sash.engine.prepare import prepare
 from sash.engine.run_table import run_table
 from sash.kernels import cache
@@ -189,14 +191,10 @@ def test_a_state_is_the_same_with_numpy_and_compiled(monkeypatch: pytest.MonkeyP
 
 @pytest.fixture
 def deciding(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """Let queries decide, as they do outside of tests, with an empty cache."""
-    monkeypatch.setattr(FirstRun, "compiles", property(RULE))
+    """Let queries decide with an empty cache."""
     monkeypatch.setattr(module, "_history", {})
     monkeypatch.setenv("SASH_CACHE_DIR", str(tmp_path))
     return tmp_path
-
-
-RULE = module.decide
 
 
 @pytest.mark.usefixtures("deciding")
@@ -225,7 +223,7 @@ def test_a_query_compiles_when_its_runs_took_as_long_as_compiling() -> None:
     assert ways == [True, False, False]
     assert cache.has_mark(prepared.identity)
     module._history.clear()
-    assert run.compile_seconds < 0.3  # another process loads the code
+    assert run.load_seconds < 0.3  # another process loads the code
 
 
 def test_explain_says_when_a_query_compiles() -> None:
@@ -296,5 +294,183 @@ def test_history_belongs_to_a_query() -> None:
         prepare(sash.Query(agg.max("x"), window.rows(rows))._declared, schema, compiled=None) for rows in (3, 4)
     )
     assert one.identity != other.identity
-    assert vectorises(one)
     assert first_run(one, 1).history == History()
+
+
+# -- streams -----------------------------------------------------------------------------------------------------------
+
+
+def batches_of(table: pa.Table, size: int) -> pa.RecordBatchReader:
+    return pa.RecordBatchReader.from_batches(table.schema, table.to_batches(max_chunksize=size))
+
+
+FRESH_STREAMS = """
+import sys
+import pyarrow as pa
+import sash
+from sash import agg, window
+with pa.ipc.open_file(sys.argv[1]) as file:  # pa.array imports pandas
+    table = file.read_all()
+every = {
+    "rank": agg.rank("x"), "distinct": agg.count_distinct("c"), "ewm": agg.ewm_mean("x", half_life=5), "least": agg.min_count("x"),
+    "each": agg.per_value("c", agg.sum("x")), "mode": agg.mode("c"), "middle": agg.median("x"), "sd": agg.stddev("x"),
+}
+for windows in (window.rows(10), window.time(60), window.time(60, slide=10), window.session(5), window.expanding()):
+    aggregates = {name: one for name, one in every.items() if name != "rank" or windows.per_row}
+    batches = table.to_batches(max_chunksize=100)
+    results = sash.Query(aggregates, windows, by="k", time="t").run(pa.RecordBatchReader.from_batches(table.schema, batches))
+    assert len(results.read_all()) > 0
+assert "numba" not in sys.modules
+"""
+
+
+def test_the_first_streams_of_a_process_do_not_import_numba(tmp_path: Path) -> None:
+    table = pa.table(
+        {
+            "k": ["a", "b"] * 500,
+            "t": range(1000),
+            "x": [n * 0.5 for n in range(1000)],
+            "c": [n % 7 for n in range(1000)],
+        }
+    )
+    with pa.ipc.new_file(tmp_path / "rows.arrow", table.schema) as file:
+        file.write_table(table)
+    done = subprocess.run(
+        [sys.executable, "-c", FRESH_STREAMS, str(tmp_path / "rows.arrow")],
+        env={**os.environ, "SASH_CACHE_DIR": str(tmp_path)},
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+class Plus:
+    """A function that Numba rejects, although NumPy evaluates it."""
+
+    def __call__(self, older: Any, newer: Any) -> Any:
+        return older + newer
+
+
+plus = Plus()
+rejected = sash.aggregate(
+    "rejected",
+    lift=lambda x: x * 2,
+    combine=lambda older, newer: plus(older, newer),  # noqa: PLW0108 — an object that is no function would be refused
+    lower=lambda c: c,
+    commutative=True,
+)
+
+
+unvectorised = sash.aggregate(
+    "length",
+    lift=lambda x: x,
+    combine=lambda older, newer: math.hypot(older, newer),  # noqa: PLW0108 — there is no source of math.hypot to compile
+    lower=lambda c: c,
+    commutative=True,
+)
+
+
+def stream_rows(rows: int = 400) -> pa.Table:
+    chooser = random.Random(7)
+    return pa.table(
+        {
+            "t": [n // 2 for n in range(rows)],
+            "k": [chooser.randrange(3) for _ in range(rows)],
+            "x": [chooser.randrange(50) / 4 for _ in range(rows)],
+            "c": [chooser.randrange(4) for _ in range(rows)],
+        }
+    )
+
+
+def assert_same_rows(found: pa.Table, expected: pa.Table) -> None:
+    """Both hold the same rows, in any order."""
+
+    def texts(table: pa.Table) -> list[str]:
+        rounded = [
+            [round(value, 9) if isinstance(value, float) else value for value in row.values()]
+            for row in table.to_pylist()
+        ]
+        return sorted(map(repr, rounded))
+
+    assert found.column_names == expected.column_names
+    assert texts(found) == texts(expected)
+
+
+@pytest.mark.parametrize("windows", [window.rows(5), window.time(20, slide=5), window.expanding()], ids=str)
+def test_a_stream_may_start_interpreted_and_go_on_compiled(windows: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = stream_rows()
+    aggregates = {"mode": agg.mode("c"), "each": agg.per_value("c", agg.sum("x")), "mean": agg.mean("x")}
+    query = sash.Query(aggregates, windows, by="k", time="t")
+    expected = query.run(table, compiled=False)
+    ways: list[bool] = []
+
+    def decide(_: FirstRun) -> bool:
+        ways.append(len(ways) % 4 > 1)
+        return ways[-1]
+
+    monkeypatch.setattr(module, "decide", decide)
+    monkeypatch.setattr(History, "is_compiled", property(lambda _: False, lambda *_: None), raising=False)
+    found = query.run(batches_of(table, 40)).read_all()
+    assert len(set(ways)) == 2
+    assert_same_rows(found, expected)
+    assert found.schema == expected.schema
+
+
+@pytest.mark.parametrize("windows", [window.rows(5), window.time(20, slide=5)], ids=["rows", "slices"])
+def test_an_aggregate_that_numpy_cannot_evaluate_is_compiled_before_the_stream_starts(windows: Any) -> None:
+    """Its neighbours are not."""
+    table = stream_rows()
+    query = sash.Query(
+        {"length": unvectorised("x"), "peak": agg.max("c"), "mode": agg.mode("c")}, windows, by="k", time="t"
+    )
+    prepared = compile_ahead(prepare(query._declared, table.schema, compiled=None))
+    cold = without_compiling(prepared, on_stream=True)
+    assert cold.interpreted == {"mode": module.NOT_WORTH_IT}
+    assert len(prepared.kernels._made) == 1
+    assert_same_rows(query.run(batches_of(table, 40)).read_all(), query.run(table, compiled=False))
+
+
+@pytest.mark.parametrize("windows", [window.rows(5), window.time(20, slide=5), window.expanding()], ids=str)
+def test_an_aggregate_that_numba_rejects_stays_with_numpy_on_a_stream(
+    windows: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first micro-batches ran with NumPy; compiling fails in the midst of the stream."""
+    table = stream_rows()
+    query = sash.Query({"twice": rejected("x"), "peak": agg.max("x")}, windows, by="k", time="t")
+    expected = query.run(table, compiled=False)
+    calls: list[bool] = []
+
+    def decide(run: FirstRun) -> bool:
+        calls.append(len(calls) >= 3 and not run.history.does_not_compile)
+        return calls[-1]
+
+    monkeypatch.setattr(module, "decide", decide)
+    found = query.run(batches_of(table, 40)).read_all()
+    assert True in calls
+    assert_same_rows(found, expected)
+
+
+@pytest.mark.usefixtures("deciding")
+def test_lost_seconds_of_other_processes_count() -> None:
+    """Each of several processes spends less than compiling takes. In the end, one of them compiles."""
+    prepared = prepare(sash.Query(agg.mode("x"), window.rows(3))._declared, pa.schema({"x": pa.int64()}), compiled=None)
+    processes = 0
+    run = first_run(prepared, 1_000, on_stream=True)
+    while not run.compiles and processes < 50:
+        run.history.seconds = run.load_seconds + 0.4
+        run._store_lost_seconds()
+        processes += 1
+        module._history.clear()
+        run = first_run(prepared, 20_000, on_stream=True)
+    assert 2 <= processes <= 5
+    module._history.clear()
+    assert not first_run(prepared, 10, on_stream=True).compiles  # compiled code would not help so short a process
+
+
+@pytest.mark.usefixtures("deciding")
+def test_processes_that_end_early_store_nothing(tmp_path: Path) -> None:
+    prepared = prepare(sash.Query(agg.mode("x"), window.rows(3))._declared, pa.schema({"x": pa.int64()}), compiled=None)
+    first_run(prepared, 1_000).run(lambda _: None)
+    assert not list(tmp_path.rglob("*.seconds"))
+    assert cache.read_seconds(prepared.identity) == 0

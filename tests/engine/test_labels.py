@@ -78,7 +78,7 @@ def expected_at(query: sash.Query, events: pa.Table, labels: pa.Table, *, keyed:
         rows += [row | {"label": number, "is_label": False} for row in own if row["t"] <= label["t"]]
         rows.append(dict.fromkeys(events.column_names) | {"t": label["t"], "label": number, "is_label": True})
     schema = pa.schema([*events.schema, ("label", pa.int64()), ("is_label", pa.bool_())])
-    made = query.run(pa.Table.from_pylist(rows, schema), compiled=False)
+    made = query.run(pa.Table.from_pylist(rows, schema))
     return made.filter(pc.field("is_label")).sort_by("label").drop_columns(schema.names)
 
 
@@ -137,7 +137,7 @@ def test_numpy_and_the_interpreter_agree(seed: int) -> None:
     windows = TIME_WINDOWS | shifted(ROW_WINDOWS)[0]
     query = sash.Query(plain, windows, by="key", time="t", order_by="name")
     events, labels = events_of(seed, 40 * seed), labels_of(seed + 100, 3 * seed)
-    expected = query.run(events, at=labels, compiled=False).drop_columns(labels.column_names)
+    expected = query.run(events, at=labels).drop_columns(labels.column_names)
     assert_equal(run_cold(query, events, labels), expected.to_pylist())
 
 
@@ -231,7 +231,7 @@ def test_a_window_of_the_calendar_beside_others() -> None:
     }
     found = sash.Query(aggregates, windows, by="key", time="t").run(events, at=labels)
     for name, one in windows.items():
-        alone = sash.Query(aggregates, one, by="key", time="t").run(events, at=labels, compiled=False)
+        alone = sash.Query(aggregates, one, by="key", time="t").run(events, at=labels)
         for aggregate in aggregates:
             assert found[f"{aggregate}_{name}"].equals(alone[aggregate]), (name, aggregate)
 

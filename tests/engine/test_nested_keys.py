@@ -53,7 +53,7 @@ def of_type(inner: pa.DataType, other: pa.DataType, made: str) -> pa.DataType:
         "list": pa.list_(inner),
         "large": pa.large_list(inner),
         "two": pa.list_(inner, 2),
-        "view": pa.list_view(pa.string() if inner in VIEWS else inner),
+        "view": pa.list_view(pa.string() if any(str(view) in str(inner) for view in VIEWS) else inner),
         "map": pa.map_(pa.string() if pa.types.is_null(inner) else inner, other),
     }
     return types[made]
@@ -117,7 +117,7 @@ def test_keys_are_grouped_as_plain_python_groups_them(data: st.DataObject, kind:
     expected = [frozen(value, kind) for value in values]
     rows = pa.table({"k": column, "t": pa.array([3] * len(values), pa.int64())})
     for some, keys in ((rows, expected), (rows.slice(begin), expected[begin:])):
-        result = COUNT.run(some, compiled=False)
+        result = COUNT.run(some)
         counts = Counter(keys)
         assert [frozen(key, kind) for key in result["k"].to_pylist()] == list(counts)
         assert result["n"].to_pylist() == list(counts.values())
@@ -134,7 +134,7 @@ def test_streams_have_nested_keys(data: st.DataObject, kind: pa.DataType) -> Non
     rows = pa.table({"k": pa.array(values, kind), "t": pa.array([3] * len(values), pa.int64())})
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(stream, "MOST_ROWS", 2)
-        result = COUNT.run(rows.to_reader(2), order=order, compiled=False).read_all()
+        result = COUNT.run(rows.to_reader(2), order=order).read_all()
     assert dict(zip((frozen(key, kind) for key in result["k"].to_pylist()), result["n"].to_pylist(), strict=True)) == (
         expected
     )
@@ -192,16 +192,16 @@ def test_results_keep_the_type_of_nested_keys(compiled: bool) -> None:
 def test_frames_have_nested_keys() -> None:
     lists = [[1, 2], [1], [1, 2]]
     query = sash.Query({"sum": agg.sum("x")}, window.rows(2, slide=1), by="k")
-    frame = query.run(pl.DataFrame({"k": lists, "x": [1, 2, 4]}), compiled=False)
+    frame = query.run(pl.DataFrame({"k": lists, "x": [1, 2, 4]}))
     assert frame.to_dict(as_series=False) == {"k": [[1, 2], [1, 2], [1]], "sum": [1, 5, 2]}
-    structs = query.run(pd.DataFrame({"k": [{"a": 1}, {"a": 2}, {"a": 1}], "x": [1, 2, 4]}), compiled=False)
+    structs = query.run(pd.DataFrame({"k": [{"a": 1}, {"a": 2}, {"a": 1}], "x": [1, 2, 4]}))
     assert structs.to_dict("list") == {"k": [{"a": 1}, {"a": 1}, {"a": 2}], "sum": [1, 5, 2]}
 
 
 def test_nested_keys_that_come_again_are_said() -> None:
     rows = pa.table({"k": [{"a": [math.nan]}, None, {"a": [math.nan]}], "t": [1, 2, 3]})
     with pytest.raises(ValueError, match=r"Rows of k={'a': \[nan\]} arrived again after rows of another key"):
-        COUNT.run(rows.to_reader(), order="keys", compiled=False).read_all()
+        COUNT.run(rows.to_reader(), order="keys").read_all()
 
 
 @pytest.mark.parametrize(
@@ -216,4 +216,4 @@ def test_nested_keys_that_come_again_are_said() -> None:
 )
 def test_keys_that_can_not_be_told_apart_are_refused(kind: pa.DataType) -> None:
     with pytest.raises(TypeError, match=r"The key 'k' is of type .*, whose values cannot be compared\. .*\.$"):
-        COUNT.explain(pa.schema({"k": kind, "t": pa.int64()}), compiled=False)
+        COUNT.explain(pa.schema({"k": kind, "t": pa.int64()}))

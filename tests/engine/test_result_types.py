@@ -136,9 +136,7 @@ def test_counts_are_int64_whatever_is_counted(name: str, windows: Window) -> Non
 def test_arithmetic_has_a_type_even_without_results(name: str, types: dict[str, pa.DataType], windows: Window) -> None:
     named = {each: BUILT_IN[each]("x") for each in types}
     if name in ("decimal", "date32", "nanoseconds"):  # rounded, or Python's own differences: types alone
-        tables = [
-            sash.Query(named, windows, time="t").run(pa.table({"t": range(8), "x": COLUMNS[name]}), compiled=False)
-        ]
+        tables = [sash.Query(named, windows, time="t").run(pa.table({"t": range(8), "x": COLUMNS[name]}))]
     else:
         tables = results_of(name, named, windows)
     for found in tables:
@@ -334,7 +332,7 @@ def test_what_ones_own_aggregate_gives_is_not_forced_into_the_type_of_a_sample(l
 @pytest.mark.parametrize("kind", [pa.timestamp("ns"), pa.decimal128(9, 2), pa.date32()], ids=str)
 def test_sketches_of_nothing_but_nulls_have_their_type_whatever_the_column(kind: pa.DataType) -> None:
     rows = pa.table({"t": [1, 2], "x": pa.nulls(2, kind)})
-    named = {
+    named: dict[str, Any] = {
         "n": agg.frequency("x", item=3),
         "seen": agg.may_contain("x", item=3),
         "different": agg.approx_count_distinct("x"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -18,6 +18,10 @@ SCHEMA = pa.schema(
     {"t": pa.int64(), "key": pa.string(), "x": pa.int64(), "y": pa.int64(), "v": pa.int64(), "mark": pa.bool_()}
 )
 """The columns of `sash.testing.strategies.streams`."""
+
+EXECUTORS: Mapping[str, bool | None] = {"default": None, "interpreted": False, "compiled": True}
+"""The values of `compiled=`. By default, a query over few rows runs with NumPy, as it does for users."""
+UNCOMPILED = (None, False)
 
 Named = Mapping[str, Aggregate[Any]]
 Row = dict[str, Any]
@@ -60,13 +64,15 @@ def assert_agrees(
     aggregates: Named,
     windows: Any,
     *,
-    compiled: bool = False,
+    executors: Sequence[bool | None] = UNCOMPILED,
     schema: pa.Schema = SCHEMA,
     **given: Any,
 ) -> pa.Table:
-    """Compare a query's results with the oracle's; `given` is by, time, and so on."""
+    """Compare a query's results with the oracle's, on each of the `executors`; `given` is by, time, and so on."""
     declared = {"by": ("key",), "time": "t", **given}
-    found = sash.Query(aggregates, windows, **declared).run(table_of(rows, schema), compiled=compiled)
     for_oracle = {name: declared[name] for name in ("by", "time", "order_by") if name in declared}
-    assert_equal(found, recompute_query(table_of(rows, schema).to_pylist(), aggregates, windows, **for_oracle))
+    expected = recompute_query(table_of(rows, schema).to_pylist(), aggregates, windows, **for_oracle)
+    for compiled in executors:
+        found = sash.Query(aggregates, windows, **declared).run(table_of(rows, schema), compiled=compiled)
+        assert_equal(found, expected)
     return found

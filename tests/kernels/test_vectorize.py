@@ -125,6 +125,16 @@ def test_too_many_paths_are_refused() -> None:
         vectorize(eval(deep))(np.arange(21))  # noqa: S307 — the text is above
 
 
+def test_a_loop_that_examples_do_not_end_is_refused() -> None:
+    def halved(x: float) -> float:
+        while x > 1:
+            x = x / 2
+        return x
+
+    with pytest.raises(CannotVectorizeError, match="loops"):
+        vectorize(halved).example(np.ones(1))
+
+
 def test_the_built_in_aggregates_of_numbers_are_vectorised() -> None:
     """Whoever adds an aggregate sees here whether its first result needs a compiler."""
     others = {

@@ -133,7 +133,7 @@ def assert_as_in_duckdb(text: str, table: pa.Table, name: str) -> None:
         database.execute("SET TimeZone = 'UTC'")
         database.register(name, table)
         expected = database.sql(text).to_arrow_table().to_pylist()
-    found = sash.sql(text).run(table, compiled=False).to_pylist()
+    found = sash.sql(text).run(table).to_pylist()
     assert len(found) == len(expected)
     for mine, theirs in zip(found, expected, strict=True):
         assert list(mine) == list(theirs)

@@ -82,7 +82,7 @@ WORDS = (
 def test_every_text_runs(text: str) -> None:
     rows = readings()
     query = sash.sql(text)
-    results = query.run(rows, compiled=False)
+    results = query.run(rows)
     assert len(results) > 0
     assert query.schema(rows) == results.schema
     assert query.schema(rows.schema) == results.schema
@@ -191,7 +191,7 @@ def test_a_text_is_the_query_with_the_same_arguments(text: str, query: sash.Quer
     ],
 )
 def test_the_columns_of_results(text: str, columns: list[str]) -> None:
-    assert sash.sql(text).run(readings(), compiled=False).column_names == columns
+    assert sash.sql(text).run(readings()).column_names == columns
 
 
 @pytest.mark.parametrize(

@@ -160,9 +160,9 @@ def test_a_list_is_named_as_a_dictionary_is() -> None:
         time="t",
     )
     rows = pa.table({"t": [1, 2], "x": [1.0, 2.0]})
-    assert lists.run(rows, compiled=False).equals(named.run(rows, compiled=False))
+    assert lists.run(rows).equals(named.run(rows))
     assert repr(lists) == repr(named)
     names = ["max_x_rows_2", "max_x_time_9", "mean_x_rows_2", "mean_x_time_9"]
-    assert lists.run(rows, compiled=False).column_names[2:] == names
+    assert lists.run(rows).column_names[2:] == names
     periodic = declared(aggregates=[agg.max("x")], windows=[window.tumbling(2), window.tumbling(4)], time="t")
-    assert periodic.run(rows, compiled=False)["window"].unique().to_pylist() == ["tumbling_2", "tumbling_4"]
+    assert periodic.run(rows)["window"].unique().to_pylist() == ["tumbling_2", "tumbling_4"]

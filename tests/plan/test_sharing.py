@@ -32,7 +32,7 @@ AGGREGATES: Named = {
 
 def alone(table: pa.Table, name: str, windows: Window) -> pa.Table:
     query = sash.Query({name: AGGREGATES[name]}, windows, by="key", time="t")
-    return query.run(table, compiled=False)
+    return query.run(table)
 
 
 @settings(max_examples=40)
@@ -42,7 +42,7 @@ def test_windows_with_results_of_their_own_that_share_equal_each_alone(data: st.
     windows = named(data.draw(st.lists(st.one_of(list(PER_WINDOW.values())), min_size=2, max_size=4)))
     chosen = data.draw(st.sets(st.sampled_from(sorted(AGGREGATES)), min_size=2, max_size=5))
     shared = sash.Query({name: AGGREGATES[name] for name in sorted(chosen)}, windows, by="key", time="t")
-    found = shared.run(table, compiled=False)
+    found = shared.run(table)
     for label, one in windows.items():
         part = found.filter(pc.equal(found["window"].cast(pa.string()), label))
         for name in chosen:
@@ -67,9 +67,9 @@ def test_windows_that_exclude_rows_do_so_beside_others(algorithm: str, windows: 
     """On the default path, interpreted, and as a stream."""
     rows = sorted(long_stream(3, keys=2)[:40], key=lambda row: row["t"])
     table = table_of(rows)
-    combined: Named = {"total": agg.sum("x"), "top": agg.max("x"), "text": agg.concat("v", sep=" ")}
-    if algorithm == "slickdeque":
-        del combined["text"]
+    combined: Named = {"total": agg.sum("x"), "top": agg.max("x")}
+    if algorithm != "slickdeque":
+        combined = {**combined, "text": agg.concat("v", sep=" ")}
     named_windows = named(windows)
     query = sash.Query(combined, named_windows, by="key", time="t", algorithm=algorithm)
     expected = recompute_query(rows, combined, named_windows, by=("key",), time="t")
@@ -101,7 +101,7 @@ def test_windows_of_rows_that_share_equal_each_alone(data: st.DataObject) -> Non
     windows = named(data.draw(st.lists(st.one_of(list(PER_ROW.values())), min_size=2, max_size=4)))
     chosen = sorted(data.draw(st.sets(st.sampled_from(sorted(AGGREGATES)), min_size=2, max_size=5)))
     shared = sash.Query({name: AGGREGATES[name] for name in chosen}, windows, by="key", time="t")
-    found = shared.run(table, compiled=False)
+    found = shared.run(table)
     assert found.column_names == [*table.column_names, *(f"{name}_{label}" for name in chosen for label in windows)]
     for label, one in windows.items():
         for name in chosen:
@@ -126,7 +126,7 @@ TOGETHER = [
 @pytest.mark.parametrize("windows", TOGETHER, ids=", ".join)
 @pytest.mark.parametrize("keys", [1, 3])
 def test_windows_that_share_agree_with_the_oracle_compiled(windows: dict[str, Window], keys: int) -> None:
-    assert_agrees(long_stream(3, keys), FEW, windows, compiled=True)
+    assert_agrees(long_stream(3, keys), FEW, windows, executors=[True])
 
 
 @pytest.mark.parametrize("several", [False, True])
@@ -149,7 +149,7 @@ def test_rows_that_come_in_order_of_time_are_cut_in_chunks(monkeypatch: pytest.M
     monkeypatch.setattr(run_table._TableRun, "_pays_to_cut_first", lambda *_: False)
     assert chunked.equals(query.run(rows, threads=1))
     assert chunked.equals(query.run(rows, threads=2))
-    assert chunked.to_pylist() == query.run(rows, compiled=False).to_pylist()
+    assert chunked.to_pylist() == query.run(rows).to_pylist()
 
 
 @pytest.mark.parametrize(
@@ -179,9 +179,7 @@ def test_aggregates_that_are_selective_each_are_not_together(windows: Window) ->
     rows = pa.table({"t": list(range(9)), "x": [3, 1, 4, 1, 5, 9, 2, 6, 5]})
     aggregates = {"top": agg.max("x"), "low": agg.min("x"), "first": agg.first("x")}
     query = sash.Query(aggregates, windows, time="t", algorithm="slickdeque")
-    assert (
-        query.run(rows).to_pylist() == sash.Query(aggregates, windows, time="t").run(rows, compiled=False).to_pylist()
-    )
+    assert query.run(rows).to_pylist() == sash.Query(aggregates, windows, time="t").run(rows).to_pylist()
     with pytest.raises(
         CannotCompileError, match=r"max\(x\) and min\(x\) can't be computed together: slickdeque takes one"
     ):

@@ -88,7 +88,7 @@ def test_partials_that_are_combined_are_as_many_as_counted(technique: Any, pair:
     table = pa.table({"t": range(offset, offset + ticks), "x": range(ticks)})
     windows = window.time(length, slide=slide, offset=offset)
     query = sash.Query({"joined": counter.aggregate}, windows, time="t", slicing=technique, algorithm="recalculate")
-    starts = [start - offset for start in query.run(table, compiled=False)["window_start"].to_pylist()]
+    starts = [start - offset for start in query.run(table)["window_start"].to_pylist()]
     edges = edges_by_hand(technique, length, slide, ticks)
     for_slices = ticks - slices_by_hand(edges, 0, ticks)
     counted = cut_edges([Cycle(length, slide, length, offset)], technique)
@@ -114,7 +114,7 @@ def test_flatfit_section_2_3_example_1_over_tuples(slicing: Any) -> None:
     windows = {"first": window.rows(6, slide=2), "second": window.rows(8, slide=4)}
     prices = pa.table({"price": [(7 * number) % 11 for number in range(24)]})
     query = sash.Query({"top": counter.aggregate}, windows, slicing=slicing, algorithm="recalculate")
-    query.run(prices, compiled=False)
+    query.run(prices)
     partials = 24 - 12  # a partial aggregate every 2 tuples, once for both
     first = 0 + 1 + 10 * 2  # the last three, two combines; the first two windows are still filling
     second = 1 + 5 * 3  # the last four

@@ -74,8 +74,8 @@ def test_any_order_within_lateness_gives_the_results_of_a_table(
 ) -> None:
     query = query_of(name, lateness=f"{hours}h" if hours else None)
     arrived = arrive(table, hours * HOUR, data)
-    streamed = query.run(batches_of(arrived, size), compiled=False).read_all()
-    assert rows_of(streamed) == rows_of(query.run(table, compiled=False))
+    streamed = query.run(batches_of(arrived, size)).read_all()
+    assert rows_of(streamed) == rows_of(query.run(table))
 
 
 @pytest.mark.parametrize("name", WINDOWS)
@@ -84,8 +84,8 @@ def test_any_order_within_lateness_gives_the_results_of_a_table(
 def test_rows_by_key_give_the_results_of_a_table(name: str, table: pa.Table, size: int) -> None:
     query = query_of(name)
     by_key = table.sort_by([("k", "ascending"), ("t", "ascending"), ("id", "ascending")])
-    streamed = query.run(batches_of(by_key, size), order="keys", compiled=False).read_all()
-    assert rows_of(streamed) == rows_of(query.run(table, compiled=False))
+    streamed = query.run(batches_of(by_key, size), order="keys").read_all()
+    assert rows_of(streamed) == rows_of(query.run(table))
 
 
 @pytest.mark.parametrize("name", OF_TIME)
@@ -93,10 +93,10 @@ def test_rows_by_key_give_the_results_of_a_table(name: str, table: pa.Table, siz
 @given(tables(), st.integers(1, 6), st.data())
 def test_merged_updates_are_the_result(name: str, table: pa.Table, size: int, data: st.DataObject) -> None:
     query = query_of(name, lateness="30h")
-    expected = query.run(table, compiled=False)
+    expected = query.run(table)
     merged: dict[Any, Any] = {}
     arrived = arrive(table, 30 * HOUR, data)
-    for row in query.run(batches_of(arrived, size), compiled=False, mode="update").read_all().to_pylist():
+    for row in query.run(batches_of(arrived, size), mode="update").read_all().to_pylist():
         assert row.pop("change") == "upsert"
         merged[tuple(row.get(column) for column in ("k", "window", "window_start", "window_end"))] = row
     assert rows_of(pa.Table.from_pylist(list(merged.values()), expected.schema)) == rows_of(expected)
@@ -110,7 +110,7 @@ def test_nothing_happens_before_it_is_due_and_everything_by_then(
 ) -> None:
     """With the state encoded after each micro-batch, and the watermark moved on to when something is due."""
     query = query_of(name)
-    prepared = prepare(query._declared, table.schema, compiled=False)
+    prepared = prepare(query._declared, table.schema)
     fingerprint = fingerprint_query(query._declared, {"t": "timestamp"})
     state = StreamState(prepared, "append")
     empty = table.schema.empty_table()
@@ -136,7 +136,7 @@ def test_nothing_happens_before_it_is_due_and_everything_by_then(
         assert due > state.watermark
         found.append(state.advance(empty, due).results)
     assert state.due == FOREVER
-    expected = query.run(table, compiled=False)
+    expected = query.run(table)
     emitted_all = sorted(row for one in found for row in rows_of(one))
     if name == "mixed":  # rows that no window of rows holds yet stay in the state
         assert set(emitted_all) <= set(rows_of(expected))
@@ -151,7 +151,7 @@ def test_a_row_is_late_when_its_month_has_ended_where_the_window_is() -> None:
     )
     for tz, expected, late in (("Europe/Berlin", [1, 2], 1), (None, [7], 0)):
         query = sash.Query({"sum": agg.sum("x")}, window.tumbling("1mo", tz=tz), time="t", lateness="0s")
-        running = Stream(prepare(query._declared, table.schema, compiled=False))
+        running = Stream(prepare(query._declared, table.schema))
         found = [running.add(table.slice(row, 1)) for row in range(3)] + [running.finish()]
         assert [number for one in found for number in one["sum"].to_pylist()] == expected
         assert running.late == late

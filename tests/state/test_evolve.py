@@ -88,6 +88,8 @@ class Stream:
     def change(self, aggregates: list[str], windows: dict[str, Any]) -> None:
         query = sash.Query({name: AGGREGATES[name] for name in aggregates}, windows, by="k", time="t")
         begins = max(self.applied, 1 + max((row["t"] for row in self.rows), default=-1))
+        if not self.rows:  # before the first row, a query may become any other
+            self.phases.clear()
         if self.phases:
             self.phases[-1].until = self.applied
         self.phases.append(Phase(query, self.applied, begins))
@@ -139,6 +141,15 @@ class Stream:
                 return self.phases[number].begins
         return 0
 
+    def begun(self, name: str, at: int) -> int:
+        """The time from which on a window of a phase is known: since it is new, or since no aggregate was kept; 0 if it always was."""
+        for number in range(at, 0, -1):
+            here, before = (self.phases[one].query._declared for one in (number, number - 1))
+            kept = [one for one in here.aggregates if repr(before.aggregates.get(one)) == repr(here.aggregates[one])]
+            if not kept or repr(before.windows.get(name)) != repr(here.windows[name]):
+                return self.phases[number].begins
+        return 0
+
 
 def table_of(rows: list[dict[str, Any]]) -> pa.Table:
     return pa.Table.from_pylist(rows, SCHEMA)
@@ -150,9 +161,8 @@ def expected_windows(stream: Stream, number: int) -> list[dict[str, Any]]:
     made = []
     for name, one in declared.windows.items():
         since = {aggregate: stream.introduced("aggregates", aggregate, number) for aggregate in declared.aggregates}
-        # A window of time without any known result is not emitted.
         own_since = stream.introduced("windows", name, number)
-        first = max(own_since, min(since.values()) if one.is_time else 0)
+        first = stream.begun(name, number)
         gap = one.gap_ticks(prepare(declared, SCHEMA, compiled=False).unit) or 0
         rows = stream.rows if one.is_time else [row for row in stream.rows if row["t"] >= own_since]
         results = sash.Query(dict(declared.aggregates), one, by="k", time="t").run(table_of(rows), compiled=False)

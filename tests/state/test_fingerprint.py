@@ -141,3 +141,33 @@ def test_equal_durations_written_differently_are_the_same_query() -> None:
 def test_windows_of_numbers_have_their_own_text(name: str) -> None:
     for one in WINDOWS[name].values():
         assert one.standard_text == repr(one)
+
+
+class Scale:
+    """Its methods read `factor`."""
+
+    def __init__(self, factor: int) -> None:
+        self.factor = factor
+
+    def lift(self, x: int) -> int:
+        return self.factor * x
+
+    @classmethod
+    def plain(cls, x: int) -> int:
+        return x
+
+    def __call__(self, x: int) -> int:
+        return self.factor * x
+
+
+def test_a_method_is_told_by_its_function_and_its_object() -> None:
+    def query(lift: Any) -> sash.Query:
+        own = sash.aggregate("own", lift=lift, combine=lambda older, newer: older + newer)("x")
+        return sash.Query({"own": own}, window.rows(3), by="k", time="t")
+
+    lifts = [Scale(2).lift, Scale(3).lift, Scale.plain, Scale(2), Scale(3), np.sqrt, np.exp]
+    again = [Scale(2).lift, Scale(3).lift, Scale.plain, Scale(2), Scale(3), np.sqrt, np.exp]
+    for place, lift in enumerate(lifts):
+        assert told(query(lift), query(again[place])) == []
+        for other in again[:place]:
+            assert told(query(other), query(lift)) == ["aggregate 'own': its functions changed"]

@@ -69,7 +69,7 @@ def test_kept_rows_are_the_late_ones_and_results_stay_the_same(
     query = sash.Query(
         data.draw(st.sampled_from([COMMUTE, ORDERED])), WINDOWS[name], by="k", time="t", lateness=lateness
     )
-    prepared = prepare(query._declared, table.schema, compiled=False)
+    prepared = prepare(query._declared, table.schema)
     streams = [stream.Stream(prepared, mode=mode, late=late) for late in ("drop", "keep")]
     dropped, kept = (
         pa.concat_tables(
@@ -97,7 +97,7 @@ def test_a_state_returns_columns_that_it_does_not_store(
     table = shuffled(made, data)
     wide = table.append_column("note", pa.array([f"row {number}" for number in table["id"].to_pylist()], pa.string()))
     query = sash.Query(COMMUTE, WINDOWS[name], by="k", time="t")
-    prepared = prepare(query._declared, table.schema, compiled=False)
+    prepared = prepare(query._declared, table.schema)
     fingerprint = fingerprint_query(query._declared, {})
     found: dict[str, list[pa.Table]] = {"drop": [], "keep": []}
     counted = {"drop": 0, "keep": 0}
@@ -128,7 +128,7 @@ ROWS = pa.table({"t": [1, 20, 4, 30, 12], "x": [1.5, None, 2.5, 3.5, 4.5]})
 def test_dropped_rows_are_counted_without_lateness_too() -> None:
     query = sash.Query({"n": agg.count()}, window.tumbling(10), time="t")
     with pytest.warns(stream.LateRowsWarning, match=r'2 row\(s\) .* late="keep" to get them'):
-        found = query.run(batches_of(ROWS, 1), late="drop", compiled=False).read_all()
+        found = query.run(batches_of(ROWS, 1), late="drop").read_all()
     assert found["n"].to_pylist() == [1, 1, 1]
 
 
@@ -139,7 +139,7 @@ def test_the_schema_of_kept_rows(windows: Any) -> None:
     strict = ROWS.cast(pa.schema(fields))
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # nothing was dropped
-        found = query.run(batches_of(strict, 2), late="keep", compiled=False)
+        found = query.run(batches_of(strict, 2), late="keep")
         assert found.schema == query.schema(batches_of(strict, 2), late="keep")
         _, late = parted(found.read_all())
     assert found.schema.field("late").type == pa.struct({"t": pa.int64(), "x": pa.float64()})  # no computed column
@@ -150,7 +150,7 @@ def test_the_schema_of_kept_rows(windows: Any) -> None:
 def test_a_late_row_is_an_error_if_that_is_asked_for() -> None:
     query = sash.Query({"n": agg.count()}, window.time(10, slide=5), time="t", lateness=10)
     in_time = pa.table({"t": [1, 20, 8, 30]})  # 8 misses [0, 10), but is in [5, 15)
-    assert query.run(batches_of(in_time, 1), late="error", compiled=False).read_all()["n"].to_pylist() == [
+    assert query.run(batches_of(in_time, 1), late="error").read_all()["n"].to_pylist() == [
         1,
         1,
         1,
@@ -160,10 +160,10 @@ def test_a_late_row_is_an_error_if_that_is_asked_for() -> None:
         1,
     ]
     with pytest.raises(ValueError, match=r"A row \(t=4\) is late: all its windows are closed.*\"drop\".*fails again"):
-        query.run(batches_of(ROWS, 2), late="error", compiled=False).read_all()
+        query.run(batches_of(ROWS, 2), late="error").read_all()
     strict = sash.Query({"n": agg.count()}, window.time(10, slide=5), time="t")
     with pytest.raises(ValueError, match=r"A row with t=8 arrived after rows up to 20"):
-        strict.run(batches_of(in_time, 1), late="error", compiled=False).read_all()
+        strict.run(batches_of(in_time, 1), late="error").read_all()
 
 
 @pytest.mark.parametrize(
@@ -178,13 +178,13 @@ def test_a_late_row_is_an_error_if_that_is_asked_for() -> None:
 def test_choices_that_do_not_fit_are_refused(options: dict[str, Any], given: dict[str, Any], sentence: str) -> None:
     query = sash.Query(**{"aggregates": {"n": agg.count()}, "windows": window.tumbling(10), "time": "t", **given})
     with pytest.raises(ValueError, match=sentence):
-        query.run(batches_of(ROWS, 1), compiled=False, **options)
+        query.run(batches_of(ROWS, 1), **options)
 
 
 def test_rows_with_a_column_of_that_name() -> None:
     named = ROWS.rename_columns(["t", "late"])
     per_window = sash.Query({"n": agg.count()}, window.tumbling(10), time="t")
-    _, late = parted(per_window.run(batches_of(named, 1), late="keep", compiled=False).read_all())
+    _, late = parted(per_window.run(batches_of(named, 1), late="keep").read_all())
     assert late == [{"t": 4, "late": 2.5}, {"t": 12, "late": 4.5}]
     with pytest.raises(ValueError, match="Rename the column, key or aggregate 'late'"):
         sash.Query({"n": agg.count()}, window.time(5), time="t").run(batches_of(named, 1), late="keep")
@@ -208,7 +208,7 @@ def test_nested_columns_and_dictionaries_are_kept() -> None:
     )  # fmt: skip
     for windows in (window.tumbling(10), window.rows(2)):
         query = sash.Query({"n": agg.count()}, windows, time="t", lateness=0)
-        _, late = parted(query.run(batches_of(table, 1), late="keep", compiled=False).read_all())
+        _, late = parted(query.run(batches_of(table, 1), late="keep").read_all())
         assert late == [{"t": 4, "tags": [{"a": 3}], "d": "c", "at": None}]
 
 

@@ -11,7 +11,6 @@ from helpers.cases import SOAK
 
 import sash
 from sash import agg, window
-from sash.engine import first_run
 from sash.engine.prepare import prepare
 from sash.state.fingerprint import fingerprint_query
 from sash.state.prefix_state import PrefixState
@@ -35,14 +34,9 @@ BESIDE: dict[str, Window] = {
     "recent": window.time(5),
     "recent_gap": window.time(before=7, after=-2),
     "last": window.rows(3),
+    "last_gap": window.rows(before=4, after=-2),
 }
 SCHEMA = pa.schema({"id": pa.int64(), "k": pa.int64(), "t": pa.int64(), "x": pa.float64()})
-
-
-@pytest.fixture(autouse=True)
-def with_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Unless compiled=True: kernels for all these combinations would take minutes."""
-    monkeypatch.setattr(first_run.FirstRun, "compiles", property(lambda run: run.prepared.compiled is True))
 
 
 def random_rows(chooser: np.random.Generator, rows: int, newest: int) -> pa.Table:

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from helpers.cases import SOAK
 from helpers.late_rows import MODELLED, LateRows
+from helpers.queries import UNCOMPILED
 from helpers.streams import COMMUTE, OF_TIME, ORDERED, WINDOWS, batches_of, rows_of, table_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -42,6 +43,7 @@ def shuffled(table: pa.Table, data: st.DataObject) -> pa.Table:
     return table.take(pa.array(data.draw(st.permutations(range(len(table)))), pa.int64()))
 
 
+executors = st.sampled_from(UNCOMPILED)
 rows = st.lists(st.tuples(st.integers(0, 2), st.integers(-9, 40), st.integers(0, 5), st.booleans()), max_size=25)
 many_rows = st.lists(
     st.tuples(st.integers(0, 1), st.integers(-9, 40), st.none() | st.integers(0, 5), st.just(False)),
@@ -63,19 +65,19 @@ def test_any_order_within_lateness_gives_the_results_of_a_table(
     query = sash.Query(aggregates, WINDOWS[name], by="k", time="t", order_by="id", lateness=lateness)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        streamed = query.run(batches_of(arrived, size), compiled=False).read_all()
-    assert rows_of(streamed) == rows_of(query.run(table, compiled=False))
+        streamed = query.run(batches_of(arrived, size), compiled=data.draw(executors)).read_all()
+    assert rows_of(streamed) == rows_of(query.run(table, compiled=data.draw(executors)))
 
 
 @pytest.mark.parametrize("name", WINDOWS)
 @settings(max_examples=10, deadline=None)
-@given(rows, st.integers(1, 6))
-def test_rows_by_key_give_the_results_of_a_table(name: str, made: list[Any], size: int) -> None:
+@given(rows, st.integers(1, 6), executors)
+def test_rows_by_key_give_the_results_of_a_table(name: str, made: list[Any], size: int, compiled: bool | None) -> None:
     table = table_of(made)
     by_key = table.sort_by([("k", "ascending"), ("t", "ascending"), ("id", "ascending")])
     query = sash.Query({**COMMUTE, **ORDERED}, WINDOWS[name], by="k", time="t", order_by="id")
-    streamed = query.run(batches_of(by_key, size), order="keys", compiled=False).read_all()
-    assert rows_of(streamed) == rows_of(query.run(table, compiled=False))
+    streamed = query.run(batches_of(by_key, size), order="keys", compiled=compiled).read_all()
+    assert rows_of(streamed) == rows_of(query.run(table))
 
 
 @pytest.mark.parametrize("name", OF_TIME)
@@ -92,7 +94,9 @@ def test_slices_are_stored_compiled(name: str, made: list[Any], lateness: int, s
     query = sash.Query(COMMUTE, WINDOWS[name], by="k", time="t", lateness=lateness, **how)
     running = stream.Stream(prepare(query._declared, table.schema))
     assert all(isinstance(state, SliceState) for state in running.states.states)
-    assert rows_of(query.run(batches_of(arrived, size)).read_all()) == rows_of(query.run(table, compiled=False))
+    compiled = data.draw(st.sampled_from([None, True]))
+    streamed = query.run(batches_of(arrived, size), compiled=compiled).read_all()
+    assert rows_of(streamed) == rows_of(query.run(table, compiled=False))
 
 
 @pytest.mark.parametrize("name", OF_TIME)
@@ -105,9 +109,10 @@ def test_merged_updates_are_the_result(
     table = table_of(made)
     arrived = arrive_late(table, lateness, data)
     query = sash.Query(ORDERED, WINDOWS[name], by="k", time="t", order_by="id", lateness=lateness)
-    expected = query.run(table, compiled=False)
+    expected = query.run(table)
     merged: dict[Any, Any] = {}
-    for row in query.run(batches_of(arrived, size), compiled=False, mode="update").read_all().to_pylist():
+    updates = query.run(batches_of(arrived, size), compiled=data.draw(executors), mode="update").read_all()
+    for row in updates.to_pylist():
         at = tuple(row.get(column) for column in ("k", "window", "window_start", "window_end"))
         if row.pop("change") == "delete":
             del merged[at]
@@ -174,7 +179,7 @@ def test_every_batch_of_a_live_stream_is_processed_when_something_is_due() -> No
 
     schema = pa.schema({"t": pa.int64()})
     query = sash.Query({"n": agg.count()}, window.tumbling(10), time="t", lateness=2)
-    results = query.run(pa.RecordBatchReader.from_batches(schema, live()), compiled=False)
+    results = query.run(pa.RecordBatchReader.from_batches(schema, live()))
     seen = []
     for batch in results:
         seen += [(row["window_end"], asked[-1]) for row in batch.to_pylist()]
@@ -185,7 +190,7 @@ def test_every_batch_of_a_live_stream_is_processed_when_something_is_due() -> No
         (40, 36),
     ]  # each window with the first row that closes it; the last at the end
     asked.clear()
-    updates = query.run(pa.RecordBatchReader.from_batches(schema, live()), compiled=False, mode="update")
+    updates = query.run(pa.RecordBatchReader.from_batches(schema, live()), mode="update")
     first = next(iter(updates)).to_pylist()
     assert (first, asked) == ([{"window_start": 0, "window_end": 10, "n": 1, "change": "upsert"}], [0])
 
@@ -258,7 +263,7 @@ def test_late_rows_are_counted_and_warned_of() -> None:
     with pytest.warns(
         stream.LateRowsWarning, match=r"2 row\(s\) arrived after all their windows were closed \(lateness=10\)"
     ):
-        result = query.run(batches_of(table, 1), compiled=False).read_all()
+        result = query.run(batches_of(table, 1)).read_all()
     assert result["n"].to_pylist() == [1, 1, 1]
 
 
@@ -266,8 +271,8 @@ def test_late_rows_without_lateness_are_refused() -> None:
     table = pa.table({"t": [1, 20, 4]})
     query = sash.Query({"n": agg.count()}, window.tumbling(10), time="t")
     with pytest.raises(ValueError, match=r"A row with t=4 arrived after rows up to 20, .* Query\(lateness=…\)"):
-        query.run(batches_of(table, 1), compiled=False).read_all()
-    assert query.run(table, compiled=False)["n"].to_pylist() == [2, 1]  # a table is sorted
+        query.run(batches_of(table, 1)).read_all()
+    assert query.run(table)["n"].to_pylist() == [2, 1]  # a table is sorted
 
 
 def test_a_key_that_comes_again_is_refused() -> None:
@@ -275,10 +280,10 @@ def test_a_key_that_comes_again_is_refused() -> None:
     query = sash.Query({"n": agg.count()}, window.rows(2), by="k", time="t")
     for size in (1, 3):
         with pytest.raises(ValueError, match="Rows of k=1 arrived again after rows of another key"):
-            query.run(batches_of(table, size), order="keys", compiled=False).read_all()
+            query.run(batches_of(table, size), order="keys").read_all()
     back = pa.table({"k": [1, 1], "t": [2, 1]})
     with pytest.raises(ValueError, match=r"must be in order of t, but 1 arrived after a later time"):
-        query.run(batches_of(back, 2), order="keys", compiled=False).read_all()
+        query.run(batches_of(back, 2), order="keys").read_all()
 
 
 @pytest.mark.parametrize(
@@ -292,24 +297,24 @@ def test_a_key_that_comes_again_is_refused() -> None:
 def test_wrong_options_are_refused(options: dict[str, Any], sentence: str) -> None:
     query = sash.Query({"n": agg.count()}, window.rows(2), by="k", time="t")
     with pytest.raises(ValueError, match=sentence):
-        query.run(batches_of(table_of([]), 1), compiled=False, **options)
+        query.run(batches_of(table_of([]), 1), **options)
 
 
 def test_rows_without_time_come_in_their_order() -> None:
     table = pa.table({"x": [3, 1, 2, 5]})
     query = sash.Query({"peak": agg.max("x")}, window.rows(2))
-    assert query.run(batches_of(table, 1), compiled=False).read_all()["peak"].to_pylist() == [3, 3, 2, 5]
+    assert query.run(batches_of(table, 1)).read_all()["peak"].to_pylist() == [3, 3, 2, 5]
     ordered = sash.Query({"peak": agg.max("x")}, window.rows(2), order_by="x")
-    assert ordered.run(table, compiled=False)["peak"].to_pylist() == [3, 1, 2, 5]
+    assert ordered.run(table)["peak"].to_pylist() == [3, 1, 2, 5]
     with pytest.raises(ValueError, match="Sash cannot sort a stream"):
-        ordered.run(batches_of(table, 1), compiled=False)
+        ordered.run(batches_of(table, 1))
 
 
 def test_an_empty_stream_has_a_schema() -> None:
     table = table_of([])
     for windows in (window.rows(2), window.time(4, slide=2)):
         query = sash.Query(COMMUTE, windows, by="k", time="t")
-        assert query.run(batches_of(table, 1), compiled=False).schema == query.run(table, compiled=False).schema
+        assert query.run(batches_of(table, 1)).schema == query.run(table).schema
 
 
 @pytest.mark.parametrize("compiled", [True, None])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -16,7 +14,6 @@ from hypothesis import strategies as st
 
 import sash
 from sash import agg, window
-from sash.engine import first_run
 from sash.engine.prepare import prepare
 from sash.state import state_log
 from sash.state.codec import read_arrays, read_state_header, read_table
@@ -111,14 +108,6 @@ def test_a_log_of_rows_or_prefixes_is_the_whole_state(
     run_in_any_order(Log(query, table.schema, compiled=False), table, delay, data)
 
 
-@contextmanager
-def with_numpy() -> Iterator[None]:
-    """Evaluate without compiling, which is not what is tested."""
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(first_run.FirstRun, "compiles", property(lambda _: False))
-        yield
-
-
 OF_ALL_ROWS = (window.expanding(), {"all": window.expanding(), "last": window.rows(3)})
 
 
@@ -133,19 +122,17 @@ def test_a_log_of_prefixes_is_the_whole_state(
     table = with_kinds(table_of(made))
     log = Log(query, table.schema, compiled=None)
     assert log.prepared.stores_prefixes
-    with with_numpy():
-        run_in_any_order(log, table, delay, data)
+    run_in_any_order(log, table, delay, data)
 
 
 def test_a_delta_of_prefixes_is_as_large_as_the_change() -> None:
     """Rows of two of many keys, one of which is new."""
     query = sash.Query(COMMUTE, window.expanding(), by="k", time="t")
     log = Log(query, table_of([]).schema, compiled=None)
-    with with_numpy():
-        log.run(table_of([(key, 1, key, False) for key in range(5_000)]), 0, reload=False)
-        log.run(table_of([]), 5, reload=False)  # the rows become prefixes
-        log.run(table_of([(7, 6, 1, False), (9_999, 6, 1, False)]), 5, reload=False)
-        log.run(table_of([(8, 9, 1, False)]), 9, reload=True)
+    log.run(table_of([(key, 1, key, False) for key in range(5_000)]), 0, reload=False)
+    log.run(table_of([]), 5, reload=False)  # the rows become prefixes
+    log.run(table_of([(7, 6, 1, False), (9_999, 6, 1, False)]), 5, reload=False)
+    log.run(table_of([(8, 9, 1, False)]), 9, reload=True)
     assert len(log.whole) > 200_000
     assert max(map(len, log.deltas[-2:])) < 4_000
 

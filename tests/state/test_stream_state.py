@@ -141,12 +141,12 @@ def emitted_windows(results: pa.Table, windows: dict[str, Any]) -> list[Any]:
     )
 
 
-@pytest.mark.parametrize("compiled", [True, False], ids=["slices", "rows"])
+@pytest.mark.parametrize("compiled", [None, True, False], ids=["slices", "slices, compiled", "rows"])
 @pytest.mark.parametrize("name", MODELLED)
 @settings(max_examples=60 if SOAK else 8, deadline=None)
 @given(made_rows, st.integers(0, 12), st.data())
 def test_each_micro_batch_emits_what_the_model_of_late_rows_emits(
-    name: str, compiled: bool, made: list[Any], delay: int, data: st.DataObject
+    name: str, compiled: bool | None, made: list[Any], delay: int, data: st.DataObject
 ) -> None:
     windows = WINDOWS[name]
     arrived = [with_bits(batch) for batch in arrivals(table_of(made), data)]
@@ -198,7 +198,7 @@ def with_bits(table: pa.Table) -> pa.Table:
 def test_rows_of_open_windows_are_not_late() -> None:
     """The example of Spark: it keeps both rows of [90, 100), although they are older than the watermark of their batch."""
     table = table_of([(0, time, 1, False) for time in (0, 100, 92, 94, 200)])
-    for compiled in (True, False):
+    for compiled in (None, True, False):
         driver = Driver(
             sash.Query(agg.count(), window.tumbling(10), by="k", time="t"), table.schema, 5, compiled=compiled
         )

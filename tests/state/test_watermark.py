@@ -49,7 +49,7 @@ def test_a_row_joins_the_windows_that_are_open(name: str, seed: int) -> None:
     batches = [batch for begin, end in pairwise(cuts) for batch in table.slice(begin, end - begin).to_batches()]
     stream = pa.RecordBatchReader.from_batches(table.schema, batches)
     query = sash.Query({"n": agg.count()}, windows, time="t", lateness=lateness)
-    found = query.run(stream, late="keep", compiled=False).read_all().to_pylist()
+    found = query.run(stream, late="keep").read_all().to_pylist()
     results = {row["window_start"]: row["n"] for row in found if row["late"] is None}
     assert results == counts_of(times, lateness, length, slide)
 
@@ -60,7 +60,7 @@ def test_rows_behind_the_watermark_that_miss_no_window_start_no_micro_batch() ->
     made = declare(
         {"n": agg.count()}, window.time(100, slide=50), (), "t", (), "auto", "throughput", "auto", lateness=0
     )
-    stream = Stream(prepare(made, pa.schema({"t": pa.int64()}), compiled=False), late="drop")
+    stream = Stream(prepare(made, pa.schema({"t": pa.int64()})), late="drop")
     batches = stream.watermark.split(pa.table({"t": times}))
     assert len(batches) == 1
     assert len(stream.watermark.split(pa.table({"t": [101, 99]}))) == 2  # 99 misses the window that ends at 100

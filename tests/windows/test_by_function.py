@@ -59,4 +59,4 @@ def test_state_that_cannot_be_stored_is_refused(made: Any) -> None:
 )
 def test_wrong_results_of_discretize_are_refused(answer: Any, sentence: str) -> None:
     with pytest.raises((ValueError, TypeError), match=sentence):
-        sash.Query({"n": agg.count()}, window.custom(lambda _: answer)).run(pa.table({"x": [1.0]}), compiled=False)
+        sash.Query({"n": agg.count()}, window.custom(lambda _: answer)).run(pa.table({"x": [1.0]}))

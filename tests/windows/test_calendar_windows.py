@@ -98,7 +98,7 @@ def test_windows_of_the_calendar_agree_with_the_oracle_compiled(name: str, unit:
         for number in range(300)
     ]
     shared: Named = {"top": agg.max("x"), "last": agg.last("x"), "total": agg.sum("x")}
-    assert_agrees(rows, shared, CALENDAR[name], schema=schema_of("Europe/Berlin", unit), compiled=True)
+    assert_agrees(rows, shared, CALENDAR[name], schema=schema_of("Europe/Berlin", unit), executors=[True])
 
 
 @pytest.mark.parametrize("kind", [pa.date32(), pa.date64()])
@@ -135,7 +135,7 @@ def test_windows_share_slices_with_others() -> None:
 def days(zone: str, *times: datetime) -> list[tuple[str, str, int]]:
     """The start and the end of days in a zone, in UTC, and the number of rows."""
     table = pa.table({"t": pa.array([time.replace(tzinfo=UTC) for time in times], pa.timestamp("us", "UTC"))})
-    found = sash.Query(agg.count(), window.tumbling("1d", tz=zone), time="t").run(table, compiled=False)
+    found = sash.Query(agg.count(), window.tumbling("1d", tz=zone), time="t").run(table)
     return [
         (f"{row['window_start']:%d %H:%M}", f"{row['window_end']:%d %H:%M}", row["count"]) for row in found.to_pylist()
     ]
@@ -177,7 +177,7 @@ def test_a_row_before_a_clock_is_set_back_after_midnight_stays_in_the_new_day() 
 def test_without_tz_days_have_24_hours_and_weeks_begin_on_thursday() -> None:
     table = pa.table({"t": pa.array([datetime(2024, 7, 1, 23, tzinfo=UTC)], pa.timestamp("us", "Europe/Berlin"))})
     for length, start in (("1d", datetime(2024, 7, 1)), ("1w", datetime(2024, 6, 27))):
-        found = sash.Query(agg.count(), window.tumbling(length), time="t").run(table, compiled=False)
+        found = sash.Query(agg.count(), window.tumbling(length), time="t").run(table)
         assert found["window_start"].to_pylist() == [start.replace(tzinfo=UTC)]
 
 
@@ -190,7 +190,7 @@ def test_months_follow_the_zone_of_the_column_unless_tz_is_given() -> None:
         ("Europe/Berlin", "UTC", 6),
     ):
         table = pa.table({"t": pa.array([at], pa.timestamp("us", zone))})
-        found = sash.Query(agg.count(), window.tumbling("1mo", tz=tz), time="t").run(table, compiled=False)
+        found = sash.Query(agg.count(), window.tumbling("1mo", tz=tz), time="t").run(table)
         [start] = found["window_start"].to_pylist()
         assert start == datetime(2024, month, 1, tzinfo=ZoneInfo(tz or zone))
 
@@ -199,13 +199,13 @@ def test_months_count_from_january_1970() -> None:
     table = pa.table({"t": [datetime(2024, 5, 17), datetime(1969, 12, 1)]})
     starts = {"5mo": [datetime(2024, 3, 1), datetime(1969, 8, 1)], "3y": [datetime(2024, 1, 1), datetime(1967, 1, 1)]}
     for length, expected in starts.items():
-        found = sash.Query(agg.count(), window.tumbling(length), time="t").run(table, compiled=False)
+        found = sash.Query(agg.count(), window.tumbling(length), time="t").run(table)
         assert sorted(found["window_start"].to_pylist(), reverse=True) == expected
 
 
 def test_the_year_of_a_company_begins_in_april() -> None:
     table = pa.table({"t": [datetime(2024, 3, 31), datetime(2024, 4, 1)]})
-    found = sash.Query(agg.count(), window.tumbling("1y", offset="3mo"), time="t").run(table, compiled=False)
+    found = sash.Query(agg.count(), window.tumbling("1y", offset="3mo"), time="t").run(table)
     assert found["window_start"].to_pylist() == [datetime(2023, 4, 1), datetime(2024, 4, 1)]
 
 
@@ -239,7 +239,7 @@ def test_windows_equal_those_of_polars(zone: str | None, period: str, every: str
     table = ten_years(zone)
     tz = (zone or "UTC") if every[-1] in "dw" else None
     both = {"count": agg.count(), "sum": agg.sum("n")}
-    mine = sash.Query(both, window.time(period, slide=every, tz=tz), time="t").run(table, compiled=False)
+    mine = sash.Query(both, window.time(period, slide=every, tz=tz), time="t").run(table)
     frame = pl.from_arrow(table)
     assert isinstance(frame, pl.DataFrame)
     grouped = frame.group_by_dynamic("t", every=every, period=period, start_by="window")
@@ -269,7 +269,7 @@ def test_a_day_ends_at_a_midnight_that_does_not_exist() -> None:
 def test_starts_equal_what_polars_truncates_to(zone: str | None, every: str) -> None:
     table = ten_years(zone, 2)
     tz = (zone or "UTC") if every[-1] in "dw" else None
-    mine = sash.Query(agg.count(), window.tumbling(every, tz=tz), time="t").run(table, compiled=False)
+    mine = sash.Query(agg.count(), window.tumbling(every, tz=tz), time="t").run(table)
     column = pl.from_arrow(table["t"])
     assert isinstance(column, pl.Series)
     theirs = column.dt.truncate(every).unique().sort()
@@ -282,7 +282,7 @@ def test_starts_equal_what_polars_truncates_to(zone: str | None, every: str) -> 
 def test_windows_of_rows_equal_those_of_polars(zone: str | None, closed: Any, period: str) -> None:
     table = ten_years(zone, 3)
     chosen = window.time(period, closed=closed, tz=(zone or "UTC") if period[-1] in "dw" else None)
-    mine = sash.Query({"count": agg.count()}, chosen, time="t").run(table, compiled=False)
+    mine = sash.Query({"count": agg.count()}, chosen, time="t").run(table)
     frame = pl.from_arrow(table)
     assert isinstance(frame, pl.DataFrame)
     theirs = frame.rolling("t", period=period, closed="none" if closed == "neither" else closed).agg(pl.len())
@@ -315,7 +315,7 @@ def differ_by_design(zone: str | None, table: pa.Table, period: str) -> list[boo
 def test_windows_equal_those_of_pandas(zone: str | None, length: str, rule: str) -> None:
     table = ten_years(zone, 4)
     chosen = window.tumbling(length, tz=(zone or "UTC") if length[-1] in "dw" else None)
-    mine = sash.Query({"sum": agg.sum("n")}, chosen, time="t").run(table, compiled=False)
+    mine = sash.Query({"sum": agg.sum("n")}, chosen, time="t").run(table)
     frame = table.to_pandas().set_index("t")["n"]
     resampled = frame.resample(rule, closed="left", label="left")
     theirs = resampled.sum()[resampled.count() > 0]
@@ -331,7 +331,7 @@ def test_windows_of_rows_equal_those_of_pandas(months: int) -> None:
     series = table.to_pandas().set_index("t")["n"]
     indexer = pd.api.indexers.VariableOffsetWindowIndexer(index=series.index, offset=pd.DateOffset(months=months))
     theirs = series.rolling(indexer, min_periods=1).sum()
-    mine = sash.Query({"sum": agg.sum("n")}, window.time(f"{months}mo"), time="t").run(table, compiled=False)
+    mine = sash.Query({"sum": agg.sum("n")}, window.time(f"{months}mo"), time="t").run(table)
     assert mine["sum"].to_pylist() == theirs.astype(int).tolist()
 
 
@@ -426,7 +426,7 @@ def test_too_many_windows_are_refused() -> None:
     table = pa.table({"t": [datetime(2024, 1, 1), datetime(2024, 12, 1)]})
     query = sash.Query(agg.count(), window.time("1y", slide="1mo", max_windows=3), time="t")
     with pytest.raises(ValueError, match=r'time\("1y", slide="1mo"\): 23 windows hold rows'):
-        query.run(table, compiled=False)
+        query.run(table)
 
 
 @pytest.mark.parametrize(

@@ -105,7 +105,7 @@ def test_rows_between(seed: int, exclude: Any) -> None:
     frame = window.rows(before=before, after=after, exclude=exclude)
     query = sash.Query({name: one for name, (one, _) in AGGREGATES.items()}, frame, by="k", time="t", order_by=order_by)
     sql = f"ROWS BETWEEN {bound(before, 'PRECEDING')} AND {bound(after, 'FOLLOWING')} {EXCLUDE[exclude]}"
-    found, expected = query.run(rows, compiled=False), by_duckdb(rows, sql, ", ".join(["t", *order_by]))
+    found, expected = query.run(rows), by_duckdb(rows, sql, ", ".join(["t", *order_by]))
     if order_by == ["tie"]:
         found, expected = by_peers(rows, found), by_peers(rows, pa.Table.from_pylist(expected)).to_pylist()
     assert_same(found, expected)
@@ -120,7 +120,7 @@ def test_range_between(seed: int, exclude: Any) -> None:
     frame = window.time(before=before, after=after, exclude=exclude)
     query = sash.Query({name: one for name, (one, _) in AGGREGATES.items()}, frame, by="k", time="t")
     sql = f"RANGE BETWEEN {bound(before, 'PRECEDING')} AND {bound(after, 'FOLLOWING')} {EXCLUDE[exclude]}"
-    assert_same(query.run(rows, compiled=False), by_duckdb(rows, sql, "t"))
+    assert_same(query.run(rows), by_duckdb(rows, sql, "t"))
 
 
 @pytest.mark.parametrize("exclude", EXCLUDE)
@@ -130,7 +130,7 @@ def test_expanding_is_the_default_frame(exclude: Any) -> None:
         {name: one for name, (one, _) in AGGREGATES.items()}, window.expanding(exclude=exclude), by="k", time="t"
     )
     frame = f"RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW {EXCLUDE[exclude]}" if exclude else ""
-    assert_same(query.run(rows, compiled=False), by_duckdb(rows, frame, "t"))
+    assert_same(query.run(rows), by_duckdb(rows, frame, "t"))
 
 
 def test_compiled_frames() -> None:

@@ -36,7 +36,7 @@ def table_of(times: list[int], **columns: list[Any]) -> pa.Table:
 
 def counts(windows: Window, times: list[int]) -> list[tuple[int, int, int]]:
     """The start, the end and the number of rows of each window."""
-    found = sash.Query({"n": agg.count()}, windows, time="t").run(table_of(times), compiled=False)
+    found = sash.Query({"n": agg.count()}, windows, time="t").run(table_of(times))
     return [tuple(row.values()) for row in found.to_pylist()]
 
 
@@ -177,7 +177,7 @@ def test_windows_of_the_calendar_with_rows_at_their_borders(zone: str | None) ->
         window.cumulative("1q", "1mo", closed="right", empty=True),
         *([window.time("1d", slide="3d", closed="right", empty=True, tz=zone)] if zone else []),
     ):
-        found = sash.Query(AGGREGATES, windows, time="t").run(table, compiled=False).to_pylist()
+        found = sash.Query(AGGREGATES, windows, time="t").run(table).to_pylist()
         assert found == recompute_query(table.to_pylist(), AGGREGATES, windows, time="t"), windows
 
 
@@ -291,7 +291,7 @@ def test_empty_months_equal_those_of_pandas() -> None:
 
 def started(windows: Any, lateness: int | None = 0) -> Stream:
     query = sash.Query({"n": agg.count()}, windows, time="t", lateness=lateness or None)
-    return Stream(prepare(query._declared, pa.schema({"t": pa.int64(), "x": pa.int64()}), compiled=False))
+    return Stream(prepare(query._declared, pa.schema({"t": pa.int64(), "x": pa.int64()})))
 
 
 def test_a_right_closed_window_waits_for_rows_at_its_end() -> None:
@@ -304,7 +304,7 @@ def test_a_right_closed_window_waits_for_rows_at_its_end() -> None:
 def test_on_spark_a_right_closed_window_is_complete_at_its_end() -> None:
     """Spark treats a row at the watermark as late."""
     query = sash.Query({"n": agg.count()}, window.tumbling(10, closed="right"), time="t")
-    state = StreamState(prepare(query._declared, pa.schema({"t": pa.int64()}), compiled=False))
+    state = StreamState(prepare(query._declared, pa.schema({"t": pa.int64()})))
     rows = pa.table({"t": [3, 10]})
     assert len(state.advance(rows, first_in_time(state.prepared, 9)).results) == 0
     assert state.due == 11

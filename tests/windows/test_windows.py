@@ -69,8 +69,8 @@ SHARED: Named = {"top": agg.max("x"), "last": agg.last("x")}
 
 @pytest.mark.parametrize("chosen", examples().values(), ids=examples())
 def test_a_window_agrees_with_the_oracle_compiled(chosen: Window) -> None:
-    assert_agrees(long_stream(1, keys=1), SHARED, chosen, compiled=True)
-    assert_agrees(long_stream(2, keys=3), SHARED, chosen, compiled=True)
+    assert_agrees(long_stream(1, keys=1), SHARED, chosen, executors=[True])
+    assert_agrees(long_stream(2, keys=3), SHARED, chosen, executors=[True])
 
 
 # -- by hand: what the design says of each window ---------------------------------------------------------------------
@@ -79,14 +79,14 @@ def test_a_window_agrees_with_the_oracle_compiled(chosen: Window) -> None:
 def spans(windows: Window, times: list[int], **columns: list[Any]) -> list[tuple[int, int, str]]:
     """Windows with the numbers of their rows, as (start, end, numbers)."""
     table = pa.table({"t": pa.array(times, pa.int64()), "n": range(len(times)), **columns})
-    found = sash.Query({"held": agg.concat("n")}, windows, time="t").run(table, compiled=False)
+    found = sash.Query({"held": agg.concat("n")}, windows, time="t").run(table)
     return [(row["window_start"], row["window_end"], row["held"]) for row in found.to_pylist()]
 
 
 def held(windows: Window, times: list[int], **columns: list[Any]) -> list[str | None]:
     """The numbers of the rows in each row's window."""
     table = pa.table({"t": pa.array(times, pa.int64()), "n": range(len(times)), **columns})
-    results = sash.Query({"held": agg.concat("n")}, windows, time="t").run(table, compiled=False)
+    results = sash.Query({"held": agg.concat("n")}, windows, time="t").run(table)
     listed: list[str | None] = results["held"].to_pylist()
     return listed
 
@@ -155,7 +155,7 @@ def test_the_default_of_closed_is_right() -> None:
 def test_fewer_values_than_min_rows_give_null_a_count_too() -> None:
     table = pa.table({"x": [1, None, 2, 3]})
     counts = {"rows": agg.count(), "values": agg.count("x"), "total": agg.sum("x")}
-    found = sash.Query(counts, window.rows(3, min_rows=2)).run(table, compiled=False)
+    found = sash.Query(counts, window.rows(3, min_rows=2)).run(table)
     assert found["rows"].to_pylist() == [None, 2, 3, 3]
     assert found["values"].to_pylist() == [None, None, 2, 2]
     assert found["total"].to_pylist() == [None, None, 3, 5]
@@ -200,7 +200,7 @@ def test_nanoseconds_are_whole() -> None:
     base = 1_700_000_000_000_000_000
     times = pa.array([base + 1, base + 2, base + 5], pa.timestamp("ns", "UTC"))
     table = pa.table({"t": times, "x": [1, 2, 4]})
-    found = sash.Query({"total": agg.sum("x")}, window.tumbling("2ns"), time="t").run(table, compiled=False)
+    found = sash.Query({"total": agg.sum("x")}, window.tumbling("2ns"), time="t").run(table)
     assert found["window_start"].type == times.type
     assert found["window_start"].cast(pa.int64()).to_pylist() == [base, base + 2, base + 4]
     assert found["total"].to_pylist() == [1, 2, 4]
@@ -232,7 +232,7 @@ def test_no_rows_give_no_results(windows: st.SearchStrategy[Window], data: st.Da
 def test_results_come_by_window_then_key_then_time() -> None:
     rows = [{"t": time, "key": key} for time, key in [(9, "z"), (1, "a"), (1, "z"), (8, "a")]]
     windows = {"short": window.tumbling(5), "long": window.tumbling(10)}
-    found = sash.Query({"n": agg.count()}, windows, by="key", time="t").run(table_of(rows), compiled=False)
+    found = sash.Query({"n": agg.count()}, windows, by="key", time="t").run(table_of(rows))
     assert [(row["window"], row["key"], row["window_start"]) for row in found.to_pylist()] == [
         ("short", "z", 0), ("short", "z", 5), ("short", "a", 0), ("short", "a", 5), ("long", "z", 0), ("long", "a", 0),
     ]  # fmt: skip
@@ -240,7 +240,7 @@ def test_results_come_by_window_then_key_then_time() -> None:
 
 def test_rows_keep_their_order_and_their_columns_beside_results() -> None:
     rows = [{"t": time, "key": "a", "x": time} for time in (5, 1, 3)]
-    found = sash.Query({"top": agg.max("x")}, window.time(3), by="key", time="t").run(table_of(rows), compiled=False)
+    found = sash.Query({"top": agg.max("x")}, window.time(3), by="key", time="t").run(table_of(rows))
     assert found.column_names == [*SCHEMA.names, "top"]
     assert found.select(SCHEMA.names).equals(table_of(rows))
     assert found["top"].to_pylist() == [5, 1, 3]

@@ -312,6 +312,16 @@ class Aggregate(Generic[P]):
         """
         return self.columns[:-1] if self.reads_time else self.columns
 
+    def renamed(self, names: Mapping[str, str]) -> Aggregate[P]:
+        """Return this aggregate over columns with other names; those that `names` lacks stay.
+
+        >>> from sash import agg
+        >>> agg.arg_max("load", "plug").renamed({"load": "work"})
+        arg_max("work", "plug")
+        """
+        columns = tuple(names.get(column, column) for column in self.named_columns)
+        return self.over(columns, self.columns[-1]) if self.reads_time else self.over(columns)
+
     def over_time(self, column: str) -> Aggregate[P]:
         """Return this aggregate for a query with this time column.
 
@@ -573,10 +583,18 @@ def _check_functions(name: Any, functions: dict[str, Any], inverse: Any) -> None
 
 
 def _count_parameters(name: str, lift: Callable[..., Any]) -> int:
-    code = getattr(lift, "__code__", None)
-    if code is None:  # a builtin such as float or len takes one value
+    """Return how many values `lift` needs: parameters without a default, and not the `self` of a method.
+
+    >>> [_count_parameters("own", lift) for lift in (lambda x, y=1: x, "".join, float, max, slice(3).indices)]
+    [1, 1, 1, 1, 1]
+    """
+    try:
+        parameters = inspect.signature(lift).parameters.values()
+    except ValueError:  # some builtins, such as max, do not say what they take
         return 1
-    if code.co_flags & inspect.CO_VARARGS:
+    if any(one.kind is one.VAR_POSITIONAL for one in parameters):
         message = f"lift of {name} takes any number of values. State how many columns it reads, as in inputs=2."
         raise TypeError(message)
-    return int(code.co_argcount) - len(getattr(lift, "__defaults__", None) or ())
+    needed = sum(one.default is one.empty and one.kind is not one.KEYWORD_ONLY for one in parameters)
+    own = inspect.isfunction(lift) or inspect.ismethod(lift)
+    return needed if own else max(needed, 1)  # float takes a value, although it has a default

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from sash.engine.cut import cut_each_row
 from sash.engine.finish import finish_columns
-from sash.engine.first_run import vectorises
+from sash.engine.first_run import keeps_executor
 from sash.engine.partials import SlicePartials
 from sash.engine.passes import PassRun, Results
 from sash.engine.prepare import Prepared
@@ -376,15 +376,19 @@ def check_compiles(prepared: Prepared) -> None:
 
 
 def compile_ahead(prepared: Prepared) -> Prepared:
-    """Compile all kernels of a query. Return the query; aggregates that do not compile are interpreted.
+    """Compile what a stream compiles before its first row. Return the query; aggregates that do not compile are interpreted.
 
-    If each run decides whether it compiles, and NumPy can evaluate all aggregates, there is nothing to do ahead.
+    If each run decides whether it compiles, these are only the passes that keep their executor.
     """
-    if prepared.compiled is None and vectorises(prepared):
-        return prepared
     while True:
+        ahead = prepared
+        if prepared.compiled is None:
+            passes = tuple(each for each in prepared.plan.passes if keeps_executor(prepared, each))
+            if not passes:
+                return prepared
+            ahead = replace(prepared, cold=True, plan=replace(prepared.plan, passes=passes))
         try:
-            check_compiles(prepared)
+            check_compiles(ahead)
         except PassDoesNotCompileError as failed:
             prepared = interpret_failed(prepared, failed)
         else:

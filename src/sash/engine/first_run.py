@@ -1,4 +1,4 @@
-"""Whether a run compiles its kernels, or evaluates with NumPy because that ends earlier. One rule for the whole run.
+"""Whether a run compiles its kernels, or evaluates with NumPy because that ends earlier. One rule for tables and streams.
 
     with NumPy    rows × aggregates × the time that the kernel expects, 0.3 to 0.5 µs; 20 µs where an aggregate cannot be vectorised
                   and is interpreted
@@ -6,6 +6,11 @@
 
 A query runs with NumPy until all its runs together would take longer than compiling. Whatever comes later, that takes at most twice as
 long as the better way (the ski rental problem). The machine code of a query that was compiled before is always used in the same process.
+
+Processes that come and go, such as the workers of a stream, add up: each stores how much longer it took than a process that loads compiled
+code. A process that ends before Numba would be imported stores nothing, because compiled code would not have helped it.
+
+On a stream, a pass that NumPy cannot evaluate may keep its executor (`keeps_executor`): what it has stored must be read again.
 """
 
 from __future__ import annotations
@@ -21,7 +26,8 @@ from typing import TypeVar
 
 from sash.engine.passes import PassRun
 from sash.engine.prepare import Prepared
-from sash.kernels.cache import has_mark, set_mark
+from sash.kernels.cache import add_seconds, has_mark, read_seconds, set_mark
+from sash.plan.sharing import Pass
 
 T = TypeVar("T")
 
@@ -35,6 +41,8 @@ NOTICEABLE = 1.0
 """Users are told what they wait for if it takes longer than this many seconds."""
 CACHED = 0.1
 """Loading compiled code from the cache takes this share of compiling it."""
+STORED_SHARE = 0.05
+"""Lost time is stored whenever it has grown by this share of compiling."""
 NOT_WORTH_IT = "interpreted because that ends earlier than compiling it for this number of rows"
 
 
@@ -45,8 +53,14 @@ class History:
     seconds: float = 0.0
     """The time that all runs with NumPy took."""
     is_compiled: bool = False
+    does_not_compile: bool = False
+    """Whether Numba rejected an aggregate that NumPy evaluates, so that a stream stays with NumPy."""
     is_cached: bool | None = None
     """Whether the kernel cache has its code; None if nobody has looked."""
+    seconds_elsewhere: float = 0.0
+    """The time that other processes lost because the code was not compiled, as stored when this process first looked."""
+    seconds_stored: float = 0.0
+    """The time that this process lost and has stored for others."""
 
 
 _history: dict[str, History] = {}
@@ -59,6 +73,8 @@ class FirstRun:
 
     prepared: Prepared
     rows: int
+    on_stream: bool = False
+    """Whether the run continues a stream, or reads partials that another run has cut."""
 
     @property
     def history(self) -> History:
@@ -68,26 +84,29 @@ class FirstRun:
     @property
     def numpy_seconds(self) -> float:
         """The expected time of a run with NumPy."""
-        return self.rows * seconds_per_row(self.prepared)
+        return self.rows * seconds_per_row(self.prepared, on_stream=self.on_stream)
+
+    @cached_property
+    def compile_seconds(self) -> float:
+        """The expected time to compile everything; without importing Numba."""
+        return seconds_to_compile(self.prepared, on_stream=self.on_stream)
 
     @property
-    def compile_seconds(self) -> float:
-        """The expected time to compile everything, or to load it."""
-        history = self.history
-        if history.is_cached is None:
-            history.is_cached = has_mark(self.prepared.identity)
-        first = 0.0 if "numba" in sys.modules else IMPORT_SECONDS
-        return first + seconds_to_compile(self.prepared) * (CACHED if history.is_cached else 1.0)
+    def load_seconds(self) -> float:
+        """The expected time until compiled code runs, if the cache has it."""
+        return (0.0 if "numba" in sys.modules else IMPORT_SECONDS) + CACHED * self.compile_seconds
 
     @cached_property
     def compiles(self) -> bool:
         """Whether the run compiles."""
         return decide(self)
 
-    @property
+    @cached_property
     def query(self) -> Prepared:
         """The query as it runs now."""
-        return self.prepared if self.compiles or self.prepared.compiled is False else without_compiling(self.prepared)
+        if self.compiles or self.prepared.compiled is False:
+            return self.prepared
+        return without_compiling(self.prepared, on_stream=self.on_stream)
 
     def run(self, work: Callable[[Prepared], T]) -> T:
         """Do the work with the query as it runs now, and remember how."""
@@ -97,7 +116,8 @@ class FirstRun:
         if history.is_compiled:
             return work(self.prepared)
         if self.compiles:
-            with announced(self._announcement if self.compile_seconds > NOTICEABLE else ""):
+            is_long = not history.is_cached and self.load_seconds + self.compile_seconds > NOTICEABLE
+            with announced(self._announcement if is_long else ""):
                 result = work(self.prepared)
             history.is_compiled = True
             set_mark(self.prepared.identity)
@@ -105,7 +125,16 @@ class FirstRun:
         begin = perf_counter()
         result = work(self.query)
         history.seconds += perf_counter() - begin
+        self._store_lost_seconds()
         return result
+
+    def _store_lost_seconds(self) -> None:
+        """Store how much longer this process took than one that loads compiled code, if compiling would spare others that."""
+        history = self.history
+        new = history.seconds - self.load_seconds - history.seconds_stored
+        if self.prepared.compiled is None and not history.is_cached and new > STORED_SHARE * self.compile_seconds:
+            add_seconds(self.prepared.identity, new)
+            history.seconds_stored += new
 
     @property
     def _announcement(self) -> str:
@@ -133,36 +162,58 @@ def decide(run: FirstRun) -> bool:
     """Return whether a run compiles: if it was asked for, or if NumPy would have taken longer in all runs together."""
     if run.prepared.compiled is not None:
         return run.prepared.compiled
-    spent = run.history.seconds + run.numpy_seconds
-    if spent < CACHED * seconds_to_compile(run.prepared):  # not worth a look into the cache
-        return run.history.is_compiled
-    return run.history.is_compiled or spent > run.compile_seconds
+    history = run.history
+    if history.is_compiled or history.does_not_compile:
+        return history.is_compiled
+    lost = history.seconds + run.numpy_seconds - run.load_seconds
+    if lost <= 0:  # not worth a look into the cache
+        return False
+    if history.is_cached is None:
+        history.is_cached = has_mark(run.prepared.identity)
+        history.seconds_elsewhere = read_seconds(run.prepared.identity)
+    return history.is_cached or history.seconds_elsewhere + lost > (1 - CACHED) * run.compile_seconds
 
 
-def first_run(prepared: Prepared, rows: int) -> FirstRun:
+def first_run(prepared: Prepared, rows: int, *, on_stream: bool = False) -> FirstRun:
     """Return how a query runs over a number of rows."""
-    return FirstRun(prepared, rows)
+    return FirstRun(prepared, rows, on_stream)
 
 
-def vectorises(prepared: Prepared) -> bool:
-    """Return whether NumPy can evaluate all aggregates of a query."""
-    return all(PassRun(prepared, one).vectorises for one in prepared.plan.passes)
+def keeps_executor(prepared: Prepared, plan_pass: Pass) -> bool:
+    """Return whether a pass is compiled before the first row of a stream, and for its whole life.
+
+    These are passes that NumPy cannot evaluate if the stream stores their partials, which are Python objects in the interpreter, or if
+    a user wrote an aggregate: the interpreter knows the type of its results only from the results.
+    """
+    if plan_pass.interpreted or PassRun(prepared, plan_pass).vectorises:
+        return False
+    if not all(aggregate.is_built_in for aggregate in plan_pass.aggregates.values()):
+        return True
+    return any(part.stores_slices or part.stores_prefixes for part in prepared.parts)
 
 
-def seconds_per_row(prepared: Prepared) -> float:
-    """Return the expected time of a row with NumPy."""
+def undecided(prepared: Prepared, *, on_stream: bool) -> list[Pass]:
+    """Return the passes that each run may compile or not."""
+    return [
+        plan_pass
+        for plan_pass in prepared.plan.passes
+        if not plan_pass.interpreted and not (on_stream and keeps_executor(prepared, plan_pass))
+    ]
+
+
+def seconds_per_row(prepared: Prepared, *, on_stream: bool = False) -> float:
+    """Return the expected time of a row with NumPy; what compiles in any case, or never, does not count."""
     total = 0.0
-    for one in prepared.plan.passes:
-        if not one.interpreted:  # what never compiles takes the same time in any case
-            vectorised = PassRun(prepared, one).seconds_per_row
-            total += INTERPRETED_SECONDS * len(one.aggregates) if vectorised is None else vectorised
+    for plan_pass in undecided(prepared, on_stream=on_stream):
+        vectorised = PassRun(prepared, plan_pass).seconds_per_row
+        total += INTERPRETED_SECONDS * len(plan_pass.aggregates) if vectorised is None else vectorised
     return total
 
 
-def seconds_to_compile(prepared: Prepared) -> float:
+def seconds_to_compile(prepared: Prepared, *, on_stream: bool = False) -> float:
     """Return the expected time to compile a query that is not in the cache."""
-    passes = [one for one in prepared.plan.passes if not one.interpreted]
-    aggregates = sum(len(one.aggregates) for one in passes)
+    passes = undecided(prepared, on_stream=on_stream)
+    aggregates = sum(len(plan_pass.aggregates) for plan_pass in passes)
     return LOOP_SECONDS + PASS_SECONDS * len(passes) + AGGREGATE_SECONDS * aggregates
 
 
@@ -181,13 +232,13 @@ def describe_first_run(prepared: Prepared) -> str:
     )
 
 
-def without_compiling(prepared: Prepared) -> Prepared:
-    """Return a query that compiles nothing: what cannot be vectorised is interpreted."""
+def without_compiling(prepared: Prepared, *, on_stream: bool = False) -> Prepared:
+    """Return a query that compiles nothing: what cannot be vectorised is interpreted, unless it keeps its executor."""
     cold = replace(prepared, cold=True)
     reasons = {
         name: NOT_WORTH_IT
-        for one in prepared.plan.passes
-        if not one.interpreted and not PassRun(cold, one).vectorises
-        for name in one.aggregates
+        for plan_pass in undecided(prepared, on_stream=on_stream)
+        if not PassRun(cold, plan_pass).vectorises
+        for name in plan_pass.aggregates
     }
     return cold.interpreting(reasons) if reasons else cold

@@ -14,6 +14,7 @@ from sash.engine.column_types import check_types, interpreted_form, is_number, k
 from sash.engine.kernel_pool import KernelPool
 from sash.engine.row_block import RowBlock, RowLayout, read_rows
 from sash.engine.time_column import TimeColumn, check_times, time_column
+from sash.kernels.function_identity import identify
 from sash.kernels.functions import CannotCompileError, fingerprint
 from sash.kernels.plain import compile_loop
 from sash.plan.declared import Declared
@@ -37,7 +38,7 @@ class Prepared:
     interpreted: Mapping[str, str]
     """The reasons why aggregates are interpreted, by the names of those that are."""
     plan: Plan
-    compiled: bool | None = True
+    compiled: bool | None = None
     """Whether everything is compiled that can be, or nothing is; None if each run decides (see `first_run`)."""
     cold: bool = False
     """Whether nothing is compiled for now: NumPy evaluates what can be vectorised."""
@@ -114,7 +115,10 @@ class Prepared:
     def stores_prefixes(self) -> bool:
         """Whether a stream can store one partial for the older rows of a key: some windows hold all of them, the others none."""
         windows = self.plan.windows.values()
-        fit = all(window.grows or (window.per_row and window.reach(self.unit) is not None) for window in windows)
+        fit = all(
+            window.grows or (window.per_row and not window.in_runs and window.reach(self.unit) is not None)
+            for window in windows
+        )
         columns = [column for aggregate in self.query.aggregates.values() for column in aggregate.named_columns]
         numbers = all(is_number(self.schema.field(column).type) for column in columns)
         growing = any(window.grows for window in windows)
@@ -180,7 +184,7 @@ class Prepared:
 
 
 def prepare(
-    query: Declared, schema: pa.Schema, *, compiled: bool | None = True, interpreted: Mapping[str, str] | None = None
+    query: Declared, schema: pa.Schema, *, compiled: bool | None = None, interpreted: Mapping[str, str] | None = None
 ) -> Prepared:
     """Return a query for data of one schema. Raise TypeError or ValueError if it cannot read this data.
 
@@ -246,7 +250,7 @@ class PreparedCache:
 
     def _key(self, schema: pa.Schema, compiled: bool | None) -> Hashable:
         functions = [
-            fingerprint(aggregate.lift, aggregate.combine, aggregate.lower, aggregate.inverse, any_value=True)
+            identify(aggregate.lift, aggregate.combine, aggregate.lower, aggregate.inverse)
             for aggregate in self.query.aggregates.values()
             if not aggregate.is_built_in
         ]

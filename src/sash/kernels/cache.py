@@ -114,6 +114,23 @@ def set_mark(name: str) -> None:
             (folder / f"{PREFIX}{name}.mark").touch()
 
 
+def read_seconds(name: str) -> float:
+    """Return the sum of the seconds that `add_seconds` stored, in this process and others."""
+    path = _find(f"{PREFIX}{name}.seconds")
+    try:
+        return 0.0 if path is None else sum(map(float, path.read_text(encoding="ascii").split()))
+    except (OSError, ValueError):  # another process is writing its line
+        return 0.0
+
+
+def add_seconds(name: str, seconds: float) -> None:
+    """Store seconds in the cache, if it can be written. Processes may add at the same time: a short line is appended as a whole."""
+    folder = cache_folder()
+    if folder is not None:
+        with suppress(OSError), (folder / f"{PREFIX}{name}.seconds").open("a", encoding="ascii") as file:
+            file.write(f"{seconds:.3f}\n")
+
+
 def loaded_module(name: str) -> ModuleType | None:
     """Return a module that this process has already loaded, or None."""
     return sys.modules.get(PREFIX + name)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 import hashlib
-import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from types import BuiltinFunctionType, CellType, CodeType, FunctionType, ModuleType
 from typing import Any, cast
 
@@ -30,16 +28,14 @@ def compile_function(function: Callable[..., Any]) -> Any:
     return _compile(_as_function(function), {})
 
 
-class Seen(dict[int, int]):
-    """The numbers of functions that were visited, by identity."""
-
-    any_value = False
+Seen = dict[int, int]
+"""The numbers of functions that were visited, by identity."""
 
 
-def fingerprint(*parts: object, any_value: bool = False) -> str:
-    """Return a name for functions, source texts and constants that changes when their behaviour changes.
+def fingerprint(*parts: object) -> str:
+    """Return a name for functions, source texts and constants that changes when their behaviour or a version changes.
 
-    With `any_value` functions may use values that can't be compiled, and the versions of modules don't matter.
+    Raise CannotCompileError if a function uses a value that can't be compiled; `function_identity` reads these, too.
 
     >>> fingerprint(lambda x: x + 1) == fingerprint(lambda x: x + 2)
     False
@@ -47,8 +43,7 @@ def fingerprint(*parts: object, any_value: bool = False) -> str:
     True
     """
     digest = hashlib.sha256()
-    seen = Seen()
-    seen.any_value = any_value
+    seen: Seen = {}
     for part in parts:
         for token in _tokens(part, seen):
             digest.update(token.encode())
@@ -95,7 +90,7 @@ def _compile(function: FunctionType, done: dict[FunctionType, Any]) -> Any:
     if known_as in _compiled:
         return _compiled[known_as]
     done[function] = None  # until it is compiled: detects recursion
-    names = {name: _current_value(value, done) for name, value in _globals_of(function).items()}
+    names = {name: _current_value(value, done) for name, value in globals_of(function).items()}
     cells = tuple(CellType(_current_value(cell.cell_contents, done)) for cell in function.__closure__ or ())
     copy = FunctionType(
         function.__code__,
@@ -119,15 +114,17 @@ def _current_value(value: Any, done: dict[FunctionType, Any]) -> Any:
     return value.copy() if isinstance(value, np.ndarray) else value
 
 
-def _globals_of(function: FunctionType) -> dict[str, Any]:
-    return {name: function.__globals__[name] for name in _names(function.__code__) if name in function.__globals__}
+def globals_of(function: FunctionType) -> dict[str, Any]:
+    """Return the global variables that a function may use, by name."""
+    return {name: function.__globals__[name] for name in names_in(function.__code__) if name in function.__globals__}
 
 
-def _names(code: CodeType) -> Iterator[str]:
+def names_in(code: CodeType) -> Iterator[str]:
+    """Yield the names of global variables and attributes in code, and in the functions that it defines."""
     yield from code.co_names
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
-            yield from _names(constant)
+            yield from names_in(constant)
 
 
 def _tokens(part: object, seen: Seen) -> Iterator[str]:
@@ -141,29 +138,8 @@ def _tokens(part: object, seen: Seen) -> Iterator[str]:
         yield f"{len(part)} items"
         for item in part:
             yield from _tokens(item, seen)
-    elif seen.any_value:
-        yield from _value_tokens(part, seen)
     else:
         yield _constant_token(part)
-
-
-def _value_tokens(part: object, seen: Seen) -> Iterator[str]:
-    """Yield tokens of a value that is never compiled; of an unknown value only its type."""
-    if isinstance(part, set | frozenset):
-        yield f"set {sorted(map(repr, part))}"
-    elif isinstance(part, Mapping):
-        for name in sorted(part, key=repr):
-            yield repr(name)
-            yield from _tokens(part[name], seen)
-    elif isinstance(part, functools.partial):
-        yield from _tokens((part.func, part.args, part.keywords), seen)
-    elif isinstance(part, re.Pattern):
-        yield f"pattern {part.pattern!r} {part.flags}"
-    else:
-        try:
-            yield _constant_token(part)
-        except CannotCompileError:
-            yield f"a {type(part).__module__}.{type(part).__qualname__}"
 
 
 def _function_tokens(function: FunctionType, seen: Seen) -> Iterator[str]:
@@ -172,23 +148,24 @@ def _function_tokens(function: FunctionType, seen: Seen) -> Iterator[str]:
         return
     seen[id(function)] = len(seen)
     yield from _tokens((function.__code__, function.__defaults__), seen)
-    used = [(cell_name, cell.cell_contents) for cell_name, cell in _cells_of(function)]
-    used += sorted(_globals_of(function).items())
+    used = [(cell_name, cell.cell_contents) for cell_name, cell in cells_of(function)]
+    used += sorted(globals_of(function).items())
     for name, value in used:
         yield name
         if isinstance(value, ModuleType):
-            yield from _module_tokens(value, set(_names(function.__code__)), seen)
+            yield from _module_tokens(value, set(names_in(function.__code__)), seen)
         else:
             yield from _tokens(value, seen)
 
 
-def _cells_of(function: FunctionType) -> list[tuple[str, CellType]]:
+def cells_of(function: FunctionType) -> list[tuple[str, CellType]]:
+    """Return the closure of a function, by name."""
     return list(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
 
 
 def _module_tokens(module: ModuleType, names: set[str], seen: Seen) -> Iterator[str]:
     """Yield tokens of what a function reads from a module; the version is enough for modules installed with Numba."""
-    yield module.__name__ if seen.any_value else f"{module.__name__} {getattr(module, '__version__', '')}"
+    yield f"{module.__name__} {getattr(module, '__version__', '')}"
     if module.__name__.partition(".")[0] not in ("math", "cmath", "numpy", "numba"):
         for name in sorted(names & set(vars(module))):
             value = vars(module)[name]

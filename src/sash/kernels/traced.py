@@ -25,6 +25,8 @@ Flags = npt.NDArray[np.bool_]
 
 MOST_PATHS = 16
 """A function with more paths is not worth the time."""
+MOST_DECISIONS = 64
+"""A path with more branches is a loop, which might never end: an example has no values that end it."""
 
 
 class CannotVectorizeError(Exception):
@@ -74,6 +76,9 @@ class Paths:
 
     def _next_decision(self) -> bool:
         """Return the next given decision; if there is none, go on with True, and take the other way later."""
+        if self.made >= MOST_DECISIONS:
+            message = "it loops until a condition holds."
+            raise CannotVectorizeError(message)
         if self.made == len(self.known):
             self.waiting.append([*self.known, False])
             self.known = [*self.known, True]

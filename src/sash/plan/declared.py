@@ -72,10 +72,8 @@ class Declared:
 
     def as_computed(self) -> Declared:
         """Return the query for data that has the computed columns already."""
-        aggregates = {}
-        for name, one in self.aggregates.items():
-            columns = tuple(column.done() if isinstance(column, Computed) else column for column in one.named_columns)
-            aggregates[name] = one.over(columns, one.columns[-1]) if one.reads_time else one.over(columns)
+        names = {str(column): column.done() for column in self.computed}
+        aggregates = {name: one.renamed(names) for name, one in self.aggregates.items()}
         by = tuple(name.done() if isinstance(name, Computed) else name for name in self.by)
         return replace(self, aggregates=aggregates, by=by)
 

@@ -53,7 +53,11 @@ def read_table(data: Any) -> pa.Table:
 
 
 def as_schema(table: pa.Table, schema: pa.Schema) -> pa.Table:
-    """Return a table with the types of a schema: settings of Spark, such as the time zone, may differ from the stored ones."""
+    """Return a table with the types of a schema: settings of Spark, such as the time zone, may differ from the stored ones.
+
+    A table that has them is not cast. Arrow fails to cast part of a struct with a column of nulls to its own type, and ends the process
+    for a map whose keys are nulls.
+    """
     return table if table.schema.equals(schema) else table.cast(schema)
 
 

@@ -19,7 +19,7 @@ from sash.kernels.array_codec import Arrays
 from sash.state.carried_partials import carry_partials
 from sash.state.codec import read_table, table_bytes
 from sash.state.evolved_states import EvolvedStates, Handover, Leaf, NewResult, Node, StateOf, new_leaf
-from sash.state.fingerprint import AGGREGATES, CODE, WINDOWS, Fingerprint, changes
+from sash.state.fingerprint import AGGREGATES, CODE, KEYS, WINDOWS, Fingerprint, changed_functions, changes
 from sash.state.row_state import RowState
 from sash.state.slice_state import SliceState
 from sash.state.state_log import PREFIX, arrays_by_group, split_prefixes
@@ -58,7 +58,7 @@ def stored_state(arrays: Arrays, header: Mapping[str, Any]) -> StoredState:
 def check_evolves(then: Fingerprint, now: Fingerprint) -> None:
     """Raise ValueError if two queries differ in more than their aggregates and windows."""
     fixed_then, fixed_now = ({part: one[part] for part in one if part not in MAY_CHANGE} for one in (then, now))
-    found = changes(fixed_then, fixed_now)
+    found = changes(fixed_then, fixed_now) + changed_functions(then, now, (KEYS,))
     types_then, types_now = then.get("columns", {}), now.get("columns", {})
     found += [
         f"columns: {name}: {types_then[name]} became {types_now[name]}"
@@ -134,7 +134,11 @@ class Evolution:
         kept = [] if older is None else [name for name in names if name in self.windows]
         if older is not None and kept == names and not self.new_aggregates:
             return older
-        first = {**self._first_known(names, self.at), **dict.fromkeys(kept, self.at)}
+        first = self._first_known(names, self.at)
+        if (
+            older is not None
+        ):  # it knows which windows began before; a window that it does not know is not known later either
+            first |= {name: max(self.at, older.first_start(name)) for name in kept}
         newer = new_leaf(self.prepared, self.options, StateOf(names, self.every, self.at, first))
         return newer if older is None else Handover(older, newer, self.at)
 
@@ -218,23 +222,27 @@ class Evolution:
             number += len(own)
         return None
 
-    def _kept_node(self, described: Mapping[str, Any], number: int) -> Node | None:
-        """Return the kept part of stored states; `number` is that of the first."""
+    def _kept_node(self, described: Mapping[str, Any], number: int, *, is_older: bool = False) -> Node | None:
+        """Return the kept part of stored states; `number` is that of the first.
+
+        An older state says which windows there are, so it stays while a newer one has something that is kept, even without aggregates.
+        """
         if "at" not in described:
             [of] = _all_of(described)
-            return self._fill(self._kept_leaf(of), number) if self._keeps(of) else None
-        older = self._kept_node(described["older"], number)
-        newer = self._kept_node(described["newer"], number + len(_all_of(described["older"])))
-        assert newer is None or isinstance(newer, Leaf)
-        if older is not None and newer is not None:
-            return Handover(older, newer, described["at"])
-        if newer is not None:  # without the older state, nobody knows which sessions began before
-            newer.of = replace(newer.of, emits_since=self._first_known(newer.of.windows, described["at"]))
-        return older or newer
+            return self._fill(self._kept_leaf(of), number) if self._keeps(of, is_older=is_older) else None
+        newer = self._kept_node(described["newer"], number + len(_all_of(described["older"])), is_older=is_older)
+        if newer is None:  # it has all windows and aggregates of the older one
+            return None
+        assert isinstance(newer, Leaf)
+        older = self._kept_node(described["older"], number, is_older=True)
+        if older is None:
+            return newer
+        return Handover(older, newer, described["at"]) if _adds(newer, older) else older
 
-    def _keeps(self, of: StateOf) -> bool:
-        """Return whether a state has kept windows, with kept aggregates."""
-        return bool(set(of.windows) & set(self.windows) and set(of.aggregates) & set(self.aggregates))
+    def _keeps(self, of: StateOf, *, is_older: bool = False) -> bool:
+        """Return whether a state has kept windows, with kept aggregates unless a newer state has them."""
+        has_aggregates = is_older or bool(set(of.aggregates) & set(self.aggregates))
+        return has_aggregates and bool(set(of.windows) & set(self.windows))
 
     def _kept_leaf(self, of: StateOf) -> Leaf:
         windows = [name for name in self.prepared.query.windows if name in of.windows and name in self.windows]
@@ -263,6 +271,7 @@ def fill(
             message = "The state holds slices, but the changed query needs rows. Use a new checkpoint."
             raise ValueError(message)
         state.from_arrays(carry_partials(prepared, own, parts))
+        state.is_too_fine = True
         return
     rows = with_schema(read_table(own["rows"]), prepared.schema)
     if isinstance(state, SliceState):
@@ -290,6 +299,12 @@ def with_schema(table: pa.Table, schema: pa.Schema) -> pa.Table:
         for one in schema
     ]
     return pa.table(columns, schema=pa.schema([pa.field(one.name, one.type) for one in schema])).cast(schema)
+
+
+def _adds(newer: Leaf, older: Node) -> bool:
+    """Return whether a state has windows or aggregates that an older one lacks; the newest part of that one has all of them."""
+    known = older.leaves[-1].of
+    return not (set(newer.of.windows) <= set(known.windows) and set(newer.of.aggregates) <= set(known.aggregates))
 
 
 def _all_of(described: Mapping[str, Any]) -> list[StateOf]:

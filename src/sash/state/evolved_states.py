@@ -8,7 +8,8 @@ arrived. What is new begins there.
     all other windows      one state, whose new results are null while their windows hold rows before E
 
 The older state has the kept aggregates and windows. While it lasts, it says which windows there are, and the newer state adds the new
-aggregates of those that begin at E or later. So no state is converted to partials that its rows were never part of.
+aggregates of those that begin at E or later. So no state is converted to partials that its rows were never part of. If all its aggregates
+are removed later, it goes on without any: only it knows which sessions began before E.
 """
 
 from __future__ import annotations
@@ -56,6 +57,7 @@ class StateOf:
 
     windows: list[str]
     aggregates: list[str]
+    """None if a newer state has all that are left: then it only says which windows there are."""
     rows_since: int = NEVER
     """It gets no older rows."""
     emits_since: dict[str, int] = field(default_factory=dict)
@@ -137,6 +139,10 @@ class Leaf:
         names = results["window"].cast(pa.string()).to_pylist()
         return as_arrow(starts >= np.array([self.of.emits_since.get(name, NEVER) for name in names], np.int64))
 
+    def first_start(self, window: str) -> int:
+        """Return the time from which on windows are emitted."""
+        return self.of.emits_since.get(window, NEVER)
+
     def settled(self, watermark: int) -> Leaf:
         """Return the state without limits that no window reaches back to any more."""
         limits = [self.of.rows_since, *self.of.emits_since.values()]
@@ -175,6 +181,11 @@ class Handover:
         prepared = self.newer.state.prepared
         kept = {name for leaf in self.older.leaves for name in leaf.of.windows}
         return with_new_aggregates(older, newer, kept, prepared.query.by, prepared.run)
+
+    def first_start(self, window: str) -> int:
+        """Return the time from which on windows are emitted."""
+        known = any(window in leaf.of.windows for leaf in self.older.leaves)
+        return self.older.first_start(window) if known else self.newer.first_start(window)
 
     def settled(self, watermark: int) -> Node:
         """Return the newer state alone if all windows of the older one that began before are closed."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from functools import partial
 from types import FunctionType
@@ -11,7 +11,7 @@ from typing import Any
 
 from sash.aggregates.base import Aggregate
 from sash.durations import Duration, read_duration, standard_text
-from sash.kernels.functions import fingerprint
+from sash.kernels.function_identity import identify
 from sash.plan.declared import Declared
 from sash.windows import Window
 from sash.windows.by_function import is_constant
@@ -19,12 +19,18 @@ from sash.windows.by_function import is_constant
 Fingerprint = dict[str, Any]
 """A query, part by part, as JSON."""
 AGGREGATES, WINDOWS = "aggregates", "windows"
+KEYS = "keys"
+"""What computes keys, if expressions of PySpark do: their names do not tell."""
 CODE = "code"
 """The entry for user-written functions, which only the same version of Python compiles to the same code."""
 
 
-def fingerprint_query(declared: Declared, columns: Mapping[str, str], **more: Any) -> Fingerprint:
+def fingerprint_query(
+    declared: Declared, columns: Mapping[str, str], functions: Mapping[str, str] | None = None, **more: Any
+) -> Fingerprint:
     """Return the fingerprint of a query, with the types of its columns.
+
+    `functions` are hashes of the user-written functions that compute columns and keys, by their names.
 
     >>> from sash import agg, window
     >>> from sash.plan.declared import declare
@@ -32,6 +38,8 @@ def fingerprint_query(declared: Declared, columns: Mapping[str, str], **more: An
     >>> fingerprint_query(declared, {"ts": "bigint", "load": "double"}, buckets=64)["aggregates"]
     {'max': 'max(load)'}
     """
+    functions = functions or {}
+    keys = {name: functions[name] for name in declared.by if name in functions}
     return {
         AGGREGATES: {name: _aggregate(one) for name, one in declared.aggregates.items()},
         WINDOWS: {name: window.standard_text for name, window in declared.windows.items()},
@@ -42,8 +50,11 @@ def fingerprint_query(declared: Declared, columns: Mapping[str, str], **more: An
         **more,
         CODE: {
             "python": sys.implementation.cache_tag,
-            "aggregates": {name: code for name, one in declared.aggregates.items() if (code := _aggregate_code(one))},
+            "aggregates": {
+                name: code for name, one in declared.aggregates.items() if (code := _aggregate_code(one, functions))
+            },
             "windows": {name: code for name, window in declared.windows.items() if (code := _window_code(window))},
+            **({KEYS: keys} if keys else {}),
         },
     }
 
@@ -63,12 +74,19 @@ def changes(then: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
             found += [f"{part}: {said}" for said in _entries(old, new)]
         elif old != new:
             found.append(f"{part}: {_shown(old)} became {_shown(new)}")
+    return found or changed_functions(then, now, ("aggregates", "windows", KEYS))
+
+
+def changed_functions(then: Mapping[str, Any], now: Mapping[str, Any], parts: Sequence[str]) -> list[str]:
+    """Return which parts of a query have other user-written functions, a phrase for each; none if Python has another version."""
     then_code, now_code = then.get(CODE, {}), now.get(CODE, {})
-    if not found and then_code.get("python") == now_code.get("python"):
-        for part in ("aggregates", "windows"):
-            old, new = then_code.get(part, {}), now_code.get(part, {})
-            changed = [name for name in new if old.get(name) != new[name]]
-            found += [f"{part[:-1]} {name!r}: its functions changed" for name in changed]
+    if then_code.get("python") != now_code.get("python"):
+        return []
+    found = []
+    for part in parts:
+        old, new = then_code.get(part, {}), now_code.get(part, {})
+        changed = [name for name in new if old.get(name) != new[name]]
+        found += [f"{part[:-1]} {name!r}: its functions changed" for name in changed]
     return found
 
 
@@ -121,17 +139,18 @@ def _constants(function: Any) -> Iterator[Any]:
             yield from _constants(cell.cell_contents)
 
 
-def _aggregate_code(aggregate: Aggregate[Any]) -> str:
-    """Return a hash of user-written lift and combine. Lower is not part of the state, so it may change."""
-    return "" if aggregate.is_built_in else _hash([aggregate.lift, aggregate.combine])
+def _aggregate_code(aggregate: Aggregate[Any], functions: Mapping[str, str]) -> str:
+    """Return a hash of user-written lift and combine, and of the functions that compute columns.
+
+    Lower is not part of the state, so it may change.
+    """
+    own = "" if aggregate.is_built_in else identify(aggregate.lift, aggregate.combine)
+    computed = [functions[column] for column in aggregate.columns if column in functions]
+    return identify(own, *computed) if computed else own
 
 
 def _window_code(window: Window) -> str:
-    return _hash(window.code) if window.code else ""
-
-
-def _hash(functions: list[Any]) -> str:
-    return fingerprint(*functions, any_value=True)
+    return identify(*window.code) if window.code else ""
 
 
 def check_same_query(then: Mapping[str, Any], now: Mapping[str, Any]) -> None:

@@ -25,6 +25,7 @@ from sash.engine.keys import KeyOrder, number_keys
 from sash.engine.slice_block import NO_KEYS, SliceBlock, concat_by_key
 from sash.kernels.array_codec import Arrays
 from sash.kernels.kernel_io import as_arrow
+from sash.state.codec import as_schema
 from sash.state.lives import Lives, split_lives
 from sash.state.row_state import RowState, StateSize
 from sash.state.slice_state import slices_from_arrays, slices_to_arrays
@@ -64,7 +65,7 @@ class PrefixState(RowState):
     def advance(self, batch: MicroBatch) -> pa.Table:
         """Add a micro-batch. Return the results that are complete with it."""
         prepared = self.prepared
-        table = pa.concat_tables([self.rows, batch.table.cast(self.rows.schema)])
+        table = pa.concat_tables([self.rows, as_schema(batch.table, self.rows.schema)])
         lives = split_lives(prepared.block(table, self.dropped), self.forget, batch.watermark)
         block, span = lives.block, self._span(lives, batch)
         items = self._with_prefixes(lives)

@@ -27,6 +27,7 @@ from sash.engine.prepare import Prepared, PreparedCache, prepare
 from sash.engine.select_sql import rows_where, select_from
 from sash.expressions import Expression, Selection
 from sash.plan.declared import Declared
+from sash.state.codec import as_schema
 from sash.state.late_rows import LateRows, check_late
 from sash.state.lives import read_forget
 from sash.state.watermark import EventTimeWatermark, KeyOrderWatermark, RowOrderWatermark, Watermark
@@ -266,11 +267,6 @@ def read_results(stream: Stream, reader: pa.RecordBatchReader) -> pa.RecordBatch
     whole = pa.unify_schemas([table.schema for table in first] or [_visible(stream, stream.finish()).schema])
     batches = (batch for table in chain(first, tables) for batch in as_schema(table, whole).to_batches() if len(batch))
     return pa.RecordBatchReader.from_batches(whole, batches)
-
-
-def as_schema(table: pa.Table, schema: pa.Schema) -> pa.Table:
-    """Return a table with the types of a schema. Arrow ends the process if it casts a map with keys of type null, also to its own type."""
-    return table if table.schema.equals(schema) else table.cast(schema)
 
 
 def _visible(stream: Stream, results: pa.Table) -> pa.Table:

@@ -106,7 +106,7 @@ class RowState:
 
     def preload(self, rows: pa.Table) -> None:
         """Store rows of one key as context, before the first micro-batch."""
-        self.rows = pa.concat_tables([self.rows, rows.cast(self.rows.schema)])
+        self.rows = pa.concat_tables([self.rows, as_schema(rows, self.rows.schema)])
         self.sizes = self.done = np.array([len(self.rows)])
         self.memory = {
             name: window.new_memory(1, self.rows_before + len(self.rows)) for name, window in self._windows.items()
@@ -115,7 +115,7 @@ class RowState:
     def advance(self, batch: MicroBatch) -> pa.Table:
         """Add a micro-batch. Return the results that are complete with it."""
         prepared = self.prepared
-        table = pa.concat_tables([self.rows, batch.table.cast(self.rows.schema)])
+        table = pa.concat_tables([self.rows, as_schema(batch.table, self.rows.schema)])
         lives = split_lives(prepared.block(table, self.dropped), self.forget, batch.watermark)
         block, span = lives.block, self._span(lives, batch)
         evaluated = evaluate(prepared, block, span, self._memory(lives))

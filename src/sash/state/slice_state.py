@@ -52,6 +52,8 @@ class SliceState:
         self.slices: SliceBlock | None = None
         self.origins: Origins | None = None
         """Where the slices were before the last micro-batch; None if there were none."""
+        self.is_too_fine = False
+        """Whether the slices may have borders of windows that the query has no more."""
         self.forgotten = 0
         """Windows of slices need no key for longer than their time, so none is forgotten."""
 
@@ -110,11 +112,17 @@ class SliceState:
         new = cut(prepared, block)
         slices = new
         if self.slices is not None:
+            if self.is_too_fine:  # else slices that are merged below would look changed
+                self.slices, self.is_too_fine = self._merged(self.slices), False
             known = replace(self.slices, origins=np.arange(len(self.slices)))
             slices = concat_by_key([known, replace(new, origins=np.full(len(new), -1))], prepared.run)
         if slices.last_times is not None:
             slices = replace(slices, last_times=latest_so_far(slices.last_times, slices.codes, prepared.run))
-        return merge(prepared, slices, prepared.borders.between(slices.times, slices.last_times))
+        return self._merged(slices)
+
+    def _merged(self, slices: SliceBlock) -> SliceBlock:
+        """Return slices merged unless a border lies between them."""
+        return merge(self.prepared, slices, self.prepared.borders.between(slices.times, slices.last_times))
 
     def _retain(self, slices: SliceBlock, keep: Mapping[str, Ints]) -> None:
         """Drop the slices that no window needs any more, and merge slices whose border belongs to closed windows only."""

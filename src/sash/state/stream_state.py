@@ -216,7 +216,8 @@ def first_in_time(prepared: Prepared, watermark: int) -> int:
     """Return the oldest time, in ticks, that is in time at a watermark of Spark's, in ticks too.
 
     Spark treats a row at the watermark as late, and a window that ends there as closed. So half-open windows are final up to
-    the watermark, and others up to and including it.
+    the watermark, and others up to and including it. Spark's watermark starts at 1970, before any row has arrived: a row at that
+    time is in time.
     """
     half_open = all(window.half_open for window in prepared.plan.windows.values())
-    return watermark if half_open else watermark + 1
+    return watermark if half_open or watermark <= 0 else watermark + 1

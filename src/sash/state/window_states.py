@@ -21,7 +21,8 @@ import pyarrow.compute as pc
 
 from sash.durations import Duration
 from sash.engine.assemble import CHANGE, in_order_of_time
-from sash.engine.first_run import first_run, vectorises
+from sash.engine.evaluate import PassDoesNotCompileError
+from sash.engine.first_run import first_run
 from sash.engine.prepare import Prepared
 from sash.kernels.array_codec import Arrays
 from sash.kernels.kernel_io import as_arrow
@@ -152,15 +153,19 @@ def rows_in_time(prepared: Prepared, batch: MicroBatch, since: int = NEVER) -> M
 def advance(state: RowState | SliceState, batch: MicroBatch) -> pa.Table:
     """Add a micro-batch to a state, compiled or with NumPy. Both store the same."""
     whole = state.prepared
-    if not vectorises(whole):
-        return state.advance(batch)
 
     def work(query: Prepared) -> pa.Table:
         state.prepared = query
         return state.advance(batch)
 
+    run = first_run(whole, len(batch.table) + len(state), on_stream=True)
     try:
-        return first_run(whole, len(batch.table) + len(state)).run(work)
+        return run.run(work)
+    except PassDoesNotCompileError:  # the state has not changed
+        if whole.compiled is not None:
+            raise
+        run.history.does_not_compile = True
+        return first_run(whole, run.rows, on_stream=True).run(work)
     finally:
         state.prepared = whole
 

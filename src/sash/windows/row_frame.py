@@ -270,11 +270,9 @@ class RowFrame(Window):
         """How many rows a window holds at most."""
         return self.length
 
-    def reach(self, unit: TimeUnit) -> Reach | None:  # noqa: ARG002 — it reaches back by rows
-        """Return how far windows reach back; None if they look ahead, back without limit, or exclude rows."""
-        if self.before is None or self.after != 0 or self.exclude:
-            return None
-        return Reach(rows=self.before)
+    def reach(self, unit: TimeUnit) -> Reach | None:
+        """Return how far windows reach back; None if they look ahead, or back without limit."""
+        return None if self.looks_ahead else self.frame_reach(unit)
 
     def frame_reach(self, unit: TimeUnit) -> Reach | None:  # noqa: ARG002 — it reaches back by rows
         """Return how far the window of a row reaches back at most."""

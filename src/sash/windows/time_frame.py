@@ -197,10 +197,8 @@ class TimeFrame(Window):
         return None if longest == FOREVER else longest
 
     def reach(self, unit: TimeUnit) -> Reach | None:
-        """Return how far windows reach back; None if they look ahead, back without limit, or exclude rows."""
-        if self.before is None or self.looks_ahead or self.exclude:
-            return None
-        return Reach(ticks=max(ticks_of(self.before, unit), 0))
+        """Return how far windows reach back; None if they look ahead, or back without limit."""
+        return None if self.looks_ahead else self.frame_reach(unit)
 
     def frame_reach(self, unit: TimeUnit) -> Reach | None:
         """Return how far the window of a row reaches back at most."""

@@ -37,6 +37,15 @@ WIDE_PER_ROW: dict[str, dict[str, Window]] = {
     "mixed": {"r": window.rows(200), "t": window.time(250)},
     "least": {"r": window.rows(150, min_rows=90), "t": window.time(400, min_rows=90)},
 }
+LAGGED_PER_ROW: dict[str, dict[str, Window]] = {
+    "rows": {"w": window.rows(before=90, after=-20)},
+    "time": {"w": window.time(before=400, after=-100)},
+    "both": {"r": window.rows(before=9, after=-2), "t": window.time(before=300, after=0)},
+    "exclude_row": {"r": window.rows(before=90, exclude="row"), "t": window.time(before=300, after=0, exclude="row")},
+    "exclude_ties": {"r": window.rows(before=9, exclude="ties"), "t": window.time(before=300, after=0, exclude="ties")},
+    "exclude_group": {"r": window.rows(before=9, exclude="group"), "t": window.time(300, exclude="group")},
+}
+"""Frames that end before the row, or leave out rows: ranges hold all their rows."""
 WIDE_PER_WINDOW: dict[str, dict[str, Window]] = {
     "fine": {"w": window.time(400, slide=2)},
     "coarse": {"w": window.time(400, slide=40, offset=7)},

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 from helpers.spark.matrix import assert_same
 from helpers.spark.wide import AGGREGATES, WIDE_PER_ROW, WIDE_PER_WINDOW, even_rows, uneven_rows
+from pyspark.errors import PythonException
 from pyspark.sql import SparkSession
 
 import sash
@@ -92,3 +93,17 @@ def test_rows_are_copied_where_partials_would_not_be_small(spark: SparkSession) 
     assert_same(run(spark, query, ROWS, ranges=8), expected, ["id"])
     explained = str(query.explain(spark.createDataFrame(ROWS), strategy="ranges"))
     assert "middle has no small partial" in explained
+
+
+def test_times_near_the_limit_of_64_bits(spark: SparkSession) -> None:
+    """A sketch rounds them beyond it. Windows of rows need no later times, and others say what is wrong, as in buckets."""
+    rows = pa.table({"t": pa.array([2**63 - 1 - number for number in range(40)], pa.int64()), "x": list(range(40))})
+    by_rows = sash.Query({"n": agg.sum("x")}, window.rows(3), time="t")
+    assert_same(run(spark, by_rows, rows, ranges=2), by_rows.run(rows), ["t"])
+    with pytest.raises(PythonException, match=r"Windows over 't' reach beyond times of 64 bits\. Use a coarser unit"):
+        run(spark, sash.Query({"n": agg.sum("x")}, window.time(10), time="t"), rows, ranges=2)
+
+
+def test_frames_that_end_before_the_row(spark: SparkSession) -> None:
+    query = sash.Query(AGGREGATES, window.rows(before=9, after=-2), time="t", order_by="id")
+    assert_same(run(spark, query, ROWS, ranges=8), query.run(ROWS), ["id"])

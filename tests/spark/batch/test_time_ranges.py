@@ -11,6 +11,7 @@ import pytest
 from helpers.spark.matrix import assert_same
 from helpers.spark.wide import (
     AGGREGATES,
+    LAGGED_PER_ROW,
     WIDE_PER_ROW,
     WIDE_PER_WINDOW,
     InProcess,
@@ -29,7 +30,7 @@ from sash.spark.batch.cells import RangeSplit
 from sash.spark.batch.time_ranges import even_bounds, make_ranges, no_partials, reach_of
 from sash.spark.batch.zones import Zones, is_crowded, rows_of
 from sash.windows import Window
-from sash.windows.base import FOREVER, NEVER
+from sash.windows.base import FOREVER, NEVER, Reach
 
 UNEVEN, EVEN = uneven_rows(), even_rows()
 RANGES = 8
@@ -54,6 +55,32 @@ def test_results_are_those_of_one_task(windows: dict[str, Window], order: list[s
         if ranges == RANGES:
             assert run.split.sliced_cells, "nothing was sent as partials"
         assert_same(run.run(), run.expected, order)
+
+
+@pytest.mark.parametrize("name", LAGGED_PER_ROW)
+@pytest.mark.parametrize("most_bytes", [1 << 30, 300])
+def test_frames_that_end_before_the_row_or_exclude_rows(
+    monkeypatch: pytest.MonkeyPatch, name: str, most_bytes: int
+) -> None:
+    """How far they reach back is a constant."""
+    monkeypatch.setattr(spill, "BYTES_OF_BATCH", 1)
+    query = sash.Query(
+        {"all": agg.concat("x", sep=" "), "n": agg.count()}, LAGGED_PER_ROW[name], time="t", order_by="id"
+    )
+    for rows in (UNEVEN, EVEN):
+        run = InProcess(query, rows, RANGES, most_bytes)
+        assert_same(run.run(), run.expected, ["id"])
+
+
+def test_why_time_cannot_be_split() -> None:
+    unit = TimeUnit("t")
+    assert reach_of([window.rows(before=9, after=-2)], unit) == Reach(rows=9)
+    assert reach_of([window.rows(before=9, after=2)], unit) == (
+        "rows(before=9, after=2) looks ahead, and ranges hold no rows after their own"
+    )
+    assert (
+        reach_of([window.expanding()], unit) == "how far expanding() reaches back is not known before its rows are read"
+    )
 
 
 def test_what_does_not_fit_memory_is_several_stretches(monkeypatch: pytest.MonkeyPatch) -> None:

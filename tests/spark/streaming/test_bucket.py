@@ -351,6 +351,29 @@ def test_rows_before_1970_are_late_from_the_beginning() -> None:
     assert [row["n"] for row in stream.pass_time(5)] == [1, 1]
 
 
+@pytest.mark.parametrize(
+    "windows",
+    [
+        window.time("5m"),
+        window.rows(3),
+        window.tumbling("5m", closed="right"),
+        window.session("5m"),
+        window.rows(2, slide=1),
+    ],
+    ids=str,
+)
+def test_rows_at_the_beginning_of_1970_are_in_time_until_the_watermark_moves(windows: Any) -> None:
+    """Spark's watermark is 1970 before any row has arrived, and as long as no row is later than the delay."""
+    stream, epoch = Stream(windows, {"n": agg.count()}, buckets=1), -BEGIN / MINUTE
+    emitted = stream.batch(rows_at((0, epoch, 1.0)))
+    emitted += stream.batch(rows_at((0, epoch, 2.0)))
+    assert stream.counted("late") == 0
+    assert emitted == []
+    assert stream.pass_time(epoch + 10)[-1]["n"] == 2
+    stream.batch(rows_at((0, epoch, 3.0)))
+    assert stream.counted("late") == 1
+
+
 def test_a_cached_copy_is_read_instead_of_the_store(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     stream = Stream(window.tumbling("5m"), buckets=1)
     stream.batch(rows_at((0, 1, 1.0)))

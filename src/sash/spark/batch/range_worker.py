@@ -30,6 +30,7 @@ from sash.spark.batch.worker import BucketWorker, gather_table
 from sash.state.row_state import RowState
 from sash.state.slice_state import slices_from_arrays, slices_to_arrays
 from sash.state.watermark import MicroBatch
+from sash.state.window_states import advance
 from sash.windows.base import Span
 
 
@@ -74,7 +75,7 @@ def run_range(worker: BucketWorker, one: TimeRange, table: pa.Table, slices: Seq
     rows are missing, so they are not evaluated.
     """
     rows = worker.readable_rows(table)
-    prepared = first_run(compile_ahead(worker.prepare(rows.schema)), len(rows)).query
+    prepared = first_run(compile_ahead(worker.prepare(rows.schema)), len(rows), on_stream=True).query
     block = one_key(prepared.block(rows))
     context = int(np.searchsorted(block.times, one.begin))
     span = range_span(one, block.keys, context, len(block))
@@ -105,10 +106,10 @@ def run_range_sorted(worker: BucketWorker, one: TimeRange, batches: Iterator[pa.
                 state.preload(piece.slice(0, context))
             if context < len(piece):
                 watermark = int(times[-1])
-                yield state.advance(MicroBatch(piece.slice(context), after, watermark))
+                yield advance(state, MicroBatch(piece.slice(context), after, watermark))
                 after = watermark
     if state is not None:
-        yield state.advance(MicroBatch(state.prepared.schema.empty_table(), after, one.end))
+        yield advance(state, MicroBatch(state.prepared.schema.empty_table(), after, one.end))
 
 
 def range_span(one: TimeRange, keys: int, context: int, items: int) -> Span:

@@ -27,7 +27,7 @@ from sash.engine.prepare import Prepared
 from sash.spark.batch.cells import RangeSplit, place_sql
 from sash.spark.batch.range_worker import RangeWorker, SliceWorker, slices_compile
 from sash.spark.batch.sql_slices import ticks_sql
-from sash.spark.batch.time_ranges import KeyAxis, even_bounds, first_start, move_to_gaps, sample_axis
+from sash.spark.batch.time_ranges import KeyAxis, as_ticks, even_bounds, first_start, move_to_gaps, sample_axis
 from sash.spark.batch.worker import BucketWorker
 from sash.spark.batch.zones import RangeWindows
 from sash.spark.groups import bucket_of, hash_of, numbered, run_groups, spread_out
@@ -112,7 +112,7 @@ def split_rows(times: DataFrame, shares: Mapping[int, int], windows: RangeWindow
     sketches = sketch_times(heavy)
     if not sketches:  # there are no rows
         return RangeSplit({})
-    cuts = {key: sketches[key].get_quantiles(_ranks(EDGES_PER_RANGE * shares[key])) for key in sketches}
+    cuts = {key: as_ticks(sketches[key].get_quantiles(_ranks(EDGES_PER_RANGE * shares[key]))) for key in sketches}
     bounds = {key: even_bounds(quantiles, shares[key]) for key, quantiles in cuts.items()}
     if reach.gap >= 0:
         bounds = at_gaps(heavy, bounds, reach.gap)

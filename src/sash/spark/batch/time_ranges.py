@@ -39,6 +39,8 @@ def reach_of(windows: Iterable[Window], unit: TimeUnit) -> Reach | str:
     reaches = []
     for window in windows:
         reach = window.reach(unit)
+        if reach is None and window.looks_ahead:
+            return f"{window} looks ahead, and ranges hold no rows after their own"
         if reach is None:
             return f"how far {window} reaches back is not known before its rows are read"
         reaches.append(reach)
@@ -165,16 +167,25 @@ def make_ranges(bounds: Sequence[int], reach: Reach, axis: KeyAxis | None) -> li
     return ranges
 
 
-def sample_axis(quantiles: Sequence[float], rows: int) -> KeyAxis:
+def as_ticks(quantiles: Iterable[float]) -> list[int]:
+    """Return times from a sketch as integers; one near the largest time is rounded beyond 64 bits.
+
+    >>> as_ticks([-(2.0**63), 7.0, 2.0**63]) == [NEVER + 1, 7, FOREVER - 1]
+    True
+    """
+    return [min(max(int(one), NEVER + 1), FOREVER - 1) for one in quantiles]
+
+
+def sample_axis(quantiles: Sequence[int], rows: int) -> KeyAxis:
     """Return the axis of `rows` rows with these quantiles."""
     edges, firsts = np.unique(np.array(quantiles, np.int64), return_index=True)
     return KeyAxis(edges, (firsts + 1) * rows // (len(quantiles) + 1), rows)
 
 
-def even_bounds(quantiles: Sequence[float], ranges: int) -> list[int]:
+def even_bounds(quantiles: Sequence[int], ranges: int) -> list[int]:
     """Return bounds of ranges with about equally many rows; a very frequent time gets a range of its own."""
     picks = [quantiles[len(quantiles) * number // ranges] for number in range(1, ranges)] if len(quantiles) else []
-    return sorted({int(pick) for pick in picks})
+    return sorted(set(picks))
 
 
 def move_to_gaps(found: Mapping[int, tuple[int, int, int | None]], gap: int) -> list[int]:

@@ -300,7 +300,8 @@ def due_in_milliseconds(state: StreamState) -> int | None:
     if due == FOREVER or tick is None:
         return None
     # The inverse of first_in_time, rounded up: Spark's watermark is in whole milliseconds.
-    return -((first_in_time(state.prepared, 0) - due) * tick // MILLISECOND)
+    offset = first_in_time(state.prepared, due) - due
+    return max(-((offset - due) * tick // MILLISECOND), 1)
 
 
 def read_deltas(stored: Iterable[tuple[Any, Any]]) -> list[bytes]:

@@ -28,6 +28,7 @@ from sash.engine.evaluate import compile_ahead
 from sash.plan.declared import Declared
 from sash.plan.tree import Branch, and_between
 from sash.spark import COUNTED, METRICS
+from sash.spark.column_identity import identify_columns
 from sash.spark.groups import bucket_of, numbered, plain_names, spread_out
 from sash.spark.private import watermark_delay, with_watermark_delay
 from sash.spark.schema import CASE, GROUP, read_schema
@@ -38,7 +39,7 @@ from sash.spark.streaming.deferred_processor import defer
 from sash.spark.streaming.initial_state import initial_state
 from sash.spark.streaming.packing import PACKED, RESULTS, packing, unpacking
 from sash.state.codec import nullable_schema
-from sash.state.fingerprint import Fingerprint, fingerprint_query
+from sash.state.fingerprint import KEYS, Fingerprint, fingerprint_query
 from sash.state.late_rows import LATE, check_late
 from sash.state.lives import read_forget
 from sash.state.reader import check_mode, check_stream
@@ -84,7 +85,8 @@ class StreamQuery(SparkQuery):
     def __init__(self, query: Declared, frame: DataFrame, options: StreamOptions) -> None:
         _check_time(query)
         check_stream(query)
-        super().__init__(query, frame, compiled=options.compiled, types=options.types)
+        self.identified = identify_columns(query, frame)
+        super().__init__(self.identified.query, frame, compiled=options.compiled, types=options.types)
         self.options = options
         self.delay = _read_delay(self.query, self.frame)
         _check_options(self.query, options)
@@ -183,14 +185,17 @@ class StreamQuery(SparkQuery):
     @property
     def fingerprint(self) -> Fingerprint:
         """The fingerprint of the query, which the state must have."""
-        forget = {} if self.forget is None else {"forget": standard_text(self.forget)}
+        more = {} if self.forget is None else {"forget": standard_text(self.forget)}
+        keys = {} if not self.identified.keys else {KEYS: self.identified.keys}
         return fingerprint_query(
             self.query,
             {name: self.frame.schema[name].dataType.simpleString() for name in self.schema.names},
+            self.identified.functions,
             buckets=self.buckets,
             mode=self.options.mode,
             state=", ".join(self.state_kinds) + ("" if self.state_kinds == ["rows"] else f", {self.query.slicing}"),
-            **forget,
+            **more,
+            **keys,
         )
 
     @cached_property

@@ -1,0 +1,116 @@
+"""What identifies PySpark expressions in the checkpoint of a stream: names that tell their plans, and hashes of Python functions.
+
+    agg.sum(F.col("x") * 2)     expr(*(x, int 2)) [3f1c09a47b52]
+    by=F.upper("k").alias("u")  u, and in the fingerprint keys: u = upper(k) [77d2c1b0a9ee]
+
+The name of the column that is computed has a hash of the plan in it. So the fingerprint has it too, and stored rows are never
+taken for those of another expression. Hashes of functions are apart, because only the same version of Python compiles a
+function to the same code.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field, replace
+
+from pyspark.sql import DataFrame
+
+from sash.expressions import Computed, Expression
+from sash.kernels.function_identity import UnknownContentError, identify
+from sash.plan.declared import Declared
+from sash.spark.column_tree import ColumnTree, Tree, UnknownExpressionError, show
+
+LONGEST = 100
+"""The most characters of an expression in the name of its column."""
+
+
+@dataclass(frozen=True)
+class Identified:
+    """A query whose computed columns have names that tell what they are."""
+
+    query: Declared
+    keys: dict[str, str] = field(default_factory=dict)
+    """The plans of keys that PySpark computes, by the names of the keys."""
+    functions: dict[str, str] = field(default_factory=dict)
+    """Hashes of the Python functions in computed columns and keys, by their names."""
+
+
+def identify_columns(query: Declared, frame: DataFrame) -> Identified:
+    """Return a query with names for its PySpark expressions that are complete, and the same in all processes.
+
+    Raise ValueError if an expression cannot be identified.
+    """
+    found = {one: _Identity.of(one, frame) for one in query.computed if _is_native(one)}
+    if not found:
+        return Identified(query)
+    keys = {str(name): found[name].title for name in query.by if isinstance(name, Computed) and name in found}
+    names: dict[str, Computed] = {}
+    for column, identity in found.items():
+        alike = {other.functions for other in found.values() if other.title == identity.title}
+        name = identity.title if len(alike) == 1 else f"{identity.title} {identity.functions}"
+        names[column] = Computed(name, column.value, column.where)
+    aggregates = {name: one.renamed(names) for name, one in query.aggregates.items()}
+    functions = {
+        str(column if column in query.by else names[column]): identity.functions
+        for column, identity in found.items()
+        if identity.functions
+    }
+    return Identified(replace(query, aggregates=aggregates), keys, functions)
+
+
+@dataclass(frozen=True)
+class _Identity:
+    """What identifies a computed column."""
+
+    title: str
+    """The expressions, shortened, and a hash of their plans."""
+    functions: str
+    """A hash of the Python functions; empty if there are none."""
+
+    @classmethod
+    def of(cls, column: Computed, frame: DataFrame) -> _Identity:
+        """Return the identity of a column. Raise ValueError if an expression cannot be identified."""
+        trees: list[Tree] = []
+        functions: list[str] = []
+        shown: list[str] = []
+        for one in (column.value, column.where):
+            if not isinstance(one, Expression) or one.kind != "PySpark":
+                trees.append((one.kind, one.text) if isinstance(one, Expression) else ("name", str(one)))
+                text = one.text if isinstance(one, Expression) else one or ""
+            else:
+                tree, function = _read(one, frame)
+                trees.append(tree)
+                functions += function
+                text = show(tree)
+            shown.append(text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…")
+        value = f"expr({shown[0]})" if isinstance(column.value, Expression) else shown[0]
+        where = f"where {shown[1]}" if column.where is not None else ""
+        plan = hashlib.sha256(repr(trees).encode()).hexdigest()[:12]
+        return cls(" ".join(filter(None, (value, where, f"[{plan}]"))), identify(*functions) if functions else "")
+
+
+def _is_native(column: Computed) -> bool:
+    return any(one.kind == "PySpark" for one in column.expressions)
+
+
+def _read(expression: Expression, frame: DataFrame) -> tuple[Tree, list[str]]:
+    """Return the tree of an expression and the hash of each Python function in it."""
+    try:
+        read = ColumnTree(expression.source, frame.sparkSession)
+        for name in read.bound_names:
+            _check_unique(name, frame)
+        return read.tree, [identify(one, exact=True) for one in read.functions]
+    except (UnknownExpressionError, UnknownContentError) as error:
+        message = (
+            f"The checkpoint of a stream must tell whether a restarted query is the same, but for {expression.text} Sash "
+            f'cannot: {error}. Use SQL, as in sash.expr("price * quantity"), or compute the column before the query, with '
+            "df.withColumn."
+        )
+        raise ValueError(message) from error
+
+
+def _check_unique(name: str, frame: DataFrame) -> None:
+    alike = [one for one in frame.columns if one.lower() == name.lower().strip("`")]
+    if len(alike) > 1:
+        message = f"the stream has {len(alike)} columns named {name!r}"
+        raise UnknownExpressionError(message)

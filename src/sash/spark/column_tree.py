@@ -1,0 +1,296 @@
+"""The tree of a PySpark Column, without what differs between processes.
+
+    classic: ColumnNode in the JVM ──┐
+                                     ├──► nested tuples of text, and the Python functions in them
+    Connect: Protobuf message ───────┘
+
+PySpark shows a column as text only, which hides the functions and, on Connect, the quotes of literals, and which has addresses and
+counters of the process in it. So this module reads Spark's internal classes, as `private.py` does. What it does not know raises an
+error: an identity is complete, or there is none. Left out are call sites, ids of plans and expressions, the names of lambda
+variables, and the seeds of random functions, which PySpark chooses anew for each process.
+"""
+
+from __future__ import annotations
+
+import io
+import pickle
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from pyspark.sql import Column, SparkSession
+
+Tree: TypeAlias = "str | tuple[Tree, ...]"
+Scope: TypeAlias = Mapping[str, int]
+"""The lambda variables around an expression: how many were bound before each."""
+SEEDS = {"rand": 0, "randn": 0, "uuid": 0, "shuffle": 1, "randstr": 1, "uniform": 2}
+"""The places of the seeds of random functions among their arguments."""
+NODES, EXPRESSIONS = "org.apache.spark.sql.internal", "org.apache.spark.sql.catalyst.expressions"
+"""The packages of classes in the JVM."""
+SKIPPED = ("Origin", "ExprId")
+NOTHING = "scala.None$"
+BROADCAST = "broadcast"
+CALL, COLUMN, FUNCTION, LAMBDA, LITERAL, TEXT, VARIABLE = (
+    "call", "column", "function", "lambda", "literal", "text", "variable"
+)  # fmt: skip
+
+
+class UnknownExpressionError(Exception):
+    """Why an expression cannot be identified, as a part of a sentence about it."""
+
+
+class ColumnTree:
+    """The tree of a column, the Python functions in it, and the columns of frames that it names."""
+
+    def __init__(self, column: Column, session: SparkSession) -> None:
+        self.functions: list[Callable[..., Any]] = []
+        self.bound_names: list[str] = []
+        """Columns that were taken from a frame, as df.x is."""
+        internal: Any = column
+        if type(column).__module__.startswith("pyspark.sql.connect"):
+            self.tree = _Messages(self).read(internal.to_plan(session.client), {})
+        else:
+            self.tree = _Nodes(self).read(internal._jc.node(), {})  # noqa: SLF001
+
+
+class _Messages:
+    """Reads columns of Connect: Protobuf messages."""
+
+    def __init__(self, found: ColumnTree) -> None:
+        self.found = found
+        self.readers: dict[str, Callable[[Any, Scope], Tree]] = {
+            "unresolved_attribute": self._column,
+            "unresolved_function": self._call,
+            "call_function": lambda body, scope: self._call(body, scope, "call_function"),
+            "lambda_function": self._lambda,
+            "unresolved_named_lambda_variable": lambda body, scope: _variable(".".join(body.name_parts), scope),
+            "expression_string": lambda body, _: (TEXT, body.expression),
+            "literal": self._literal,
+            "common_inline_user_defined_function": self._function,
+        }
+
+    def read(self, message: Any, scope: Scope) -> Tree:
+        """Return the tree of an expression."""
+        kind = message.WhichOneof("expr_type")
+        body = getattr(message, kind)
+        return self.readers[kind](body, scope) if kind in self.readers else (kind, self._fields(body, scope))
+
+    def _column(self, body: Any, _: Scope) -> Tree:
+        if body.HasField("plan_id"):
+            self.found.bound_names.append(body.unparsed_identifier)
+        return COLUMN, body.unparsed_identifier, *([()] if body.is_metadata_column else [])
+
+    def _call(self, body: Any, scope: Scope, *options: str) -> Tree:
+        flags = [name for name in ("is_distinct", "is_user_defined_function") if getattr(body, name, False)]
+        return _call(body.function_name, [self.read(one, scope) for one in body.arguments], [*options, *flags])
+
+    def _lambda(self, body: Any, scope: Scope) -> Tree:
+        names = [".".join(one.name_parts) for one in body.arguments]
+        return LAMBDA, *_numbers(names, scope), self.read(body.function, _bind(names, scope))
+
+    def _literal(self, body: Any, scope: Scope) -> Tree:
+        kind = body.WhichOneof("literal_type")
+        value = getattr(body, kind)
+        shown = f"{kind} {value!r}" if isinstance(value, str | bytes | bool | int | float) else kind
+        return LITERAL, shown, self._fields(body, scope)
+
+    def _function(self, body: Any, scope: Scope) -> Tree:
+        if body.WhichOneof("function") != "python_udf":
+            raise _not_python(body.function_name)
+        udf = body.python_udf
+        self.found.functions.append(_unpickled(udf.command, {}))
+        about = (self._fields(udf.output_type, scope), str(udf.eval_type), str(body.deterministic))
+        return FUNCTION, body.function_name, about, *(self.read(one, scope) for one in body.arguments)
+
+    def _fields(self, message: Any, scope: Scope) -> Tree:
+        """Return the tree of any message, field by field."""
+        parts: list[Tree] = []
+        for field, value in message.ListFields():
+            if field.name in ("common", "plan_id"):
+                continue
+            if field.message_type is not None and field.message_type.GetOptions().map_entry:
+                entries: list[Tree] = [(repr(key), self._value(value[key], scope)) for key in sorted(value)]
+                parts.append((field.name, *entries))
+            elif isinstance(value, str | bytes) or not hasattr(value, "__len__"):
+                parts.append((field.name, self._value(value, scope)))
+            else:
+                parts.append((field.name, *(self._value(one, scope) for one in value)))
+        return tuple(parts)
+
+    def _value(self, value: Any, scope: Scope) -> Tree:
+        if not hasattr(value, "ListFields"):
+            return repr(value)
+        return self.read(value, scope) if value.DESCRIPTOR.name == "Expression" else self._fields(value, scope)
+
+
+class _Nodes:
+    """Reads columns of a classic session: objects in the JVM, which are nodes, expressions, and what they hold."""
+
+    def __init__(self, found: ColumnTree) -> None:
+        self.found = found
+        self.readers: dict[str, Callable[[Any, Scope], Tree]] = {
+            f"{NODES}.UnresolvedAttribute": self._column,
+            f"{NODES}.UnresolvedFunction": self._call,
+            f"{NODES}.LambdaFunction": self._lambda,
+            f"{NODES}.UnresolvedNamedLambdaVariable": lambda node, scope: _variable(node.name(), scope),
+            f"{NODES}.SqlExpression": lambda node, _: (TEXT, str(node.expression())),
+            f"{NODES}.Literal": self._literal,
+            f"{NODES}.InvokeInlineUserDefinedFunction": self._not_python,
+            "org.apache.spark.sql.classic.ExpressionColumnNode": self._inner,
+            "org.apache.spark.sql.classic.ColumnNodeExpression": self._inner,
+            f"{EXPRESSIONS}.AttributeReference": self._bound_column,
+            f"{EXPRESSIONS}.PythonUDF": self._function,
+            f"{EXPRESSIONS}.ScalaUDF": self._not_python,
+            "java.sql.Timestamp": lambda node, _: ("Timestamp", str(node.toInstant().toString())),  # in no time zone
+        }
+
+    def read(self, node: Any, scope: Scope) -> Tree:
+        """Return the tree of an object. Py4J converts numbers, text and bytes."""
+        if isinstance(node, bytes | bytearray):
+            return f"bytes {bytes(node).hex()}"
+        if not hasattr(node, "getClass"):
+            return f"{type(node).__name__} {node!r}"
+        name = node.getClass().getName()
+        if name in self.readers:
+            return self.readers[name](node, scope)
+        if name.startswith("scala.collection."):
+            return tuple(self.read(one, scope) for one in _items(node))
+        if name.startswith("org.apache.spark.sql.types."):
+            return str(node.json())
+        return self._any(node, name, scope)
+
+    def _any(self, node: Any, name: str, scope: Scope) -> Tree:
+        """Return the tree of any case class or constant of Scala, or of a value of Java."""
+        if name.endswith("$"):
+            return name
+        if name.startswith(("java.sql.", "java.time.", "java.math.", "java.lang.", "scala.Enumeration")):
+            return name, str(node.toString())
+        loader = node.getClass().getClassLoader()
+        is_product = loader is not None and loader.loadClass("scala.Product").isInstance(node)
+        if not is_product or not name.startswith(("org.apache.spark.sql.", "scala.")):
+            message = f"it has a {name}, whose content cannot be read"
+            raise UnknownExpressionError(message)
+        parts = [node.productElement(place) for place in range(node.productArity())]
+        return name, *(self.read(part, scope) for part in parts if not _is_skipped(part))
+
+    def _inner(self, node: Any, scope: Scope) -> Tree:
+        return self.read(node.productElement(0), scope)
+
+    def _column(self, node: Any, _: Scope) -> Tree:
+        names = [str(part) for part in _items(node.nameParts())]
+        return COLUMN, ".".join(names), *names, *([()] if node.isMetadataColumn() else [])
+
+    def _bound_column(self, node: Any, _: Scope) -> Tree:
+        self.found.bound_names.append(str(node.name()))
+        return COLUMN, str(node.name()), str(node.name())
+
+    def _call(self, node: Any, scope: Scope) -> Tree:
+        flags = [flag for flag in ("isDistinct", "isUserDefinedFunction") if getattr(node, flag)()]
+        return _call(node.functionName(), [self.read(one, scope) for one in _items(node.arguments())], flags)
+
+    def _lambda(self, node: Any, scope: Scope) -> Tree:
+        names = [str(one.name()) for one in _items(node.arguments())]
+        return LAMBDA, *_numbers(names, scope), self.read(node.function(), _bind(names, scope))
+
+    def _literal(self, node: Any, scope: Scope) -> Tree:
+        """Return the value of a literal and its type. Py4J makes one type of all integers, and SQL tells them apart."""
+        value, dtype = node.productElement(0), node.productElement(1)
+        sql = [str(node.sql())] if isinstance(value, int | float) else []
+        return LITERAL, self.read(value, scope), *sql, self.read(dtype, scope)
+
+    def _function(self, node: Any, scope: Scope) -> Tree:
+        function = node.func()
+        broadcasts = {int(one.id()): one for one in function.broadcastVars()}
+        command = function.command()
+        if not isinstance(command, bytes | bytearray):
+            command = bytes(byte & 0xFF for byte in _items(command))
+        self.found.functions.append(_unpickled(bytes(command), broadcasts))
+        about = (str(node.dataType().json()), str(node.evalType()), str(node.udfDeterministic()))
+        return FUNCTION, str(node.name()), about, *(self.read(one, scope) for one in _items(node.children()))
+
+    def _not_python(self, node: Any, _: Scope) -> Tree:
+        raise _not_python(str(node.sql()))
+
+
+def show(tree: Tree) -> str:  # noqa: PLR0911 — a kind of node each
+    """Return a tree as text to read. Different trees may look the same.
+
+    >>> show(("call", "exists", ("column", "xs"), ("lambda", "0", ("call", ">", ("variable", "0"), ("literal", "int 1")))))
+    'exists(xs, v0 -> >(v0, 1))'
+    """
+    match tree:
+        case str():
+            return tree
+        case ("column" | "text", str(name), *_):
+            return name
+        case ("variable", number):
+            return f"v{number}"
+        case ("lambda", *numbers, body):
+            return f"{', '.join(f'v{number}' for number in numbers)} -> {show(body)}"
+        case ("literal", value, *_):
+            return value.partition(" ")[2] or value if isinstance(value, str) else show(value)
+        case ("call", str(name), *arguments) | ("function", str(name), _, *arguments):
+            return f"{name}({', '.join(map(show, arguments))})"
+        case (str(name), *parts):
+            return f"{name.rpartition('.')[2]}({', '.join(show(part) for part in parts if part != NOTHING)})"
+    return f"({', '.join(map(show, tree))})"
+
+
+def _call(name: str, arguments: list[Tree], options: list[str]) -> Tree:
+    """Return the tree of a call; options come last, and the seed of a random function is left out."""
+    seed = SEEDS.get(name.lower(), len(arguments))
+    without = [one for place, one in enumerate(arguments) if place != seed or one[0] != LITERAL]
+    return CALL, name, *without, *options
+
+
+def _numbers(names: list[str], scope: Scope) -> list[str]:
+    return [str(len(scope) + place) for place in range(len(names))]
+
+
+def _bind(names: list[str], scope: Scope) -> Scope:
+    """Return the variables in the body of a lambda function. Each is known by its number, counted from the outside."""
+    return {**scope, **{name: len(scope) + place for place, name in enumerate(names)}}
+
+
+def _variable(name: str, scope: Scope) -> Tree:
+    return VARIABLE, str(scope[name]) if name in scope else f"free {name}"
+
+
+def _items(sequence: Any) -> list[Any]:
+    return [sequence.apply(place) for place in range(sequence.size())]
+
+
+def _is_skipped(part: Any) -> bool:
+    return hasattr(part, "getClass") and part.getClass().getSimpleName() in SKIPPED
+
+
+def _not_python(name: str) -> UnknownExpressionError:
+    return UnknownExpressionError(f"{name} is a function of Java or Scala, whose code cannot be read")
+
+
+def _unpickled(command: bytes, broadcasts: Mapping[int, Any]) -> Any:
+    """Return the function that workers get; broadcast variables in it are replaced by their values."""
+    try:
+        made = _Unpickler(command, broadcasts).load()
+        if isinstance(made, tuple) and made[0] == BROADCAST:  # a function that is too large to be sent with each task
+            made = _Unpickler(made[1], broadcasts).load()
+    except Exception as error:  # whatever the classes of the values raise
+        message = f"its Python function cannot be read ({type(error).__name__}: {error})"
+        raise UnknownExpressionError(message) from error
+    return made[0] if isinstance(made, tuple) else made
+
+
+class _Unpickler(pickle.Unpickler):
+    """Reads a function as a worker does, but in the driver, where broadcast variables are files."""
+
+    def __init__(self, data: bytes, broadcasts: Mapping[int, Any]) -> None:
+        super().__init__(io.BytesIO(data))
+        self.broadcasts = broadcasts
+
+    def find_class(self, module: str, name: str) -> Any:
+        """Return a global variable of a module."""
+        return self._broadcast if name == "_from_id" and "broadcast" in module else super().find_class(module, name)
+
+    def _broadcast(self, number: int) -> tuple[str, Any]:
+        with Path(self.broadcasts[number].value().path()).open("rb") as file:
+            return BROADCAST, pickle.load(file)  # noqa: S301 — the program's own value
