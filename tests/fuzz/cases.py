@@ -184,8 +184,8 @@ def is_per_window(call: Call) -> bool:
 
 def random_options(chooser: random.Random, kind: str) -> dict[str, Any]:
     """Return options of `run` for all kinds of data."""
-    compiled = chooser.choices([None, False, True], [70, 28, 2])[0]
-    if kind == "stream" and chooser.random() < 0.85:
+    compiled = chooser.choices([None, False, True], [70, 29, 1])[0]
+    if kind == "stream" and chooser.random() < 0.6:
         compiled = False
     made: dict[str, Any] = {} if compiled is None else {"compiled": compiled}
     return made

@@ -85,7 +85,7 @@ def compare(case: Case) -> None:
     if case.setting:
         reader.MOST_ROWS = 1
     options = case.options if labels is None else case.options | {"at": build(case.label_form, labels=labels)}
-    declared = query.schema(data, **{name: one for name, one in options.items() if name in ("at", "mode", "late")})
+    declared = declared_schema(case, query, table if case.kind == "stream" else data, options)
     result = query.run(data, **options)
     if isinstance(result, pd.DataFrame):
         found = listed_frame(result)
@@ -95,6 +95,12 @@ def compare(case: Case) -> None:
         check_schema(case, made.schema, declared)
         found, names = listed(made), made.column_names
     compare_rows(case, found, names)
+
+
+def declared_schema(case: Case, query: sash.Query, data: Any, options: dict[str, Any]) -> pa.Schema:
+    """Return the schema that `schema` promises. That of a stream is that of a table, since to ask for it compiles, and updates have a change."""
+    made: pa.Schema = query.schema(data, **{name: one for name, one in options.items() if name == "at"})
+    return made.append(pa.field("change", pa.string())) if case.options.get("mode") == "update" else made
 
 
 def check_schema(case: Case, found: pa.Schema, declared: pa.Schema) -> None:

@@ -15,7 +15,7 @@ DAY = 86_400 * 10**9
 MICROSECOND = 1_000
 
 
-def nanoseconds(value: Any) -> int | None:
+def nanoseconds(value: Any) -> int | None:  # noqa: PLR0911 — a chain
     """Return a time, a date or a length of time in nanoseconds; None for anything else.
 
     >>> nanoseconds(date(1970, 1, 2)) == nanoseconds(timedelta(days=1))

@@ -11,8 +11,6 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
-import pyarrow as pa
-
 from fuzz.calls import build, in_ticks
 from fuzz.cases import Case
 from fuzz.forms import NUMPY_FLOATS
@@ -119,10 +117,10 @@ def at_labels(
         now = in_utc(label["t"])
         key = [comparable(label[name]) for name in case.by]
         events = [row for row in ordered if row["t"] <= now and [comparable(row[name]) for name in case.by] == key]
-        added = {}
+        added: Row = {}
         for window_name, one in windows.items():
             window = in_zone(one, zone)
-            held = events_of(window, events, {"t": now})
+            held: list[Mapping[str, Any]] = list(events_of(window, events, {"t": now}))
             found = results(aggregates, window, held, "t", now)
             added |= {f"{name}_{window_name}" if len(windows) > 1 else name: value for name, value in found.items()}
         made.append(label | {name: added[name] for name in added_names(case)})
@@ -132,7 +130,7 @@ def at_labels(
 def events_of(window: Window, events: list[Row], label: Row) -> list[Row]:
     """Return the events that a window of a label holds. Windows of rows count from the last event; the others from the label."""
     if isinstance(window, RowFrame):
-        return rows_of_each(window, events, "t")[-1] if events else []
+        return [dict(row) for row in rows_of_each(window, [*events], "t")[-1]] if events else []
     return [event for event in events if any(held is event for held in rows_of_each(window, [event, label], "t")[-1])]
 
 
@@ -154,8 +152,3 @@ def finished(case: Case, row: Row) -> Row:
             if one.reads_time and made.get(column) is not None:
                 made[column] *= SECOND / time.tick
     return made
-
-
-def plain_type(kind: pa.DataType) -> pa.DataType:
-    """Return the type of the values of a column."""
-    return kind.value_type if pa.types.is_dictionary(kind) else kind

@@ -92,22 +92,17 @@ def random_form(chooser: random.Random, table: RandomTable) -> tuple[str, str]:
     if kind in ("polars", "lazy") and any("decimal256" in column.type_text for column in table.columns.values()):
         kind = "table"  # Polars has no such decimals
     sizes = [chooser.choice([0, 1, 2, 5, 30]) for _ in range(chooser.randint(1, 4))]
-    match kind:
-        case "chunked":
-            return "arrow", f"chunked(table, {sizes})"
-        case "sliced":
-            return "arrow", f"sliced(table, {chooser.randint(1, 9)}, {chooser.randint(0, 9)})"
-        case "batch":
-            return "arrow", "one_batch(table)"
-        case "stream":
-            return "stream", f"stream(table, {[max(1, size) for size in sizes]})"
-        case "polars":
-            return "polars", "pl.from_arrow(table)"
-        case "lazy":
-            return "lazy", "pl.from_arrow(table).lazy()"
-        case "pandas":
-            return "pandas", f"pandas(table, {random_types(chooser, table)}{random_index(chooser, table)})"
-    return "arrow", "table"
+    forms = {
+        "table": ("arrow", "table"),
+        "chunked": ("arrow", f"chunked(table, {sizes})"),
+        "sliced": ("arrow", f"sliced(table, {chooser.randint(1, 9)}, {chooser.randint(0, 9)})"),
+        "batch": ("arrow", "one_batch(table)"),
+        "stream": ("stream", f"stream(table, {[max(1, size) for size in sizes]})"),
+        "polars": ("polars", "pl.from_arrow(table)"),
+        "lazy": ("lazy", "pl.from_arrow(table).lazy()"),
+        "pandas": ("pandas", f"pandas(table, {random_types(chooser, table)}{random_index(chooser, table)})"),
+    }
+    return forms[kind]
 
 
 def random_types(chooser: random.Random, table: RandomTable) -> dict[str, str]:
@@ -115,7 +110,7 @@ def random_types(chooser: random.Random, table: RandomTable) -> dict[str, str]:
     types = {}
     for name, column in table.columns.items():
         text = column.type_text
-        has_nulls = None in column.values
+        has_nulls = None in column.values  # noqa: PD011 — a column of the fuzzer, not of pandas
         choices = ["", ""]
         if text in NULLABLE:
             choices.append(NULLABLE[text])

@@ -43,6 +43,21 @@ NEEDS: dict[str, tuple[str, ...]] = {
 """The traits of columns that each aggregate needs."""
 assert set(NEEDS) == set(BUILT_IN), set(NEEDS) ^ set(BUILT_IN)
 
+ARGUMENTS: dict[str, dict[str, list[Any]]] = {
+    "first_n": {"n": [1, 2, 5]},
+    "last_n": {"n": [1, 2, 5]},
+    "top_k": {"k": [1, 2, 5]},
+    "bottom_k": {"k": [1, 2, 5]},
+    "nth_smallest": {"i": [1, 2, 5]},
+    "quantile": {"q": [0, 0.25, 0.5, 0.8, 1, [0.1, 0.5, 1]]},
+    "approx_quantile": {"q": [0.0, 0.25, 0.5, 1.0]},
+    "rank": {"method": ["average", "min", "max"], "pct": [True, False]},
+    "histogram": {"edges": [[-2, 0, 1.5, 9], [0, 1], [-10.5, 100]]},
+    "concat": {"sep": ["", "-", ", "]},
+}
+"""Arguments that do not depend on the columns."""
+UNNESTED = ("per_value", "rank", "histogram", "slope", "intercept", "r_squared")
+"""What is not drawn as an item of a map: most of it is refused there."""
 CONDITIONS: dict[str, Twin] = {
     "id % 2 = 0": lambda row: row["id"] % 2 == 0,
     "v > 1": lambda row: row["v"] > 1,
@@ -155,11 +170,7 @@ class RandomAggregates:
             inputs = inputs[:1]
         inner = None
         if name == "per_value" and chooser.random() < 0.6:
-            others = [
-                other
-                for other in NEEDS
-                if other not in ("per_value", "rank", "histogram") and not other.startswith(("approx", "ewm"))
-            ]
+            others = [other for other in NEEDS if other not in UNNESTED and not other.startswith(("approx", "ewm"))]
             inner = self.draw_one(chooser.choice(others), nested=True)
             if len(inner.inputs) == 0:
                 inner = None
@@ -212,30 +223,13 @@ class RandomAggregates:
 
     def _arguments(self, name: str, inputs: list[Input]) -> dict[str, Any]:
         chooser = self.chooser
-        match name:
-            case "first_n" | "last_n":
-                return {"n": chooser.choice([1, 2, 5])}
-            case "top_k" | "bottom_k":
-                return {"k": chooser.choice([1, 2, 5])}
-            case "nth_smallest":
-                return {"i": chooser.choice([1, 2, 5])}
-            case "quantile":
-                return {"q": chooser.choice([0, 0.25, 0.5, 0.8, 1, [0.1, 0.5, 1]])}
-            case "approx_quantile":
-                return {"q": chooser.choice([0.0, 0.25, 0.5, 1.0])}
-            case "rank":
-                return chooser.choice([{}, {"pct": True}, {"method": "min"}, {"method": "max", "pct": True}])
-            case "histogram":
-                return {"edges": chooser.choice([[-2, 0, 1.5, 9], [0, 1], [-10.5, 100]])}
-            case "concat":
-                return {"sep": chooser.choice(["", "-", ", "])}
-            case "frequency" | "may_contain":
-                return {"item": self._item(inputs[0])}
+        if name in ("frequency", "may_contain"):
+            return {"item": self._item(inputs[0])}
         if name.startswith("ewm"):
             if self.table.time is not None and chooser.random() < 0.5:
                 return {"half_life": Ticks(chooser.randint(1, 9) * self.table.time.grain)}
             return {"alpha": chooser.choice([0.5, 0.1, 1.0])}
-        return {}
+        return {argument: chooser.choice(values) for argument, values in ARGUMENTS.get(name, {}).items()}
 
     def _item(self, one: Input) -> Any:
         """Return an item that a column may hold."""

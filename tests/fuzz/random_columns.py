@@ -96,12 +96,12 @@ def random_numbers(chooser: random.Random, rows: int, nulls: float) -> Column:
         return with_nulls(chooser, Column(f"pa.{name}()", values, SMALL), nulls)
     name = chooser.choice(["float64", "float64", "float32"])
     values = [chooser.randint(-40, 40) / 4 for _ in range(rows)]
-    kind = chooser.random()
+    share = chooser.random()
     own = SMALL
-    if kind < 0.3:
+    if share < 0.3:
         values = [chooser.choice([NAN, INF, -INF, -0.0, 0.0]) if chooser.random() < 0.2 else value for value in values]
         own = LARGE | {"special"}
-    elif kind < 0.45:
+    elif share < 0.45:
         values = [chooser.choice([1e30, -1e30, 1e-30, 3.4e38, 1.5, NAN, -0.0]) for _ in values]
         own = LARGE | {"wild"}
     return with_nulls(chooser, Column(f"pa.{name}()", values, own | {"float"}), nulls)
@@ -144,7 +144,7 @@ def random_keys(chooser: random.Random, rows: int, keys: int) -> Column:
     """Return a key column with up to `keys` values, and sometimes null."""
     numbers = [chooser.randrange(keys) for _ in range(rows)]
     kind = chooser.choice(["string", "string", "int64", "int32", "float64", "bool", "dictionary", "date32", "timestamp", "decimal", "uint64", "null"])  # fmt: skip
-    places = {
+    drawn: dict[str, tuple[str, list[Any]]] = {
         "string": ("pa.string()", [f"k{number}" for number in numbers]),
         "int64": ("pa.int64()", [number - 1 for number in numbers]),
         "int32": ("pa.int32()", numbers),
@@ -157,7 +157,7 @@ def random_keys(chooser: random.Random, rows: int, keys: int) -> Column:
         "uint64": ("pa.uint64()", [2**64 - 1 - number for number in numbers]),
         "null": ("pa.null()", [None] * rows),
     }  # fmt: skip
-    text, values = places[kind]
+    text, values = drawn[kind]
     return with_nulls(chooser, Column(text, values), chooser.choice([0, 0, 0.2]))
 
 
