@@ -8,13 +8,17 @@ from typing import Any
 
 from fuzz.calls import Call, Lengths, in_ticks
 from fuzz.forms import random_form
-from fuzz.random_aggregates import AggregateCall, RandomAggregates
+from fuzz.random_aggregates import AggregateCall, RandomAggregates, Twin
 from fuzz.random_columns import Column
 from fuzz.random_tables import RandomTable, random_table
 from fuzz.random_windows import RandomWindows
 from sash.algorithms import ALGORITHMS
 
 ALGORITHM_NAMES = list(dict.fromkeys(algorithm.about.name for algorithm in ALGORITHMS))
+EXPRESSION_KEYS: dict[str, Twin] = {
+    "id % 2": lambda row: row["id"] % 2,
+    "mark IS NULL": lambda row: row["mark"] is None,
+}
 SLICINGS = ("cutty", "pairs", "panes", "none")
 
 
@@ -63,7 +67,8 @@ class Case:
             f"{{{', '.join(f'{name!r}: {one.text(self.lengths)}' for name, one in self.aggregates.items())}}}",
             written,
         ]
-        parts += [f"by={list(self.by)}"] * bool(self.by) + ['time="t"'] * (self.table.time is not None)
+        keys = ", ".join(f'sash.expr("{name}")' if name in EXPRESSION_KEYS else repr(name) for name in self.by)
+        parts += [f"by=[{keys}]"] * bool(self.by) + ['time="t"'] * (self.table.time is not None)
         parts += [f"order_by={list(self.order_by)}"] * bool(self.order_by)
         for name, value in self.declared.items():
             shown = self.lengths(value) if name == "lateness" else repr(value)
@@ -136,6 +141,8 @@ def random_case(seed: int) -> Case:
     native = {"arrow": "arrow", "polars": "polars", "lazy": "polars", "stream": "arrow"}.get(kind, "")
     aggregates = RandomAggregates(chooser, table, native).draw()
     by = chooser.choice([(), ("k",), ("k",), ("k",), ("k", "g"), ("g", "k")])
+    if not has_labels and chooser.random() < 0.08:
+        by = (*by, chooser.choice(list(EXPRESSION_KEYS)))
     order_by = chooser.choice([(), (), ("id",), ("v",), ("s", "id"), ("x",), ("mark", "v")])
     if table.time is None and chooser.random() < 0.5:
         order_by = ()
@@ -188,7 +195,7 @@ def random_options(chooser: random.Random, kind: str) -> dict[str, Any]:
     if kind == "stream" and chooser.random() < 0.6:
         compiled = False
     made: dict[str, Any] = {} if compiled is None else {"compiled": compiled}
-    return made
+    return made | ({"threads": chooser.choice([1, 2, 5])} if chooser.random() < 0.1 else {})
 
 
 def random_stream(chooser: random.Random, case: Case) -> Case:
@@ -196,7 +203,7 @@ def random_stream(chooser: random.Random, case: Case) -> Case:
     times = case.table.columns["t"].values if case.table.time is not None else []
     places = list(range(case.table.rows))
     declared, options = dict(case.declared), dict(case.options)
-    if case.by and chooser.random() < 0.1:
+    if case.by and chooser.random() < 0.1 and not set(case.by) & set(EXPRESSION_KEYS):
         keys = {place: tuple(as_key(case.table.columns[name].values[place]) for name in case.by) for place in places}
         places.sort(key=lambda place: (keys[place], times[place] if times else 0))
         options["order"] = "keys"
