@@ -15,6 +15,14 @@ from fuzz.random_windows import RandomWindows
 from sash.algorithms import ALGORITHMS
 
 ALGORITHM_NAMES = list(dict.fromkeys(algorithm.about.name for algorithm in ALGORITHMS))
+SPECIAL = {
+    "occurrence_table": ["count_distinct"],
+    "occurrence_tournament": ["mode"],
+    "order_statistics_tree": ["median", "quantile", "nth_smallest", "rank"],
+    "subtract_on_evict": ["sum", "count", "mean", "histogram", "sum_of_squares"],
+    "slickdeque": ["max", "min", "first", "last", "arg_max", "arg_min", "any", "all", "sum"],
+}
+"""Algorithms for few aggregates, which would seldom meet them."""
 EXPRESSION_KEYS: dict[str, Twin] = {
     "id % 2": lambda row: row["id"] % 2,
     "mark IS NULL": lambda row: row["mark"] is None,
@@ -139,7 +147,11 @@ def random_case(seed: int) -> Case:
     drawer = RandomWindows(chooser, table.time)
     windows = drawer.draw_for_labels() if has_labels else drawer.draw()
     native = {"arrow": "arrow", "polars": "polars", "lazy": "polars", "stream": "arrow"}.get(kind, "")
-    aggregates = RandomAggregates(chooser, table, native).draw()
+    drawn = RandomAggregates(chooser, table, native)
+    aggregates, algorithm = drawn.draw(), ""
+    if chooser.random() < 0.08:
+        algorithm = chooser.choice(list(SPECIAL))
+        aggregates = {"a0": drawn.draw_one(chooser.choice(SPECIAL[algorithm]))}
     by = chooser.choice([(), ("k",), ("k",), ("k",), ("k", "g"), ("g", "k")])
     if not has_labels and chooser.random() < 0.08:
         by = (*by, chooser.choice(list(EXPRESSION_KEYS)))
@@ -151,6 +163,8 @@ def random_case(seed: int) -> Case:
         aggregates = dict(list(aggregates.items())[:2])
         windows = dict(list(windows.items())[:1]) if options.get("compiled") else windows
     overrides = random_overrides(chooser, windows, aggregates)
+    if algorithm:
+        overrides = {"algorithm": algorithm}
     case = Case(seed, table, kind, form, windows, aggregates, by, order_by, overrides, options)
     if case.has_calendar and table.time is not None and table.time.tick == 1:  # Python's times have no nanoseconds
         times = [time // 1_000 * 1_000 for time in table.columns["t"].values]
