@@ -36,7 +36,7 @@ NESTED = pa.schema({"x": pa.list_(pa.int64()), "key": pa.list_view(pa.string_vie
         ({"aggregates": {"n": agg.correlation("x", "s")}}, ROWS, r"correlation needs numbers, but column 's'"),
         ({"aggregates": {"n": agg.mean("ts")}}, ROWS, r"mean needs numbers, but column 'ts' is of type timestamp\[ms\]\. Cast it to int64"),
         ({"aggregates": {"n": agg.approx_quantile("ts", 0.5)}}, ROWS, r"approx_quantile needs numbers, but column 'ts'"),
-        ({"aggregates": {"n": agg.median("x")}}, pa.schema({"x": pa.timestamp("ns")}), r"median needs numbers, but column \'x\' is of type timestamp\[ns\]"),
+        ({"aggregates": {"n": agg.median("x")}}, pa.schema({"x": pa.time64("ns")}), r"median needs numbers, but column \'x\' is of type time64\[ns\]"),
         ({"aggregates": {"n": agg.median("x")}}, pa.schema({"x": pa.time32("s")}), r"median needs numbers, but column \'x\' is of type time32\[s\]"),
         ({}, NESTED, r"max needs values with an order, but column 'x' is of type list<item: int64>"),
         ({"aggregates": {"n": agg.top_k("x", 2)}}, NESTED, r"top_k needs values with an order, but column 'x' is of type list<"),

@@ -16,7 +16,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from helpers.queries import assert_equal
+from helpers.queries import Named, assert_equal
 from helpers.streams import batches_of
 from helpers.windows import examples, seconds
 
@@ -29,8 +29,8 @@ TICK = 40 * 24 * 3600
 """Seconds: the shortest window of `helpers/windows.py` lasts 40 days, so that few windows cover decades."""
 START = datetime(1950, 1, 1, tzinfo=UTC)
 FIELDS = {"t": pa.timestamp("us", "UTC"), "k": pa.int64(), "x": pa.int64(), "v": pa.int64(), "mark": pa.bool_()}
-AGGREGATES = {"total": agg.sum("x"), "peak": agg.max("x"), "rows": agg.count()}
-HOLISTIC = {"middle": agg.median("x"), "everything": agg.collect("x")}
+AGGREGATES: Named = {"total": agg.sum("x"), "peak": agg.max("x"), "rows": agg.count()}
+HOLISTIC: Named = {"middle": agg.median("x"), "everything": agg.collect("x")}
 WINDOWS = examples(seconds(TICK))
 """By name."""
 
@@ -66,7 +66,7 @@ def keys_for(one: Window) -> int:
 @cache
 def expected(name: str) -> list[dict[str, Any]]:
     one = WINDOWS[name]
-    return recompute_query(rows_of(keys_for(one)), AGGREGATES | HOLISTIC, one, by=("k",), time="t")
+    return recompute_query(rows_of(keys_for(one)), {**AGGREGATES, **HOLISTIC}, one, by=("k",), time="t")
 
 
 def comparable(table: pa.Table) -> pa.Table:
@@ -93,7 +93,7 @@ def check(name: str, found: pa.Table, *, in_order: bool = True) -> None:
 
 
 def query_of(name: str, **more: Any) -> sash.Query:
-    return sash.Query(AGGREGATES | more, WINDOWS[name], by="k", time="t")
+    return sash.Query({**AGGREGATES, **more}, WINDOWS[name], by="k", time="t")
 
 
 def run_stream(query: sash.Query, table: pa.Table, **options: Any) -> pa.Table:
@@ -171,5 +171,5 @@ def test_integers_near_the_limits_of_64_bits(name: str) -> None:
     table = pa.Table.from_pylist(rows, pa.schema({**FIELDS, "t": pa.int64()}))
     query = sash.Query(AGGREGATES, one, by="k", time="t")
     wanted = recompute_query(rows, AGGREGATES, one, by=("k",), time="t")
-    for options in ({}, {"compiled": False}):
-        assert_equal(query.run(table, **options), wanted)
+    for compiled in (None, False):
+        assert_equal(query.run(table, compiled=compiled), wanted)

@@ -34,9 +34,8 @@ def ranges(begins: Ints, counts: Ints, step: int = 1) -> Ints:
     if not len(counts):
         return np.empty(0, np.int64)
     begin, end = int(begins[0]), int(begins[0]) + step * int(counts.sum())
-    if (
-        end <= LARGEST and (begins[1:] == begins[:-1] + step * counts[:-1]).all()
-    ):  # they are one range: ten times as fast
+    follow = begins[1:] == begins[:-1] + step * counts[:-1]
+    if end <= LARGEST and follow.all():  # they are one range: ten times as fast
         return np.arange(begin, end, step)
     numbers = np.repeat(begins - step * (np.cumsum(counts) - counts), counts)
     places = np.arange(len(numbers))

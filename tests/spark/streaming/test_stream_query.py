@@ -493,3 +493,16 @@ def test_there_is_no_state_where_there_is_none(spark: SparkSession, tmp_path: Pa
     assert spark
     with pytest.raises(ValueError, match="There is no state of Sash in"):
         sash.spark.inspect_state(str(tmp_path / "nowhere"))
+
+
+def test_a_changed_mode_is_an_error_of_sash(spark: SparkSession, tmp_path: Path) -> None:
+    """Spark would report it first, without a word of what to do, if it knew."""
+    source = Source(spark, tmp_path, BATCHES[:2])
+    query = sash.Query(SUMS, window.tumbling("5m"), by="k", time="ts")
+    source.run(query.run(source.stream()))
+    source.add(BATCHES[2])
+    for evolve in (False, True):
+        changed = query.run(source.stream(), mode="update", evolve=evolve)
+        with pytest.raises(StreamingQueryException, match=r"\[SASH\].*mode: append became update.*new checkpoint"):
+            source.run(changed)
+    assert len(source.run(query.run(source.stream()))[0]) > 2  # the checkpoint is as it was

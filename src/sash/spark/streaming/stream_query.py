@@ -47,6 +47,8 @@ from sash.state.reader import check_mode, check_stream
 BUCKETS = 64
 STORE = "spark.sql.streaming.stateStore.providerClass"
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+OPERATOR_MODE = "append"
+"""Spark only compares it with that of the checkpoint. It is the same for all modes, so that Sash reports a changed mode itself."""
 _runs = itertools.count(1)
 """Counts the queries that this process runs on streams."""
 LATE_TEXT = {"drop": "dropped", "error": "an error,", "keep": f"kept in the column {LATE!r}"}
@@ -110,7 +112,7 @@ class StreamQuery(SparkQuery):
         names = grouped.columns
         packed = grouped.toDF(*plain_names(names)).mapInArrow(packing(names, self.query.title), PACKED)
         emitted = packed.groupBy(GROUP).transformWithState(
-            defer(self.task), EMITTED, self.options.mode, "EventTime", initial_state(self)
+            defer(self.task), EMITTED, OPERATOR_MODE, "EventTime", initial_state(self)
         )
         counts = [F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in COUNTED]
         metrics = self.options.metrics or new_metrics_name()
