@@ -8,13 +8,25 @@ from typing import Any
 
 from fuzz.calls import Call, Lengths, in_ticks
 from fuzz.forms import random_form
-from fuzz.random_aggregates import AggregateCall, RandomAggregates
+from fuzz.random_aggregates import AggregateCall, RandomAggregates, Twin
 from fuzz.random_columns import Column
 from fuzz.random_tables import RandomTable, random_table
 from fuzz.random_windows import RandomWindows
 from sash.algorithms import ALGORITHMS
 
 ALGORITHM_NAMES = list(dict.fromkeys(algorithm.about.name for algorithm in ALGORITHMS))
+SPECIAL = {
+    "occurrence_table": ["count_distinct"],
+    "occurrence_tournament": ["mode"],
+    "order_statistics_tree": ["median", "quantile", "nth_smallest", "rank"],
+    "subtract_on_evict": ["sum", "count", "mean", "histogram", "sum_of_squares"],
+    "slickdeque": ["max", "min", "first", "last", "arg_max", "arg_min", "any", "all", "sum"],
+}
+"""Algorithms for few aggregates, which would seldom meet them."""
+EXPRESSION_KEYS: dict[str, Twin] = {
+    "id % 2": lambda row: row["id"] % 2,
+    "mark IS NULL": lambda row: row["mark"] is None,
+}
 SLICINGS = ("cutty", "pairs", "panes", "none")
 
 
@@ -63,7 +75,8 @@ class Case:
             f"{{{', '.join(f'{name!r}: {one.text(self.lengths)}' for name, one in self.aggregates.items())}}}",
             written,
         ]
-        parts += [f"by={list(self.by)}"] * bool(self.by) + ['time="t"'] * (self.table.time is not None)
+        keys = ", ".join(f'sash.expr("{name}")' if name in EXPRESSION_KEYS else repr(name) for name in self.by)
+        parts += [f"by=[{keys}]"] * bool(self.by) + ['time="t"'] * (self.table.time is not None)
         parts += [f"order_by={list(self.order_by)}"] * bool(self.order_by)
         for name, value in self.declared.items():
             shown = self.lengths(value) if name == "lateness" else repr(value)
@@ -134,8 +147,14 @@ def random_case(seed: int) -> Case:
     drawer = RandomWindows(chooser, table.time)
     windows = drawer.draw_for_labels() if has_labels else drawer.draw()
     native = {"arrow": "arrow", "polars": "polars", "lazy": "polars", "stream": "arrow"}.get(kind, "")
-    aggregates = RandomAggregates(chooser, table, native).draw()
+    drawn = RandomAggregates(chooser, table, native)
+    aggregates, algorithm = drawn.draw(), ""
+    if chooser.random() < 0.08:
+        algorithm = chooser.choice(list(SPECIAL))
+        aggregates = {"a0": drawn.draw_one(chooser.choice(SPECIAL[algorithm]))}
     by = chooser.choice([(), ("k",), ("k",), ("k",), ("k", "g"), ("g", "k")])
+    if not has_labels and chooser.random() < 0.08:
+        by = (*by, chooser.choice(list(EXPRESSION_KEYS)))
     order_by = chooser.choice([(), (), ("id",), ("v",), ("s", "id"), ("x",), ("mark", "v")])
     if table.time is None and chooser.random() < 0.5:
         order_by = ()
@@ -144,6 +163,8 @@ def random_case(seed: int) -> Case:
         aggregates = dict(list(aggregates.items())[:2])
         windows = dict(list(windows.items())[:1]) if options.get("compiled") else windows
     overrides = random_overrides(chooser, windows, aggregates)
+    if algorithm:
+        overrides = {"algorithm": algorithm}
     case = Case(seed, table, kind, form, windows, aggregates, by, order_by, overrides, options)
     if case.has_calendar and table.time is not None and table.time.tick == 1:  # Python's times have no nanoseconds
         times = [time // 1_000 * 1_000 for time in table.columns["t"].values]
@@ -188,7 +209,7 @@ def random_options(chooser: random.Random, kind: str) -> dict[str, Any]:
     if kind == "stream" and chooser.random() < 0.6:
         compiled = False
     made: dict[str, Any] = {} if compiled is None else {"compiled": compiled}
-    return made
+    return made | ({"threads": chooser.choice([1, 2, 5])} if chooser.random() < 0.1 else {})
 
 
 def random_stream(chooser: random.Random, case: Case) -> Case:
@@ -196,7 +217,7 @@ def random_stream(chooser: random.Random, case: Case) -> Case:
     times = case.table.columns["t"].values if case.table.time is not None else []
     places = list(range(case.table.rows))
     declared, options = dict(case.declared), dict(case.options)
-    if case.by and chooser.random() < 0.1:
+    if case.by and chooser.random() < 0.1 and not set(case.by) & set(EXPRESSION_KEYS):
         keys = {place: tuple(as_key(case.table.columns[name].values[place]) for name in case.by) for place in places}
         places.sort(key=lambda place: (keys[place], times[place] if times else 0))
         options["order"] = "keys"

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 import sash
 from fuzz.calls import build
-from fuzz.cases import Case
+from fuzz.cases import Case, as_key
 from fuzz.comparison import matches, nanoseconds
 from fuzz.expected import Row, added_names, expected_rows
 from fuzz.forms import as_table
@@ -201,25 +201,23 @@ def place_of(case: Case) -> Any:
     def place(row: Row) -> Any:
         if is_row:
             return row["id"]
-        keys = [
-            (
-                row[name] is None,
-                row[name] != row[name],
-                str(row[name] + 0.0 if isinstance(row[name], float) else row[name]),
-            )
-            for name in case.by
-        ]
+        keys = [text_of(row[name]) for name in case.by]
         return [row.get("window", ""), keys, row.get("window_start") or 0, row.get("window_end") or 0]
 
     is_row = is_per_row(case)
     return place
 
 
+def text_of(key: Any) -> str:
+    """Return a key as text; equal times have the same, whatever their zone."""
+    return as_key(key if (ns := nanoseconds(key)) is None else ns)
+
+
 def merged(case: Case, found: list[Row]) -> list[Row]:
     """Return what a MERGE by key and window keeps of all updates."""
     kept: dict[Any, Row] = {}
     for row in found:
-        at = repr([row.get(name) for name in (*case.by, "window", "window_start", "window_end")])
+        at = tuple(text_of(row.get(name)) for name in (*case.by, "window", "window_start", "window_end"))
         if row.pop("change") == "delete":
             if at not in kept:
                 raise Difference(f"{row} is deleted, but was never emitted", "delete of nothing")

@@ -12,7 +12,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from fuzz.calls import build, in_ticks
-from fuzz.cases import Case
+from fuzz.cases import EXPRESSION_KEYS, Case
 from fuzz.forms import NUMPY_FLOATS
 from fuzz.random_columns import rank_of
 from fuzz.random_tables import RandomTable, TimeKind
@@ -81,6 +81,9 @@ def rows_of(case: Case, table: RandomTable) -> list[Row]:
         if table.time is not None:
             ticks = table.columns["t"].values[number]
             row["t"] = moment_of(ticks, table.time) if case.has_calendar else ticks
+    for name in set(case.by) & set(EXPRESSION_KEYS):
+        for row in listed:
+            row[name] = EXPRESSION_KEYS[name](row)
     return listed
 
 
@@ -144,6 +147,8 @@ def added_names(case: Case) -> list[str]:
 def finished(case: Case, row: Row) -> Row:
     """Return a row of the oracle without its helper columns, slopes per second."""
     made = {name: value for name, value in row.items() if not name.startswith("__")}
+    if "id" in made:  # results per row stand beside the columns of the input alone
+        made = {name: value for name, value in made.items() if name not in EXPRESSION_KEYS}
     time = case.table.time
     if time is None or time.tick is None or case.has_calendar:
         return made
