@@ -42,8 +42,10 @@ def nanoseconds(value: Any) -> int | None:  # noqa: PLR0911 — a chain
 EPOCH = datetime.fromisoformat("1970-01-01T00:00:00+00:00")
 
 
-def matches(found: Any, expected: Any, *, nan_is_null: bool = False, rounding: float = ROUNDING) -> bool:  # noqa: PLR0911 — a chain
-    """Return whether a result is the expected one. `nan_is_null` is for pandas, which may show a null as NaN.
+def matches(found: Any, expected: Any, *, nan_is_null: bool = False, apart: int = 0) -> bool:
+    """Return whether a result is the expected one.
+
+    `nan_is_null` is for pandas, which may show a null as NaN. Times may be `apart` nanoseconds apart.
 
     >>> matches([1, 0.1 + 0.2], [1, 0.3]), matches(1, 2), matches(None, 0)
     (True, False, False)
@@ -54,26 +56,30 @@ def matches(found: Any, expected: Any, *, nan_is_null: bool = False, rounding: f
     if found is None or expected is None:
         return found is None and expected is None
     if isinstance(found, dict) and isinstance(expected, dict):
-        return matches(list(found.items()), list(expected.items()), nan_is_null=nan_is_null, rounding=rounding)
+        found, expected = list(found.items()), list(expected.items())
     if isinstance(found, list | tuple) and isinstance(expected, list | tuple):
         pairs = zip(found, expected, strict=False)
-        return len(found) == len(expected) and all(
-            matches(mine, theirs, nan_is_null=nan_is_null, rounding=rounding) for mine, theirs in pairs
-        )
-    times = nanoseconds(found), nanoseconds(expected)
-    if None not in times:
-        return times[0] == times[1]
-    if isinstance(found, Decimal) and isinstance(expected, Decimal | int):
-        return abs(found - expected) <= Decimal(10) ** min(
-            0, int(found.as_tuple().exponent)
-        )  # results are rounded to their scale
-    if isinstance(found, float) or isinstance(expected, float):
-        if isinstance(found, str | bytes) or isinstance(expected, str | bytes):
-            return False
-        mine, theirs = float(found), float(expected)
-        return math.isclose(mine, theirs, rel_tol=rounding, abs_tol=rounding) or (
-            math.isnan(mine) and math.isnan(theirs)
-        )
+        alike = (matches(mine, theirs, nan_is_null=nan_is_null, apart=apart) for mine, theirs in pairs)
+        return len(found) == len(expected) and all(alike)
+    mine, theirs = nanoseconds(found), nanoseconds(expected)
+    if mine is not None and theirs is not None:
+        return abs(mine - theirs) <= apart
+    return same_number(found, expected)
+
+
+def same_number(found: Any, expected: Any) -> bool:
+    """Return whether two values are equal: floats up to rounding, a decimal up to the rounding to its own scale.
+
+    >>> same_number(Decimal("0.33"), Decimal(1) / 3), same_number(Decimal("0.34"), Decimal("0.33"))
+    (True, False)
+    """
+    if isinstance(found, Decimal) and isinstance(expected, Decimal):
+        mine, theirs = int(found.as_tuple().exponent), int(expected.as_tuple().exponent)
+        return abs(found - expected) <= (Decimal(10) ** mine if theirs < mine else 0)
+    numbers = isinstance(found, int | float | Decimal) and isinstance(expected, int | float | Decimal)
+    if numbers and (isinstance(found, float) or isinstance(expected, float)):
+        one, other = float(found), float(expected)
+        return math.isclose(one, other, rel_tol=ROUNDING, abs_tol=ROUNDING) or (math.isnan(one) and math.isnan(other))
     return bool(found == expected)
 
 
