@@ -10,7 +10,8 @@ import pyarrow as pa
 import pytest
 
 import sash
-from sash import Aggregator, window
+from sash import Aggregator, agg, window
+from sash.aggregates.base import Aggregate
 from sash.aggregator.time_results import gives_for
 from sash.kernels import CannotCompileError
 
@@ -142,3 +143,12 @@ def test_an_aggregator_returns_the_type_of_the_column(kind: pa.DataType) -> None
 def test_numpy_times_keep_their_type() -> None:
     column = np.array(["2024-01-02", "2024-01-01"], "datetime64[ms]")
     assert Aggregator(latest("t")).slide(column, range=2).type == pa.timestamp("ms")
+
+
+@pytest.mark.parametrize("aggregate", [agg.median(), agg.quantile("x", 0.25), agg.quantile("x", [0.25, 0.5])], ids=str)
+def test_the_middle_of_nanoseconds_is_refused_where_it_would_be_a_float(aggregate: Aggregate[Any]) -> None:
+    times = pa.array([1_700_000_000_000_000_001, 1_700_000_000_000_000_004], pa.timestamp("ns"))
+    for column in (times, times.to_numpy(), times.to_pandas()):
+        with pytest.raises(TypeError, match=r"of nanoseconds .* Cast the column to microseconds, or use a Query"):
+            sash.Aggregator(aggregate).slide(column, range=2)
+    assert sash.Aggregator(agg.max()).slide(times, range=2).type == times.type

@@ -223,8 +223,8 @@ class Chain:
         self.watermark = watermark
         self.state = state.encode(self.fingerprint)
         assert emitted.late == 0
-        listed: list[dict[str, Any]] = emitted.results.to_pylist()
-        return listed
+        results: list[dict[str, Any]] = emitted.results.to_pylist()
+        return results
 
     def since(self, part: str, name: str) -> int:
         """The time from which on an aggregate or a window of the last query knows all rows."""

@@ -375,7 +375,21 @@ class Aggregator:
         from sash.aggregator.columns import rows_of  # noqa: PLC0415 — imports Numba and pyarrow
 
         refuse_columns(window.algorithm)
-        return columns if window.is_compiled else rows_of(given, self.aggregate.inputs)
+        if window.is_compiled:
+            return columns
+        self._refuse_nanoseconds(given)
+        return rows_of(given, self.aggregate.inputs)
+
+    def _refuse_nanoseconds(self, given: tuple[Any, ...]) -> None:
+        """Raise TypeError for times whose middle would be a float, which has too few digits; a query computes it in ticks."""
+        for values in given if "ticks" in self.aggregate.variants else ():
+            dtype = getattr(values, "type", getattr(values, "dtype", None))
+            if getattr(dtype, "unit", "") == "ns" or str(dtype).endswith("64[ns]"):
+                message = (
+                    f"Aggregator cannot compute {self.aggregate.name} of nanoseconds ({dtype}). Cast the column to microseconds, "
+                    "or use a Query."
+                )
+                raise TypeError(message)
 
     def _form_of(self, columns: list[Column]) -> Aggregate[Any]:
         """Return the form of the aggregate for these columns."""

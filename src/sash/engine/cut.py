@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from sash.engine.passes import PassRun
+from sash.engine.passes import PassRun, naming_pass
 from sash.engine.prepare import Prepared
 from sash.engine.row_block import RowBlock
 from sash.engine.slice_block import NO_KEYS, SliceBlock
@@ -44,13 +44,16 @@ def merge(prepared: Prepared, block: SliceBlock, apart: Flags) -> SliceBlock:
     starts = np.flatnonzero(apart)
     if len(starts) == len(block):
         return block
-    passes = [PassRun(prepared, one) for one in prepared.plan.passes]
+    partials = []
+    for plan_pass, stored in zip(prepared.plan.passes, block.partials, strict=True):
+        with naming_pass(plan_pass):
+            partials.append(PassRun(prepared, plan_pass).merge(stored, starts))
     last_times = block.last_times
     return replace(
         block,
         codes=block.codes[starts],
         times=block.times[starts],
-        partials=tuple(run.merge(partials, starts) for run, partials in zip(passes, block.partials, strict=True)),
+        partials=tuple(partials),
         last_times=None if last_times is None else last_times[np.append(starts[1:], len(block)) - 1],
         row_counts=None if block.row_counts is None else np.add.reduceat(block.row_counts, starts),
         origins=None if block.origins is None else _unmerged(block.origins, starts),
@@ -67,6 +70,9 @@ def _slices(prepared: Prepared, block: RowBlock, records: SliceRecords, last_tim
     keys = block.key_index.keys
     if not block.layout.by:
         keys = pa.table({NO_KEYS: pa.nulls(block.keys, pa.int8())})
-    partials = [PassRun(prepared, one, block).cut(records) for one in prepared.plan.passes]
+    partials = []
+    for plan_pass in prepared.plan.passes:
+        with naming_pass(plan_pass):
+            partials.append(PassRun(prepared, plan_pass, block).cut(records))
     codes = np.repeat(np.arange(block.keys), np.diff(records.firsts))
     return SliceBlock(block.layout, keys, codes, records.times, tuple(partials), last_times)

@@ -20,11 +20,10 @@ from sash.engine.cut import cut_each_row
 from sash.engine.finish import finish_columns
 from sash.engine.first_run import keeps_executor
 from sash.engine.partials import SlicePartials
-from sash.engine.passes import PassRun, Results
+from sash.engine.passes import PassDoesNotCompileError, PassRun, Results, naming_pass
 from sash.engine.prepare import Prepared
 from sash.engine.row_block import RowBlock
 from sash.engine.slice_block import SliceBlock
-from sash.kernels import CannotCompileError
 from sash.plan.sharing import Pass
 from sash.slices.cuts import (
     SliceRecords,
@@ -44,14 +43,6 @@ NOTHING = np.empty(0, np.int64)
 WINDOW_TIMES = [("key", np.int64), ("start", np.int64), ("stop", np.int64)]
 EXACT = Context(prec=76)
 """For computations with decimals: as many digits as Arrow's largest type has. Python's default of 28 would round."""
-
-
-class PassDoesNotCompileError(Exception):
-    """A pass contains an aggregate that Numba rejects."""
-
-    def __init__(self, one: Pass, error: CannotCompileError) -> None:
-        super().__init__(str(error))
-        self.one = one
 
 
 @dataclass(frozen=True)
@@ -315,11 +306,8 @@ class OpenPasses:
         """Return the results of each window's aggregates."""
         columns: dict[str, Results] = {name: {} for name in found}
         for number, one in enumerate(self.prepared.plan.passes):
-            try:
-                with localcontext(EXACT):
-                    results = self._slide_pass(number, one, records, found)
-            except CannotCompileError as error:
-                raise PassDoesNotCompileError(one, error) from error
+            with naming_pass(one), localcontext(EXACT):
+                results = self._slide_pass(number, one, records, found)
             for name, own in results.items():
                 columns[name] |= own
         return columns
@@ -358,13 +346,13 @@ class OpenPasses:
 def interpret_failed(prepared: Prepared, failed: PassDoesNotCompileError) -> Prepared:
     """Return a prepared query that interprets those aggregates of a failed pass that do not compile."""
     reasons = {}
-    for name, aggregate in failed.one.aggregates.items():
-        alone = replace(failed.one, aggregates={name: aggregate})
+    for name, aggregate in failed.plan_pass.aggregates.items():
+        alone = replace(failed.plan_pass, aggregates={name: aggregate})
         try:
             check_compiles(replace(prepared, plan=replace(prepared.plan, passes=(alone,))))
         except PassDoesNotCompileError as error:
             reasons[name] = str(error)
-    return prepared.interpreting(reasons or dict.fromkeys(failed.one.aggregates, str(failed)))
+    return prepared.interpreting(reasons or dict.fromkeys(failed.plan_pass.aggregates, str(failed)))
 
 
 def check_compiles(prepared: Prepared) -> None:

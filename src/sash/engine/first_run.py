@@ -24,7 +24,7 @@ from functools import cached_property
 from time import perf_counter
 from typing import TypeVar
 
-from sash.engine.passes import PassRun
+from sash.engine.passes import PassDoesNotCompileError, PassRun
 from sash.engine.prepare import Prepared
 from sash.kernels.cache import add_seconds, has_mark, read_seconds, set_mark
 from sash.plan.sharing import Pass
@@ -53,8 +53,8 @@ class History:
     seconds: float = 0.0
     """The time that all runs with NumPy took."""
     is_compiled: bool = False
-    does_not_compile: bool = False
-    """Whether Numba rejected an aggregate that NumPy evaluates, so that a stream stays with NumPy."""
+    rejected: frozenset[str] = frozenset()
+    """The aggregates that Numba rejected while a stream was running; they stay with NumPy."""
     is_cached: bool | None = None
     """Whether the kernel cache has its code; None if nobody has looked."""
     seconds_elsewhere: float = 0.0
@@ -114,11 +114,11 @@ class FirstRun:
             return work(self.prepared)
         history = self.history
         if history.is_compiled:
-            return work(self.prepared)
+            return self._run_compiled(work)
         if self.compiles:
             is_long = not history.is_cached and self.load_seconds + self.compile_seconds > NOTICEABLE
             with announced(self._announcement if is_long else ""):
-                result = work(self.prepared)
+                result = self._run_compiled(work)
             history.is_compiled = True
             set_mark(self.prepared.identity)
             return result
@@ -128,11 +128,27 @@ class FirstRun:
         self._store_lost_seconds()
         return result
 
+    def _run_compiled(self, work: Callable[[Prepared], T]) -> T:
+        """Do the work with compiled code. On a stream, a pass that Numba rejects stays with NumPy; tables interpret it."""
+        history = self.history
+        while True:
+            query = replace(self.prepared, rejected=history.rejected) if history.rejected else self.prepared
+            try:
+                return work(query)
+            except PassDoesNotCompileError as failed:
+                names = frozenset(failed.plan_pass.aggregates)
+                if not self.on_stream or self.prepared.compiled or names <= history.rejected:
+                    raise
+                history.rejected |= names
+
     def _store_lost_seconds(self) -> None:
         """Store how much longer this process took than one that loads compiled code, if compiling would spare others that."""
         history = self.history
         new = history.seconds - self.load_seconds - history.seconds_stored
-        if self.prepared.compiled is None and not history.is_cached and new > STORED_SHARE * self.compile_seconds:
+        known = history.seconds_elsewhere + history.seconds_stored
+        if history.is_cached or known > self.compile_seconds:  # nothing that others do not know
+            return
+        if self.prepared.compiled is None and new > STORED_SHARE * self.compile_seconds:
             add_seconds(self.prepared.identity, new)
             history.seconds_stored += new
 
@@ -163,8 +179,8 @@ def decide(run: FirstRun) -> bool:
     if run.prepared.compiled is not None:
         return run.prepared.compiled
     history = run.history
-    if history.is_compiled or history.does_not_compile:
-        return history.is_compiled
+    if history.is_compiled:
+        return True
     lost = history.seconds + run.numpy_seconds - run.load_seconds
     if lost <= 0:  # not worth a look into the cache
         return False
@@ -201,8 +217,20 @@ def undecided(prepared: Prepared, *, on_stream: bool) -> list[Pass]:
     ]
 
 
+def _once(prepared: Prepared, name: str, on_stream: bool, make: Callable[[], T]) -> T:
+    """Return what depends on the query alone, made by the first micro-batch or run."""
+    if (name, on_stream) not in prepared.derived:
+        prepared.derived[name, on_stream] = make()
+    made: T = prepared.derived[name, on_stream]
+    return made
+
+
 def seconds_per_row(prepared: Prepared, *, on_stream: bool = False) -> float:
     """Return the expected time of a row with NumPy; what compiles in any case, or never, does not count."""
+    return _once(prepared, "seconds_per_row", on_stream, lambda: _seconds_per_row(prepared, on_stream=on_stream))
+
+
+def _seconds_per_row(prepared: Prepared, *, on_stream: bool) -> float:
     total = 0.0
     for plan_pass in undecided(prepared, on_stream=on_stream):
         vectorised = PassRun(prepared, plan_pass).seconds_per_row
@@ -212,6 +240,10 @@ def seconds_per_row(prepared: Prepared, *, on_stream: bool = False) -> float:
 
 def seconds_to_compile(prepared: Prepared, *, on_stream: bool = False) -> float:
     """Return the expected time to compile a query that is not in the cache."""
+    return _once(prepared, "seconds_to_compile", on_stream, lambda: _seconds_to_compile(prepared, on_stream=on_stream))
+
+
+def _seconds_to_compile(prepared: Prepared, *, on_stream: bool) -> float:
     passes = undecided(prepared, on_stream=on_stream)
     aggregates = sum(len(plan_pass.aggregates) for plan_pass in passes)
     return LOOP_SECONDS + PASS_SECONDS * len(passes) + AGGREGATE_SECONDS * aggregates
@@ -234,6 +266,10 @@ def describe_first_run(prepared: Prepared) -> str:
 
 def without_compiling(prepared: Prepared, *, on_stream: bool = False) -> Prepared:
     """Return a query that compiles nothing: what cannot be vectorised is interpreted, unless it keeps its executor."""
+    return _once(prepared, "without_compiling", on_stream, lambda: _without_compiling(prepared, on_stream=on_stream))
+
+
+def _without_compiling(prepared: Prepared, *, on_stream: bool) -> Prepared:
     cold = replace(prepared, cold=True)
     reasons = {
         name: NOT_WORTH_IT

@@ -17,10 +17,10 @@ import pyarrow as pa
 
 from sash.aggregator.columns import to_arrow
 from sash.engine.assemble import join_rows, row_columns
-from sash.engine.evaluate import PassDoesNotCompileError, evaluate, interpret_failed
+from sash.engine.evaluate import evaluate, interpret_failed
 from sash.engine.first_run import first_run
 from sash.engine.keys import KeyOrder, cut_evenly, number_keys, order_rows
-from sash.engine.passes import Results
+from sash.engine.passes import PassDoesNotCompileError, Results
 from sash.engine.prepare import Prepared
 from sash.engine.row_block import InputRows, RowBlock, RowSource
 from sash.engine.run_table import SEVERAL, in_threads, part_count, read_columns

@@ -7,6 +7,7 @@ rows ──cut──► partials of slices ──slide_slices──► results
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property, partial
 from itertools import pairwise
@@ -58,6 +59,23 @@ WINDOWS_PER_SPLIT = 1 << 18
 NOTHING = np.empty(0, np.int64)
 Results = dict[str, pa.Array]
 """By the names of aggregates."""
+
+
+class PassDoesNotCompileError(Exception):
+    """A pass contains an aggregate that Numba rejects."""
+
+    def __init__(self, plan_pass: Pass, error: CannotCompileError) -> None:
+        super().__init__(str(error))
+        self.plan_pass = plan_pass
+
+
+@contextmanager
+def naming_pass(plan_pass: Pass) -> Iterator[None]:
+    """Raise PassDoesNotCompileError, which names the pass, in place of CannotCompileError."""
+    try:
+        yield
+    except CannotCompileError as error:
+        raise PassDoesNotCompileError(plan_pass, error) from error
 
 
 class PassRun:
@@ -236,7 +254,7 @@ class PassRun:
     def _pays_by_key(self, frame: NewestRows) -> bool:
         """Return whether one call per key is faster: its loop need not read bounds, and works on several sections at once."""
         keys = len(frame.firsts) - 1
-        return keys > 0 and not self.prepared.cold and int(frame.firsts[-1]) >= ROWS_PER_CALL * keys
+        return keys > 0 and not self._is_cold and int(frame.firsts[-1]) >= ROWS_PER_CALL * keys
 
     def _slide_keys(self, window: Window, bounds: Bounds, frame: NewestRows) -> Results:
         """Return the results of windows of the newest rows, key by key."""
@@ -394,11 +412,16 @@ class PassRun:
         key = (*self.one.aggregates, algorithm, loop, min_rows, nullable, over, inputs, length, part)
         pool = self.prepared.kernels
         vectorised = None
-        if self.prepared.cold:
+        if self._is_cold:
             vectorised = pool.get_vectorised(
                 key, lambda: numpy_column_kernel(algorithm, aggregates, inputs, over, lambda: pool.get(key, make))
             )
         return pool.get(key, make) if vectorised is None else vectorised
+
+    @property
+    def _is_cold(self) -> bool:
+        """Whether NumPy evaluates this pass rather than compiled code."""
+        return self.prepared.cold or not self.prepared.rejected.isdisjoint(self.one.aggregates)
 
     @property
     def vectorises(self) -> bool:

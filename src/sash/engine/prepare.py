@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -42,7 +43,11 @@ class Prepared:
     """Whether everything is compiled that can be, or nothing is; None if each run decides (see `first_run`)."""
     cold: bool = False
     """Whether nothing is compiled for now: NumPy evaluates what can be vectorised."""
+    rejected: frozenset[str] = frozenset()
+    """The aggregates that NumPy evaluates whatever else is compiled, because Numba rejects them."""
     kernels: KernelPool = field(default_factory=KernelPool, compare=False, repr=False)
+    derived: dict[Hashable, Any] = field(init=False, default_factory=dict, compare=False, repr=False)
+    """What other modules compute once for this query, by a name of their choice."""
 
     def interpreting(self, reasons: Mapping[str, str]) -> Prepared:
         """Return the same query with some aggregates interpreted, because they do not compile."""
@@ -65,12 +70,14 @@ class Prepared:
         query = self.query
         own = [one for one in query.aggregates.values() if not one.is_built_in]
         functions = [function for one in own for function in (one.lift, one.combine, one.lower)]
-        texts = map(repr, (query.aggregates, query.windows, query.by, query.time, query.order_by, self.interpreted))
+        texts = list(
+            map(repr, (query.aggregates, query.windows, query.by, query.time, query.order_by, self.interpreted))
+        )
         choices = (query.algorithm, query.objective, query.slicing, str(self.schema.remove_metadata()))
         try:
             return fingerprint(*texts, *choices, *functions)
-        except CannotCompileError:  # a function that has no name is never compiled
-            return fingerprint(*choices)
+        except CannotCompileError:  # a function uses a value that is never compiled
+            return fingerprint(*texts, *choices, identify(*functions))
 
     @cached_property
     def layout(self) -> RowLayout:

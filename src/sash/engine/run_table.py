@@ -19,10 +19,10 @@ from sash.aggregator.columns import to_arrow
 from sash.engine.assemble import join_rows, join_windows, row_columns, window_tables
 from sash.engine.cut import cut
 from sash.engine.deal import deal_in_chunks
-from sash.engine.evaluate import Block, PassDoesNotCompileError, check_compiles, evaluate, interpret_failed
+from sash.engine.evaluate import Block, check_compiles, evaluate, interpret_failed
 from sash.engine.first_run import first_run
 from sash.engine.keys import KeyOrder
-from sash.engine.passes import codings
+from sash.engine.passes import PassDoesNotCompileError, codings
 from sash.engine.prepare import Prepared
 from sash.engine.row_block import TICKS, InputRows, RowBlock, RowSource, read_rows, rows_in_order
 from sash.engine.slice_block import SliceBlock, concat_in_time

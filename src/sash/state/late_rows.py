@@ -56,8 +56,9 @@ class LateRows:
         if self.choice == "error":
             assert self.query.time is not None
             row = name_row(table, (*self.query.by, self.query.time), int(np.argmax(late)))
+            more = f" Of the rows that arrived with it, {found - 1} more are late." if found > 1 else ""
             message = (
-                f"A row ({row}) is late: all its windows are closed. The same micro-batch has {found - 1} more. Increase the delay "
+                f"A row ({row}) is late: all its windows are closed.{more} Increase the delay "
                 'of the watermark to accept such rows, or run with late="drop" to drop and count them, or with late="keep" to get '
                 f'them in the column {LATE!r}. A stream that restarts with late="error" reads the row again, and fails again.'
             )

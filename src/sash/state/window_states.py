@@ -21,7 +21,6 @@ import pyarrow.compute as pc
 
 from sash.durations import Duration
 from sash.engine.assemble import CHANGE, in_order_of_time
-from sash.engine.evaluate import PassDoesNotCompileError
 from sash.engine.first_run import first_run
 from sash.engine.prepare import Prepared
 from sash.kernels.array_codec import Arrays
@@ -158,14 +157,8 @@ def advance(state: RowState | SliceState, batch: MicroBatch) -> pa.Table:
         state.prepared = query
         return state.advance(batch)
 
-    run = first_run(whole, len(batch.table) + len(state), on_stream=True)
-    try:
-        return run.run(work)
-    except PassDoesNotCompileError:  # the state has not changed
-        if whole.compiled is not None:
-            raise
-        run.history.does_not_compile = True
-        return first_run(whole, run.rows, on_stream=True).run(work)
+    try:  # a state changes after everything was evaluated, so that a run may try again
+        return first_run(whole, len(batch.table) + len(state), on_stream=True).run(work)
     finally:
         state.prepared = whole
 

@@ -17,8 +17,9 @@ import pyarrow as pa
 
 from sash.engine.assemble import join_windows, window_tables, with_input_rows
 from sash.engine.cut import cut_each_row, cut_whole
-from sash.engine.evaluate import Evaluated, PassDoesNotCompileError, compile_ahead, evaluate
+from sash.engine.evaluate import Evaluated, compile_ahead, evaluate
 from sash.engine.first_run import first_run
+from sash.engine.passes import PassDoesNotCompileError
 from sash.engine.prepare import Prepared
 from sash.engine.row_block import RowBlock
 from sash.engine.slice_block import SliceBlock, concat_by_key
@@ -75,7 +76,14 @@ def run_range(worker: BucketWorker, one: TimeRange, table: pa.Table, slices: Seq
     rows are missing, so they are not evaluated.
     """
     rows = worker.readable_rows(table)
-    prepared = first_run(compile_ahead(worker.prepare(rows.schema)), len(rows), on_stream=True).query
+    prepared = compile_ahead(worker.prepare(rows.schema))
+    run = first_run(prepared, len(rows), on_stream=True)
+    return run.run(lambda query: _run_range(query, one, table, rows, slices))
+
+
+def _run_range(
+    prepared: Prepared, one: TimeRange, table: pa.Table, rows: pa.Table, slices: Sequence[bytes]
+) -> pa.Table:
     block = one_key(prepared.block(rows))
     context = int(np.searchsorted(block.times, one.begin))
     span = range_span(one, block.keys, context, len(block))
@@ -165,8 +173,8 @@ class SliceWorker:
 
     def _encode(self, table: pa.Table) -> bytes:
         rows = self.worker.readable_rows(table)
-        prepared = self.worker.prepare(rows.schema)
-        slices = cut_whole(prepared, one_key(prepared.block(rows)))
+        run = first_run(self.worker.prepare(rows.schema), len(rows), on_stream=True)
+        slices = run.run(lambda query: cut_whole(query, one_key(query.block(rows))))
         return encode_arrays(slices_to_arrays(slices), {})
 
 
