@@ -257,3 +257,14 @@ def test_an_error_names_the_row_at_work() -> None:
 def test_what_is_no_table_is_refused() -> None:
     with pytest.raises(TypeError):
         sash.Query({"n": agg.count()}, window.rows(3)).run(datetime(2024, 1, 1))  # noqa: DTZ001 — no data of any kind
+
+
+def test_a_category_without_values_stays_one() -> None:
+    frame = pd.DataFrame({"t": [1, 2], "c": pd.Categorical([None, None])})
+    windows = {"short": window.tumbling(1), "long": window.tumbling(9)}
+    found = sash.Query({"first": agg.first("c"), "n": agg.count("c")}, windows, time="t").run(frame)
+    assert found["first"].isna().all()
+    assert found["n"].tolist() == [0, 0, 0]
+    by_key = sash.Query({"n": agg.count()}, windows, by="c", time="t").run(frame)
+    assert by_key["c"].dtype == frame["c"].dtype
+    assert by_key["n"].tolist() == [1, 1, 2]

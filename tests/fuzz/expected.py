@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from datetime import UTC, date, datetime, timedelta
+from datetime import time as time_of_day
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -70,9 +71,13 @@ def rows_of(case: Case, table: RandomTable) -> list[Row]:
         for name, column in table.columns.items()
         if "ordered=True" in column.type_text and case.kind not in ("polars", "lazy")
     ]
+    in_polars = case.kind in ("polars", "lazy")
+    dates = [name for name, column in table.columns.items() if in_polars and column.type_text == "pa.date64()"]
     for number, row in enumerate(listed):
         for name, value in row.items():
             row[name] = in_utc(value)
+        for name in dates:  # Polars makes times of them
+            row[name] = None if row[name] is None else datetime.combine(row[name], time_of_day())
         for name in numpy_floats:
             if row[name] is not None and math.isnan(row[name]):
                 row[name] = None

@@ -305,6 +305,8 @@ class PandasFrame(FrameKind):
         return rows
 
     def _series(self, column: pa.ChunkedArray, nullable: Mapping[pa.DataType, str] = NULLABLE) -> Any:
+        if pa.types.is_dictionary(column.type) and pa.types.is_null(column.type.value_type):
+            column = pa.chunked_array([pa.nulls(len(column), column.type)])  # pyarrow cannot join dictionaries of nulls
         if column.null_count and column.type in nullable:
             import pandas as pd  # noqa: PLC0415 — optional
 
