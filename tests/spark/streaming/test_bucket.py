@@ -335,7 +335,9 @@ def test_a_late_row_stops_the_stream_again_and_again() -> None:
     stream.pass_time(6)
     before = stream.state(0)
     for _ in range(2):  # a restart reads the micro-batch again
-        with pytest.raises(ValueError, match=r"A row \(k=0, ts=2001.* is late: all its windows are closed.*, 1 more are late"):
+        with pytest.raises(
+            ValueError, match=r"A row \(k=0, ts=2001.* is late: all its windows are closed.*, 1 more are late"
+        ):
             stream.batch(rows_at((0, 6, 1.0), (0, 2, 5.0), (0, 3, 5.0)))
         assert stream.state(0) == before
     stream.tester.processor.task = replace(stream.task, late="drop", name=state_cache.new_token())
