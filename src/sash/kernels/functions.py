@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import inspect
 import re
 from collections.abc import Callable, Iterator, Mapping
 from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType, ModuleType
@@ -164,7 +165,7 @@ def _value_tokens(part: object, seen: Seen) -> Iterator[str]:
         yield from _object_tokens(part.__self__, seen)
     elif isinstance(wrapped := getattr(part, "__wrapped__", None), FunctionType):  # jitted, cached or decorated
         yield from _tokens(wrapped, seen)
-    elif isinstance(call := vars(type(part)).get("__call__"), FunctionType):
+    elif isinstance(call := inspect.getattr_static(type(part), "__call__", None), FunctionType):
         yield from _tokens(call, seen)
         yield from _object_tokens(part, seen)
     else:
