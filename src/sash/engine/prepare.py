@@ -14,8 +14,7 @@ from sash.engine.column_types import check_types, interpreted_form, is_number, k
 from sash.engine.kernel_pool import KernelPool
 from sash.engine.row_block import RowBlock, RowLayout, read_rows
 from sash.engine.time_column import TimeColumn, check_times, time_column
-from sash.kernels.function_identity import identify
-from sash.kernels.functions import CannotCompileError, fingerprint
+from sash.kernels.functions import CannotCompileError, fingerprint, fingerprint_any
 from sash.kernels.plain import compile_loop
 from sash.plan.declared import Declared
 from sash.plan.sharing import Plan, make_plan
@@ -250,7 +249,7 @@ class PreparedCache:
 
     def _key(self, schema: pa.Schema, compiled: bool | None) -> Hashable:
         functions = [
-            identify(aggregate.lift, aggregate.combine, aggregate.lower, aggregate.inverse)
+            fingerprint_any(aggregate.lift, aggregate.combine, aggregate.lower, aggregate.inverse)
             for aggregate in self.query.aggregates.values()
             if not aggregate.is_built_in
         ]
