@@ -226,7 +226,8 @@ def kinds_of(schema: pa.Schema) -> dict[str, str]:
 class PreparedCache:
     """The prepared queries of a `Query`, by schema: a second run over data of the same schema does not prepare again.
 
-    The key includes the fingerprints of the user's functions, so that a changed global variable is noticed.
+    The key includes the fingerprints of the user's functions, so that a changed global variable is noticed. Values that no executor copies
+    count by type.
     """
 
     query: Declared

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator
+import reprlib
+from collections.abc import Callable, Hashable, Iterator
 from types import BuiltinFunctionType, CellType, CodeType, FunctionType, ModuleType
 from typing import Any, cast
 
@@ -21,6 +22,19 @@ def first_line(error: Exception) -> str:
     lines = [line.strip() for line in str(error).splitlines()]
     said = (line for line in lines if line and not line.startswith("Failed in nopython mode"))
     return next(said, type(error).__name__)
+
+
+def shown(value: object) -> str:
+    """Return a value as text for a message: short, and also if it contains itself or its own repr fails.
+
+    >>> shown({"a": 1})
+    "{'a': 1}"
+    """
+    return _SHORT.repr(value)
+
+
+_SHORT = reprlib.Repr()
+_SHORT.maxother = _SHORT.maxstring = 100
 
 
 def compile_function(function: Callable[..., Any]) -> Any:
@@ -84,9 +98,9 @@ BY_VALUE: dict[object, Any] = {
 def _as_function(function: Callable[..., Any]) -> FunctionType:
     if isinstance(function, FunctionType):
         return function
-    if function in BY_VALUE:
+    if isinstance(function, Hashable) and function in BY_VALUE:
         return cast(FunctionType, BY_VALUE[function])
-    message = f"{function!r} is not a Python function: there is no source to compile."
+    message = f"{shown(function)} is not a Python function: there is no source to compile."
     raise CannotCompileError(message)
 
 
@@ -188,7 +202,7 @@ class _Tokens:
             yield f"a {type(part).__module__}.{type(part).__qualname__}"
         else:
             # The repr of another value may hide its behaviour, and then a different function's machine code would be reused.
-            message = f"it uses {part!r}, a {type(part).__name__}: only functions, modules, numbers, strings and arrays compile."
+            message = f"it uses {shown(part)}, a {type(part).__name__}: only functions, modules, numbers, strings and arrays compile."
             raise CannotCompileError(message)
 
     def _function(self, function: FunctionType) -> Iterator[str | bytes]:
