@@ -46,7 +46,7 @@ def run(query: Query, *, compiled: bool | None = None) -> list[float]:
     return found
 
 
-CHANGED = {
+CHANGED: dict[str, tuple[Any, list[Any]]] = {
     "number": (scaled_by_number, [2.0, 3.0]),
     "tuple": (scaled, [(2.0,), (3.0,)]),
     "list": (scaled, [[2.0], [3.0]]),

@@ -34,6 +34,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from sash.aggregates.pickling import PICKLED
 from sash.kernels.functions import cells_of, globals_of, names_in
 from sash.kernels.libraries import imports_in, is_library, package_of, undecorated
 
@@ -189,8 +190,7 @@ class _Visitor:
                 yield self._used(value, names)
         for name in imports_in(function):
             yield self._imported(name, names)
-        if function.__dict__:
-            yield self._mapping(function.__dict__)
+        yield self._mapping({name: value for name, value in vars(function).items() if name != PICKLED})
 
     def _code(self, code: CodeType) -> Reading:
         yield code.co_code
