@@ -223,7 +223,8 @@ def imports_a_submodule(x: int) -> Any:
 def test_modules_that_the_body_imports(function: Any, exact: bool, config: ModuleType) -> None:
     before = identify(function, exact=exact)
     assert identify(function, exact=exact) == before
-    config.K = config.inner.A = 2
+    config.K = 2  # type: ignore[attr-defined]
+    config.inner.A = 2
     assert identify(function, exact=exact) != before
 
 

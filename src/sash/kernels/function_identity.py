@@ -11,10 +11,9 @@ from __future__ import annotations
 
 import copyreg
 import functools
-import hashlib
 import pickle
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from importlib import import_module
 from types import (
@@ -30,23 +29,19 @@ from types import (
     ModuleType,
     WrapperDescriptorType,
 )
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
 from sash.aggregates.pickling import PICKLED
 from sash.kernels.functions import cells_of, globals_of, names_in
 from sash.kernels.libraries import imports_in, is_library, package_of, undecorated
+from sash.kernels.tree_digest import Reading, Token, TooLargeError, digest_tree
 
-Reading: TypeAlias = "Iterator[Token]"
-Token: TypeAlias = "str | bytes | Reading"  # noqa: S105
-"""A part of the hash; the reading of an inner value has tokens of its own."""
 PLAIN = (bool, int, float, complex, str, bytes, type(None))
 METHODS_IN_C = (ClassMethodDescriptorType, MethodDescriptorType, WrapperDescriptorType)
 LOCKS = "_thread"
 """The module of values without content."""
-MOST_DEEP = 100_000
-"""Values that lie deeper in others are not read: an object may make new ones without end."""
 MOST_SETS = 20
 MOST_IN_SETS = 20_000
 """How deep sets lie in sets, and how many items those have: each item is read alone, which takes exponential time in a graph of sets."""
@@ -56,10 +51,6 @@ MOST_INSTALLED = 1_000
 
 class UnknownContentError(Exception):
     """Why a function cannot be identified: which value it uses whose content cannot be read."""
-
-
-class _TooLargeError(Exception):
-    """Why a function is identified with less detail."""
 
 
 def identify(*parts: object, exact: bool = False) -> str:
@@ -73,11 +64,11 @@ def identify(*parts: object, exact: bool = False) -> str:
     False
     """
     own = {package_of(undecorated(part)) for part in parts if callable(part)} - sys.stdlib_module_names
-    with suppress(_TooLargeError):
+    with suppress(TooLargeError):
         return _Visitor(own, exact=exact).digest(parts).hex()[:20]
     try:
         return _Visitor(set(), exact=exact).digest(parts).hex()[:20]
-    except _TooLargeError as error:
+    except TooLargeError as error:
         if exact:
             raise UnknownContentError(str(error)) from error
     return _Visitor(set(), exact=False, types_only=True).digest(parts).hex()[:20]
@@ -119,25 +110,8 @@ class _Visitor:
         }
 
     def digest(self, part: object) -> bytes:
-        """Return the hash of a value. Each token has its length before it, and each reading stands in brackets."""
-        digest = hashlib.sha256()
-        stack: list[Reading] = [iter([self.token(part)])]
-        while stack:
-            token = next(stack[-1], None)
-            if token is None:
-                stack.pop()
-                digest.update(b")")
-            elif isinstance(token, str | bytes):
-                data = token.encode() if isinstance(token, str) else token
-                digest.update(b"%d:" % len(data))
-                digest.update(data)
-            else:
-                if len(stack) == MOST_DEEP:
-                    message = f"it uses values that contain each other more than {MOST_DEEP:,} deep"
-                    raise _TooLargeError(message)
-                stack.append(token)
-                digest.update(b"(")
-        return digest.digest()
+        """Return the hash of a value."""
+        return digest_tree(self.token(part))
 
     def token(self, part: object) -> Token:
         """Return a plain value as text, and the reading of another one."""
@@ -168,7 +142,7 @@ class _Visitor:
         self.installed += is_library(package_of(part))
         if self.installed > MOST_INSTALLED:
             message = f"it uses more than {MOST_INSTALLED:,} functions and classes of installed packages"
-            raise _TooLargeError(message)
+            raise TooLargeError(message)
 
     # -- functions and classes ---------------------------------------------------------------------------------------
 
@@ -295,7 +269,7 @@ class _Visitor:
             self.in_sets += len(items) if self.sets else 0
             if self.sets == MOST_SETS or self.in_sets > MOST_IN_SETS:
                 message = f"it uses sets in sets, {MOST_SETS} deep or with more than {MOST_IN_SETS:,} items"
-                raise _TooLargeError(message)
+                raise TooLargeError(message)
             for cls in sorted({type(item) for item in items}, key=lambda cls: (cls.__module__, cls.__qualname__)):
                 yield self._class(cls)  # once for all items
             self.sets += 1
