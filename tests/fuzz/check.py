@@ -19,9 +19,10 @@ import pyarrow as pa
 import sash
 from fuzz.calls import build
 from fuzz.cases import Case, as_key
-from fuzz.comparison import matches, nanoseconds
+from fuzz.comparison import ROUNDING, matches, nanoseconds
 from fuzz.expected import Row, added_names, expected_rows
 from fuzz.forms import as_table
+from fuzz.random_aggregates import AggregateCall
 from sash.state import reader
 
 SOURCE = Path(sash.__file__).parent
@@ -30,6 +31,11 @@ MOST_SECONDS = 120
 MOST_ROWS = reader.MOST_ROWS
 BETWEEN_TIMES = 1_000
 """Nanoseconds by which a median of times may differ: pandas, whose times the oracle computes with, rounds them to floats."""
+EXACT_SKETCH = 150
+"""The rows up to which a sketch of quantiles holds all values, whatever the order in which sketches are merged."""
+LINE_ROUNDING = 1e-13
+"""The error of a slope in values per tick."""
+SECOND = 10**9
 BOUNDS = ("window_start", "window_end", "t")
 
 
@@ -166,11 +172,8 @@ def compare_rows(case: Case, found: list[Row], names: list[str]) -> None:
         if set(mine) != set(theirs):
             raise Difference(f"columns {list(mine)} instead of {list(theirs)}", f"columns {case.kind}")
         for name, value in theirs.items():
-            apart = BETWEEN_TIMES if is_between(case, name) else 0
-            if not matches(mine[name], value, nan_is_null=case.kind == "pandas", apart=apart):
-                one = next(
-                    (call for own, call in case.aggregates.items() if name == own or name.startswith(f"{own}_")), None
-                )
+            one = case.aggregates.get(name.partition("_")[0])
+            if not matches(mine[name], value, nan_is_null=case.kind == "pandas", apart=tolerance(case, one)):
                 message = f"row {number}, {name}: {mine[name]!r} instead of {value!r}"
                 raise Difference(message, f"{one.name if one else name}, {kinds}, {case.kind}")
     if (
@@ -181,9 +184,20 @@ def compare_rows(case: Case, found: list[Row], names: list[str]) -> None:
         raise Difference(f"columns {names}", f"order of columns {case.kind}")
 
 
-def is_between(case: Case, column: str) -> bool:
-    """Return whether a result may lie between two values."""
-    return any(one.name in ("median", "quantile") and column.startswith(name) for name, one in case.aggregates.items())
+def tolerance(case: Case, one: AggregateCall | None) -> float:
+    """Return how far apart results may be, besides relative rounding."""
+    time = case.table.time
+    if one is None:
+        return ROUNDING
+    if one.name in ("median", "quantile"):
+        return BETWEEN_TIMES if "time" in one.traits(case.table) else ROUNDING
+    if one.name == "approx_quantile" and case.table.rows > EXACT_SKETCH:
+        return float("inf")
+    if time is not None and len(one.inputs) == 1 and one.name in ("slope", "intercept"):
+        per_second = SECOND / (time.tick or SECOND)
+        far = max(map(abs, case.table.columns["t"].values), default=0)  # the line is extended to 1970
+        return max(ROUNDING, LINE_ROUNDING * (far if one.name == "intercept" else per_second))
+    return ROUNDING
 
 
 def is_per_row(case: Case) -> bool:

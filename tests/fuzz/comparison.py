@@ -42,10 +42,10 @@ def nanoseconds(value: Any) -> int | None:  # noqa: PLR0911 — a chain
 EPOCH = datetime.fromisoformat("1970-01-01T00:00:00+00:00")
 
 
-def matches(found: Any, expected: Any, *, nan_is_null: bool = False, apart: int = 0) -> bool:
+def matches(found: Any, expected: Any, *, nan_is_null: bool = False, apart: float = ROUNDING) -> bool:
     """Return whether a result is the expected one.
 
-    `nan_is_null` is for pandas, which may show a null as NaN. Times may be `apart` nanoseconds apart.
+    `nan_is_null` is for pandas, which may show a null as NaN. Floats, and times in nanoseconds, may be `apart` from each other.
 
     >>> matches([1, 0.1 + 0.2], [1, 0.3]), matches(1, 2), matches(None, 0)
     (True, False, False)
@@ -64,10 +64,10 @@ def matches(found: Any, expected: Any, *, nan_is_null: bool = False, apart: int 
     mine, theirs = nanoseconds(found), nanoseconds(expected)
     if mine is not None and theirs is not None:
         return abs(mine - theirs) <= apart
-    return same_number(found, expected)
+    return same_number(found, expected, apart)
 
 
-def same_number(found: Any, expected: Any) -> bool:
+def same_number(found: Any, expected: Any, apart: float = ROUNDING) -> bool:
     """Return whether two values are equal: floats up to rounding, a decimal up to the rounding to its own scale.
 
     >>> same_number(Decimal("0.33"), Decimal(1) / 3), same_number(Decimal("0.34"), Decimal("0.33"))
@@ -79,7 +79,7 @@ def same_number(found: Any, expected: Any) -> bool:
     numbers = isinstance(found, int | float | Decimal) and isinstance(expected, int | float | Decimal)
     if numbers and (isinstance(found, float) or isinstance(expected, float)):
         one, other = float(found), float(expected)
-        return math.isclose(one, other, rel_tol=ROUNDING, abs_tol=ROUNDING) or (math.isnan(one) and math.isnan(other))
+        return math.isclose(one, other, rel_tol=ROUNDING, abs_tol=apart) or (math.isnan(one) and math.isnan(other))
     return bool(found == expected)
 
 

@@ -105,6 +105,11 @@ class AggregateCall:
         """Whether the result depends on the unit of the time column."""
         return self.name == "slope" and len(self.inputs) == 1
 
+    def traits(self, table: RandomTable) -> frozenset[str]:
+        """Return the traits of the first column; none for an expression."""
+        column = table.columns.get(self.inputs[0].code) if isinstance(self.inputs[0].code, str) else None
+        return frozenset() if column is None else column.traits
+
     def fits(self, algorithm: str) -> bool:
         """Return whether an algorithm can compute the aggregate."""
         inputs = [f"c{number}" for number in range(len(self.inputs))]

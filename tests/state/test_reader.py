@@ -308,6 +308,9 @@ def test_rows_without_time_come_in_their_order() -> None:
     assert ordered.run(table)["peak"].to_pylist() == [3, 1, 2, 5]
     with pytest.raises(ValueError, match="Sash cannot sort a stream"):
         ordered.run(batches_of(table, 1))
+    by_key = sash.Query({"peak": agg.max("x")}, window.rows(2), by="k", order_by="x")
+    with pytest.raises(ValueError, match="Sash cannot sort a stream"):  # the rows of a key come in several batches
+        by_key.run(batches_of(table.append_column("k", [[1, 1, 1, 2]]), 1), order="keys")
 
 
 def test_an_empty_stream_has_a_schema() -> None:

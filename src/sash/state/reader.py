@@ -129,11 +129,11 @@ def make_watermark(prepared: Prepared, mode: str, order: str, late: str | None, 
             f"late={late!r} applies to rows in order of time, but rows of this stream are never late. Leave late= out."
         )
         raise ValueError(message)
-    if order == "keys" and query.by:
-        return KeyOrderWatermark(query.by, time, prepared.run)
     if time is None and query.order_by:
         message = "Sash cannot sort a stream. Name the column that orders its rows with time=, or leave order_by out."
         raise ValueError(message)
+    if order == "keys" and query.by:
+        return KeyOrderWatermark(query.by, time, prepared.run)
     if time is None:
         return RowOrderWatermark()
     lateness = 0 if query.lateness is None else query.lateness.in_ticks(time.unit)
