@@ -82,7 +82,7 @@ def test_windows_that_exclude_rows_do_so_beside_others(algorithm: str, windows: 
 def test_windows_that_exclude_rows_do_so_beside_others_compiled() -> None:
     rows = long_stream(3, keys=2)[:40]
     windows = named(EXCLUDING["row"])
-    assert_agrees(rows, {"total": agg.sum("v")}, windows, compiled=True, algorithm="flatfat")
+    assert_agrees(rows, {"total": agg.sum("v")}, windows, executors=[True], algorithm="flatfat")
 
 
 @settings(max_examples=60)
