@@ -76,7 +76,7 @@ class Prepared:
         try:
             return fingerprint(*texts, *choices, *functions)
         except CannotCompileError:  # a function uses a value that is never compiled
-            return fingerprint(*texts, *choices, identify(*functions))
+            return fingerprint_any(*texts, *choices, *functions)
 
     @cached_property
     def layout(self) -> RowLayout:
