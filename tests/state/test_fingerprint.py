@@ -160,13 +160,17 @@ class Scale:
         return self.factor * x
 
 
+class Scaled(Scale):
+    """Inherits what is called."""
+
+
 def test_a_method_is_told_by_its_function_and_its_object() -> None:
     def query(lift: Any) -> sash.Query:
         own = sash.aggregate("own", lift=lift, combine=lambda older, newer: older + newer)("x")
         return sash.Query({"own": own}, window.rows(3), by="k", time="t")
 
-    lifts = [Scale(2).lift, Scale(3).lift, Scale.plain, Scale(2), Scale(3), np.sqrt, np.exp]
-    again = [Scale(2).lift, Scale(3).lift, Scale.plain, Scale(2), Scale(3), np.sqrt, np.exp]
+    lifts = [Scale(2).lift, Scale(3).lift, Scale.plain, Scale(2), Scale(3), Scaled(2), Scaled(3), np.sqrt, np.exp]
+    again = [Scale(2).lift, Scale(3).lift, Scale.plain, Scale(2), Scale(3), Scaled(2), Scaled(3), np.sqrt, np.exp]
     for place, lift in enumerate(lifts):
         assert told(query(lift), query(again[place])) == []
         for other in again[:place]:

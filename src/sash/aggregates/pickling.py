@@ -13,6 +13,9 @@ from inspect import unwrap
 from types import CellType, CodeType, FunctionType
 from typing import Any
 
+PICKLED = "_picklable"
+"""The attribute of a nested function that holds its picklable form. It says nothing about what the function does."""
+
 
 @dataclass(frozen=True)
 class NestedFunction:
@@ -42,7 +45,7 @@ def as_picklable(value: Any) -> Any:
     if not value.__module__.startswith("sash."):
         return value  # a function of the user's own: pickle explains that it must be at the top of a module
     # One object per function, so that pickle sees when two fields hold the same one.
-    known: NestedFunction = vars(value).setdefault("_picklable", NestedFunction(value))
+    known: NestedFunction = vars(value).setdefault(PICKLED, NestedFunction(value))
     return known
 
 

@@ -15,8 +15,7 @@ from sash.engine.column_types import check_types, interpreted_form, is_number, k
 from sash.engine.kernel_pool import KernelPool
 from sash.engine.row_block import RowBlock, RowLayout, read_rows
 from sash.engine.time_column import TimeColumn, check_times, time_column
-from sash.kernels.function_identity import identify
-from sash.kernels.functions import CannotCompileError, fingerprint
+from sash.kernels.functions import CannotCompileError, fingerprint, fingerprint_any
 from sash.kernels.plain import compile_loop
 from sash.plan.declared import Declared
 from sash.plan.sharing import Plan, make_plan
@@ -234,7 +233,8 @@ def kinds_of(schema: pa.Schema) -> dict[str, str]:
 class PreparedCache:
     """The prepared queries of a `Query`, by schema: a second run over data of the same schema does not prepare again.
 
-    The key includes the fingerprints of the user's functions, so that a changed global variable is noticed.
+    The key includes the fingerprints of the user's functions, so that a changed global variable is noticed. Values that no executor copies
+    count by type.
     """
 
     query: Declared
@@ -257,7 +257,7 @@ class PreparedCache:
 
     def _key(self, schema: pa.Schema, compiled: bool | None) -> Hashable:
         functions = [
-            identify(aggregate.lift, aggregate.combine, aggregate.lower, aggregate.inverse)
+            fingerprint_any(aggregate.lift, aggregate.combine, aggregate.lower, aggregate.inverse)
             for aggregate in self.query.aggregates.values()
             if not aggregate.is_built_in
         ]

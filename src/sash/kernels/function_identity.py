@@ -1,41 +1,52 @@
 """Identifies functions across processes: a hash that changes when their behaviour changes, and stays when only the process does.
 
-A checkpoint stores it. It covers code, constants, defaults, closures, global variables, and the functions and classes that are used.
-Code of the standard library and of installed packages is named rather than read: it may hold the history of a process, as the
-cache of `re` does, and a new version of a package is not a new query. The package that the function itself belongs to is read.
+A checkpoint stores it. It covers code, constants, defaults, closures, attributes, global variables, imported modules, and the functions
+and classes that are used. Code of the standard library and of installed packages is named rather than read: it may hold the history of a
+process, as the cache of `re` does, and a new version of a package is not a new query. The package that the function itself belongs to is read.
+
+    value ──reader──► tokens, and the readings of the values in it ──explicit stack──► SHA-256 of a tree in brackets
 """
 
 from __future__ import annotations
 
 import copyreg
 import functools
-import hashlib
-import re
-import site
+import pickle
 import sys
-import sysconfig
-from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
+from collections.abc import Callable
+from contextlib import suppress
+from importlib import import_module
 from types import (
     BuiltinFunctionType,
+    ClassMethodDescriptorType,
     CodeType,
     FunctionType,
     GetSetDescriptorType,
+    MappingProxyType,
     MemberDescriptorType,
+    MethodDescriptorType,
     MethodType,
     ModuleType,
+    WrapperDescriptorType,
 )
 from typing import Any
 
 import numpy as np
 
+from sash.aggregates.pickling import PICKLED
 from sash.kernels.functions import cells_of, globals_of, names_in
+from sash.kernels.libraries import imports_in, is_library, package_of, undecorated
+from sash.kernels.tree_digest import Reading, Token, TooLargeError, digest_tree
 
-LIBRARIES = frozenset({"builtins", "py4j", "pyspark", "sash"})
-"""Packages that are libraries wherever they lie; a cluster may have PySpark in a zip file."""
 PLAIN = (bool, int, float, complex, str, bytes, type(None))
+METHODS_IN_C = (ClassMethodDescriptorType, MethodDescriptorType, WrapperDescriptorType)
 LOCKS = "_thread"
 """The module of values without content."""
+MOST_SETS = 20
+MOST_IN_SETS = 20_000
+"""How deep sets lie in sets, and how many items those have: each item is read alone, which takes exponential time in a graph of sets."""
+MOST_INSTALLED = 1_000
+"""The functions and classes that are read of an installed package. One with more is named, such as pandas."""
 
 
 class UnknownContentError(Exception):
@@ -52,55 +63,68 @@ def identify(*parts: object, exact: bool = False) -> str:
     >>> identify({"a": 1}.get) == identify({"a": 2}.get)
     False
     """
-    own = {_package(_undecorated(part)) for part in parts} - sys.stdlib_module_names
+    own = {package_of(undecorated(part)) for part in parts if callable(part)} - sys.stdlib_module_names
+    with suppress(TooLargeError):
+        return _Visitor(own, exact=exact).digest(parts).hex()[:20]
     try:
-        return _digest(parts, _Visitor(own, exact=exact))
-    except RecursionError:  # a function of a large library, such as pandas.to_datetime, which is better named
-        return _digest(parts, _Visitor(set(), exact=exact))
-
-
-def _digest(parts: tuple[object, ...], visitor: _Visitor) -> str:
-    digest = hashlib.sha256()
-    for part in parts:
-        for token in visitor.tokens(part):
-            digest.update(token.encode())
-            digest.update(b"\0")
-    return digest.hexdigest()[:20]
+        return _Visitor(set(), exact=exact).digest(parts).hex()[:20]
+    except TooLargeError as error:
+        if exact:
+            raise UnknownContentError(str(error)) from error
+    return _Visitor(set(), exact=False, types_only=True).digest(parts).hex()[:20]
 
 
 class _Visitor:
-    """Yields tokens of values, and remembers what it has visited."""
+    """Reads values, and remembers what it has visited."""
 
-    def __init__(self, own: set[str], *, exact: bool) -> None:
+    def __init__(self, own: set[str], *, exact: bool, types_only: bool = False) -> None:
         self.exact = exact
+        self.types_only = types_only
+        """Whether only the types of objects and sets count."""
         self.own = own
         """Packages that are read although they are installed."""
         self.visited: dict[int, int] = {}
         """The numbers of functions, classes and objects, by identity."""
+        self.around: set[int] = set()
+        """The lists and dicts that are being read: one may contain itself."""
+        self.sets = 0
+        """The number of sets around a value."""
+        self.in_sets = 0
+        """The number of items of sets in sets."""
+        self.installed = 0
+        """The number of functions and classes of installed packages."""
         self.alive: list[object] = []
         """What was visited, as the address of an object that is gone may be used again."""
-        self.readers: list[tuple[Any, Callable[[Any], Iterator[str]]]] = [
-            (FunctionType, self._function),
-            (CodeType, self._code),
-            ((tuple, list), self._items),
-            ((set, frozenset), self._set),
-            (Mapping, self._mapping),
-            (functools.partial, lambda part: self.tokens((part.func, part.args, part.keywords))),
-            (MethodType, lambda part: self.tokens((part.__func__, part.__self__))),
-            (type, self._class),
-            (ModuleType, lambda part: iter([part.__name__])),
-            (BuiltinFunctionType, self._builtin),
-            (np.ndarray, self._array),
-            (PLAIN, lambda part: iter([f"{type(part).__name__} {part!r}"])),
-            (re.Pattern, lambda part: iter([f"pattern {part.pattern!r} {part.flags}"])),
-        ]
+        self.readers: dict[type, Callable[[Any], Reading]] = {
+            FunctionType: self._function,
+            CodeType: self._code,
+            tuple: self._items,
+            list: self._items,
+            dict: self._mapping,
+            MappingProxyType: self._mapping,
+            MethodType: lambda part: iter(["method", self.token(part.__func__), self.token(part.__self__)]),
+            BuiltinFunctionType: self._builtin,
+            np.ndarray: self._array,
+            **dict.fromkeys(METHODS_IN_C, lambda part: iter([part.__name__, self._class(part.__objclass__)])),
+            **dict.fromkeys((staticmethod, classmethod, property, functools.cached_property), self._descriptor),
+        }
 
-    def tokens(self, part: object) -> Iterator[str]:
-        """Yield the tokens of a value."""
-        for types, read in self.readers:
-            if isinstance(part, types):
-                return read(part)
-        return self._object(part)
+    def digest(self, part: object) -> bytes:
+        """Return the hash of a value."""
+        return digest_tree(self.token(part))
+
+    def token(self, part: object) -> Token:
+        """Return a plain value as text, and the reading of another one."""
+        cls = type(part)
+        if cls in PLAIN:
+            return f"int {part:x}" if cls is int else f"{cls.__name__} {part!r}"
+        if cls in self.readers:
+            return self.readers[cls](part)
+        if isinstance(part, type):
+            return self._class(part)
+        if isinstance(part, ModuleType):
+            return f"module {part.__name__}"
+        return self._set(part) if isinstance(part, set | frozenset) else self._object(part)
 
     def _is_new(self, part: object) -> bool:
         if id(part) in self.visited:
@@ -109,135 +133,194 @@ class _Visitor:
         self.alive.append(part)
         return True
 
-    def _is_named(self, module: str | None) -> bool:
-        """Return whether code of a module is named rather than read."""
-        package = (module or "").partition(".")[0]
+    def _is_named(self, part: FunctionType | type | ModuleType) -> bool:
+        """Return whether code is named rather than read."""
+        package = package_of(part)
         return package not in self.own and is_library(package)
+
+    def _count(self, part: FunctionType | type) -> None:
+        self.installed += is_library(package_of(part))
+        if self.installed > MOST_INSTALLED:
+            message = f"it uses more than {MOST_INSTALLED:,} functions and classes of installed packages"
+            raise TooLargeError(message)
 
     # -- functions and classes ---------------------------------------------------------------------------------------
 
-    def _function(self, function: FunctionType) -> Iterator[str]:
-        if self._is_named(function.__module__):
+    def _function(self, function: FunctionType) -> Reading:
+        if self._is_named(function):
             yield f"{function.__module__}.{function.__qualname__}"
             return
         if not self._is_new(function):
             yield f"function {self.visited[id(function)]} again"
             return
-        yield from self.tokens((function.__code__, function.__defaults__))
-        if function.__kwdefaults__:
-            yield from self.tokens(function.__kwdefaults__)
-        used: list[tuple[str, Any]] = []
-        for name, cell in cells_of(function):
-            try:
-                used.append((name, cell.cell_contents))
-            except ValueError:  # a name that has no value yet
-                used.append((name, None))
-        used += sorted(globals_of(function).items(), key=lambda item: item[0])
+        self._count(function)
         names = set(names_in(function.__code__))
-        for name, value in used:
-            yield name
-            yield from self._module(value, names) if isinstance(value, ModuleType) else self.tokens(value)
+        yield self._code(function.__code__)
+        yield from (self._used(value, names) for value in function.__defaults__ or ())
+        for used in (function.__kwdefaults__ or {}, dict(cells_of(function)), globals_of(function)):
+            yield f"{len(used)} names"
+            for name, value in sorted(used.items(), key=lambda item: item[0]):
+                yield name
+                yield self._used(value, names)
+        for name in imports_in(function):
+            yield self._imported(name, names)
+        yield self._mapping({name: value for name, value in vars(function).items() if name != PICKLED})
 
-    def _code(self, code: CodeType) -> Iterator[str]:
-        yield code.co_code.hex()
-        yield repr((code.co_names, code.co_varnames, code.co_freevars))
-        yield from self.tokens(code.co_consts)
+    def _code(self, code: CodeType) -> Reading:
+        yield code.co_code
+        yield code.co_exceptiontable
+        yield repr((code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags))
+        yield repr((code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars))
+        yield self.token(code.co_consts)
 
-    def _module(self, module: ModuleType, names: set[str]) -> Iterator[str]:
-        """Yield tokens of what a function reads from a module."""
-        yield module.__name__
-        if self._is_named(module.__name__):
+    def _used(self, value: object, names: set[str]) -> Token:
+        return self._module(value, names, set()) if isinstance(value, ModuleType) else self.token(value)
+
+    def _module(self, module: ModuleType, names: set[str], around: set[int]) -> Reading:
+        """Read what a function takes from a module, and from the modules in it."""
+        yield f"module {module.__name__}"
+        if self._is_named(module) or id(module) in around:
             return
+        around.add(id(module))
         for name in sorted(names & set(vars(module))):
             value = vars(module)[name]
             yield name
-            if isinstance(value, ModuleType):
-                if self._is_new(value):
-                    yield from self._module(value, names)
-            else:
-                yield from self.tokens(value)
+            yield self._module(value, names, around) if isinstance(value, ModuleType) else self.token(value)
 
-    def _class(self, made: type) -> Iterator[str]:
-        yield f"{made.__module__}.{made.__qualname__}"
-        if self._is_named(made.__module__) or not self._is_new(made):
+    def _imported(self, name: str, names: set[str]) -> Token:
+        """Read a module that the body of a function imports.
+
+        The function may not have run yet, which must not matter, so the module is loaded. Not for an exact identity: Spark's workers may
+        have a module that the driver must not load.
+        """
+        package = name.partition(".")[0]
+        if package not in self.own and is_library(package):
+            return f"module {name}"
+        if name not in sys.modules and not self.exact:
+            with suppress(Exception):  # whatever the module raises; the function would raise it, too
+                import_module(name)
+        module = sys.modules.get(name)
+        if module is None and self.exact:
+            message = f"it imports {name}, which is not loaded (import it where the program begins)"
+            raise UnknownContentError(message)
+        return f"module {name}" if module is None else self._module(module, names, set())
+
+    def _class(self, made: type) -> Reading:
+        yield f"class {made.__module__}.{made.__qualname__}"
+        if self._is_named(made) or not self._is_new(made):
             return
-        yield from self.tokens(made.__bases__)
-        for name, value in sorted(vars(made).items()):
+        self._count(made)
+        yield self.token((type(made), made.__bases__))
+        for name, value in sorted(vars(made).items(), key=lambda item: item[0]):
             inner = _inner_functions(value)
-            is_own = isinstance(inner, tuple | FunctionType) or not (name.startswith("__") and name.endswith("__"))
+            is_own = callable(inner) or isinstance(inner, tuple) or not (name.startswith("__") and name.endswith("__"))
             if is_own and name != "_abc_impl" and not isinstance(value, GetSetDescriptorType | MemberDescriptorType):
                 yield name
-                yield from self.tokens(inner)
+                yield self.token(value)
 
-    def _builtin(self, function: BuiltinFunctionType) -> Iterator[str]:
+    def _descriptor(self, part: object) -> Reading:
+        yield type(part).__name__
+        yield self.token(_inner_functions(part))
+
+    def _builtin(self, function: BuiltinFunctionType) -> Reading:
         bound = function.__self__
         yield f"{function.__module__}.{function.__qualname__}"
         if bound is not None and not isinstance(bound, ModuleType):
-            yield from self.tokens(bound)
+            yield self.token(bound)
 
     # -- values ------------------------------------------------------------------------------------------------------
 
-    def _items(self, items: tuple[object, ...] | list[object]) -> Iterator[str]:
-        if type(items) not in (tuple, list):
-            yield from self._class(type(items))
-        yield f"{len(items)} items"
+    def _items(self, items: tuple[object, ...] | list[object]) -> Reading:
+        yield f"{type(items).__name__} of {len(items)}"
+        if id(items) in self.around:
+            yield "around it"
+            return
+        self.around.add(id(items))
         for item in items:
-            yield from self.tokens(item)
+            yield self.token(item)
+        self.around.remove(id(items))
 
-    def _array(self, array: np.ndarray[Any, Any]) -> Iterator[str]:
+    def _mapping(self, mapping: dict[Any, object] | MappingProxyType[Any, object]) -> Reading:
+        """Read keys and values in their order, which a function may see."""
+        yield f"{type(mapping).__name__} of {len(mapping)}"
+        if id(mapping) in self.around:
+            yield "around it"
+            return
+        self.around.add(id(mapping))
+        for key, value in mapping.items():
+            yield self.token(key)
+            yield self.token(value)
+        self.around.remove(id(mapping))
+
+    def _array(self, array: np.ndarray[Any, Any]) -> Reading:
         if array.dtype.hasobject:  # its bytes are addresses
-            yield from self._object(array)
+            yield self._object(array)
         else:
-            yield f"{array.dtype} {array.shape} {array.tobytes().hex()}"
+            yield f"array {array.dtype} {array.shape}"
+            yield array.tobytes()
 
-    def _set(self, items: set[object] | frozenset[object]) -> Iterator[str]:
-        if all(isinstance(item, PLAIN) for item in items):
-            yield f"set {sorted(map(repr, items))}"
-        else:
-            yield f"set {sorted(list(self.tokens(item)) for item in items)}"
+    def _set(self, items: set[object] | frozenset[object]) -> Reading:
+        """Read each item as if it were the only one, because their order differs between processes."""
+        yield self._class(type(items))
+        yield f"{len(items)} items"
+        if all(type(item) in PLAIN for item in items):
+            yield from sorted(f"{type(item).__name__} {item!r}" for item in items)
+        elif not self.types_only:
+            self.in_sets += len(items) if self.sets else 0
+            if self.sets == MOST_SETS or self.in_sets > MOST_IN_SETS:
+                message = f"it uses sets in sets, {MOST_SETS} deep or with more than {MOST_IN_SETS:,} items"
+                raise TooLargeError(message)
+            for cls in sorted({type(item) for item in items}, key=lambda cls: (cls.__module__, cls.__qualname__)):
+                yield self._class(cls)  # once for all items
+            self.sets += 1
+            yield from sorted(map(self._digest_alone, items))
+            self.sets -= 1
+        if type(items) not in (set, frozenset):
+            yield self.token(items.__getstate__())
 
-    def _mapping(self, mapping: Mapping[Any, object]) -> Iterator[str]:
-        if all(isinstance(name, PLAIN) for name in mapping):
-            shown = {name: repr(name) for name in mapping}
-        else:
-            shown = {name: repr(list(self.tokens(name))) for name in mapping}
-        for name in sorted(mapping, key=shown.__getitem__):
-            yield shown[name]
-            yield from self.tokens(mapping[name])
+    def _digest_alone(self, item: object) -> bytes:
+        known = len(self.visited)
+        digest = self.digest(item)
+        while len(self.visited) > known:
+            self.visited.popitem()
+        return digest
 
-    def _object(self, part: object) -> Iterator[str]:
-        """Yield tokens of what pickle would store of an object."""
+    def _object(self, part: object) -> Reading:
+        """Read what pickle would store of an object."""
         cls = type(part)
-        yield f"a {cls.__module__}.{cls.__qualname__}"
+        yield "object"
+        yield self._class(cls)
         if not self._is_new(part):
             yield f"object {self.visited[id(part)]} again"
             return
-        inner = _undecorated(part)
+        inner = undecorated(part)
         if inner is not part:
-            yield from self.tokens(inner)
-            return
-        try:
-            reducer = copyreg.dispatch_table.get(cls)
-            reduced = part.__reduce_ex__(4) if reducer is None else reducer(part)
-        except Exception as error:  # whatever the class raises: it cannot be pickled
-            if self.exact and cls.__module__ != LOCKS:
-                message = f"it uses a value of type {cls.__module__}.{cls.__qualname__}, whose content cannot be read"
-                raise UnknownContentError(message) from error
-            return
-        if isinstance(reduced, str):
-            yield f"{getattr(part, '__module__', None)}.{reduced}"
-            return
-        made, arguments, state, items, pairs = (*reduced, None, None, None)[:5]
-        yield from self.tokens((made, arguments, state, list(items or ()), list(pairs or ())))
+            yield self.token(inner)
+        elif not self.types_only:
+            try:
+                reduced = _reduce(part)
+            except Exception as error:  # whatever the class raises: it cannot be pickled
+                if self.exact and cls.__module__ != LOCKS:
+                    message = (
+                        f"it uses a value of type {cls.__module__}.{cls.__qualname__}, whose content cannot be read"
+                    )
+                    raise UnknownContentError(message) from error
+                return
+            yield self.token(reduced)
 
 
-def _undecorated(part: Any) -> Any:
-    """Return the function in an object that a decorator of a library made, such as functools.cache or numba.njit."""
-    if callable(part) and not isinstance(part, FunctionType | type) and is_library(_package(part)):
-        for name in ("__wrapped__", "py_func"):
-            if isinstance(inner := getattr(part, name, None), FunctionType):
-                return inner
-    return part
+def _reduce(part: Any) -> object:
+    """Return what pickle would store of an object: the name of a global variable, or a function, its arguments, and state."""
+    reducer = copyreg.dispatch_table.get(type(part))
+    reduced: Any = part.__reduce_ex__(4) if reducer is None else reducer(part)
+    if isinstance(reduced, str):
+        module = sys.modules[pickle.whichmodule(part, reduced)]  # type: ignore[attr-defined]
+        if functools.reduce(getattr, reduced.split("."), module) is not part:
+            message = f"{reduced} is a different object"
+            raise pickle.PicklingError(message)
+        return reduced
+    made, arguments, state, items, pairs = (*reduced, None, None, None)[:5]
+    return made, arguments, state, list(items or ()), list(pairs or ())
 
 
 def _inner_functions(value: Any) -> Any:
@@ -247,28 +330,3 @@ def _inner_functions(value: Any) -> Any:
     if isinstance(value, property):
         return value.fget, value.fset, value.fdel
     return value.func if isinstance(value, functools.cached_property) else value
-
-
-def _package(part: Any) -> str:
-    """Return the package of a function, or of the class of an object."""
-    if isinstance(part, functools.partial):
-        return _package(part.func)
-    if isinstance(part, MethodType):
-        return _package(part.__func__)
-    module = part.__module__ if isinstance(part, FunctionType | type) else type(part).__module__
-    return (module or "").partition(".")[0]
-
-
-def is_library(package: str) -> bool:
-    """Return whether a package belongs to Python or is installed, rather than a part of the program."""
-    if package in LIBRARIES or package in sys.stdlib_module_names:
-        return True
-    module = sys.modules.get(package)
-    paths = [*getattr(module, "__path__", ()), getattr(module, "__file__", None)]
-    return any(Path(folder) in Path(path).parents for path in paths if path for folder in _installed_in())
-
-
-@functools.cache
-def _installed_in() -> frozenset[str]:
-    paths = sysconfig.get_paths()
-    return frozenset([paths["purelib"], paths["platlib"], *site.getsitepackages(), site.getusersitepackages()])

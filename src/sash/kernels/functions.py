@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator
+import reprlib
+from collections.abc import Callable, Hashable, Iterator
 from types import BuiltinFunctionType, CellType, CodeType, FunctionType, ModuleType
 from typing import Any, cast
 
@@ -23,13 +24,22 @@ def first_line(error: Exception) -> str:
     return next(said, type(error).__name__)
 
 
+def shown(value: object) -> str:
+    """Return a value as text for a message: short, and also if it contains itself or its own repr fails.
+
+    >>> shown({"a": 1})
+    "{'a': 1}"
+    """
+    return _SHORT.repr(value)
+
+
+_SHORT = reprlib.Repr()
+_SHORT.maxother = _SHORT.maxstring = 100
+
+
 def compile_function(function: Callable[..., Any]) -> Any:
     """Compile a function with Numba, and the Python functions that it calls with it."""
     return _compile(_as_function(function), {})
-
-
-Seen = dict[int, int]
-"""The numbers of functions that were visited, by identity."""
 
 
 def fingerprint(*parts: object) -> str:
@@ -42,12 +52,36 @@ def fingerprint(*parts: object) -> str:
     >>> fingerprint(lambda x: x + 1) == fingerprint(lambda x: x + 1)
     True
     """
+    return _digest(parts, _Tokens())
+
+
+def fingerprint_any(*parts: object) -> str:
+    """Return a fingerprint of functions that may use any value.
+
+    It changes with everything that is copied when a function is compiled or vectorised. Other values, such as a dict or a table, are read
+    whenever the function runs, so only their types count: a fingerprint takes no time for large ones.
+
+    >>> rates, factor = {"a": 1}, 2
+    >>> before = fingerprint_any(lambda x: x * factor + rates["a"])
+    >>> before == fingerprint_any(lambda x: x * factor + rates["a"])
+    True
+    """
+    try:
+        return _digest(parts, _Tokens(any_value=True))
+    except CannotCompileError:  # it is nested too deeply to be compiled or vectorised
+        return ""
+
+
+def _digest(parts: tuple[object, ...], tokens: _Tokens) -> str:
     digest = hashlib.sha256()
-    seen: Seen = {}
-    for part in parts:
-        for token in _tokens(part, seen):
-            digest.update(token.encode())
-            digest.update(b"\0")
+    try:
+        for part in parts:
+            for token in tokens.of(part):
+                digest.update(token.encode() if isinstance(token, str) else token)
+                digest.update(b"\0")
+    except RecursionError as error:
+        message = "it uses values that are nested too deeply."
+        raise CannotCompileError(message) from error
     return digest.hexdigest()[:20]
 
 
@@ -64,9 +98,9 @@ BY_VALUE: dict[object, Any] = {
 def _as_function(function: Callable[..., Any]) -> FunctionType:
     if isinstance(function, FunctionType):
         return function
-    if function in BY_VALUE:
+    if isinstance(function, Hashable) and function in BY_VALUE:
         return cast(FunctionType, BY_VALUE[function])
-    message = f"{function!r} is not a Python function: there is no source to compile."
+    message = f"{shown(function)} is not a Python function: there is no source to compile."
     raise CannotCompileError(message)
 
 
@@ -127,61 +161,80 @@ def names_in(code: CodeType) -> Iterator[str]:
             yield from names_in(constant)
 
 
-def _tokens(part: object, seen: Seen) -> Iterator[str]:
-    if isinstance(part, FunctionType):
-        yield from _function_tokens(part, seen)
-    elif isinstance(part, CodeType):
-        yield part.co_code.hex()
-        yield repr((part.co_names, part.co_varnames, part.co_freevars))
-        yield from _tokens(part.co_consts, seen)
-    elif isinstance(part, tuple | list):
-        yield f"{len(part)} items"
-        for item in part:
-            yield from _tokens(item, seen)
-    else:
-        yield _constant_token(part)
+def cells_of(function: FunctionType) -> list[tuple[str, Any]]:
+    """Return the values in the closure of a function, by name; None for a name that has no value yet."""
+    values = []
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        try:
+            values.append((name, cell.cell_contents))
+        except ValueError:
+            values.append((name, None))
+    return values
 
 
-def _function_tokens(function: FunctionType, seen: Seen) -> Iterator[str]:
-    if id(function) in seen:
-        yield f"function {seen[id(function)]} again"
-        return
-    seen[id(function)] = len(seen)
-    yield from _tokens((function.__code__, function.__defaults__), seen)
-    used = [(cell_name, cell.cell_contents) for cell_name, cell in cells_of(function)]
-    used += sorted(globals_of(function).items())
-    for name, value in used:
-        yield name
-        if isinstance(value, ModuleType):
-            yield from _module_tokens(value, set(names_in(function.__code__)), seen)
+class _Tokens:
+    """Yields what a fingerprint consists of, and remembers the functions that it has visited."""
+
+    def __init__(self, *, any_value: bool = False) -> None:
+        self.any_value = any_value
+        self.visited: dict[int, int] = {}
+        """The numbers of functions, by identity."""
+
+    def of(self, part: object) -> Iterator[str | bytes]:
+        """Yield the tokens of a value."""
+        if isinstance(part, FunctionType):
+            yield from self._function(part)
+        elif isinstance(part, CodeType):
+            yield part.co_code.hex()
+            yield repr((part.co_argcount, part.co_posonlyargcount, part.co_kwonlyargcount, part.co_flags))
+            yield repr((part.co_names, part.co_varnames, part.co_freevars))
+            yield from self.of(part.co_consts)
+        elif isinstance(part, tuple) or (isinstance(part, list) and not self.any_value):  # lists are never copied
+            yield f"{type(part).__name__} of {len(part)}"
+            for item in part:
+                yield from self.of(item)
+        elif isinstance(part, np.ndarray) and not part.dtype.hasobject:
+            yield f"{part.dtype} {part.shape}"
+            yield part.tobytes()
+        elif (token := _constant_token(part)) is not None:
+            yield token
+        elif self.any_value:
+            yield f"a {type(part).__module__}.{type(part).__qualname__}"
         else:
-            yield from _tokens(value, seen)
+            # The repr of another value may hide its behaviour, and then a different function's machine code would be reused.
+            message = f"it uses {shown(part)}, a {type(part).__name__}: only functions, modules, numbers, strings and arrays compile."
+            raise CannotCompileError(message)
 
+    def _function(self, function: FunctionType) -> Iterator[str | bytes]:
+        if id(function) in self.visited:
+            yield f"function {self.visited[id(function)]} again"
+            return
+        self.visited[id(function)] = len(self.visited)
+        yield from self.of((function.__code__, function.__defaults__))
+        used = [*sorted((function.__kwdefaults__ or {}).items()), *cells_of(function)]
+        used += sorted(globals_of(function).items())
+        for name, value in used:
+            yield name
+            if isinstance(value, ModuleType):
+                yield from self._module(value, set(names_in(function.__code__)), set())
+            else:
+                yield from self.of(value)
 
-def cells_of(function: FunctionType) -> list[tuple[str, CellType]]:
-    """Return the closure of a function, by name."""
-    return list(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
-
-
-def _module_tokens(module: ModuleType, names: set[str], seen: Seen) -> Iterator[str]:
-    """Yield tokens of what a function reads from a module; the version is enough for modules installed with Numba."""
-    yield f"{module.__name__} {getattr(module, '__version__', '')}"
-    if module.__name__.partition(".")[0] not in ("math", "cmath", "numpy", "numba"):
+    def _module(self, module: ModuleType, names: set[str], around: set[int]) -> Iterator[str | bytes]:
+        """Yield tokens of what a function reads from a module; the version is enough for modules installed with Numba."""
+        yield f"{module.__name__} {getattr(module, '__version__', '')}"
+        if id(module) in around or module.__name__.partition(".")[0] in ("math", "cmath", "numpy", "numba"):
+            return
+        around.add(id(module))
         for name in sorted(names & set(vars(module))):
             value = vars(module)[name]
             yield name
-            yield from _module_tokens(value, names, seen) if isinstance(value, ModuleType) else _tokens(value, seen)
+            yield from self._module(value, names, around) if isinstance(value, ModuleType) else self.of(value)
 
 
-def _constant_token(part: object) -> str:
+def _constant_token(part: object) -> str | None:
     if isinstance(part, type | BuiltinFunctionType):
         return f"{part.__module__}.{part.__qualname__}"
-    if isinstance(part, np.ndarray):
-        return f"{part.dtype} {part.shape} {part.tobytes().hex()}"
     if part is None or isinstance(part, bool | int | float | complex | str | bytes):
         return f"{type(part).__name__} {part!r}"
-    # The repr of another value may hide its behaviour, and then a different function's machine code would be reused.
-    message = (
-        f"it uses {part!r}, a {type(part).__name__}: only functions, modules, numbers, strings and arrays compile."
-    )
-    raise CannotCompileError(message)
+    return None

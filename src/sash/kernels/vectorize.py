@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from sash.kernels.functions import fingerprint_any, shown
 from sash.kernels.partial_columns import Partial, fields_of
 from sash.kernels.traced import CannotVectorizeError, Paths, Traced, is_integer, number
 
@@ -158,14 +159,22 @@ MATH = SimpleNamespace(
 # -- functions -------------------------------------------------------------------------------------------------------
 
 
-@lru_cache(maxsize=256)
 def vectorize(function: Callable[..., Any]) -> VectorFunction:
     """Return a function over columns of partials. Raise CannotVectorizeError if the function cannot be vectorised.
+
+    Its global variables have the values of now.
 
     >>> deviation = vectorize(lambda total: total[0] / total[1] if total[1] else 0.0)
     >>> deviation((np.array([3.0, 5.0]), np.array([2, 0]))).tolist()
     [1.5, 0.0]
     """
+    if not isinstance(function, FunctionType):  # it may have no hash
+        return VectorFunction(_copy(function, {}))
+    return _vectorized(function, fingerprint_any(function))
+
+
+@lru_cache(maxsize=256)
+def _vectorized(function: Callable[..., Any], _: str) -> VectorFunction:
     return VectorFunction(_copy(function, {}))
 
 
@@ -210,7 +219,7 @@ def _copy(function: Any, done: dict[Any, Any]) -> Any:
     if not isinstance(function, FunctionType):
         if BUILTINS.get(named) is not None and function in (abs, bool, float, int, max, min):
             return BUILTINS[named]
-        message = f"{function!r} is not a Python function."
+        message = f"{shown(function)} is not a Python function."
         raise CannotVectorizeError(message)
     if function in done:
         if done[function] is None:

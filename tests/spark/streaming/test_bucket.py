@@ -453,7 +453,7 @@ def test_the_guard_refuses_another_query() -> None:
 def test_rows_without_a_time_stop_the_stream_or_are_counted() -> None:
     bad = rows_at((0, 1, 1.0), (7, None, 2.0), (0, (1 << 61) // MINUTE, 3.0))
     stream = Stream(window.tumbling("5m"), buckets=1)
-    with pytest.raises(ValueError, match=r"A row \(k=7, ts=None\) has no valid time; its bucket has 1 more"):
+    with pytest.raises(ValueError, match=r"A row \(k=7, ts=None\) has no valid time. Its bucket has 1 more such row"):
         stream.batch(bad)
     stream = Stream(window.tumbling("5m"), buckets=1, on_bad_time="drop")
     stream.batch(bad)

@@ -35,15 +35,20 @@ def check_times(without: pa.Table, ahead: pa.Table, by: tuple[str, ...], time: s
     """Raise ValueError if there are rows without a usable time."""
     if len(without):
         message = (
-            f"A row ({name_row(without, (*by, time), 0)}) has no valid time; its bucket has {len(without) - 1} more. "
+            f"A row ({name_row(without, (*by, time), 0)}) has no valid time.{_and_more(without)} "
             'Filter such rows before the query, or run with on_bad_time="drop", which counts them.'
         )
         raise ValueError(message)
     if len(ahead):
         message = (
-            f"A row ({name_row(ahead, (*by, time), 0)}) is further ahead of the clock than ahead= allows; its bucket has "
-            f"{len(ahead) - 1} more. It would move the watermark ahead, and all later rows would be late. Filter such rows "
+            f"A row ({name_row(ahead, (*by, time), 0)}) is further ahead of the clock than ahead= allows."
+            f"{_and_more(ahead)} It would move the watermark ahead, and all later rows would be late. Filter such rows "
             f'before withWatermark, df.filter("{time} < current_timestamp() + INTERVAL 1 DAY"), or run with ahead=None if '
             "they are right."
         )
         raise ValueError(message)
+
+
+def _and_more(rows: pa.Table) -> str:
+    """Return a sentence about the other rows; "" if there is only one."""
+    return f" Its bucket has {len(rows) - 1} more such row(s)." if len(rows) > 1 else ""
