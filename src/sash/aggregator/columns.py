@@ -22,7 +22,7 @@ from sash.aggregator.finish import finish_column, lowered_by_kernel
 from sash.aggregator.time_results import gives_for
 from sash.kernels import CannotCompileError
 from sash.kernels.kernel import KINDS
-from sash.kernels.kernel_io import NO_BITS, Bits, ResultColumn, as_numpy, slice_bits
+from sash.kernels.kernel_io import NO_BITS, Bits, ResultColumn, as_arrow, as_numpy, slice_bits
 
 WIDENED = {
     pa.int8(): pa.int32(), pa.int16(): pa.int32(), pa.uint8(): pa.int32(), pa.uint16(): pa.int32(),
@@ -318,7 +318,7 @@ def maps_to_arrow(
     ends = np.cumsum([len(one or {}) for one in maps], dtype=np.int32)
     missing = np.array([one is None for one in maps], np.bool_)
     # The offset of a null map is null; the last offset belongs to no map.
-    offsets = pa.array(np.append(np.int32(0), ends), mask=np.append(missing, False) if missing.any() else None)
+    offsets = as_arrow(np.append(np.int32(0), ends), np.append(missing, False))
     return pa.MapArray.from_arrays(offsets, keys, items)
 
 

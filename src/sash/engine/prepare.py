@@ -143,9 +143,14 @@ class Prepared:
         """Return the rows of a table sorted by key and time; `first` is the number of its first row, in a stream."""
         return read_rows(table, self.layout, self.run, first).sorted(self.run)
 
+    @cached_property
+    def no_rows(self) -> pa.Table:
+        """A table without rows. `schema.empty_table()` would import pandas, which takes as long as the first result of a stream."""
+        return pa.Table.from_arrays([pa.nulls(0, column.type) for column in self.schema], schema=self.schema)
+
     def empty_block(self) -> RowBlock:
         """Return a block without rows."""
-        return self.block(self.schema.empty_table())
+        return self.block(self.no_rows)
 
     def late_from(self, times: Ints) -> Ints:
         """Return for rows at these times the watermark from which on they are late: all their windows are closed.

@@ -18,6 +18,8 @@ from sash.kernels.kernel_io import as_arrow
 
 MOST_DIGITS = 38
 """The digits that a decimal of Spark can have, and a decimal128 of Arrow."""
+MOST_OFFSET = (1 << 31) - 1
+"""The bytes that an array of text can have."""
 ROUNDING = Context(prec=4 * MOST_DIGITS)
 
 
@@ -33,7 +35,7 @@ def interpreted_to_arrow(
     ListType(list<item: large_string>)
     """
     if aggregate.inner is not None and aggregate.type is None:
-        keys, items = partial(pa.array, type=plain_type(columns[0])), partial(interpreted_to_arrow, aggregate.inner)
+        keys, items = partial(_keys_to_arrow, plain_type(columns[0])), partial(interpreted_to_arrow, aggregate.inner)
         return maps_to_arrow(results, keys, partial(items, columns=columns[1:], categories=categories))
     if aggregate.gives == "value" and categories is not None:
         return decoded(pa.array(results, pa.int32()), categories, columns[-1])
@@ -61,6 +63,24 @@ def interpreted_to_arrow(
         message = f"{aggregate.label} returned {strange[0]!r}, but types= declares {kind}."
         raise TypeError(message)
     return objects_to_arrow(results)
+
+
+def _keys_to_arrow(dtype: pa.DataType, keys: list[Any]) -> pa.Array:
+    """Return the keys of maps as Arrow, without importing pandas for integers and text.
+
+    >>> _keys_to_arrow(pa.string(), ["a", "ü", ""]).to_pylist()
+    ['a', 'ü', '']
+    """
+    if pa.types.is_int64(dtype):
+        return as_arrow(np.array(keys, np.int64))
+    if not pa.types.is_string(dtype):
+        return pa.array(keys, dtype)
+    encoded = [key.encode() for key in keys]
+    ends = np.cumsum([len(key) for key in encoded], dtype=np.int64)
+    if len(ends) and ends[-1] > MOST_OFFSET:
+        return pa.array(keys, dtype)
+    offsets = np.append(0, ends).astype(np.int32)
+    return pa.StringArray.from_buffers(len(keys), pa.py_buffer(offsets), pa.py_buffer(b"".join(encoded)))
 
 
 def plain_type(kind: pa.DataType) -> pa.DataType:
@@ -221,11 +241,15 @@ def try_out(aggregate: Aggregate[Any], columns: list[pa.DataType]) -> pa.DataTyp
     """Return the type of the result for sample values. Errors of the aggregate's functions pass through."""
     values = [sample_of(kind) for kind in columns]
     partial = aggregate.lift(*values)
-    return pa.array([aggregate.lower(aggregate.combine(partial, partial))]).type
+    result = aggregate.lower(aggregate.combine(partial, partial))
+    known = {float: pa.float64(), int: pa.int64()}.get(type(result))  # pa.array imports pandas
+    return pa.array([result]).type if known is None else known
 
 
-def sample_of(kind: pa.DataType) -> Any:  # noqa: C901, PLR0911 — a chain is read line by line
+def sample_of(kind: pa.DataType) -> Any:  # noqa: C901, PLR0911, PLR0912 — a chain is read line by line
     """Return a sample value of a type."""
+    if pa.types.is_float64(kind) or pa.types.is_int64(kind):
+        return 1.0 if pa.types.is_float64(kind) else 1
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
     if pa.types.is_decimal(kind):

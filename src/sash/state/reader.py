@@ -68,7 +68,7 @@ class Stream:
         forgets = read_forget(prepared, forget, order)
         self.late_rows = LateRows(prepared.query, prepared.schema, late or "drop")
         self.prepared = prepared = compile_ahead(prepared)
-        self.empty = prepared.schema.empty_table()
+        self.empty = prepared.no_rows
         self.mode = mode
         self.watermark = make_watermark(prepared, mode, order, late, self.late_rows)
         self.states = WindowStates(prepared, mode, order, forgets)

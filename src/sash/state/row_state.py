@@ -63,7 +63,7 @@ class RowState:
 
     def __post_init__(self) -> None:
         """Start empty."""
-        self.rows: pa.Table = self.prepared.schema.empty_table()
+        self.rows: pa.Table = self.prepared.no_rows
         self.dropped = 0
         """The number of rows that are not stored any more, from which error messages count."""
         self.sizes: Ints = np.zeros(0, np.int64)

@@ -127,7 +127,7 @@ class StreamState:
 
     def finish(self) -> pa.Table:
         """Return the remaining results: no more rows arrive."""
-        return self.advance(self.prepared.schema.empty_table(), FOREVER).results
+        return self.advance(self.prepared.no_rows, FOREVER).results
 
     @property
     def due(self) -> int:

@@ -117,7 +117,7 @@ def run_range_sorted(worker: BucketWorker, one: TimeRange, batches: Iterator[pa.
                 yield advance(state, MicroBatch(piece.slice(context), after, watermark))
                 after = watermark
     if state is not None:
-        yield advance(state, MicroBatch(state.prepared.schema.empty_table(), after, one.end))
+        yield advance(state, MicroBatch(state.prepared.no_rows, after, one.end))
 
 
 def range_span(one: TimeRange, keys: int, context: int, items: int) -> Span:
