@@ -49,9 +49,11 @@ def interpreted_to_arrow(
     is_certain = aggregate.type is None and aggregate.is_built_in and pa.types.is_list(kind)
     strange = [] if is_certain else [result for result in results if not holds(kind, result)]
     try:
-        if not strange and pa.types.is_float64(kind):  # pa.array would import pandas
+        is_plain = pa.types.is_int64(kind) and {type(result) for result in results} <= {int, type(None)}
+        if not strange and (is_plain or pa.types.is_float64(kind)):  # pa.array would import pandas
             nulls = np.array([result is None for result in results], np.bool_)
-            return as_arrow(np.array([0.0 if result is None else result for result in results], np.float64), nulls)
+            dtype = np.int64 if is_plain else np.float64
+            return as_arrow(np.array([0 if result is None else result for result in results], dtype), nulls)
         if not strange:
             return encoded(pa.array(results, plain_type(kind)), kind)
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
