@@ -6,6 +6,7 @@ import copy
 import inspect
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
 from fractions import Fraction
@@ -447,6 +448,16 @@ class Weighted:
         return self.weight * x
 
 
+@dataclass
+class WithoutHash:
+    """An object that can be called."""
+
+    factor: int
+
+    def __call__(self, x: int) -> int:
+        return self.factor * x
+
+
 @pytest.mark.parametrize("compiled", [None, True, False])
 @pytest.mark.parametrize(
     ("lift", "columns", "expected"),
@@ -458,6 +469,7 @@ class Weighted:
         (partial(Weighted().product, 1), ("x",), [2, 6, 10]),
         (math.atan2, ("x", "x"), None),
         (float, ("x",), [1.0, 3.0, 5.0]),
+        (WithoutHash(2), ("x",), [2, 6, 10]),
     ],
 )
 def test_lift_may_be_a_method(lift: Any, columns: tuple[str, ...], expected: Any, compiled: bool | None) -> None:

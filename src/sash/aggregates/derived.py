@@ -120,6 +120,8 @@ def derive_lower(aggregate: Aggregate[Any], other: Aggregate[Any]) -> Lower | No
     >>> lower is not None and lower((5.0, (1.0, 0.1), 0.4))
     5
     """
+    if not (aggregate.is_built_in and other.is_built_in):  # a user's function may be an object without a hash
+        return None
     sources = DERIVED.get((aggregate.lift, aggregate.combine), {})
     source = (other.lift, other.combine)
     return (sources[source] or aggregate.lower) if source in sources else None
