@@ -6,6 +6,7 @@ import math
 import pickle
 from typing import Any
 
+import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
@@ -220,3 +221,11 @@ def test_it_names_itself_without_the_time() -> None:
 def test_an_aggregate_with_a_last_step_is_refused(inner: Aggregate[Any]) -> None:
     with pytest.raises(ValueError, match="which has a last step for whole columns"):
         agg.per_value("k", inner)
+
+
+def test_keys_in_nanoseconds_are_times_in_pandas() -> None:
+    rows = pd.DataFrame({"t": [1, 2], "d": pd.to_timedelta([5, 5], unit="ns"), "at": pd.to_datetime([7, 8], unit="ns")})
+    query = sash.Query({"each": agg.per_value("d"), "times": agg.per_value("at")}, window.rows(2), time="t")
+    last = query.run(rows).iloc[-1]
+    assert last["each"] == {pd.Timedelta(5, unit="ns"): 2}
+    assert last["times"] == {pd.Timestamp(7): 1, pd.Timestamp(8): 1}

@@ -305,14 +305,16 @@ class PandasFrame(FrameKind):
         return rows
 
     def _series(self, column: pa.ChunkedArray, nullable: Mapping[pa.DataType, str] = NULLABLE) -> Any:
+        import pandas as pd  # noqa: PLC0415 — optional
+
         if pa.types.is_dictionary(column.type) and pa.types.is_null(column.type.value_type):
             column = pa.chunked_array([pa.nulls(len(column), column.type)])  # pyarrow cannot join dictionaries of nulls
+        if pa.types.is_map(column.type):  # as dictionaries; to_pandas would make integers of nanoseconds in them
+            return pd.Series(column.to_pylist(maps_as_pydicts="lossy"), dtype=object)
         if column.null_count and column.type in nullable:
-            import pandas as pd  # noqa: PLC0415 — optional
-
             dtype = pd.api.types.pandas_dtype(nullable[column.type])
             return column.to_pandas(types_mapper={column.type: dtype}.get)
-        return column.to_pandas(maps_as_pydicts="lossy")  # a dictionary; pyarrow's default is a list of pairs
+        return column.to_pandas(maps_as_pydicts="lossy")  # also within lists and structs
 
 
 class PolarsFrame(FrameKind):
