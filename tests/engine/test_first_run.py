@@ -281,18 +281,23 @@ assert not {"numba", "pandas"} & set(sys.modules), sorted({"numba", "pandas"} & 
 """
 
 
-def test_the_first_queries_of_a_process_import_neither_numba_nor_pandas(tmp_path: Path) -> None:
-    table = pa.table({"k": ["a", "b"] * 500, "t": range(1000), "x": [n * 0.5 for n in range(1000)]})
-    with pa.ipc.new_file(tmp_path / "rows.arrow", table.schema) as file:
+def run_in_a_new_process(script: str, table: pa.Table, folder: Path) -> None:
+    """Run a script over the rows, with an empty kernel cache."""
+    with pa.ipc.new_file(folder / "rows.arrow", table.schema) as file:
         file.write_table(table)
     done = subprocess.run(
-        [sys.executable, "-c", FRESH, str(tmp_path / "rows.arrow")],
-        env={**os.environ, "SASH_CACHE_DIR": str(tmp_path)},
+        [sys.executable, "-c", script, str(folder / "rows.arrow")],
+        env={**os.environ, "SASH_CACHE_DIR": str(folder)},
         check=False,
         capture_output=True,
         text=True,
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_the_first_queries_of_a_process_import_neither_numba_nor_pandas(tmp_path: Path) -> None:
+    table = pa.table({"k": ["a", "b"] * 500, "t": range(1000), "x": [n * 0.5 for n in range(1000)]})
+    run_in_a_new_process(FRESH, table, tmp_path)
 
 
 def test_history_belongs_to_a_query() -> None:
@@ -340,16 +345,7 @@ def test_the_first_streams_of_a_process_import_neither_numba_nor_pandas(tmp_path
             "c": [n % 7 for n in range(1000)],
         }
     )
-    with pa.ipc.new_file(tmp_path / "rows.arrow", table.schema) as file:
-        file.write_table(table)
-    done = subprocess.run(
-        [sys.executable, "-c", FRESH_STREAMS, str(tmp_path / "rows.arrow")],
-        env={**os.environ, "SASH_CACHE_DIR": str(tmp_path)},
-        check=False,
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
+    run_in_a_new_process(FRESH_STREAMS, table, tmp_path)
 
 
 def added(older: Any, newer: Any) -> Any:
