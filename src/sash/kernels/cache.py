@@ -17,7 +17,6 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # what takes long to import is imported by the functions that need it: a query may compile nothing
-    from importlib.resources.abc import Traversable
     from pathlib import Path
 
 PREFIX = "sash_kernel_"
@@ -87,18 +86,6 @@ def is_safe(path: Path) -> bool:
     if not hasattr(os, "getuid"):
         return True  # Windows: the permissions are not in the mode, and folders of a user are not open to others
     return {link.st_uid, found.st_uid} <= {os.getuid(), 0} and not found.st_mode & WRITABLE_BY_OTHERS
-
-
-def read_sources(folder: Traversable | None = None) -> Iterator[tuple[str, str]]:
-    """Yield name and text of every Python file of this package, subfolders included; from a zip file too."""
-    from importlib.resources import files  # noqa: PLC0415 — as above
-
-    folder = files(__package__) if folder is None else folder
-    for entry in sorted(folder.iterdir(), key=lambda entry: entry.name):
-        if entry.is_dir():
-            yield from read_sources(entry)
-        elif entry.name.endswith(".py"):
-            yield entry.name, entry.read_text(encoding="utf-8")
 
 
 def has_mark(name: str) -> bool:

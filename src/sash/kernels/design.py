@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import ast
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cache
+from importlib.resources import files
 from typing import Any
 
 from sash.aggregates.base import Aggregate
@@ -13,12 +16,11 @@ from sash.algorithms.base import Algorithm
 from sash.algorithms.bit_words import count_ones, highest_one, lowest_one, select_one
 from sash.algorithms.occurrence_table import mix
 from sash.kernels import loops
-from sash.kernels.cache import read_sources
 from sash.kernels.functions import CannotCompileError, compile_function, fingerprint, first_line
 from sash.kernels.fuse import FusionSpec
 from sash.kernels.layout import PartialLayout, Shape
 from sash.kernels.parts import KINDS, as_values, share_parts, whole_shape
-from sash.kernels.read import read_algorithm, read_function
+from sash.kernels.read import parse_code, read_algorithm, read_function
 from sash.kernels.write import write_kernel
 
 Loop = Any
@@ -26,11 +28,23 @@ Loop = Any
 CALLED = (is_above, mix, count_ones, lowest_one, highest_one, select_one)
 """The functions that algorithms call by name."""
 
+IMPORT = re.compile(r"^ *from sash\.kernels(?:\.(\w+)| import ([\w, ]+))", re.MULTILINE)
+
 
 @cache
-def own_source() -> str:
-    """Return the fingerprint of this package, so that a kernel of another version of it is never loaded from the cache."""
-    return fingerprint(*read_sources())
+def own_code() -> str:
+    """Return the fingerprint of the code that generates kernels, so that a kernel of another version of it is never loaded."""
+    return fingerprint(*generating_code())
+
+
+def generating_code() -> Iterator[tuple[str, str]]:
+    """Yield name and code of the modules of this package that generate kernels: this one, and all that it imports."""
+    names = ["design", "machine_code"]  # generated modules import the second
+    for name in names:
+        text = files(__package__).joinpath(f"{name}.py").read_text(encoding="utf-8")  # works in zip files too
+        yield name, ast.dump(parse_code(text))
+        imported = (each for match in IMPORT.findall(text) for each in "".join(match).replace(",", " ").split())
+        names += [each for each in dict.fromkeys(imported) if each not in names]
 
 
 class KernelDesign:
@@ -80,7 +94,7 @@ class KernelDesign:
         loop, algorithm = read_function(self.loop).identity, read_algorithm(self.algorithm).identity
         options = (self.nullable, self.tracks_row)
         try:
-            return fingerprint(own_source(), algorithm, CALLED, loop, options, self.parts.identity)
+            return fingerprint(own_code(), algorithm, CALLED, loop, options, self.parts.identity)
         except Exception as error:  # also that of an empty closure or an object without a repr
             message = f"{self.label} is not compiled: {first_line(error)}"
             raise CannotCompileError(message) from error

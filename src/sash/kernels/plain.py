@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 from collections.abc import Iterator
 from functools import cache
@@ -10,6 +11,7 @@ from typing import Any
 
 from sash.kernels.cache import load_module
 from sash.kernels.functions import fingerprint
+from sash.kernels.read import parse_code
 
 IMPORT = "from sash.kernels.machine_code import compiled"
 
@@ -19,7 +21,7 @@ def compile_plain(*functions: FunctionType) -> ModuleType:
     """Return a module with these functions, and the Python functions that they call, compiled."""
     lines = ["from __future__ import annotations", "import numpy as np", IMPORT]
     lines += list(dict.fromkeys(line for function in functions for line in _needed(function)))
-    text = "\n".join(lines)
+    text = ast.unparse(parse_code("\n".join(lines)))  # a comment or another layout does not compile it again
     return load_module(fingerprint(text), text, {})
 
 

@@ -142,4 +142,21 @@ def _find(module: Any, kind: Any, name: str) -> Any:
 
 @cache
 def _parse(module: Any) -> ast.Module:
-    return ast.parse(inspect.getsource(module))
+    return parse_code(inspect.getsource(module))
+
+
+def parse_code(text: str) -> ast.Module:
+    """Parse a module without its docstrings, which are not part of what it does.
+
+    >>> ast.unparse(parse_code("'Count.' ; one = 1  # and no more"))
+    'one = 1'
+    """
+    tree = ast.parse(text)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
+            node.body = [statement for statement in node.body if not _is_text(statement)] or [ast.Pass()]
+    return tree
+
+
+def _is_text(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
