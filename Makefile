@@ -1,5 +1,8 @@
 # make demo   the examples, from nothing; the last one is a page in the browser, and ends if nobody opens it
-# make test   everything that must hold before a change lands, from nothing
+# make test   what must hold before a change lands, from nothing: the checks, and tests of every part, with matrices of parameters pairwise;
+#             at most 12 minutes on two cores, 8 if the kernels are cached
+# make test-full  everything, before a release or the end of a large change: matrices in full, examples, papers, benchmarks, the site,
+#             branch coverage of at least 95 %, Spark Connect, the oldest Spark; about an hour
 # make soak   every algorithm compiled for every aggregate that fits it, over columns of every form, against the oracle;
 #             streams on Spark whose driver is killed twenty times, and whose keys come and go for long;
 #             five minutes of the live page at 50,000 results per second; the tests on Spark on each supported version;
@@ -19,10 +22,10 @@ DRAWN := 05_features 06_sensors 07_flights 08_market # the examples whose pictur
 OLDEST_SPARK := 4.1.4
 OLD_SPARKS := $(OLDEST_SPARK) 4.2.1 # the newest is in .venv
 
-.PHONY: help demo test soak fuzz bench bench-quick dist costs docs pictures check format clean
+.PHONY: help demo test test-local test-spark test-check test-full soak fuzz bench bench-quick dist costs docs pictures check format clean
 
 help:
-	@sed -n 's/^# //p' Makefile
+	@sed -n '/^#/!q; s/^# //p' Makefile
 
 demo: .venv/ready
 	@$(BIN)/python examples/01_first_window.py
@@ -35,11 +38,28 @@ demo: .venv/ready
 	@$(BIN)/python examples/08_market.py
 	@$(BIN)/python examples/09_live.py
 
-test: export SASH_TESTS_CACHE = $(CURDIR)/build/kernels
+test test-full: export SASH_TESTS_CACHE = $(CURDIR)/build/kernels
 test: .venv/ready
+	@mkdir -p build && rm -f build/durations.txt
+	@$(MAKE) --no-print-directory --keep-going -j 3 test-local test-spark test-check
+
+# The three parts of make test. They run at the same time, so that no core waits for Spark, which often waits itself.
+test-local: .venv/ready
+	$(BIN)/python -m pytest -q -n $(CORES) --dist worksteal -m 'not session'
+
+test-spark: .venv/ready
+	@$(BIN)/python -m pytest -q -m session tests/spark > build/spark.txt 2>&1; classic=$$?; \
+	SASH_SPARK=connect $(BIN)/python -m pytest -q -m 'session and connect' tests/spark > build/connect.txt 2>&1; connect=$$?; \
+	for run in spark connect; do echo "$$run:"; tail -n 40 build/$$run.txt; done; exit $$((classic + connect))
+
+test-check: .venv/ready
+	@$(MAKE) --no-print-directory check > build/check.txt 2>&1; check=$$?; cat build/check.txt; exit $$check
+
+test-full: export SASH_FULL = 1
+test-full: .venv/ready
 	@$(MAKE) --no-print-directory -j 2 check .venv-spark$(OLDEST_SPARK)/ready
 	@mkdir -p build && rm -f build/durations.txt
-	$(BIN)/python -m pytest -q -n $(CORES) -m 'not session' --cov --cov-report=
+	$(BIN)/python -m pytest -q -n $(CORES) --dist worksteal -m 'not session' --cov --cov-report=
 	@echo "the tests on Spark: a classic session; at the same time one of Spark Connect, then some on the oldest Spark, $(OLDEST_SPARK)"
 	@{ SASH_SPARK=connect $(BIN)/python -m pytest -q -m session tests/spark > build/connect.txt 2>&1; connect=$$?; \
 	   .venv-spark$(OLDEST_SPARK)/bin/python -m pytest -q -m oldest tests/spark > build/oldest.txt 2>&1; exit $$((connect + $$?)); } & others=$$!; \

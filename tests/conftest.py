@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers.pairwise import FULL
 from hypothesis import settings
 from numba.core import compiler
 
@@ -19,6 +20,7 @@ settings.load_profile("sash")
 IS_WORKER = "PYTEST_XDIST_WORKER" in os.environ
 KERNELS = Path(os.environ.get("SASH_TESTS_CACHE") or Path(__file__).parents[1] / "build" / "kernels")
 UNUSED_DAYS = 7
+BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 DURATIONS = Path(__file__).parents[1] / "build" / "durations.txt"
 SLOWEST = 200
 if not IS_WORKER:
@@ -29,11 +31,16 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "session: it uses the Spark session that tests share (set by the fixture)")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what uses the shared Spark session: `make test` runs all else in parallel, and then these."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark what uses the shared Spark session, which a process of its own runs. Leave out what only `make test-full` runs."""
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker("session")
+        if item.path.is_relative_to(BENCHMARKS):  # the examples in their docstrings
+            item.add_marker("full")
+    if not FULL:
+        config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("full")])
+        items[:] = [item for item in items if not item.get_closest_marker("full")]
 
 
 _seconds: defaultdict[str, float] = defaultdict(float)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 import runpy
@@ -27,7 +28,13 @@ TOLD = {
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
+QUICK = ("01_first_window", "02_query")
+
+
+@pytest.mark.parametrize(
+    "example",
+    [pytest.param(path, id=path.name, marks=[] if path.stem in QUICK else pytest.mark.full) for path in EXAMPLES],
+)
 def test_an_example_runs_and_its_picture_is_up_to_date(example: Path) -> None:
     environment = {**os.environ, "SASH_LIVE_WAIT": "2"}  # nobody opens the live page
     done = subprocess.run([sys.executable, str(example)], capture_output=True, text=True, check=False, env=environment)
@@ -46,6 +53,19 @@ def test_an_example_runs_and_its_picture_is_up_to_date(example: Path) -> None:
         assert words_of(drawn) == words_of(shown), f"docs/images/examples/{name}.svg is out of date; run: make pictures"
         # Another processor may round another way: by far less than a point, of which 72 are an inch.
         np.testing.assert_allclose(numbers_of(drawn), numbers_of(shown), atol=0.2, err_msg="run: make pictures")
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
+def test_what_an_example_imports_is_there(example: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`make test-full` runs them all."""
+    monkeypatch.syspath_prepend(example.parent)
+    imports = [
+        node for node in ast.parse(example.read_text("utf-8")).body if isinstance(node, ast.Import | ast.ImportFrom)
+    ]
+    assert imports
+    for node in imports:
+        code = compile(ast.Module([node], []), str(example), "exec")
+        exec(code, {"__name__": example.stem})  # noqa: S102 — the examples are ours
 
 
 def prose_about(stem: str) -> str:

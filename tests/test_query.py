@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import pytest
 from helpers.cases import AGGREGATES
+from helpers.pairwise import some
 from helpers.queries import Named, Row, assert_agrees
 from hypothesis import given, settings
 
@@ -40,13 +42,13 @@ def fitting(algorithm: str) -> Named:
     return {name: bound(one) for name, one in AGGREGATES.items() if any(fits(form, one) for form in forms)}
 
 
-@pytest.mark.parametrize(("windows", "slicing"), CASES, ids=str)
-@pytest.mark.parametrize("algorithm", NAMES)
+@pytest.mark.parametrize(("algorithm", "case"), some(product(NAMES, CASES), 2), ids=str)
 @settings(max_examples=2)
 @given(rows=streams(least_rows=12))
 def test_every_aggregate_by_every_algorithm_agrees_with_the_oracle(
-    algorithm: str, windows: Window, slicing: str, rows: list[Row]
+    algorithm: str, case: tuple[Window, str], rows: list[Row]
 ) -> None:
+    windows, slicing = case
     if algorithm in KEEPERS and slicing != "none":
         slicing = "auto"
     assert_agrees(rows, fitting(algorithm), windows, algorithm=algorithm, slicing=slicing)

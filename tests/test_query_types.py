@@ -130,6 +130,7 @@ def check(
 """
 
 
+@pytest.mark.full
 def test_types_with_stubs(tmp_path: Path) -> None:
     for package, stub in (("pyarrow", PYARROW), ("pandas", PANDAS)):
         (tmp_path / package).mkdir()

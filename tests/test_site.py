@@ -64,6 +64,7 @@ def build(folder: Path) -> Path:
     return folder / "html"
 
 
+@pytest.mark.full
 def test_the_site_builds_without_warnings_and_is_complete(tmp_path: Path, subtests: pytest.Subtests) -> None:
     site = build(tmp_path)  # once: it takes most of the time, and other workers would build it again
     for check in CHECKS:

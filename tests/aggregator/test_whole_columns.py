@@ -18,6 +18,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from helpers.cases import AGGREGATES, SOAK, affine
+from helpers.pairwise import some
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -69,7 +70,7 @@ def expect(result: pa.Array, expected: list[Any]) -> None:
         assert got is None or alike(got, type(got)(wanted)), (result.to_pylist(), expected)
 
 
-@pytest.mark.parametrize(("name", "chosen"), PAIRS)
+@pytest.mark.parametrize(("name", "chosen"), some(PAIRS, 4))
 def test_every_algorithm_slides_over_columns_with_and_without_nulls(name: str, chosen: Aggregate[Any]) -> None:
     for values in (VALUES, [value for value in VALUES if value is not None]):
         for length in (1, 4, 9, 40):
@@ -142,7 +143,7 @@ BETWEEN_NULLS = ("subtract_on_evict", "daba", "order_statistics_tree", "occurren
 """Whose moving bounds are compiled for columns with nulls: all fixed ranges are, and test_kernel.py shares the rest."""
 
 
-@pytest.mark.parametrize(("name", "chosen"), PAIRS)
+@pytest.mark.parametrize(("name", "chosen"), some(PAIRS, 4))
 def test_moving_bounds(name: str, chosen: Aggregate[Any]) -> None:
     without_nulls = [1 if value is None else value for value in VALUES]
     for values in (without_nulls, VALUES) if SOAK or name in BETWEEN_NULLS else (without_nulls,):

@@ -187,7 +187,8 @@ def test_lets_go_of_partials(algorithm: type[Algorithm[Any]]) -> None:
         if number >= 8:
             window.evict()
         window.query()
-    gc.collect()
+    if len(made) > 4 * 16:  # it takes a second where tests have loaded much
+        gc.collect()
     assert len(made) <= 4 * 16
 
 

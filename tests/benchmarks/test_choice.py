@@ -60,6 +60,7 @@ def test_the_cases_are_not_those_of_the_table_of_costs() -> None:
     assert len({case.name for case in cases}) == len(cases)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("case", SAMPLED, ids=lambda case: case.name)
 def test_a_case_is_checked_and_measured(case: ChoiceCase) -> None:
     readings = measure(case.at_most(ROWS), repeats=1)

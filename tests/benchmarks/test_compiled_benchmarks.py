@@ -27,6 +27,7 @@ SAMPLED = {(cases[0].aggregate, cases[0].measure): group for group, cases in rev
 """Of each aggregate and measure the first: its columns of other types are compiled by make soak, and by make bench."""
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("group", GROUPS if SOAK else SAMPLED.values())
 def test_every_case_runs_and_its_answers_are_checked(group: str) -> None:
     for case in GROUPS[group]:

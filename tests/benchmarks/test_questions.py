@@ -47,6 +47,7 @@ def test_every_way_gives_the_answers_that_plain_python_gives(case: QuestionCase)
             compare(question, answers, right, case.tolerance if name == "Sash" else case.peer_tolerance)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("case", flights.CASES, ids=lambda case: case.name)
 def test_every_way_agrees_with_duckdb_about_a_week_of_flights(case: QuestionCase) -> None:
     question = case.question

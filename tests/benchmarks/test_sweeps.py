@@ -21,6 +21,7 @@ from sash.testing import recompute_query
 POINT = SweepPoint(rows=200, keys=3, windows=2, aggregates=6, range=10)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("library", ASK)
 def test_every_way_gives_the_answers_that_plain_python_gives(library: str) -> None:
     table = rows_of(POINT.rows, POINT.keys)
@@ -35,6 +36,7 @@ def test_every_way_gives_the_answers_that_plain_python_gives(library: str) -> No
             np.testing.assert_allclose(found, expected, rtol=1e-9)
 
 
+@pytest.mark.full
 def test_a_point_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("benchmarks.growth.one_point.SHORT", 0.0)
     path = str(written(POINT.rows, POINT.keys))

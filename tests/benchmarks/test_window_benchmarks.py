@@ -19,6 +19,7 @@ ROWS = 300
 HOUR = TimeWindow("1h", "7m")
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_every_case_runs_and_its_answers_are_checked(case: TableCase) -> None:
     readings = measure(case.at_most(ROWS), repeats=1)

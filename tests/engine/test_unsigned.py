@@ -29,8 +29,8 @@ def rows() -> pa.Table:
     return pa.table({"t": range(8), "x": pa.array(IDS, pa.uint64()), "y": [3.0, 1.0, 2.0, 2.5, None, 9.0, 0.5, 4.0]})
 
 
-@pytest.mark.parametrize("compiled", [False, True])
 @pytest.mark.parametrize("windows", [window.rows(3), window.time(5, slide=2)], ids=str)
+@pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=pytest.mark.full)])
 def test_values_above_int64_stay_exact(windows: Window, compiled: bool) -> None:
     found = sash.Query(COMPARING, windows, time="t").run(rows(), compiled=compiled)
     assert_equal(found, recompute_query(rows().to_pylist(), COMPARING, windows, time="t"))

@@ -176,12 +176,9 @@ def test_comments_docstrings_and_layout_are_not(copy: Path) -> None:
         for path in (copy / folder).glob("*.py"):
             tree = ast.parse(path.read_text(encoding="utf-8"))
             for node in ast.walk(tree):
-                if (
-                    isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
-                    and ast.get_docstring(node) is not None
-                ):
-                    if getattr(node, "name", "") not in called:
-                        node.body[0] = ast.Expr(ast.Constant("Another docstring."))
+                documented = isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node)
+                if documented and getattr(node, "name", "") not in called:
+                    node.body[0] = ast.Expr(ast.Constant("Another docstring."))
             path.write_text("# changed\n\n" + ast.unparse(tree), encoding="utf-8")
     assert names_from(copy.parent) == before
 
@@ -352,9 +349,11 @@ print(sash.Query({"mean": agg.mean("x")}, window.time(2, slide=2), time="t").run
 @pytest.mark.parametrize(
     ("file", "text", "changed", "result"),
     [
-        ("kernels/write.py", "\nVALIDITY", "\nUNUSED = 1\nVALIDITY", "[1.5, 4.0]"),
+        pytest.param("kernels/write.py", "\nVALIDITY", "\nUNUSED = 1\nVALIDITY", "[1.5, 4.0]", marks=pytest.mark.full),
         ("aggregates/compensated.py", "total[0] + total[1]\n", "total[0] + total[1] + 3.0\n", "[3.0, 7.0]"),
-        ("windows/time_loops.py", "stop += step\n", "stop += step + 0\n", "[1.5, 4.0]"),
+        pytest.param(
+            "windows/time_loops.py", "stop += step\n", "stop += step + 0\n", "[1.5, 4.0]", marks=pytest.mark.full
+        ),
     ],
 )
 def test_another_version_in_a_zip_file_runs_no_stale_kernel(

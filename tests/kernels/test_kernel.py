@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from helpers.cases import AGGREGATES, SOAK, affine, compiled_by
+from helpers.pairwise import matrix, some
 
 from sash import agg, aggregate
 from sash.aggregates import BUILT_IN
@@ -196,8 +197,7 @@ EDGES = {
 }
 
 
-@pytest.mark.parametrize("kind", EDGES)
-@pytest.mark.parametrize("name", COMPILED)
+@pytest.mark.parametrize(("kind", "name"), some(product(EDGES, COMPILED), 3))
 def test_the_ends_of_the_number_line(kind: str, name: str) -> None:
     algorithm = compiled_by(AGGREGATES[name])
     inputs = AGGREGATES[name].inputs
@@ -366,7 +366,7 @@ if SOAK:
     PASSES += [(TwoStacks, 2, False, "float64"), (DABA, 1, True, "int64")]
 
 
-@pytest.mark.parametrize(("algorithm", "lanes", "nullable", "kind"), PASSES)
+@pytest.mark.parametrize(("algorithm", "lanes", "nullable", "kind"), some(PASSES, 2))
 @pytest.mark.parametrize("name", TOGETHER)
 def test_several_aggregates_in_one_pass_give_what_the_oracle_gives_for_each(
     name: str, algorithm: Any, lanes: int, nullable: bool, kind: str
@@ -385,9 +385,9 @@ def test_several_aggregates_in_one_pass_give_what_the_oracle_gives_for_each(
             assert type(answer.values[-1].item()) is type(recompute(chosen, column.tolist()))
 
 
-@pytest.mark.parametrize("name", ["max", "sum", "stddev", "median"])
-@pytest.mark.parametrize("least", [1, 3, 9])
-@pytest.mark.parametrize("nullable", [False, True])
+@pytest.mark.parametrize(
+    ("name", "least", "nullable"), matrix(["max", "sum", "stddev", "median"], [1, 3, 9], [False, True])
+)
 def test_windows_do_not_reach_from_one_key_to_the_next(name: str, least: int, nullable: bool) -> None:
     own = replace(getattr(agg, name)(), at_least=max(least, getattr(agg, name)().at_least))
     algorithm = OrderStatisticsTree if name == "median" else TwoStacks

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from functools import cache
-from itertools import pairwise
+from itertools import pairwise, product
 from math import nan
 from typing import Any
 
 import numpy as np
 import pytest
+from helpers.pairwise import some
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -41,8 +42,7 @@ def test_every_key_is_processed_and_no_lane_leaves_its_own_keys(lengths: list[in
     assert written.tolist() == np.repeat(np.arange(len(lengths)), lengths).tolist()
 
 
-@pytest.mark.parametrize("name", AGGREGATES)
-@pytest.mark.parametrize("kind", ["float64", "int64"])
+@pytest.mark.parametrize(("name", "kind"), some(product(AGGREGATES, ["float64", "int64"]), 3))
 @settings(max_examples=40)
 @given(lengths=LENGTHS, length=st.sampled_from([1, 3, 8, 50]), data=st.data())
 def test_keys_in_lanes_have_the_results_that_they_have_alone(

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from functools import reduce
+from itertools import product
 from typing import Any
 
 import numpy as np
 import pytest
 from helpers.cases import SOAK
+from helpers.pairwise import some
 from helpers.references import REFERENCES, build
 
 import sash
@@ -87,8 +89,7 @@ def test_windows_are_those_of_plain_python(name: str, kind: str) -> None:
                 assert found.values[number] == pytest.approx(float(expected), rel=1e-6, abs=1e-9, nan_ok=True)
 
 
-@pytest.mark.parametrize("kind", COLUMNS if SOAK else ["float64", "int64"])
-@pytest.mark.parametrize("name", COMPILED)
+@pytest.mark.parametrize(("name", "kind"), some(product(COMPILED, COLUMNS if SOAK else ["float64", "int64"]), 3))
 def test_windows_and_slices_are_those_of_compiled_kernels(name: str, kind: str) -> None:
     aggregate = build(name) if build(name).inputs else agg.BUILT_IN[name]("x", **REFERENCES[name].arguments)
     columns, inputs = columns_for(aggregate, kind)

@@ -242,6 +242,7 @@ print(*(sum(run.stats.cache_hits.values()) for run in (kernel.run, compile_plain
 """
 
 
+@pytest.mark.full
 def test_a_second_process_takes_the_machine_code_from_the_disk(tmp_path: Path) -> None:
     def start(q: float) -> str:
         environment = {**os.environ, "SASH_CACHE_DIR": str(tmp_path)}

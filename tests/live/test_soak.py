@@ -1,6 +1,6 @@
 """The page at 50,000 results per second: the browser keeps up, and neither it nor the server needs more and more memory.
 
-`make test` looks for some seconds whether it keeps up. SASH_SOAK=1 looks for five minutes.
+`make test-full` looks for some seconds whether it keeps up. SASH_SOAK=1 looks for five minutes.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import os
 import time
 from pathlib import Path
 
+import pytest
 from helpers.chromium import Tab
 
 from live.conftest import ServerProcess
@@ -33,6 +34,7 @@ def heap(tab: Tab) -> float:
     return float(tab.call("Runtime.getHeapUsage")["usedSize"]) / 1e6
 
 
+@pytest.mark.full
 def test_fifty_thousand_results_per_second_do_not_stall_a_browser(browser: Tab) -> None:
     browser.problems.clear()
     browser.screen(1280, 900)

@@ -7,6 +7,7 @@ from itertools import pairwise
 import pyarrow as pa
 import pytest
 from helpers.items import items
+from helpers.pairwise import FULL
 from helpers.queries import Named, assert_agrees
 from helpers.windows import PER_WINDOW, WINDOWS, slicings_of
 from hypothesis import given, settings
@@ -25,7 +26,7 @@ IN_ORDER: Named = {"in_order": agg.concat("x", sep=" "), "values": agg.count("x"
 @pytest.mark.parametrize(
     ("kind", "slicing"), [(kind, slicing) for kind in PER_WINDOW for slicing in slicings_of(WINDOWS[kind].example)]
 )
-@settings(max_examples=30)
+@settings(max_examples=30 if FULL else 12)
 @given(data=st.data())
 def test_every_slicing_agrees_with_the_oracle(kind: str, slicing: str, data: st.DataObject) -> None:
     rows = data.draw(streams(keys=data.draw(st.sampled_from([1, 3]))))

@@ -56,6 +56,7 @@ def test_spark_and_duckdb_agree(rows: DataFrame, windows: window.Window, strateg
     assert sorted_rows(made) == sorted(map(repr, here))
 
 
+@pytest.mark.connect
 def test_native_expressions(rows: DataFrame) -> None:
     native = {"s": agg.sum(F.col("st.distance") * 2, where=F.col("quantity") > 1), "d": agg.max(F.col("st.distance"))}
     texts = {"s": agg.sum(sash.expr("st.distance * 2"), where="quantity > 1"), "d": agg.max(sash.expr("st.distance"))}
@@ -129,6 +130,7 @@ def test_words_of_sql_in_strings_and_names_are_no_subqueries(rows: DataFrame) ->
     assert made.agg(F.max("n"), F.max("s")).collect()[0] == (len(ROWS), 2 * len(ROWS))
 
 
+@pytest.mark.connect
 def test_columns_of_pyspark_cannot_be_pickled_but_a_query_with_them_runs(rows: DataFrame) -> None:
     query = sash.Query({"s": agg.sum(F.col("quantity") * 2)}, window.rows(9), time="t")
     with pytest.raises(TypeError, match=r"expression of PySpark, which cannot be pickled. Use SQL"):

@@ -48,12 +48,14 @@ def in_order(frame: DataFrame) -> list[Row]:
     return sorted(frame.collect(), key=str)
 
 
+@pytest.mark.connect
 @pytest.mark.parametrize("query", [HOPS, MEDIANS, WHOLE, TEXT], ids=["slices", "buckets", "one bucket", "text"])
 def test_results_are_those_of_run(rows: DataFrame, query: Any) -> None:
     found = sash.spark.run_with_schema(query, rows, SCHEMA, buckets=2)
     assert in_order(found) == in_order(query.run(rows, buckets=2))
 
 
+@pytest.mark.connect
 def test_a_stream_keeps_its_watermark(spark: SparkSession) -> None:
     source = spark.readStream.format("rate").load().selectExpr("value AS k", "timestamp AS ts", "1.5D AS x")
     stream = source.withWatermark("ts", "2 minutes")
@@ -84,6 +86,7 @@ def test_wrong_arguments(rows: DataFrame, schema: str, options: dict[str, Any], 
         sash.spark.run_with_schema(MEDIANS, rows, schema, **options)
 
 
+@pytest.mark.connect
 @pytest.mark.usefixtures("connect")
 def test_ranges_need_a_job(rows: DataFrame) -> None:
     with pytest.raises(ValueError, match="splitting the time axis needs a job"):

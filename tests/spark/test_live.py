@@ -68,6 +68,7 @@ def wait_for(condition: Callable[[], object]) -> None:
         time.sleep(0.05)
 
 
+@pytest.mark.full
 def test_the_demo_shows_the_results_of_a_batch_run_and_a_burst_corrects_them() -> None:
     source = SparkSource.of_demo()
     with running(source) as feed:

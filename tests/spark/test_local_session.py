@@ -31,6 +31,7 @@ again.sql("SELECT raise_error('on purpose')").show()
 """
 
 
+@pytest.mark.full
 def test_a_session_starts_with_its_settings_and_logs_nothing(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", START], capture_output=True, text=True, check=False, cwd=tmp_path)
     assert done.stdout.split() == ["local[1]", "700m", "4", "Asia/Tokyo", "3", "4"], done.stderr

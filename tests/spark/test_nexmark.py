@@ -78,6 +78,7 @@ def test_answers_are_those_of_sql(query: NexmarkQuery, site: data.Site) -> None:
         compare(query.question, in_microseconds(answer(site)), right, 1e-9)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("number", [0, 1], ids=["two queries after each other", "rows(10)"])
 def test_streams_give_the_answers_of_batches(number: int, site: data.Site) -> None:  # noqa: ARG001
     """Query 5, one query after another; and query 6, beside a function of Spark's with a state."""

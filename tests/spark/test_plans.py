@@ -37,6 +37,7 @@ def test_a_plan_shows_the_query(
     assert f"sash: {title}(" in plan_of(query.run(rows, **options), capsys)  # type: ignore[call-overload]
 
 
+@pytest.mark.connect
 def test_the_plan_of_a_stream_shows_the_query(spark: SparkSession, capsys: pytest.CaptureFixture[str]) -> None:
     stream = spark.readStream.format("rate").load().withWatermark("timestamp", "1 minute")
     query = sash.Query({"n": agg.count("value")}, window.session("5m"), time="timestamp")

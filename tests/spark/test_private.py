@@ -8,7 +8,7 @@ from pyspark.sql import functions as F  # noqa: N812 — as everyone calls it
 
 from sash.spark.private import watermark_delay
 
-pytestmark = pytest.mark.oldest
+pytestmark = [pytest.mark.oldest, pytest.mark.connect]
 
 
 @pytest.fixture

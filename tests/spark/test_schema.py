@@ -28,6 +28,7 @@ def test_a_batch(spark: SparkSession, windows: window.Window, strategy: Any) -> 
     assert schema == query.run(rows(spark), strategy=strategy).schema
 
 
+@pytest.mark.connect
 def test_types_that_are_not_known_before_the_run(spark: SparkSession) -> None:
     query = sash.Query({"own": own("x")}, window.rows(3), time="ts")
     with pytest.raises(TypeError, match=r"types="):

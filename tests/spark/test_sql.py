@@ -35,6 +35,7 @@ def test_results_are_those_of_spark(spark: SparkSession, rows: DataFrame, text: 
     assert query.schema(spark) == found.schema
 
 
+@pytest.mark.connect
 def test_a_data_frame_and_a_table_have_the_same_results(spark: SparkSession, rows: DataFrame) -> None:
     query = sash.sql(f"{HOURLY.format('s')} ORDER BY d DESC NULLS LAST, house LIMIT 4")
     found = [row.asDict() for row in query.run(rows).collect()]

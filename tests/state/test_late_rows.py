@@ -11,6 +11,7 @@ import pytest
 from helpers.cases import SOAK
 from helpers.late_rows import MODELLED
 from helpers.late_rows import LateRows as Model
+from helpers.pairwise import FULL
 from helpers.streams import COMMUTE, OF_TIME, ORDERED, WINDOWS, batches_of, rows_of, table_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -60,7 +61,7 @@ def late_ids(windows: Any, table: pa.Table, lateness: int) -> list[int]:
 @pytest.mark.parametrize(
     ("mode", "name"), [*(("append", name) for name in WINDOWS), *(("update", name) for name in OF_TIME)]
 )
-@settings(max_examples=40 if SOAK else 5, deadline=None)
+@settings(max_examples=40 if SOAK else 5 if FULL else 2, deadline=None)
 @given(made_rows, st.integers(0, 7), st.integers(1, 6), st.data())
 def test_kept_rows_are_the_late_ones_and_results_stay_the_same(
     mode: str, name: str, made: list[Any], lateness: int, size: int, data: st.DataObject

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from helpers.cases import SOAK
+from helpers.pairwise import some
 from helpers.streams import COLUMNS, COMMUTE, OF_TIME, ORDERED, WINDOWS, table_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -87,7 +88,7 @@ def run_in_any_order(log: Log, table: pa.Table, delay: int, data: st.DataObject)
         log.run(table.slice(0, 0), watermark, reload=True)
 
 
-@pytest.mark.parametrize("name", OF_TIME)
+@pytest.mark.parametrize("name", some(OF_TIME, 3))
 @settings(max_examples=60 if SOAK else 6, deadline=None)
 @given(made_rows, st.integers(0, 30), st.data())
 def test_a_log_of_slices_is_the_whole_state(name: str, made: list[Any], delay: int, data: st.DataObject) -> None:

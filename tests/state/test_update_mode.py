@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from helpers.cases import SOAK
 from helpers.late_rows import MODELLED, LateRows
+from helpers.pairwise import some
 from helpers.streams import COMMUTE, OF_TIME, WINDOWS, rows_of, table_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -39,7 +40,7 @@ def assert_deletes_come_first(results: pa.Table) -> None:
     assert changes == sorted(changes)
 
 
-@pytest.mark.parametrize("name", OF_TIME)
+@pytest.mark.parametrize("name", some(OF_TIME, 3))
 @settings(max_examples=100 if SOAK else 4, deadline=None)
 @given(made_rows, st.integers(0, 40), st.sampled_from([None, True]), st.data())
 def test_slices_emit_what_rows_emit(

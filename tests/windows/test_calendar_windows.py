@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import random
 from datetime import UTC, date, datetime, timedelta
+from itertools import product
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -14,6 +15,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from helpers.pairwise import matrix, some
 from helpers.queries import Named, Row, assert_agrees
 from helpers.windows import CALENDAR, slicings_of
 from hypothesis import given, settings
@@ -89,8 +91,7 @@ def test_windows_of_the_calendar_agree_with_the_oracle(zone: str | None, data: s
     assert_agrees(rows, NAMED, chosen, schema=schema_of(zone), slicing=slicing)
 
 
-@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
-@pytest.mark.parametrize("name", CALENDAR)
+@pytest.mark.parametrize(("name", "unit"), some(product(CALENDAR, ["s", "ms", "us", "ns"]), 3))
 def test_windows_of_the_calendar_agree_with_the_oracle_compiled(name: str, unit: str) -> None:
     chooser = random.Random(5)
     rows = [
@@ -276,9 +277,10 @@ def test_starts_equal_what_polars_truncates_to(zone: str | None, every: str) -> 
     assert mine["window_start"].cast(pa.int64()).to_pylist() == theirs.cast(pl.Int64).to_list()
 
 
-@pytest.mark.parametrize("zone", [*ZONES, "America/Sao_Paulo", None])
-@pytest.mark.parametrize("closed", ["right", "left", "both", "neither"])
-@pytest.mark.parametrize("period", ["1mo", "3mo", "1y", "1d", "1w"])
+@pytest.mark.parametrize(
+    ("zone", "closed", "period"),
+    matrix([*ZONES, "America/Sao_Paulo", None], ["right", "left", "both", "neither"], ["1mo", "3mo", "1y", "1d", "1w"]),
+)
 def test_windows_of_rows_equal_those_of_polars(zone: str | None, closed: Any, period: str) -> None:
     table = ten_years(zone, 3)
     chosen = window.time(period, closed=closed, tz=(zone or "UTC") if period[-1] in "dw" else None)

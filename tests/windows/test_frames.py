@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import product
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from helpers.pairwise import some
 
 import sash
 from sash import agg, window
@@ -144,12 +146,14 @@ def test_a_stream_emits_a_result_when_the_rows_after_it_are_final() -> None:
     assert batches(window.rows(before=0, after=None)) == [[1, 2, 4, 8, 16]]  # only the end of the stream ends these
 
 
-@pytest.mark.parametrize("exclude", [None, "row", "ties", "group"])
-@pytest.mark.parametrize(("before", "after"), [(3, 2), (0, 5), (6, -1), (-1, 6)])
+@pytest.mark.parametrize(
+    ("around", "exclude"), some(product([(3, 2), (0, 5), (6, -1), (-1, 6)], [None, "row", "ties", "group"]), 3)
+)
 def test_large_keys_are_evaluated_in_sections(
-    monkeypatch: pytest.MonkeyPatch, before: int, after: int, exclude: Any
+    monkeypatch: pytest.MonkeyPatch, around: tuple[int, int], exclude: Any
 ) -> None:
     """Key by key if that pays, and windows of several runs some at a time."""
+    before, after = around
     chooser = np.random.default_rng(abs(before) + 10 * abs(after))
     keys, times = np.repeat([0, 1, 2, 3], [400, 3, 1, 300]), np.arange(704)
     values = pa.array([None if x == 0 else float(x) for x in chooser.integers(0, 9, 704)], pa.float64())

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from helpers.items import items, memories
+from helpers.pairwise import FULL
 from helpers.windows import WINDOWS
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -30,7 +31,7 @@ def everything(chosen: Window, over: Items, memory: dict[str, Any], run: Any) ->
 
 
 @pytest.mark.parametrize("windows", KINDS)
-@settings(max_examples=200)
+@settings(max_examples=200 if FULL else 60)
 @given(data=st.data())
 def test_numpy_finds_the_windows_of_the_loop(windows: st.SearchStrategy[Window], data: st.DataObject) -> None:
     chosen, over = data.draw(windows), data.draw(items())

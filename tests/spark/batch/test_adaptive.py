@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 import pytest
+from helpers.pairwise import matrix
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 — the usual name
 
@@ -66,16 +67,15 @@ def final_plan(frame: DataFrame) -> str:
     return text.getvalue()
 
 
-@pytest.mark.parametrize("by", ["k", "xxhash64(k)"])
-@pytest.mark.parametrize("buckets", [None, 4, 7])
-@pytest.mark.parametrize(
-    ("settings", "skewed", "sign"),
-    [(BROADCAST, False, "BroadcastHashJoin"), (SKEW, True, "skew=true")],
-    ids=["broadcast", "skew"],
-)
-def test_keys_are_not_split(
-    spark: SparkSession, settings: dict[str, str], skewed: bool, sign: str, buckets: int | None, by: str
-) -> None:
+PLANS: dict[str, tuple[dict[str, str], bool, str]] = {
+    "broadcast": (BROADCAST, False, "BroadcastHashJoin"),
+    "skew": (SKEW, True, "skew=true"),
+}
+
+
+@pytest.mark.parametrize(("plan_of", "buckets", "by"), matrix(PLANS, [None, 4, 7], ["k", "xxhash64(k)"]))
+def test_keys_are_not_split(spark: SparkSession, plan_of: str, buckets: int | None, by: str) -> None:
+    settings, skewed, sign = PLANS[plan_of]
     query = sash.Query({"n": agg.count(), "rank": agg.count("id")}, window.rows(ROWS), by="k", time="id")
     many = {} if buckets else {"spark.sql.shuffle.partitions": "70"}  # so many that adaptive execution may join them
     with configured(spark, settings | many):

@@ -70,6 +70,7 @@ def validated(spark: SparkSession, request: pytest.FixtureRequest) -> Iterator[s
     spark.conf.set(VALIDATE, before)
 
 
+@pytest.mark.connect
 @pytest.mark.oldest
 @pytest.mark.usefixtures("validated")
 def test_columns_of_every_type(spark: SparkSession) -> None:

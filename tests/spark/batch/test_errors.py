@@ -62,6 +62,7 @@ def test_a_frame_of_pandas_on_spark_is_refused(frame: DataFrame) -> None:
         sash.Query(COUNT, window.rows(2), time="id").run(frame.select("id").pandas_api())
 
 
+@pytest.mark.connect
 def test_an_error_in_an_aggregate_names_it_the_key_and_the_row(spark: SparkSession) -> None:
     inverse = sash.aggregate("inverse", lift=lambda x: 1 / x, combine=lambda older, newer: older + newer)
     frame = spark.range(20).selectExpr("id", "concat('key ', id % 4) AS k", "double(id - 13) AS x")

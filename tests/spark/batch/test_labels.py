@@ -164,6 +164,7 @@ def test_a_schema_and_names_in_another_case(spark: SparkSession) -> None:
         )
 
 
+@pytest.mark.connect
 def test_expressions_and_narrower_keys(spark: SparkSession) -> None:
     frame = spark.createDataFrame(events_of(1, 60)).withColumn("id", F.col("row") % 3)
     labels = spark.createDataFrame([(1, 0), (2, 1), (3, 7)], "label long, id int").withColumn("ts", F.lit(LATER))

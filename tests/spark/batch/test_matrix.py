@@ -30,6 +30,7 @@ def test_every_aggregate_for_each_row(frame: DataFrame, name: str) -> None:
     assert_spark_agrees(query, frame, ROWS, ["id"], compiled=False, types=TYPES)
 
 
+@pytest.mark.connect
 @pytest.mark.oldest
 def test_every_aggregate_for_each_window(frame: DataFrame) -> None:
     query = sash.Query(EVERY, PER_WINDOW, by="key", time="t", order_by="id")

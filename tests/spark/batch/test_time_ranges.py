@@ -8,6 +8,7 @@ from itertools import product
 
 import pyarrow as pa
 import pytest
+from helpers.pairwise import some
 from helpers.spark.matrix import assert_same
 from helpers.spark.wide import (
     AGGREGATES,
@@ -57,8 +58,7 @@ def test_results_are_those_of_one_task(windows: dict[str, Window], order: list[s
         assert_same(run.run(), run.expected, order)
 
 
-@pytest.mark.parametrize("name", LAGGED_PER_ROW)
-@pytest.mark.parametrize("most_bytes", [1 << 30, 300])
+@pytest.mark.parametrize(("name", "most_bytes"), some(product(LAGGED_PER_ROW, [1 << 30, 300]), 3))
 def test_frames_that_end_before_the_row_or_exclude_rows(
     monkeypatch: pytest.MonkeyPatch, name: str, most_bytes: int
 ) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from helpers.pairwise import some
 from helpers.spark.matrix import COMPILED, EVERY, PER_ROW, PER_WINDOW, SCHEMA, assert_same, rows_of_every_kind
 
 import sash
@@ -68,13 +69,14 @@ def test_rows_without_a_key_from_disk(windows: dict[str, Window]) -> None:
     assert_answers(sash.Query(FEW, windows, time="t", order_by="id"))
 
 
+@pytest.mark.full
 @pytest.mark.usefixtures("few_rows_at_once")
 @pytest.mark.parametrize("windows", [PER_ROW, PER_WINDOW], ids=["rows", "windows"])
 def test_every_aggregate_from_disk(windows: dict[str, Window]) -> None:
     assert_answers(sash.Query(EVERY, windows, by="key", time="t", order_by=["v", "id"]))
 
 
-@pytest.mark.parametrize("windows", [window.time("90s"), window.time("5m", slide="1m")], ids=str)
+@pytest.mark.parametrize("windows", some([window.time("90s"), window.time("5m", slide="1m")], 2), ids=str)
 def test_compiled(windows: Window) -> None:
     assert_answers(sash.Query(COMPILED, windows, by="key", time="t", order_by="id"), compiled=True)
 

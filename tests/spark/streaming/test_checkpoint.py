@@ -84,6 +84,7 @@ def test_an_error_that_stays_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
         checkpoint.inspect_state(nothing, "")
 
 
+@pytest.mark.connect
 def test_a_path_with_a_space(spark: SparkSession, tmp_path: Path) -> None:
     """Spark's reader of state looks for another folder there."""
     rows = spark.sql("SELECT id % 3 AS k, timestamp_seconds(id) AS ts FROM range(60)")

@@ -84,6 +84,7 @@ SAME: dict[str, Callable[[int], Column]] = {
 }  # fmt: skip
 
 
+@pytest.mark.connect
 @pytest.mark.parametrize("name", SAME)
 def test_the_same_expression_is_the_same_query(stream: DataFrame, name: str) -> None:
     """Whatever the counters of the process, the addresses in its memory, and the lines of the program."""
@@ -139,6 +140,7 @@ def test_an_expression_of_two_functions_with_one_name(stream: DataFrame) -> None
     assert made["aggregates"]["one"].replace("sum", "max") == made["aggregates"]["again"]
 
 
+@pytest.mark.connect
 def test_sql_and_names_have_the_fingerprint_that_they_had(stream: DataFrame) -> None:
     made = fingerprint(stream, aggregates={"s": agg.sum(sash.expr("x * 2"), where="x > 1"), "m": agg.max("x")}, by="k")
     assert made["aggregates"] == {"s": "sum(expr(x * 2) where x > 1)", "m": "max(x)"}
@@ -147,6 +149,7 @@ def test_sql_and_names_have_the_fingerprint_that_they_had(stream: DataFrame) -> 
     assert "keys" not in made
 
 
+@pytest.mark.connect
 def test_names_of_results_are_stable(stream: DataFrame) -> None:
     def names() -> list[str]:
         by = udf("x + 1")("x")
@@ -244,6 +247,7 @@ def life(folder: Path, number: int) -> dict[str, Any]:
     return report
 
 
+@pytest.mark.full
 def test_a_restarted_process_continues_and_a_changed_query_does_not(tmp_path: Path) -> None:
     first = life(tmp_path, 1)
     assert first["results"] == []

@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from helpers.pairwise import some
 from pyspark.errors import AnalysisException, StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 — as everyone calls it
@@ -127,7 +128,7 @@ def assert_as_batch(source: Source, query: sash.Query, **options: Any) -> list[d
     return given
 
 
-@pytest.mark.parametrize("windows", [window.time("4m", slide="2m"), window.rows(3)], ids=str)
+@pytest.mark.parametrize("windows", some([window.time("4m", slide="2m"), window.rows(3)], 2), ids=str)
 def test_filters_and_expressions_as_in_batch(spark: SparkSession, tmp_path: Path, windows: window.Window) -> None:
     source = Source(spark, tmp_path)
     aggregates = {
@@ -212,7 +213,7 @@ def test_results_that_look_ahead_wait_for_later_rows(spark: SparkSession, tmp_pa
         source.run(chained)
 
 
-@pytest.mark.parametrize("windows", [window.rows(3), window.time("4m", slide="2m")], ids=repr)
+@pytest.mark.parametrize("windows", some([window.rows(3), window.time("4m", slide="2m")], 2), ids=repr)
 def test_lists_and_maps_as_results(spark: SparkSession, tmp_path: Path, windows: sash.window.Window) -> None:
     source = Source(spark, tmp_path)
     aggregates = {
@@ -225,6 +226,7 @@ def test_lists_and_maps_as_results(spark: SparkSession, tmp_path: Path, windows:
     assert assert_as_batch(source, query, compiled=False)
 
 
+@pytest.mark.full
 @pytest.mark.usefixtures("classic")
 def test_other_windows_and_sinks(spark: SparkSession, tmp_path: Path) -> None:
     source = Source(spark, tmp_path)
@@ -286,6 +288,7 @@ def test_keys_are_forgotten_and_counted(spark: SparkSession, tmp_path: Path) -> 
     assert changes(never, five) == ["forget: nothing became 5m"]
 
 
+@pytest.mark.connect
 def test_late_rows_are_counted_and_other_queries_refused(spark: SparkSession, tmp_path: Path) -> None:
     ninth: list[Made] = [
         ("a", 9, 1),
@@ -309,7 +312,7 @@ def test_late_rows_are_counted_and_other_queries_refused(spark: SparkSession, tm
     assert found == [("", 3), ("a", 2), ("a", 5), ("b", 1), ("b", 9), ("c", 5)]
 
 
-@pytest.mark.parametrize("windows", [window.tumbling("5m"), window.rows(2)], ids=str)
+@pytest.mark.parametrize("windows", some([window.tumbling("5m"), window.rows(2)], 2), ids=str)
 def test_late_rows_are_kept_beside_results(spark: SparkSession, tmp_path: Path, windows: window.Window) -> None:
     """Late rows have all columns of the stream, with its names and types; `K` is how the query writes the column `k`."""
     late_batch: list[Made] = [("a", 1, 7), ("b", 20.5, 8), (None, 2, None)]
@@ -335,6 +338,7 @@ def test_late_rows_are_kept_beside_results(spark: SparkSession, tmp_path: Path, 
         sash.Query({"LATE": agg.count()}, windows, time="ts").run(source.stream(), late="keep")
 
 
+@pytest.mark.full
 @pytest.mark.usefixtures("classic")
 def test_results_go_on_into_operators_of_sparks(spark: SparkSession, tmp_path: Path) -> None:
     source = Source(spark, tmp_path, [*BATCHES, [("z", 30, 0)]])
@@ -352,6 +356,7 @@ def test_results_go_on_into_operators_of_sparks(spark: SparkSession, tmp_path: P
     assert "spark.watermarkDelayMs" in results.schema["window_end"].metadata
 
 
+@pytest.mark.full
 @pytest.mark.usefixtures("classic")
 def test_bad_times_stop_a_stream_or_are_counted(spark: SparkSession, tmp_path: Path) -> None:
     batches: Any = [[("a", 1, 1)], [("a", 2, 2), ("b", None, 3), ("b", 1e9, 4)], [("a", 9, 4)]]
@@ -368,6 +373,7 @@ def test_bad_times_stop_a_stream_or_are_counted(spark: SparkSession, tmp_path: P
     assert [(row["k"], row["total"]) for row in given] == [("a", 3)]
 
 
+@pytest.mark.full
 @pytest.mark.usefixtures("classic")
 def test_a_query_may_come_after_operators_with_state(spark: SparkSession, tmp_path: Path) -> None:
     source = Source(spark, tmp_path, [*BATCHES, [("z", 30, 0)]])
@@ -382,6 +388,7 @@ def test_a_query_may_come_after_operators_with_state(spark: SparkSession, tmp_pa
     assert alike(given) == alike(dicts(second.run(sums)))
 
 
+@pytest.mark.full
 @pytest.mark.usefixtures("classic")
 def test_two_queries_in_one_stream_are_counted_together(spark: SparkSession, tmp_path: Path) -> None:
     source = Source(spark, tmp_path, BATCHES[:2])
@@ -395,6 +402,7 @@ def test_two_queries_in_one_stream_are_counted_together(spark: SparkSession, tmp
     assert last["state_bytes"] > 0
 
 
+@pytest.mark.full
 @pytest.mark.usefixtures("classic")
 def test_names_with_points_and_other_settings_after_a_restart(spark: SparkSession, tmp_path: Path) -> None:
     source = Source(spark, tmp_path)
@@ -495,6 +503,7 @@ def test_there_is_no_state_where_there_is_none(spark: SparkSession, tmp_path: Pa
         sash.spark.inspect_state(str(tmp_path / "nowhere"))
 
 
+@pytest.mark.full
 def test_a_changed_mode_is_an_error_of_sash(spark: SparkSession, tmp_path: Path) -> None:
     """Spark would report it first, without a word of what to do, if it knew."""
     source = Source(spark, tmp_path, BATCHES[:2])
