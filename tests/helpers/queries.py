@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 
 import sash
 from sash.aggregates.base import Aggregate
@@ -22,6 +24,16 @@ SCHEMA = pa.schema(
 EXECUTORS: Mapping[str, bool | None] = {"default": None, "interpreted": False, "compiled": True}
 """The values of `compiled=`. By default, a query over few rows runs with NumPy, as it does for users."""
 UNCOMPILED = (None, False)
+UNITS = ("s", "ms", "us", "ns")
+ZONES = ("Europe/Berlin", None)
+FORMS: Mapping[str, Callable[[pa.Table], Any]] = {
+    "arrow": pa.table,
+    "pandas": pa.Table.to_pandas,
+    "polars": pl.from_arrow,
+}
+"""The kinds of tables that users have, from Arrow."""
+PATHS = (UNITS, ZONES, EXECUTORS)
+"""What each property is tested with, for `helpers.pairwise.matrix`: units of time, time zones, executors; then FORMS, for tables."""
 
 Named = Mapping[str, Aggregate[Any]]
 Row = dict[str, Any]
@@ -47,6 +59,33 @@ def long_stream(seed: int, keys: int) -> list[Row]:
         }
         for time in times
     ]
+
+
+def in_unit(table: pa.Table, unit: str, zone: str | None) -> pa.Table:
+    """Return a table with its column `t`, of times in UTC, in another unit and zone: the same instants, or if None, what a clock in UTC shows."""
+    times = table["t"].cast(pa.timestamp("us")).cast(pa.timestamp(unit))
+    if zone is not None:
+        times = pc.assume_timezone(times, "UTC").cast(pa.timestamp(unit, zone))
+    return table.set_column(table.column_names.index("t"), "t", times)
+
+
+def run_as(query: sash.Query, table: pa.Table, form: str, **options: Any) -> pa.Table:
+    """Run a query over a table as Arrow, pandas or Polars has it. Return Arrow with the types of the query's schema."""
+    found = query.run(FORMS[form](table), **options)
+    if form == "pandas":
+        found = pa.Table.from_pandas(found, preserve_index=False)
+    elif form == "polars":
+        found = found.to_arrow()
+    schema = query.schema(table)  # pandas has floats in place of integers with nulls, Polars has no seconds
+    return found.cast(pa.schema([schema.field(name) for name in found.column_names]))
+
+
+def in_microseconds(table: pa.Table) -> pa.Table:
+    """Return results with times as Python has them."""
+    for place, field in enumerate(table.schema):
+        if pa.types.is_timestamp(field.type):
+            table = table.set_column(place, field.name, table[field.name].cast(pa.timestamp("us", field.type.tz)))
+    return table
 
 
 def assert_equal(found: pa.Table, expected: list[Row]) -> None:
