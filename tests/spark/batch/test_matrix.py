@@ -6,13 +6,26 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from helpers.spark.matrix import COMPILED, EVERY, PER_ROW, PER_WINDOW, TYPES, assert_spark_agrees, rows_of_every_kind
+from helpers.pairwise import matrix
+from helpers.queries import EXECUTORS, FORMS, UNITS, ZONES, in_microseconds, in_unit, run_as
+from helpers.spark.matrix import (
+    COMPILED,
+    EVERY,
+    PER_ROW,
+    PER_WINDOW,
+    TYPES,
+    assert_same,
+    assert_spark_agrees,
+    in_types,
+    plain,
+    rows_of_every_kind,
+)
 from pyspark.sql import DataFrame, SparkSession
 
 import sash
 from sash import agg, window
 from sash.aggregates.base import Aggregate
-from sash.spark.arrow_types import spark_schema
+from sash.spark.arrow_types import arrow_type, spark_schema, spark_type
 
 ROWS = rows_of_every_kind(3, 250)
 JOINED = {"own_joined": "string"}
@@ -42,6 +55,31 @@ def test_compiled(frame: DataFrame, kind: str) -> None:
     windows = PER_ROW["right"] if kind == "row" else {name: PER_WINDOW[name] for name in ("time", "session", "rows")}
     query = sash.Query(COMPILED, windows, by="key", time="t", order_by="id")
     assert_spark_agrees(query, frame, ROWS, ["id"] if kind == "row" else WINDOW_ORDER)
+
+
+WINDOWS = {
+    "frame": PER_ROW["centred"],
+    "rows": PER_ROW["last_rows"],
+    "windows": {name: PER_WINDOW[name] for name in ("time", "session", "rows")},
+}
+
+
+@pytest.mark.parametrize(
+    ("windows", "unit", "zone", "executor", "form"), matrix(WINDOWS, UNITS[1:], ZONES, EXECUTORS, FORMS)
+)
+def test_every_path_gives_what_spark_gives(
+    spark: SparkSession, windows: str, unit: str, zone: str | None, executor: str, form: str
+) -> None:
+    """On Spark, times are in microseconds, those of this process in any unit that holds them."""
+    compiled = EXECUTORS[executor]
+    query = sash.Query(
+        {"mean": agg.mean("y"), "top": agg.max("y")}, WINDOWS[windows], by="key", time="t", order_by="id"
+    )
+    expected = in_microseconds(run_as(query, in_unit(ROWS, unit, zone), form, compiled=compiled))
+    rows = in_unit(ROWS, "us", zone)
+    found = query.run(spark.createDataFrame(rows, spark_schema(rows.schema)), compiled=compiled).toArrow()
+    in_spark = in_types(expected, lambda kind: plain(arrow_type(spark_type(kind), "UTC")))
+    assert_same(in_types(found, plain), in_spark, WINDOW_ORDER if windows == "windows" else ["id"])
 
 
 def test_rows_without_a_key(frame: DataFrame) -> None:
