@@ -43,9 +43,10 @@ test: .venv/ready
 	@mkdir -p build && rm -f build/durations.txt
 	@$(MAKE) --no-print-directory --keep-going -j 3 test-local test-spark test-check
 
-# The three parts of make test. They run at the same time, so that no core waits for Spark, which often waits itself.
+# The three parts of make test. They run at the same time, so that no core waits for Spark, which often waits itself. Spark comes first:
+# it takes longest, and gives up a Python worker that does not start within ten seconds.
 test-local: .venv/ready
-	$(BIN)/python -m pytest -q -n $(CORES) --dist worksteal -m 'not session'
+	nice -n 5 $(BIN)/python -m pytest -q -n $(CORES) --dist worksteal -m 'not session'
 
 test-spark: .venv/ready
 	@$(BIN)/python -m pytest -q -m session tests/spark > build/spark.txt 2>&1; classic=$$?; \
@@ -53,7 +54,7 @@ test-spark: .venv/ready
 	for run in spark connect; do echo "$$run:"; tail -n 40 build/$$run.txt; done; exit $$((classic + connect))
 
 test-check: .venv/ready
-	@$(MAKE) --no-print-directory check > build/check.txt 2>&1; check=$$?; cat build/check.txt; exit $$check
+	@nice -n 5 $(MAKE) --no-print-directory check > build/check.txt 2>&1; check=$$?; cat build/check.txt; exit $$check
 
 test-full: export SASH_FULL = 1
 test-full: .venv/ready
