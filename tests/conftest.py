@@ -10,7 +10,7 @@ from helpers.pairwise import FULL
 from hypothesis import settings
 from numba.core import compiler
 
-from sash.engine import first_run
+from sash.engine.executors import execute
 
 settings.register_profile("sash", derandomize=True, deadline=None, database=None, print_blob=True, max_examples=25)
 settings.load_profile("sash")
@@ -81,7 +81,7 @@ def pytest_sessionfinish() -> None:
 @pytest.fixture(autouse=True)
 def _first_run(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let no test depend on the runs of the tests before it: a query compiles after some seconds in one process."""
-    monkeypatch.setattr(first_run, "_history", {})
+    monkeypatch.setattr(execute, "_history", {})
 
 
 _compile: Any = compiler.compile_extra

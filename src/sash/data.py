@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import fields, replace
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import pyarrow as pa
 
 from sash import spark
-from sash.engine.evaluate import compile_ahead
-from sash.engine.first_run import describe_first_run
+from sash.engine.executors.describe import bind_for_explanation, describe_compiling, describe_executor
 from sash.engine.frames import (
     ArrowBatch,
     ArrowTable,
@@ -346,19 +345,21 @@ def explain(query: Declared, data: Any, options: Mapping[str, Any]) -> Explanati
             kind.result_schema(PreparedCache(query), schema if data is None else data, **options)  # checks the labels
             engine = (describe_labels(query, options.get("at_time")),)
     prepared = prepare(shown, schema, compiled=options.get("compiled"))
-    if data is not None:
-        own = any(not aggregate.is_built_in for aggregate in shown.aggregates.values())
-        tried = compile_ahead(replace(prepared, compiled=True) if own and prepared.compiled is None else prepared)
-        prepared = replace(tried, compiled=prepared.compiled)
+    shape = getattr(data, "shape", None)  # tables of Arrow, pandas and Polars know it
+    rows = shape[0] if isinstance(shape, tuple) else None
+    bound = prepared if data is None else bind_for_explanation(prepared, rows)
     types = _types_text(shown, schema, assumed=data is None)
     return Explanation(
         shown,
-        prepared.plan,
-        prepared.kinds,
+        bound.plan,
+        bound.kinds,
         types,
-        data is not None,
+        [
+            describe_executor(prepared, one, has_data=data is not None, knows_rows=rows is not None)
+            for one in bound.plan.passes
+        ],
         prepared.state_kinds,
-        describe_first_run(prepared),
+        describe_compiling(prepared),
         engine,
     )
 

@@ -329,7 +329,7 @@ class Query:
         │    partials   n is read from the partial of sd
         │    cost       1 combine for each row, into its slice; for each slice and window: 3 combines, amortised
         │    memory     2n partials of 4 numbers, n = 1,440 + 60 slices: up to 96 KB a key
-        │    runs       compiled
+        │    runs       NumPy, then compiled
         └─ notes: collect(note)
         ...
              runs       interpreted: its partials grow with the window, so they do not fit in flat columns

@@ -42,9 +42,9 @@ def warm(query: Query, data: Any) -> None:
     schema = kind_of(data).schema(declared, data)
     prepared = prepare(declared, schema, compiled=True)
     if declared.by:
-        compile_moves(prepared.run)
+        compile_moves(prepared.loops)
     sizes = [FEW]
-    if prepared.edges is not None and not any(one.interpreted for one in prepared.plan.passes):
+    if prepared.edges is not None and not any(one.over_objects for one in prepared.plan.passes):
         sizes.append(3 * CHUNK_ROWS)  # large tables in order of time run other loops
     for rows in sizes:
         for has_nulls in (False, True):
@@ -52,7 +52,7 @@ def warm(query: Query, data: Any) -> None:
                 field.name: _column(field, rows, declared.time, has_nulls=has_nulls and field.name not in declared.by)
                 for field in schema
             }
-            _, prepared = run_table(prepared, pa.table(columns, schema=schema), threads=1)
+            run_table(prepared, pa.table(columns, schema=schema), threads=1)
 
 
 def _column(field: pa.Field, rows: int, time: str | None, *, has_nulls: bool) -> pa.Array:

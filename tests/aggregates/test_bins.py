@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 import sash
 from sash import agg, window
-from sash.engine.first_run import without_compiling
+from sash.engine.executors.bind import bind
 from sash.engine.prepare import prepare
-from sash.engine.run_table import run_table
+from sash.engine.run_table import TableRun
 
 edges = st.lists(any_float.filter(lambda edge: not math.isnan(edge)) | small, min_size=2, max_size=6, unique=True).map(
     sorted
@@ -65,16 +65,16 @@ def test_every_engine_counts_the_same(kind: pa.DataType, windows: Any) -> None:
     assert expected.schema.field("h").type == pa.list_(pa.int64()) == query.schema(rows).field("h").type
     if kind in (pa.int64(), pa.float64()) and windows != window.rows(3):  # kernels take long to compile
         assert query.run(rows, compiled=True).equals(expected)
-    with_numpy = without_compiling(prepare(query._declared, rows.schema))
-    assert not any(one.interpreted for one in with_numpy.plan.passes) or pa.types.is_decimal(kind)
-    assert run_table(with_numpy, rows)[0]["h"].combine_chunks().equals(expected["h"].combine_chunks())
+    with_numpy = bind(prepare(query._declared, rows.schema), compiles=False)
+    assert not any(one.over_objects for one in with_numpy.plan.passes) or pa.types.is_decimal(kind)
+    assert TableRun(with_numpy, 1).run(rows)["h"].combine_chunks().equals(expected["h"].combine_chunks())
     assert query.run(rows.to_reader(max_chunksize=5)).read_all().equals(expected)
 
 
 def test_it_is_compiled_in_one_pass_and_subtracts() -> None:
     plan = str(sash.Query(agg.histogram("x", [0, 1, 2]), window.rows(9)).explain(pa.schema({"x": pa.float64()})))
     assert "subtract_on_evict" in plan
-    assert "runs       compiled" in plan
+    assert "runs       NumPy, then compiled" in plan
 
 
 def test_many_bins_are_interpreted() -> None:

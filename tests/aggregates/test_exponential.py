@@ -23,9 +23,9 @@ import sash
 from sash import agg, window
 from sash.aggregates.base import Aggregate
 from sash.aggregates.exponential import power_of_two
-from sash.engine.first_run import without_compiling
+from sash.engine.executors.bind import bind
 from sash.engine.prepare import prepare
-from sash.engine.run_table import run_table
+from sash.engine.run_table import TableRun
 from sash.testing import check_laws, recompute_query
 
 YEAR = 365 * 86_400 * 1_000_000
@@ -74,9 +74,9 @@ def ticks(table: pa.Table) -> list[int]:
 
 def with_numpy(query: sash.Query, table: pa.Table) -> pa.Table:
     """Return the results of a query that is evaluated with NumPy; those of rows without the rows."""
-    prepared = without_compiling(prepare(query._declared, table.schema, compiled=None))
+    prepared = bind(prepare(query._declared, table.schema), compiles=False)
     assert not prepared.interpreted
-    return run_table(prepared, table)[0]
+    return TableRun(prepared, 1).run(table)
 
 
 def run(query: sash.Query, table: pa.Table, how: str) -> list[Any]:

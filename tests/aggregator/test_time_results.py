@@ -50,7 +50,7 @@ def times(kind: pa.DataType) -> pa.Array:
 def both_of(named: Any, rows: pa.Table) -> pa.ChunkedArray:
     """The results, which are the same compiled and interpreted; the plan is that of the compiled ones."""
     query = sash.Query({"r": named}, window.rows(2))
-    assert "runs       compiled" in str(query.explain(rows))
+    assert "runs       compiled" in str(query.explain(rows, compiled=True))
     found = query.run(rows)["r"]
     assert found.equals(query.run(rows)["r"])
     return found

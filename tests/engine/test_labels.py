@@ -18,8 +18,8 @@ from helpers.queries import assert_equal
 
 import sash
 from sash import agg, window
-from sash.engine.first_run import without_compiling
-from sash.engine.labels import run_labels
+from sash.engine.executors.bind import bind
+from sash.engine.labels import read_labels
 from sash.engine.prepare import prepare
 from sash.windows import Window
 
@@ -125,8 +125,8 @@ def test_windows_of_rows_count_from_the_last_event_before_a_label(compiled: bool
 
 def run_cold(query: sash.Query, events: pa.Table, labels: pa.Table, threads: int = 1) -> pa.Table:
     """Run without compiling, as the first run of a small table does."""
-    cold = without_compiling(prepare(query._declared, events.schema, compiled=None))
-    return run_labels(cold, events, labels, threads=threads)[0]
+    cold = bind(prepare(query._declared, events.schema), compiles=False)
+    return read_labels(cold, events, labels, None).run(cold, threads)
 
 
 @pytest.mark.parametrize("seed", range(1, 6))

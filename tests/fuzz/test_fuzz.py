@@ -62,7 +62,7 @@ def test_an_error_that_is_no_sentence_is_found(monkeypatch: pytest.MonkeyPatch) 
         message = "list index out of range"
         raise IndexError(message)
 
-    monkeypatch.setattr(run_table, "first_run", fail)
+    monkeypatch.setattr(run_table, "execute", fail)
     outcome = check(CASE)
     assert (outcome.kind, outcome.signature.split(":")[0]) == ("finding", "IndexError at engine/run_table.py")
     smaller, again = shrink(CASE, outcome)

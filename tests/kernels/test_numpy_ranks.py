@@ -17,7 +17,7 @@ from sash import agg
 from sash.aggregates.base import Aggregate
 from sash.aggregates.median_like import SortedValues
 from sash.algorithms import OccurrenceTable, OrderStatisticsTree, TwoStacks
-from sash.engine.passes import with_min_rows
+from sash.engine.executors.results import with_min_rows
 from sash.kernels import Kernel, loops
 from sash.kernels.kernel_io import NO_BITS, ResultColumn
 from sash.kernels.numpy_kernel import NumpyKernel

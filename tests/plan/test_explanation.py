@@ -49,7 +49,7 @@ def test_the_tree_of_the_designs_example() -> None:
     ]
     assert "└─ who: arg_max(load, plug)" in lines
     assert "     memory     2n partials of 2 numbers, n = 1,440 + 60 slices: up to 48 KB a key" in lines
-    assert lines[-1] == "     runs       compiled"
+    assert lines[-1] == "     runs       NumPy, then compiled"
 
 
 @pytest.mark.parametrize("name", AGGREGATES)
@@ -141,7 +141,7 @@ def test_the_algorithm_that_runs_is_named(options: dict[str, Any]) -> None:
         assert "algorithm sorted_block: " in tree
         assert "blocks of rows are sorted before windows slide over them" in tree
         assert "O(1) after sorting, amortised" in tree
-        assert "sorted_block, compiled" in picture
+        assert "sorted_block, NumPy, then compiled" in picture
         assert "order_statistics_tree" not in tree + picture
     assert "O(n) after sorting, at worst" in explained(window.time("1h"), aggregates=aggregates, objective="latency")
     interpreted = sash.Query(aggregates, window.rows(2)).explain(pa.table({"x": [1.0]}), compiled=False)
@@ -192,10 +192,35 @@ def test_data_that_does_not_fit_is_refused() -> None:
 def test_what_does_not_compile_is_found_out_with_data() -> None:
     odd = sash.aggregate("odd", lift=lambda x: {x}, combine=lambda older, newer: older | newer, lower=len)
     query = sash.Query({"odd": odd("load"), "n": agg.count()}, window.rows(3))
-    assert "compiled, if odd can be compiled; explain(data) finds out" in str(query.explain())
+    assert "interpreted, then compiled if odd can be; explain(data) finds out" in str(query.explain())
     tree = str(query.explain(SCHEMA))
     assert "interpreted: <built-in function len> is not a Python function" in tree
-    assert "runs       compiled" in tree
+    assert "runs       NumPy, then compiled" in tree
+
+
+def test_how_a_large_table_is_cut_is_said() -> None:
+    said = "a large table in order of time is also cut where windows end (pairs)"
+    assert said in explained(window.time("9m", slide="6m"), by="k")
+    assert said not in explained(window.time("9m", slide="6m"))
+    assert said not in explained(window.time("9m", slide="3m"), by="k")
+    assert said not in explained(window.time("9m", slide="6m"), by="k", slicing="pairs")
+
+
+def test_a_table_is_explained_as_it_runs() -> None:
+    table = pa.table({"load": [1.0, 2.0]})
+
+    def added(older: float, newer: float) -> float:  # NumPy evaluates it, Numba does not
+        first, *rest = [older, newer]
+        return first + rest[0]
+
+    rejected = sash.aggregate("rejected", lift=lambda x: x, combine=added)
+    query = sash.Query({"peak": agg.max("load"), "often": agg.mode("load")}, window.rows(3))
+    executors = [line.split()[-1] for line in str(query.explain(table)).splitlines() if " runs " in line]
+    assert executors[0] == "NumPy"
+    assert "interpreted: that ends earlier" in " ".join(str(query.explain(table)).split())
+    assert str(query.explain(table, compiled=True)).count("runs       compiled") == 2
+    tree = str(sash.Query({"own": rejected("load")}, window.rows(3)).explain(table, compiled=True))
+    assert "runs       NumPy: " in tree
 
 
 # -- the claims, held against what is done ---------------------------------------------------------------------------

@@ -146,7 +146,7 @@ def test_rows_that_come_in_order_of_time_are_cut_in_chunks(monkeypatch: pytest.M
     aggregates = {"sum": agg.sum("x"), "first": agg.first("x"), "rows": agg.count()}
     query = sash.Query(aggregates, windows if several else windows["a"], by="key", time="t")
     chunked = query.run(rows, threads=3)
-    monkeypatch.setattr(run_table._TableRun, "_pays_to_cut_first", lambda *_: False)
+    monkeypatch.setattr(run_table.TableRun, "_pays_to_cut_first", lambda *_: False)
     assert chunked.equals(query.run(rows, threads=1))
     assert chunked.equals(query.run(rows, threads=2))
     assert chunked.to_pylist() == query.run(rows).to_pylist()

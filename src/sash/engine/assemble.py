@@ -12,10 +12,11 @@ import numpy as np
 import pyarrow as pa
 
 from sash.aggregator.columns import to_arrow
-from sash.engine.evaluate import Block, Evaluated, WindowResults, replaced_windows
-from sash.engine.passes import Results
+from sash.engine.evaluate import Block, Evaluated, replaced_windows
+from sash.engine.executors import Results
 from sash.engine.prepare import Prepared
 from sash.engine.row_block import RowBlock
+from sash.engine.window_bounds import WindowResults
 from sash.kernels.kernel_io import as_arrow, as_numpy
 from sash.windows.base import Ints, Span
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from sash.engine.passes import PassRun, naming_pass
+from sash.engine.executors import naming_pass, open_pass
 from sash.engine.prepare import Prepared
 from sash.engine.row_block import RowBlock
 from sash.engine.slice_block import NO_KEYS, SliceBlock
@@ -47,7 +47,7 @@ def merge(prepared: Prepared, block: SliceBlock, apart: Flags) -> SliceBlock:
     partials = []
     for plan_pass, stored in zip(prepared.plan.passes, block.partials, strict=True):
         with naming_pass(plan_pass):
-            partials.append(PassRun(prepared, plan_pass).merge(stored, starts))
+            partials.append(open_pass(prepared, plan_pass).merge(stored, starts))
     last_times = block.last_times
     return replace(
         block,
@@ -73,6 +73,6 @@ def _slices(prepared: Prepared, block: RowBlock, records: SliceRecords, last_tim
     partials = []
     for plan_pass in prepared.plan.passes:
         with naming_pass(plan_pass):
-            partials.append(PassRun(prepared, plan_pass, block).cut(records))
+            partials.append(open_pass(prepared, plan_pass, block).cut(records))
     codes = np.repeat(np.arange(block.keys), np.diff(records.firsts))
     return SliceBlock(block.layout, keys, codes, records.times, tuple(partials), last_times)

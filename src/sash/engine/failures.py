@@ -9,12 +9,15 @@ from typing import Self
 import pyarrow as pa
 
 from sash.kernels import CannotCompileError
+from sash.kernels.traced import CannotVectorizeError
 
 LIFTING = "lifting"
 COMBINING = "combining up to"
 LOWERING = "lowering the window that ends with"
 EVALUATING = "evaluating the window that ends with"
 """Used if it is not known which of the three steps failed."""
+Where = Callable[[int], str]
+"""Returns the name of a row or a slice record in error messages; "" if it has none."""
 
 
 def name_row(table: pa.Table, names: Iterable[str], row: int) -> str:
@@ -71,7 +74,7 @@ class ErrorNotes:
         return self
 
     def __exit__(self, _: type[BaseException] | None, error: BaseException | None, __: TracebackType | None) -> None:
-        if not isinstance(error, Exception) or isinstance(error, CannotCompileError):
+        if not isinstance(error, Exception) or isinstance(error, CannotCompileError | CannotVectorizeError):
             return
         found = None if self.where and isinstance(error, OverflowError) else self._find(type(error))
         if found is None:

@@ -57,11 +57,9 @@ class FrameKind:
         table = self.read(cache.query, data)
         prepared = cache.get(table.schema, compiled=compiled)
         if labels is None:
-            results, used = run_table(prepared, table, threads)
+            results = run_table(prepared, table, threads)
         else:
-            results, used = run_labels(prepared, table, labels, at_time, threads)
-        if used.interpreted != prepared.interpreted and not used.cold:
-            cache.put(used)
+            results = run_labels(prepared, table, labels, at_time, threads)
         return self.write(cache.query, data if at is None else at, results, data)
 
     def read_labels(self, query: Declared, labels: Any, at_time: str | None) -> pa.Table:
@@ -136,10 +134,10 @@ class FrameKind:
         prepared = cache.get(needed, compiled=options.get("compiled"))
         at, at_time = options.get("at"), options.get("at_time")
         if at is None:
-            results = run_table(prepared, needed.empty_table(), threads=1)[0].schema
+            results = run_table(prepared, needed.empty_table(), threads=1).schema
             return pa.schema([*(self.input_schema(data) if cache.query.per_row else ()), *results])
         labels = self.read_labels(cache.query, at, at_time).slice(0, 0)
-        results = run_labels(prepared, needed.empty_table(), labels, at_time, threads=1)[0].schema
+        results = run_labels(prepared, needed.empty_table(), labels, at_time, threads=1).schema
         return pa.schema([*self.input_schema(at), *results])
 
     def input_schema(self, data: Any) -> pa.Schema:

@@ -17,10 +17,10 @@ import pyarrow as pa
 
 from sash.aggregator.columns import to_arrow
 from sash.engine.assemble import join_rows, row_columns
-from sash.engine.evaluate import evaluate, interpret_failed
-from sash.engine.first_run import first_run
+from sash.engine.evaluate import evaluate
+from sash.engine.executors import Results
+from sash.engine.executors.execute import execute
 from sash.engine.keys import KeyOrder, cut_evenly, number_keys, order_rows
-from sash.engine.passes import PassDoesNotCompileError, Results
 from sash.engine.prepare import Prepared
 from sash.engine.row_block import InputRows, RowBlock, RowSource
 from sash.engine.run_table import SEVERAL, in_threads, part_count, read_columns
@@ -78,22 +78,11 @@ def describe_labels(query: Declared, at_time: str | None) -> Branch:
 
 def run_labels(
     prepared: Prepared, events: pa.Table, labels: pa.Table, at_time: str | None = None, threads: int | None = None
-) -> tuple[pa.Table, Prepared]:
-    """Return the results of each label in the order of labels, and the query in which aggregates that do not compile are interpreted."""
+) -> pa.Table:
+    """Return the results of each label in the order of labels."""
     workers = threads or os.cpu_count() or 1
     rows = len(events) + len(labels)
-    return first_run(prepared, rows).run(lambda query: _run(query, events, labels, at_time, workers))
-
-
-def _run(
-    prepared: Prepared, events: pa.Table, labels: pa.Table, at_time: str | None, threads: int
-) -> tuple[pa.Table, Prepared]:
-    made = read_labels(prepared, events, labels, at_time)
-    while True:
-        try:
-            return made.run(prepared, threads), prepared
-        except PassDoesNotCompileError as failed:
-            prepared = interpret_failed(prepared, failed)
+    return execute(prepared, rows, lambda bound: read_labels(bound, events, labels, at_time).run(bound, workers))
 
 
 @dataclass(frozen=True)
@@ -125,7 +114,7 @@ class LabelledKeys:
         if not windows:
             return [None]
         items = replace(self.block.items(windows, whole_span(np.diff(self.block.firsts))), points=self.points)
-        begins = [window.bounds(items, {}, prepared.run).begins for window in windows]
+        begins = [window.bounds(items, {}, prepared.loops).begins for window in windows]
         waiting: Flags = np.ones(len(self.points.times), np.bool_)
         rounds: list[Flags] = []
         while waiting.any() or not rounds:
@@ -194,13 +183,13 @@ def read_labels(prepared: Prepared, events: pa.Table, labels: pa.Table, at_time:
             key: pa.chunked_array([*plain(events[key]).chunks, *columns[key].chunks], columns[key].type)
             for key in layout.by
         }
-        codes, keys = number_keys(pa.table(together), layout.by, prepared.run)
+        codes, keys = number_keys(pa.table(together), layout.by, prepared.loops)
     rows = InputRows(RowSource(events), layout, codes[: len(events)], keys, time.read(events[time.name]))
-    block = rows.sorted(prepared.run)
-    order, ticks = order_rows(codes[len(events) :], keys, time.read(moments), prepared.run)
+    block = rows.sorted(prepared.loops)
+    order, ticks = order_rows(codes[len(events) :], keys, time.read(moments), prepared.loops)
     counts = np.diff(order.firsts)
     places = np.empty(len(ticks), np.int64)
-    prepared.run(find_places)(block.times, block.firsts, ticks, counts, 1, places)
+    prepared.loops(find_places)(block.times, block.firsts, ticks, counts, 1, places)
     return LabelledEvents(block, Points(ticks, places, counts), order)
 
 

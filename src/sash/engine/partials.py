@@ -11,8 +11,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from sash.engine.interpreter import Where
+from sash.engine.failures import Where
 from sash.engine.keys import KeyOrder
+from sash.kernels.kernel_io import NO_BITS, Bits
 from sash.kernels.layout import Shape
 from sash.windows.base import Flags, Ints
 
@@ -35,6 +36,11 @@ class SliceCounts:
     def all_present(self) -> bool:
         """Whether every record is of a closed slice with a value."""
         return bool(self.present.all())
+
+    @property
+    def bits(self) -> Bits:
+        """The validity bitmap of `present`; empty if every record is."""
+        return NO_BITS if self.all_present else np.packbits(self.present, bitorder="little")
 
     @cached_property
     def slices_before(self) -> Ints:

@@ -39,11 +39,9 @@ class Prepared:
     """The reasons why aggregates are interpreted, by the names of those that are."""
     plan: Plan
     compiled: bool | None = None
-    """Whether everything is compiled that can be, or nothing is; None if each run decides (see `first_run`)."""
-    cold: bool = False
-    """Whether nothing is compiled for now: NumPy evaluates what can be vectorised."""
-    rejected: frozenset[str] = frozenset()
-    """The aggregates that NumPy evaluates whatever else is compiled, because Numba rejects them."""
+    """Whether everything is compiled that can be, or nothing is; None if each run decides (see `executors/bind.py`)."""
+    loops: Run = compile_loop
+    """Returns a loop that finds windows or sorts rows as it runs: compiled, or its NumPy form."""
     kernels: KernelPool = field(default_factory=KernelPool, compare=False, repr=False)
     derived: dict[Hashable, Any] = field(init=False, default_factory=dict, compare=False, repr=False)
     """What other modules compute once for this query, by a name of their choice."""
@@ -52,11 +50,6 @@ class Prepared:
         """Return the same query with some aggregates interpreted, because they do not compile."""
         interpreted = {**self.interpreted, **reasons}
         return replace(self, interpreted=interpreted, plan=_plan(self.query, self.schema, interpreted))
-
-    @property
-    def run(self) -> Run:
-        """Returns a loop compiled, or its NumPy form if nothing is compiled."""
-        return numpy_form if self.compiled is False or self.cold else compile_loop
 
     @cached_property
     def unit(self) -> TimeUnit:
@@ -141,7 +134,7 @@ class Prepared:
 
     def block(self, table: pa.Table, first: int = 0) -> RowBlock:
         """Return the rows of a table sorted by key and time; `first` is the number of its first row, in a stream."""
-        return read_rows(table, self.layout, self.run, first).sorted(self.run)
+        return read_rows(table, self.layout, self.loops, first).sorted(self.loops)
 
     @cached_property
     def no_rows(self) -> pa.Table:
@@ -211,7 +204,8 @@ def prepare(
         if query.lateness is not None:
             query.lateness.in_ticks(time.unit)
     reasons = {**why_interpreted(query, schema, compiled=compiled is not False), **(interpreted or {})}
-    return Prepared(query, schema, time, reasons, _plan(query, schema, reasons), compiled)
+    loops = numpy_form if compiled is False else compile_loop
+    return Prepared(query, schema, time, reasons, _plan(query, schema, reasons), compiled, loops)
 
 
 def _plan(query: Declared, schema: pa.Schema, interpreted: Mapping[str, str]) -> Plan:

@@ -19,10 +19,10 @@ from sash.aggregator.columns import to_arrow
 from sash.engine.assemble import join_rows, join_windows, row_columns, window_tables
 from sash.engine.cut import cut
 from sash.engine.deal import deal_in_chunks
-from sash.engine.evaluate import Block, check_compiles, evaluate, interpret_failed
-from sash.engine.first_run import first_run
+from sash.engine.evaluate import Block, check_compiles, evaluate
+from sash.engine.executors.execute import execute
+from sash.engine.executors.pass_columns import codings
 from sash.engine.keys import KeyOrder
-from sash.engine.passes import PassDoesNotCompileError, codings
 from sash.engine.prepare import Prepared
 from sash.engine.row_block import TICKS, InputRows, RowBlock, RowSource, read_rows, rows_in_order
 from sash.engine.slice_block import SliceBlock, concat_in_time
@@ -41,36 +41,31 @@ CHUNK_ROWS = 1 << 16
 SEVERAL = 2
 
 
-def run_table(prepared: Prepared, table: pa.Table, threads: int | None = None) -> tuple[pa.Table, Prepared]:
-    """Return the results of a table, and the query in which aggregates that do not compile are interpreted.
+def run_table(prepared: Prepared, table: pa.Table, threads: int | None = None) -> pa.Table:
+    """Return the results of a table.
 
     For results per row, the table has only the columns of results, in input order.
     """
     workers = threads or os.cpu_count() or 1
-    return first_run(prepared, len(table)).run(lambda query: _run_table(query, table, workers))
-
-
-def _run_table(prepared: Prepared, table: pa.Table, threads: int) -> tuple[pa.Table, Prepared]:
-    while True:
-        try:
-            return _TableRun(prepared, threads).run(table), prepared
-        except PassDoesNotCompileError as failed:
-            prepared = interpret_failed(prepared, failed)
+    return execute(prepared, len(table), lambda bound: TableRun(bound, workers).run(table))
 
 
 @dataclass(frozen=True)
-class _TableRun:
+class TableRun:
+    """A run of a bound query over a table."""
+
     prepared: Prepared
     threads: int
 
     def run(self, table: pa.Table) -> pa.Table:
+        """Return the results."""
         block = rows_in_order(table, self.prepared.layout)
         if block is not None:
             return self.run_block(block)
-        rows = read_rows(table, self.prepared.layout, self.prepared.run)
+        rows = read_rows(table, self.prepared.layout, self.prepared.loops)
         if self._pays_to_cut_first(rows):
             return self.run_chunks(rows)
-        return self.run_block(rows.sorted(self.prepared.run))
+        return self.run_block(rows.sorted(self.prepared.loops))
 
     def run_block(self, block: RowBlock) -> pa.Table:
         """Return the results of rows sorted by key and time."""
@@ -103,7 +98,7 @@ class _TableRun:
             lambda share: self._cut_chunks(rows, keys, cuts[share[0] : share[-1] + 2]),
             [share for share in shares if len(share)],
         )
-        slices = concat_in_time(made).by_key(prepared.run)
+        slices = concat_in_time(made).by_key(prepared.loops)
         self._check_limits(slices)
         parts = slices.parts(max(self.threads, part_count(len(slices))))
         return join_windows(
@@ -131,8 +126,8 @@ class _TableRun:
             return False
         if not is_sorted(rows.times) or is_sorted(rows.codes):
             return False
-        check_compiles(prepared)  # if a pass does not compile, the caller tries again with that pass interpreted
-        return all(one.over_slices and not one.interpreted for one in prepared.plan.passes)
+        check_compiles(prepared)  # a pass that does not compile may be interpreted in the next attempt
+        return all(one.over_slices and not one.over_objects for one in prepared.plan.passes)
 
     def _chunk_cuts(self, rows: InputRows) -> Ints:
         """Return where chunks begin and end: every CHUNK_ROWS rows, moved back to the last edge that closes slices."""
@@ -147,7 +142,7 @@ class _TableRun:
         order = np.empty(end - begin, np.int64)
         owners, firsts = np.empty(end - begin, np.int64), np.empty(end - begin + 1, np.int64)
         counts = np.zeros(rows.keys, np.int64)
-        deal = self.prepared.run(deal_in_chunks)
+        deal = self.prepared.loops(deal_in_chunks)
         groups = deal(rows.codes[begin:end], cuts - begin, counts, order, owners, firsts)
         order += begin
         by_group = KeyOrder(order, firsts[: groups + 1].copy())
@@ -179,7 +174,7 @@ def in_threads(prepared: Prepared, threads: int, work: Callable[[S], T], tasks: 
 def read_columns(prepared: Prepared, source: RowSource | RowBlock) -> None:
     """Convert the columns once, and arrange those of a block, so that threads do not do it several times."""
     for one in prepared.plan.passes:
-        for name, coding in [] if one.interpreted else codings(one, prepared.schema):
+        for name, coding in [] if one.over_objects else codings(one, prepared.schema):
             if coding != TICKS:
                 source.coded(name, coding)
 

@@ -29,6 +29,7 @@ from sash.kernels.kernel_io import (
     empty_array,
     first_missing,
     join_columns,
+    null_if_few,
     shift_bits,
     shift_results,
     slice_bits,
@@ -233,11 +234,10 @@ class Kernel:
         """Return results that are null for the first rows of each key, as long as their windows hold too few values."""
         if one.at_least <= 1:
             return result
-        valid = np.full(len(result.values), one.at_least <= length)
+        few = np.full(len(result.values), one.at_least > length)
         for first, end in pairwise(firsts.tolist()):
-            valid[first : min(end, first + one.at_least - 1)] = False
-        result.values[~valid] = 0
-        return ResultColumn(result.values, np.packbits(valid, bitorder="little"))
+            few[first : min(end, first + one.at_least - 1)] = True
+        return null_if_few(result.values, few, None)
 
     def _slide_section(
         self, columns: Columns, length: int, results: list[ResultColumn], validity: Bits = NO_BITS

@@ -38,6 +38,27 @@ class ResultColumn:
         return np.unpackbits(self.bits, axis=-1, count=rows, bitorder="little").astype(np.bool_)
 
 
+def null_if_few(values: npt.NDArray[Any], few: npt.NDArray[Any], empty: Any) -> ResultColumn:
+    """Return results that are null, or `empty` if it is not None, where windows hold too few values. It changes them in place.
+
+    `few` are these windows, as places or as flags. Loops that count the values of a window anyway mark such results themselves
+    (`fuse.py`).
+
+    >>> null_if_few(np.array([1, 2, 3]), np.array([0]), None).valid.tolist()
+    [False, True, True]
+    """
+    is_flag = few.dtype == np.bool_
+    if not (few.any() if is_flag else len(few)):
+        return ResultColumn(values, None)
+    values[few] = 0 if empty is None else empty
+    if empty is not None:
+        return ResultColumn(values, None)
+    valid = ~few if is_flag else np.ones(len(values), np.bool_)
+    if not is_flag:
+        valid[few] = False
+    return ResultColumn(values, np.packbits(valid, bitorder="little"))
+
+
 def join_columns(parts: Sequence[ResultColumn]) -> ResultColumn:
     """Return the parts of a column of results as one column."""
     if len(parts) == 1:

@@ -13,7 +13,8 @@ Slices do not overlap. They are combined in pairs until one partial is left. Ite
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from copy import copy
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +22,7 @@ import numpy.typing as npt
 from sash.aggregates.base import Aggregate
 from sash.algorithms.base import Algorithm
 from sash.kernels.doubling import double_in_blocks, reduce_runs
-from sash.kernels.kernel_io import NO_BITS, Bits, Columns, Positions, ResultColumn, Schedule
+from sash.kernels.kernel_io import NO_BITS, Bits, Columns, Positions, ResultColumn, Schedule, null_if_few
 from sash.kernels.layout import PartialLayout, Shape
 from sash.kernels.partial_columns import (
     Partial,
@@ -40,9 +41,6 @@ from sash.kernels.partial_columns import (
 from sash.kernels.parts import KINDS, PartialPart, PartialParts, share_parts, whole_shape
 from sash.kernels.traced import CannotVectorizeError
 from sash.kernels.vectorize import VectorFunction, vectorize
-
-if TYPE_CHECKING:
-    from sash.kernels.kernel import Kernel
 
 Flags = npt.NDArray[np.bool_]
 
@@ -67,17 +65,11 @@ class NumpyKernel:
         aggregates: Sequence[Aggregate[Any]],
         inputs: tuple[str, ...],
         over: Shape | None = None,
-        compile_it: Callable[[], Kernel] | None = None,
     ) -> None:
-        """Raise CannotVectorizeError if an aggregate cannot be vectorised.
-
-        `over` is the shape of partials that replace rows. `compile_it` returns the compiled kernel, which takes over where
-        vectorised functions cannot go on: it raises the errors of the user's functions, for example.
-        """
+        """Raise CannotVectorizeError if an aggregate cannot be vectorised; `over` is the shape of partials that replace rows."""
         self.aggregates = [_form_for(algorithm, one, inputs) for one in aggregates]
         self.inputs = inputs
         self.over = over
-        self.compile_it = compile_it
         self.where: Callable[[int], str] = "row {}".format
         """The name of a row in errors."""
         self.parts: PartialParts = share_parts(self.aggregates, inputs)
@@ -88,6 +80,10 @@ class NumpyKernel:
             _result_type(lower, self.shapes[output.part])
             for lower, output in zip(self.lowers, self.parts.outputs, strict=True)
         ]
+
+    def twin(self) -> Self:
+        """Return the same kernel with a `where` of its own, for another thread."""
+        return copy(self)
 
     @property
     def layout(self) -> PartialLayout:
@@ -100,11 +96,8 @@ class NumpyKernel:
         self, columns: Columns, begins: Positions, ends: Positions, validity: Bits = NO_BITS
     ) -> list[ResultColumn]:
         """Return the aggregates of the rows begins[n] … ends[n] - 1 for each window n."""
-        try:
-            partials, first, after = self._present(columns, begins, ends, validity)
-            return self._results(self._slide(partials, first, after), after - first)
-        except CannotVectorizeError:
-            return self._compiled().slide_between(columns, begins, ends, validity)
+        partials, first, after = self._present(columns, begins, ends, validity)
+        return self._results(self._slide(partials, first, after), after - first)
 
     def cut_slices(
         self, columns: Columns, positions: Positions, closes: Flags, validity: Bits = NO_BITS
@@ -115,40 +108,31 @@ class NumpyKernel:
         if len(positions):
             before: Positions = np.cumsum(closes) - closes  # the number of slices that closed before each record
             begins = np.concatenate([np.zeros(1, np.int64), positions[closed]])[before]
-        try:
-            partials, first, after = self._present(columns, begins, positions, validity)
-            made = self._slide(partials, first, after)
-        except CannotVectorizeError:
-            return self._compiled().cut_slices(columns, positions, closes, validity)
+        partials, first, after = self._present(columns, begins, positions, validity)
+        made = self._slide(partials, first, after)
         return [np.ascontiguousarray(field) for part in made for field in fields_of(part)]
 
     def slide_slices(self, columns: Columns, schedule: Schedule, validity: Bits = NO_BITS) -> list[ResultColumn]:
         """Return the aggregates of windows that are combined from slices; see `loops.slide_slices`."""
-        try:
-            every = self._lift(columns)
-            chosen, ends = every, schedule.ends
-            if len(validity):
-                present = np.unpackbits(validity, count=len(columns[0]), bitorder="little").view(np.bool_)
-                chosen, ends = [take(part, present) for part in every], _count_before(present)[ends]
-            made = self._slide(chosen, ends - schedule.lasts, ends)
-            return self._results(self._with_open(made, every, schedule), schedule.values)
-        except CannotVectorizeError:
-            return self._compiled().slide_slices(columns, schedule, validity)
+        every = self._lift(columns)
+        chosen, ends = every, schedule.ends
+        if len(validity):
+            present = np.unpackbits(validity, count=len(columns[0]), bitorder="little").view(np.bool_)
+            chosen, ends = [take(part, present) for part in every], _count_before(present)[ends]
+        made = self._slide(chosen, ends - schedule.lasts, ends)
+        return self._results(self._with_open(made, every, schedule), schedule.values)
 
     def combine_runs(
         self, columns: Columns, runs: int, values: Positions, validity: Bits = NO_BITS
     ) -> list[ResultColumn]:
         """Return the aggregates of windows that are combined from so many runs; see `loops.combine_runs`."""
         windows = np.arange(len(values))
-        try:
-            every = self._lift(columns)
-            held = np.ones((runs, len(values)), np.bool_)
-            if len(validity):
-                held = np.unpackbits(validity, count=held.size, bitorder="little").view(np.bool_).reshape(held.shape)
-            made = [self._combine_runs(number, part, windows, held) for number, part in enumerate(every)]
-            return self._results(made, values)
-        except CannotVectorizeError:
-            return self._compiled().combine_runs(columns, runs, values, validity)
+        every = self._lift(columns)
+        held = np.ones((runs, len(values)), np.bool_)
+        if len(validity):
+            held = np.unpackbits(validity, count=held.size, bitorder="little").view(np.bool_).reshape(held.shape)
+        made = [self._combine_runs(number, part, windows, held) for number, part in enumerate(every)]
+        return self._results(made, values)
 
     def _combine_runs(self, number: int, records: Partial, windows: Positions, held: Flags) -> Partial:
         """Return one part of the partial of each window; undefined if the window holds nothing."""
@@ -163,14 +147,6 @@ class NumpyKernel:
                 put(whole, both, cast(combine(take(whole, both), take(records, own[both])), shape))
             begun |= held[run]
         return whole
-
-    def _compiled(self) -> Kernel:
-        """Return the compiled kernel."""
-        if self.compile_it is None:
-            raise  # noqa: PLE0704 — in an except clause of the caller
-        kernel = self.compile_it()
-        kernel.where = self.where
-        return kernel
 
     # -- lift --------------------------------------------------------------------------------------------------------
 
@@ -268,18 +244,12 @@ class NumpyKernel:
             enough = held >= (1 if output.held is not None else max(1, output.at_least))
             if output.held is not None:
                 enough = enough & (part[output.held] >= output.at_least)
-            if enough.all():
-                columns.append(
-                    ResultColumn(
-                        np.ascontiguousarray(cast(lower(part), str(kind))) if len(held) else np.empty(0, kind), None
-                    )
-                )
-                continue
-            values = np.full(len(held), 0 if aggregate.empty is None else aggregate.empty, kind)
-            if enough.any():
+            values = np.zeros(len(held), kind)
+            if len(held) and enough.all():
+                values = np.ascontiguousarray(cast(lower(part), str(kind)))
+            elif enough.any():
                 values[enough] = cast(lower(take(part, enough)), str(kind))
-            bits = None if aggregate.empty is not None else np.packbits(enough, bitorder="little")
-            columns.append(ResultColumn(values, bits))
+            columns.append(null_if_few(values, ~enough, aggregate.empty))
         return columns
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from sash.aggregates.base import Aggregate
@@ -45,14 +45,10 @@ def numpy_column_kernel(
     aggregates: Sequence[Aggregate[Any]],
     inputs: tuple[str, ...],
     over: Shape | None = None,
-    compile_it: Callable[[], Kernel] | None = None,
 ) -> NumpyKernel:
-    """Return a kernel for whole columns that compiles nothing. Raise CannotVectorizeError if NumPy cannot evaluate the aggregates.
-
-    `compile_it` returns the compiled kernel, which takes over where NumPy cannot go on.
-    """
+    """Return a kernel for whole columns that compiles nothing. Raise CannotVectorizeError if NumPy cannot evaluate the aggregates."""
     if algorithm.sorted_in_advance is not None:
-        return NumpyRankKernel(aggregates, inputs, compile_it)
+        return NumpyRankKernel(aggregates, inputs)
     if algorithm.keeps_values and aggregates[0].distinct:
-        return NumpyDistinctKernel(aggregates[0], inputs, compile_it)
-    return NumpyKernel(algorithm, aggregates, inputs, over, compile_it)
+        return NumpyDistinctKernel(aggregates[0], inputs)
+    return NumpyKernel(algorithm, aggregates, inputs, over)

@@ -76,7 +76,7 @@ class Expected:
         words = f"{space} {self._partials()}, n = {held}"
         words += f" {what if known != [1] else what[:-1]}" if len(known) == len(counts) else ""
         numbers = self.numbers()
-        if self.one.interpreted or numbers is None:
+        if self.one.over_objects or numbers is None:
             return words
         size = space.per_row * numbers * NUMBER
         if len(known) == len(counts):
@@ -94,7 +94,7 @@ class Expected:
         numbers = self.numbers()
         if self.one.algorithm.keeps_values:
             return "values"
-        if self.one.interpreted or numbers is None:
+        if self.one.over_objects or numbers is None:
             return "partials, Python's own objects"
         return f"partials of {numbers} number{'s' * (numbers != 1)}"
 
@@ -126,7 +126,7 @@ class Expected:
     @property
     def _forms(self) -> list[Aggregate[Any]]:
         forms = self.one.aggregates.values()
-        return list(forms) if self.one.interpreted else [form_for(form, self.kinds) for form in forms]
+        return list(forms) if self.one.over_objects else [form_for(form, self.kinds) for form in forms]
 
 
 def count_numbers(aggregate: Aggregate[Any], kinds: Mapping[str, str]) -> int | None:

@@ -10,7 +10,7 @@ from sash.plan.declared import Declared
 from sash.plan.expected import Expected
 from sash.plan.pictures.flowchart import TextBox, draw_flowchart
 from sash.plan.sharing import Pass, Plan
-from sash.plan.slicing import describe_slices
+from sash.plan.slicing import describe_slices, reads_open_slices
 from sash.plan.tree import Branch, and_between, to_text
 
 
@@ -24,11 +24,11 @@ class Explanation:
     """The kinds of the numeric columns."""
     types: str
     """The types of the columns, in words."""
-    tried: bool
-    """Whether types come from data, so that everything that compiles was compiled; without data they are assumed."""
+    executors: Sequence[str]
+    """How each pass is executed, in words."""
     state_kinds: Mapping[str, Sequence[str]]
     """What a stream stores, "slices", "prefixes" or "rows", and for which windows."""
-    first_run: str = ""
+    compiling: str = ""
     """When the query compiles, in words."""
     engine: tuple[Branch, ...] = ()
     """What Spark does, if the query runs on Spark."""
@@ -43,7 +43,7 @@ class Explanation:
             Branch("slices", ("; ".join(self._slices()),)),
             *self.engine,
             *([Branch("lateness", (self._lateness(),))] if self.declared.lateness is not None else []),
-            *([Branch("compiled", (self.first_run,))] if self.first_run else []),
+            *([Branch("compiled", (self.compiling,))] if self.compiling else []),
             *map(self._branch, self.plan.passes),
         ]
         return to_text(self._title(), branches)
@@ -74,7 +74,11 @@ class Explanation:
     def _slices(self) -> list[str]:
         if self.plan.technique and not any(one.over_slices for one in self.plan.passes):
             return ["none, because no aggregate benefits from slices"]
-        return describe_slices(self.plan.windows, self.plan.technique)
+        texts = describe_slices(self.plan.windows, self.plan.technique)
+        in_chunks = self.declared.by and all(one.over_slices and not one.over_objects for one in self.plan.passes)
+        if in_chunks and reads_open_slices(self.plan.windows, self.plan.technique):
+            texts.append("a large table in order of time is also cut where windows end (pairs)")
+        return texts
 
     def _lateness(self) -> str:
         emitted = "the result of a row" if self.declared.per_row else "a window"
@@ -107,19 +111,14 @@ class Explanation:
 
     def _box(self, one: Pass, reads: TextBox) -> TextBox:
         expected = self._expected(one)
-        how = f"{one.choice.algorithm}, {'interpreted' if one.interpreted else 'compiled'}"
+        how = f"{one.choice.algorithm}, {self._runs(one).partition(':')[0]}"
         return TextBox(_heading(one), [how, expected.combines(), expected.memory()], reads=[reads])
 
     def _expected(self, one: Pass) -> Expected:
         return Expected(self.plan, one, self.kinds, self.declared.objective)
 
     def _runs(self, one: Pass) -> str:
-        if one.interpreted:
-            return f"interpreted: {one.interpreted.rstrip('.')}"
-        own = [name for name, aggregate in one.aggregates.items() if not aggregate.is_built_in]
-        if own and not self.tried:
-            return f"compiled, if {and_between(own)} can be compiled; explain(data) finds out"
-        return "compiled"
+        return self.executors[self.plan.passes.index(one)]
 
 
 def _heading(one: Pass) -> str:

@@ -13,6 +13,8 @@ from sash.algorithms import Algorithm, find_algorithm
 from sash.plan.choose import Choice, choose_algorithm, sorted_choice
 from sash.windows import Window
 
+COMPILED, NUMPY, INTERPRETED = "compiled", "NumPy", "interpreted"
+"""The executors."""
 FOR_ROWS = ("ranked", "distinct", "modal", "holistic")
 """Laws of aggregates whose slices would be as large as their rows."""
 
@@ -28,8 +30,9 @@ class Pass:
     choice: Choice
     """The algorithm that runs: `algorithm`, or the one that replaces it where rows can be sorted in advance."""
     over_slices: bool
-    interpreted: str = ""
-    """The reason why it is interpreted; empty if it is compiled."""
+    executor: str = COMPILED
+    reason: str = ""
+    """Why it is interpreted; empty if it is not."""
     together: bool = False
     """Whether one structure answers all windows, rather than one structure per window."""
     commutes: bool = False
@@ -43,14 +46,19 @@ class Pass:
         return " and ".join(f"{name!r}: {aggregate.label}" for name, aggregate in self.aggregates.items())
 
     @property
+    def over_objects(self) -> bool:
+        """Whether it reads Python objects in place of columns, so that its partials are Python objects, too."""
+        return self.executor == INTERPRETED
+
+    @property
     def stores_prefixes(self) -> bool:
         """Whether a stream can store one partial for all older rows of a key, to which later rows are added in order."""
-        return self.compact and not self.interpreted
+        return self.compact and not self.over_objects
 
     @property
     def stores_slices(self) -> bool:
         """Whether a stream can store slices as partials while rows still arrive out of order."""
-        return self.over_slices and not self.interpreted and self.commutes
+        return self.over_slices and not self.over_objects and self.commutes
 
 
 @dataclass(frozen=True)
@@ -100,8 +108,16 @@ def make_plan(
         alone = name in interpreted or found.one_aggregate or bool(form.entries)  # a list has many fields by itself
         coded = aggregate.codes if any(column not in kinds for column in aggregate.columns) else ()
         together = algorithm != "auto" and not form.of_newest and can_share(found, windows)
+        executor = INTERPRETED if name in interpreted else COMPILED
         made = Pass(
-            {name: aggregate}, aggregate.columns, found, choice, over_slices, interpreted.get(name, ""), together
+            {name: aggregate},
+            aggregate.columns,
+            found,
+            choice,
+            over_slices,
+            executor,
+            interpreted.get(name, ""),
+            together,
         )
         made = replace(made, commutes=form.commutative, compact=compact)
         columns = (aggregate.columns, aggregate.reads_time)  # a time as ticks is another column than the time itself

@@ -112,6 +112,17 @@ def regular_slices(windows: Mapping[str, Window], technique: str) -> RegularSlic
     return RegularSlices(cut_edges(cycles.values(), technique), cycles, units.pop())
 
 
+def reads_open_slices(windows: Mapping[str, Window], technique: str) -> bool:
+    """Return whether windows that repeat end inside slices.
+
+    >>> from sash import window
+    >>> reads_open_slices({"w": window.time("9m", slide="6m")}, "cutty"), reads_open_slices({"w": window.time("9m", slide="6m")}, "pairs")
+    (True, False)
+    """
+    regular = regular_slices(windows, technique)
+    return regular is not None and any(map(regular.reads_open, regular.cycles))
+
+
 def describe_slices(windows: Mapping[str, Window], technique: str) -> list[str]:
     """Return where slices are cut, how many a window has, and which windows share them; or why there are none.
 

@@ -166,7 +166,7 @@ def result_fields(
         for window in declared.windows
     }
     fields = []
-    for field in run_table(prepared, prepared.schema.empty_table(), threads=1)[0].schema:
+    for field in run_table(prepared, prepared.schema.empty_table(), threads=1).schema:
         name = owners.get(field.name, "")
         aggregate = declared.aggregates.get(name)
         if field.name in declared.by and not declared.per_row:

@@ -20,12 +20,13 @@ import numpy.typing as npt
 from sash.aggregates.base import Aggregate
 from sash.aggregates.derived import derived_fields, functions_name
 from sash.engine.cut import cut
-from sash.engine.passes import PassRun, kernel_forms
+from sash.engine.executors.results import kernel_forms
+from sash.engine.finish import with_besides
 from sash.engine.prepare import Prepared
 from sash.kernels.array_codec import Arrays
 from sash.kernels.layout import PartialLayout, Shape, shape_from
 from sash.kernels.parts import share_parts
-from sash.plan.sharing import form_for
+from sash.plan.sharing import Pass, form_for
 
 MOST_QUERIES = 64
 
@@ -52,15 +53,15 @@ def parts_of(prepared: Prepared) -> list[list[Part]]:
     if known is None or known[0] is not prepared:
         while len(_known) >= MOST_QUERIES:
             del _known[next(iter(_known))]
-        known = prepared, [_parts(PassRun(prepared, one), prepared.kinds) for one in prepared.plan.passes]
+        known = prepared, [_parts(one, prepared.kinds) for one in prepared.plan.passes]
         _known[id(prepared)] = known
     return known[1]
 
 
-def _parts(run: PassRun, kinds: dict[str, str]) -> list[Part]:
+def _parts(plan_pass: Pass, kinds: dict[str, str]) -> list[Part]:
     named = [
         (f"{name} {number}", form_for(form, kinds))
-        for name, aggregate in run.named.items()
+        for name, aggregate in with_besides(plan_pass.aggregates).items()
         for number, form in enumerate(kernel_forms([aggregate]))
     ]
     shared = share_parts([form for _, form in named], ())

@@ -23,10 +23,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sash.engine.assemble import CHANGE, runs_of
-from sash.engine.evaluate import Evaluated, WindowResults
+from sash.engine.evaluate import Evaluated
 from sash.engine.keys import number_keys
 from sash.engine.prepare import Prepared, prepare
 from sash.engine.row_block import RowBlock
+from sash.engine.window_bounds import WindowResults
 from sash.kernels.kernel_io import as_arrow
 from sash.plan.declared import ADDED
 from sash.state.row_state import RowState
@@ -180,7 +181,7 @@ class Handover:
         older, newer = self.older.advance(batch), self.newer.advance(batch)
         prepared = self.newer.state.prepared
         kept = {name for leaf in self.older.leaves for name in leaf.of.windows}
-        return with_new_aggregates(older, newer, kept, prepared.query.by, prepared.run)
+        return with_new_aggregates(older, newer, kept, prepared.query.by, prepared.loops)
 
     def first_start(self, window: str) -> int:
         """Return the time from which on windows are emitted."""

@@ -59,7 +59,7 @@ class PrefixState(RowState):
         if by:
             first_rows = np.cumsum(self.sizes) - self.sizes
             both = [self.rows.select(by).take(as_arrow(first_rows)), self.prefixes.keys.select(by)]
-            _, keys = number_keys(pa.concat_tables(both), by, self.prepared.run)
+            _, keys = number_keys(pa.concat_tables(both), by, self.prepared.loops)
         return StateSize(keys, len(self.prefixes), len(self.rows))
 
     def advance(self, batch: MicroBatch) -> pa.Table:
@@ -99,11 +99,11 @@ class PrefixState(RowState):
         known = replace(self.prefixes, times=earlier, origins=np.arange(len(self.prefixes)))
         rows = replace(rows, origins=np.full(len(rows), -1))
         if self.forget is None:
-            return concat_by_key([rows, known], self.prepared.run)
+            return concat_by_key([rows, known], self.prepared.loops)
         # A prefix is of the first life of its key: that of the newest row that windows have seen.
         of_first = np.zeros(len(known.keys), np.int64)
         parts = [with_numbers(rows, lives.numbers), with_numbers(known, of_first)]
-        together = concat_by_key(parts, self.prepared.run)
+        together = concat_by_key(parts, self.prepared.loops)
         return replace(together, layout=rows.layout, keys=together.keys.drop_columns([LIFE]))
 
     def _in_order(self, items: SliceBlock, prefixes: SliceBlock) -> SliceBlock:
@@ -151,7 +151,7 @@ class PrefixState(RowState):
         """Add the state of other keys."""
         super().absorb(other)
         known = [one for one in (self.prefixes, other.prefixes) if one is not None]
-        self.prefixes = concat_by_key(known, self.prepared.run) if known else None
+        self.prefixes = concat_by_key(known, self.prepared.loops) if known else None
 
     # -- as arrays ---------------------------------------------------------------------------------------------------
 

@@ -21,7 +21,7 @@ from sash.durations import DurationLike
 from sash.engine.assemble import CHANGE
 from sash.engine.column_types import check_columns, readable, readable_schema
 from sash.engine.computed import with_computed
-from sash.engine.evaluate import compile_ahead
+from sash.engine.executors.bind import compile_ahead
 from sash.engine.frames import FrameKind, named_alike, needed_schema
 from sash.engine.prepare import Prepared, PreparedCache, prepare
 from sash.engine.select_sql import rows_where, select_from
@@ -133,7 +133,7 @@ def make_watermark(prepared: Prepared, mode: str, order: str, late: str | None, 
         message = "Sash cannot sort a stream. Name the column that orders its rows with time=, or leave order_by out."
         raise ValueError(message)
     if order == "keys" and query.by:
-        return KeyOrderWatermark(query.by, time, prepared.run)
+        return KeyOrderWatermark(query.by, time, prepared.loops)
     if time is None:
         return RowOrderWatermark()
     lateness = 0 if query.lateness is None else query.lateness.in_ticks(time.unit)

@@ -115,9 +115,9 @@ class SliceState:
             if self.is_too_fine:  # else slices that are merged below would look changed
                 self.slices, self.is_too_fine = self._merged(self.slices), False
             known = replace(self.slices, origins=np.arange(len(self.slices)))
-            slices = concat_by_key([known, replace(new, origins=np.full(len(new), -1))], prepared.run)
+            slices = concat_by_key([known, replace(new, origins=np.full(len(new), -1))], prepared.loops)
         if slices.last_times is not None:
-            slices = replace(slices, last_times=latest_so_far(slices.last_times, slices.codes, prepared.run))
+            slices = replace(slices, last_times=latest_so_far(slices.last_times, slices.codes, prepared.loops))
         return self._merged(slices)
 
     def _merged(self, slices: SliceBlock) -> SliceBlock:
@@ -165,7 +165,7 @@ class SliceState:
     def absorb(self, other: Any) -> None:
         """Add the state of other keys."""
         known = [one for one in (self.slices, other.slices) if one is not None]
-        self.slices = concat_by_key(known, self.prepared.run) if known else None
+        self.slices = concat_by_key(known, self.prepared.loops) if known else None
 
     # -- as arrays ---------------------------------------------------------------------------------------------------
 

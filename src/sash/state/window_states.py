@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 
 from sash.durations import Duration
 from sash.engine.assemble import CHANGE, in_order_of_time
-from sash.engine.first_run import first_run
+from sash.engine.executors.execute import execute
 from sash.engine.prepare import Prepared
 from sash.kernels.array_codec import Arrays
 from sash.kernels.kernel_io import as_arrow
@@ -158,7 +158,7 @@ def advance(state: RowState | SliceState, batch: MicroBatch) -> pa.Table:
         return state.advance(batch)
 
     try:  # a state changes after everything was evaluated, so that a run may try again
-        return first_run(whole, len(batch.table) + len(state), on_stream=True).run(work)
+        return execute(whole, len(batch.table) + len(state), work, on_stream=True)
     finally:
         state.prepared = whole
 

@@ -124,7 +124,7 @@ def in_two_stages(spark: SparkSession, query: sash.Query, table: pa.Table, *, co
         time = time.cast(pa.int32())
     place = slices.schema.get_field_index(declared.time)
     slices = slices.set_column(place, declared.time, time.cast(kind))
-    return run_table(prepare(declared, slices.schema, compiled=compiled), slices)[0]
+    return run_table(prepare(declared, slices.schema, compiled=compiled), slices)
 
 
 def assert_equal(found: pa.Table, expected: pa.Table, rounding: float = 1e-9) -> None:

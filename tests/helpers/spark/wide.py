@@ -11,7 +11,7 @@ import pyarrow as pa
 import sash
 from helpers.queries import Named
 from sash import agg, window
-from sash.engine.evaluate import compile_ahead
+from sash.engine.executors.bind import compile_ahead
 from sash.engine.prepare import prepare
 from sash.spark.batch.cells import RangeSplit
 from sash.spark.batch.range_worker import RangeWorker, SliceWorker

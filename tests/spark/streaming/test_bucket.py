@@ -82,7 +82,7 @@ class Stream:
         self.query = sash.Query(aggregates or AGGREGATES, windows, by="k", time="ts")
         self.buckets = buckets
         declared = self.query._declared
-        results = run_table(prepare(declared, SCHEMA, compiled=False), SCHEMA.empty_table())[0].schema
+        results = run_table(prepare(declared, SCHEMA, compiled=False), SCHEMA.empty_table()).schema
         if declared.per_row:
             results = pa.schema([*SCHEMA, *results])
         fingerprint = fingerprint_query(declared, {"k": "bigint", "ts": "timestamp", "x": "double"}, buckets=buckets)

@@ -66,7 +66,7 @@ def some_rows(chooser: random.Random, begin: float, end: float, count: int = 40)
 
 def task_of(query: sash.Query, *, buckets: int = BUCKETS, evolve: bool = False) -> StreamTask:
     declared = query._declared
-    results = run_table(prepare(declared, SCHEMA, compiled=False), SCHEMA.empty_table())[0].schema
+    results = run_table(prepare(declared, SCHEMA, compiled=False), SCHEMA.empty_table()).schema
     types = {"k": "bigint", "ts": "timestamp", "x": "bigint"}
     fingerprint = fingerprint_query(declared, types, buckets=buckets)
     worker = BucketWorker(declared, {}, results, compiled=False)

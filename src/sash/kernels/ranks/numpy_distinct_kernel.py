@@ -13,8 +13,8 @@ earlier row lies before the window.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -23,9 +23,6 @@ from sash.kernels.kernel_io import Positions
 from sash.kernels.ranks.blocks import EqualBlocks
 from sash.kernels.ranks.numpy_values_kernel import NumpyValuesKernel
 from sash.kernels.ranks.wavelet_matrix import Numbers, count_up_to
-
-if TYPE_CHECKING:
-    from sash.kernels.kernel import Kernel
 
 
 class NumpyDistinctKernel(NumpyValuesKernel):
@@ -40,10 +37,8 @@ class NumpyDistinctKernel(NumpyValuesKernel):
 
     seconds_per_row = 0.4e-6
 
-    def __init__(
-        self, aggregate: Aggregate[Any], inputs: tuple[str, ...], compile_it: Callable[[], Kernel] | None = None
-    ) -> None:
-        super().__init__([aggregate], inputs, compile_it)
+    def __init__(self, aggregate: Aggregate[Any], inputs: tuple[str, ...]) -> None:
+        super().__init__([aggregate], inputs)
         self.results = [np.dtype(np.int64)]
 
     def _read_windows(self, values: Numbers, begins: Positions, ends: Positions, results: Sequence[Numbers]) -> None:

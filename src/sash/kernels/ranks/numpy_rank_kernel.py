@@ -7,9 +7,9 @@ Several aggregates, as the entries of a list, share the sorted blocks.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -21,9 +21,6 @@ from sash.kernels.ranks.numpy_values_kernel import NumpyValuesKernel
 from sash.kernels.ranks.wavelet_matrix import Numbers, Places, count_up_to, select
 from sash.kernels.traced import CannotVectorizeError
 from sash.kernels.vectorize import VectorFunction, vectorize
-
-if TYPE_CHECKING:
-    from sash.kernels.kernel import Kernel
 
 SHORT = 16
 """Ranks of this many bits are sorted into levels faster than longer ones."""
@@ -41,14 +38,9 @@ class NumpyRankKernel(NumpyValuesKernel):
 
     seconds_per_row = 0.5e-6
 
-    def __init__(
-        self,
-        aggregates: Aggregate[Any] | Sequence[Aggregate[Any]],
-        inputs: tuple[str, ...],
-        compile_it: Callable[[], Kernel] | None = None,
-    ) -> None:
+    def __init__(self, aggregates: Aggregate[Any] | Sequence[Aggregate[Any]], inputs: tuple[str, ...]) -> None:
         """Raise CannotVectorizeError if the functions of an aggregate cannot be vectorised."""
-        super().__init__([aggregates] if isinstance(aggregates, Aggregate) else aggregates, inputs, compile_it)
+        super().__init__([aggregates] if isinstance(aggregates, Aggregate) else aggregates, inputs)
         value = self.shapes[0]
         assert isinstance(value, str)
         example = np.ones(1, value)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sash.aggregates.base import Aggregate
 from sash.algorithms.recalculate import Recalculate
@@ -15,9 +15,6 @@ from sash.kernels.parts import KINDS, as_values
 from sash.kernels.ranks.wavelet_matrix import Numbers
 from sash.kernels.traced import CannotVectorizeError
 
-if TYPE_CHECKING:
-    from sash.kernels.kernel import Kernel
-
 
 class NumpyValuesKernel(NumpyKernel):
     """Windows over rows only: the partial of a row is its value, and the results of a window take the place of its partial.
@@ -25,17 +22,12 @@ class NumpyValuesKernel(NumpyKernel):
     Several aggregates are the entries of a list: they read the same values, and need the same number of them.
     """
 
-    def __init__(
-        self,
-        aggregates: Sequence[Aggregate[Any]],
-        inputs: tuple[str, ...],
-        compile_it: Callable[[], Kernel] | None = None,
-    ) -> None:
+    def __init__(self, aggregates: Sequence[Aggregate[Any]], inputs: tuple[str, ...]) -> None:
         self.forms = [aggregate.of_kind(KINDS[inputs[0]]) for aggregate in aggregates]
         if len({(form.rows_needed, form.gives) for form in self.forms}) > 1:
             message = f"{' and '.join(form.label for form in self.forms)} read different values of a window."
             raise CannotVectorizeError(message)
-        super().__init__(Recalculate, [as_values(form) for form in self.forms], inputs, compile_it=compile_it)
+        super().__init__(Recalculate, [as_values(form) for form in self.forms], inputs)
         outputs = enumerate(self.parts.outputs)
         self.parts = replace(self.parts, outputs=tuple(replace(output, part=number) for number, output in outputs))
 

@@ -16,7 +16,7 @@ from sash.algorithms.base import Algorithm
 from sash.algorithms.sorted_block import SortedBlock, lay_out
 from sash.kernels import loops
 from sash.kernels.kernel import Kernel
-from sash.kernels.kernel_io import NO_BITS, Bits, Columns, Positions, ResultColumn, check_bounds
+from sash.kernels.kernel_io import NO_BITS, Bits, Columns, Positions, ResultColumn, check_bounds, null_if_few
 from sash.kernels.ranks.blocks import BoundedWindows, Bounds, FixedLengthWindows, RankBlock, WindowSequence, in_batches
 from sash.kernels.ranks.row_sorter import RowSorter
 
@@ -74,10 +74,9 @@ class RankKernel(Kernel):
         sorter = RowSorter()
         for batch in in_batches(windows.blocks()):
             self._slide_batch(column, windows, batch, sorter, list(zip(kernels, results, strict=True)))
-        valid = [windows.which_hold(kernel.at_least) for kernel in kernels]
         return [
-            ResultColumn(values, None if enough.all() else np.packbits(enough, bitorder="little"))
-            for values, enough in zip(results, valid, strict=True)
+            null_if_few(values, ~windows.which_hold(kernel.at_least), None)
+            for kernel, values in zip(kernels, results, strict=True)
         ]
 
     def _slide_batch(

@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from sash.engine.evaluate import compile_ahead
+from sash.engine.executors.bind import compile_ahead
 from sash.engine.prepare import Prepared, prepare
 from sash.plan.declared import Declared
 from sash.plan.tree import Branch

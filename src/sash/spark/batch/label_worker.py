@@ -64,7 +64,7 @@ class LabelWorker(BucketWorker):
         """Return labels beside their results."""
         needed = readable(labels.select([*self.query.by, self.query.time]))
         needed = needed.rename_columns([*self.query.by, self.at_time])
-        results, _ = run_labels(prepared, events, needed, self.at_time, threads=1)
+        results = run_labels(prepared, events, needed, self.at_time, threads=1)
         fields = labels[LABEL].flatten()
         for name, source in self.sources:
             results = results.append_column(name, fields[source] if isinstance(source, int) else labels[source])
@@ -75,6 +75,6 @@ class LabelWorker(BucketWorker):
         by = self.query.by
         if by and len(events):
             last = readable(piece.slice(len(piece) - 1)).select(list(by))
-            codes, _ = number_keys(pa.concat_tables([events.select(list(by)), last]), by, prepared.run)
+            codes, _ = number_keys(pa.concat_tables([events.select(list(by)), last]), by, prepared.loops)
             events = events.filter(as_arrow((codes[:-1] == codes[-1]).view("u1")).cast(pa.bool_()))
         return events.slice(first_needed(prepared, events)) if len(events) else events

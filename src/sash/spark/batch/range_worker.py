@@ -17,13 +17,13 @@ import pyarrow as pa
 
 from sash.engine.assemble import join_windows, window_tables, with_input_rows
 from sash.engine.cut import cut_each_row, cut_whole
-from sash.engine.evaluate import Evaluated, compile_ahead, evaluate
-from sash.engine.first_run import first_run
-from sash.engine.passes import PassDoesNotCompileError
+from sash.engine.evaluate import Evaluated, evaluate
+from sash.engine.executors import PassFailedError
+from sash.engine.executors.bind import compile_ahead
+from sash.engine.executors.execute import execute
 from sash.engine.prepare import Prepared
 from sash.engine.row_block import RowBlock
 from sash.engine.slice_block import SliceBlock, concat_by_key
-from sash.kernels import CannotCompileError
 from sash.kernels.array_codec import decode_arrays, encode_arrays
 from sash.spark.batch.spill import sort_on_disk
 from sash.spark.batch.time_ranges import TimeRange
@@ -77,8 +77,7 @@ def run_range(worker: BucketWorker, one: TimeRange, table: pa.Table, slices: Seq
     """
     rows = worker.readable_rows(table)
     prepared = compile_ahead(worker.prepare(rows.schema))
-    run = first_run(prepared, len(rows), on_stream=True)
-    return run.run(lambda query: _run_range(query, one, table, rows, slices))
+    return execute(prepared, len(rows), lambda bound: _run_range(bound, one, table, rows, slices), on_stream=True)
 
 
 def _run_range(
@@ -129,7 +128,7 @@ def range_span(one: TimeRange, keys: int, context: int, items: int) -> Span:
 def with_slices(prepared: Prepared, block: RowBlock, encoded: Sequence[bytes]) -> SliceBlock:
     """Return rows as slices of one row each, together with the slices that stand for many rows."""
     sent = [slices_from_arrays(prepared, decode_arrays(data)) for data in encoded]
-    return concat_by_key([*sent, cut_each_row(prepared, block)], prepared.run)
+    return concat_by_key([*sent, cut_each_row(prepared, block)], prepared.loops)
 
 
 def _assembled(
@@ -173,8 +172,10 @@ class SliceWorker:
 
     def _encode(self, table: pa.Table) -> bytes:
         rows = self.worker.readable_rows(table)
-        run = first_run(self.worker.prepare(rows.schema), len(rows), on_stream=True)
-        slices = run.run(lambda query: cut_whole(query, one_key(query.block(rows))))
+        prepared = self.worker.prepare(rows.schema)
+        slices = execute(
+            prepared, len(rows), lambda bound: cut_whole(bound, one_key(bound.block(rows))), on_stream=True
+        )
         return encode_arrays(slices_to_arrays(slices), {})
 
 
@@ -182,7 +183,7 @@ def slices_compile(prepared: Prepared) -> bool:
     """Return whether rows can be cut into slices and evaluated as slices, by doing it without rows."""
     try:
         evaluate(prepared, cut_each_row(prepared, prepared.empty_block()))
-    except (CannotCompileError, PassDoesNotCompileError):
+    except PassFailedError:
         return False
     return True
 

@@ -57,7 +57,7 @@ def no_partials(prepared: Prepared) -> str:
         for name, aggregate in one.aggregates.items():
             if set(FOR_ROWS) & form_for(aggregate, prepared.kinds).laws:
                 return f"{name} has no small partial"
-            if one.interpreted:
+            if one.over_objects:
                 return f"{name} is interpreted"
             if not all(is_number(prepared.schema.field(column).type) for column in aggregate.columns):
                 return f"{name} is not of numbers"

@@ -74,7 +74,7 @@ class BucketWorker:
 
     def _run_whole(self, table: pa.Table) -> pa.Table:
         needed = self.readable_rows(table)
-        results, _ = run_table(self.prepare(needed.schema), needed, threads=1)
+        results = run_table(self.prepare(needed.schema), needed, threads=1)
         if self.query.per_row:  # beside their rows
             for name in table.column_names:
                 results = results.append_column(name, table[name])

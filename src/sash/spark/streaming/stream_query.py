@@ -24,7 +24,7 @@ from pyspark.sql.types import StringType, StructField, StructType, TimestampType
 from sash.durations import DurationLike, TimeUnit, read_duration, standard_text
 from sash.engine.assemble import CHANGE
 from sash.engine.column_types import readable_schema
-from sash.engine.evaluate import compile_ahead
+from sash.engine.executors.bind import compile_ahead
 from sash.plan.declared import Declared
 from sash.plan.tree import Branch, and_between
 from sash.spark import COUNTED, METRICS

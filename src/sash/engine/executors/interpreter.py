@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +13,7 @@ import numpy.typing as npt
 from sash.aggregates.base import Aggregate
 from sash.algorithms import Algorithm
 from sash.algorithms.recalculate import Recalculate
-from sash.engine.failures import COMBINING, LIFTING, LOWERING, failure
+from sash.engine.failures import COMBINING, LIFTING, LOWERING, Where, failure
 from sash.kernels import loops
 from sash.kernels.kernel_io import Schedule
 from sash.slices.cuts import SliceRecords
@@ -21,8 +21,6 @@ from sash.slices.open_slice import OpenSlice
 from sash.windows.base import Bounds, Ints
 
 Objects = npt.NDArray[np.object_]
-Where = Callable[[int], str]
-"""Returns the name of a row or a slice record in error messages; "" if it has none."""
 
 
 @dataclass

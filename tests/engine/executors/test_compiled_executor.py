@@ -10,12 +10,13 @@ from helpers.queries import assert_equal, long_stream, table_of
 
 import sash
 from sash import agg, window
-from sash.engine import passes
+from sash.engine.executors import compiled_executor
+from sash.engine.executors.compiled_executor import CompiledExecutor
 
 
 @pytest.mark.parametrize(("rows", "least"), [(1, 1), (7, 1), (7, 3), (5_000, 3)])
 def test_keys_one_after_the_other_give_the_same(monkeypatch: pytest.MonkeyPatch, rows: int, least: int) -> None:
-    monkeypatch.setattr(passes, "ROWS_PER_CALL", 1)
+    monkeypatch.setattr(compiled_executor, "ROWS_PER_CALL", 1)
     table = table_of(long_stream(3, 3))
     aggregates = {
         "peak": agg.max("v"),
@@ -31,7 +32,7 @@ def test_keys_one_after_the_other_give_the_same(monkeypatch: pytest.MonkeyPatch,
 
 
 def test_errors_name_the_row(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(passes, "ROWS_PER_CALL", 1)
+    monkeypatch.setattr(compiled_executor, "ROWS_PER_CALL", 1)
     table = pa.table({"k": ["a", "b", "b"], "x": [1, 2**62, 2**62]})
     with pytest.raises(OverflowError, match="the row of k=b"):
         sash.Query(agg.sum("x"), window.rows(2), by="k").run(table, compiled=True)
@@ -61,10 +62,10 @@ def test_nulls_are_neutral_rows(monkeypatch: pytest.MonkeyPatch, seed: int) -> N
     }  # fmt: skip
     length = int(chooser.integers(1, 20))
     windows = window.rows(length, min_rows=int(chooser.integers(1, length + 1)))
-    monkeypatch.setattr(passes, "ROWS_PER_CALL", 1)
+    monkeypatch.setattr(compiled_executor, "ROWS_PER_CALL", 1)
     used: list[int] = []
-    masked = passes.PassRun._slide_masked
-    monkeypatch.setattr(passes.PassRun, "_slide_masked", lambda *given: used.append(1) or masked(*given))  # type: ignore[func-returns-value]
+    masked = CompiledExecutor._slide_masked
+    monkeypatch.setattr(CompiledExecutor, "_slide_masked", lambda *given: used.append(1) or masked(*given))  # type: ignore[func-returns-value]
     query = sash.Query(aggregates, windows, by="k")
     found, expected = query.run(table, compiled=True), query.run(table, compiled=False)
     assert found.schema == expected.schema
@@ -89,10 +90,10 @@ def test_windows_without_their_row_are_evaluated_in_sections(
         windows=window.rows(before=before, after=after, exclude="row"),
         aggregates={"top": agg.max("x"), "total": agg.sum("x"), "spread": agg.stddev("x"), "n": agg.count("x")},
     )
-    monkeypatch.setattr(passes, "ROWS_PER_CALL", 5_000)
-    monkeypatch.setattr(passes, "WINDOWS_PER_SPLIT", 2_000)
+    monkeypatch.setattr(compiled_executor, "ROWS_PER_CALL", 5_000)
+    monkeypatch.setattr(compiled_executor, "WINDOWS_PER_SPLIT", 2_000)
     sections = query.run(table, compiled=True)
-    monkeypatch.setattr(passes, "ROWS_PER_CALL", 1 << 40)
+    monkeypatch.setattr(compiled_executor, "ROWS_PER_CALL", 1 << 40)
     at_once = query.run(table, compiled=True)
     for name in ("top", "total", "n"):
         assert sections[name].equals(at_once[name])
@@ -111,7 +112,7 @@ def test_windows_without_their_row_are_evaluated_in_sections(
 
 
 def test_an_error_in_a_window_without_its_row_names_the_row(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(passes, "ROWS_PER_CALL", 10)
+    monkeypatch.setattr(compiled_executor, "ROWS_PER_CALL", 10)
     table = pa.table({"t": np.arange(20_000), "x": np.full(20_000, 1 << 62)})
     query = sash.Query(time="t", windows=window.rows(before=2, after=2, exclude="row"), aggregates={"s": agg.sum("x")})
     with pytest.raises(OverflowError, match=r"sum\(x\)"):

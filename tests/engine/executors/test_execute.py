@@ -7,8 +7,10 @@ import os
 import random
 import subprocess
 import sys
+from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -21,19 +23,14 @@ from helpers.windows import examples
 
 import sash
 from sash import agg, window
-from sash.engine import first_run as module
-from sash.engine.evaluate import compile_ahead
-from sash.engine.first_run import (
-    FirstRun,
-    History,
-    describe_first_run,
-    first_run,
-    keeps_executor,
-    without_compiling,
-)
+from sash.engine.executors import execute as module
+from sash.engine.executors.bind import NOT_WORTH_IT, bind, compile_ahead, keeps_executor
+from sash.engine.executors.describe import describe_compiling
+from sash.engine.executors.execute import History, Run, execute
 from sash.engine.prepare import prepare
-from sash.engine.run_table import run_table
+from sash.engine.run_table import TableRun, run_table
 from sash.kernels import cache
+from sash.kernels.plain import compile_loop
 from sash.state.stream_state import StreamState
 
 NUMBERS = {
@@ -53,13 +50,13 @@ own = sash.aggregate(
 
 def run_cold(query: sash.Query, table: pa.Table, threads: int = 1) -> pa.Table:
     """The results without compiling anything."""
-    cold = without_compiling(prepare(query._declared, table.schema, compiled=None))
-    return run_table(cold, table, threads)[0]
+    prepared = prepare(query._declared, table.schema)
+    return Run(prepared, 1)._try(lambda bound: TableRun(bound, threads).run(table))
 
 
 def run_plain(query: sash.Query, table: pa.Table, *, compiled: bool) -> pa.Table:
     """The results, without input rows."""
-    return run_table(prepare(query._declared, table.schema, compiled=compiled), table)[0]
+    return run_table(prepare(query._declared, table.schema, compiled=compiled), table)
 
 
 @pytest.mark.parametrize("keys", [1, 3])
@@ -185,7 +182,7 @@ def test_a_state_is_the_same_with_numpy_and_compiled(monkeypatch: pytest.MonkeyP
         state = StreamState(prepare(query._declared, batches[0].schema, compiled=None))
         results = []
         for number, (batch, way) in enumerate(zip(batches, ways, strict=True)):
-            monkeypatch.setattr(FirstRun, "compiles", way)
+            monkeypatch.setattr(Run, "compiles", way)
             monkeypatch.setattr(module, "_history", {})
             results.append(state.advance(batch, number * 30).results)
         found.append(pa.concat_tables([*results, state.finish()]))
@@ -208,12 +205,12 @@ def deciding(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 def test_few_rows_do_not_compile_and_many_do() -> None:
     query = sash.Query(agg.max("x"), window.rows(3))
     prepared = prepare(query._declared, pa.schema({"x": pa.float64()}), compiled=None)
-    assert not first_run(prepared, 100_000).compiles
-    assert first_run(prepared, 100_000_000).compiles
+    assert not Run(prepared, 100_000).compiles
+    assert Run(prepared, 100_000_000).compiles
     prepared = prepare(sash.Query(agg.median("x"), window.rows(3))._declared, prepared.schema, compiled=None)
-    assert (first_run(prepared, 1_000_000).compiles, first_run(prepared, 10_000_000).compiles) == (False, True)
+    assert (Run(prepared, 1_000_000).compiles, Run(prepared, 10_000_000).compiles) == (False, True)
     prepared = prepare(sash.Query(agg.mode("x"), window.rows(3))._declared, prepared.schema, compiled=None)
-    assert (first_run(prepared, 1_000).compiles, first_run(prepared, 1_000_000).compiles) == (False, True)
+    assert (Run(prepared, 1_000).compiles, Run(prepared, 1_000_000).compiles) == (False, True)
 
 
 @pytest.mark.usefixtures("deciding")
@@ -221,13 +218,13 @@ def test_a_query_compiles_when_its_runs_took_as_long_as_compiling() -> None:
     prepared = prepare(
         sash.Query(agg.max("x"), window.rows(3))._declared, pa.schema({"x": pa.float64()}), compiled=None
     )
-    run = first_run(prepared, 1000)
+    run = Run(prepared, 1000)
     ways = []
     for _ in range(3):
-        run = first_run(prepared, 1000)
-        run.run(lambda query: ways.append(query.cold))
+        run = Run(prepared, 1000)
+        run.do(lambda bound: ways.append(bound.loops is compile_loop))
         run.history.seconds += 2.0
-    assert ways == [True, False, False]
+    assert ways == [False, True, True]
     assert cache.has_mark(prepared.identity)
     module._history.clear()
     assert run.load_seconds < 0.3  # another process loads the code
@@ -236,7 +233,7 @@ def test_a_query_compiles_when_its_runs_took_as_long_as_compiling() -> None:
 def test_explain_says_when_a_query_compiles() -> None:
     schema = pa.schema({"x": pa.float64()})
     texts = [
-        describe_first_run(prepare(sash.Query(one, window.rows(3))._declared, schema, compiled=None))
+        describe_compiling(prepare(sash.Query(one, window.rows(3))._declared, schema, compiled=None))
         for one in (agg.max("x"), agg.median("x"), agg.mode("x"), agg.collect("x"))
     ]
     assert texts == [
@@ -306,10 +303,17 @@ def test_history_belongs_to_a_query() -> None:
         prepare(sash.Query(agg.max("x"), window.rows(rows))._declared, schema, compiled=None) for rows in (3, 4)
     )
     assert one.identity != other.identity
-    assert first_run(one, 1).history == History()
+    assert Run(one, 1).history == History()
 
 
 # -- streams -----------------------------------------------------------------------------------------------------------
+
+
+def replace_decision(monkeypatch: pytest.MonkeyPatch, decide: Callable[[Run], bool]) -> None:
+    """Let runs decide in another way whether they compile."""
+    decision = cached_property(decide)
+    decision.__set_name__(Run, "compiles")
+    monkeypatch.setattr(Run, "compiles", decision)
 
 
 def batches_of(table: pa.Table, size: int) -> pa.RecordBatchReader:
@@ -398,11 +402,11 @@ def test_a_stream_may_start_interpreted_and_go_on_compiled(windows: Any, monkeyp
     expected = query.run(table, compiled=False)
     ways: list[bool] = []
 
-    def decide(_: FirstRun) -> bool:
+    def decide(_: Run) -> bool:
         ways.append(len(ways) % 4 > 1)
         return ways[-1]
 
-    monkeypatch.setattr(module, "decide", decide)
+    replace_decision(monkeypatch, decide)
     monkeypatch.setattr(History, "is_compiled", property(lambda _: False, lambda *_: None), raising=False)
     found = query.run(batches_of(table, 40)).read_all()
     assert len(set(ways)) == 2
@@ -418,9 +422,9 @@ def test_an_aggregate_that_numpy_cannot_evaluate_is_compiled_before_the_stream_s
         {"length": unvectorised("x"), "peak": agg.max("c"), "mode": agg.mode("c")}, windows, by="k", time="t"
     )
     prepared = compile_ahead(prepare(query._declared, table.schema, compiled=None))
-    cold = without_compiling(prepared, on_stream=True)
-    assert cold.interpreted == {"mode": module.NOT_WORTH_IT}
-    assert len(prepared.kernels._made) == 1
+    cold = bind(prepared, compiles=False, on_stream=True)
+    assert cold.interpreted == {"mode": NOT_WORTH_IT}
+    assert {key[1] for key in prepared.kernels._made} == {"length"}
     assert_same_rows(query.run(batches_of(table, 40)).read_all(), query.run(table, compiled=False))
 
 
@@ -434,18 +438,17 @@ def test_an_aggregate_that_numba_rejects_stays_with_numpy_on_a_stream(
     expected = query.run(table, compiled=False)
     calls: list[bool] = []
 
-    def decide(_: FirstRun) -> bool:
+    def decide(_: Run) -> bool:
         calls.append(len(calls) >= 3)
         return calls[-1]
 
-    monkeypatch.setattr(module, "decide", decide)
+    replace_decision(monkeypatch, decide)
     prepared = prepare(query._declared, table.schema)
     assert not any(keeps_executor(prepared, plan_pass) for plan_pass in prepared.plan.passes)
     found = query.run(batches_of(table, 40)).read_all()
     [history] = module._history.values()
     assert history.is_compiled
-    assert "twice" in history.rejected
-    assert "least" not in history.rejected
+    assert [(executor, name) for executor, name, _ in history.failures] == [("compiled", "twice")]
     assert_same_rows(found, expected)
 
 
@@ -454,21 +457,21 @@ def test_lost_seconds_of_other_processes_count() -> None:
     """Each of several processes spends less than compiling takes. In the end, one of them compiles."""
     prepared = prepare(sash.Query(agg.mode("x"), window.rows(3))._declared, pa.schema({"x": pa.int64()}), compiled=None)
     processes = 0
-    run = first_run(prepared, 1_000, on_stream=True)
+    run = Run(prepared, 1_000, on_stream=True)
     while not run.compiles and processes < 50:
         run.history.seconds = run.load_seconds + 0.4
         run._store_lost_seconds()
         processes += 1
         module._history.clear()
-        run = first_run(prepared, 20_000, on_stream=True)
+        run = Run(prepared, 20_000, on_stream=True)
     assert 2 <= processes <= 5
     module._history.clear()
-    assert not first_run(prepared, 10, on_stream=True).compiles  # compiled code would not help so short a process
+    assert not Run(prepared, 10, on_stream=True).compiles  # compiled code would not help so short a process
 
 
 @pytest.mark.usefixtures("deciding")
 def test_processes_that_end_early_store_nothing(tmp_path: Path) -> None:
     prepared = prepare(sash.Query(agg.mode("x"), window.rows(3))._declared, pa.schema({"x": pa.int64()}), compiled=None)
-    first_run(prepared, 1_000).run(lambda _: None)
+    execute(prepared, 1_000, lambda _: None)
     assert not list(tmp_path.rglob("*.seconds"))
     assert cache.read_seconds(prepared.identity) == 0

@@ -1,0 +1,37 @@
+"""How a pass is executed: compiled, with NumPy, or interpreted. Each executor returns the same results.
+
+executor.py               what executors do, and what they have in common
+kernel_executor.py        kernels over columns (`pass_columns.py`): what the next two have in common
+compiled_executor.py      compiled kernels, also key by key
+numpy_executor.py         kernels of NumPy
+interpreted_executor.py   the same loops in Python (`interpreter.py`), over rows of Python objects (`object_rows.py`)
+results.py                results as Arrow columns
+bind.py                   which executor runs which pass
+execute.py                whether a run compiles; binds its passes, and runs again if an executor fails
+describe.py               executors in words, for `explain`
+"""
+
+from __future__ import annotations
+
+from sash.engine.executors.compiled_executor import CompiledExecutor
+from sash.engine.executors.executor import Executor, PassFailedError, naming_pass
+from sash.engine.executors.interpreted_executor import InterpretedExecutor
+from sash.engine.executors.numpy_executor import NumpyExecutor
+from sash.engine.executors.results import Results
+from sash.engine.prepare import Prepared
+from sash.engine.row_block import RowBlock
+from sash.plan.sharing import COMPILED, INTERPRETED, NUMPY, Pass
+
+__all__ = ["EXECUTORS", "Executor", "PassFailedError", "Results", "naming_pass", "open_pass"]
+
+EXECUTORS: dict[str, type[Executor]] = {
+    COMPILED: CompiledExecutor,
+    NUMPY: NumpyExecutor,
+    INTERPRETED: InterpretedExecutor,
+}
+"""By the name that a pass has for them."""
+
+
+def open_pass(prepared: Prepared, plan_pass: Pass, block: RowBlock | None = None) -> Executor:
+    """Return the executor of a pass, over the rows of a block or over partials of slices."""
+    return EXECUTORS[plan_pass.executor](prepared, plan_pass, block)

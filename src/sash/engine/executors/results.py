@@ -1,0 +1,93 @@
+"""Results of kernels as Arrow columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from sash.aggregates.base import Aggregate
+from sash.aggregator.columns import Column, results_to_arrow
+from sash.engine.result_types import decoded
+from sash.kernels.kernel_io import ResultColumn, as_arrow
+
+Results = dict[str, pa.Array]
+"""By the names of aggregates."""
+
+
+def to_results(
+    aggregates: Mapping[str, Aggregate[Any]],
+    answers: Sequence[ResultColumn],
+    columns: list[Column],
+    dictionary: pa.Array | None,
+    schema: pa.Schema,
+) -> Results:
+    """Return what a kernel has computed from some columns, by the names of aggregates.
+
+    `dictionary` has the values that the integers of the last column stand for, if it is coded.
+    """
+    results = {}
+    remaining = iter(answers)
+    for name, aggregate in aggregates.items():
+        if aggregate.entries:
+            results[name] = as_lists([_to_arrow(entry, next(remaining), columns) for entry in aggregate.entries])
+            continue
+        array = _to_arrow(aggregate, next(remaining), columns)
+        if aggregate.gives == "value" and dictionary is not None:
+            array = decoded(array, dictionary, schema.field(aggregate.columns[-1]).type)
+        results[name] = array
+    return results
+
+
+def _to_arrow(aggregate: Aggregate[Any], answer: ResultColumn, columns: list[Column]) -> pa.Array:
+    if answer.bits is not None and len(answer.values) and answer.valid.all():
+        answer = replace(answer, bits=None)  # Arrow has no bitmap without nulls
+    return results_to_arrow(answer, aggregate, columns)
+
+
+def kernel_forms(aggregates: Sequence[Aggregate[Any]]) -> list[Aggregate[Any]]:
+    """Return the aggregates that a kernel computes: for a list, those of its entries.
+
+    >>> from sash import agg
+    >>> kernel_forms([agg.quantile("x", [0.5, 0.9]), agg.median("x")])
+    [quantile("x", 0.5), quantile("x", 0.9), median("x")]
+    """
+    return [form for aggregate in aggregates for form in aggregate.entries or (aggregate,)]
+
+
+def as_lists(entries: Sequence[pa.Array]) -> pa.Array:
+    """Return a column of lists from the columns of their entries; a list is null if its entries are.
+
+    >>> as_lists([pa.array([1, None]), pa.array([2, None])]).to_pylist()
+    [[1, 2], None]
+    """
+    width, windows = len(entries), len(entries[0])
+    places = np.arange(windows)[:, None] + windows * np.arange(width)
+    values = pa.concat_arrays(entries).take(as_arrow(places.ravel()))
+    offsets = as_arrow(np.arange(windows + 1, dtype=np.int32) * np.int32(width))
+    mask = entries[0].is_null() if entries[0].null_count else None
+    return pa.ListArray.from_arrays(offsets, values, mask=mask)
+
+
+def join_results(sections: Sequence[Results]) -> Results:
+    """Return the results of sections, one after the other."""
+    return {name: pa.concat_arrays([section[name] for section in sections]) for name in sections[0]}
+
+
+def with_min_rows(aggregate: Aggregate[Any], min_rows: int) -> Aggregate[Any]:
+    """Return an aggregate whose result is null for fewer than `min_rows` values; this holds for counts, too.
+
+    >>> from sash import agg
+    >>> with_min_rows(agg.count(), 3).empty is None
+    True
+    """
+    variants: Mapping[str, Aggregate[Any]] = {
+        kind: with_min_rows(variant, min_rows) for kind, variant in aggregate.variants.items()
+    }
+    entries = tuple(with_min_rows(entry, min_rows) for entry in aggregate.entries)
+    return replace(
+        aggregate, at_least=max(min_rows, aggregate.at_least), empty=None, variants=variants, entries=entries
+    )
