@@ -27,7 +27,7 @@ from sash.state.stream_state import StreamState
 from sash.testing import check_laws, recompute
 from sash.testing.strategies import streams
 from sash.windows import Window
-from sash.windows.base import Bounds, Flags, Ints, Items, Memory, Run, new_bounds
+from sash.windows.base import Bounds, Flags, Ints, Items, LoopCompiler, Memory, new_bounds
 
 # -- the window: what a file in sash/windows would hold --------------------------------------------------------------
 
@@ -41,7 +41,7 @@ class Sampled(Window):
     size: int
     period: int
 
-    def bounds(self, items: Items, memory: Memory, run: Run) -> Bounds:
+    def bounds(self, items: Items, memory: Memory, run: LoopCompiler) -> Bounds:
         span = items.span
         seen = memory["seen"].copy()
         begins, ends = new_bounds(int((span.final - span.done).sum()))

@@ -21,7 +21,7 @@ from sash.plan.declared import Declared
 from sash.plan.sharing import Plan, make_plan
 from sash.slices.borders import Borders, borders_of
 from sash.slices.edges import Edges, cut_edges
-from sash.windows.base import NO_UNIT, Ints, Run
+from sash.windows.base import NO_UNIT, Ints, LoopCompiler
 from sash.windows.numpy_forms import numpy_form
 
 MOST_SCHEMAS = 8
@@ -54,7 +54,7 @@ class Prepared:
         return replace(self, interpreted=interpreted, plan=_plan(self.query, self.schema, interpreted))
 
     @property
-    def run(self) -> Run:
+    def run(self) -> LoopCompiler:
         """Returns a loop compiled, or its NumPy form if nothing is compiled."""
         return numpy_form if self.compiled is False or self.cold else compile_loop
 

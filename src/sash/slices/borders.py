@@ -18,7 +18,7 @@ import numpy as np
 from sash.durations import TimeUnit
 from sash.slices.cuts import SliceRecords, cut_by_edges
 from sash.slices.edges import Edges, cut_edges
-from sash.windows.base import FOREVER, Flags, Ints, Items, Run, Window
+from sash.windows.base import FOREVER, Flags, Ints, Items, LoopCompiler, Window
 from sash.windows.numpy_forms import numpy_form_of
 
 
@@ -66,7 +66,7 @@ def borders_of(windows: Iterable[Window], unit: TimeUnit, technique: str) -> Bor
     return Borders(cut_edges(cycles, "panes" if technique == "panes" else "pairs"), min(gaps, default=FOREVER))
 
 
-def latest_so_far(last_times: Ints, keys: Ints, run: Run) -> Ints:
+def latest_so_far(last_times: Ints, keys: Ints, run: LoopCompiler) -> Ints:
     """Return the latest row time of each slice and all slices before it of the same key: slices may overlap.
 
     >>> from sash.windows.numpy_forms import numpy_form

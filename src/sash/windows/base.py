@@ -29,7 +29,7 @@ from sash.durations import Duration, TimeUnit, quote, standard_text
 Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 Memory = dict[str, npt.NDArray[Any]]
-Run = Callable[[Any], Any]
+LoopCompiler = Callable[[Any], Any]
 """Returns a loop compiled, or its NumPy form (see `numpy_forms.py`)."""
 Interval = tuple[int, int]
 """Times `begin ≤ time < end`."""
@@ -355,7 +355,7 @@ class Window:
 
     # -- bounds ------------------------------------------------------------------------------------------------------
 
-    def bounds(self, items: Items, memory: Memory, run: Run) -> Bounds:
+    def bounds(self, items: Items, memory: Memory, run: LoopCompiler) -> Bounds:
         """Return the windows that the span emits."""
         raise NotImplementedError
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from sash.windows.arguments import check_column, check_count, min_rows_text
 from sash.windows.arrays import ranges
-from sash.windows.base import Bounds, Ints, Items, Memory, Run, Window, new_bounds
+from sash.windows.base import Bounds, Ints, Items, LoopCompiler, Memory, Window, new_bounds
 from sash.windows.numpy_forms import numpy_form_of
 
 Number = int | float
@@ -46,7 +46,7 @@ class DeltaFrame(Window):
         steps: npt.NDArray[Any] = 0.08 + 0.3 * (np.arange(rows) * 0.618 % 1)
         return np.cumsum(steps) * self.threshold
 
-    def bounds(self, items: Items, memory: Memory, run: Run) -> Bounds:
+    def bounds(self, items: Items, memory: Memory, run: LoopCompiler) -> Bounds:
         """Return a window for each row."""
         span = items.span
         begins, ends = new_bounds(int((span.final - span.done).sum()))
@@ -77,7 +77,7 @@ class SlidingDelta(DeltaFrame):
     }
     slide: Number = 0
 
-    def bounds(self, items: Items, memory: Memory, run: Run) -> Bounds:
+    def bounds(self, items: Items, memory: Memory, run: LoopCompiler) -> Bounds:
         """Return a window each time that the column has moved by `slide`."""
         every = super().bounds(items, memory, run)
         values = items.columns[self.column]

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sash.windows.arguments import check_count, min_rows_text
-from sash.windows.base import ALL_COLUMNS, Bounds, Flags, Items, Memory, Run, Window
+from sash.windows.base import ALL_COLUMNS, Bounds, Flags, Items, LoopCompiler, Memory, Window
 
 Discretize = Callable[..., Any]
 
@@ -48,7 +48,7 @@ class Custom(Window):
         """All of them: the function may read any."""
         return (ALL_COLUMNS,)
 
-    def bounds(self, items: Items, memory: Memory, run: Run) -> Bounds:  # noqa: ARG002 — Python objects, not compiled
+    def bounds(self, items: Items, memory: Memory, run: LoopCompiler) -> Bounds:  # noqa: ARG002 — Python objects, not compiled
         """Return the windows that have ended; of the open windows the oldest ends first."""
         begins: list[int] = []
         ends: list[int] = []

@@ -11,7 +11,7 @@ import numpy as np
 from sash.durations import Duration, DurationLike, TimeUnit, quote, read_duration
 from sash.windows.arguments import check_count, min_rows_text
 from sash.windows.arrays import count_before, neighbours
-from sash.windows.base import Bounds, Ints, Items, Memory, Reach, Run, Window, first_after
+from sash.windows.base import Bounds, Ints, Items, LoopCompiler, Memory, Reach, Window, first_after
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Session(Window):
         """Raise ValueError if the window does not fit a time column of this unit."""
         self.gap.in_ticks(unit)
 
-    def bounds(self, items: Items, memory: Memory, run: Run) -> Bounds:  # noqa: ARG002 — NumPy is as fast as a compiled loop
+    def bounds(self, items: Items, memory: Memory, run: LoopCompiler) -> Bounds:  # noqa: ARG002 — NumPy is as fast as a compiled loop
         """Return the sessions that no row can extend any more: a row at `now` still extends a session that ends at `now`."""
         span, firsts, gap = items.span, items.firsts, self.gap.in_ticks(items.unit)
         times, lasts = items.times, self._lasts(items)

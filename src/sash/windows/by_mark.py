@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from sash.windows.arguments import check_column, check_count, min_rows_text
 from sash.windows.arrays import count_before, ranges
-from sash.windows.base import Bounds, Items, Memory, Run, Window
+from sash.windows.base import Bounds, Items, LoopCompiler, Memory, Window
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Punctuated(Window):
         """Return marks at irregular distances."""
         return np.isin(np.arange(rows), (4, 9, 11, 19))
 
-    def bounds(self, items: Items, memory: Memory, run: Run) -> Bounds:  # noqa: ARG002 — NumPy is as fast as a compiled loop
+    def bounds(self, items: Items, memory: Memory, run: LoopCompiler) -> Bounds:  # noqa: ARG002 — NumPy is as fast as a compiled loop
         """Return the windows that have ended."""
         span, firsts = items.span, items.firsts[:-1]
         fresh, final = firsts + span.done, firsts + span.final

@@ -19,9 +19,9 @@ from sash.windows.base import (
     Flags,
     Ints,
     Items,
+    LoopCompiler,
     Memory,
     Reach,
-    Run,
     Window,
 )
 from sash.windows.exclude import check_exclude
@@ -43,7 +43,7 @@ class SlidingRows(Window):
         """How many values a window must hold to have a result."""
         return self.least
 
-    def bounds(self, items: Items, memory: Memory, run: Run) -> Bounds:  # noqa: ARG002 — NumPy is as fast as a compiled loop
+    def bounds(self, items: Items, memory: Memory, run: LoopCompiler) -> Bounds:  # noqa: ARG002 — NumPy is as fast as a compiled loop
         """Return a window after every `slide` rows of a key."""
         span, firsts, before = items.span, items.firsts[:-1], memory["seen"]
         seen = before + span.final - span.done

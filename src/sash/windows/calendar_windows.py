@@ -28,10 +28,10 @@ from sash.windows.base import (
     Flags,
     Ints,
     Items,
+    LoopCompiler,
     Memory,
     Points,
     Reach,
-    Run,
     Window,
     first_after,
     newest_times,
@@ -96,7 +96,7 @@ class CalendarWindow(Window):
         check_column(self, self.range, unit)
         self.offset.months or self.offset.in_ticks(unit)
 
-    def bounds(self, items: Items, memory: Memory, run: Run) -> Bounds:
+    def bounds(self, items: Items, memory: Memory, run: LoopCompiler) -> Bounds:
         """Return the windows that ended by now and hold at least one row."""
         if not len(items.times):
             nothing = np.empty(0, np.int64)
@@ -242,7 +242,7 @@ class CalendarFrame(Window):
         """Raise ValueError if the window does not fit a time column of this unit."""
         check_column(self, self.range, unit)
 
-    def bounds(self, items: Items, memory: Memory, run: Run) -> Bounds:  # noqa: ARG002 — it remembers nothing
+    def bounds(self, items: Items, memory: Memory, run: LoopCompiler) -> Bounds:  # noqa: ARG002 — it remembers nothing
         """Return a window for each row."""
         times, firsts, span = items.times, items.firsts, items.span
         if items.points is not None:

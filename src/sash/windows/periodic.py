@@ -30,9 +30,9 @@ from sash.windows.base import (
     Interval,
     Ints,
     Items,
+    LoopCompiler,
     Memory,
     Reach,
-    Run,
     TimeAxis,
     Window,
     new_bounds,
@@ -103,7 +103,7 @@ class Periodic(Window):
         """The windows in ticks, by the time columns of queries."""
         return {}
 
-    def bounds(self, items: Items, memory: Memory, run: Run) -> Bounds:  # noqa: ARG002 — it remembers nothing
+    def bounds(self, items: Items, memory: Memory, run: LoopCompiler) -> Bounds:  # noqa: ARG002 — it remembers nothing
         """Return the windows that ended by now and hold at least one row."""
         span = items.span
         keep = np.zeros(items.keys, np.int64)
@@ -237,7 +237,7 @@ class FilledPeriodic(Periodic):
     emits_empty: ClassVar[bool] = True
     memory: ClassVar[Mapping[str, str]] = {"next": "int64"}
 
-    def bounds(self, items: Items, memory: Memory, run: Run) -> Bounds:  # noqa: ARG002 — NumPy is as fast as a compiled loop
+    def bounds(self, items: Items, memory: Memory, run: LoopCompiler) -> Bounds:  # noqa: ARG002 — NumPy is as fast as a compiled loop
         """Return the windows that ended by now, up to the last one that holds a row."""
         cycle, times, firsts = self.cycle(items.unit), items.times, items.firsts
         self.check_limit(items)

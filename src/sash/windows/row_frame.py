@@ -18,11 +18,11 @@ from sash.windows.base import (
     Interval,
     Ints,
     Items,
+    LoopCompiler,
     Memory,
     NewestRows,
     Points,
     Reach,
-    Run,
     TimeAxis,
     Window,
 )
@@ -160,7 +160,7 @@ class RowFrame(Window):
         """Whether a window may consist of several runs of rows."""
         return bool(self.exclude)
 
-    def bounds(self, items: Items, memory: Memory, run: Run) -> Bounds:
+    def bounds(self, items: Items, memory: Memory, run: LoopCompiler) -> Bounds:
         """Return a window for each row."""
         if items.row_counts is not None:
             return self._bounds_of_slices(items, items.row_counts)

@@ -16,10 +16,10 @@ from sash.windows.base import (
     Interval,
     Ints,
     Items,
+    LoopCompiler,
     Memory,
     Points,
     Reach,
-    Run,
     TimeAxis,
     Window,
     first_after,
@@ -103,7 +103,7 @@ class TimeFrame(Window):
         after = FOREVER if self.after is None else ticks_of(self.after, unit) - (not with_end)
         return before, after
 
-    def bounds(self, items: Items, memory: Memory, run: Run) -> Bounds:  # noqa: ARG002 — it remembers nothing
+    def bounds(self, items: Items, memory: Memory, run: LoopCompiler) -> Bounds:  # noqa: ARG002 — it remembers nothing
         """Return a window for each row."""
         if items.points is not None:
             return self._bounds_at(items, items.points, run)
@@ -116,7 +116,7 @@ class TimeFrame(Window):
         run(find_time_frames)(items.times, items.firsts, span.done, span.final, span.now, *frame, begins, ends, keep)
         return without(Bounds(begins, ends, None, None, keep), items, self.exclude)
 
-    def _bounds_at(self, items: Items, points: Points, run: Run) -> Bounds:
+    def _bounds_at(self, items: Items, points: Points, run: LoopCompiler) -> Bounds:
         """Return a window for each point."""
         before, after = self._frame(items.unit)
         begins, ends = new_bounds(len(points.times))
