@@ -177,7 +177,11 @@ class RowBlock:
                 if name not in columns:
                     columns[name] = self._window_column(name, window)
         unit = self.layout.time.unit if self.layout.time else NO_UNIT
-        differs = self._differs() if any(window.in_runs for window in windows) and self.layout.order_by else None
+        differs = (
+            self._differs()
+            if any(window.frame and window.frame.in_runs for window in windows) and self.layout.order_by
+            else None
+        )
         return Items(self.times, self.firsts, span, unit, columns, differs=differs)
 
     def _differs(self) -> Flags:

@@ -91,10 +91,10 @@ def _begins_before(
 ) -> Flags:
     """Return which windows hold rows before a time, or may hold them."""
     window = prepared.plan.windows[name]
-    if not window.per_row:
+    if window.frame is None:
         assert results.starts is not None
         return results.starts < since
-    reach = window.frame_reach(prepared.unit)
+    reach = window.frame.reach(prepared.unit)
     assert reach is not None  # evolve() has checked it
     firsts = block.firsts
     rows = runs_of(firsts[:-1] + span.done, firsts[:-1] + span.final)
