@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -27,7 +27,8 @@ from sash.state.stream_state import StreamState
 from sash.testing import check_laws, recompute
 from sash.testing.strategies import streams
 from sash.windows import Window
-from sash.windows.base import Bounds, Flags, Ints, Items, Memory, Run, new_bounds
+from sash.windows.base import Bounds, Ints, Items, LoopCompiler, Memory, new_bounds
+from sash.windows.capabilities import RowCount
 
 # -- the window: what a file in sash/windows would hold --------------------------------------------------------------
 
@@ -37,21 +38,21 @@ class Sampled(Window):
     """The first `size` of every `period` rows of a key."""
 
     kind: ClassVar[str] = "sampled"
-    memory: ClassVar[Mapping[str, str]] = {"seen": "int64"}
     size: int
     period: int
 
-    def bounds(self, items: Items, memory: Memory, run: Run) -> Bounds:
+    @property
+    def memory(self) -> RowCount:
+        return RowCount(every=self.period)
+
+    def bounds(self, items: Items, memory: Memory, compiler: LoopCompiler) -> Bounds:
         span = items.span
         seen = memory["seen"].copy()
         begins, ends = new_bounds(int((span.final - span.done).sum()))
         keep = np.empty(items.keys, np.int64)
-        count = run(find_samples)(items.firsts, span.done, span.final, seen, self.size, self.period, begins, ends, keep)
+        given = (items.firsts, span.done, span.final, seen, self.size, self.period)
+        count = compiler(find_samples)(*given, begins, ends, keep)
         return Bounds(begins[:count], ends[:count], None, None, keep, {"seen": seen})
-
-    def remembers(self, memory: Memory) -> Flags:
-        known: Flags = memory["seen"] % self.period != 0
-        return known
 
     def __repr__(self) -> str:
         return f"sampled({self.size}, {self.period})"

@@ -15,7 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812 — as everyone calls it
 import sash
 from benchmarks.spark_batch.sash_calls import AGGREGATES
 from sash.aggregates.sql import sql_form
-from sash.windows.base import Window
+from sash.windows import Window
 
 COLUMNS = pa.schema({"load": pa.float64()})
 

@@ -380,9 +380,9 @@ def assumed_schema(query: Declared) -> pa.Schema:
     is_time = any(getattr(length, "is_time", False) for length in [*lengths, *durations, query.lateness])
     types = {name: pa.float64() for name in query.columns}
     for window in query.windows.values():
-        marks = [name for name in window.columns if window.column_kind == "mark"]
+        marks = [name for name, rule in window.columns.items() if rule.holds == "mark"]
         types |= dict.fromkeys(marks, pa.bool_())
     if query.time is not None:
-        zones = [window.zone for window in query.windows.values() if window.zone]
+        zones = [window.clock.zone for window in query.windows.values() if window.clock.zone]
         types[query.time] = pa.timestamp("ns", zones[0] if zones else None) if is_time else pa.int64()
     return pa.schema(types)

@@ -12,7 +12,7 @@ from sash.engine import keys
 from sash.engine.deal import has_plain_values
 from sash.engine.keys import KeyOrder, order_by_key
 from sash.kernels.plain import compile_loop
-from sash.windows.base import Run, as_it_stands
+from sash.windows.base import LoopCompiler, as_it_stands
 from sash.windows.numpy_forms import numpy_form
 
 RUNS = {"compiled": compile_loop, "interpreted": as_it_stands, "NumPy": numpy_form}
@@ -39,7 +39,7 @@ def by_row_numbers(order: KeyOrder) -> KeyOrder:
 @pytest.mark.parametrize("run", RUNS.values(), ids=RUNS)
 @pytest.mark.parametrize("kind", ["bool", "int32", "int64", "float32", "float64", "object"])
 @given(codes=codes_of_rows)
-def test_columns_are_arranged_by_key(run: Run, kind: str, codes: list[int]) -> None:
+def test_columns_are_arranged_by_key(run: LoopCompiler, kind: str, codes: list[int]) -> None:
     column = np.arange(len(codes)).astype(kind)
     order = order_by_key(np.array(codes, np.int64), 5, run)
     dealt = order.arrange(column)
@@ -51,7 +51,9 @@ def test_columns_are_arranged_by_key(run: Run, kind: str, codes: list[int]) -> N
 @pytest.mark.parametrize("run", RUNS.values(), ids=RUNS)
 @pytest.mark.parametrize("kind", COLUMNS.values(), ids=COLUMNS)
 @given(codes=codes_of_rows, nulls=st.booleans(), offset=st.integers(0, 9))
-def test_results_return_to_input_order(run: Run, kind: pa.DataType, codes: list[int], nulls: bool, offset: int) -> None:
+def test_results_return_to_input_order(
+    run: LoopCompiler, kind: pa.DataType, codes: list[int], nulls: bool, offset: int
+) -> None:
     count = len(codes) + offset
     numbers = pa.array([None if nulls and number % 3 == 0 else number % 2 for number in range(count)], pa.int64())
     column = numbers.cast(pa.int64() if pa.types.is_timestamp(kind) else kind).cast(kind)[offset:]

@@ -16,7 +16,7 @@ from sash.engine.keys import is_in_order, is_in_time, number_keys, order_rows, t
 from sash.engine.run_table import first_rows
 from sash.kernels.plain import compile_loop
 from sash.windows import arrays
-from sash.windows.base import Run, as_it_stands
+from sash.windows.base import LoopCompiler, as_it_stands
 from sash.windows.numpy_forms import numpy_form
 
 EVERY_RUN = pytest.mark.parametrize("run", [as_it_stands, numpy_form, compile_loop])
@@ -36,7 +36,7 @@ def numbers_of(values: list[int]) -> list[int]:
 @EVERY_RUN
 @settings(max_examples=50)
 @given(values=st.lists(st.integers(-50, 50), max_size=40))
-def test_keys_are_numbered_in_the_order_of_first_rows(run: Run, values: list[int]) -> None:
+def test_keys_are_numbered_in_the_order_of_first_rows(run: LoopCompiler, values: list[int]) -> None:
     codes, count = number_keys(pa.table({"k": pa.array(values, pa.int64())}), ("k",), run)
     assert codes.tolist() == numbers_of(values)
     assert count == len(set(values))
@@ -45,7 +45,7 @@ def test_keys_are_numbered_in_the_order_of_first_rows(run: Run, values: list[int
 @EVERY_RUN
 @settings(max_examples=50)
 @given(rows=ROWS)
-def test_rows_are_ordered_by_key_and_time(run: Run, rows: list[tuple[int, int]]) -> None:
+def test_rows_are_ordered_by_key_and_time(run: LoopCompiler, rows: list[tuple[int, int]]) -> None:
     codes = numbers_of([key for key, _ in rows])
     times = [time for _, time in rows]
     count = len(set(codes))

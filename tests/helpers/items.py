@@ -54,7 +54,9 @@ def _between(times: list[int]) -> list[int]:
 
 def memories(window: Window, given: Items) -> st.SearchStrategy[Memory]:
     """Return a strategy for what a window may remember of the items before."""
-    return st.fixed_dictionaries({name: _part(name, np.dtype(kind), given) for name, kind in window.memory.items()})
+    return st.fixed_dictionaries(
+        {name: _part(name, np.dtype(kind), given) for name, kind in window.memory.parts.items()}
+    )
 
 
 def _part(name: str, kind: np.dtype[Any], given: Items) -> st.SearchStrategy[npt.NDArray[Any]]:

@@ -13,6 +13,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from sash import window
+from sash.plan.slicing import cycle_of
 from sash.windows import Window
 
 Length = Callable[[int], Any]
@@ -272,4 +273,8 @@ def examples(length: Length = int) -> dict[str, Window]:
 
 def slicings_of(one: Window) -> tuple[str, ...]:
     """Return how a window can be sliced."""
-    return ("none", *(("panes",) if one.repeats else ()), *(("pairs", "cutty") if one.sliced else ()))
+    return (
+        "none",
+        *(("panes",) if cycle_of(one) is not None else ()),
+        *(("pairs", "cutty") if one.cuts is not None else ()),
+    )

@@ -240,7 +240,7 @@ def test_windows_have_as_many_slices_as_is_said(technique: str, shapes: list[tup
     rows = whole_items(range(120))  # a row for each tick, so that no slice is empty
     records = cut_by_edges(rows, regular.edges)
     for name, one in windows.items():
-        bounds = one.bounds(records_as_items(rows, records), one.new_memory(1), as_it_stands)
+        bounds = one.bounds(records_as_items(rows, records), one.memory.new(1), as_it_stands)
         reads = refs_of(records, bounds.begins, bounds.ends)
         assert bounds.starts is not None
         assert bounds.stops is not None
@@ -257,9 +257,10 @@ def test_windows_of_rows_have_as_many_slices_as_is_said(length: int, slide: int,
     one = window.rows(length, slide=min(slide, length))
     regular = regular_slices({"": one}, technique)
     assert regular is not None
-    rows, memory = whole_items(range(150)), one.new_memory(1)
+    rows, memory = whole_items(range(150)), one.memory.new(1)
     bounds = one.bounds(rows, memory, as_it_stands)
-    also = [one.pane_starts(rows, bounds.memory)] if technique == "panes" else []
+    assert one.cuts is not None
+    also = [one.cuts.pane_starts(rows, bounds.memory)] if technique == "panes" and one.cuts.pane_starts else []
     records, [reads] = cut_by_bounds(rows, [bounds], early=technique == "cutty", also=also)
     count = regular.in_window("")
     whole = (bounds.ends - bounds.begins == length) & (bounds.ends <= 150 - length)  # later ones begin in all of these

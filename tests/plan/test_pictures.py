@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from sash import window
 from sash.plan.pictures.sample import make_sample
 from sash.plan.pictures.svg import INKS, width_of
+from sash.plan.slicing import own_unit
 from sash.windows import Window
 from sash.windows.base import as_it_stands, whole_items
 
@@ -124,7 +125,7 @@ def test_every_kind_has_a_picture(drawn: Window) -> None:
     assert repr(drawn) in words(picture)
     assert 3 <= len(bars(picture)) <= 6
     assert sum(word.startswith("Slices: ") for word in words(picture)) == 1
-    if not drawn.per_row and drawn.sliced:
+    if not drawn.per_row and drawn.cuts is not None:
         assert len(combined(picture)) == len(bars(picture))
 
 
@@ -164,8 +165,8 @@ def test_the_windows_are_those_that_a_query_finds(drawn: Window) -> None:
     sample = make_sample(drawn, "", None, "time")
     assert sample is not None
     by_rows = sample.unit == "rows"
-    rows = whole_items([] if by_rows else sample.places, [0, len(sample.places)], unit=drawn.own_unit)
-    bounds = drawn.bounds(rows, drawn.new_memory(1), as_it_stands)
+    rows = whole_items([] if by_rows else sample.places, [0, len(sample.places)], unit=own_unit(drawn))
+    bounds = drawn.bounds(rows, drawn.memory.new(1), as_it_stands)
     lefts, rights = (bounds.begins, bounds.ends) if by_rows else (bounds.starts, bounds.stops)
     assert lefts is not None
     assert rights is not None

@@ -163,11 +163,11 @@ def expected_windows(stream: Stream, number: int) -> list[dict[str, Any]]:
         since = {aggregate: stream.introduced("aggregates", aggregate, number) for aggregate in declared.aggregates}
         own_since = stream.introduced("windows", name, number)
         first = stream.begun(name, number)
-        gap = one.gap_ticks(prepare(declared, SCHEMA, compiled=False).unit) or 0
+        gap = (one.cuts and one.cuts.gap(prepare(declared, SCHEMA, compiled=False).unit)) or 0
         rows = stream.rows if one.is_time else [row for row in stream.rows if row["t"] >= own_since]
         results = sash.Query(dict(declared.aggregates), one, by="k", time="t").run(table_of(rows), compiled=False)
         for row in results.to_pylist():
-            end = row["window_end"] + (not one.half_open)
+            end = row["window_end"] + (not one.lateness.half_open)
             if not phase.since < end <= phase.until:
                 continue
             if one.is_time and first and row["window_start"] < first + gap:
@@ -187,7 +187,7 @@ def expected_rows(stream: Stream, number: int) -> list[dict[str, Any]]:
     made = []
     for place, row in enumerate(results):
         for name, one in declared.windows.items():
-            reach = one.frame_reach(unit)
+            reach = None if one.frame is None else one.frame.reach(unit)
             for aggregate in declared.aggregates:
                 if reach is None:
                     continue

@@ -19,7 +19,7 @@ import sash
 from sash import agg, window
 from sash.durations import TimeUnit, read_duration
 from sash.engine.prepare import prepare
-from sash.state.lives import read_forget
+from sash.state.lives import needed_for, read_forget
 from sash.state.prefix_state import PrefixState
 from sash.state.reader import Stream
 from sash.state.stream_state import StreamState
@@ -30,7 +30,7 @@ FORGET = 11
 """Longer than the windows of time below."""
 SCHEMA = table_of([]).schema
 UNIT = TimeUnit("t")
-FORGETTING = [name for name, windows in WINDOWS.items() if None in [one.needed_for(UNIT) for one in windows.values()]]
+FORGETTING = [name for name, windows in WINDOWS.items() if None in [needed_for(one, UNIT) for one in windows.values()]]
 """Windows that keep every key forever."""
 EXAMPLES = examples()
 made_rows = st.lists(st.tuples(st.integers(0, 2), st.integers(1, 90), st.integers(0, 5), st.booleans()), max_size=25)
@@ -290,10 +290,10 @@ def test_windows_of_time_may_be_as_long_as_keys_are_known() -> None:
     assert read_forget(prepared, None) is None
 
 
-@pytest.mark.parametrize("name", [name for name, one in EXAMPLES.items() if one.needed_for(UNIT) is not None])
+@pytest.mark.parametrize("name", [name for name, one in EXAMPLES.items() if needed_for(one, UNIT) is not None])
 def test_no_window_holds_rows_that_are_further_apart_than_it_says(name: str) -> None:
     chosen = EXAMPLES[name]
-    apart = chosen.needed_for(UNIT)
+    apart = needed_for(chosen, UNIT)
     assert apart is not None
     query = sash.Query({"n": agg.count()}, chosen, time="t")
     for first in range(30):

@@ -79,7 +79,7 @@ class Driver:
     @property
     def accepts_ties(self) -> bool:
         """Whether a row at the watermark is in time."""
-        return all(window.half_open for window in self.prepared.plan.windows.values())
+        return all(window.lateness.half_open for window in self.prepared.plan.windows.values())
 
     def idle(self) -> None:
         """Advance the watermark without rows, from one due time to the next."""

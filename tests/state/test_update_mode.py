@@ -18,6 +18,7 @@ from test_stream_state import Driver, arrivals, made_rows, with_bits
 import sash
 from sash import agg, window
 from sash.engine.prepare import prepare
+from sash.plan.slicing import cycle_of
 from sash.state.reader import Stream
 from sash.state.row_state import RowState
 from sash.state.slice_state import SliceState
@@ -46,7 +47,7 @@ def assert_deletes_come_first(results: pa.Table) -> None:
 def test_slices_emit_what_rows_emit(
     name: str, made: list[Any], delay: int, compiled: bool | None, data: st.DataObject
 ) -> None:
-    panes = ["panes"] if all(one.repeats for one in WINDOWS[name].values()) else []
+    panes = ["panes"] if all(cycle_of(one) is not None for one in WINDOWS[name].values()) else []
     slicing: Any = data.draw(st.sampled_from(["auto", "pairs", *panes]))
     query = sash.Query(NUMBERS, WINDOWS[name], by="k", time="t", slicing=slicing)
     slices, rows = drivers(query, table_of([]).schema, delay, compiled=compiled)

@@ -14,7 +14,7 @@ from sash import agg, window
 from sash.engine.prepare import prepare
 from sash.plan.declared import declare
 from sash.state.reader import Stream
-from sash.windows.base import Window
+from sash.windows import Window
 
 WINDOWS: dict[str, tuple[Window, int, int]] = {
     "sliding": (window.time(10, slide=3), 10, 3),

@@ -37,7 +37,7 @@ class HoldsNanAndNull(HoldsATuple):
 
 
 def test_state_with_nan_and_null_can_be_stored() -> None:
-    window.custom(HoldsNanAndNull).check_restart()
+    window.custom(HoldsNanAndNull).memory.check_restart()
 
 
 @pytest.mark.parametrize("made", [Slotted, closure, HoldsATuple])
@@ -45,7 +45,7 @@ def test_state_that_cannot_be_stored_is_refused(made: Any) -> None:
     with pytest.raises(
         TypeError, match=r"has state that cannot be stored for a restart\. Make it a class whose attributes"
     ):
-        window.custom(made).check_restart()
+        window.custom(made).memory.check_restart()
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 import sash
 from sash import agg, window
 from sash.windows import Window
-from sash.windows.calendars import Clock, clock_of
+from sash.windows.calendars import LocalTime, local_time_of
 
 ZONES = ["Europe/Berlin", "America/New_York", "Asia/Kolkata", "Australia/Adelaide"]
 ODD_ZONES = ["America/Sao_Paulo", "America/Havana", "Pacific/Apia", "America/St_Johns", "+05:45", "UTC"]
@@ -222,7 +222,7 @@ def ten_years(zone: str | None, seed: int = 1) -> pa.Table:
     for month in range(1, 120):
         first = datetime(2015 + month // 12, month % 12 + 1, 1, tzinfo=local).timestamp()
         times |= {int(first) + 60 * chooser.choice([-1, 0, 1, -90, 90, -1500, 60 * 48]) for _ in range(4)}
-    for change in clock_of(zone or "UTC", 1_000_000_000, begin, begin + 10 * 365 * 86_400).changes.tolist():
+    for change in local_time_of(zone or "UTC", 1_000_000_000, begin, begin + 10 * 365 * 86_400).changes.tolist():
         if begin < change < begin + 10 * 365 * 86_400:
             times |= {change + 60 * chooser.choice([-1, 0, 1, -61, -30, 30, 60, -1440, 1440, 1470]) for _ in range(5)}
     ordered = pa.array([1_000_000 * time for time in sorted(times)], pa.timestamp("us", zone))
@@ -344,7 +344,7 @@ def test_windows_of_rows_equal_those_of_pandas(months: int) -> None:
 def test_clocks_show_what_python_shows(zone: str) -> None:
     chooser = random.Random(7)
     begin, end = (int(datetime(year, 1, 1, tzinfo=UTC).timestamp()) for year in (1905, 2090))
-    clock = clock_of(zone, 1_000_000_000, begin, end)
+    clock = local_time_of(zone, 1_000_000_000, begin, end)
     near = [change + shift for change in clock.changes.tolist() for shift in (-1, 0, 1) if begin < change < end]
     instants = [chooser.randrange(begin, end) for _ in range(3000)] + near
     python = clock_in_python(zone, instants)
@@ -363,7 +363,7 @@ def clock_in_python(zone: str, instants: list[int]) -> list[int]:
     ]
 
 
-def checks(clock: Clock, instants: Any) -> None:
+def checks(clock: LocalTime, instants: Any) -> None:
     """The clock never goes back, and the first instant of a local time is the earliest at which it is reached."""
     latest = clock.latest(instants)
     assert (np.diff(latest) >= 0).all()

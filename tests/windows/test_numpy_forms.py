@@ -42,13 +42,14 @@ def test_numpy_finds_the_windows_of_the_loop(windows: st.SearchStrategy[Window],
 @settings(max_examples=200)
 @given(over=items(), period=st.integers(1, 9), longer=st.integers(0, 9), offset=st.integers(0, 8))
 def test_numpy_counts_periodic_windows(over: Items, period: int, longer: int, offset: int) -> None:
-    nothing = [np.empty(0, np.int64)] * 4
+    nothing = (np.empty(0, np.int64),) * 4
     length, span = period + longer, over.span
     counts = []
     for run in (numpy_form, as_it_stands):
         keep = np.empty(over.keys, np.int64)
         cycle = (length, period, length, offset % period)
-        count = run(find_periodic)(over.times, over.firsts, span.after, span.now, span.closed, *cycle, *nothing, keep)
+        marks = (span.after, span.now, span.closed)
+        count = run(find_periodic)(over.times, over.firsts, marks, cycle, nothing, keep)
         counts.append((count, keep.tolist()))
     assert counts[0] == counts[1]
 
@@ -59,7 +60,7 @@ def test_differences_of_float32_are_rounded_as_in_compiled_loops() -> None:
     found = []
     for run in (numpy_form, compile_loop):
         begins, ends, keep, none, both = (np.array(numbers, np.int64) for numbers in ([7, 7], [7, 7], [7], [0], [2]))
-        run(find_near)(values, np.array([0, 2]), none, both, none.copy(), 16777216.5, begins, ends, keep)
+        run(find_near)(values, none, both, none.copy(), 16777216.5, begins, ends, keep)
         found.append((begins.tolist(), ends.tolist(), keep.tolist()))
     assert found == [([0, 0], [1, 2], [0])] * 2
 

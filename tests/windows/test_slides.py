@@ -320,7 +320,7 @@ def test_rows_between_windows_are_neither_stored_nor_late(windows: Window, aggre
     schema = pa.schema({"t": pa.int64(), "x": pa.int64()})
     stream = Stream(prepare(query._declared, schema, compiled=of_slices))
     stream.add(table_of([0, 1, 3, 4]))
-    assert len(stream.states) == (1 if of_slices else 1 + windows.half_open)  # the rows of 0 and 1, or of 1
+    assert len(stream.states) == (1 if of_slices else 1 + windows.lateness.half_open)  # the rows of 0 and 1, or of 1
     stream.add(table_of([9, 20, 5, 8, 4]))
     assert stream.late == 0
     stream.add(table_of([11]))

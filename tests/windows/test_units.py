@@ -61,7 +61,7 @@ def table_in(unit: str, zone: str | None, keys: int) -> pa.Table:
 
 def keys_for(one: Window) -> int:
     """Windows of the calendar count days and months, which never need 64 bits; but there are many."""
-    return 1 if one.by_calendar else 24
+    return 1 if one.clock.by_calendar else 24
 
 
 @cache
@@ -169,7 +169,7 @@ def test_a_week_each_day_over_two_years_of_pandas() -> None:
     )
 
 
-@pytest.mark.parametrize("name", [name for name, one in examples().items() if not one.by_calendar])
+@pytest.mark.parametrize("name", [name for name, one in examples().items() if not one.clock.by_calendar])
 def test_integers_near_the_limits_of_64_bits(name: str) -> None:
     scale = 2**54
     chooser = Random(name)

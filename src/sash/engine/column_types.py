@@ -79,7 +79,7 @@ def _check_window(window: Window, name: str, kind: pa.DataType) -> None:
         "number": (pa.types.is_integer(kind) or pa.types.is_floating(kind), "hold numbers. Cast it"),
         "mark": (pa.types.is_boolean(kind), "be boolean. Compare it with a value"),
         "": (True, ""),
-    }[window.column_kind]
+    }[window.columns[name].holds]
     if not is_right:
         message = f"{window}: column {name!r} is of type {kind}, but it must {need}."
         raise TypeError(message)
@@ -87,7 +87,7 @@ def _check_window(window: Window, name: str, kind: pa.DataType) -> None:
 
 def window_column(window: Window, name: str, array: pa.Array) -> pa.Array:
     """Return a column for a window, without nulls. Raise ValueError if the window does not accept them."""
-    if window.column_kind == "mark":
+    if window.columns[name].holds == "mark":
         return pc.fill_null(array, False)
     if array.null_count or (pa.types.is_floating(array.type) and pc.any(pc.is_nan(array)).as_py()):
         message = (

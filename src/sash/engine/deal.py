@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from sash.engine.nested_keys import Codes
 from sash.kernels.kernel_io import empty_array
-from sash.windows.base import Ints, Run
+from sash.windows.base import Ints, LoopCompiler
 from sash.windows.numpy_forms import numpy_form_of
 
 PLAIN = {1: np.uint8, 4: np.uint32, 8: np.uint64}
@@ -114,7 +114,7 @@ class DealtRows:
 
     codes: Codes
     """The group id of each row."""
-    run: Run
+    run: LoopCompiler
 
     def move(self, loop: Any, column: npt.NDArray[Any], rows: Ints, firsts: Ints) -> npt.NDArray[Any]:
         """Return a column in order of keys (`deal_values`) or in input order again (`collect_values`)."""
@@ -128,7 +128,7 @@ class DealtRows:
         return moved
 
 
-def compile_moves(run: Run) -> None:
+def compile_moves(run: LoopCompiler) -> None:
     """Compile the loops that move columns, which only large tables need."""
     dealt = DealtRows(np.zeros(1, np.int64), run)
     for loop in (deal_values, collect_values):

@@ -62,7 +62,7 @@ def evaluate(
     """
     windows = prepared.plan.windows
     span = span or whole_span(np.diff(block.firsts))
-    memory = memory or {name: window.new_memory(len(block.firsts) - 1) for name, window in windows.items()}
+    memory = memory or {name: window.memory.new(len(block.firsts) - 1) for name, window in windows.items()}
     items = replace(block.items(windows.values(), span), points=points)
     prepared.check_times(items.times)
     if points is not None:
@@ -96,7 +96,7 @@ def replaced_windows(prepared: Prepared, before: Block, block: Block) -> Evaluat
     replaced = {}
     for name, window in prepared.plan.windows.items():
         found = np.empty(0, WINDOW_TIMES)
-        if window.is_replaced:
+        if window.cuts and window.cuts.gap(prepared.unit) is not None:
             old, new = (_window_times(prepared, window, one) for one in (before, block))
             found = old[~np.isin(old, new)]
         counts = np.bincount(found["key"], minlength=len(block.firsts) - 1)
@@ -107,7 +107,7 @@ def replaced_windows(prepared: Prepared, before: Block, block: Block) -> Evaluat
 def _window_times(prepared: Prepared, window: Window, block: Block) -> npt.NDArray[Any]:
     """Return the key and the times of each window of a block."""
     items = block.items([window], whole_span(np.diff(block.firsts)))
-    bounds = window.bounds(items, window.new_memory(items.keys), prepared.loops)
+    bounds = window.bounds(items, window.memory.new(items.keys), prepared.loops)
     found = np.empty(len(bounds), WINDOW_TIMES)
     found["key"] = np.searchsorted(block.firsts, bounds.begins, side="right") - 1
     found["start"], found["stop"] = bounds.starts, bounds.stops

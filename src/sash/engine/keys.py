@@ -23,7 +23,7 @@ from sash.engine.deal import BYTE, DealtRows, collect_values, deal_rows, deal_va
 from sash.engine.nested_keys import Codes, number_nested, number_together
 from sash.kernels.kernel_io import NOTHING, as_arrow, as_numpy
 from sash.windows.arrays import growing_blocks, is_sorted, neighbours
-from sash.windows.base import Ints, Run
+from sash.windows.base import Ints, LoopCompiler
 from sash.windows.numpy_forms import numpy_form_of
 
 LARGE = 1 << 16
@@ -113,7 +113,7 @@ def take_rows(column: npt.NDArray[Any], rows: Ints) -> npt.NDArray[Any]:
     return np.frombuffer(taken.buffers()[1], column.dtype, len(rows))
 
 
-def number_keys(table: pa.Table, by: tuple[str, ...], run: Run) -> tuple[Codes, int]:
+def number_keys(table: pa.Table, by: tuple[str, ...], run: LoopCompiler) -> tuple[Codes, int]:
     """Return the group id of each row's key, in the order of first rows, and the number of keys.
 
     >>> from sash.windows.numpy_forms import numpy_form
@@ -124,7 +124,7 @@ def number_keys(table: pa.Table, by: tuple[str, ...], run: Run) -> tuple[Codes, 
     return number_together(columns, len(table), partial(_number_column, run=run))
 
 
-def _number_column(column: pa.Array, run: Run) -> tuple[Codes, int]:
+def _number_column(column: pa.Array, run: LoopCompiler) -> tuple[Codes, int]:
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()  # a dictionary may hold a value twice
     if pa.types.is_nested(column.type):
@@ -176,7 +176,9 @@ def number_integers_in_numpy(values: npt.NDArray[Any], least: int, numbers: Code
     return count
 
 
-def order_rows(codes: Codes, keys: int, times: Ints, run: Run, ties: pa.Table | None = None) -> tuple[KeyOrder, Ints]:
+def order_rows(
+    codes: Codes, keys: int, times: Ints, run: LoopCompiler, ties: pa.Table | None = None
+) -> tuple[KeyOrder, Ints]:
     """Return rows by key, time, the columns of `ties`, and input order; and the times in that order."""
     if ties is None and is_in_order(codes, times):
         return KeyOrder(None, np.searchsorted(codes, np.arange(keys + 1))), times
@@ -226,7 +228,7 @@ def sortable(column: pa.ChunkedArray) -> pa.Array:
     return array.indices if array.type.ordered else array.dictionary_decode()
 
 
-def order_by_key(codes: Codes, keys: int, run: Run, given: Ints = NOTHING) -> KeyOrder:
+def order_by_key(codes: Codes, keys: int, run: LoopCompiler, given: Ints = NOTHING) -> KeyOrder:
     """Return rows by key; those of one key in the order of `given`, or in input order if that is empty."""
     rows = np.empty(len(codes), np.int64)
     firsts = np.zeros(keys + 1, np.int64)

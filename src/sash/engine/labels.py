@@ -48,9 +48,10 @@ def check_labels(query: Declared, at_time: str | None) -> None:
         message = 'at= needs a time column, which says when an event happened. Name it, as in Query(time="ts", …).'
         raise ValueError(message)
     for window in query.windows.values():
-        if window.no_labels:
+        reason = "has no result per row" if window.frame is None else window.frame.no_labels
+        if reason:
             message = (
-                f"at= does not apply to {window}: it {window.no_labels}. Use windows that end with their row, as "
+                f"at= does not apply to {window}: it {reason}. Use windows that end with their row, as "
                 'window.time("1h"), window.rows(10) or window.expanding().'
             )
             raise ValueError(message)
@@ -110,7 +111,7 @@ class LabelledKeys:
         Months end at different days: a month before 30 March 5:00 begins earlier than a month before 29 March 10:00. Aggregates slide
         over windows in order, so that such labels have a round of their own. There are at most as many as a month has short ends.
         """
-        windows = [window for window in prepared.plan.windows.values() if window.goes_back]
+        windows = [window for window in prepared.plan.windows.values() if window.frame and window.frame.goes_back]
         if not windows:
             return [None]
         items = replace(self.block.items(windows, whole_span(np.diff(self.block.firsts))), points=self.points)
@@ -231,4 +232,5 @@ def first_needed(prepared: Prepared, events: pa.Table) -> int:
     """Return the first of the events of one key, in order of time, that a label at or after the newest may need."""
     block = prepared.block(events)
     items = block.items([], whole_span(np.diff(block.firsts)))
-    return min(int(window.needed_from(items)[0]) for window in prepared.plan.windows.values())
+    frames = [window.frame for window in prepared.plan.windows.values() if window.frame is not None]
+    return min(int(frame.needed_from(items)[0]) for frame in frames)

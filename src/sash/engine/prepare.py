@@ -21,7 +21,7 @@ from sash.plan.declared import Declared
 from sash.plan.sharing import Plan, make_plan
 from sash.slices.borders import Borders, borders_of
 from sash.slices.edges import Edges, cut_edges
-from sash.windows.base import NO_UNIT, Ints, Run
+from sash.windows.base import NO_UNIT, Ints, LoopCompiler
 from sash.windows.numpy_forms import numpy_form
 
 MOST_SCHEMAS = 8
@@ -40,7 +40,7 @@ class Prepared:
     plan: Plan
     compiled: bool | None = None
     """Whether everything is compiled that can be, or nothing is; None if each run decides (see `executors/bind.py`)."""
-    loops: Run = compile_loop
+    loops: LoopCompiler = compile_loop
     """Returns a loop that finds windows or sorts rows as it runs: compiled, or its NumPy form."""
     kernels: KernelPool = field(default_factory=KernelPool, compare=False, repr=False)
     derived: dict[Hashable, Any] = field(init=False, default_factory=dict, compare=False, repr=False)
@@ -85,7 +85,8 @@ class Prepared:
     @cached_property
     def edges(self) -> Edges | None:
         """The edges of slices, if all windows repeat in time, so that rows are cut before windows are known."""
-        cycles = [window.cycle(self.unit) for window in self.plan.windows.values()]
+        cuts = [window.cuts for window in self.plan.windows.values()]
+        cycles = [None if own is None else own.cycle(self.unit) for own in cuts]
         known = [cycle for cycle in cycles if cycle is not None]
         return cut_edges(known, self.plan.technique) if self.plan.technique and len(known) == len(cycles) else None
 
@@ -101,11 +102,10 @@ class Prepared:
         Slices have no place for the memory of windows.
         """
         windows = self.plan.windows.values()
-        if any(window.memory for window in windows):
+        if any(window.memory.parts for window in windows):
             return False
-        by_time = all(
-            window.cycle(self.unit) is not None or window.gap_ticks(self.unit) is not None for window in windows
-        )
+        cuts = [window.cuts for window in windows]
+        by_time = all(one and (one.cycle(self.unit) or one.gap(self.unit) is not None) for one in cuts)
         columns = [column for aggregate in self.query.aggregates.values() for column in aggregate.columns]
         numbers = all(is_number(self.schema.field(column).type) for column in columns)
         return bool(self.plan.technique) and by_time and numbers and all(one.stores_slices for one in self.plan.passes)
@@ -114,14 +114,15 @@ class Prepared:
     def stores_prefixes(self) -> bool:
         """Whether a stream can store one partial for the older rows of a key: some windows hold all of them, the others none."""
         windows = self.plan.windows.values()
+        frames = [window.frame for window in windows]
+        growing = [frame is not None and frame.grows for frame in frames]
         fit = all(
-            window.grows or (window.per_row and not window.in_runs and window.reach(self.unit) is not None)
-            for window in windows
+            grows or (frame is not None and not frame.in_runs and window.time_split is not None)
+            for grows, frame, window in zip(growing, frames, windows, strict=True)
         )
         columns = [column for aggregate in self.query.aggregates.values() for column in aggregate.named_columns]
         numbers = all(is_number(self.schema.field(column).type) for column in columns)
-        growing = any(window.grows for window in windows)
-        return growing and fit and numbers and all(one.stores_prefixes for one in self.plan.passes)
+        return any(growing) and fit and numbers and all(one.stores_prefixes for one in self.plan.passes)
 
     @cached_property
     def state_kinds(self) -> dict[str, list[str]]:
@@ -151,13 +152,13 @@ class Prepared:
         NEVER for rows that no window holds, as the slide may be longer than the range.
         """
         windows = self.plan.windows.values()
-        ends: Ints = np.maximum.reduce([window.last_end(times, self.unit) for window in windows])
+        ends: Ints = np.maximum.reduce([window.lateness.last_end(times, self.unit) for window in windows])
         return ends
 
     def missed_from(self, times: Ints) -> Ints:
         """Return the watermarks from which on a window may have been emitted without the rows at these times."""
         windows = self.plan.windows.values()
-        marks: Ints = np.minimum.reduce([window.missed_from(times, self.unit) for window in windows])
+        marks: Ints = np.minimum.reduce([window.lateness.missed_from(times, self.unit) for window in windows])
         return marks
 
     @cached_property
@@ -165,7 +166,7 @@ class Prepared:
         """The query once for each group of windows with the same late rows, which share the state of a stream."""
         groups: dict[Hashable, list[str]] = {}
         for name, window in self.query.windows.items():
-            groups.setdefault(window.late_rule(self.unit), []).append(name)
+            groups.setdefault(window.lateness.rule, []).append(name)
         if len(groups) == 1:
             return [self]
         queries = [self.query.part(names) for names in groups.values()]
@@ -173,7 +174,7 @@ class Prepared:
 
     def due_from(self, times: Ints) -> int:
         """Return the earliest watermark at which a window of rows at these times ends."""
-        return min(int(window.first_end(times, self.unit).min()) for window in self.plan.windows.values())
+        return min(int(window.lateness.first_end(times, self.unit).min()) for window in self.plan.windows.values())
 
     def check_times(self, times: Ints) -> None:
         """Raise OverflowError if windows over these times would reach beyond 64 bits."""

@@ -20,7 +20,7 @@ from sash.engine.time_column import TimeColumn
 from sash.kernels.kernel_io import NO_BITS, as_arrow, as_numpy
 from sash.windows import Window
 from sash.windows.arrays import is_sorted
-from sash.windows.base import ALL_COLUMNS, NO_UNIT, Flags, Ints, Items, Run, Span
+from sash.windows.base import ALL_COLUMNS, NO_UNIT, Flags, Ints, Items, LoopCompiler, Span
 from sash.windows.numpy_forms import numpy_form
 
 FLIPPED = "flipped"
@@ -177,7 +177,11 @@ class RowBlock:
                 if name not in columns:
                     columns[name] = self._window_column(name, window)
         unit = self.layout.time.unit if self.layout.time else NO_UNIT
-        differs = self._differs() if any(window.in_runs for window in windows) and self.layout.order_by else None
+        differs = (
+            self._differs()
+            if any(window.frame and window.frame.in_runs for window in windows) and self.layout.order_by
+            else None
+        )
         return Items(self.times, self.firsts, span, unit, columns, differs=differs)
 
     def _differs(self) -> Flags:
@@ -207,7 +211,7 @@ class InputRows:
     keys: int
     times: Ints
 
-    def sorted(self, run: Run) -> RowBlock:
+    def sorted(self, run: LoopCompiler) -> RowBlock:
         """Return the rows in order of key and time."""
         names = list(self.layout.order_by)
         ties = self.source.table.select(names) if names else None
@@ -236,7 +240,7 @@ def rows_in_order(table: pa.Table, layout: RowLayout) -> RowBlock | None:
     return RowBlock(RowSource(table), layout, KeyOrder(None, firsts), times)
 
 
-def read_rows(table: pa.Table, layout: RowLayout, run: Run, first: int = 0) -> InputRows:
+def read_rows(table: pa.Table, layout: RowLayout, run: LoopCompiler, first: int = 0) -> InputRows:
     """Return the rows of a table with their keys and times; `first` is the number of the first row, in a stream."""
     codes, keys = number_keys(table, layout.by, run)
     times = np.empty(0, np.int64) if layout.time is None else layout.time.read(table[layout.time.name])

@@ -15,7 +15,7 @@ from sash.engine.partials import SlicePartials, concat_partials
 from sash.engine.row_block import KeyIndex, RowLayout
 from sash.kernels.kernel_io import as_arrow
 from sash.windows import Window
-from sash.windows.base import Flags, Ints, Items, Run, Span
+from sash.windows.base import Flags, Ints, Items, LoopCompiler, Span
 
 NO_KEYS = ""
 """The column of a table of keys if the query has no key: a table needs a column to have a row."""
@@ -121,7 +121,7 @@ class SliceBlock:
             origins=None if self.origins is None else order.arrange(self.origins),
         )
 
-    def by_key(self, run: Run) -> SliceBlock:
+    def by_key(self, run: LoopCompiler) -> SliceBlock:
         """Sort slices that are in order of time by key and time."""
         # By row number: the slices of a key are neighbours within each chunk, so that dealing them one by one takes longer.
         return self.arrange(replace(order_by_key(self.codes, len(self.keys), run), dealt=None))
@@ -152,7 +152,7 @@ def concat_in_time(blocks: Sequence[SliceBlock]) -> SliceBlock:
     )
 
 
-def concat_by_key(blocks: Sequence[SliceBlock], run: Run) -> SliceBlock:
+def concat_by_key(blocks: Sequence[SliceBlock], run: LoopCompiler) -> SliceBlock:
     """Return the slices of blocks that number keys differently, sorted by key and time; ties are in order of blocks."""
     keys = pa.concat_tables([block.keys for block in blocks])
     by = blocks[0].layout.by or (NO_KEYS,)

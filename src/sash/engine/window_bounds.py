@@ -168,8 +168,8 @@ class BoundsInRows(BoundsInSlices):
         technique = self.prepared.plan.technique
         panes: list[Ints] = []
         if technique == "panes":
-            counted = [one for one in found.values() if one.window.row_cycle is not None]
-            panes = [one.window.pane_starts(self.items, one.bounds.memory) for one in counted]
+            cuts = [(one.window.cuts, one.bounds.memory) for one in found.values()]
+            panes = [own.pane_starts(self.items, memory) for own, memory in cuts if own and own.pane_starts]
         every = [one.bounds for one in found.values()]
         self.records, refs = cut_by_bounds(self.items, every, early=technique == "cutty", also=panes)
         return {name: replace(one, refs=own) for (name, one), own in zip(found.items(), refs, strict=True)}

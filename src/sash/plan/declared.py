@@ -13,6 +13,7 @@ from sash.algorithms import ALGORITHMS, find_algorithm
 from sash.durations import Duration, DurationLike, TimeUnit, read_duration
 from sash.expressions import Computed, as_key
 from sash.hints import did_you_mean
+from sash.plan.slicing import cycle_of
 from sash.slices.edges import TECHNIQUES
 from sash.windows import Window
 from sash.windows.base import ALL_COLUMNS
@@ -350,7 +351,7 @@ def _check_algorithm(declared: Declared) -> None:
         )
         raise ValueError(message)
     for window in declared.windows.values():
-        if window.in_runs:
+        if window.frame and window.frame.in_runs:
             message = (
                 f"{declared.algorithm} needs values, but {window} combines the partials of the rows before and after those that it "
                 'excludes. Leave algorithm="auto", or leave exclude out.'
@@ -371,7 +372,7 @@ def _check_slicing(declared: Declared) -> None:
     if declared.slicing not in TECHNIQUES:
         return
     for window in declared.windows.values():
-        if not window.sliced:
+        if window.cuts is None:
             reason = (
                 "has a result per row, which slices cannot give"
                 if window.per_row
@@ -379,6 +380,6 @@ def _check_slicing(declared: Declared) -> None:
             )
             message = f'{window} {reason}. Leave slicing="auto".'
             raise ValueError(message)
-        if declared.slicing == "panes" and not window.repeats:
+        if declared.slicing == "panes" and cycle_of(window) is None:
             message = f'{window} has no fixed slide, which panes need. Use slicing="pairs" or slicing="cutty".'
             raise ValueError(message)

@@ -86,9 +86,9 @@ class Expected:
     def _held(self, name: str, window: Window) -> int | None:
         """Return the number of slices or rows in a window, if it is known."""
         if self.one.over_slices:
-            alone = len(self.plan.windows) == 1 and window.slices_per_window == 1
+            alone = len(self.plan.windows) == 1 and window.cuts and window.cuts.per_window == 1
             return self.regular.in_window(name).most if self.regular is not None else 1 if alone else None
-        return window.rows_held
+        return window.length if isinstance(window.length, int) else None
 
     def _partials(self) -> str:
         numbers = self.numbers()

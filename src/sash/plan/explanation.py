@@ -84,7 +84,9 @@ class Explanation:
         emitted = "the result of a row" if self.declared.per_row else "a window"
         after = "its end"
         if self.declared.per_row:
-            after = "its window" if any(one.looks_ahead for one in self.plan.windows.values()) else "it"
+            after = (
+                "its window" if any(one.frame and one.frame.looks_ahead for one in self.plan.windows.values()) else "it"
+            )
         kinds = self.state_kinds
         state = [kind if len(kinds) == 1 else f"{kind} of {and_between(names)}" for kind, names in kinds.items()]
         return (

@@ -91,7 +91,7 @@ def make_plan(
     `kinds` are the kinds of columns that hold numbers ("bool", "int", "float"); `interpreted` are the reasons why aggregates
     are not compiled, by the names of their results.
     """
-    sliced = slicing != "none" and all(window.sliced for window in windows.values())
+    sliced = slicing != "none" and all(window.cuts is not None for window in windows.values())
     technique = ("cutty" if slicing == "auto" else slicing) if sliced else ""
     kinds, interpreted = kinds or {}, interpreted or {}
     placed = []
@@ -99,7 +99,7 @@ def make_plan(
         form = form_for(aggregate, kinds) if name not in interpreted else aggregate
         compact = not form.of_newest and not set(FOR_ROWS) & form.laws
         over_slices = sliced and not form.of_newest and (slicing != "auto" or compact)
-        if over_slices or any(window.in_runs for window in windows.values()):
+        if over_slices or any(window.frame and window.frame.in_runs for window in windows.values()):
             form = without_values(form)
         choice = choose_algorithm(form, objective=objective, algorithm=algorithm)
         found = find_algorithm(choice.algorithm, form)
@@ -193,5 +193,5 @@ def can_share(algorithm: type[Algorithm[Any]], windows: Mapping[str, Window]) ->
     their runs, each of which slides alone.
     """
     equal = len({window.min_rows for window in windows.values()}) == 1
-    one_run = not any(window.in_runs for window in windows.values())
+    one_run = not any(window.frame and window.frame.in_runs for window in windows.values())
     return len(windows) > 1 and equal and one_run and algorithm.answers_any_length

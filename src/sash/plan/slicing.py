@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import islice
 from math import lcm
 
-from sash.durations import Duration, to_text
+from sash.durations import Duration, TimeUnit, to_text
 from sash.plan.tree import and_between
 from sash.slices.edges import Edges, Family, cut_edges
 from sash.windows import Window
@@ -137,21 +137,27 @@ def describe_slices(windows: Mapping[str, Window], technique: str) -> list[str]:
     regular = regular_slices(windows, technique)
     if regular is not None:
         return [f"{cut}, {regular.frequency()}", regular.per_window(), *shared]
-    count = None if shared else next(iter(windows.values())).slices_per_window
+    cuts = None if shared else next(iter(windows.values())).cuts
+    count = None if cuts is None else cuts.per_window
     return [cut, "one for each window that begins in a window" if count is None else f"{count} per window", *shared]
 
 
 def _why_no_slices(windows: Mapping[str, Window]) -> str:
     if any(window.per_row for window in windows.values()):
         return "every row has its own window"
-    if not all(window.sliced for window in windows.values()):
+    if any(window.cuts is None for window in windows.values()):
         return "the begin of a window is known only when it ends"
     return 'slicing="none" is set'
 
 
 def cycle_of(window: Window) -> Cycle | None:
     """Return where windows repeat, in rows or in time; None if they do not."""
-    return window.row_cycle or window.cycle(window.own_unit)
+    return None if window.cuts is None else window.cuts.row_cycle or window.cuts.cycle(own_unit(window))
+
+
+def own_unit(window: Window) -> TimeUnit:
+    """Return the unit of a window's own durations: nanoseconds, or the unit of an integer time column."""
+    return TimeUnit(tick=1 if isinstance(window.length, Duration) and window.length.is_time else None)
 
 
 def unit_of(window: Window) -> str:

@@ -18,7 +18,8 @@ import numpy as np
 from sash.durations import TimeUnit
 from sash.slices.cuts import SliceRecords, cut_by_edges
 from sash.slices.edges import Edges, cut_edges
-from sash.windows.base import FOREVER, Flags, Ints, Items, Run, Window
+from sash.windows import Window
+from sash.windows.base import FOREVER, Flags, Ints, Items, LoopCompiler
 from sash.windows.numpy_forms import numpy_form_of
 
 
@@ -60,13 +61,13 @@ class Borders:
 
 def borders_of(windows: Iterable[Window], unit: TimeUnit, technique: str) -> Borders:
     """Return the borders of some windows. Stored slices cannot be read while open, so pairs replace Cutty."""
-    windows = list(windows)
-    cycles = [cycle for window in windows if (cycle := window.cycle(unit)) is not None]
-    gaps = [gap for window in windows if (gap := window.gap_ticks(unit)) is not None]
+    cuts = [window.cuts for window in windows if window.cuts is not None]
+    cycles = [cycle for one in cuts if (cycle := one.cycle(unit)) is not None]
+    gaps = [gap for one in cuts if (gap := one.gap(unit)) is not None]
     return Borders(cut_edges(cycles, "panes" if technique == "panes" else "pairs"), min(gaps, default=FOREVER))
 
 
-def latest_so_far(last_times: Ints, keys: Ints, run: Run) -> Ints:
+def latest_so_far(last_times: Ints, keys: Ints, run: LoopCompiler) -> Ints:
     """Return the latest row time of each slice and all slices before it of the same key: slices may overlap.
 
     >>> from sash.windows.numpy_forms import numpy_form

@@ -147,8 +147,8 @@ class Evolution:
 
         A session that begins within its gap after that time may have begun before.
         """
-        unit, windows = self.prepared.unit, self.prepared.plan.windows
-        return {name: at + (windows[name].gap_ticks(unit) or 0) for name in names}
+        cuts = {name: self.prepared.plan.windows[name].cuts for name in names}
+        return {name: at + ((own and own.gap(self.prepared.unit)) or 0) for name, own in cuts.items()}
 
     def _of_rows(self, names: list[str]) -> list[Node]:
         """Return the states of windows that follow the order of rows: the older ones, whose rows lack what is new."""
@@ -180,7 +180,8 @@ class Evolution:
     def _check_frames(self, kept: list[str]) -> None:
         """Raise ValueError if a new result per row would be null forever, or for an unknown time."""
         for name, window in self.prepared.plan.windows.items():
-            if window.frame_reach(self.prepared.unit) is None and (name not in kept or self.new_aggregates):
+            reach = window.frame and window.frame.reach(self.prepared.unit)
+            if reach is None and (name not in kept or self.new_aggregates):
                 what = (
                     f"aggregate {self.new_aggregates[0]!r} of window {name!r}" if name in kept else f"window {name!r}"
                 )
@@ -203,7 +204,7 @@ class Evolution:
         rest: dict[Any, list[str]] = {}  # a group without state has no arrays
         for name in self.windows:
             if name not in known:
-                rest.setdefault(self.prepared.plan.windows[name].late_rule(self.prepared.unit), []).append(name)
+                rest.setdefault(self.prepared.plan.windows[name].lateness.rule, []).append(name)
         return [*found, *(StateOf(names, every) for names in rest.values())]
 
     def _restricted(self, names: list[str]) -> Node | None:
@@ -281,8 +282,7 @@ def fill(
     keys = len(own["sizes"])
     for name, window in prepared.plan.windows.items():
         if name not in kept:
-            memory = window.new_memory(keys)
-            own |= {f"memory {name} {part}": window.encode_memory(memory[part]) for part in window.memory}
+            own |= {f"memory {name} {part}": window.memory.encode(new) for part, new in window.memory.new(keys).items()}
     if prefixes and state.stores_partials:
         own |= {f"{PREFIX}{name}": array for name, array in carry_partials(prepared, prefixes, parts).items()}
     state.from_arrays(own)

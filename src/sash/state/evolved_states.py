@@ -34,7 +34,7 @@ from sash.state.row_state import RowState
 from sash.state.slice_state import SliceState
 from sash.state.watermark import MicroBatch
 from sash.state.window_states import StateOptions, WindowStates, advance, new_state, rows_in_time
-from sash.windows.base import NEVER, Flags, Run, Span
+from sash.windows.base import NEVER, Flags, LoopCompiler, Span
 
 MOST_QUERIES = 64
 _prepared: dict[tuple[int, tuple[str, ...], tuple[str, ...]], tuple[Prepared, Prepared]] = {}
@@ -92,10 +92,10 @@ def _begins_before(
 ) -> Flags:
     """Return which windows hold rows before a time, or may hold them."""
     window = prepared.plan.windows[name]
-    if not window.per_row:
+    if window.frame is None:
         assert results.starts is not None
         return results.starts < since
-    reach = window.frame_reach(prepared.unit)
+    reach = window.frame.reach(prepared.unit)
     assert reach is not None  # evolve() has checked it
     firsts = block.firsts
     rows = runs_of(firsts[:-1] + span.done, firsts[:-1] + span.final)
@@ -203,7 +203,9 @@ class Handover:
 Node = Leaf | Handover
 
 
-def with_new_aggregates(older: pa.Table, newer: pa.Table, kept: set[str], by: tuple[str, ...], run: Run) -> pa.Table:
+def with_new_aggregates(
+    older: pa.Table, newer: pa.Table, kept: set[str], by: tuple[str, ...], run: LoopCompiler
+) -> pa.Table:
     """Return the windows of an older state with the new aggregates of a newer one, and the new windows of the newer one."""
     names = newer.column_names
     is_kept = pc.is_in(newer["window"].cast(pa.string()), pa.array(sorted(kept))) if "window" in names else None

@@ -150,7 +150,7 @@ def _aggregate_code(aggregate: Aggregate[Any], functions: Mapping[str, str]) -> 
 
 
 def _window_code(window: Window) -> str:
-    return identify(*window.code) if window.code else ""
+    return identify(*window.memory.code) if window.memory.code else ""
 
 
 def check_same_query(then: Mapping[str, Any], now: Mapping[str, Any]) -> None:

@@ -16,9 +16,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sash.durations import Duration, DurationLike, read_duration
+from sash.durations import Duration, DurationLike, TimeUnit, read_duration
 from sash.engine.prepare import Prepared
 from sash.engine.row_block import RowBlock
+from sash.windows import Window
 from sash.windows.base import FOREVER, NEVER, Flags, Ints
 
 
@@ -89,7 +90,14 @@ def first_end(times: Ints, sizes: Ints, forget: int) -> int:
 
 def keeps_forever(prepared: Prepared) -> bool:
     """Return whether some window needs the state of a key until a later row arrives."""
-    return any(window.needed_for(prepared.unit) is None for window in prepared.plan.windows.values())
+    return any(needed_for(window, prepared.unit) is None for window in prepared.plan.windows.values())
+
+
+def needed_for(window: Window, unit: TimeUnit) -> int | None:
+    """Return how far apart rows of one window may be, in ticks; None if there is no limit, so that a key needs state forever."""
+    if window.is_time:
+        return window.extent(unit)
+    return None if window.frame is None else window.frame.width(unit)
 
 
 def read_forget(prepared: Prepared, forget: DurationLike | None, order: str = "time") -> Duration | None:
@@ -110,7 +118,7 @@ def read_forget(prepared: Prepared, forget: DurationLike | None, order: str = "t
         )
         raise ValueError(message)
     for window in (one for part in prepared.parts if keeps_forever(part) for one in part.plan.windows.values()):
-        needed = window.needed_for(prepared.unit)
+        needed = needed_for(window, prepared.unit)
         if needed is not None and needed >= ticks:
             message = (
                 f"forget={forget!r} is too short for {window}, which holds rows that are further apart: it would lose rows of a key that "

@@ -129,7 +129,9 @@ class PrefixState(RowState):
             rest = np.maximum(items.firsts[:-1], rest - 1)
         seen = items.items((), span)
         for name, window in self._windows.items():
-            rest = np.minimum(rest, window.held(seen) if window.grows else evaluated.keep[name])
+            frame = window.frame
+            held = frame.held(seen) if frame and frame.grows and frame.held else evaluated.keep[name]
+            rest = np.minimum(rest, held)
         return rest
 
     # -- by key ------------------------------------------------------------------------------------------------------

@@ -70,7 +70,7 @@ class RowState:
         """By key: the number of stored rows."""
         self.done: Ints = np.zeros(0, np.int64)
         """By key: the number of these that are context."""
-        self.memory: dict[str, Memory] = {name: window.new_memory(0) for name, window in self._windows.items()}
+        self.memory: dict[str, Memory] = {name: window.memory.new(0) for name, window in self._windows.items()}
         self.origins: Origins | None = None
         """Where the rows were before the last micro-batch."""
         self.forgotten = 0
@@ -109,7 +109,7 @@ class RowState:
         self.rows = pa.concat_tables([self.rows, as_schema(rows, self.rows.schema)])
         self.sizes = self.done = np.array([len(self.rows)])
         self.memory = {
-            name: window.new_memory(1, self.rows_before + len(self.rows)) for name, window in self._windows.items()
+            name: window.memory.new(1, self.rows_before + len(self.rows)) for name, window in self._windows.items()
         }
 
     def advance(self, batch: MicroBatch) -> pa.Table:
@@ -160,14 +160,15 @@ class RowState:
     def _ready(self, block: RowBlock, span: Span) -> Ints:
         """Return how many rows of each key have results now: rows wait for the window that looks ahead furthest."""
         items = block.items([], span)
-        ready: Ints = np.minimum.reduce([window.ready(items) for window in self._windows.values()])
+        frames = [window.frame for window in self._windows.values() if window.frame is not None]
+        ready: Ints = np.minimum.reduce([span.final, *(frame.ready(items) for frame in frames)])
         return ready
 
     def _memory(self, lives: Lives) -> dict[str, Memory]:
         """Return the memory of windows, with that of new keys; of the lives of a key, the first is the one that they know."""
         memory = {}
         for name, window in self._windows.items():
-            memory[name] = window.new_memory(lives.block.keys, self.rows_before)
+            memory[name] = window.memory.new(lives.block.keys, self.rows_before)
             for part, known in self.memory[name].items():
                 memory[name][part][lives.heads[: len(known)]] = known
         return memory
@@ -185,8 +186,8 @@ class RowState:
             keep = np.minimum(keep, own)
         newest = np.maximum(block.firsts[:-1], block.firsts[1:] - 1)
         for name, window in self._windows.items():
-            if window.memory:
-                keep = np.where(window.remembers(evaluated.memory[name]), np.minimum(keep, newest), keep)
+            if window.memory.parts:
+                keep = np.where(window.memory.differs(evaluated.memory[name]), np.minimum(keep, newest), keep)
         return keep
 
     def _retain(self, lives: Lives, span: Span, evaluated: Evaluated, keep: Ints) -> None:
@@ -250,8 +251,8 @@ class RowState:
             "dropped": np.array([self.dropped]),
         }
         for name, window in self._windows.items():
-            for part in window.memory:
-                arrays[f"memory {name} {part}"] = window.encode_memory(self.memory[name][part])
+            for part in window.memory.parts:
+                arrays[f"memory {name} {part}"] = window.memory.encode(self.memory[name][part])
         return arrays
 
     def to_delta(self, before: Arrays, after: Arrays) -> Arrays:
@@ -263,8 +264,8 @@ class RowState:
         self.rows = as_schema(read_table(arrays["rows"]), self.prepared.schema)
         self.sizes, self.done, self.dropped = arrays["sizes"], arrays["done"], int(arrays["dropped"][0])
         for name, window in self._windows.items():
-            for part in window.memory:
-                self.memory[name][part] = window.decode_memory(arrays[f"memory {name} {part}"])
+            for part in window.memory.parts:
+                self.memory[name][part] = window.memory.decode(arrays[f"memory {name} {part}"])
 
 
 def first_due(

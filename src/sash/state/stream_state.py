@@ -219,5 +219,5 @@ def first_in_time(prepared: Prepared, watermark: int) -> int:
     the watermark, and others up to and including it. Spark's watermark starts at 1970, before any row has arrived: a row at that
     time is in time.
     """
-    half_open = all(window.half_open for window in prepared.plan.windows.values())
+    half_open = all(window.lateness.half_open for window in prepared.plan.windows.values())
     return watermark if half_open or watermark <= 0 else watermark + 1

@@ -17,7 +17,7 @@ from sash.engine.prepare import Prepared
 from sash.engine.time_column import TimeColumn
 from sash.kernels.kernel_io import as_arrow
 from sash.state.late_rows import LateRows
-from sash.windows.base import FOREVER, NEVER, Flags, Ints, Run
+from sash.windows.base import FOREVER, NEVER, Flags, Ints, LoopCompiler
 
 
 @dataclass(frozen=True)
@@ -165,7 +165,7 @@ class RowOrderWatermark(Watermark):
 class KeyOrderWatermark(Watermark):
     """For rows sorted by key and then time: all keys but the newest are complete."""
 
-    def __init__(self, by: tuple[str, ...], time: TimeColumn | None, run: Run) -> None:
+    def __init__(self, by: tuple[str, ...], time: TimeColumn | None, run: LoopCompiler) -> None:
         self.by = by
         self.run = run
         self.time = time

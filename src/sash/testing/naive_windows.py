@@ -18,12 +18,11 @@ from sash.aggregates.base import Aggregate
 from sash.durations import UNITS, Duration, TimeUnit
 from sash.testing.oracle import recompute
 from sash.windows import Window
-from sash.windows.by_change import DeltaFrame, SlidingDelta
+from sash.windows.by_change import Delta
 from sash.windows.by_function import Custom
 from sash.windows.by_gap import Session
 from sash.windows.by_mark import Punctuated
 from sash.windows.by_rows import SlidingRows
-from sash.windows.calendar_windows import CalendarFrame, CalendarWindow
 from sash.windows.periodic import Periodic
 from sash.windows.row_frame import RowFrame
 from sash.windows.time_frame import TimeFrame
@@ -135,6 +134,8 @@ def rows_of_each(window: Window, rows: list[Row], time: str, order_by: Sequence[
                 [place for place in range(len(rows)) if _is_near(place - number, window)] for number in range(len(rows))
             ]
             return _without(frames, rows, window.exclude, [time, *order_by] if time else [])
+        case TimeFrame() if window.clock.by_calendar:
+            return _without(_since(window, rows, time), rows, window.exclude, [time])
         case TimeFrame():
             frames = [list(range(number + 1)) for number in range(len(rows))]
             if time:
@@ -143,9 +144,7 @@ def rows_of_each(window: Window, rows: list[Row], time: str, order_by: Sequence[
                     for row in rows
                 ]
             return _without(frames, rows, window.exclude, [time] if time else [])
-        case CalendarFrame():
-            return _without(_since(window, rows, time), rows, window.exclude, [time])
-        case DeltaFrame():
+        case Delta():
             return _near(window, rows)
     message = f"{window} has no result for each row."
     raise ValueError(message)
@@ -180,7 +179,7 @@ def _is_within(now: Any, then: Any, window: TimeFrame) -> bool:
     )
 
 
-def _near(window: DeltaFrame, rows: list[Row]) -> list[list[Row]]:
+def _near(window: Delta, rows: list[Row]) -> list[list[Row]]:
     held: list[Row] = []
     found = []
     for row in rows:
@@ -200,15 +199,13 @@ def spans_of(window: Window, rows: list[Row], time: str) -> list[Span]:
     """
     match window:
         case Periodic():
-            return _periodic(window, rows, time)
-        case CalendarWindow():
-            return _of_calendar(window, rows, time)
+            return _of_calendar(window, rows, time) if window.clock.by_calendar else _periodic(window, rows, time)
         case Session():
             return _sessions(window, rows, time)
         case SlidingRows():
             ends = range(window.slide, len(rows) + 1, window.slide)
             found = [rows[max(0, end - window.range) : end] for end in ends]
-        case SlidingDelta():
+        case Delta():
             found = _turns(window, rows)
         case Punctuated():
             found = _marked(window, rows)
@@ -243,7 +240,7 @@ def _periodic(window: Periodic, rows: list[Row], time: str) -> list[Span]:
     return with_rows(window, found)
 
 
-def is_between(window: Periodic | CalendarWindow, start: Any, time: Any, stop: Any) -> bool:
+def is_between(window: Periodic, start: Any, time: Any, stop: Any) -> bool:
     """Return whether a window of time holds a time."""
     return bool(start < time <= stop if window.closed == "right" else start <= time < stop)
 
@@ -256,11 +253,11 @@ def with_rows(window: Window, found: list[Span]) -> list[Span]:
     return found[places[0] : places[-1] + 1] if places else []
 
 
-def _of_calendar(window: CalendarWindow, rows: list[Row], time: str) -> list[Span]:
+def _of_calendar(window: Periodic, rows: list[Row], time: str) -> list[Span]:
     """Return windows of days or months: for each row, try all that begin near it."""
     length, period, step = (one.months or one.days for one in (window.range, window.period, window.step))
     shift = timedelta(microseconds=window.offset.amount // 1_000)
-    zone = window.tz if zone_of_column(rows[0][time]) else ""
+    zone = window.clock.zone if zone_of_column(rows[0][time]) else ""
     anchor = window.offset.months
     if window.period.calendar == "week":
         anchor += (date(1970, 1, 5) - date(1970, 1, 1)).days  # a Monday
@@ -273,7 +270,7 @@ def _of_calendar(window: CalendarWindow, rows: list[Row], time: str) -> list[Spa
 
     spans = set()
     for row in rows:
-        local = local_time(row[time], window.tz) - shift
+        local = local_time(row[time], window.clock.zone) - shift
         near = (local.year - 1970) * 12 + local.month - 1
         if not window.range.months:
             near = local.toordinal() - date(1970, 1, 1).toordinal()
@@ -291,21 +288,22 @@ def _of_calendar(window: CalendarWindow, rows: list[Row], time: str) -> list[Spa
     return with_rows(window, held)
 
 
-def _since(window: CalendarFrame, rows: list[Row], time: str) -> list[list[int]]:
+def _since(window: TimeFrame, rows: list[Row], time: str) -> list[list[int]]:
     """Return for each row the rows since the same local time some days or months earlier, and never before those of the row before."""
+    assert window.before is not None
     with_begin, with_end = window.closed in ("left", "both"), window.closed in ("right", "both")
     frames = []
     begin = None
     for row in rows:
         now = row[time]
-        local = local_time(now, window.tz)
-        if window.range.months:
-            month = _first_of_month((local.year - 1970) * 12 + local.month - 1 - window.range.months)
+        local = local_time(now, window.clock.zone)
+        if window.before.months:
+            month = _first_of_month((local.year - 1970) * 12 + local.month - 1 - window.before.months)
             following = _first_of_month((month.year - 1970) * 12 + month.month)
             earlier = local.replace(year=month.year, month=month.month, day=min(local.day, (following - month).days))
         else:
-            earlier = local - timedelta(days=window.range.days)
-        own = first_instant(earlier, window.tz) if zone_of_column(now) else earlier
+            earlier = local - timedelta(days=window.before.days)
+        own = first_instant(earlier, window.clock.zone) if zone_of_column(now) else earlier
         begin = own if begin is None else max(begin, own)
         frames.append(
             [
@@ -333,7 +331,8 @@ def _sessions(window: Session, rows: list[Row], time: str) -> list[Span]:
     return [(held[0][time], held[-1][time] + length_of(window.gap), held) for held in sessions]
 
 
-def _turns(window: SlidingDelta, rows: list[Row]) -> list[list[Row]]:
+def _turns(window: Delta, rows: list[Row]) -> list[list[Row]]:
+    assert window.slide is not None
     found = []
     last = rows[0][window.column]
     for row, held in zip(rows, _near(window, rows), strict=True):
@@ -403,9 +402,7 @@ def zone_of_column(time: Any) -> str:
 
 def in_zone(window: Window, zone: str) -> Window:
     """Return a window of the calendar with the zone of the time column, unless it has one of its own."""
-    if isinstance(window, CalendarWindow | CalendarFrame) and not window.tz:
-        return replace(window, tz=zone)
-    return window
+    return window.in_zone(zone) if zone else window
 
 
 def local_time(time: Any, zone: str) -> Any:

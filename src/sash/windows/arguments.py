@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from numbers import Integral
 from typing import Any
 
@@ -22,18 +23,31 @@ def check_count(given: Any, name: str, window: str) -> int:
     return count
 
 
-def check_rows_around(before: Any, after: Any, others: dict[str, Any]) -> None:
-    """Raise TypeError or ValueError if a frame of rows is invalid: its numbers, or other arguments beside them."""
+def check_choice(given: Any, choices: Collection[str], name: str, window: str) -> None:
+    """Raise ValueError if the argument is none of the choices."""
+    if given not in choices:
+        message = f"window.{window}: {name}={given!r} does not exist.{did_you_mean(str(given), choices)} Use {', '.join(choices)}."
+        raise ValueError(message)
+
+
+def check_sides(before: Any, after: Any, others: dict[str, Any], window: str, begin: str) -> None:
+    """Raise ValueError if `before` is missing, or if other arguments are given beside `before` and `after`."""
     for name, given in others.items():
         if given is not None:
-            message = f"window.rows: {name}={given!r} cannot be combined with before= or after=. Use one or the other."
+            message = (
+                f"window.{window}: {name}={given!r} cannot be combined with before= or after=. Use one or the other."
+            )
             raise ValueError(message)
     if before is NOT_GIVEN:
         message = (
-            f"window.rows: after={after!r} needs before=, the number of rows before the row. Use before=0 to begin with "
-            "the row, or before=None for all rows before it."
+            f"window.{window}: after={after!r} needs before=, {begin} the row, or before=None for all rows before it."
         )
         raise ValueError(message)
+
+
+def check_rows_around(before: Any, after: Any, others: dict[str, Any]) -> None:
+    """Raise TypeError or ValueError if a frame of rows is invalid: its numbers, or other arguments beside them."""
+    check_sides(before, after, others, "rows", "the number of rows before the row. Use before=0 to begin with")
     for name, given in {"before": before, "after": after}.items():
         if given is None or given is NOT_GIVEN:
             continue
@@ -57,25 +71,13 @@ def check_closed_rows(length: int, closed: Any) -> tuple[int, int]:
     ((2, 0), (3, -1))
     """
     sides = {"right": (length - 1, 0), "both": (length, 0), "left": (length, -1), "neither": (length - 1, -1)}
-    if closed is not None and closed not in sides:
-        message = f"window.rows: closed={closed!r} does not exist.{did_you_mean(str(closed), [*sides])} Use {', '.join(sides)}."
-        raise ValueError(message)
-    before, after = sides[closed or "right"]
+    closed = "right" if closed is None else closed
+    check_choice(closed, sides, "closed", "rows")
+    before, after = sides[closed]
     if before + after < 0:
         message = f'window.rows: range={length} with closed="{closed}" leaves no rows. Use a larger range.'
         raise ValueError(message)
     return before, after
-
-
-def check_step(step: Any, length: Any, given: dict[str, Any]) -> None:
-    """Raise ValueError if the step is longer than the range, so that no window would end.
-
-    `given` holds both arguments by name, the step first.
-    """
-    if step > length:
-        shorter, longer = given
-        message = f"{shorter}={given[shorter]!r} is more than {longer}={given[longer]!r}, so no window would end. Make the {shorter} shorter."
-        raise ValueError(message)
 
 
 def check_flag(given: Any, name: str, window: str) -> bool:
@@ -103,37 +105,13 @@ def check_column(given: Any, window: str) -> None:
         raise TypeError(message)
 
 
-def min_rows_text(min_rows: int) -> str:
-    """Return `min_rows` as an argument of a call, or nothing if it has its default.
+def options_text(**options: str | int | None) -> str:
+    """Return options as arguments of a call, without those that have their default: None, "", False, and 1 for `min_rows`.
 
-    >>> min_rows_text(3), min_rows_text(1)
-    (', min_rows=3', '')
+    >>> options_text(closed="left", exclude="", min_rows=1), options_text(min_rows=3, empty=True)
+    (', closed="left"', ', min_rows=3, empty=True')
     """
-    return f", min_rows={min_rows}" if min_rows > 1 else ""
-
-
-def exclude_text(exclude: str) -> str:
-    """Return `exclude` as an argument of a call, or nothing if nothing is excluded.
-
-    >>> exclude_text("row"), exclude_text("")
-    (', exclude="row"', '')
-    """
-    return f', exclude="{exclude}"' if exclude else ""
-
-
-def closed_text(closed: str) -> str:
-    """Return `closed` of a window with a slide as an argument of a call, or nothing if it has its default.
-
-    >>> closed_text("right"), closed_text("left")
-    (', closed="right"', '')
-    """
-    return "" if closed == "left" else f', closed="{closed}"'
-
-
-def empty_text(*, empty: bool) -> str:
-    """Return `empty` as an argument of a call, or nothing if it has its default.
-
-    >>> empty_text(empty=True), empty_text(empty=False)
-    (', empty=True', '')
-    """
-    return ", empty=True" if empty else ""
+    given = {name: value for name, value in options.items() if value and (name, value) != ("min_rows", 1)}
+    return "".join(
+        f", {name}=" + (f'"{value}"' if isinstance(value, str) else f"{value}") for name, value in given.items()
+    )

@@ -87,6 +87,19 @@ def count_before(flags: Flags, found: Ints, places: Ints) -> Ints:
     return before[places]
 
 
+def starts_of_runs(times: Ints, firsts: Ints) -> Flags:
+    """Return which rows begin another time, or another key: the first ones of their peers.
+
+    >>> starts_of_runs(np.array([1, 1, 2, 2]), np.array([0, 3, 4])).tolist()
+    [True, False, True, True]
+    """
+    is_first: Flags = np.ones(int(firsts[-1]), np.bool_)
+    if len(times):
+        np.not_equal(times[1:], times[:-1], out=is_first[1:])
+    is_first[firsts[:-1][np.diff(firsts) > 0]] = True
+    return is_first
+
+
 def search_in_keys(times: Ints, firsts: Ints, wanted: Ints, counts: Ints) -> Ints:
     """Return for each wanted time the first item of its key that is not earlier; if there is none, the end of the key.
 

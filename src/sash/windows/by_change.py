@@ -3,95 +3,85 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from sash.windows.arguments import check_column, check_count, min_rows_text
+from sash.windows.arguments import check_column, check_count, options_text
 from sash.windows.arrays import ranges
-from sash.windows.base import Bounds, Ints, Items, Memory, Run, Window, new_bounds
+from sash.windows.base import Bounds, Flags, Ints, Items, LoopCompiler, Memory, new_bounds
+from sash.windows.capabilities import ColumnRule, Frame, WindowMemory
 from sash.windows.numpy_forms import numpy_form_of
+from sash.windows.window import Window
 
 Number = int | float
+Array = npt.NDArray[Any]
+
+FRAME = Frame()
+BEHIND = WindowMemory({"behind": "int64"})
+BEHIND_AND_MARK = WindowMemory({"behind": "int64", "float_mark": "float64", "integer_mark": "int64", "seen": "bool"})
 
 
 @dataclass(frozen=True)
-class DeltaFrame(Window):
-    """For each row, the rows up to it; the oldest row leaves while its column is more than `threshold` from this row's."""
+class Delta(Window):
+    """For each row, the rows up to it; the oldest row leaves while its column is more than `threshold` from this row's.
+
+    With `slide`, there is a result only when the column has moved by `slide` since the last result.
+    """
 
     kind: ClassVar[str] = "delta"
-    column_kind: ClassVar[str] = "number"
-    per_row: ClassVar[bool] = True
-    sliced: ClassVar[bool] = False
-    memory: ClassVar[Mapping[str, str]] = {"behind": "int64"}
+    cuts: ClassVar[None] = None
     column: str
     threshold: Number
-    least: int = 1
+    slide: Number | None = None
 
     @property
-    def min_rows(self) -> int:
-        """How many values a window must hold to have a result."""
-        return self.least
+    def frame(self) -> Frame | None:
+        """The window of a row; None if only some rows have results."""
+        return FRAME if self.slide is None else None
 
     @property
-    def columns(self) -> tuple[str, ...]:
+    def memory(self) -> WindowMemory:
+        """How many rows of the context are in the window; the value at the last result."""
+        return BEHIND if self.slide is None else BEHIND_AND_MARK
+
+    @property
+    def columns(self) -> dict[str, ColumnRule]:
         """The column whose changes count."""
-        return (self.column,)
+        return {self.column: ColumnRule("number", self._sample)}
 
-    def sample_column(self, rows: int) -> npt.NDArray[Any]:
+    def _sample(self, rows: int) -> Array:
         """Return values that rise by irregular steps, some of them within the threshold of each other."""
-        steps: npt.NDArray[Any] = 0.08 + 0.3 * (np.arange(rows) * 0.618 % 1)
+        steps: Array = 0.08 + 0.3 * (np.arange(rows) * 0.618 % 1)
         return np.cumsum(steps) * self.threshold
 
-    def bounds(self, items: Items, memory: Memory, run: Run) -> Bounds:
-        """Return a window for each row."""
-        span = items.span
-        begins, ends = new_bounds(int((span.final - span.done).sum()))
+    def bounds(self, items: Items, memory: Memory, compiler: LoopCompiler) -> Bounds:
+        """Return a window for each row, or each time that the column has moved by `slide`."""
+        values, firsts = items.columns[self.column], items.firsts[:-1]
+        fresh, last = firsts + items.span.done, firsts + items.span.final
+        count = int((last - fresh).sum())
+        begins, ends = new_bounds(count)
         keep = np.empty(items.keys, np.int64)
-        values = items.columns[self.column]
-        behind = memory["behind"].copy()
+        new = {name: part.copy() for name, part in memory.items()}
         check_distances(self.column, values)
         limit = limit_for(values, self.threshold, reached=False)
         with np.errstate(invalid="ignore"):  # infinity minus infinity is NaN, which exceeds no threshold
-            run(find_near)(values, items.firsts, span.done, span.final, behind, limit, begins, ends, keep)
-        return Bounds(begins, ends, None, None, keep, {"behind": behind})
+            compiler(find_near)(values, fresh, last, new["behind"], limit, begins, ends, keep)
+        if self.slide is not None:
+            mark, seen = new["float_mark" if values.dtype.kind == "f" else "integer_mark"], new["seen"]
+            is_result = np.zeros(count, np.bool_)
+            check_distances(self.column, values, mark[seen])
+            limit = limit_for(values, self.slide, reached=True)
+            compiler(find_moves)(values, fresh, last, mark, seen, limit, is_result)
+            begins, ends = begins[is_result], ends[is_result]
+        return Bounds(begins, ends, None, None, keep, new)
 
     def __repr__(self) -> str:
         """Return the call that makes the window."""
-        return f"delta({self.column!r}, {self.threshold}{min_rows_text(self.least)})"
-
-
-@dataclass(frozen=True)
-class SlidingDelta(DeltaFrame):
-    """The windows of DeltaFrame, but a result only when the column has moved by `slide` since the last result."""
-
-    per_row: ClassVar[bool] = False
-    memory: ClassVar[Mapping[str, str]] = {
-        "behind": "int64",
-        "float_mark": "float64",
-        "integer_mark": "int64",
-        "seen": "bool",
-    }
-    slide: Number = 0
-
-    def bounds(self, items: Items, memory: Memory, run: Run) -> Bounds:
-        """Return a window each time that the column has moved by `slide`."""
-        every = super().bounds(items, memory, run)
-        values = items.columns[self.column]
-        is_result = np.zeros(len(every), np.bool_)
-        new = every.memory | {name: memory[name].copy() for name in ("float_mark", "integer_mark", "seen")}
-        mark = new["float_mark" if values.dtype.kind == "f" else "integer_mark"]
-        check_distances(self.column, values, mark[new["seen"]])
-        span, limit = items.span, limit_for(values, self.slide, reached=True)
-        run(find_moves)(values, items.firsts, span.done, span.final, mark, new["seen"], limit, is_result)
-        return Bounds(every.begins[is_result], every.ends[is_result], None, None, every.keep, new)
-
-    def __repr__(self) -> str:
-        """Return the call that makes the window."""
-        return f"delta({self.column!r}, {self.threshold}, slide={self.slide}{min_rows_text(self.least)})"
+        slide = "" if self.slide is None else f", slide={self.slide}"
+        return f"delta({self.column!r}, {self.threshold}{slide}{options_text(min_rows=self.min_rows)})"
 
 
 def delta(column: str, threshold: Number, *, slide: Number | None = None, min_rows: int = 1) -> Window:
@@ -117,10 +107,9 @@ def delta(column: str, threshold: Number, *, slide: Number | None = None, min_ro
     check_column(column, "delta")
     _check_number(threshold, "threshold")
     least = check_count(min_rows, "min_rows", "delta")
-    if slide is None:
-        return DeltaFrame(column, threshold, least)
-    _check_number(slide, "slide")
-    return SlidingDelta(column, threshold, least, slide)
+    if slide is not None:
+        _check_number(slide, "slide")
+    return Delta(column, threshold, slide, min_rows=least)
 
 
 def _check_number(given: Any, name: str) -> None:
@@ -132,14 +121,14 @@ def _check_number(given: Any, name: str) -> None:
         raise ValueError(message)
 
 
-def limit_for(values: npt.NDArray[Any], limit: Number, *, reached: bool) -> Number:
+def limit_for(values: Array, limit: Number, *, reached: bool) -> Number:
     """Return the largest distance within a limit; if the limit itself counts as too far (`reached`), the one below it."""
     if values.dtype.kind == "f":
         return float(np.nextafter(limit, 0)) if reached else float(limit)
     return min(math.ceil(limit) - 1 if reached else math.floor(limit), 2**63 - 1)
 
 
-def check_distances(column: str, *parts: npt.NDArray[Any]) -> None:
+def check_distances(column: str, *parts: Array) -> None:
     """Raise OverflowError if the distance of two integers needs more than 64 bits."""
     ends = [end for part in parts if part.dtype.kind != "f" and len(part) for end in (int(part.min()), int(part.max()))]
     if ends and max(ends) - min(ends) >= 2**63:
@@ -148,43 +137,25 @@ def check_distances(column: str, *parts: npt.NDArray[Any]) -> None:
 
 
 def find_near(
-    values: npt.NDArray[Any],
-    firsts: Ints,
-    done: Ints,
-    final: Ints,
-    behind: Ints,
-    threshold: Number,
-    begins: Ints,
-    ends: Ints,
-    keep: Ints,
+    values: Array, fresh: Ints, last: Ints, behind: Ints, limit: Number, begins: Ints, ends: Ints, keep: Ints
 ) -> None:
-    """Write the window of each row. `behind` context rows are in the window of the first new row."""
+    """Write the window of each row from `fresh` to `last`. `behind` context rows are in the window of the first new row."""
     count = 0
-    for key in range(len(firsts) - 1):
-        fresh = firsts[key] + done[key]
-        end = firsts[key] + final[key]
-        begin = fresh - behind[key]
-        for row in range(fresh, end):
-            while abs(values[row] - values[begin]) > threshold:
+    for key in range(len(fresh)):
+        begin = fresh[key] - behind[key]
+        for row in range(fresh[key], last[key]):
+            while abs(values[row] - values[begin]) > limit:
                 begin += 1
             begins[count] = begin
             ends[count] = row + 1
             count += 1
-        behind[key] = end - begin
+        behind[key] = last[key] - begin
         keep[key] = begin
 
 
 @numpy_form_of(find_near)
 def near_in_lists(
-    values: npt.NDArray[Any],
-    firsts: Ints,
-    done: Ints,
-    final: Ints,
-    behind: Ints,
-    threshold: Number,
-    begins: Ints,
-    ends: Ints,
-    keep: Ints,
+    values: Array, fresh: Ints, last: Ints, behind: Ints, limit: Number, begins: Ints, ends: Ints, keep: Ints
 ) -> None:
     """Write the window of each row. Where a window begins depends on the window before, so this is no array operation.
 
@@ -192,9 +163,8 @@ def near_in_lists(
     """
     # Compiled, the difference of two float32 is a float32, and so it is here; Python's own numbers are faster, but wider.
     numbers = list(values) if values.dtype == np.float32 else values.tolist()
-    limit = np.float64(threshold) if values.dtype == np.float32 else threshold
-    fresh, last = firsts[:-1] + done, firsts[:-1] + final
-    ends[:] = ranges(fresh + 1, final - done)
+    limit = np.float64(limit) if values.dtype == np.float32 else limit
+    ends[:] = ranges(fresh + 1, last - fresh)
     keep[:] = fresh - behind
     found: list[int] = []
     for key in range(len(keep)):
@@ -209,19 +179,12 @@ def near_in_lists(
 
 
 def find_moves(
-    values: npt.NDArray[Any],
-    firsts: Ints,
-    done: Ints,
-    final: Ints,
-    mark: npt.NDArray[Any],
-    seen: npt.NDArray[np.bool_],
-    limit: Number,
-    is_result: npt.NDArray[np.bool_],
+    values: Array, fresh: Ints, last: Ints, mark: Array, seen: Flags, limit: Number, is_result: Flags
 ) -> None:
     """Mark the rows whose column has moved by `slide` or more since the last marked row, or the first row."""
     count = 0
-    for key in range(len(firsts) - 1):
-        for row in range(firsts[key] + done[key], firsts[key] + final[key]):
+    for key in range(len(fresh)):
+        for row in range(fresh[key], last[key]):
             if not seen[key]:
                 seen[key] = True
                 mark[key] = values[row]
@@ -233,19 +196,12 @@ def find_moves(
 
 @numpy_form_of(find_moves)
 def moves_in_lists(
-    values: npt.NDArray[Any],
-    firsts: Ints,
-    done: Ints,
-    final: Ints,
-    mark: npt.NDArray[Any],
-    seen: npt.NDArray[np.bool_],
-    limit: Number,
-    is_result: npt.NDArray[np.bool_],
+    values: Array, fresh: Ints, last: Ints, mark: Array, seen: Flags, limit: Number, is_result: Flags
 ) -> None:
     """Mark the rows whose column has moved. What a row is compared with depends on the rows before, as in `near_in_lists`."""
     numbers = values.tolist()
     count = 0
-    for key, (first, end) in enumerate(zip((firsts[:-1] + done).tolist(), (firsts[:-1] + final).tolist(), strict=True)):
+    for key, (first, end) in enumerate(zip(fresh.tolist(), last.tolist(), strict=True)):
         if first < end:
             marked = mark[key].item() if seen[key] else numbers[first]
             for place, number in enumerate(numbers[first:end], count):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import inspect
 import json
 from collections import deque
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import partial
 from types import FunctionType
 from typing import Any, ClassVar
@@ -14,8 +14,10 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from sash.windows.arguments import check_count, min_rows_text
-from sash.windows.base import ALL_COLUMNS, Bounds, Flags, Items, Memory, Run, Window
+from sash.windows.arguments import check_count, options_text
+from sash.windows.base import ALL_COLUMNS, Bounds, Flags, Items, LoopCompiler, Memory
+from sash.windows.capabilities import ColumnRule, WindowMemory
+from sash.windows.window import Window
 
 Discretize = Callable[..., Any]
 
@@ -33,22 +35,20 @@ class Custom(Window):
     """Windows that a user's function begins and ends, row by row."""
 
     kind: ClassVar[str] = "custom"
-    memory: ClassVar[Mapping[str, str]] = {"opened": "object"}
     discretize: Discretize
     has_state: bool
-    least: int = 1
 
     @property
-    def min_rows(self) -> int:
-        """How many values a window must hold to have a result."""
-        return self.least
-
-    @property
-    def columns(self) -> tuple[str, ...]:
+    def columns(self) -> dict[str, ColumnRule]:
         """All of them: the function may read any."""
-        return (ALL_COLUMNS,)
+        return {ALL_COLUMNS: ColumnRule()}
 
-    def bounds(self, items: Items, memory: Memory, run: Run) -> Bounds:  # noqa: ARG002 — Python objects, not compiled
+    @property
+    def memory(self) -> FunctionMemory:
+        """The open windows of each key, and its function."""
+        return FunctionMemory({"opened": "object"}, window=self)
+
+    def bounds(self, items: Items, memory: Memory, compiler: LoopCompiler) -> Bounds:  # noqa: ARG002 — Python objects, not compiled
         """Return the windows that have ended; of the open windows the oldest ends first."""
         begins: list[int] = []
         ends: list[int] = []
@@ -56,7 +56,7 @@ class Custom(Window):
         new = np.empty(items.keys, object)
         values = items.columns[ALL_COLUMNS]
         for key in range(items.keys):
-            opened = memory["opened"][key] or OpenWindows(self._of_key(), ())
+            opened = memory["opened"][key] or OpenWindows(self.of_key(), ())
             fresh = int(items.firsts[key] + items.span.done[key])
             end = int(items.firsts[key] + items.span.final[key])
             waiting = deque(fresh - behind for behind in opened.behind)
@@ -70,63 +70,8 @@ class Custom(Window):
             keep[key] = waiting[0] if waiting else end
         return Bounds(np.array(begins, np.int64), np.array(ends, np.int64), None, None, keep, {"opened": new})
 
-    def remembers(self, memory: Memory) -> Flags:
-        """Return for which keys windows are open, or the function has state."""
-        known = [one is not None and (self.has_state or bool(one.behind)) for one in memory["opened"]]
-        return np.array(known, np.bool_)
-
-    def new_memory(self, keys: int, rows_before: int = 0) -> Memory:  # noqa: ARG002 — it counts no rows
-        """Return the memory of new keys."""
-        return {"opened": np.full(keys, None, object)}
-
-    def encode_memory(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Return the open windows of each key, and the attributes of its function, as JSON."""
-        return np.frombuffer(json.dumps([self._encode(opened) for opened in values]).encode(), np.uint8)
-
-    def decode_memory(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Return the memory from `encode_memory`."""
-        stored = json.loads(values.tobytes())
-        decoded = np.empty(len(stored), object)
-        decoded[:] = [self._decode(one) for one in stored]
-        return decoded
-
-    def check_restart(self) -> None:
-        """Raise TypeError if the state of the function cannot be stored for a restart."""
-        self._encode(OpenWindows(self._of_key(), ()))
-
-    @property
-    def code(self) -> list[Any]:
-        """The function; of a class its functions and plain attributes."""
-        made = self.discretize
-        if isinstance(made, FunctionType | partial):
-            return [made]
-        own = vars(made if isinstance(made, type) else type(made))
-        parts = [own[name] for name in sorted(own) if isinstance(own[name], FunctionType) or is_constant(own[name])]
-        attributes = {} if isinstance(made, type) else getattr(made, "__dict__", {})
-        return parts + [value for _, value in sorted(attributes.items()) if is_constant(value)]
-
-    def _encode(self, opened: OpenWindows | None) -> list[Any] | None:
-        if opened is None:
-            return None
-        state = vars(opened.discretize) if self.has_state and _has_attributes(opened.discretize) else {}
-        if (self.has_state and not _has_attributes(opened.discretize)) or not _is_plain(state):
-            message = (
-                f"{self} has state that cannot be stored for a restart. Make it a class whose attributes are numbers, "
-                "strings, and lists or dictionaries of these."
-            )
-            raise TypeError(message)
-        return [list(opened.behind), state]
-
-    def _decode(self, stored: list[Any] | None) -> OpenWindows | None:
-        if stored is None:
-            return None
-        behind, state = stored
-        discretize = self._of_key()
-        if self.has_state:
-            vars(discretize).update(state)
-        return OpenWindows(discretize, tuple(behind))
-
-    def _of_key(self) -> Discretize:
+    def of_key(self) -> Discretize:
+        """Return the function of a new key."""
         return self.discretize() if self.has_state else self.discretize
 
     def _ask(self, discretize: Discretize, row: Any, waiting: int) -> tuple[int, int]:
@@ -148,7 +93,70 @@ class Custom(Window):
     def __repr__(self) -> str:
         """Return the call that makes the window."""
         made = getattr(self.discretize, "func", self.discretize)  # of a partial
-        return f"custom({getattr(made, '__name__', type(made).__name__)}{min_rows_text(self.least)})"
+        return f"custom({getattr(made, '__name__', type(made).__name__)}{options_text(min_rows=self.min_rows)})"
+
+
+@dataclass(frozen=True)
+class FunctionMemory(WindowMemory):
+    """The open windows of each key, and its function, which may have state."""
+
+    window: Custom = field(kw_only=True)
+
+    def differs(self, memory: Memory) -> Flags:
+        """Return for which keys windows are open, or the function has state."""
+        known = [one is not None and (self.window.has_state or bool(one.behind)) for one in memory["opened"]]
+        return np.array(known, np.bool_)
+
+    def new(self, keys: int, rows_before: int = 0) -> Memory:  # noqa: ARG002 — it counts no rows
+        """Return the memory of new keys."""
+        return {"opened": np.full(keys, None, object)}
+
+    def encode(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Return the open windows of each key, and the attributes of its function, as JSON."""
+        return np.frombuffer(json.dumps([self._encode(opened) for opened in values]).encode(), np.uint8)
+
+    def decode(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Return the memory from `encode`."""
+        stored = json.loads(values.tobytes())
+        decoded = np.empty(len(stored), object)
+        decoded[:] = [self._decode(one) for one in stored]
+        return decoded
+
+    def check_restart(self) -> None:
+        """Raise TypeError if the state of the function cannot be stored for a restart."""
+        self._encode(OpenWindows(self.window.of_key(), ()))
+
+    @property
+    def code(self) -> list[Any]:
+        """The function; of a class its functions and plain attributes."""
+        made = self.window.discretize
+        if isinstance(made, FunctionType | partial):
+            return [made]
+        own = vars(made if isinstance(made, type) else type(made))
+        parts = [own[name] for name in sorted(own) if isinstance(own[name], FunctionType) or is_constant(own[name])]
+        attributes = {} if isinstance(made, type) else getattr(made, "__dict__", {})
+        return parts + [value for _, value in sorted(attributes.items()) if is_constant(value)]
+
+    def _encode(self, opened: OpenWindows | None) -> list[Any] | None:
+        if opened is None:
+            return None
+        state = vars(opened.discretize) if self.window.has_state and _has_attributes(opened.discretize) else {}
+        if (self.window.has_state and not _has_attributes(opened.discretize)) or not _is_plain(state):
+            message = (
+                f"{self.window} has state that cannot be stored for a restart. Make it a class whose attributes are numbers, "
+                "strings, and lists or dictionaries of these."
+            )
+            raise TypeError(message)
+        return [list(opened.behind), state]
+
+    def _decode(self, stored: list[Any] | None) -> OpenWindows | None:
+        if stored is None:
+            return None
+        behind, state = stored
+        discretize = self.window.of_key()
+        if self.window.has_state:
+            vars(discretize).update(state)
+        return OpenWindows(discretize, tuple(behind))
 
 
 def custom(discretize: Discretize, *, min_rows: int = 1) -> Window:
@@ -178,7 +186,7 @@ def custom(discretize: Discretize, *, min_rows: int = 1) -> Window:
         )
         raise TypeError(message)
     least = check_count(min_rows, "min_rows", "custom")
-    return Custom(discretize, has_state=_takes_nothing(discretize), least=least)
+    return Custom(discretize, has_state=_takes_nothing(discretize), min_rows=least)
 
 
 def _has_attributes(made: Discretize) -> bool:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from sash.durations import Duration, DurationLike, TimeUnit, quote, read_duration
-from sash.windows.arguments import check_count, min_rows_text
+from sash.windows.arguments import check_count, options_text
 from sash.windows.arrays import count_before, neighbours
-from sash.windows.base import Bounds, Ints, Items, Memory, Reach, Run, Window, first_after
+from sash.windows.base import Bounds, Ints, Items, LoopCompiler, Memory, Reach, first_after
+from sash.windows.capabilities import Cuts, Lateness, TimeSplit
+from sash.windows.window import Window
 
 
 @dataclass(frozen=True)
@@ -20,22 +21,18 @@ class Session(Window):
 
     kind: ClassVar[str] = "session"
     needs_time: ClassVar[bool] = True
-    is_time: ClassVar[bool] = True
-    is_replaced: ClassVar[bool] = True
-    slices_per_window: ClassVar[int | None] = 1
     gap: Duration
-    least: int = 1
 
     @property
-    def min_rows(self) -> int:
-        """How many values a window must hold to have a result."""
-        return self.least
+    def length(self) -> Duration:
+        """The gap."""
+        return self.gap
 
     def check(self, unit: TimeUnit) -> None:
         """Raise ValueError if the window does not fit a time column of this unit."""
         self.gap.in_ticks(unit)
 
-    def bounds(self, items: Items, memory: Memory, run: Run) -> Bounds:  # noqa: ARG002 — NumPy is as fast as a compiled loop
+    def bounds(self, items: Items, memory: Memory, compiler: LoopCompiler) -> Bounds:  # noqa: ARG002 — NumPy is as fast as a compiled loop
         """Return the sessions that no row can extend any more: a row at `now` still extends a session that ends at `now`."""
         span, firsts, gap = items.span, items.firsts, self.gap.in_ticks(items.unit)
         times, lasts = items.times, self._lasts(items)
@@ -71,37 +68,35 @@ class Session(Window):
         closes[items.firsts[1:] - 1] = True  # every key in the state has items
         return first_after(lasts[closes] + gap + 1, items.span.now)
 
-    def first_end(self, times: Ints, unit: TimeUnit) -> Ints:
-        """Return when sessions of single rows at these times are final: a row at the end of a session still extends it."""
-        return times + self.gap.in_ticks(unit) + 1
-
-    def late_rule(self, unit: TimeUnit) -> Hashable:
-        """Return the gap: a row that is late for a short gap must not join two sessions of it, but may join a longer one."""
-        return "gap", self.gap.in_ticks(unit)
-
     def _lasts(self, items: Items) -> Ints:
         return items.times if items.last_times is None else items.last_times
-
-    def gap_ticks(self, unit: TimeUnit) -> int:
-        """Return the gap between rows that ends a session."""
-        return self.gap.in_ticks(unit)
-
-    @property
-    def length(self) -> Duration:
-        """The gap."""
-        return self.gap
 
     def extent(self, unit: TimeUnit) -> int:
         """Return how far after its last row a session ends."""
         return self.gap.in_ticks(unit)
 
-    def reach(self, unit: TimeUnit) -> Reach:
-        """Return the gap across which no session continues."""
-        return Reach(gap=self.gap.in_ticks(unit))
+    @property
+    def cuts(self) -> Cuts:
+        """The gap between rows that ends a session."""
+        return Cuts(per_window=1, gap=self.gap.in_ticks)
+
+    @property
+    def lateness(self) -> Lateness:
+        """A row that is late for a short gap must not join two sessions of it, but may join a longer one."""
+        return Lateness(("gap", self.gap.amount), self._final, self._final)
+
+    def _final(self, times: Ints, unit: TimeUnit) -> Ints:
+        """Return when sessions of single rows at these times are final: a row at the end of a session still extends it."""
+        return times + self.gap.in_ticks(unit) + 1
+
+    @property
+    def time_split(self) -> TimeSplit:
+        """No session continues across a longer gap."""
+        return TimeSplit(lambda unit: Reach(gap=self.gap.in_ticks(unit)))
 
     def __repr__(self) -> str:
         """Return the call that makes the window."""
-        return f"session({quote(self.gap)}{min_rows_text(self.least)})"
+        return f"session({quote(self.gap)}{options_text(min_rows=self.min_rows)})"
 
 
 def session(gap: DurationLike, *, min_rows: int = 1) -> Window:
@@ -123,7 +118,7 @@ def session(gap: DurationLike, *, min_rows: int = 1) -> Window:
     >>> sash.Query({"peak": agg.max("load")}, window.session(3), time="minute").run(rows).to_pylist()
     [{'window_start': 1, 'window_end': 7, 'peak': 9}, {'window_start': 9, 'window_end': 12, 'peak': 4}]
     """
-    return Session(read_duration(gap, "gap"), check_count(min_rows, "min_rows", "session"))
+    return Session(read_duration(gap, "gap"), min_rows=check_count(min_rows, "min_rows", "session"))
 
 
 def by_session(limits: Ints, counts: Ints) -> Ints:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
-from sash.windows.arguments import check_column, check_count, min_rows_text
+from sash.windows.arguments import check_column, check_count, options_text
 from sash.windows.arrays import count_before, ranges
-from sash.windows.base import Bounds, Items, Memory, Run, Window
+from sash.windows.base import Bounds, Items, LoopCompiler, Memory
+from sash.windows.capabilities import ColumnRule, Cuts, WindowMemory
+from sash.windows.window import Window
 
 
 @dataclass(frozen=True)
@@ -19,27 +19,16 @@ class Punctuated(Window):
     """Rows up to one whose column is true, that row included."""
 
     kind: ClassVar[str] = "punctuated"
-    slices_per_window: ClassVar[int | None] = 1
-    column_kind: ClassVar[str] = "mark"
-    memory: ClassVar[Mapping[str, str]] = {"behind": "int64"}
+    cuts: ClassVar[Cuts] = Cuts(per_window=1)
+    memory: ClassVar[WindowMemory] = WindowMemory({"behind": "int64"})
     column: str
-    least: int = 1
 
     @property
-    def min_rows(self) -> int:
-        """How many values a window must hold to have a result."""
-        return self.least
+    def columns(self) -> dict[str, ColumnRule]:
+        """The column that marks the ends; in pictures, at irregular distances."""
+        return {self.column: ColumnRule("mark", lambda rows: np.isin(np.arange(rows), (4, 9, 11, 19)))}
 
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The column that marks the ends."""
-        return (self.column,)
-
-    def sample_column(self, rows: int) -> npt.NDArray[Any]:
-        """Return marks at irregular distances."""
-        return np.isin(np.arange(rows), (4, 9, 11, 19))
-
-    def bounds(self, items: Items, memory: Memory, run: Run) -> Bounds:  # noqa: ARG002 — NumPy is as fast as a compiled loop
+    def bounds(self, items: Items, memory: Memory, compiler: LoopCompiler) -> Bounds:  # noqa: ARG002 — NumPy is as fast as a compiled loop
         """Return the windows that have ended."""
         span, firsts = items.span, items.firsts[:-1]
         fresh, final = firsts + span.done, firsts + span.final
@@ -60,7 +49,7 @@ class Punctuated(Window):
 
     def __repr__(self) -> str:
         """Return the call that makes the window."""
-        return f"punctuated({self.column!r}{min_rows_text(self.least)})"
+        return f"punctuated({self.column!r}{options_text(min_rows=self.min_rows)})"
 
 
 def punctuated(column: str, *, min_rows: int = 1) -> Window:
@@ -82,4 +71,4 @@ def punctuated(column: str, *, min_rows: int = 1) -> Window:
     [{'total': 12}, {'total': 6}]
     """
     check_column(column, "punctuated")
-    return Punctuated(column, check_count(min_rows, "min_rows", "punctuated"))
+    return Punctuated(column, min_rows=check_count(min_rows, "min_rows", "punctuated"))

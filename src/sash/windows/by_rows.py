@@ -2,30 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from math import gcd
 from typing import ClassVar, Literal
 
 import numpy as np
 
-from sash.durations import TimeUnit
-from sash.windows.arguments import check_closed_rows, check_count, check_room, check_rows_around, min_rows_text
+from sash.windows.arguments import check_closed_rows, check_count, check_room, check_rows_around, options_text
 from sash.windows.arrays import ranges
-from sash.windows.base import (
-    NOT_GIVEN,
-    Bounds,
-    Cycle,
-    Flags,
-    Ints,
-    Items,
-    Memory,
-    Reach,
-    Run,
-    Window,
-)
+from sash.windows.base import NOT_GIVEN, Bounds, Cycle, Ints, Items, LoopCompiler, Memory, Reach
+from sash.windows.capabilities import Cuts, RowCount, TimeSplit
 from sash.windows.exclude import check_exclude
 from sash.windows.row_frame import RowFrame
+from sash.windows.window import Window
 
 
 @dataclass(frozen=True)
@@ -33,61 +22,48 @@ class SlidingRows(Window):
     """The last `range` rows, every `slide` rows."""
 
     kind: ClassVar[str] = "rows"
-    memory: ClassVar[Mapping[str, str]] = {"seen": "int64"}
     range: int
     slide: int
-    least: int = 1
-
-    @property
-    def min_rows(self) -> int:
-        """How many values a window must hold to have a result."""
-        return self.least
-
-    def bounds(self, items: Items, memory: Memory, run: Run) -> Bounds:  # noqa: ARG002 — NumPy is as fast as a compiled loop
-        """Return a window after every `slide` rows of a key."""
-        span, firsts, before = items.span, items.firsts[:-1], memory["seen"]
-        seen = before + span.final - span.done
-        counts = seen // self.slide - before // self.slide
-        first_ends = firsts + span.done + self.slide - before % self.slide
-        bounds = bounds_of_rows(firsts, first_ends, counts, self.slide, self.range)
-        return Bounds(*bounds, None, None, kept_rows(items, self.range), {"seen": seen})
-
-    def pane_starts(self, items: Items, memory: Memory) -> Ints:
-        """Return the rows that panes begin with, given the memory after these rows."""
-        before = np.repeat(memory["seen"] - items.span.final - items.firsts[:-1], np.diff(items.firsts))
-        return np.flatnonzero((before + np.arange(len(before))) % gcd(self.range, self.slide) == 0)
-
-    @property
-    def row_cycle(self) -> Cycle:
-        """Where windows repeat, in rows."""
-        return Cycle(self.range, self.slide, self.range, -self.range % self.slide)
 
     @property
     def length(self) -> int:
         """The range."""
         return self.range
 
+    def bounds(self, items: Items, memory: Memory, compiler: LoopCompiler) -> Bounds:  # noqa: ARG002 — NumPy is as fast as a compiled loop
+        """Return a window after every `slide` rows of a key."""
+        span, firsts, before = items.span, items.firsts[:-1], memory["seen"]
+        seen = before + span.final - span.done
+        counts = seen // self.slide - before // self.slide
+        first_ends = firsts + span.done + self.slide - before % self.slide
+        bounds = bounds_of_rows(firsts, first_ends, counts, self.slide, self.range)
+        keep = np.maximum(firsts, firsts + span.final - self.range + 1)
+        return Bounds(*bounds, None, None, keep, {"seen": seen})
+
     @property
-    def rows_held(self) -> int:
-        """How many rows a window holds at most."""
-        return self.range
+    def cuts(self) -> Cuts:
+        """Windows repeat after a number of rows."""
+        cycle = Cycle(self.range, self.slide, self.range, -self.range % self.slide)
+        return Cuts(row_cycle=cycle, pane_starts=self._pane_starts)
 
-    def reach(self, unit: TimeUnit) -> Reach:  # noqa: ARG002 — it reaches back by rows
-        """Return how far windows reach back."""
-        return Reach(rows=self.range - 1)
+    def _pane_starts(self, items: Items, memory: Memory) -> Ints:
+        """Return the rows that panes begin with, given the memory after these rows."""
+        before = np.repeat(memory["seen"] - items.span.final - items.firsts[:-1], np.diff(items.firsts))
+        return np.flatnonzero((before + np.arange(len(before))) % gcd(self.range, self.slide) == 0)
 
-    def new_memory(self, keys: int, rows_before: int = 0) -> Memory:
-        """Return the memory of new keys, each of which had `rows_before` rows earlier."""
-        return {"seen": np.full(keys, rows_before, np.int64)}
+    @property
+    def memory(self) -> RowCount:
+        """The number of rows so far."""
+        return RowCount(every=self.slide)
 
-    def remembers(self, memory: Memory) -> Flags:
-        """Return for which keys the next row is not the first of a slide."""
-        known: Flags = memory["seen"] % self.slide != 0
-        return known
+    @property
+    def time_split(self) -> TimeSplit:
+        """Windows reach back by rows."""
+        return TimeSplit(lambda _: Reach(rows=self.range - 1))
 
     def __repr__(self) -> str:
         """Return the call that makes the window."""
-        return f"rows({self.range}, slide={self.slide}{min_rows_text(self.least)})"
+        return f"rows({self.range}, slide={self.slide}{options_text(min_rows=self.min_rows)})"
 
 
 def rows(
@@ -145,7 +121,7 @@ def rows(
             raise ValueError(message)
     every = check_count(slide, "slide", "rows")
     check_room(least, length, "rows")
-    return SlidingRows(length, every, least)
+    return SlidingRows(length, every, min_rows=least)
 
 
 def _frame(before: int | None, after: int | None, least: int, exclude: str) -> RowFrame:
@@ -153,7 +129,7 @@ def _frame(before: int | None, after: int | None, least: int, exclude: str) -> R
     if before is not None and after is not None:
         holds_row = before >= 0 and after >= 0
         check_room(least, before + after + 1 - (holds_row and exclude in ("row", "group")), "rows")
-    return RowFrame(before, after, least, exclude)
+    return RowFrame(before, after, exclude, min_rows=least)
 
 
 def bounds_of_rows(firsts: Ints, first_ends: Ints, counts: Ints, slide: int, length: int) -> tuple[Ints, Ints]:
@@ -173,10 +149,3 @@ def bounds_of_rows(firsts: Ints, first_ends: Ints, counts: Ints, slide: int, len
     else:
         np.maximum(begins, np.repeat(firsts, counts), out=begins)
     return begins, ends
-
-
-def kept_rows(items: Items, length: int) -> Ints:
-    """Return the first row of each key that the window of a later row may hold."""
-    firsts = items.firsts[:-1]
-    first: Ints = np.maximum(firsts, firsts + items.span.final - length + 1)
-    return first

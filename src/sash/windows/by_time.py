@@ -5,25 +5,15 @@ from __future__ import annotations
 from typing import Any, Literal, NamedTuple
 
 from sash.durations import Duration, DurationLike, quote, read_duration
-from sash.hints import did_you_mean
-from sash.windows.arguments import (
-    check_count,
-    check_flag,
-    check_step,
-    closed_text,
-    empty_text,
-    exclude_text,
-    min_rows_text,
-)
-from sash.windows.base import NOT_GIVEN, Window
-from sash.windows.calendar_windows import CalendarFrame, CalendarWindow, FilledCalendarWindow
+from sash.windows.arguments import check_choice, check_count, check_flag, check_sides, options_text
+from sash.windows.base import NOT_GIVEN
 from sash.windows.calendars import check_zone
+from sash.windows.clocks import CLOSED, TICKS, CalendarClock
 from sash.windows.exclude import check_exclude
 from sash.windows.periodic import MAX_WINDOWS, UNLIMITED, FilledPeriodic, Periodic
-from sash.windows.time_frame import CLOSED, ZERO, TimeFrame, text_of_frame
+from sash.windows.time_frame import ZERO, TimeFrame
+from sash.windows.window import Window
 
-FIRST_MONDAY = 4
-"""The day from which weeks of a calendar count, as in Polars: 5 January 1970."""
 ENDS = ("left", "right")
 """Which end windows with a slide may include: with both, a row could belong to two neighbours."""
 
@@ -108,27 +98,24 @@ def time(
                     f"window.time: {name}= needs slide=. Without slide=, each row has its own window. Leave {name} out."
                 )
                 raise ValueError(message)
-    if slide is None and closed is not None and closed not in CLOSED:
-        message = f"window.time: closed={closed!r} does not exist.{did_you_mean(str(closed), CLOSED)} Use {', '.join(CLOSED)}."
-        raise ValueError(message)
+        check_choice("right" if closed is None else closed, CLOSED, "closed", "time")
     if before is not NOT_GIVEN or after is not NOT_GIVEN:
         return _frame(before, after, closed or "both", excluded, min_rows, {"range": range, "slide": slide, "tz": tz})
     if range is None:
         message = 'window.time needs a length, as in window.time("1h"), or before= and after=.'
         raise TypeError(message)
     length = read_duration(range, "range", months=True)
-    if slide is None:
-        ends = "" if closed in (None, "right") else f', closed="{closed}"'
-        text = f"time({quote(length)}{ends}{exclude_text(excluded)}{min_rows_text(min_rows)}{tz_text(zone)})"
-        if zone or length.months:
-            check_calendar("time", {"range": length})
-            return CalendarFrame(length, closed or "right", min_rows, text, excluded, zone)
-        return TimeFrame(length, ZERO, closed or "right", min_rows, text, excluded)
-    period = read_duration(slide, "slide", months=True)
-    options = _Options(
-        _closed_end(closed, "time"), min_rows, empty, _most_windows(max_windows, MAX_WINDOWS, "time"), zone
-    )
-    return _periodic("time", length, period, length, offset, options)
+    if slide is not None:
+        period = read_duration(slide, "slide", months=True)
+        return _periodic(_Call("time", offset, closed, min_rows, empty, max_windows, tz), length, period, length)
+    by_calendar = bool(zone or length.months)
+    if by_calendar:
+        check_calendar("time", {"range": length})
+    ends = None if closed == "right" else closed
+    options = options_text(closed=ends, exclude=excluded, min_rows=min_rows, tz=zone)
+    clock = CalendarClock(zone) if by_calendar else TICKS
+    text = f"time({quote(length)}{options})"
+    return TimeFrame(length, ZERO, excluded, min_rows=min_rows, text=text, closed=closed or "right", clock=clock)
 
 
 def expanding(*, exclude: Literal["row", "ties", "group"] | None = None, min_rows: int = 1) -> Window:
@@ -150,22 +137,13 @@ def expanding(*, exclude: Literal["row", "ties", "group"] | None = None, min_row
     """
     least = check_count(min_rows, "min_rows", "expanding")
     excluded = check_exclude(exclude, "expanding")
-    arguments = f"{exclude_text(excluded)}{min_rows_text(least)}".removeprefix(", ")
-    return TimeFrame(None, ZERO, "both", least, f"expanding({arguments})", excluded)
+    text = f"expanding({options_text(exclude=excluded, min_rows=least).removeprefix(', ')})"
+    return TimeFrame(None, ZERO, excluded, min_rows=least, text=text, closed="both")
 
 
 def _frame(before: Any, after: Any, closed: str, exclude: str, least: int, others: dict[str, Any]) -> TimeFrame:
     """Return the frame between two distances from the time of a row."""
-    for name, given in others.items():
-        if given is not None:
-            message = f"window.time: {name}={given!r} cannot be combined with before= or after=. Use one or the other."
-            raise ValueError(message)
-    if before is NOT_GIVEN:
-        message = (
-            f"window.time: after={after!r} needs before=, how far the window reaches back. Use before=0 to begin at the row, or "
-            "before=None for all rows before it."
-        )
-        raise ValueError(message)
+    check_sides(before, after, others, "time", "how far the window reaches back. Use before=0 to begin at")
     for name, given in {"before": before, "after": after}.items():
         if isinstance(given, str) and read_duration(given, name, at_least=-(2**62), months=True).months:
             message = (
@@ -183,7 +161,11 @@ def _frame(before: Any, after: Any, closed: str, exclude: str, least: int, other
         if low.amount + high.amount < 0:
             message = f"window.time: before={before!r} and after={after!r} leave no time between them. Their sum must not be negative."
             raise ValueError(message)
-    return TimeFrame(low, high, closed, least, text_of_frame(low, high, closed, exclude, least), exclude)
+    sides = ", ".join(
+        f"{name}={'None' if side is None else quote(side)}" for name, side in {"before": low, "after": high}.items()
+    )
+    text = f"time({sides}{options_text(closed=None if closed == 'both' else closed, exclude=exclude, min_rows=least)})"
+    return TimeFrame(low, high, exclude, min_rows=least, text=text, closed=closed)
 
 
 def tumbling(
@@ -227,11 +209,8 @@ def tumbling(
     [datetime.datetime(2024, 2, 1, 0, 0), datetime.datetime(2024, 3, 1, 0, 0)]
     """
     length = read_duration(range, "range", months=True)
-    least, empty = check_count(min_rows, "min_rows", "tumbling"), check_flag(empty, "empty", "tumbling")
-    # A row is in one window, so that windows with rows take no more memory than rows.
-    most = _most_windows(max_windows, MAX_WINDOWS if empty else UNLIMITED, "tumbling")
-    options = _Options(_closed_end(closed, "tumbling"), least, empty, most, check_zone(tz, "tumbling"))
-    return _periodic("tumbling", length, length, length, offset, options)
+    call = _Call("tumbling", offset, closed, min_rows, empty, max_windows, tz)
+    return _periodic(call, length, length, length)
 
 
 def cumulative(
@@ -271,39 +250,62 @@ def cumulative(
     {'window_start': 24, 'window_end': 48, 'work': 4}
     """
     length, short = read_duration(range, "range", months=True), read_duration(step, "step", months=True)
-    zone = check_zone(tz, "cumulative")
     _check_units(length, short)
-    if zone or length.months or short.months:
+    if check_zone(tz, "cumulative") or length.months or short.months:
         check_calendar("cumulative", {"range": length, "step": short})
-    steps = short.months or short.amount
-    check_step(steps, length.months or length.amount, {"step": step, "range": range})
-    if (length.months or length.amount) % steps:
+    whole, part = (one.months or one.amount for one in (length, short))
+    if part > whole:
+        message = f"step={step!r} is more than range={range!r}, so no window would end. Make the step shorter."
+        raise ValueError(message)
+    if whole % part:
         message = f"window.cumulative: range={range!r} is not a multiple of step={step!r}. Change one of them."
         raise ValueError(message)
-    options = _Options(
-        _closed_end(closed, "cumulative"),
-        check_count(min_rows, "min_rows", "cumulative"),
-        check_flag(empty, "empty", "cumulative"),
-        _most_windows(max_windows, MAX_WINDOWS, "cumulative"),
-        zone,
-    )
-    return _periodic("cumulative", length, length, short, offset, options)
+    call = _Call("cumulative", offset, closed, min_rows, empty, max_windows, tz)
+    return _periodic(call, length, length, short)
 
 
-class _Options(NamedTuple):
-    """The arguments that all windows with a slide share."""
+class _Call(NamedTuple):
+    """The arguments that all windows with a slide share, and the function that the user called."""
 
-    closed: str
-    least: int
+    window: str
+    offset: DurationLike | None
+    closed: str | None
+    min_rows: int
     empty: bool
-    max_windows: int
-    zone: str
+    max_windows: int | None
+    tz: str | None
 
-    @property
-    def text(self) -> str:
-        """The arguments of a call that differ from their defaults."""
-        empty = empty_text(empty=self.empty)
-        return f"{closed_text(self.closed)}{min_rows_text(self.least)}{empty}{tz_text(self.zone)}"
+
+def _periodic(call: _Call, length: Duration, period: Duration, step: Duration) -> Window:
+    """Return windows with a slide."""
+    name, closed, zone = call.window, _closed_end(call.closed, call.window), check_zone(call.tz, call.window)
+    least, empty = check_count(call.min_rows, "min_rows", name), check_flag(call.empty, "empty", name)
+    # A row is in one tumbling window, so that windows with rows take no more memory than rows.
+    most = UNLIMITED if name == "tumbling" and not empty else MAX_WINDOWS
+    if call.max_windows is not None:
+        most = check_count(call.max_windows, "max_windows", name)
+    offset = Duration(0, length.is_time, "0")
+    if call.offset is not None:
+        offset = read_duration(call.offset, "offset", at_least=-(2**62), months=True)
+    _check_units(length, period)
+    _check_units(length, offset)
+    by_calendar = bool(zone or length.months or period.months)
+    if by_calendar:
+        check_calendar(name, {"range": length, "slide": period, "step": step})
+    if offset.months and not length.months:
+        message = f"window.{name}: offset={offset.text!r} has months, but {length} has not. Use days or hours."
+        raise ValueError(message)
+    slides = {"time": f", slide={quote(period)}", "cumulative": f", {quote(step)}", "tumbling": ""}[name]
+    moved = f", offset={quote(offset)}" if offset.amount or offset.months else ""
+    options = options_text(closed=None if closed == "left" else closed, min_rows=least, empty=empty, tz=zone)
+    made = FilledPeriodic if empty else Periodic
+    return made(
+        *(length, period, step, offset, most),
+        min_rows=least,
+        text=f"{name}({quote(length)}{slides}{moved}{options})",
+        closed=closed,
+        clock=CalendarClock(zone) if by_calendar else TICKS,
+    )
 
 
 def _closed_end(closed: str | None, window: str) -> str:
@@ -316,53 +318,8 @@ def _closed_end(closed: str | None, window: str) -> str:
             '[start, end), or closed="right" for (start, end].'
         )
         raise ValueError(message)
-    if closed not in ENDS:
-        message = f"window.{window}: closed={closed!r} does not exist.{did_you_mean(str(closed), ENDS)} Use {', '.join(ENDS)}."
-        raise ValueError(message)
+    check_choice(closed, ENDS, "closed", window)
     return closed
-
-
-def _most_windows(given: int | None, default: int, window: str) -> int:
-    return default if given is None else check_count(given, "max_windows", window)
-
-
-def _periodic(
-    name: str,
-    length: Duration,
-    period: Duration,
-    step: Duration,
-    offset: DurationLike | None,
-    options: _Options,
-) -> Window:
-    shift = Duration(0, length.is_time, "0")
-    if offset is not None:
-        shift = read_duration(offset, "offset", at_least=-(2**62), months=True)
-    _check_units(length, period)
-    _check_units(length, shift)
-    text = quote(length)
-    if name == "time":
-        text += f", slide={quote(period)}"
-    if name == "cumulative":
-        text += f", {quote(step)}"
-    if shift.amount or shift.months:
-        text += f", offset={quote(shift)}"
-    text = f"{name}({text}{options.text})"
-    made = FilledPeriodic if options.empty else Periodic
-    if not (options.zone or length.months or period.months):
-        if shift.months:
-            message = f"window.{name}: offset={shift.text!r} has months, but {length} has not. Use days or hours."
-            raise ValueError(message)
-        return made(length, period, step, shift, text, options.least, options.max_windows, options.closed)
-    check_calendar(name, {"range": length, "slide": period, "step": step})
-    if shift.months and not length.months:
-        message = f"window.{name}: offset={shift.text!r} has months, but {length} has not. Use days or hours."
-        raise ValueError(message)
-    counts = [one.months or one.days for one in (length, period, step)]
-    first = shift.months + (FIRST_MONDAY if period.calendar == "week" else 0)
-    range_, slide, end, begin = (Duration(count, is_time=False, text=str(count)) for count in (*counts, first))
-    numbered = made(range_, slide, end, begin, text, options.least, options.max_windows)
-    of_calendar = FilledCalendarWindow if options.empty else CalendarWindow
-    return of_calendar(length, period, step, shift, text, numbered, options.zone, options.closed)
 
 
 def check_calendar(window: str, given: dict[str, Duration]) -> None:
@@ -386,15 +343,6 @@ def check_calendar(window: str, given: dict[str, Duration]) -> None:
                 "local hours."
             )
             raise ValueError(message)
-
-
-def tz_text(zone: str) -> str:
-    """Return `tz` as an argument of a call, or nothing if it is not given.
-
-    >>> tz_text("UTC"), tz_text("")
-    (', tz="UTC"', '')
-    """
-    return f', tz="{zone}"' if zone else ""
 
 
 def _check_units(one: Duration, other: Duration) -> None:

@@ -66,11 +66,11 @@ def zone_of(name: str) -> tzinfo:
     return timezone(-offset if sign == "-" else offset)
 
 
-# -- clocks ------------------------------------------------------------------------------------------------------------
+# -- local time --------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
-class Clock:
+class LocalTime:
     """The local time of a zone, in ticks since the epoch, for some range of instants."""
 
     changes: Ints
@@ -111,22 +111,22 @@ class Clock:
 
 
 @lru_cache(maxsize=64)
-def _clock(zone: str, tick: int, first: int, last: int) -> Clock:
-    """Return the clock of a zone for the decades `first` to `last`."""
+def _local_time(zone: str, tick: int, first: int, last: int) -> LocalTime:
+    """Return the local time of a zone for the decades `first` to `last`."""
     found = [changes_of(zone, decade) for decade in range(first, last + 1)]
     per_second = SECOND // tick
     changes = np.array([instant for decade, _ in found for instant, _ in decade], np.int64)
     offsets = [found[0][1], *(offset for decade, _ in found for _, offset in decade)]
-    return Clock(changes * per_second, np.array(offsets, np.int64) * per_second)
+    return LocalTime(changes * per_second, np.array(offsets, np.int64) * per_second)
 
 
-def clock_of(zone: str, tick: int, least: int, most: int) -> Clock:
-    """Return a clock for instants and local times from `least` to `most`, in ticks."""
+def local_time_of(zone: str, tick: int, least: int, most: int) -> LocalTime:
+    """Return the local time for instants and local times from `least` to `most`, in ticks."""
     if zone in ("", "UTC") or tick > SECOND:  # dates have no zone
-        return Clock(np.empty(0, np.int64), np.zeros(1, np.int64))
+        return LocalTime(np.empty(0, np.int64), np.zeros(1, np.int64))
     decades = [tick * instant // SECOND // DECADE + 197 for instant in (least, most)]
     first, last = (min(max(decade, FIRST_DECADE + 1), LAST_DECADE - 1) for decade in decades)
-    return _clock(zone, tick, first - 1, last + 1)
+    return _local_time(zone, tick, first - 1, last + 1)
 
 
 @lru_cache(maxsize=1024)
@@ -173,25 +173,25 @@ class Calendar:
 
     unit: str
     """What it numbers: "day" or "month"."""
-    clock: Clock
+    local: LocalTime
     day: int
     """Ticks of a day."""
     shift: int = 0
 
     def numbers(self, instants: Ints) -> Ints:
         """Return the day or month that each instant lies in."""
-        days = (self.clock.latest(instants) - self.shift) // self.day
+        days = (self.local.latest(instants) - self.shift) // self.day
         return days if self.unit == "day" else months_of(days)
 
     def instants(self, numbers: Ints) -> Ints:
         """Return where days or months begin."""
         days = numbers if self.unit == "day" else first_days(numbers)
-        return self.clock.instants(days * self.day + self.shift)
+        return self.local.instants(days * self.day + self.shift)
 
     def earlier(self, instants: Ints, count: int) -> Ints:
         """Return the instants with the same local time `count` days or months earlier; the last day of a month that is too short."""
-        days, rest = np.divmod(self.clock.local(instants), self.day)
-        return self.clock.instants(self.days_before(days, count) * self.day + rest)
+        days, rest = np.divmod(self.local.local(instants), self.day)
+        return self.local.instants(self.days_before(days, count) * self.day + rest)
 
     def days_before(self, days: Ints, count: int) -> Ints:
         """Return the days that lie `count` days or months before some days."""
@@ -201,7 +201,7 @@ class Calendar:
 def calendar_of(unit: str, zone: str, column: TimeUnit, least: int, most: int, shift: int = 0) -> Calendar:
     """Return a calendar for instants from `least` to `most`, in ticks of a time column."""
     assert column.tick is not None
-    return Calendar(unit, clock_of(zone, column.tick, least, most), DAY // column.tick, shift)
+    return Calendar(unit, local_time_of(zone, column.tick, least, most), DAY // column.tick, shift)
 
 
 def months_of(days: Ints) -> Ints:

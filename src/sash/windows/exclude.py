@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from sash.hints import did_you_mean
-from sash.windows.arrays import ranges
+from sash.windows.arguments import check_choice
+from sash.windows.arrays import ranges, starts_of_runs
 from sash.windows.base import Bounds, Flags, Ints, Items
 
 EXCLUDE = ("row", "ties", "group")
@@ -19,9 +19,7 @@ def check_exclude(given: Any, window: str) -> str:
     """Return what to exclude; "" for nothing. Raise ValueError if it does not exist."""
     if given is None:
         return ""
-    if given not in EXCLUDE:
-        message = f"window.{window}: exclude={given!r} does not exist.{did_you_mean(str(given), EXCLUDE)} Use {', '.join(EXCLUDE)}."
-        raise ValueError(message)
+    check_choice(given, EXCLUDE, "exclude", window)
     return str(given)
 
 
@@ -75,10 +73,5 @@ def _peers(items: Items, rows: Ints, *, by_order: bool) -> tuple[Ints, Ints]:
 
 def _starts_peers(items: Items, *, by_order: bool) -> Flags:
     """Return which rows are no peers of the row before them."""
-    is_first: Flags = np.ones(int(items.firsts[-1]), np.bool_)
-    if len(items.times):
-        np.not_equal(items.times[1:], items.times[:-1], out=is_first[1:])
-    if by_order and items.differs is not None:
-        is_first |= items.differs
-    is_first[items.firsts[:-1][np.diff(items.firsts) > 0]] = True
-    return is_first
+    is_first = starts_of_runs(items.times, items.firsts)
+    return is_first | items.differs if by_order and items.differs is not None else is_first

@@ -1,6 +1,6 @@
 """NumPy forms of loops. A loop over rows is fast once Numba has compiled it; until then, its NumPy form is.
 
-A query passes `run` to windows, slices and keys, and they call `run(loop)(…)`. `run` is one of
+A query passes a `LoopCompiler` to windows, slices and keys, and they call `compiler(loop)(…)`. It is one of
 
     compile_loop     the loop compiled by Numba (`sash.kernels.plain`)
     numpy_form       its NumPy form: nothing to compile, and no import of Numba

@@ -8,11 +8,12 @@
 
 Times are whole ticks, so `(start, end]` holds the rows of `[start + 1, end + 1)`. So right-closed windows are computed one tick later than
 they are shown: their edges, their slices and the watermark at which they are final follow from their `cycle`.
+
+A clock numbers times (`clocks.py`), and windows are found among these numbers: ticks, or days or months of a calendar.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
@@ -26,18 +27,18 @@ from sash.windows.base import (
     NEVER,
     Bounds,
     Cycle,
-    Flags,
     Interval,
     Ints,
     Items,
+    LoopCompiler,
     Memory,
     Reach,
-    Run,
-    TimeAxis,
-    Window,
     new_bounds,
 )
-from sash.windows.time_loops import find_periodic, first_needed
+from sash.windows.capabilities import Cuts, Lateness, TimeAxis, TimeSplit, WindowMemory
+from sash.windows.clocks import Ruler, Steps
+from sash.windows.time_loops import find_periodic, first_needed, starts_of_rows
+from sash.windows.window import ANY_CUTS, TimeWindow
 
 SMALL = 1 << 16
 """Room for this many windows is allocated without counting them first."""
@@ -48,158 +49,89 @@ FEW_STARTS = 32
 """Up to this many windows that overlap, a time range is cut at each of their starts."""
 
 
-@dataclass(frozen=True)
-class Periodic(Window):
+@dataclass(frozen=True, repr=False)
+class Periodic(TimeWindow):
     """Windows of time that begin at multiples of `period` since the epoch, plus `offset`.
 
     A sliding window has one end, `step` being its whole range; a cumulative one has an end after each `step`.
     """
 
-    kind: ClassVar[str] = "time"
     needs_time: ClassVar[bool] = True
-    is_time: ClassVar[bool] = True
     range: Duration
     period: Duration
     step: Duration
     offset: Duration
-    text: str
-    least: int = 1
+    """Of a calendar, months, or a length of local time."""
     max_windows: int = MAX_WINDOWS
     """More windows than this are refused. It is not in `text`, which identifies the window in a checkpoint."""
-    closed: str = "left"
-    """Which end a window includes."""
-
-    @property
-    def min_rows(self) -> int:
-        """How many values a window must hold to have a result."""
-        return self.least
-
-    @property
-    def half_open(self) -> bool:
-        """Whether a row at the end of a window is outside it."""
-        return not self.shift
-
-    @property
-    def shift(self) -> int:
-        """How many ticks before the rows that it holds a window starts and ends."""
-        return int(self.closed == "right")
-
-    def check(self, unit: TimeUnit) -> None:
-        """Raise ValueError if the window does not fit a time column of this unit."""
-        self.cycle(unit)
-
-    def cycle(self, unit: TimeUnit) -> Cycle:
-        """Return the windows in ticks of a time column, as half-open intervals of rows."""
-        known = self._cycles.get(unit)
-        if known is None:
-            length, period, step, offset = (
-                duration.in_ticks(unit) for duration in (self.range, self.period, self.step, self.offset)
-            )
-            known = self._cycles[unit] = Cycle(length, period, step, (offset + self.shift) % period)
-        return known
-
-    @cached_property
-    def _cycles(self) -> dict[TimeUnit, Cycle]:
-        """The windows in ticks, by the time columns of queries."""
-        return {}
-
-    def bounds(self, items: Items, memory: Memory, run: Run) -> Bounds:  # noqa: ARG002 — it remembers nothing
-        """Return the windows that ended by now and hold at least one row."""
-        span = items.span
-        keep = np.zeros(items.keys, np.int64)
-        given = (items.times, items.firsts, span.after, span.now, span.closed, *self.cycle(items.unit))
-        loop = run(find_periodic)
-        count = self.check_limit(items)
-        if count > 2 * len(items.times) + SMALL:  # perhaps long gaps without windows: count first
-            count = loop(*given, *new_bounds(0), *new_bounds(0), keep)
-        begins, ends = new_bounds(count)
-        starts, stops = new_bounds(count)
-        count = loop(*given, begins, ends, starts, stops, keep)
-        return self.shown(Bounds(begins[:count], ends[:count], starts[:count], stops[:count], keep))
-
-    def shown(self, found: Bounds) -> Bounds:
-        """Return windows with the times that results show."""
-        if not self.shift:
-            return found
-        assert found.starts is not None
-        assert found.stops is not None
-        return replace(found, starts=found.starts - self.shift, stops=found.stops - self.shift)
-
-    def due(self, items: Items) -> int:
-        """Return when the first window ends that may hold one of the rows."""
-        if not len(items.times):
-            return FOREVER
-        length, period, step, offset = self.cycle(items.unit)
-        by = max(int(items.times.min()), int(items.span.now.min()))
-        last = (by - offset - length) // period * period + length if step == length else (by - offset) // step * step
-        due = last + (period if step == length else step) + offset
-        return due if due <= int(items.times.max()) + length else FOREVER  # other windows may need the rows longer
-
-    def first_end(self, times: Ints, unit: TimeUnit) -> Ints:
-        """Return where the first window ends that holds rows at these times; FOREVER in a gap between windows."""
-        length, period, step, offset = self.cycle(unit)
-        if step < length:
-            return (times - offset) // step * step + step + offset
-        ends = (times - offset - length) // period * period + period + length + offset
-        return ends if period <= length else np.where(ends - length <= times, ends, FOREVER)
-
-    def last_end(self, times: Ints, unit: TimeUnit) -> Ints:
-        """Return where the last window ends that holds rows at these times; NEVER in a gap between windows."""
-        length, period, _, offset = self.cycle(unit)
-        ends = (times - offset) // period * period + length + offset
-        return ends if period <= length else np.where(times < ends, ends, NEVER)
-
-    def missed_from(self, times: Ints, unit: TimeUnit) -> Ints:
-        """Return where the first window ends that holds rows at these times."""
-        return self.first_end(times, unit)
-
-    def late_rule(self, unit: TimeUnit) -> Hashable:  # noqa: ARG002 — the same for all
-        """Return that closed windows decide: a row may join the open ones, whatever else it joins."""
-        return "ends"
 
     @property
     def length(self) -> Duration:
         """The range."""
         return self.range
 
+    @property
+    def _steps(self) -> Steps:
+        return Steps(self.range, self.period, self.step, self.offset, int(self.closed == "right"))
+
+    def check(self, unit: TimeUnit) -> None:
+        """Raise ValueError if the window does not fit a time column of this unit."""
+        self.clock.check(self, self._steps[:4], unit)
+
+    def cycle(self, unit: TimeUnit) -> Cycle:
+        """Return where windows repeat, in numbers of the clock."""
+        known = self._cycles.get(unit)
+        if known is None:
+            known = self._cycles[unit] = self.clock.cycle(self._steps, unit)
+        return known
+
+    @cached_property
+    def _cycles(self) -> dict[TimeUnit, Cycle]:
+        """The cycles by the time columns of queries."""
+        return {}
+
+    def _ruler(self, times: Ints, unit: TimeUnit) -> Ruler:
+        return self.clock.ruler(self._steps, times, unit)
+
     def extent(self, unit: TimeUnit) -> int:
-        """Return how far from a row its windows begin or end."""
-        return max(abs(duration.in_ticks(unit)) for duration in (self.range, self.period, self.offset)) + self.shift
+        """Return how far from a row its windows begin or end, at most."""
+        return self.clock.extent(self._steps, unit)
 
-    def reach(self, unit: TimeUnit) -> Reach | None:
-        """Return how far windows reach back from their end."""
-        return Reach(ticks=self.range.in_ticks(unit))
+    # -- bounds ------------------------------------------------------------------------------------------------------
 
-    def begin_zones(self, begin: int, end: int, axis: TimeAxis) -> list[Interval] | None:
-        """Return where windows begin that end in a time range: at each start if they are few, or else in one interval."""
-        length, period, step, offset = self.cycle(axis.unit)
-        last = min(begin, end - step)
-        if length // period > FEW_STARTS:
-            return [(begin - length, last)]
-        first = (begin - length - offset) // period * period + period + offset
-        return [(start, start) for start in range(first, last + 1, period)]
+    def bounds(self, items: Items, memory: Memory, compiler: LoopCompiler) -> Bounds:
+        """Return the windows that ended by now and hold at least one row."""
+        ruler = self._ruler(items.times, items.unit)
+        found = self._find(ruler.numbered(items), memory, compiler)
+        assert found.starts is not None
+        assert found.stops is not None
+        return replace(found, starts=ruler.shown(found.starts), stops=ruler.shown(found.stops))
 
-    def count_windows(self, items: Items) -> int:
-        """Return the number of windows to emit that hold an item; of cumulative ones, with ends before their first item.
-
-        In time linear in the number of items, however many windows there are.
-        """
-        length, period, step, offset = self.cycle(items.unit)
-        times, span, lengths = items.times, items.span, np.diff(items.firsts)
-        # An item is the first one of the windows that start after the item before it, and less than `length` before itself.
-        starts_after = times - length
-        starts_after[1:] = np.maximum(starts_after[1:], times[:-1])
-        begins = items.firsts[:-1][lengths > 0]
-        starts_after[begins] = times[begins] - length
-        earliest = int(times.min(initial=0)) - 1  # NEVER - length does not fit in 64 bits
-        starts_after = np.maximum(starts_after, np.repeat(np.maximum(span.after, earliest) - length, lengths))
-        starts_by = np.minimum(times, np.repeat(span.now - step, lengths))
-        starts = (starts_by - offset) // period - (starts_after - offset) // period
-        return int(np.maximum(starts, 0).sum(dtype=np.float64)) * (length // step)
+    def _find(self, items: Items, memory: Memory, compiler: LoopCompiler) -> Bounds:  # noqa: ARG002 — it remembers nothing
+        """Return the windows among items with numbers."""
+        span = items.span
+        keep = np.zeros(items.keys, np.int64)
+        given = (items.times, items.firsts, (span.after, span.now, span.closed), tuple(self.cycle(items.unit)))
+        loop = compiler(find_periodic)
+        count = self._check_limit(items)
+        if count > 2 * len(items.times) + SMALL:  # perhaps long gaps without windows: count first
+            count = loop(*given, (*new_bounds(0), *new_bounds(0)), keep)
+        found = (*new_bounds(count), *new_bounds(count))
+        count = loop(*given, found, keep)
+        begins, ends, starts, stops = (column[:count] for column in found)
+        return Bounds(begins, ends, starts, stops, keep)
 
     def check_limit(self, items: Items) -> int:
         """Return an upper bound of the number of windows. Raise ValueError if there are more than `max_windows`."""
-        at_most = self._at_most(items)
+        return self._check_limit(self._ruler(items.times, items.unit).numbered(items))
+
+    def _check_limit(self, items: Items) -> int:
+        length, period, step, _ = self.cycle(items.unit)
+        firsts, lasts = items.firsts[:-1], items.firsts[1:] - 1
+        held = lasts >= firsts
+        spans = items.times[lasts[held]] - items.times[firsts[held]]
+        each = (spans / period + length / period + 1) * (length // step)  # floats: it may need more than 64 bits
+        at_most = int(np.ceil(each).sum())  # the number of windows if none were empty
         if at_most <= self.max_windows:
             return at_most  # counting them takes time linear in the number of items
         count = self.count_windows(items)
@@ -212,18 +144,77 @@ class Periodic(Window):
             raise ValueError(message)
         return at_most
 
-    def _at_most(self, items: Items) -> int:
-        """Return an upper bound of the number of windows: their number if none were empty."""
-        length, period, step, _ = self.cycle(items.unit)
-        firsts, lasts = items.firsts[:-1], items.firsts[1:] - 1
-        held = lasts >= firsts
-        spans = items.times[lasts[held]] - items.times[firsts[held]]
-        each = (spans / period + length / period + 1) * (length // step)  # floats: it may need more than 64 bits
-        return int(np.ceil(each).sum())
+    def count_windows(self, items: Items) -> int:
+        """Return the number of windows to emit that hold an item; of cumulative ones, with ends before their first item.
 
-    def __repr__(self) -> str:
-        """Return the call that makes the window."""
-        return self.text
+        In time linear in the number of items, however many windows there are.
+        """
+        cycle, times = self.cycle(items.unit), items.times
+        after = np.maximum(items.span.after, int(times.min(initial=0)) - 1)  # NEVER - length does not fit in 64 bits
+        _, held = starts_of_rows(times, items.firsts, after, items.span.now, cycle)
+        return int(held.sum(dtype=np.float64)) * (cycle.length // cycle.step)
+
+    # -- streams -----------------------------------------------------------------------------------------------------
+
+    def due(self, items: Items) -> int:
+        """Return when the first window ends that may hold one of the rows."""
+        if not len(items.times):
+            return FOREVER
+        length, period, step, offset = self.cycle(items.unit)
+        ruler = self._ruler(items.times, items.unit)
+        numbered = ruler.numbered(items)
+        by = max(int(numbered.times.min()), int(numbered.span.now.min()))
+        last = (by - offset - length) // period * period + length if step == length else (by - offset) // step * step
+        due = last + (period if step == length else step) + offset
+        if due > int(numbered.times.max()) + length:
+            return FOREVER  # other windows may need the rows longer
+        return int(ruler.final(np.array([due]))[0])
+
+    @property
+    def lateness(self) -> Lateness:
+        """Closed windows decide: a row may join the open ones, whatever else it joins."""
+        return Lateness("ends", self._first_end, self._last_end, self._first_end, half_open=self.closed == "left")
+
+    def _first_end(self, times: Ints, unit: TimeUnit) -> Ints:
+        """Return where the first window ends that holds rows at these times; FOREVER in a gap between windows."""
+        length, period, step, offset = self.cycle(unit)
+        ruler = self._ruler(times, unit)
+        numbers = ruler.numbers(times)
+        if step < length:
+            return ruler.final((numbers - offset) // step * step + step + offset)
+        ends = (numbers - offset - length) // period * period + period + length + offset
+        return ruler.final(ends) if period <= length else np.where(ends - length <= numbers, ruler.final(ends), FOREVER)
+
+    def _last_end(self, times: Ints, unit: TimeUnit) -> Ints:
+        """Return where the last window ends that holds rows at these times; NEVER in a gap between windows."""
+        length, period, _, offset = self.cycle(unit)
+        ruler = self._ruler(times, unit)
+        numbers = ruler.numbers(times)
+        ends = (numbers - offset) // period * period + length + offset
+        return ruler.final(ends) if period <= length else np.where(numbers < ends, ruler.final(ends), NEVER)
+
+    # -- slices and time ranges --------------------------------------------------------------------------------------
+
+    @property
+    def cuts(self) -> Cuts:
+        """Where windows begin and end, if that is known from ticks alone."""
+        return ANY_CUTS if self.clock.by_calendar else Cuts(cycle=self.cycle, shift=self._steps.shift)
+
+    @property
+    def time_split(self) -> TimeSplit | None:
+        """Windows reach back from their end."""
+        if self.clock.by_calendar:
+            return None
+        return TimeSplit(lambda unit: Reach(ticks=self.range.in_ticks(unit)), self._begin_zones)
+
+    def _begin_zones(self, begin: int, end: int, axis: TimeAxis) -> list[Interval]:
+        """Return where windows begin that end in a time range: at each start if they are few, or else in one interval."""
+        length, period, step, offset = self.cycle(axis.unit)
+        last = min(begin, end - step)
+        if length // period > FEW_STARTS:
+            return [(begin - length, last)]
+        first = (begin - length - offset) // period * period + period + offset
+        return [(start, start) for start in range(first, last + 1, period)]
 
 
 @dataclass(frozen=True, repr=False)
@@ -235,13 +226,21 @@ class FilledPeriodic(Periodic):
     """
 
     emits_empty: ClassVar[bool] = True
-    memory: ClassVar[Mapping[str, str]] = {"next": "int64"}
 
-    def bounds(self, items: Items, memory: Memory, run: Run) -> Bounds:  # noqa: ARG002 — NumPy is as fast as a compiled loop
+    @property
+    def memory(self) -> WindowMemory:
+        """The number of the next window."""
+        return WindowMemory({"next": "int64"}, fresh=NEVER)
+
+    @property
+    def time_split(self) -> None:
+        """None: an empty window may lie anywhere after a row."""
+
+    def _find(self, items: Items, memory: Memory, compiler: LoopCompiler) -> Bounds:  # noqa: ARG002 — NumPy is as fast as a compiled loop
         """Return the windows that ended by now, up to the last one that holds a row."""
         cycle, times, firsts = self.cycle(items.unit), items.times, items.firsts
-        self.check_limit(items)
-        keep = first_needed(times, firsts, items.span.closed, *cycle) if len(times) else firsts[:-1].copy()
+        self._check_limit(items)
+        keep = first_needed(times, firsts, items.span.closed, cycle) if len(times) else firsts[:-1].copy()
         begins, counts = self._numbers(items, memory["next"])
         following = np.where(counts > 0, begins + counts, memory["next"])
         numbers = ranges(begins, counts)
@@ -249,7 +248,7 @@ class FilledPeriodic(Periodic):
         starts = numbers // per_period * cycle.period + cycle.offset
         stops = starts + (numbers % per_period + 1) * cycle.step
         first, after = (search_in_keys(times, firsts, limits, counts) for limits in (starts, stops))
-        return self.shown(Bounds(first, after, starts, stops, keep, {"next": following}))
+        return Bounds(first, after, starts, stops, keep, {"next": following})
 
     def _numbers(self, items: Items, following: Ints) -> tuple[Ints, Ints]:
         """Return the number of the first window of each key to emit, and how many there are."""
@@ -281,20 +280,3 @@ class FilledPeriodic(Periodic):
     def count_windows(self, items: Items) -> int:
         """Return the number of windows to emit of keys that emitted none before."""
         return int(self._numbers(items, np.full(items.keys, NEVER))[1].sum(dtype=np.float64))
-
-    def reach(self, unit: TimeUnit) -> Reach | None:  # noqa: ARG002 — an empty window may be any time after the row before it
-        """Return that how far windows reach back is not known."""
-        return None
-
-    def begin_zones(self, begin: int, end: int, axis: TimeAxis) -> list[Interval] | None:  # noqa: ARG002
-        """Return that it is not known in which time ranges there are empty windows."""
-        return None
-
-    def new_memory(self, keys: int, rows_before: int = 0) -> Memory:  # noqa: ARG002 — it counts no rows
-        """Return the memory of new keys."""
-        return {"next": np.full(keys, NEVER, np.int64)}
-
-    def remembers(self, memory: Memory) -> Flags:
-        """Return which keys have emitted windows."""
-        known: Flags = memory["next"] != NEVER
-        return known

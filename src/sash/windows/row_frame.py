@@ -6,27 +6,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from sash.durations import TimeUnit
-from sash.windows.arguments import exclude_text, min_rows_text
+from sash.windows.arguments import options_text
 from sash.windows.arrays import ranges
-from sash.windows.base import (
-    Bounds,
-    Interval,
-    Ints,
-    Items,
-    Memory,
-    NewestRows,
-    Points,
-    Reach,
-    Run,
-    TimeAxis,
-    Window,
-)
+from sash.windows.base import Bounds, Interval, Ints, Items, LoopCompiler, Memory, NewestRows, Points, Reach
+from sash.windows.capabilities import Frame, TimeAxis, frame_around
 from sash.windows.exclude import without, without_peers
+from sash.windows.window import Window
 
 
 class FrameBounds(Bounds):
@@ -121,46 +111,16 @@ class RowFrame(Window):
     """For each row, the rows from `before` rows before it to `after` rows after it; None for all rows on that side."""
 
     kind: ClassVar[str] = "rows"
-    per_row: ClassVar[bool] = True
-    sliced: ClassVar[bool] = False
     before: int | None
     after: int | None = 0
-    least: int = 1
     exclude: str = ""
 
     @property
-    def min_rows(self) -> int:
-        """How many values a window must hold to have a result."""
-        return self.least
+    def length(self) -> int | None:
+        """How many rows a window holds away from the ends of a key; None if there is no limit."""
+        return None if self.before is None or self.after is None else self.before + self.after + 1
 
-    @property
-    def looks_ahead(self) -> bool:  # type: ignore[override]
-        """Whether the window of a row holds later rows."""
-        return self.after is None or self.after > 0
-
-    @property
-    def grows(self) -> bool:  # type: ignore[override]
-        """Whether its windows begin with the first row of the key, and end with the row or before it."""
-        return self.before is None and not self.looks_ahead and not self.exclude
-
-    def held(self, items: Items) -> Ints:
-        """Return for each key the first row that the window of the next row does not hold."""
-        assert self.after is not None
-        firsts = items.firsts[:-1]
-        first: Ints = np.maximum(firsts + items.span.final + min(self.after, 0), firsts)
-        return first
-
-    @property
-    def needs_end(self) -> bool:  # type: ignore[override]
-        """Whether its windows hold all later rows of the key."""
-        return self.after is None
-
-    @property
-    def in_runs(self) -> bool:
-        """Whether a window may consist of several runs of rows."""
-        return bool(self.exclude)
-
-    def bounds(self, items: Items, memory: Memory, run: Run) -> Bounds:
+    def bounds(self, items: Items, memory: Memory, compiler: LoopCompiler) -> Bounds:
         """Return a window for each row."""
         if items.row_counts is not None:
             return self._bounds_of_slices(items, items.row_counts)
@@ -169,7 +129,7 @@ class RowFrame(Window):
         exclude = self.exclude and without_peers(self.exclude, items, by_order=True)
         plain = self._without_exclude(exclude) if self.exclude else None
         if plain is not None:
-            return plain.bounds(items, memory, run)
+            return plain.bounds(items, memory, compiler)
         span = items.span
         if self.length is not None and not span.done.any() and (span.final == np.diff(items.firsts)).all():
             assert self.before is not None
@@ -201,18 +161,6 @@ class RowFrame(Window):
         ends = highs if self.after is None else np.clip(points.places + self.after, begins, highs)
         return Bounds(begins, ends, None, None, items.firsts[:-1])
 
-    def needed_from(self, items: Items) -> Ints:
-        """Return by key the first row that the window of a point at or after the newest row may hold."""
-        firsts = items.firsts[:-1]
-        return firsts if self.before is None else np.maximum(items.firsts[1:] - 1 - self.before, firsts)
-
-    @property
-    def no_labels(self) -> str:
-        """Why it cannot be evaluated as of any time; empty if it can."""
-        if self.looks_ahead:
-            return "looks ahead, so that it would use rows after the label"
-        return "excludes rows, but a label is no row" if self.exclude else ""
-
     def _keep(self, items: Items) -> Ints:
         """Return the first row of each key that the window of a later row may hold."""
         firsts = items.firsts[:-1]
@@ -222,13 +170,6 @@ class RowFrame(Window):
         first: Ints = np.clip(next_rows - self.before, firsts, next_rows)
         return first
 
-    def ready(self, items: Items) -> Ints:
-        """Return how many rows of each key have all rows of their window."""
-        final = items.span.final
-        if self.after is None:
-            return np.where(items.span.has_ended, final, items.span.done)
-        return np.where(items.span.has_ended, final, np.maximum(final - max(self.after, 0), items.span.done))
-
     def _bounds_of_slices(self, items: Items, row_counts: Ints) -> Bounds:
         """Return a window for each item; an item of several rows is context, and no window begins or ends inside it.
 
@@ -237,9 +178,7 @@ class RowFrame(Window):
         >>> RowFrame(3).bounds(items, {}, None).begins.tolist()
         [0, 0, 0, 1]
         """
-        assert (
-            self.after is not None
-        )  # `reach`, `begin_zones` and `grows` offer slices only to frames that do not look ahead
+        assert self.after is not None  # `time_split` and `grows` offer slices only to frames that do not look ahead
         span, firsts = items.span, items.firsts[:-1]
         rows = np.concatenate([np.zeros(1, np.int64), np.cumsum(row_counts)])  # before each item
         counts = span.final - span.done
@@ -255,30 +194,44 @@ class RowFrame(Window):
         keep = np.clip(np.searchsorted(rows, rows[next_items] - self.before), firsts, next_items)
         return Bounds(begins, ends, None, None, keep)
 
-    @property
-    def length(self) -> int | None:
-        """How many rows a window holds away from the ends of a key; None if there is no limit."""
-        return None if self.before is None or self.after is None else self.before + self.after + 1
+    # -- the frame ---------------------------------------------------------------------------------------------------
 
     @property
-    def around(self) -> tuple[int | None, int | None]:
-        """How many rows before and after its row the window of a row holds."""
-        return self.before, self.after
+    def frame(self) -> Frame:
+        """The window of a row."""
+        more: dict[str, Any] = {
+            "ready": self._ready,
+            "held": self._held,
+            "needed_from": self._needed_from,
+            "reach": self._reach,
+        }
+        around = (self.before, self.after)
+        return frame_around(*around, self.exclude, self._begin_zones, around=around, **more)
 
-    @property
-    def rows_held(self) -> int | None:
-        """How many rows a window holds at most."""
-        return self.length
+    def _ready(self, items: Items) -> Ints:
+        """Return how many rows of each key have all rows of their window."""
+        final = items.span.final
+        if self.after is None:
+            return np.where(items.span.has_ended, final, items.span.done)
+        return np.where(items.span.has_ended, final, np.maximum(final - max(self.after, 0), items.span.done))
 
-    def reach(self, unit: TimeUnit) -> Reach | None:
-        """Return how far windows reach back; None if they look ahead, or back without limit."""
-        return None if self.looks_ahead else self.frame_reach(unit)
+    def _held(self, items: Items) -> Ints:
+        """Return for each key the first row that the window of the next row does not hold."""
+        assert self.after is not None
+        firsts = items.firsts[:-1]
+        first: Ints = np.maximum(firsts + items.span.final + min(self.after, 0), firsts)
+        return first
 
-    def frame_reach(self, unit: TimeUnit) -> Reach | None:  # noqa: ARG002 — it reaches back by rows
-        """Return how far the window of a row reaches back at most."""
+    def _needed_from(self, items: Items) -> Ints:
+        """Return by key the first row that the window of a point at or after the newest row may hold."""
+        firsts = items.firsts[:-1]
+        return firsts if self.before is None else np.maximum(items.firsts[1:] - 1 - self.before, firsts)
+
+    def _reach(self, unit: TimeUnit) -> Reach | None:  # noqa: ARG002 — it reaches back by rows
+        """Return how far it reaches back at most; None without limit."""
         return None if self.before is None else Reach(rows=max(self.before, 0))
 
-    def begin_zones(self, begin: int, end: int, axis: TimeAxis) -> list[Interval] | None:
+    def _begin_zones(self, begin: int, end: int, axis: TimeAxis) -> list[Interval] | None:
         """Return where the windows of rows in a time range begin: `before` rows earlier."""
         if self.before is None or self.after != 0 or self.exclude:
             return None
@@ -290,7 +243,7 @@ class RowFrame(Window):
         """Return the call that makes the window."""
         around = f"before={self.before}" + (f", after={self.after}" if self.after != 0 else "")
         frame = str(self.before + 1) if self.before is not None and self.after == 0 else around
-        return f"rows({frame}{exclude_text(self.exclude)}{min_rows_text(self.least)})"
+        return f"rows({frame}{options_text(exclude=self.exclude, min_rows=self.min_rows)})"
 
 
 def bounds_around(rows: Ints, firsts: Ints, counts: Ints, before: int | None, after: int | None) -> tuple[Ints, Ints]:

@@ -1,27 +1,24 @@
-"""The loops that find windows of time, and their NumPy forms."""
+"""The loops that find windows of time, and their NumPy forms.
+
+`marks` are the parts of a span that a loop needs, by key; it writes the arrays in `found`.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
-from sash.windows.arrays import ranges, search_in_keys
-from sash.windows.base import FOREVER, NEVER, Ints
+from sash.windows.arrays import ranges, search_in_keys, starts_of_runs
+from sash.windows.base import FOREVER, NEVER, Cycle, Ints
 from sash.windows.numpy_forms import numpy_form_of
 
+Three = tuple[Ints, Ints, Ints]
+Four = tuple[Ints, Ints, Ints, Ints]
 
-def find_time_frames(
-    times: Ints,
-    firsts: Ints,
-    done: Ints,
-    final: Ints,
-    now: Ints,
-    before: int,
-    after: int,
-    begins: Ints,
-    ends: Ints,
-    keep: Ints,
-) -> None:
+
+def find_time_frames(times: Ints, firsts: Ints, marks: Three, before: int, after: int, found: Three) -> None:
     """Write the window of each row: the rows of its key from `before` ticks before its time to `after` ticks after it."""
+    done, final, now = marks
+    begins, ends, keep = found
     count = 0
     for key in range(len(firsts) - 1):
         begin = end = first = firsts[key]
@@ -79,24 +76,15 @@ def places_in_numpy(times: Ints, firsts: Ints, wanted: Ints, counts: Ints, shift
 
 
 @numpy_form_of(find_time_frames)
-def time_frames_in_numpy(
-    times: Ints,
-    firsts: Ints,
-    done: Ints,
-    final: Ints,
-    now: Ints,
-    before: int,
-    after: int,
-    begins: Ints,
-    ends: Ints,
-    keep: Ints,
-) -> None:
+def time_frames_in_numpy(times: Ints, firsts: Ints, marks: Three, before: int, after: int, found: Three) -> None:
     """Write the window of each row by binary search."""
+    done, final, now = marks
+    begins, ends, keep = found
     counts = final - done
     rows = ranges(firsts[:-1] + done, counts)
     own = times if len(rows) == len(times) else times[rows]
     ends[:] = (
-        np.repeat(firsts[1:], counts) if after == FOREVER else _first_later(times, firsts, own, after, counts, rows)
+        np.repeat(firsts[1:], counts) if after == FOREVER else _first_after(times, firsts, own, after, counts, rows)
     )
     if before == FOREVER:
         begins[:] = np.repeat(firsts[:-1], counts)
@@ -106,22 +94,25 @@ def time_frames_in_numpy(
     if before == FOREVER:
         keep[:] = np.where(now == FOREVER, next_rows, firsts[:-1])
         return
-    reached = now.copy()
-    waiting = next_rows < firsts[1:]
-    reached[waiting] = np.minimum(reached[waiting], times[next_rows[waiting]])
-    reached = np.maximum(reached, NEVER + max(before, 0)) - before
+    reached = np.maximum(first_later(times, firsts, final, now), NEVER + max(before, 0)) - before
     oldest = search_in_keys(times, firsts, reached, np.ones(len(now), np.int64))
     keep[:] = np.minimum(np.where(now == FOREVER, next_rows, oldest), next_rows)
 
 
-def _first_later(times: Ints, firsts: Ints, own: Ints, after: int, counts: Ints, rows: Ints) -> Ints:
+def first_later(times: Ints, firsts: Ints, final: Ints, now: Ints) -> Ints:
+    """Return by key a time that no later row is before: `now`, or the time of the next row that is here."""
+    next_rows = firsts[:-1] + final
+    reached = now.copy()
+    waiting = next_rows < firsts[1:]
+    reached[waiting] = np.minimum(reached[waiting], times[next_rows[waiting]])
+    return reached
+
+
+def _first_after(times: Ints, firsts: Ints, own: Ints, after: int, counts: Ints, rows: Ints) -> Ints:
     """Return for each row the first row of its key that is more than `after` ticks later."""
     if after not in (0, -1):
         return search_in_keys(times, firsts, own + (after + 1), counts)
-    # A row's peers are the rows of equal time. They begin where another time or key begins.
-    is_first = np.ones(len(times), np.bool_)
-    np.not_equal(times[1:], times[:-1], out=is_first[1:])
-    is_first[firsts[:-1][np.diff(firsts) > 0]] = True
+    is_first = starts_of_runs(times, firsts)
     peers = np.append(np.flatnonzero(is_first), len(times))
     number = np.cumsum(is_first)
     if len(rows) < len(times):
@@ -130,23 +121,11 @@ def _first_later(times: Ints, firsts: Ints, own: Ints, after: int, counts: Ints,
     return later
 
 
-def find_periodic(  # noqa: C901, PLR0912 — one loop, compiled as it stands
-    times: Ints,
-    firsts: Ints,
-    after: Ints,
-    now: Ints,
-    closed: Ints,
-    length: int,
-    period: int,
-    step: int,
-    offset: int,
-    begins: Ints,
-    ends: Ints,
-    starts: Ints,
-    stops: Ints,
-    keep: Ints,
-) -> int:
+def find_periodic(times: Ints, firsts: Ints, marks: Three, cycle: Cycle, found: Four, keep: Ints) -> int:  # noqa: C901, PLR0912 — one loop, compiled as it stands
     """Write the windows that hold a row and end after `after`, by `now`; only count them if the arrays are empty."""
+    after, now, closed = marks
+    length, period, step, offset = cycle
+    begins, ends, starts, stops = found
     # Window n starts at n * period + offset. `(t - length - offset) // period * period + period + offset` is the first start
     # whose window ends after t.
     count = 0
@@ -189,43 +168,22 @@ def find_periodic(  # noqa: C901, PLR0912 — one loop, compiled as it stands
 
 
 @numpy_form_of(find_periodic)
-def periodic_in_numpy(
-    times: Ints,
-    firsts: Ints,
-    after: Ints,
-    now: Ints,
-    closed: Ints,
-    length: int,
-    period: int,
-    step: int,
-    offset: int,
-    begins: Ints,
-    ends: Ints,
-    starts: Ints,
-    stops: Ints,
-    keep: Ints,
-) -> int:
+def periodic_in_numpy(times: Ints, firsts: Ints, marks: Three, cycle: Cycle, found: Four, keep: Ints) -> int:
     """Write the windows of each row, and return their number; only count them if the arrays are empty.
 
     A row is the first one of the windows that start after the row before it, at or before its own time, and that end after it.
     """
+    after, now, closed = marks
+    length, period, step, offset = cycle
+    begins, ends, starts, stops = found
     if not len(times):
         keep[:] = firsts[:-1]
         return 0
-    sizes = np.diff(firsts)
     # Windows end after the earliest row and by the end of the last window that holds the latest row. So NEVER and FOREVER may be
     # replaced by times that leave room for sums.
     least, most = int(times.min()), int(times.max())
-    emitted = np.clip(after, least - 1, most + length)
-    by = np.clip(now, least - 1, most + length)
-    starts_after = times - length
-    np.maximum(starts_after[1:], times[:-1], out=starts_after[1:])
-    heads = firsts[:-1][sizes > 0]
-    starts_after[heads] = times[heads] - length  # the row before is of another key
-    np.maximum(starts_after, np.repeat(emitted - length, sizes), out=starts_after)
-    starts_by = np.minimum(times, np.repeat(by - step, sizes))
-    before = (starts_after - offset) // period
-    held = np.maximum((starts_by - offset) // period - before, 0)
+    emitted, by = (np.clip(limit, least - 1, most + length) for limit in (after, now))
+    before, held = starts_of_rows(times, firsts, emitted, by, cycle)
     first_rows = np.flatnonzero(held)
     held = held[first_rows]
     own_starts = ranges((before[first_rows] + 1) * period + offset, held, period)
@@ -235,27 +193,37 @@ def periodic_in_numpy(
     skipped = (np.maximum(times[rows], emitted[keys]) - own_starts) // step
     made = np.maximum(np.minimum((by[keys] - own_starts) // step, length // step) - skipped, 0)
     count = int(made.sum())
-    keep[:] = first_needed(times, firsts, closed, length, period, step, offset)
+    keep[:] = first_needed(times, firsts, closed, cycle)
     if not len(begins):
         return count
     starts[:count] = np.repeat(own_starts, made)
     stops[:count] = ranges(own_starts + (skipped + 1) * step, made, step)
     begins[:count] = np.repeat(rows, made)
-    by_key = np.bincount(keys, made, len(sizes)).astype(np.int64)
+    by_key = np.bincount(keys, made, len(firsts) - 1).astype(np.int64)
     ends[:count] = search_in_keys(times, firsts, stops[:count], by_key)
     return count
 
 
-def first_needed(
-    times: Ints,
-    firsts: Ints,
-    closed: Ints,
-    length: int,
-    period: int,
-    step: int,  # noqa: ARG001 — a cycle as a whole
-    offset: int,
-) -> Ints:
+def starts_of_rows(times: Ints, firsts: Ints, after: Ints, now: Ints, cycle: Cycle) -> tuple[Ints, Ints]:
+    """Return for each item the number of the window before those whose first item it is, and the number of these windows.
+
+    They start after the item before it, and less than `length` before itself; they end after `after`, and by `now`.
+    """
+    length, period, step, offset = cycle
+    sizes = np.diff(firsts)
+    starts_after = times - length
+    np.maximum(starts_after[1:], times[:-1], out=starts_after[1:])
+    heads = firsts[:-1][sizes > 0]
+    starts_after[heads] = times[heads] - length  # the item before is of another key
+    np.maximum(starts_after, np.repeat(after - length, sizes), out=starts_after)
+    starts_by = np.minimum(times, np.repeat(now - step, sizes))
+    before: Ints = (starts_after - offset) // period
+    return before, np.maximum((starts_by - offset) // period - before, 0)
+
+
+def first_needed(times: Ints, firsts: Ints, closed: Ints, cycle: Cycle) -> Ints:
     """Return for each key the first item of windows that are not closed."""
+    length, period, _, offset = cycle
     reached = np.maximum(closed, NEVER + length + period) - length - offset
     oldest = search_in_keys(times, firsts, reached // period * period + period + offset, np.ones(len(closed), np.int64))
     return np.where(closed == FOREVER, firsts[1:], oldest)

@@ -96,7 +96,7 @@ HEAVY = rows_of_every_kind(6, 250, ["a"] * 9 + ["b", None])
 def test_ranges_of_time_are_answered_as_the_whole_is(spark: SparkSession, kind: str, by: tuple[str, ...]) -> None:
     """Cut into many, with ties of time and windows that are wider than a range."""
     kinds = PER_ROW if kind == "row" else PER_WINDOW
-    every = {name: one for name, one in kinds.items() if one.reach(one.own_unit) is not None}
+    every = {name: one for name, one in kinds.items() if one.time_split is not None}
     some = {name: EVERY[name] for name in ("sum", "collect", "own_joined", "median", "first", "mean")}
     query = sash.Query(some, every, by=by, time="t", order_by="id")
     order = ["id"] if kind == "row" else [*by, *WINDOW_ORDER[1:]]

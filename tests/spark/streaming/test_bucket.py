@@ -137,7 +137,7 @@ WINDOWS: dict[str, Any] = {
     **{
         name: one
         for name, one in examples(seconds(30)).items()
-        if not one.columns and not one.emits_empty and not one.needs_end
+        if not one.columns and not one.emits_empty and not (one.frame and one.frame.needs_end)
     },
     "several": {"a": window.tumbling("3m"), "b": window.session("1m")},
 }

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sash.durations import UNITS, Duration
-from sash.plan.slicing import cycle_of, unit_of
+from sash.plan.slicing import cycle_of, own_unit, unit_of
 from sash.slices.cuts import cut_by_bounds
 from sash.slices.edges import Family, cut_edges
 from sash.windows import Window
@@ -83,23 +83,23 @@ class Sample:
 
 def make_sample(window: Window, technique: str, given: Sequence[Mapping[str, Any]] | None, time: str) -> Sample | None:
     """Return what a picture shows of given rows or of sample rows; None if there are no sample rows for the window."""
-    around = window.around
-    if around is not None and (window.in_runs or around[0] is None or around[1] != 0):
+    frame, around = window.frame, window.frame and window.frame.around
+    if frame and around and (frame.in_runs or around[0] is None or around[1] != 0):
         return _around(window, around, given, time)
-    cycle = cycle_of(window)
+    cycle, shift = cycle_of(window), window.cuts.shift if window.cuts else 0
     if cycle is not None:  # windows are drawn where they start and end; rows at an end may be inside
-        cycle = cycle._replace(offset=cycle.offset - window.shift)
+        cycle = cycle._replace(offset=cycle.offset - shift)
     if isinstance(window.length, int) and cycle is None:
         cycle = Cycle(window.length, 1, window.length, 0)  # a window for each row
     if given is not None:
         sample = _given_rows(window, given, time)
-        return _find(sample, window, technique) if cycle is None else _repeat(sample, cycle, technique, window.shift)
+        return _find(sample, window, technique) if cycle is None else _repeat(sample, cycle, technique, shift)
     if cycle is not None:
-        return _repeated_sample(unit_of(window), cycle, technique, window.shift)
+        return _repeated_sample(unit_of(window), cycle, technique, shift)
     length = window.length.amount if isinstance(window.length, Duration) else 0
-    values = window.sample_column(SAMPLE_ROWS)
-    if values is not None:
-        rows = _numbered_rows(len(values), {window.columns[0]: values})
+    columns = {name: rule.sample(SAMPLE_ROWS) for name, rule in window.columns.items() if rule.sample}
+    if columns:
+        rows = _numbered_rows(SAMPLE_ROWS, columns)
     elif not 0 < length <= LONGEST_SAMPLE:
         return None
     elif window.per_row:
@@ -242,8 +242,8 @@ def _around(
         places = [place // part * part for place in _spread(0, 48 * part, SAMPLE_ROWS)]
         sample = Sample(unit_of(window), 0, 48 * part, places)
     count = sample.high if by_rows else len(sample.places)
-    items = whole_items([] if by_rows else sample.places, [0, count], unit=window.own_unit)
-    bounds = window.bounds(items, window.new_memory(1), numpy_form)
+    items = whole_items([] if by_rows else sample.places, [0, count], unit=own_unit(window))
+    bounds = window.bounds(items, window.memory.new(1), numpy_form)
     windows = []
     for row, (begin, end) in enumerate(zip(bounds.begins.tolist(), bounds.ends.tolist(), strict=True)):
         runs = [range(int(begins[row]), int(ends[row])) for begins, ends in bounds.runs] or [range(begin, end)]
@@ -263,8 +263,8 @@ def _find(sample: Sample, window: Window, technique: str) -> Sample:
     """Add the windows that a query finds in the rows, and their slices."""
     count, by_rows = len(sample.places), sample.unit == "rows"
     times = [] if by_rows else sample.places
-    rows = whole_items(times, [0, count], unit=window.own_unit, columns=sample.columns)
-    bounds = window.bounds(rows, window.new_memory(1), numpy_form)
+    rows = whole_items(times, [0, count], unit=own_unit(window), columns=sample.columns)
+    bounds = window.bounds(rows, window.memory.new(1), numpy_form)
     begins, ends = bounds.begins.tolist(), bounds.ends.tolist()
     lefts, rights = begins, ends
     if bounds.starts is not None and bounds.stops is not None:

@@ -13,6 +13,7 @@ from sash.plan.pictures.svg import MARGIN, Canvas, Picture, fit, width_of
 from sash.plan.sharing import make_plan
 from sash.plan.slicing import describe_slices, length_to_text
 from sash.windows import Window
+from sash.windows.capabilities import ColumnRule
 
 WIDTH = 780
 LEFT, RIGHT = 90, 644
@@ -46,11 +47,13 @@ class _Timeline:
         self.scale = (self.right - LEFT) / (sample.high - sample.low)
         self.by_rows = sample.unit == "rows"
         self.letters = [ascii_lowercase[n % 26] * (n // 26 + 1) for n in range(len(sample.slices))]
-        column = sample.columns[window.columns[0]] if window.column_kind else [0] * len(sample.places)
+        self.column, rule = next(iter(window.columns.items()), ("", ColumnRule()))
+        self.holds = rule.holds
+        column = sample.columns[self.column] if self.holds else [0] * len(sample.places)
         self.values = [float(value) for value in column]
 
     def draw(self) -> Picture:
-        rows_at = 54 + (HEIGHT if self.window.column_kind == "number" else 0)
+        rows_at = 54 + (HEIGHT if self.holds == "number" else 0)
         slices_at = rows_at + 18
         windows_at = slices_at + (30 if self.sample.slices else 4)
         bottom = windows_at + NEXT_BAR * len(self.sample.windows) + 4
@@ -77,9 +80,9 @@ class _Timeline:
         self.canvas.text((MARGIN, y + 4), "rows")
         self.canvas.line((LEFT, y), (self.right, y), "frame")
         lowest, span = min(self.values), max(self.values) - min(self.values) or 1
-        raised = self.window.column_kind == "number"
+        raised = self.holds == "number"
         if raised:
-            self.canvas.text((MARGIN, y - HEIGHT + 4), fit(self.window.columns[0], LEFT - MARGIN, SMALL), size=SMALL)
+            self.canvas.text((MARGIN, y - HEIGHT + 4), fit(self.column, LEFT - MARGIN, SMALL), size=SMALL)
         for place, value in zip(self.sample.places, self.values, strict=True):
             x, top = self._row_x(place), y - (HEIGHT * (value - lowest) / span if raised else 0)
             if raised:
@@ -173,8 +176,8 @@ class _Timeline:
         """Yield what the picture does not explain itself."""
         if self.sample.rows_per_dot > 1:
             yield f"A dot stands for {self.sample.rows_per_dot:,} rows."
-        if self.window.column_kind == "mark":
-            yield f"Large dots: {fit(self.window.columns[0], WIDTH / 2, SMALL)} is true."
+        if self.holds == "mark":
+            yield f"Large dots: {fit(self.column, WIDTH / 2, SMALL)} is true."
         if self.window.per_row:
             yield "A ring marks the row that gets the result."
         if any(bar.excluded for bar in self.sample.windows):

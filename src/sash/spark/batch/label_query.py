@@ -149,8 +149,8 @@ class LabelQuery(BatchQuery):
         if isinstance(reach, str):
             return reach
         # A label is no row: rows(1) needs the event before it. A window of time reaches back by ticks alone.
-        own = [window.reach(self.prepared.unit) for window in self.query.windows.values()]
-        counts = any(one is not None and one.ticks == 0 for one in own)
+        splits = [window.time_split for window in self.query.windows.values() if window.time_split is not None]
+        counts = any(split.reach(self.prepared.unit).ticks == 0 for split in splits)
         return reach._replace(rows=reach.rows + 1) if counts else reach
 
     def _in_ranges(self) -> DataFrame:

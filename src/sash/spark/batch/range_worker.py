@@ -92,7 +92,7 @@ def _run_range(
         evaluated = evaluate(prepared, items, of_slices)
         return _assembled(prepared, items, block, span, evaluated, table)
     memory = {  # windows that count rows continue the count of the earlier ranges
-        name: window.new_memory(block.keys, one.rows_before + context) for name, window in prepared.plan.windows.items()
+        name: window.memory.new(block.keys, one.rows_before + context) for name, window in prepared.plan.windows.items()
     }
     evaluated = evaluate(prepared, block, span, memory)
     return _assembled(prepared, block, block, span, evaluated, table)

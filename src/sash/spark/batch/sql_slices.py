@@ -18,6 +18,7 @@ from pyspark.sql.types import DataType, DateType, StructType, TimestampNTZType, 
 from sash.aggregates.sql import EPOCH, SqlForm, quote, sql_form
 from sash.engine.prepare import Prepared
 from sash.plan.declared import Declared
+from sash.plan.slicing import own_unit
 from sash.slices.edges import Edges
 from sash.spark.schema import TICKS, has_maps, is_collated
 
@@ -29,7 +30,7 @@ def why_not(declared: Declared, prepared: Prepared, frame_schema: StructType) ->
     for window in declared.windows.values():
         if window.per_row:
             return f"{window} has a result per row."
-        if window.cycle(window.own_unit) is None:
+        if window.cuts is None or window.cuts.cycle(own_unit(window)) is None:
             return f"{window} has no slices that are known before the rows are read."
         if window.min_rows > 1:
             return f"{window} needs the number of values in a window, which slices do not have."

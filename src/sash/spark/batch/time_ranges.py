@@ -38,12 +38,12 @@ def reach_of(windows: Iterable[Window], unit: TimeUnit) -> Reach | str:
     """
     reaches = []
     for window in windows:
-        reach = window.reach(unit)
-        if reach is None and window.looks_ahead:
+        if window.time_split is not None:
+            reaches.append(window.time_split.reach(unit))
+        elif window.frame and window.frame.looks_ahead:
             return f"{window} looks ahead, and ranges hold no rows after their own"
-        if reach is None:
+        else:
             return f"how far {window} reaches back is not known before its rows are read"
-        reaches.append(reach)
     return Reach(*map(max, zip(*reaches, strict=True)))
 
 
@@ -51,7 +51,7 @@ def no_partials(prepared: Prepared) -> str:
     """Return why slices cannot be sent in place of rows; empty if they can."""
     nothing = KeyAxis(np.empty(0, np.int64), np.empty(0, np.int64), 0, prepared.unit)
     for window in prepared.plan.windows.values():
-        if window.begin_zones(0, 0, nothing) is None:
+        if window.time_split is None or window.time_split.begin_zones(0, 0, nothing) is None:
             return f"where {window} begins is not known before its rows are read"
     for one in prepared.plan.passes:
         for name, aggregate in one.aggregates.items():

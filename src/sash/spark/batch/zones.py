@@ -21,6 +21,7 @@ from itertools import pairwise
 from sash.spark.batch.time_ranges import KeyAxis, TimeRange, make_ranges
 from sash.windows import Window
 from sash.windows.base import FOREVER, NEVER, Interval, Reach
+from sash.windows.capabilities import TimeSplit
 
 STEPS = 12
 """Of the binary search for bounds: the largest task is found to about a thousandth."""
@@ -48,8 +49,8 @@ class Zones:
         """
         if begin == NEVER:
             return ()
-        zones = [window.begin_zones(begin, end, self.axis) for window in self.windows]
-        return tuple(zone for own in zones for zone in own or ())
+        splits = [window.time_split for window in self.windows if window.time_split is not None]
+        return tuple(zone for split in splits for zone in split.begin_zones(begin, end, self.axis) or ())
 
     def ranges(self, bounds: Iterable[int]) -> list[TimeRange]:
         """Return the ranges between bounds, with their zones."""
@@ -100,14 +101,15 @@ class Zones:
         edges, newest = self.axis.edges.tolist(), self.axis.newest
         places = set(edges)
         for window in self.windows:
-            reach = window.reach(self.axis.unit)
-            if window.is_time and reach is not None and self._has_wide_zone(window):
-                places |= {edge + reach.ticks for edge in edges if newest < edge + reach.ticks < FOREVER}
+            split = window.time_split
+            if window.is_time and split is not None and self._has_wide_zone(split):
+                ticks = split.reach(self.axis.unit).ticks
+                places |= {edge + ticks for edge in edges if newest < edge + ticks < FOREVER}
         return sorted(places)
 
-    def _has_wide_zone(self, window: Window) -> bool:
-        """Return whether its windows begin anywhere in an interval, rather than at a few places."""
-        zones = window.begin_zones(0, 1 << 61, self.axis)
+    def _has_wide_zone(self, split: TimeSplit) -> bool:
+        """Return whether windows begin anywhere in an interval, rather than at a few places."""
+        zones = split.begin_zones(0, 1 << 61, self.axis)
         return zones is not None and any(begin != end for begin, end in zones)
 
 

@@ -102,7 +102,7 @@ class StreamQuery(SparkQuery):
         _check_lateness(self)
         _check_store(frame)
         for window in self.query.windows.values():
-            window.check_restart()
+            window.memory.check_restart()
         self.prepared = self.in_python = compile_ahead(self.prepared)
 
     def run(self) -> DataFrame:
@@ -131,7 +131,7 @@ class StreamQuery(SparkQuery):
         there is no watermark then, and Spark rejects such operators.
         """
         event_time = self.query.time if self.query.per_row else "window_end"
-        waits = any(window.looks_ahead for window in self.query.windows.values())
+        waits = any(window.frame and window.frame.looks_ahead for window in self.query.windows.values())
         delay = None if waits else self.delay
         fields = [*super().results.fields, *([StructField(CHANGE, StringType())] if self.updates else [])]
         fields = [with_watermark_delay(field, delay) if field.name == event_time else field for field in fields]
@@ -294,7 +294,7 @@ def _read_delay(query: Declared, frame: DataFrame) -> int:
 
 def _check_options(query: Declared, options: StreamOptions) -> None:
     check_mode(query, options.mode)
-    endless = [str(window) for window in query.windows.values() if window.needs_end]
+    endless = [str(window) for window in query.windows.values() if window.frame and window.frame.needs_end]
     if endless:
         message = (
             f"{endless[0]} holds all later rows of the key, but a stream has no last row: no result would ever be final, and the "

@@ -1,0 +1,315 @@
+"""Clocks: how long durations are. Periodic windows and frames of time use them.
+
+    Clock            counts ticks: a day has 24 hours, and the number of a time is the time itself
+    CalendarClock    counts days or months of a time zone, which differ in length
+
+Periodic windows are computed over numbers, whatever the clock:
+
+    instants      │ 31 Jan 23:30   1 Feb 0:10   29 Feb │ 1 Mar …
+    months        │ 648           649          649    │ 650           tumbling("1mo") is tumbling(1) over them
+    windows       ├──────────────┤├────────────────────┤├────
+
+A window [start, stop) is final when the watermark has reached the instant of stop, that is, when its number is at least stop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from sash.durations import Duration, TimeUnit
+from sash.windows.arrays import ranges, search_in_keys
+from sash.windows.base import FOREVER, NEVER, Cycle, Ints, Items, LoopCompiler, Points, new_bounds
+from sash.windows.calendars import DAY, Calendar, calendar_of, check_zone, months_after
+from sash.windows.time_loops import find_places, find_time_frames, first_later
+
+LONGEST_MONTH = 31
+EARLY = -(2**60)
+"""The number of a day or month before all others, which leaves room for sums."""
+FIRST_MONDAY = 4
+"""The day from which weeks of a calendar count, as in Polars: 5 January 1970."""
+CLOSED = {"right": (False, True), "both": (True, True), "left": (True, False), "neither": (False, False)}
+"""Whether a window holds the rows exactly at its begin, and those exactly at its end."""
+
+
+class Steps(NamedTuple):
+    """The durations of periodic windows."""
+
+    range: Duration
+    period: Duration
+    step: Duration
+    offset: Duration
+    shift: int
+    """How many ticks before the rows that it holds a window starts and ends: one if it is `(start, end]`."""
+
+
+class Sides(NamedTuple):
+    """How far a frame reaches before and after the time of its row; None without limit."""
+
+    before: Duration | None
+    after: Duration | None
+    closed: str
+
+    def in_ticks(self, clock: Clock, unit: TimeUnit) -> tuple[int, int]:
+        """Return the number of ticks on both sides, at most; FOREVER without limit."""
+        with_begin, with_end = CLOSED[self.closed]
+        before = FOREVER if self.before is None else clock.longest(self.before, unit) - (not with_begin)
+        after = FOREVER if self.after is None else TICKS.longest(self.after, unit) - (not with_end)
+        return before, after
+
+
+# -- ticks -------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Ruler:
+    """The numbers of times, and the times of numbers: of ticks, the ticks themselves.
+
+    Right-closed windows of ticks are computed one tick later than they are shown (see `Clock.cycle`).
+    """
+
+    shift: int
+
+    def numbers(self, times: Ints) -> Ints:
+        """Return the numbers of rows at some times."""
+        return times
+
+    def shown(self, numbers: Ints) -> Ints:
+        """Return the times that results show for the starts or ends of windows."""
+        return numbers - self.shift if self.shift else numbers
+
+    def final(self, numbers: Ints) -> Ints:
+        """Return the watermarks at which windows with these ends are final."""
+        return numbers
+
+    def numbered(self, items: Items) -> Items:
+        """Return items with numbers in place of times."""
+        return items
+
+
+@dataclass(frozen=True)
+class Clock:
+    """Counts ticks: all days have 24 hours."""
+
+    by_calendar: ClassVar[bool] = False
+    zone: str = ""
+    """The time zone that days and months follow; empty for that of the time column."""
+
+    def in_zone(self, zone: str) -> Clock:  # noqa: ARG002 — for calendars
+        """Return the clock with this time zone, unless it has one."""
+        return self
+
+    def check(self, window: Any, durations: Sequence[Duration], unit: TimeUnit) -> None:  # noqa: ARG002 — for calendars
+        """Raise ValueError if the durations of a window do not fit a time column of this unit."""
+        for duration in durations:
+            self.longest(duration, unit)
+
+    def longest(self, duration: Duration, unit: TimeUnit) -> int:
+        """Return how many ticks a duration has at most. Zero fits every unit."""
+        return duration.in_ticks(unit) if duration.amount else 0
+
+    # -- periodic windows --------------------------------------------------------------------------------------------
+
+    def cycle(self, steps: Steps, unit: TimeUnit) -> Cycle:
+        """Return where windows repeat, in numbers of this clock: half-open intervals of rows."""
+        length, period, step, offset = (self.longest(duration, unit) for duration in steps[:4])
+        return Cycle(length, period, step, (offset + steps.shift) % period)
+
+    def extent(self, steps: Steps, unit: TimeUnit) -> int:
+        """Return how far from a row its windows begin or end, in ticks, at most."""
+        durations = (steps.range, steps.period, steps.offset)
+        return max(abs(self.longest(duration, unit)) for duration in durations) + steps.shift
+
+    def ruler(self, steps: Steps, times: Ints, unit: TimeUnit) -> Ruler:  # noqa: ARG002 — for calendars
+        """Return the numbers of times near some times."""
+        return Ruler(steps.shift)
+
+    # -- frames ------------------------------------------------------------------------------------------------------
+
+    def frames(self, sides: Sides, items: Items, compiler: LoopCompiler) -> tuple[Ints, Ints, Ints]:
+        """Return the begins and ends of the frames of rows, and for each key the first row that later frames may hold."""
+        span = items.span
+        found = (*new_bounds(int((span.final - span.done).sum())), np.empty(items.keys, np.int64))
+        marks, distances = (span.done, span.final, span.now), sides.in_ticks(self, items.unit)
+        compiler(find_time_frames)(items.times, items.firsts, marks, *distances, found)
+        return found
+
+    def begins_at(self, sides: Sides, items: Items, points: Points, compiler: LoopCompiler) -> Ints:
+        """Return the begins of the frames of points."""
+        before, _ = sides.in_ticks(self, items.unit)
+        begins = np.empty(len(points.times), np.int64)
+        compiler(find_places)(items.times, items.firsts, points.times, points.counts, -before, begins)
+        return begins
+
+    def out_of_reach(self, sides: Sides, times: Ints, unit: TimeUnit) -> Ints:
+        """Return the watermarks from which on no frame can reach rows at some times."""
+        return times + (sides.in_ticks(self, unit)[0] + 2)
+
+
+TICKS = Clock()
+
+
+# -- calendars ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class CalendarRuler(Ruler):
+    """The numbers of days or months that times lie in."""
+
+    calendar: Calendar
+    extent: int
+    """How far from a row its windows begin or end, in ticks, at most."""
+
+    def numbers(self, times: Ints) -> Ints:
+        """Return the days or months of rows. The instants in `(start, end]` are those one tick later than those in `[start, end)`."""
+        return self.calendar.numbers(times - self.shift)
+
+    def shown(self, numbers: Ints) -> Ints:
+        """Return where days or months begin."""
+        return self.calendar.instants(numbers)
+
+    def final(self, numbers: Ints) -> Ints:
+        """Return the watermarks at which windows with these ends are final."""
+        return self.calendar.instants(numbers) + self.shift
+
+    def numbered(self, items: Items) -> Items:
+        """Return items with numbers in place of times."""
+        times, span = items.times, items.span
+        if not len(times):
+            return items
+        # All windows that hold a row end between these times, so others need no translation.
+        low, high = int(times.min()) - self.extent, int(times.max()) + 2 * self.extent
+
+        def limits(instants: Ints) -> Ints:
+            found = self.numbers(np.clip(instants, low, high))
+            return np.where(instants == FOREVER, FOREVER, np.where(instants == NEVER, EARLY, found))
+
+        now = limits(span.now)
+        closed = now if span.closed is span.now else limits(span.closed)
+        numbered = replace(span, after=limits(span.after), now=now, closed=closed, ended=span.has_ended)
+        return replace(items, times=self.numbers(times), span=numbered)
+
+
+@dataclass(frozen=True)
+class CalendarClock(Clock):
+    """Counts days or months of a time zone."""
+
+    by_calendar: ClassVar[bool] = True
+
+    def in_zone(self, zone: str) -> Clock:
+        """Return the clock with this time zone, unless it has one."""
+        return self if self.zone else CalendarClock(zone)
+
+    def check(self, window: Any, durations: Sequence[Duration], unit: TimeUnit) -> None:
+        """Raise ValueError if a time column has no calendar, no zone although the window has one, or too long ticks."""
+        if unit.tick is None:
+            durations[0].in_ticks(unit)  # raises: the column holds integers
+        if self.zone not in ("", "UTC") and not unit.zone:
+            message = (
+                f"{window}: column {unit.column!r} has no time zone, so its days and months are local already. Leave tz out, or use "
+                'tz="UTC" for weeks that begin on Monday. If the column holds times in UTC, cast it to a timestamp with that zone.'
+            )
+            raise ValueError(message)
+        if not self.zone and unit.zone:
+            check_zone(unit.zone, window.kind)
+        for duration in durations:
+            in_local_ticks(duration, unit)
+
+    def longest(self, duration: Duration, unit: TimeUnit) -> int:
+        """Return an upper bound in ticks: two days more than the longest months, as zones may skip days."""
+        assert unit.tick is not None
+        return (LONGEST_MONTH * abs(duration.months) + abs(duration.days) + 2) * (DAY // unit.tick)
+
+    def cycle(self, steps: Steps, unit: TimeUnit) -> Cycle:  # noqa: ARG002 — numbers have no unit
+        """Return where windows repeat, in days or months."""
+        length, period, step = (duration.months or duration.days for duration in steps[:3])
+        first = steps.offset.months + (FIRST_MONDAY if steps.period.calendar == "week" else 0)
+        return Cycle(length, period, step, first % period)
+
+    def extent(self, steps: Steps, unit: TimeUnit) -> int:
+        """Return how far from a row its windows begin or end, in ticks, at most."""
+        longest = max(self.longest(steps.range, unit), self.longest(steps.period, unit))
+        return longest + self.longest(steps.offset, unit) + abs(in_local_ticks(steps.offset, unit))
+
+    def ruler(self, steps: Steps, times: Ints, unit: TimeUnit) -> Ruler:
+        """Return the numbers of days or months near some times."""
+        extent = self.extent(steps, unit)
+        calendar = self._calendar(steps.range, extent, times, unit)
+        return CalendarRuler(steps.shift, replace(calendar, shift=in_local_ticks(steps.offset, unit)), extent)
+
+    # -- frames ------------------------------------------------------------------------------------------------------
+
+    def frames(self, sides: Sides, items: Items, compiler: LoopCompiler) -> tuple[Ints, Ints, Ints]:  # noqa: ARG002 — NumPy is as fast
+        """Return the begins and ends of the frames of rows, and for each key the first row that later frames may hold.
+
+        On the last days of a month their begins may go back, as a month before 30 March 5:00 is 28 February 5:00, and a month before
+        29 March 10:00 is 28 February 10:00. Frames never do: the frame of a row begins no earlier than those of the rows before it.
+        Polars and pandas do the same.
+        """
+        assert sides.before is not None
+        times, firsts, span = items.times, items.firsts, items.span
+        with_begin, with_end = CLOSED[sides.closed]
+        calendar = self._near(sides.before, times, items.unit)
+        since = calendar.earlier(times, _count(sides.before)) + (not with_begin)
+        # Positions ascend from key to key, so one running maximum serves all keys. Rows of the context take part in it: a row that
+        # later frames cannot reach any more began earlier than they do.
+        begins = np.maximum.accumulate(search_in_keys(times, firsts, since, np.diff(firsts)))
+        counts = span.final - span.done
+        rows = ranges(firsts[:-1] + span.done, counts)
+        ends = search_in_keys(times, firsts, times[rows] + with_end, counts)
+        return np.minimum(begins[rows], ends), ends, self._keep(sides.before, items, calendar)
+
+    def _keep(self, before: Duration, items: Items, calendar: Calendar) -> Ints:
+        """Return the first row of each key that frames of later rows may reach: they are not before `now`."""
+        times, firsts, span = items.times, items.firsts, items.span
+        next_rows = firsts[:-1] + span.final
+        now = np.clip(span.now, times.min(), times.max() + 2 * self.longest(before, items.unit))
+        reached = first_later(times, firsts, span.final, now)
+        # Later on the same day, or on a later day that has the same day a month before, frames may begin at midnight.
+        days = calendar.local.local(reached) // calendar.day - _spare(calendar)
+        wanted = calendar.local.instants(calendar.days_before(days, _count(before)) * calendar.day)
+        oldest = search_in_keys(times, firsts, wanted, np.ones(items.keys, np.int64))
+        keep: Ints = np.minimum(np.where(span.now == FOREVER, next_rows, oldest), next_rows)
+        return keep
+
+    def begins_at(self, sides: Sides, items: Items, points: Points, compiler: LoopCompiler) -> Ints:  # noqa: ARG002 — NumPy is as fast
+        """Return the begins of the frames of points. Each begins at its own time, also where that goes back: no point depends on another."""
+        assert sides.before is not None
+        with_begin, _ = CLOSED[sides.closed]
+        calendar = self._near(sides.before, points.times, items.unit)
+        since = calendar.earlier(points.times, _count(sides.before)) + (not with_begin)
+        return search_in_keys(items.times, items.firsts, since, points.counts)
+
+    def out_of_reach(self, sides: Sides, times: Ints, unit: TimeUnit) -> Ints:
+        """Return the watermarks from which on no frame can reach rows at some times."""
+        assert sides.before is not None
+        calendar, count = self._near(sides.before, times, unit), _count(sides.before)
+        following = calendar.local.latest(times) // calendar.day + 1
+        days = following + count if calendar.unit == "day" else months_after(following, count)
+        return calendar.local.instants((days + _spare(calendar)) * calendar.day)
+
+    def _near(self, before: Duration, times: Ints, unit: TimeUnit) -> Calendar:
+        return self._calendar(before, self.longest(before, unit), times, unit)
+
+    def _calendar(self, length: Duration, extent: int, times: Ints, unit: TimeUnit) -> Calendar:
+        """Return the calendar for the windows of rows at some times."""
+        least, most = (int(times.min()), int(times.max())) if len(times) else (0, 0)
+        counted = "month" if length.months else "day"
+        return calendar_of(counted, self.zone or unit.zone, unit, least - 3 * extent, most + 3 * extent)
+
+
+def in_local_ticks(duration: Duration, unit: TimeUnit) -> int:
+    """Return the ticks of a duration of local time; none if it counts months."""
+    return 0 if duration.months or not duration.amount else duration.in_ticks(unit)
+
+
+def _count(duration: Duration) -> int:
+    return duration.months or duration.days
+
+
+def _spare(calendar: Calendar) -> int:
+    """Return for how many days more rows are kept: a clock that is set back after midnight shows the day before again."""
+    return int(len(calendar.local.changes) > 0)
