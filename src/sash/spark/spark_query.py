@@ -16,10 +16,10 @@ from sash.engine.frames import needed_columns
 from sash.engine.prepare import prepare
 from sash.plan.declared import Declared
 from sash.plan.tree import Branch
-from sash.spark.batch.worker import BucketWorker
 from sash.spark.computed import in_own_case, with_computed
 from sash.spark.private import expects_large_types
 from sash.spark.schema import arrow_of, in_session_zone, read_schema, read_types, result_fields, with_types
+from sash.workers.bucket_worker import BucketWorker
 
 
 class SparkQuery:

@@ -16,7 +16,7 @@ import sash
 from sash import agg, window
 from sash.spark.batch.batch_query import BatchOptions
 from sash.spark.batch.label_query import LabelQuery
-from sash.spark.schema import LABEL
+from sash.workers.own_columns import LABEL
 
 START = datetime(2024, 1, 29, tzinfo=UTC)
 LATER = datetime(2025, 1, 1, tzinfo=UTC)

@@ -15,8 +15,8 @@ import sash
 from sash import agg, window
 from sash.spark.batch import ranges
 from sash.spark.batch.batch_query import BatchOptions, BatchQuery
-from sash.spark.schema import GROUP
 from sash.windows import Window
+from sash.workers.own_columns import GROUP
 
 ROWS = uneven_rows()
 RANGES = 16

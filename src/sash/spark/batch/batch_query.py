@@ -23,13 +23,13 @@ from sash.spark.arrow_types import arrow_schema
 from sash.spark.batch.describe_batch import describe_batch
 from sash.spark.batch.ranges import RangePlan, run_ranges
 from sash.spark.batch.sql_slices import slice_frame, why_not
-from sash.spark.batch.time_ranges import no_partials, reach_of
-from sash.spark.batch.worker import BucketWorker
 from sash.spark.given_schema import runs_no_job
 from sash.spark.groups import hash_of, run_keys
 from sash.spark.schema import ZONE, has_maps
 from sash.spark.spark_query import SparkQuery
 from sash.windows.base import Reach
+from sash.workers.bucket_worker import BucketWorker
+from sash.workers.time_ranges import no_partials, reach_of
 
 PARTITIONS = "spark.sql.shuffle.partitions"
 DEFAULT_PARTITIONS = 200

@@ -34,14 +34,15 @@ from sash.plan.declared import Declared
 from sash.plan.tree import Branch, and_between
 from sash.spark.batch.batch_query import BatchOptions, BatchQuery
 from sash.spark.batch.cells import RangeSplit
-from sash.spark.batch.label_worker import LabelWorker
 from sash.spark.batch.ranges import group_rows, rows_with_times, shares_of, split_rows
 from sash.spark.batch.sql_slices import ticks_sql
-from sash.spark.batch.zones import RangeWindows
 from sash.spark.computed import in_own_case, with_computed
 from sash.spark.groups import hash_of, run_groups, run_keys
-from sash.spark.schema import HASH, LABEL, RANGE, TICKS, read_schema, refuse_same_names
+from sash.spark.schema import read_schema, refuse_same_names
 from sash.windows.base import Reach
+from sash.workers.label_worker import LabelWorker
+from sash.workers.own_columns import HASH, LABEL, RANGE, TICKS
+from sash.workers.zones import RangeWindows
 
 INTEGERS = (ByteType, ShortType, IntegerType, LongType)
 """From the narrowest to the widest."""

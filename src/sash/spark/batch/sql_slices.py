@@ -19,7 +19,8 @@ from sash.aggregates.sql import EPOCH, SqlForm, quote, sql_form
 from sash.engine.prepare import Prepared
 from sash.plan.declared import Declared
 from sash.slices.edges import Edges
-from sash.spark.schema import TICKS, has_maps, is_collated
+from sash.spark.schema import has_maps, is_collated
+from sash.workers.own_columns import TICKS
 
 FIRST_TICK = -(1 << 63)
 

@@ -29,11 +29,7 @@ from sash.durations import Duration
 from sash.engine.column_types import readable
 from sash.engine.prepare import Prepared
 from sash.spark import COUNTED
-from sash.spark.batch.worker import BucketWorker
 from sash.spark.streaming import state_cache
-from sash.spark.streaming.bad_times import check_times, split_times
-from sash.spark.streaming.packing import GUARD, RESULTS, ROWS
-from sash.spark.worker_errors import marked_errors
 from sash.state.codec import REMEDY, WHAT, as_schema, read_state_header, read_table, table_bytes
 from sash.state.evolve import StoredState
 from sash.state.fingerprint import Fingerprint, changes, check_same_query
@@ -42,6 +38,10 @@ from sash.state.regroup import join_states
 from sash.state.state_log import is_due
 from sash.state.stream_state import StreamState, first_in_time
 from sash.windows.base import FOREVER
+from sash.workers.bad_times import check_times, split_times
+from sash.workers.bucket_worker import BucketWorker
+from sash.workers.packing import GUARD, RESULTS, ROWS
+from sash.workers.worker_function import marked_errors
 
 HEAD, STATE, LOG = "sash_head", "sash_state", "sash_log"
 """The state variables of a bucket: a small head that each call reads; and a base and the deltas after it, by number, which are

@@ -31,18 +31,19 @@ from sash.spark import COUNTED, METRICS
 from sash.spark.column_identity import identify_columns
 from sash.spark.groups import bucket_of, numbered, plain_names, spread_out
 from sash.spark.private import watermark_delay, with_watermark_delay
-from sash.spark.schema import CASE, GROUP, read_schema
+from sash.spark.schema import CASE, read_schema
 from sash.spark.spark_query import SparkQuery
-from sash.spark.streaming.bad_times import CHOICES
 from sash.spark.streaming.bucket import EMITTED, StreamTask
 from sash.spark.streaming.deferred_processor import defer
 from sash.spark.streaming.initial_state import initial_state
-from sash.spark.streaming.packing import PACKED, RESULTS, packing, unpacking
 from sash.state.codec import nullable_schema
 from sash.state.fingerprint import KEYS, Fingerprint, fingerprint_query
 from sash.state.late_rows import LATE, check_late
 from sash.state.lives import read_forget
 from sash.state.reader import check_mode, check_stream
+from sash.workers.bad_times import CHOICES
+from sash.workers.own_columns import GROUP
+from sash.workers.packing import PACKED, RESULTS, packing, unpacking
 
 BUCKETS = 64
 STORE = "spark.sql.streaming.stateStore.providerClass"

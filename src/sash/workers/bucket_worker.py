@@ -1,9 +1,7 @@
-"""BucketWorker: what runs in Spark's Python workers. The rows of some keys in, their results out.
+"""BucketWorker: the rows of some keys in, their results out.
 
-    batches ──► they fit memory: one table, evaluated as a whole
-            └─► they do not: sorted on disk, evaluated as a stream, key by key
-
-Nothing here knows Spark: a worker takes Arrow batches and returns Arrow batches.
+batches ──► they fit memory: one table, evaluated as a whole
+└─► they do not: sorted on disk, evaluated as a stream, key by key
 """
 
 from __future__ import annotations
@@ -19,8 +17,8 @@ from sash.engine.frames import needed_columns
 from sash.engine.prepare import Prepared, prepare
 from sash.engine.run_table import run_table
 from sash.plan.declared import Declared
-from sash.spark.batch.spill import bytes_of, drain, sort_on_disk
 from sash.state.reader import Stream
+from sash.workers.spill import bytes_of, drain, sort_on_disk
 
 MOST_BYTES = 1 << 26
 """Rows of up to this many bytes are evaluated as a whole, which takes several times as much memory."""

@@ -1,4 +1,4 @@
-"""LabelWorker: events and labels of some keys in, one row for each label out. Nothing here knows Spark.
+"""LabelWorker: events and labels of some keys in, one row for each label out.
 
 batches ──► they fit memory: events and labels apart, evaluated as a whole
         └─► they do not: sorted on disk by key and time; each piece together with the earlier events that its labels may need
@@ -17,9 +17,9 @@ from sash.engine.keys import number_keys
 from sash.engine.labels import first_needed, run_labels
 from sash.engine.prepare import Prepared
 from sash.kernels.kernel_io import as_arrow
-from sash.spark.batch.spill import sort_on_disk
-from sash.spark.batch.worker import BucketWorker, gather_table
-from sash.spark.schema import LABEL
+from sash.workers.bucket_worker import BucketWorker, gather_table
+from sash.workers.own_columns import LABEL
+from sash.workers.spill import sort_on_disk
 
 
 @dataclass(frozen=True)
