@@ -13,7 +13,7 @@ from itertools import chain
 import pyarrow as pa
 
 from sash.engine.column_types import readable
-from sash.engine.frames import needed_columns
+from sash.engine.needed_columns import needed_columns
 from sash.engine.prepare import Prepared, prepare
 from sash.engine.run_table import run_table
 from sash.plan.declared import Declared

@@ -56,7 +56,7 @@ def initial_state(streaming: StreamQuery) -> GroupedData | None:
 
     Raise ValueError if the old checkpoint has no state, belongs to a different query, or is not complete.
     """
-    checkpoint = streaming.options.state_from
+    checkpoint = streaming.options["state_from"]
     if checkpoint is None:
         return None
     spark, task = streaming.frame.sparkSession, streaming.task
