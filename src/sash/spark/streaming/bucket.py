@@ -28,6 +28,7 @@ from pyspark.sql.types import BinaryType, LongType, StringType, StructField, Str
 from sash.durations import Duration
 from sash.engine.column_types import readable
 from sash.engine.prepare import Prepared
+from sash.engine.recent import Recent
 from sash.spark import COUNTED
 from sash.spark.streaming import state_cache
 from sash.state.codec import REMEDY, WHAT, as_schema, read_state_header, read_table, table_bytes
@@ -63,7 +64,7 @@ COMPRESSION = "zstd"
 EMITTED = ", ".join([f"{RESULTS} binary", *(f"{name} bigint" for name in COUNTED)])
 MILLISECOND = 1_000_000
 MOST_QUERIES = 16
-_prepared: dict[str, Prepared] = {}
+_prepared: Recent[str, Prepared] = Recent(MOST_QUERIES)
 """Prepared queries by name of the task: a Python worker process gets the same task in each micro-batch."""
 
 
@@ -92,8 +93,6 @@ class StreamTask:
     def prepared(self) -> Prepared:
         """Return the prepared query, made once per process."""
         if self.name not in _prepared:
-            while len(_prepared) >= MOST_QUERIES:
-                del _prepared[next(iter(_prepared))]
             _prepared[self.name] = self.worker.prepare(self.schema)
         return _prepared[self.name]
 
