@@ -10,6 +10,7 @@ from sash.aggregates.base import Aggregate
 from sash.expressions import Selection
 from sash.hints import list_names
 from sash.language import require_sqlglot
+from sash.options import with_options
 from sash.query import Query
 
 if TYPE_CHECKING:
@@ -118,6 +119,7 @@ class SqlQuery(Query):
         if statement.time is not None or not statement.needs_time:  # otherwise the data will tell
             self.__dict__.update(self._query('"', statement.time).__dict__)
 
+    @with_options
     def run(self, data: Any = None, **options: Any) -> Any:  # FROM may name the data
         """Run the query and return the results; see `sash.sql` and `Query.run`.
 
@@ -130,6 +132,7 @@ class SqlQuery(Query):
         results = query.run(rows, **options)
         return results if selection is None else backend.select(results, selection)
 
+    @with_options
     def explain(self, data: Any = None, **options: Any) -> Explanation:
         """Return the plan of the windows and aggregates; see `Query.explain`."""
         statement = self._statement('"')
@@ -138,6 +141,7 @@ class SqlQuery(Query):
         _, rows, _, query = self._resolve(data)
         return query.explain(rows, **options)
 
+    @with_options
     def schema(self, data: Any = None, **options: Any) -> Any:  # as for run
         """Return the schema of the result; see `Query.schema`."""
         backend, rows, statement, query = self._resolve(data)

@@ -60,7 +60,7 @@ class BucketWorker:
         """Yield the results of a group: the rows of some keys, in no order, in at least one batch."""
         rows = gather_table(map(self._with_times, batches), self.most_bytes)
         for table in [self._run_whole(rows)] if isinstance(rows, pa.Table) else self._run_sorted(rows):
-            yield from self.as_declared(table)
+            yield from self.as_declared(table) if len(table) else ()
 
     def prepare(self, schema: pa.Schema, query: Declared | None = None) -> Prepared:
         """Return the query for rows of a schema."""
