@@ -13,7 +13,8 @@ import pytest
 
 import sash
 from sash import agg, window
-from sash.data import KINDS
+from sash.backends.registry import BACKENDS
+from sash.options import DATA, GROUPS, AnyOptions, TableOptions, declared_options, read_options
 
 ROWS = pa.table(
     {
@@ -33,11 +34,27 @@ both = pytest.mark.parametrize("query", [PER_WINDOW, PER_ROW], ids=["window", "r
 
 
 def test_signatures_name_every_option() -> None:
-    options = {name for kind in KINDS for name in kind.options}
-    for method in (sash.Query.run, sash.Query.explain):
-        parameters = inspect.signature(method).parameters
-        assert {*parameters} - {"self", "data", "unknown"} == options
-        assert all(f"`{name}`" in (sash.Query.run.__doc__ or "") for name in options)
+    options = declared_options(AnyOptions)
+    for method in (sash.Query.run, sash.Query.explain, sash.Query.schema):
+        _, _, *shown = inspect.signature(method).parameters.values()
+        assert {one.name: (one.annotation, one.default) for one in shown} == {
+            name: (dtype, option.default) for name, (dtype, option) in options.items()
+        }
+        assert all(f"`{name}`" in (method.__doc__ or "") for name in options)
+    assert all(f"\n- `{name}`: " in (sash.Query.run.__doc__ or "") for name in options)
+
+
+def test_each_kind_of_data_has_options_that_are_documented() -> None:
+    kinds = {backend.options for backend in BACKENDS}
+    assert kinds == {*DATA}
+    assert {name for kind in kinds for name in kind.__annotations__} == {*AnyOptions.__annotations__}
+    assert {name for group in GROUPS for name in group.__annotations__} == {*AnyOptions.__annotations__}
+
+
+def test_options_cannot_change() -> None:
+    options = read_options(TableOptions, {"threads": 2})
+    with pytest.raises(TypeError):
+        options["threads"] = 3
 
 
 @pytest.mark.parametrize(

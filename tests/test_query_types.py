@@ -67,7 +67,7 @@ def test_what_a_type_checker_rejects() -> None:
     with pytest.raises(TypeError):
         QUERY.run(frame, compield=True)  # type: ignore[call-overload]
     with pytest.raises(TypeError):
-        QUERY.explain(frame, compield=True)  # type: ignore[arg-type]
+        QUERY.explain(frame, compield=True)  # type: ignore[call-arg]
     with pytest.raises(TypeError):
         sash.Query({"top": agg.max("x")}, window.rows(2), group_by="k")  # type: ignore[arg-type]
     with pytest.raises(AttributeError):

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, Never, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, Never, TypeAlias, TypeVar, Unpack, overload
 
 from sash.aggregates.base import Aggregate, as_literal
 from sash.durations import DurationLike
 from sash.expressions import ColumnLike, Computed
 from sash.hints import did_you_mean
+from sash.options import AnyOptions, ReaderOptions, SparkStreamOptions, SparkTableOptions, TableOptions, with_options
 from sash.plan.declared import declare
 from sash.windows import Window
 
@@ -22,20 +22,11 @@ if TYPE_CHECKING:  # pyarrow takes long to import, and the others are optional
     from sash.plan.explanation import Explanation
     from sash.spark import SparkDataFrame, SparkSchema
 
+    ArrowSchema: TypeAlias = pa.Table | pa.RecordBatch | pa.Schema | pd.DataFrame | pl.DataFrame | pl.LazyFrame
+
 Frame = TypeVar("Frame", bound="pa.Table | pa.RecordBatch | pd.DataFrame | pl.DataFrame | pl.LazyFrame")
 """Data in this process. The result has the type of the argument, also if a package has no type stubs."""
 
-
-class Default:
-    """The type of `DEFAULT`."""
-
-    def __repr__(self) -> str:
-        """Return how `help` shows the default."""
-        return "<default>"
-
-
-DEFAULT: Any = Default()
-"""An option that was not given: options that do not apply to the data are rejected only if they were given."""
 
 HABITS = {
     **dict.fromkeys(("group_by", "groupby", "partition_by", "key", "keys"), "by"),
@@ -112,131 +103,25 @@ class Query:
         self._cache: PreparedCache | None = None
 
     @overload
-    def run(
-        self,
-        data: Frame,
-        *,
-        compiled: bool | None = ...,
-        threads: int | None = ...,
-        at: Frame | None = ...,
-        at_time: str | None = ...,
-    ) -> Frame: ...
+    def run(self, data: Frame, **options: Unpack[TableOptions]) -> Frame: ...
 
     @overload
-    def run(
-        self,
-        data: pa.RecordBatchReader,
-        *,
-        compiled: bool | None = ...,
-        threads: int | None = ...,
-        mode: Literal["append", "update"] = ...,
-        order: Literal["time", "keys"] = ...,
-        late: Literal["drop", "error", "keep"] = ...,
-        forget: DurationLike | None = ...,
-    ) -> pa.RecordBatchReader: ...
+    def run(self, data: pa.RecordBatchReader, **options: Unpack[ReaderOptions]) -> pa.RecordBatchReader: ...
 
     @overload
-    def run(
-        self,
-        data: SparkDataFrame,
-        *,
-        compiled: bool | None = ...,
-        at: SparkDataFrame | None = ...,
-        at_time: str | None = ...,
-        mode: Literal["append", "update"] = ...,
-        strategy: Literal["auto", "slices", "buckets", "ranges"] = ...,
-        buckets: int | None = ...,
-        ranges: int | None = ...,
-        types: Mapping[str, Any] | None = ...,
-        on_bad_time: Literal["error", "drop"] = ...,
-        ahead: DurationLike | None = ...,
-        late: Literal["drop", "error", "keep"] = ...,
-        forget: DurationLike | None = ...,
-        metrics: str = ...,
-        evolve: bool = ...,
-        state_from: str | None = ...,
-    ) -> SparkDataFrame: ...
+    def run(self, data: SparkDataFrame, **options: Unpack[SparkTableOptions]) -> SparkDataFrame: ...
 
-    def run(
-        self,
-        data: Any,
-        *,
-        compiled: bool | None = DEFAULT,
-        threads: int | None = DEFAULT,
-        at: Any = DEFAULT,
-        at_time: str | None = DEFAULT,
-        mode: Literal["append", "update"] = DEFAULT,
-        order: Literal["time", "keys"] = DEFAULT,
-        strategy: Literal["auto", "slices", "buckets", "ranges"] = DEFAULT,
-        buckets: int | None = DEFAULT,
-        ranges: int | None = DEFAULT,
-        types: Mapping[str, Any] | None = DEFAULT,
-        on_bad_time: Literal["error", "drop"] = DEFAULT,
-        ahead: DurationLike | None = DEFAULT,
-        late: Literal["drop", "error", "keep"] = DEFAULT,
-        forget: DurationLike | None = DEFAULT,
-        metrics: str = DEFAULT,
-        evolve: bool = DEFAULT,
-        state_from: str | None = DEFAULT,
-        **unknown: Never,
-    ) -> Any:
+    @overload
+    def run(self, data: SparkDataFrame, **options: Unpack[SparkStreamOptions]) -> SparkDataFrame: ...
+
+    @with_options
+    def run(self, data: Any, **options: Any) -> Any:
         """Run the query on data and return the results as data of the same kind.
 
         `data` is a pyarrow Table, RecordBatch or RecordBatchReader, a pandas DataFrame, a Polars DataFrame or LazyFrame, or a
         PySpark DataFrame, batch or streaming. Its rows may be in any order; those of a stream may be late by `lateness`.
 
-        Options for all data:
-
-        - `compiled`: True compiles everything that can be compiled, False interprets all aggregates. Default: None, which
-          compiles when that is faster than NumPy for the rows of all runs together.
-
-        Options for data in this process:
-
-        - `threads`: the number of threads. Default: all cores.
-
-        Options for data in this process and for a PySpark DataFrame that is no stream:
-
-        - `at`: labels, for point-in-time features: data of the same kind with the key columns and a time. The result is the labels, in
-          their order (on Spark, in any), with one more column per aggregate and window: its value over the events of the same key up
-          to the time of the label, never later. Only windows that end with their row apply. An event at the time of a label comes
-          before it. A label is no row: `window.rows(10)` holds the ten newest events at or before it. A key without events has
-          nulls, and 0 for a count.
-        - `at_time`: the time column of the labels. Default: the one of the query.
-
-        Options for a pyarrow RecordBatchReader, or another object with an Arrow stream (`__arrow_c_stream__`):
-
-        - `mode`: "append" emits each window once, when it is final. "update" emits a window whenever it changes, with a
-          column `change`: "upsert", or "delete" for a window that was replaced. Default: "append".
-        - `order`: "time", or "keys" if the rows are sorted by key and then time. Default: "time".
-        - `late`: what happens to late rows, whose windows are all closed. "drop" drops them, and a warning counts them. "error"
-          raises ValueError. "keep" adds a column `late`: a struct of the late row, while all other columns are null; it is null
-          beside results. Default: "drop" with `lateness`; without it, a row that misses a window is an error.
-        - `forget`: how long after its last row a key is forgotten, such as "30d", for windows that otherwise keep every key forever
-          (`rows`, `delta`, `punctuated`, `custom`, `expanding`). A row that is so much later than the row before it, or more, starts anew, as
-          the first row of its key. Default: None, which forgets no key.
-
-        Options for a PySpark DataFrame:
-
-        - `strategy`: "slices", "buckets" or "ranges", see the page on Spark. Default: "auto".
-        - `buckets`, `ranges`: the number of buckets or time ranges. Default: the number of shuffle partitions.
-        - `types`: the result types of your own aggregates, such as {"s": "double"}, if they are not known before they run.
-
-        Options for a streaming PySpark DataFrame, besides `buckets` and `types`:
-
-        - `mode`: as for a RecordBatchReader.
-        - `on_bad_time`: "error" stops the stream if a row has no usable time; "drop" drops and counts such rows. Default:
-          "error".
-        - `ahead`: how far ahead of the clock a time may be; None for no limit. Default: "1d".
-        - `late`: as for a RecordBatchReader; the observed metrics count late rows. A stream that "error" has stopped fails again after
-          a restart. "keep" shuffles all columns of the stream. Default: "drop".
-        - `forget`: as for a RecordBatchReader; the observed metrics count forgotten keys. It cannot change for a checkpoint.
-        - `metrics`: the name of the counts among Spark's observed metrics. Default: "sash", with a number for further queries, so that
-          one stream can hold several; `sash.spark.counts` finds them.
-        - `evolve`: True lets the query continue from a checkpoint of a query with other aggregates or windows. Those with the same
-          name and definition go on. New windows begin after the rows that the stream has read before; new aggregates are null
-          until their window does. Default: False, which makes a changed query an error.
-        - `state_from`: the checkpoint of another stream, which has stopped. A new checkpoint starts from its state, also with another
-          number of buckets.
+        Options: see `sash.options`.
 
         Nulls and NaN: aggregates skip nulls; a null in the time column is an error; a null in a `by` column is a key. NaN is
         null in NumPy columns of pandas (float64, object), and a value in all other data: pandas' nullable types (Float64) and
@@ -266,45 +151,19 @@ class Query:
         {'window_start': 3, 'window_end': 14, 'n': None, 'change': 'delete'}
         {'window_start': 3, 'window_end': 20, 'n': 3, 'change': 'upsert'}
         """
-        from sash.data import run  # noqa: PLC0415 — it imports Numba, which declaring a query does not need
+        from sash.backends.registry import run  # noqa: PLC0415 — it imports pyarrow, which declaring a query does not need
 
-        options = _given(
-            compiled=compiled, threads=threads, at=at, at_time=at_time, mode=mode, order=order, strategy=strategy, buckets=buckets, ranges=ranges,
-            types=types, on_bad_time=on_bad_time, ahead=ahead, late=late, forget=forget, metrics=metrics, evolve=evolve,
-            state_from=state_from, **unknown,
-        )  # fmt: skip
         return run(self._prepared, data, options)
 
-    def explain(
-        self,
-        data: Any = None,
-        *,
-        compiled: bool | None = DEFAULT,
-        threads: int | None = DEFAULT,
-        at: Any = DEFAULT,
-        at_time: str | None = DEFAULT,
-        mode: Literal["append", "update"] = DEFAULT,
-        order: Literal["time", "keys"] = DEFAULT,
-        strategy: Literal["auto", "slices", "buckets", "ranges"] = DEFAULT,
-        buckets: int | None = DEFAULT,
-        ranges: int | None = DEFAULT,
-        types: Mapping[str, Any] | None = DEFAULT,
-        on_bad_time: Literal["error", "drop"] = DEFAULT,
-        ahead: DurationLike | None = DEFAULT,
-        late: Literal["drop", "error", "keep"] = DEFAULT,
-        forget: DurationLike | None = DEFAULT,
-        metrics: str = DEFAULT,
-        evolve: bool = DEFAULT,
-        state_from: str | None = DEFAULT,
-        **unknown: Never,
-    ) -> Explanation:
+    @with_options
+    def explain(self, data: Any = None, **options: Unpack[AnyOptions]) -> Explanation:
         """Return the plan: slices, sharing, the algorithm of each aggregate and why, cost and memory.
 
         `data` is data that `run` accepts, or a pyarrow Schema: then the plan is for its types, and everything that compiles is
         compiled. Without data, types are assumed. For a PySpark DataFrame the plan shows what Spark does. The query does not
-        run. The options are those of `run`, so that the plan is the one that `run` uses with the same options: `compiled`,
-        `threads`, `at`, `at_time`, `mode`, `order`, `strategy`, `buckets`, `ranges`, `types`, `on_bad_time`, `ahead`, `late`, `forget`,
-        `metrics`, `evolve` and `state_from`.
+        run. The plan is the one that `run` uses with the same options.
+
+        Options: those of `run`.
 
         Result: an Explanation. `print` shows it as a tree, a notebook also as a picture.
         Errors: those of `run` for the types of the columns and for the options; without data, only those for the options.
@@ -334,60 +193,29 @@ class Query:
         ...
              runs       interpreted: its partials grow with the window, so they do not fit in flat columns
         """
-        from sash.data import explain  # noqa: PLC0415 — it imports Numba, which declaring a query does not need
+        from sash.backends.registry import explain  # noqa: PLC0415 — it imports pyarrow, which declaring a query does not need
 
-        options = _given(
-            compiled=compiled, threads=threads, at=at, at_time=at_time, mode=mode, order=order, strategy=strategy, buckets=buckets, ranges=ranges,
-            types=types, on_bad_time=on_bad_time, ahead=ahead, late=late, forget=forget, metrics=metrics, evolve=evolve,
-            state_from=state_from, **unknown,
-        )  # fmt: skip
         return explain(self._declared, data, options)
 
     @overload
-    def schema(
-        self,
-        data: pa.Table | pa.RecordBatch | pa.Schema | pd.DataFrame | pl.DataFrame | pl.LazyFrame,
-        *,
-        at: pa.Table | pa.RecordBatch | pa.Schema | pd.DataFrame | pl.DataFrame | pl.LazyFrame | None = ...,
-        at_time: str | None = ...,
-    ) -> pa.Schema: ...
+    def schema(self, data: ArrowSchema, **options: Unpack[TableOptions]) -> pa.Schema: ...
 
     @overload
-    def schema(
-        self,
-        data: pa.RecordBatchReader,
-        *,
-        mode: Literal["append", "update"] = ...,
-        late: Literal["drop", "error", "keep"] = ...,
-    ) -> pa.Schema: ...
+    def schema(self, data: pa.RecordBatchReader, **options: Unpack[ReaderOptions]) -> pa.Schema: ...
 
     @overload
-    def schema(
-        self,
-        data: SparkDataFrame,
-        *,
-        at: SparkDataFrame | None = ...,
-        at_time: str | None = ...,
-        mode: Literal["append", "update"] = ...,
-        late: Literal["drop", "error", "keep"] = ...,
-        types: Mapping[str, Any] | None = ...,
-    ) -> SparkSchema: ...
+    def schema(self, data: SparkDataFrame, **options: Unpack[SparkTableOptions]) -> SparkSchema: ...
 
-    def schema(
-        self,
-        data: Any,
-        *,
-        at: Any = DEFAULT,
-        at_time: str | None = DEFAULT,
-        mode: Literal["append", "update"] = DEFAULT,
-        late: Literal["drop", "error", "keep"] = DEFAULT,
-        types: Mapping[str, Any] | None = DEFAULT,
-        **unknown: Never,
-    ) -> Any:
+    @overload
+    def schema(self, data: SparkDataFrame, **options: Unpack[SparkStreamOptions]) -> SparkSchema: ...
+
+    @with_options
+    def schema(self, data: Any, **options: Any) -> Any:
         """Return the schema of the result, without running the query.
 
-        `data` is data that `run` accepts, or a pyarrow Schema. `at`, `at_time`, `mode`, `late` and `types` are options of `run`;
-        with a schema as data, `at` is the schema of the labels.
+        `data` is data that `run` accepts, or a pyarrow Schema; then `at` is the schema of the labels.
+
+        Options: those of `run`.
 
         Nulls and NaN: the fields of aggregates are nullable. The values of the data do not matter.
         Result: for a PySpark DataFrame a StructType, otherwise a pyarrow Schema: for pandas and Polars, the schema of the
@@ -404,9 +232,8 @@ class Query:
         window_end: timestamp[us]
         peak: double
         """
-        from sash.data import result_schema  # noqa: PLC0415 — it imports Numba, which declaring a query does not need
+        from sash.backends.registry import result_schema  # noqa: PLC0415 — it imports pyarrow, which declaring a query does not need
 
-        options = _given(at=at, at_time=at_time, mode=mode, late=late, types=types, **unknown)
         return result_schema(self._prepared, data, options)
 
     def to_sql(self) -> str:
@@ -472,16 +299,12 @@ class Query:
         return {"_declared": self._declared, "_cache": None}
 
 
-def _given(**options: Any) -> dict[str, Any]:
-    return {name: value for name, value in options.items() if value is not DEFAULT}
-
-
 def _unknown_parameter(name: str) -> TypeError:
     parameters = ("aggregates", "windows", "by", "time", "order_by", "algorithm", "lateness", "objective", "slicing")
     hint = did_you_mean(name, parameters)
     if name in HABITS:
         hint = f" Use {HABITS[name]}=."
-    elif name in inspect.signature(Query.run).parameters:
+    elif name in AnyOptions.__annotations__:
         hint = f" Pass it to run: query.run(data, {name}=…)."
     return TypeError(f"Query has no parameter {name!r}.{hint} The parameters are {', '.join(parameters)}.")
 

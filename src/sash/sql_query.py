@@ -10,10 +10,11 @@ from sash.aggregates.base import Aggregate
 from sash.expressions import Selection
 from sash.hints import list_names
 from sash.language import require_sqlglot
+from sash.options import with_options
 from sash.query import Query
 
 if TYPE_CHECKING:
-    from sash.data import DataKind
+    from sash.backends.base import Backend
     from sash.language.statement import Statement
     from sash.plan.explanation import Explanation
 
@@ -118,18 +119,20 @@ class SqlQuery(Query):
         if statement.time is not None or not statement.needs_time:  # otherwise the data will tell
             self.__dict__.update(self._query('"', statement.time).__dict__)
 
+    @with_options
     def run(self, data: Any = None, **options: Any) -> Any:  # FROM may name the data
         """Run the query and return the results; see `sash.sql` and `Query.run`.
 
         `data` is data of any kind that `Query.run` accepts, or a Spark session whose tables FROM names. It is left out if FROM
         names a file. `options` are those of `Query.run`.
         """
-        kind, rows, statement, query = self._resolve(data)
+        backend, rows, statement, query = self._resolve(data)
         selection = _for_stream(statement.selection, options)
-        rows = self._before(kind, rows, statement)
+        rows = self._before(backend, rows, statement)
         results = query.run(rows, **options)
-        return results if selection is None else kind.select(results, selection)
+        return results if selection is None else backend.select(results, selection)
 
+    @with_options
     def explain(self, data: Any = None, **options: Any) -> Explanation:
         """Return the plan of the windows and aggregates; see `Query.explain`."""
         statement = self._statement('"')
@@ -138,12 +141,13 @@ class SqlQuery(Query):
         _, rows, _, query = self._resolve(data)
         return query.explain(rows, **options)
 
+    @with_options
     def schema(self, data: Any = None, **options: Any) -> Any:  # as for run
         """Return the schema of the result; see `Query.schema`."""
-        kind, rows, statement, query = self._resolve(data)
+        backend, rows, statement, query = self._resolve(data)
         selection = _for_stream(statement.selection, options)
-        results = query.schema(self._before(kind, rows, statement), **options)
-        return results if selection is None else kind.select_schema(rows, results, selection)
+        results = query.schema(self._before(backend, rows, statement), **options)
+        return results if selection is None else backend.select_schema(rows, results, selection)
 
     def to_sql(self) -> str:
         """Return the text."""
@@ -159,24 +163,24 @@ class SqlQuery(Query):
             self._queries[quote, time] = plain_query(self._statement(quote), time)
         return self._queries[quote, time]
 
-    def _resolve(self, data: Any) -> tuple[DataKind, Any, Statement, Query]:
+    def _resolve(self, data: Any) -> tuple[Backend[Any], Any, Statement, Query]:
         """Return the kind of data, the rows that FROM names, the statement for this engine and its time column, and the query."""
-        from sash.data import kind_of, table_of  # noqa: PLC0415 — it imports Numba, which declaring a query does not need
+        from sash.backends.registry import backend_of, table_of  # noqa: PLC0415 — it imports pyarrow, which declaring a query does not need
 
         statement = self._statement('"')
         rows = table_of(data, statement.table, is_path=statement.is_path)
-        kind = kind_of(rows)
-        statement = self._statement(kind.quote)
+        backend = backend_of(rows)
+        statement = self._statement(backend.quote)
         if statement.time is None and statement.needs_time:
-            statement = replace(statement, time=_only_time(kind.time_columns(rows)))
-        return kind, rows, statement, self._query(kind.quote, statement.time)
+            statement = replace(statement, time=_only_time(backend.time_columns(rows)))
+        return backend, rows, statement, self._query(backend.quote, statement.time)
 
-    def _before(self, kind: DataKind, rows: Any, statement: Statement) -> Any:
+    def _before(self, backend: Backend[Any], rows: Any, statement: Statement) -> Any:
         """Return the rows that WHERE keeps, with the columns that are needed."""
         if statement.where is not None:
-            rows = kind.rows_where(rows, statement.where)
+            rows = backend.rows_where(rows, statement.where)
         if statement.columns is not None:
-            rows = kind.only_columns(rows, [*statement.columns, statement.time or ""])
+            rows = backend.only_columns(rows, [*statement.columns, statement.time or ""])
         return rows
 
     def __repr__(self) -> str:

@@ -33,13 +33,13 @@ def warm(query: Query, data: Any) -> None:
     """
     import pyarrow as pa  # noqa: PLC0415 — `import sash` imports nothing that takes long
 
-    from sash.data import kind_of  # noqa: PLC0415 — as above
+    from sash.backends.registry import schema_of  # noqa: PLC0415 — as above
     from sash.engine.deal import compile_moves  # noqa: PLC0415 — as above
     from sash.engine.prepare import prepare  # noqa: PLC0415 — as above
     from sash.engine.run_table import CHUNK_ROWS, run_table  # noqa: PLC0415 — as above
 
     declared = query._declared  # noqa: SLF001 — a part of Query, which editors show apart
-    schema = kind_of(data).schema(declared, data)
+    schema = schema_of(declared, data)
     prepared = prepare(declared, schema, compiled=True)
     if declared.by:
         compile_moves(prepared.loops)

@@ -12,7 +12,7 @@ from benchmarks import readme
 from benchmarks.cases import RANGES
 from benchmarks.results import COMPILED, ROOT, read
 from sash.plan.costs import read_costs
-from sash.spark.batch.worker import MOST_BYTES
+from sash.workers.bucket_worker import MOST_BYTES
 
 PAGES = [
     ROOT / "README.md",

@@ -7,13 +7,14 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from helpers.cases import SOAK
 from helpers.pairwise import some
 from helpers.references import REFERENCES, build
 
 import sash
-from sash import agg
+from sash import agg, window
 from sash.aggregates import BUILT_IN
 from sash.aggregates.base import Aggregate
 from sash.algorithms import TwoStacks
@@ -156,27 +157,16 @@ def test_types_are_those_of_all_paths() -> None:
         assert_alike(kernel.slide_between(columns, *bounds), compiled.slide_between(columns, *bounds))
 
 
-def test_the_compiled_kernel_takes_over_between_nulls() -> None:
-    """It gets the windows over all rows, not those over rows with values."""
-    kernel = NumpyKernel(
-        TwoStacks,
-        [agg.spread("x")],
-        ("int64",),
-        compile_it=lambda: Kernel(TwoStacks, agg.spread("x"), ("int64",), loops.slide_between, nullable=True),
-    )
-    column = np.array([0, 2**62, -(2**62) - 1])
-    with pytest.raises(OverflowError, match="row 1"):
-        kernel.slide_between(
-            (column,), np.array([0, 1]), np.array([2, 3]), np.packbits([False, True, True], bitorder="little")
-        )
-
-
-def test_the_compiled_kernel_takes_over_where_numpy_cannot_go_on() -> None:
-    def compile_it() -> Kernel:
-        return Kernel(TwoStacks, agg.sum("x"), ("int64",), loops.slide_between, nullable=True)
-
-    kernel = NumpyKernel(TwoStacks, [agg.sum("x")], ("int64",), compile_it=compile_it)
+def test_values_that_numpy_cannot_compute_stop_the_kernel() -> None:
+    kernel = NumpyKernel(TwoStacks, [agg.sum("x")], ("int64",))
     large = np.array([2**62, 2**62])
-    with pytest.raises(OverflowError, match="needs more than 64 bits"):
+    with pytest.raises(CannotVectorizeError):
         kernel.slide_between((large,), np.array([0]), np.array([2]))
     assert kernel.slide_between((large,), np.array([0]), np.array([1]))[0].values.tolist() == [2**62]
+
+
+def test_the_compiled_executor_takes_over_between_nulls() -> None:
+    """It gets the windows over all rows, not those over rows with values."""
+    rows = pa.table({"k": ["a", "b", "b"], "x": pa.array([None, 2**62, -(2**62) - 1])})
+    with pytest.raises(OverflowError, match="the row of k=b"):
+        sash.Query(agg.spread("x"), window.rows(2), by="k").run(rows)

@@ -64,7 +64,7 @@ def late_ids(windows: Any, table: pa.Table, lateness: int) -> list[int]:
 @settings(max_examples=40 if SOAK else 5 if FULL else 2, deadline=None)
 @given(made_rows, st.integers(0, 7), st.integers(1, 6), st.data())
 def test_kept_rows_are_the_late_ones_and_results_stay_the_same(
-    mode: str, name: str, made: list[Any], lateness: int, size: int, data: st.DataObject
+    mode: Any, name: str, made: list[Any], lateness: int, size: int, data: st.DataObject
 ) -> None:
     table = shuffled(made, data)
     query = sash.Query(

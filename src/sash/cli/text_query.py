@@ -8,13 +8,13 @@ from typing import Any
 
 import pyarrow as pa
 
+from sash.backends.arrow import ArrowTable
+from sash.backends.arrow_stream import ArrowStream
 from sash.durations import Duration, read_duration
-from sash.engine.frames import ArrowTable
 from sash.expressions import Selection
 from sash.plan.declared import Declared
 from sash.query import Query
 from sash.sql_query import SqlQuery, translate
-from sash.state.reader import ArrowStream
 
 
 def read_text(argument: str) -> str:
@@ -90,8 +90,8 @@ class TextQuery(SqlQuery):
         return query
 
     def _resolve(self, data: Any) -> tuple[Any, Any, Any, Query]:
-        kind, rows, statement, query = super()._resolve(data)
-        return FiniteStream() if isinstance(rows, pa.RecordBatchReader) else kind, rows, statement, query
+        backend, rows, statement, query = super()._resolve(data)
+        return FiniteStream() if isinstance(rows, pa.RecordBatchReader) else backend, rows, statement, query
 
 
 class FiniteStream(ArrowStream):

@@ -14,7 +14,7 @@ class KernelPool:
     """
 
     def __init__(self) -> None:
-        self._made: dict[Hashable, Any] = {}
+        self._made: dict[tuple[Hashable, ...], Any] = {}
         self._making = Lock()
 
     @property
@@ -22,7 +22,7 @@ class KernelPool:
         """Whether a kernel was made."""
         return bool(self._made)
 
-    def get(self, key: Hashable, make: Callable[[], Any]) -> Any:
+    def get(self, key: tuple[Hashable, ...], make: Callable[[], Any]) -> Any:
         """Return a kernel; make it if it is the first of its kind."""
         with self._making:
             if key not in self._made:

@@ -13,6 +13,7 @@ import pyarrow as pa
 from sash.durations import TimeUnit
 from sash.engine.column_types import check_types, interpreted_form, is_number, kind_of, why_interpreted
 from sash.engine.kernel_pool import KernelPool
+from sash.engine.recent import Recent
 from sash.engine.row_block import RowBlock, RowLayout, read_rows
 from sash.engine.time_column import TimeColumn, check_times, time_column
 from sash.kernels.functions import CannotCompileError, fingerprint, fingerprint_any
@@ -238,7 +239,7 @@ class PreparedCache:
     """
 
     query: Declared
-    _known: dict[Hashable, Prepared] = field(default_factory=dict)
+    _known: Recent[Hashable, Prepared] = field(default_factory=lambda: Recent(MOST_SCHEMAS))
 
     def get(self, schema: pa.Schema, *, compiled: bool | None) -> Prepared:
         """Return the prepared query."""
@@ -251,8 +252,6 @@ class PreparedCache:
 
     def put(self, prepared: Prepared) -> None:
         """Store a prepared query, in place of one for the same schema."""
-        while len(self._known) >= MOST_SCHEMAS:
-            self._known.pop(next(iter(self._known)), None)
         self._known[self._key(prepared.schema, prepared.compiled)] = prepared
 
     def _key(self, schema: pa.Schema, compiled: bool | None) -> Hashable:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from sash.durations import read_duration
-from sash.expressions import Expression, Selection
+from sash.options import SparkStreamOptions, SparkTableOptions, read_options
 from sash.plan.declared import Declared
 
 if TYPE_CHECKING:
@@ -187,7 +186,7 @@ def finish(query: Any, stream: DataFrame, checkpoint: str, **options: Any) -> Da
     check_version("this session", stream.sparkSession.version)
     from sash.spark.streaming import checkpoint as checkpoints
 
-    streaming = stream_query(query._declared, stream, options)  # noqa: SLF001
+    streaming = stream_query(query._declared, stream, read_options(SparkStreamOptions, options))  # noqa: SLF001
     return streaming.in_own_case(checkpoints.finish(streaming, str(checkpoint)))
 
 
@@ -224,61 +223,23 @@ def is_stream(frame: DataFrame) -> bool:
     return given_schema.is_stream(frame)
 
 
-def batch_query(query: Declared, frame: DataFrame, options: Mapping[str, Any]) -> BatchQuery:
+def batch_query(query: Declared, frame: DataFrame, options: SparkTableOptions) -> BatchQuery:
     """Return a query on a DataFrame that is no stream: the entry of `Query.run` and `Query.explain`."""
     require_pyspark()
     check_version("this session", frame.sparkSession.version)
-    from sash.spark.batch.batch_query import BatchOptions, BatchQuery
+    from sash.spark.batch.batch_query import BatchQuery
     from sash.spark.batch.label_query import LabelQuery
 
-    own = {name: value for name, value in options.items() if name not in ("at", "at_time")}
-    if options.get("at") is None:
-        return BatchQuery(query, frame, BatchOptions(**own))
-    return LabelQuery(query, frame, options["at"], options.get("at_time"), BatchOptions(**own))
+    return (BatchQuery if options["at"] is None else LabelQuery)(query, frame, options)
 
 
-def stream_query(query: Declared, stream: DataFrame, options: Mapping[str, Any]) -> StreamQuery:
+def stream_query(query: Declared, stream: DataFrame, options: SparkStreamOptions) -> StreamQuery:
     """Return a query on a streaming DataFrame: the entry of `Query.run` and `Query.explain`."""
     require_pyspark()
     check_version("this session", stream.sparkSession.version)
-    from sash.spark.streaming.stream_query import StreamOptions, StreamQuery
+    from sash.spark.streaming.stream_query import StreamQuery
 
-    return StreamQuery(query, stream, StreamOptions(**options))
-
-
-def rows_where(frame: DataFrame, condition: Expression) -> DataFrame:
-    """Return the rows for which a condition in SQL is true."""
-    from sash.spark import spark_select
-
-    return spark_select.rows_where(frame, condition)
-
-
-def select_from(frame: DataFrame, selection: Selection) -> DataFrame:
-    """Return what SQL makes of results."""
-    from sash.spark import spark_select
-
-    return spark_select.select_from(frame, selection)
-
-
-def select_schema(frame: DataFrame, schema: StructType, selection: Selection) -> StructType:
-    """Return the schema of what SQL makes of results of a schema."""
-    from sash.spark import spark_select
-
-    return spark_select.select_schema(frame, schema, selection)
-
-
-def read_table(session: SparkSession, name: str) -> DataFrame:
-    """Return a table or view of a session."""
-    from sash.spark import spark_select
-
-    return spark_select.read_table(session, name)
-
-
-def read_files(session: SparkSession, path: str) -> DataFrame:
-    """Return the rows of files."""
-    from sash.spark import spark_select
-
-    return spark_select.read_files(session, path)
+    return StreamQuery(query, stream, options)
 
 
 def require_pyspark() -> None:

@@ -22,7 +22,7 @@ from pyspark.sql.types import DataType, StructType
 
 from sash.aggregates.sql import quote
 from sash.spark.private import FORBIDDEN, is_connect, is_stream_plan, replace_input, watermark_delay, watermarks_of
-from sash.spark.worker_errors import MARK
+from sash.workers.worker_function import MARK
 
 _is_planning: ContextVar[bool] = ContextVar("is_planning", default=False)
 

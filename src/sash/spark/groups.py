@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import chain
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
@@ -18,10 +18,10 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 from sash.aggregates.sql import quote
 from sash.spark.arrow_types import is_exact
 from sash.spark.private import validates_results
-from sash.spark.schema import GROUP, has
-from sash.spark.worker_errors import marked_errors
+from sash.spark.schema import has
+from sash.workers.own_columns import GROUP
+from sash.workers.worker_function import marked_errors, titled
 
-Function = TypeVar("Function", bound=Callable[..., Any])
 SEED = 42
 BITS = 0xFFFFFFFF
 OWN_SHUFFLE = "sash: the rows of a key stay together"
@@ -111,16 +111,6 @@ def partition_function(worker: GroupWorker, names: list[str]) -> Callable[..., A
                 yield from worker.evaluate_group(0, chain([first], named))
 
     return titled(evaluate, worker.title)
-
-
-def titled(function: Function, title: str) -> Function:
-    """Return a function under the name that plans and the pages of Spark show for it: without one, all queries look alike.
-
-    >>> titled(lambda batches: batches, "max(x) over rows(3)").__name__
-    'sash: max(x) over rows(3)'
-    """
-    function.__name__ = f"sash: {title}"
-    return function
 
 
 def bucket_of(by: tuple[str, ...], schema: StructType, buckets: int) -> Column:

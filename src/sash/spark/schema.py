@@ -25,12 +25,10 @@ from sash.engine.result_types import try_out
 from sash.engine.run_table import run_table
 from sash.plan.declared import ADDED, Declared
 from sash.spark.arrow_types import arrow_schema, arrow_type, spark_type
-from sash.spark.own_columns import OWN
+from sash.workers.own_columns import OWN
 
 ZONE = "spark.sql.session.timeZone"
 CASE = "spark.sql.caseSensitive"
-GROUP, HASH, TICKS, RANGE, LABEL = OWN
-"""Columns that Sash adds on Spark: the group id of a row, the hash of its key, its time in ticks, its time range, what labels have."""
 
 
 def read_schema(declared: Declared, frame: DataFrame, *, all_columns: bool = False) -> pa.Schema:

@@ -2,46 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
 
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructField, StructType
 
 from sash.aggregates.sql import quote
 from sash.engine.column_types import readable
-from sash.engine.frames import needed_columns
+from sash.engine.needed_columns import needed_columns
 from sash.engine.prepare import prepare
+from sash.options import SparkStreamOptions, SparkTableOptions
 from sash.plan.declared import Declared
 from sash.plan.tree import Branch
-from sash.spark.batch.worker import BucketWorker
 from sash.spark.computed import in_own_case, with_computed
 from sash.spark.private import expects_large_types
 from sash.spark.schema import arrow_of, in_session_zone, read_schema, read_types, result_fields, with_types
+from sash.workers.bucket_worker import BucketWorker
 
 
 class SparkQuery:
     """A query and its DataFrame. Building it checks everything that can be checked before a row is read."""
 
-    def __init__(
-        self, query: Declared, frame: DataFrame, *, compiled: bool | None, types: Mapping[str, Any] | None
-    ) -> None:
+    def __init__(self, query: Declared, frame: DataFrame, options: SparkTableOptions | SparkStreamOptions) -> None:
         _check_order(query)
         frame, self.own_names = in_own_case(query, frame)
         """The names of columns that the query writes in another case, by the names that it uses."""
         frame, query = with_computed(query, frame)
         query = in_session_zone(query, frame)
         self.frame = frame
-        self.compiled = compiled
+        self.compiled = options["compiled"]
         self.schema = read_schema(query, frame)
-        self.types = read_types(types or {}, query)
+        self.types = read_types(options["types"] or {}, query)
         self.query = query = with_types(query, self.types)
         self.sent = frame if query.per_row else frame.select(*map(quote, self.schema.names))
         """What goes to Python: all columns if every row has a result, or the columns that the query reads, or slices."""
         needed = needed_columns(query, readable(self.schema.empty_table()))
-        self.prepared = prepare(query, needed.schema, compiled=compiled)
+        self.prepared = prepare(query, needed.schema, compiled=self.compiled)
         """The query over rows."""
         self.in_python = self.prepared
         """The query that Python evaluates: over rows, or over slices."""

@@ -67,11 +67,6 @@ def select_schema(frame: DataFrame, schema: StructType, selection: Selection) ->
     return select_from(frame.sparkSession.createDataFrame([], schema), selection).schema
 
 
-def read_table(session: SparkSession, name: str) -> DataFrame:
-    """Return a table or view of a session, streaming ones too."""
-    return session.table(name)
-
-
 def read_files(session: SparkSession, path: str) -> DataFrame:
     """Return the rows of files. Raise ValueError if the ending of the path names no format."""
     name = Path(path).name

@@ -28,7 +28,7 @@ from sash.kernels.layout import PartialLayout, Shape, shape_from
 from sash.kernels.parts import share_parts
 from sash.plan.sharing import Pass, form_for
 
-MOST_QUERIES = 64
+PARTS = "parts of partials"
 
 
 class Part(NamedTuple):
@@ -42,20 +42,16 @@ class Part(NamedTuple):
     """The aggregates that are read from it, although their own partials would be others."""
 
 
-_known: dict[int, tuple[Prepared, list[list[Part]]]] = {}
 Stored = tuple[int, Part, list[npt.NDArray[Any]]]
 """A stored part: the number of its pass, and its fields."""
 
 
 def parts_of(prepared: Prepared) -> list[list[Part]]:
     """Return the parts of the partials of each pass, as a state stores them; found once for a prepared query."""
-    known = _known.get(id(prepared))
-    if known is None or known[0] is not prepared:
-        while len(_known) >= MOST_QUERIES:
-            del _known[next(iter(_known))]
-        known = prepared, [_parts(one, prepared.kinds) for one in prepared.plan.passes]
-        _known[id(prepared)] = known
-    return known[1]
+    if PARTS not in prepared.derived:
+        prepared.derived[PARTS] = [_parts(one, prepared.kinds) for one in prepared.plan.passes]
+    parts: list[list[Part]] = prepared.derived[PARTS]
+    return parts
 
 
 def _parts(plan_pass: Pass, kinds: dict[str, str]) -> list[Part]:

@@ -36,10 +36,6 @@ from sash.state.watermark import MicroBatch
 from sash.state.window_states import StateOptions, WindowStates, advance, new_state, rows_in_time
 from sash.windows.base import NEVER, Flags, LoopCompiler, Span
 
-MOST_QUERIES = 64
-_prepared: dict[tuple[int, tuple[str, ...], tuple[str, ...]], tuple[Prepared, Prepared]] = {}
-"""Parts of queries, with the query, which are prepared once per process."""
-
 
 @dataclass(frozen=True)
 class NewResult:
@@ -308,19 +304,16 @@ def new_leaf(prepared: Prepared, options: StateOptions, of: StateOf) -> Leaf:
 
 
 def part_of(prepared: Prepared, of: StateOf) -> Prepared:
-    """Return a query with some of its windows and aggregates, prepared once per process."""
+    """Return a query with some of its windows and aggregates, prepared once for a prepared query."""
     query = prepared.query
     if of.aggregates == list(query.aggregates):
-        for part in prepared.parts:
-            if list(part.query.windows) == of.windows:
-                return part
-    key = (id(prepared), tuple(of.windows), tuple(of.aggregates))
-    known = _prepared.get(key)
-    if known is None or known[0] is not prepared:
-        while len(_prepared) >= MOST_QUERIES:
-            del _prepared[next(iter(_prepared))]
+        for one in prepared.parts:
+            if list(one.query.windows) == of.windows:
+                return one
+    key = ("part", tuple(of.windows), tuple(of.aggregates))
+    if key not in prepared.derived:
         own = replace(query.part(of.windows), aggregates={name: query.aggregates[name] for name in of.aggregates})
         reasons = {name: reason for name, reason in prepared.interpreted.items() if name in of.aggregates}
-        known = prepared, prepare(own, prepared.schema, compiled=prepared.compiled, interpreted=reasons)
-        _prepared[key] = known
-    return known[1]
+        prepared.derived[key] = prepare(own, prepared.schema, compiled=prepared.compiled, interpreted=reasons)
+    part: Prepared = prepared.derived[key]
+    return part

@@ -13,19 +13,15 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from itertools import chain
-from typing import Any, ClassVar
+from typing import Unpack
 
 import pyarrow as pa
 
-from sash.durations import DurationLike
 from sash.engine.assemble import CHANGE
-from sash.engine.column_types import check_columns, readable, readable_schema
-from sash.engine.computed import with_computed
+from sash.engine.column_types import readable
 from sash.engine.executors.bind import compile_ahead
-from sash.engine.frames import FrameKind, named_alike, needed_schema
-from sash.engine.prepare import Prepared, PreparedCache, prepare
-from sash.engine.select_sql import rows_where, select_from
-from sash.expressions import Expression, Selection
+from sash.engine.prepare import Prepared
+from sash.options import ReaderOptions, read_options
 from sash.plan.declared import Declared
 from sash.state.codec import as_schema
 from sash.state.late_rows import LateRows, check_late
@@ -46,6 +42,7 @@ class Stream:
     """A query over rows that arrive in micro-batches.
 
     >>> from sash import agg, window
+    >>> from sash.engine.prepare import prepare
     >>> from sash.plan.declared import declare
     >>> query = declare({"n": agg.count()}, window.tumbling(10), (), "at", (), "auto", "throughput", "auto", None)
     >>> stream = Stream(prepare(query, pa.schema({"at": pa.int64()}), compiled=False))
@@ -55,17 +52,11 @@ class Stream:
     [{'window_start': 10, 'window_end': 20, 'n': 1}]
     """
 
-    def __init__(
-        self,
-        prepared: Prepared,
-        *,
-        mode: str = "append",
-        order: str = "time",
-        late: str | None = None,
-        forget: DurationLike | None = None,
-    ) -> None:
+    def __init__(self, prepared: Prepared, **given: Unpack[ReaderOptions]) -> None:
+        options = read_options(ReaderOptions, given)
+        late, mode, order = options["late"], options["mode"], options["order"]
         check_late(prepared.query, late, prepared.schema.names)
-        forgets = read_forget(prepared, forget, order)
+        forgets = read_forget(prepared, options["forget"], order)
         self.late_rows = LateRows(prepared.query, prepared.schema, late or "drop")
         self.prepared = prepared = compile_ahead(prepared)
         self.empty = prepared.no_rows
@@ -113,11 +104,6 @@ def make_watermark(prepared: Prepared, mode: str, order: str, late: str | None, 
     """Return the watermark of a stream. Raise ValueError if the options do not fit the query."""
     query, time = prepared.query, prepared.time
     check_mode(query, mode)
-    if order not in ("time", "keys"):
-        message = (
-            f'order={order!r} is not an order of rows. Use "time", or "keys" if rows are sorted by key and then time.'
-        )
-        raise ValueError(message)
     if mode == "update" and order == "keys":
         message = 'mode="update" needs rows in order of time. Leave order="keys" out.'
         raise ValueError(message)
@@ -142,13 +128,8 @@ def make_watermark(prepared: Prepared, mode: str, order: str, late: str | None, 
     )
 
 
-def check_mode(query: Declared, mode: Any) -> None:
+def check_mode(query: Declared, mode: str) -> None:
     """Raise ValueError if the query cannot emit results in this mode."""
-    if mode not in ("append", "update"):
-        message = (
-            f'mode={mode!r} does not exist. Use "append" (each window once, when final) or "update" (on every change).'
-        )
-        raise ValueError(message)
     others = [str(window) for window in query.windows.values() if not window.is_time]
     if mode == "update" and others:
         message = f'mode="update" supports periodic windows and sessions, but rows end the windows of {others[0]}. Use mode="append".'
@@ -167,88 +148,6 @@ def check_stream(query: Declared) -> None:
                 "however late that is. Leave empty=True out, or run the query on a table."
             )
             raise ValueError(message)
-
-
-class ArrowStream(FrameKind):
-    """A pyarrow RecordBatchReader, or any object with an Arrow C stream."""
-
-    description: ClassVar[str] = "a RecordBatchReader"
-    options: ClassVar[tuple[str, ...]] = ("compiled", "threads", "mode", "order", "late", "forget")
-    names = ("pyarrow", "RecordBatchReader")
-
-    def accepts(self, data: Any) -> bool:
-        """Return whether data is an Arrow stream."""
-        return super().accepts(data) or hasattr(data, "__arrow_c_stream__")
-
-    def run(  # type: ignore[override]  # its options are others
-        self,
-        cache: PreparedCache,
-        data: Any,
-        *,
-        compiled: bool | None = None,
-        threads: int | None = None,  # noqa: ARG002 — accepted for all data in this process
-        mode: str = "append",
-        order: str = "time",
-        late: str | None = None,
-        forget: DurationLike | None = None,
-    ) -> pa.RecordBatchReader:
-        """Return the results as a stream: each batch is computed on demand."""
-        check_stream(cache.query)
-        reader = self._reader(data)
-        check_columns(cache.query, reader.schema.names)
-        if cache.query.computed:
-            reader = _with_computed(cache.query, reader)
-        prepared = prepare(cache.query, readable_schema(reader.schema), compiled=compiled)
-        return read_results(Stream(prepared, mode=mode, order=order, late=late, forget=forget), reader)
-
-    def schema(self, query: Declared, data: Any) -> pa.Schema:
-        """Return the types of the columns that a query reads."""
-        return needed_schema(query, self._reader(data).schema)
-
-    def result_schema(self, cache: PreparedCache, data: Any, **options: Any) -> pa.Schema:
-        """Return the schema of the results: that of a run over no rows. It reads no batch of the data."""
-        no_rows = pa.RecordBatchReader.from_batches(self._reader(data).schema, [])
-        return self.run(cache, no_rows, **options).schema
-
-    def rows_where(self, data: Any, condition: Expression) -> pa.RecordBatchReader:
-        """Return the rows for which a condition in SQL is true, batch by batch."""
-        reader = self._reader(data)
-        rows_where(reader.schema.empty_table(), condition)  # wrong text fails before a batch is read
-        tables = (pa.Table.from_batches([batch]) for batch in reader)
-        kept = (table.filter(rows_where(table, condition)) for table in tables)
-        return pa.RecordBatchReader.from_batches(
-            reader.schema, (batch for table in kept for batch in table.to_batches())
-        )
-
-    def select(self, data: pa.RecordBatchReader, selection: Selection) -> pa.RecordBatchReader:
-        """Return what SQL makes of results, batch by batch. Raise ValueError for ORDER BY and LIMIT, which need all rows."""
-        if not selection.by_rows:
-            message = "ORDER BY, LIMIT and OFFSET need all results, but a stream has no end. Leave them out, or run on a table."
-            raise ValueError(message)
-        schema = select_from(data.schema.empty_table(), selection).schema
-        tables = (as_schema(select_from(pa.Table.from_batches([batch]), selection), schema) for batch in data)
-        return pa.RecordBatchReader.from_batches(schema, (batch for table in tables for batch in table.to_batches()))
-
-    def only_columns(self, data: Any, names: list[str]) -> pa.RecordBatchReader:
-        """Return some columns, if the data has them."""
-        reader = self._reader(data)
-        kept = named_alike(names, reader.schema.names)
-        schema = pa.schema([reader.schema.field(name) for name in kept])
-        return pa.RecordBatchReader.from_batches(schema, (batch.select(kept) for batch in reader))
-
-    def input_schema(self, data: Any) -> pa.Schema:
-        """Return the Arrow schema of all columns."""
-        return self._reader(data).schema
-
-    def _reader(self, data: Any) -> pa.RecordBatchReader:
-        return data if isinstance(data, pa.RecordBatchReader) else pa.RecordBatchReader.from_stream(data)
-
-
-def _with_computed(query: Declared, reader: pa.RecordBatchReader) -> pa.RecordBatchReader:
-    """Return a stream with the computed columns of a query. Raise ValueError if an expression is wrong, before a batch is read."""
-    schema = with_computed(query, readable(reader.schema.empty_table())).schema
-    tables = (as_schema(with_computed(query, readable(pa.Table.from_batches([batch]))), schema) for batch in reader)
-    return pa.RecordBatchReader.from_batches(schema, (batch for table in tables for batch in table.to_batches()))
 
 
 def read_results(stream: Stream, reader: pa.RecordBatchReader) -> pa.RecordBatchReader:

@@ -78,8 +78,8 @@ def strike() -> None:
 
 def install() -> None:
     """Put the faults in place."""
-    from sash.spark.batch import range_worker, worker  # noqa: PLC0415 — only executors need it
     from sash.spark.streaming import state_cache  # noqa: PLC0415 — as above
+    from sash.workers import bucket_worker, range_worker  # noqa: PLC0415 — only executors need it
 
     write = state_cache.write
 
@@ -98,13 +98,13 @@ def install() -> None:
         return faulty_evaluate
 
     state_cache.write = faulty_write
-    for one in (worker.BucketWorker, range_worker.RangeWorker):
+    for one in (bucket_worker.BucketWorker, range_worker.RangeWorker):
         one.evaluate_group = evaluating(one.evaluate_group)  # type: ignore[method-assign]
 
 
 def fill_disks() -> None:
     """Let the kernel say that the disk is full, while the fault lasts: /dev/full says so at each write."""
-    from sash.spark.batch import spill  # noqa: PLC0415 — only executors need it
+    from sash.workers import spill  # noqa: PLC0415 — only executors need it
 
     begin, make = spill.Sorter.__init__, tempfile.mkstemp
 

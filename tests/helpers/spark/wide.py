@@ -14,11 +14,11 @@ from sash import agg, window
 from sash.engine.executors.bind import compile_ahead
 from sash.engine.prepare import prepare
 from sash.spark.batch.cells import RangeSplit
-from sash.spark.batch.range_worker import RangeWorker, SliceWorker
-from sash.spark.batch.time_ranges import KeyAxis, even_bounds, no_partials, reach_of, sample_axis
-from sash.spark.batch.worker import BucketWorker
-from sash.spark.batch.zones import RangeWindows
 from sash.windows import Window
+from sash.workers.bucket_worker import BucketWorker
+from sash.workers.range_worker import RangeWorker, SliceWorker
+from sash.workers.time_ranges import KeyAxis, even_bounds, no_partials, reach_of, sample_axis
+from sash.workers.zones import RangeWindows
 
 PRIME = 1_000_003
 chain = sash.aggregate(

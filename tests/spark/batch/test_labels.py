@@ -14,9 +14,9 @@ from pyspark.sql import functions as F  # noqa: N812 — the usual name
 
 import sash
 from sash import agg, window
-from sash.spark.batch.batch_query import BatchOptions
+from sash.options import SparkTableOptions, read_options
 from sash.spark.batch.label_query import LabelQuery
-from sash.spark.schema import LABEL
+from sash.workers.own_columns import LABEL
 
 START = datetime(2024, 1, 29, tzinfo=UTC)
 LATER = datetime(2025, 1, 1, tzinfo=UTC)
@@ -120,10 +120,15 @@ def test_without_a_key_time_ranges_are_the_default(spark: SparkSession) -> None:
     assert "there is no join" in explained
 
 
+def label_query(query: sash.Query, frames: tuple[DataFrame, DataFrame], **options: Any) -> LabelQuery:
+    events, labels = frames
+    return LabelQuery(query._declared, events, read_options(SparkTableOptions, {"at": labels, **options}))
+
+
 def test_a_label_is_sent_once_and_a_dominant_key_to_several_tasks(spark: SparkSession) -> None:
     frames = spark.createDataFrame(events_of(3, 400, common=20)), spark.createDataFrame(labels_of(4, 100, common=20))
     query = sash.Query({"n": agg.count()}, window.time("1d"), by="key", time="ts")
-    made = LabelQuery(query._declared, *frames, None, BatchOptions(strategy="ranges", ranges=8, buckets=2))
+    made = label_query(query, frames, strategy="ranges", ranges=8, buckets=2)
     grouped = made._in_ranges().withColumn("is_label", F.col(LABEL).isNotNull())
     assert grouped.where("is_label").count() == 107
     heavy = grouped.where("key = 'a'").groupBy("sash_group").count().collect()
@@ -133,7 +138,7 @@ def test_a_label_is_sent_once_and_a_dominant_key_to_several_tasks(spark: SparkSe
 
 def in_worker(query: sash.Query, frames: tuple[DataFrame, DataFrame], most_bytes: int) -> pa.Table:
     """Evaluate all rows as one group here, with little memory."""
-    made = LabelQuery(query._declared, *frames, None, BatchOptions(types={"own": "long"}))
+    made = label_query(query, frames, types={"own": "long"})
     worker = made.worker
     vars(worker)["most_bytes"] = most_bytes
     return pa.Table.from_batches(worker.evaluate_group(0, made.sent.toArrow().to_batches(max_chunksize=40)))

@@ -13,10 +13,11 @@ from pyspark.sql import SparkSession
 
 import sash
 from sash import agg, window
+from sash.options import SparkTableOptions, read_options
 from sash.spark.batch import ranges
-from sash.spark.batch.batch_query import BatchOptions, BatchQuery
-from sash.spark.schema import GROUP
+from sash.spark.batch.batch_query import BatchQuery
 from sash.windows import Window
+from sash.workers.own_columns import GROUP
 
 ROWS = uneven_rows()
 RANGES = 16
@@ -29,7 +30,7 @@ def run(spark: SparkSession, query: sash.Query, rows: pa.Table, **options: Any) 
 def rows_of_groups(spark: SparkSession, windows: Any, rows: pa.Table) -> tuple[list[int], bool]:
     """How many rows each group is sent, and whether partials stand for others."""
     query = sash.Query(AGGREGATES, windows, time="t")
-    options = BatchOptions(strategy="ranges", ranges=RANGES)
+    options = read_options(SparkTableOptions, {"strategy": "ranges", "ranges": RANGES})
     batch = BatchQuery(query._declared, spark.createDataFrame(rows), options)
     grouped, worker = ranges.split_frame(batch.range_plan)
     counts = [row["count"] for row in grouped.groupBy(GROUP).count().collect()]

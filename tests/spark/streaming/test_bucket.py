@@ -22,8 +22,6 @@ from sash import agg, window
 from sash.durations import read_duration
 from sash.engine.prepare import prepare
 from sash.engine.run_table import run_table
-from sash.spark.batch.worker import BucketWorker
-from sash.spark.schema import GROUP
 from sash.spark.streaming import state_cache
 from sash.spark.streaming.bucket import (
     HEAD,
@@ -36,8 +34,10 @@ from sash.spark.streaming.bucket import (
     read_deltas,
 )
 from sash.spark.streaming.checkpoint import describe_bucket
-from sash.spark.streaming.packing import GUARD, RESULTS, ROWS, pack, unpack
 from sash.state.fingerprint import fingerprint_query
+from sash.workers.bucket_worker import BucketWorker
+from sash.workers.own_columns import GROUP
+from sash.workers.packing import GUARD, RESULTS, ROWS, pack, unpack
 
 TwsTester = pytest.importorskip("pyspark.sql.streaming.tws_tester", reason="Spark 4.1 has no tester").TwsTester
 UTC = pa.timestamp("us", "UTC")

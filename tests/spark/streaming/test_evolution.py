@@ -22,15 +22,15 @@ import sash
 from sash import agg, window
 from sash.engine.prepare import prepare
 from sash.engine.run_table import run_table
-from sash.spark.batch.worker import BucketWorker
 from sash.spark.streaming import state_cache
 from sash.spark.streaming.bucket import HEAD, LOG, STATE, STATES, BucketProcessor, StreamTask, decompressed
 from sash.spark.streaming.initial_state import OLD, Regrouping, check_committed
-from sash.spark.streaming.packing import GUARD, RESULTS, ROWS, unpack
 from sash.state.codec import read_state_header, table_bytes
 from sash.state.fingerprint import fingerprint_query
 from sash.state.regroup import agree, encode_piece, keys_of, split_state
 from sash.windows.base import Ints
+from sash.workers.bucket_worker import BucketWorker
+from sash.workers.packing import GUARD, RESULTS, ROWS, unpack
 
 UTC = pa.timestamp("us", "UTC")
 SCHEMA = pa.schema({"k": pa.int64(), "ts": UTC, "x": pa.int64()})

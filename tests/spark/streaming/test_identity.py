@@ -19,6 +19,7 @@ from pyspark.sql import functions as F  # noqa: N812 — as everyone calls it
 
 import sash
 from sash import agg, window
+from sash.options import SparkStreamOptions, read_options
 from sash.spark import stream_query
 from sash.state.evolve import check_evolves, kept_names
 from sash.state.fingerprint import Fingerprint, changes
@@ -41,7 +42,9 @@ def stream(spark: SparkSession) -> DataFrame:
 
 def fingerprint(stream: DataFrame, **declared: Any) -> Fingerprint:
     given = {"aggregates": {"n": agg.count()}, "windows": window.tumbling("1m"), "time": "ts", **declared}
-    return stream_query(sash.Query(**given)._declared, stream, {"buckets": 2}).fingerprint
+    return stream_query(
+        sash.Query(**given)._declared, stream, read_options(SparkStreamOptions, {"buckets": 2})
+    ).fingerprint
 
 
 def of_input(stream: DataFrame, column: Column) -> Fingerprint:

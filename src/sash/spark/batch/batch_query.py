@@ -7,50 +7,34 @@ ranges   the rows of one key go to several tasks: the time axis is split, for no
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from sash.engine.executors.bind import compile_ahead
 from sash.engine.prepare import Prepared, prepare
+from sash.options import SparkTableOptions
 from sash.plan.declared import Declared
 from sash.plan.tree import Branch
 from sash.spark.arrow_types import arrow_schema
 from sash.spark.batch.describe_batch import describe_batch
 from sash.spark.batch.ranges import RangePlan, run_ranges
 from sash.spark.batch.sql_slices import slice_frame, why_not
-from sash.spark.batch.time_ranges import no_partials, reach_of
-from sash.spark.batch.worker import BucketWorker
 from sash.spark.given_schema import runs_no_job
 from sash.spark.groups import hash_of, run_keys
 from sash.spark.schema import ZONE, has_maps
 from sash.spark.spark_query import SparkQuery
 from sash.windows.base import Reach
+from sash.workers.bucket_worker import BucketWorker
+from sash.workers.time_ranges import no_partials, reach_of
 
 PARTITIONS = "spark.sql.shuffle.partitions"
 DEFAULT_PARTITIONS = 200
 FEW_TASKS = 64
 """Up to this many tasks, the number of partitions is fixed. With more, small data would be slow, so adaptive execution may join
 partitions. Joined partitions of more than 64 MB are sorted on disk, which is slower than in memory."""
-STRATEGIES = ("slices", "buckets", "ranges")
-
-
-@dataclass(frozen=True)
-class BatchOptions:
-    """The options of `run` for a DataFrame that is no stream."""
-
-    compiled: bool | None = None
-    strategy: str = "auto"
-    buckets: int | None = None
-    """The number of groups of keys; by default, the number of shuffle partitions."""
-    ranges: int | None = None
-    """The number of time ranges; by default, the number of shuffle partitions."""
-    types: Mapping[str, Any] | None = None
-    """The result types of aggregates, by name, where they are not known before they run."""
 
 
 @dataclass(frozen=True)
@@ -64,8 +48,8 @@ class Strategy:
 class BatchQuery(SparkQuery):
     """A query and its DataFrame."""
 
-    def __init__(self, query: Declared, frame: DataFrame, options: BatchOptions) -> None:
-        super().__init__(query, frame, compiled=options.compiled, types=options.types)
+    def __init__(self, query: Declared, frame: DataFrame, options: SparkTableOptions) -> None:
+        super().__init__(query, frame, options)
         self.options = options
         self.strategy = choose_strategy(self)
         self.in_python = compile_ahead(self._over_slices() if self.cuts_pairs else self.prepared)
@@ -76,7 +60,7 @@ class BatchQuery(SparkQuery):
         schema = arrow_schema(self.sent.schema, self.sent.sparkSession.conf.get(ZONE) or "UTC")
         assert self.prepared.time is not None
         schema = schema.set(schema.get_field_index(query.time), pa.field(query.time, self.prepared.time.type))
-        return prepare(query, schema, compiled=self.options.compiled)
+        return prepare(query, schema, compiled=self.compiled)
 
     def run(self) -> DataFrame:
         """Return the results."""
@@ -103,17 +87,17 @@ class BatchQuery(SparkQuery):
     @property
     def buckets(self) -> int:
         """The number of groups of keys."""
-        return self.options.buckets or self.tasks
+        return self.options["buckets"] or self.tasks
 
     @property
     def _fixed_buckets(self) -> int | None:
         """The number of tasks if adaptive execution should not join small partitions; None if it should."""
-        return self.options.buckets or (self.tasks if self.tasks <= FEW_TASKS else None)
+        return self.options["buckets"] or (self.tasks if self.tasks <= FEW_TASKS else None)
 
     @property
     def ranges(self) -> int:
         """The number of time ranges."""
-        return self.options.ranges or self.tasks
+        return self.options["ranges"] or self.tasks
 
     @cached_property
     def reach(self) -> Reach | str:
@@ -144,10 +128,7 @@ class BatchQuery(SparkQuery):
 
 def choose_strategy(batch: BatchQuery) -> Strategy:
     """Return the strategy that was asked for, or the first that fits. Raise ValueError if the one asked for does not."""
-    asked = batch.options.strategy
-    if asked not in ("auto", *STRATEGIES):
-        message = f"run: strategy={asked!r} does not exist. Use auto, {', '.join(STRATEGIES)}."
-        raise ValueError(message)
+    asked = batch.options["strategy"]
     no_slices = why_not(batch.query, batch.prepared, batch.frame.schema)
     no_ranges = batch.reach if isinstance(batch.reach, str) else ""
     reason = {"slices": no_slices, "ranges": no_ranges}.get(asked, "")

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from sash.spark.batch.time_ranges import TimeRange
-from sash.spark.schema import HASH, TICKS
 from sash.windows.base import FOREVER, NEVER, Interval
+from sash.workers.own_columns import HASH, TICKS
+from sash.workers.time_ranges import TimeRange
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sash.plan.tree import Branch, and_between
-from sash.spark.batch.time_ranges import no_partials
 from sash.windows.base import Reach
+from sash.workers.time_ranges import no_partials
 
 if TYPE_CHECKING:
     from sash.spark.batch.batch_query import BatchQuery

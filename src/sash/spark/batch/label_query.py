@@ -28,20 +28,21 @@ from pyspark.sql.types import (
 
 from sash.aggregates.sql import quote
 from sash.engine.column_types import check_columns
-from sash.engine.frames import is_a
 from sash.engine.labels import check_labels, check_names, label_query
+from sash.options import SparkTableOptions
 from sash.plan.declared import Declared
 from sash.plan.tree import Branch, and_between
-from sash.spark.batch.batch_query import BatchOptions, BatchQuery
+from sash.spark.batch.batch_query import BatchQuery
 from sash.spark.batch.cells import RangeSplit
-from sash.spark.batch.label_worker import LabelWorker
 from sash.spark.batch.ranges import group_rows, rows_with_times, shares_of, split_rows
 from sash.spark.batch.sql_slices import ticks_sql
-from sash.spark.batch.zones import RangeWindows
 from sash.spark.computed import in_own_case, with_computed
 from sash.spark.groups import hash_of, run_groups, run_keys
-from sash.spark.schema import HASH, LABEL, RANGE, TICKS, read_schema, refuse_same_names
+from sash.spark.schema import read_schema, refuse_same_names
 from sash.windows.base import Reach
+from sash.workers.label_worker import LabelWorker
+from sash.workers.own_columns import HASH, LABEL, RANGE, TICKS
+from sash.workers.zones import RangeWindows
 
 INTEGERS = (ByteType, ShortType, IntegerType, LongType)
 """From the narrowest to the widest."""
@@ -50,7 +51,8 @@ INTEGERS = (ByteType, ShortType, IntegerType, LongType)
 class LabelQuery(BatchQuery):
     """A query, its events and its labels."""
 
-    def __init__(self, query: Declared, frame: DataFrame, labels: Any, at_time: str | None, options: BatchOptions) -> None:  # fmt: skip
+    def __init__(self, query: Declared, frame: DataFrame, options: SparkTableOptions) -> None:
+        labels, at_time = options["at"], options["at_time"]
         check_labels(query, at_time)
         _check_frame(labels)
         frame, _ = in_own_case(query, frame)
@@ -188,7 +190,7 @@ class LabelQuery(BatchQuery):
 
 def _check_frame(labels: Any) -> None:
     """Raise TypeError if labels are no DataFrame of Spark, or a stream."""
-    if not is_a(labels, "pyspark", "DataFrame"):
+    if not isinstance(labels, DataFrame):
         given = f"{type(labels).__module__.partition('.')[0]}.{type(labels).__name__}"
         message = f"at= must be of the same kind as the events, a PySpark DataFrame, but it is a {given}."
         raise TypeError(message)

@@ -25,14 +25,14 @@ from sash.aggregates.sql import quote
 from sash.durations import TimeUnit
 from sash.engine.prepare import Prepared
 from sash.spark.batch.cells import RangeSplit, place_sql
-from sash.spark.batch.range_worker import RangeWorker, SliceWorker, slices_compile
 from sash.spark.batch.sql_slices import ticks_sql
-from sash.spark.batch.time_ranges import KeyAxis, as_ticks, even_bounds, first_start, move_to_gaps, sample_axis
-from sash.spark.batch.worker import BucketWorker
-from sash.spark.batch.zones import RangeWindows
 from sash.spark.groups import bucket_of, hash_of, numbered, run_groups, spread_out
-from sash.spark.schema import GROUP, HASH, RANGE, TICKS
 from sash.windows.base import Reach
+from sash.workers.bucket_worker import BucketWorker
+from sash.workers.own_columns import GROUP, HASH, RANGE, TICKS
+from sash.workers.range_worker import RangeWorker, SliceWorker, slices_compile
+from sash.workers.time_ranges import KeyAxis, as_ticks, even_bounds, first_start, move_to_gaps, sample_axis
+from sash.workers.zones import RangeWindows
 
 ACCURACY = 4000
 """Of sketches: the error of ranks is below a thousandth."""

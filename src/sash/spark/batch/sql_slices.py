@@ -20,7 +20,8 @@ from sash.engine.prepare import Prepared
 from sash.plan.declared import Declared
 from sash.plan.slicing import own_unit
 from sash.slices.edges import Edges
-from sash.spark.schema import TICKS, has_maps, is_collated
+from sash.spark.schema import has_maps, is_collated
+from sash.workers.own_columns import TICKS
 
 FIRST_TICK = -(1 << 63)
 

@@ -28,12 +28,9 @@ from pyspark.sql.types import BinaryType, LongType, StringType, StructField, Str
 from sash.durations import Duration
 from sash.engine.column_types import readable
 from sash.engine.prepare import Prepared
+from sash.engine.recent import Recent
 from sash.spark import COUNTED
-from sash.spark.batch.worker import BucketWorker
 from sash.spark.streaming import state_cache
-from sash.spark.streaming.bad_times import check_times, split_times
-from sash.spark.streaming.packing import GUARD, RESULTS, ROWS
-from sash.spark.worker_errors import marked_errors
 from sash.state.codec import REMEDY, WHAT, as_schema, read_state_header, read_table, table_bytes
 from sash.state.evolve import StoredState
 from sash.state.fingerprint import Fingerprint, changes, check_same_query
@@ -42,6 +39,10 @@ from sash.state.regroup import join_states
 from sash.state.state_log import is_due
 from sash.state.stream_state import StreamState, first_in_time
 from sash.windows.base import FOREVER
+from sash.workers.bad_times import check_times, split_times
+from sash.workers.bucket_worker import BucketWorker
+from sash.workers.packing import GUARD, RESULTS, ROWS
+from sash.workers.worker_function import marked_errors
 
 HEAD, STATE, LOG = "sash_head", "sash_state", "sash_log"
 """The state variables of a bucket: a small head that each call reads; and a base and the deltas after it, by number, which are
@@ -63,7 +64,7 @@ COMPRESSION = "zstd"
 EMITTED = ", ".join([f"{RESULTS} binary", *(f"{name} bigint" for name in COUNTED)])
 MILLISECOND = 1_000_000
 MOST_QUERIES = 16
-_prepared: dict[str, Prepared] = {}
+_prepared: Recent[str, Prepared] = Recent(MOST_QUERIES)
 """Prepared queries by name of the task: a Python worker process gets the same task in each micro-batch."""
 
 
@@ -92,8 +93,6 @@ class StreamTask:
     def prepared(self) -> Prepared:
         """Return the prepared query, made once per process."""
         if self.name not in _prepared:
-            while len(_prepared) >= MOST_QUERIES:
-                del _prepared[next(iter(_prepared))]
             _prepared[self.name] = self.worker.prepare(self.schema)
         return _prepared[self.name]
 

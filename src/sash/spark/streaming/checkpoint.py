@@ -32,12 +32,13 @@ from pyspark.sql.types import (
 )
 
 from sash.kernels.array_codec import Arrays
-from sash.spark.schema import GROUP, arrow_of
+from sash.spark.schema import arrow_of
 from sash.spark.streaming.bucket import HEAD, LOG, STATE, StreamTask, decompressed, read_deltas
-from sash.spark.streaming.packing import GUARD
 from sash.state.codec import read_state_header, read_table
 from sash.state.state_log import arrays_by_group, read_log, split_prefixes
 from sash.state.window_states import WINDOWS
+from sash.workers.own_columns import GROUP
+from sash.workers.packing import GUARD
 
 if TYPE_CHECKING:
     from sash.spark.streaming.stream_query import StreamQuery

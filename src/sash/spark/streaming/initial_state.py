@@ -21,11 +21,9 @@ from pyspark.sql import functions as F  # noqa: N812 — the usual name
 from pyspark.sql.types import BinaryType, IntegerType, LongType, StringType, StructField, StructType
 
 from sash.spark.groups import bucket_of, numbered, plain_names, spread_out
-from sash.spark.schema import GROUP, arrow_of
+from sash.spark.schema import arrow_of
 from sash.spark.streaming.bucket import HEAD, STATES, StreamTask, decompressed
 from sash.spark.streaming.checkpoint import Batches, base_and_deltas, operators, read_states, readable_path, rows_of
-from sash.spark.streaming.packing import GUARD
-from sash.spark.worker_errors import marked_errors
 from sash.state.codec import read_state_header
 from sash.state.evolve import StoredState, check_evolves
 from sash.state.evolved_states import EvolvedStates
@@ -33,6 +31,9 @@ from sash.state.fingerprint import Fingerprint, changes, check_same_query
 from sash.state.regroup import agree, encode_piece, keys_of, split_state
 from sash.state.stream_state import StreamState
 from sash.windows.base import NEVER
+from sash.workers.own_columns import GROUP
+from sash.workers.packing import GUARD
+from sash.workers.worker_function import marked_errors
 
 if TYPE_CHECKING:
     from sash.spark.streaming.stream_query import StreamQuery
@@ -55,7 +56,7 @@ def initial_state(streaming: StreamQuery) -> GroupedData | None:
 
     Raise ValueError if the old checkpoint has no state, belongs to a different query, or is not complete.
     """
-    checkpoint = streaming.options.state_from
+    checkpoint = streaming.options["state_from"]
     if checkpoint is None:
         return None
     spark, task = streaming.frame.sparkSession, streaming.task

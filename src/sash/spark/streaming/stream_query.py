@@ -12,37 +12,36 @@ from __future__ import annotations
 import itertools
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import timedelta
 from functools import cached_property
-from typing import Any
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 — the usual name
 from pyspark.sql.types import StringType, StructField, StructType, TimestampType
 
-from sash.durations import DurationLike, TimeUnit, read_duration, standard_text
+from sash.durations import TimeUnit, read_duration, standard_text
 from sash.engine.assemble import CHANGE
 from sash.engine.column_types import readable_schema
 from sash.engine.executors.bind import compile_ahead
+from sash.options import SparkStreamOptions
 from sash.plan.declared import Declared
 from sash.plan.tree import Branch, and_between
 from sash.spark import COUNTED, METRICS
 from sash.spark.column_identity import identify_columns
 from sash.spark.groups import bucket_of, numbered, plain_names, spread_out
 from sash.spark.private import watermark_delay, with_watermark_delay
-from sash.spark.schema import CASE, GROUP, read_schema
+from sash.spark.schema import CASE, read_schema
 from sash.spark.spark_query import SparkQuery
-from sash.spark.streaming.bad_times import CHOICES
 from sash.spark.streaming.bucket import EMITTED, StreamTask
 from sash.spark.streaming.deferred_processor import defer
 from sash.spark.streaming.initial_state import initial_state
-from sash.spark.streaming.packing import PACKED, RESULTS, packing, unpacking
 from sash.state.codec import nullable_schema
 from sash.state.fingerprint import KEYS, Fingerprint, fingerprint_query
 from sash.state.late_rows import LATE, check_late
 from sash.state.lives import read_forget
 from sash.state.reader import check_mode, check_stream
+from sash.workers.own_columns import GROUP
+from sash.workers.packing import PACKED, RESULTS, packing, unpacking
 
 BUCKETS = 64
 STORE = "spark.sql.streaming.stateStore.providerClass"
@@ -55,46 +54,22 @@ LATE_TEXT = {"drop": "dropped", "error": "an error,", "keep": f"kept in the colu
 MILLISECONDS = TimeUnit("lateness", 1_000_000)
 
 
-@dataclass(frozen=True)
-class StreamOptions:
-    """The options of `run` for a streaming DataFrame."""
-
-    compiled: bool | None = None
-    mode: str = "append"
-    buckets: int | None = None
-    """The number of groups of keys, each with one state."""
-    types: Mapping[str, Any] | None = None
-    """The result types of aggregates, by name, where they are not known before they run."""
-    on_bad_time: str = "error"
-    """What happens to rows without a usable time: the stream stops, or they are dropped and counted."""
-    ahead: DurationLike | None = "1d"
-    """How far ahead of the clock a time may be; None for any."""
-    late: str = "drop"
-    """What happens to rows whose windows are all closed: they are dropped, stop the stream, or are kept in a column of the results."""
-    forget: DurationLike | None = None
-    """How long after its last row a key is forgotten; None if it is not."""
-    metrics: str | None = None
-    """The name of the counts among the observed metrics of the stream; None for one that no other query has."""
-    evolve: bool = False
-    """Whether aggregates and windows may differ from those of the checkpoint."""
-    state_from: str | None = None
-    """The checkpoint of another stream, whose state a new checkpoint starts from."""
-
-
 class StreamQuery(SparkQuery):
     """A query and its streaming DataFrame."""
 
-    def __init__(self, query: Declared, frame: DataFrame, options: StreamOptions) -> None:
+    def __init__(self, query: Declared, frame: DataFrame, options: SparkStreamOptions) -> None:
         _check_time(query)
         check_stream(query)
         self.identified = identify_columns(query, frame)
-        super().__init__(self.identified.query, frame, compiled=options.compiled, types=options.types)
+        super().__init__(self.identified.query, frame, options)
         self.options = options
+        self.late = options["late"] or "drop"
         self.delay = _read_delay(self.query, self.frame)
-        _check_options(self.query, options)
+        check_mode(self.query, options["mode"])
+        _check_ends(self.query)
         ignore_case = self.frame.sparkSession.conf.get(CASE) != "true"
-        check_late(self.query, options.late, self.frame.columns, ignore_case=ignore_case)
-        self.forget = read_forget(self.prepared, options.forget)
+        check_late(self.query, self.late, self.frame.columns, ignore_case=ignore_case)
+        self.forget = read_forget(self.prepared, options["forget"])
         self.sent_schema = self.schema
         if self.keeps_late:
             self.sent = self.frame
@@ -115,13 +90,13 @@ class StreamQuery(SparkQuery):
             defer(self.task), EMITTED, OPERATOR_MODE, "EventTime", initial_state(self)
         )
         counts = [F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in COUNTED]
-        metrics = self.options.metrics or new_metrics_name()
+        metrics = self.options["metrics"] or new_metrics_name()
         return emitted.observe(metrics, *counts).select(RESULTS).mapInArrow(unpacking(self.query.title), self.results)
 
     @property
     def buckets(self) -> int:
         """The number of groups of keys."""
-        return (self.options.buckets or BUCKETS) if self.query.by else 1
+        return (self.options["buckets"] or BUCKETS) if self.query.by else 1
 
     @property
     def results(self) -> StructType:
@@ -144,7 +119,7 @@ class StreamQuery(SparkQuery):
     @property
     def keeps_late(self) -> bool:
         """Whether results have a column of late rows."""
-        return self.options.late == "keep"
+        return self.late == "keep"
 
     def _late_type(self, own_names: Mapping[str, str]) -> StructType:
         """Return the type of a late row: the columns of the stream, which may have other names here."""
@@ -172,7 +147,7 @@ class StreamQuery(SparkQuery):
     @property
     def updates(self) -> bool:
         """Whether windows are emitted on every change, with the column `change`."""
-        return self.options.mode == "update"
+        return self.options["mode"] == "update"
 
     @property
     def cuts_pairs(self) -> bool:
@@ -194,7 +169,7 @@ class StreamQuery(SparkQuery):
             {name: self.frame.schema[name].dataType.simpleString() for name in self.schema.names},
             self.identified.functions,
             buckets=self.buckets,
-            mode=self.options.mode,
+            mode=self.options["mode"],
             state=", ".join(self.state_kinds) + ("" if self.state_kinds == ["rows"] else f", {self.query.slicing}"),
             **more,
             **keys,
@@ -203,47 +178,47 @@ class StreamQuery(SparkQuery):
     @cached_property
     def task(self) -> StreamTask:
         """What is sent to Python workers."""
-        ahead = self.options.ahead
+        ahead = self.options["ahead"]
         unit = TimeUnit("ahead", self.prepared.unit.tick)
         return StreamTask(
             uuid.uuid4().hex,
             self.worker,
             nullable_schema(readable_schema(self.schema)),
             self.fingerprint,
-            self.options.mode,
-            self.options.on_bad_time,
+            self.options["mode"],
+            self.options["on_bad_time"],
             None if ahead is None else read_duration(ahead, "ahead").in_ticks(unit),
-            self.options.late,
+            self.late,
             nullable_schema(readable_schema(self.sent_schema)),
             self.forget,
-            self.options.evolve,
+            self.options["evolve"],
         )
 
     def describe(self) -> Branch:
         """Return the branch of an explanation that says what Spark does."""
-        query, options = self.query, self.options
+        query, options, mode = self.query, self.options, self.options["mode"]
         keys = f"{self.buckets} buckets of keys" if query.by else "one bucket, as there is no key"
         emitted = (
             f"once, when the watermark has passed {'its window' if query.per_row else 'it'}"
-            if options.mode == "append"
+            if mode == "append"
             else "whenever rows change it"
         )
-        bad = "stop the stream" if options.on_bad_time == "error" else "are dropped and counted"
+        bad = "stop the stream" if options["on_bad_time"] == "error" else "are dropped and counted"
         held = {
             "slices": "slices of open windows",
             "prefixes": "one partial for the older rows of each key, and the rows after them",
             "rows": "rows that open or later windows need",
         }
-        name = "" if options.metrics is None else f', "{options.metrics}"'
+        name = "" if options["metrics"] is None else f', "{options["metrics"]}"'
         shown_counts = f"sash.spark.counts(progress{name})"
         state = " and ".join(held[kind] for kind in self.state_kinds)
         if self.forget is not None:
             state += f"; a key is forgotten {self.forget} after its last row"
         leaves = {
-            "watermark": f"{query.time}, {timedelta(milliseconds=self.delay)} behind the newest; rows of closed windows are {LATE_TEXT[options.late]} and counted as late",
+            "watermark": f"{query.time}, {timedelta(milliseconds=self.delay)} behind the newest; rows of closed windows are {LATE_TEXT[self.late]} and counted as late",
             "shuffled": f"{'all columns' if query.per_row or self.keeps_late else and_between(self.sent.columns)} of all rows, packed into {keys}",
             "state": f"{state}; one value per bucket and its changes, in RocksDB; the number of buckets is fixed for a checkpoint",
-            "results": f"{options.mode}: {'the result of a row' if query.per_row else 'a window'} {emitted}",
+            "results": f"{mode}: {'the result of a row' if query.per_row else 'a window'} {emitted}",
             "times": f"rows without a usable time {bad}",
             "counts": f"rows, late, bad_times and forgotten of each micro-batch, and its state: {shown_counts}",
         }
@@ -292,29 +267,13 @@ def _read_delay(query: Declared, frame: DataFrame) -> int:
     raise ValueError(message)
 
 
-def _check_options(query: Declared, options: StreamOptions) -> None:
-    check_mode(query, options.mode)
+def _check_ends(query: Declared) -> None:
     endless = [str(window) for window in query.windows.values() if window.frame and window.frame.needs_end]
     if endless:
         message = (
             f"{endless[0]} holds all later rows of the key, but a stream has no last row: no result would ever be final, and the "
             "state would grow with every row. Limit after=, or run the query on a DataFrame that is not a stream."
         )
-        raise ValueError(message)
-    if options.on_bad_time not in CHOICES:
-        message = f"run: on_bad_time={options.on_bad_time!r} must be {' or '.join(map(repr, CHOICES))}."
-        raise ValueError(message)
-    if options.metrics is not None and (not isinstance(options.metrics, str) or not options.metrics):
-        message = f'run: metrics={options.metrics!r} must be a name for the row counts, such as "sash".'
-        raise ValueError(message)
-    if not isinstance(options.evolve, bool):
-        message = f"run: evolve={options.evolve!r} must be True or False."
-        raise TypeError(message)
-    if options.state_from is not None and (not isinstance(options.state_from, str) or not options.state_from):
-        message = f"run: state_from={options.state_from!r} must be the checkpointLocation of another stream."
-        raise TypeError(message)
-    if options.ahead is not None and not read_duration(options.ahead, "ahead").is_time:
-        message = f'run: ahead={options.ahead!r} must be a length of time, such as "1d", or None.'
         raise ValueError(message)
 
 

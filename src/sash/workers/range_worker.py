@@ -1,9 +1,7 @@
 """Workers for time ranges: the results that a range owns, from its rows, its context, and slices in place of rows.
 
-    rows of a cell ──SliceWorker──► one slice
-    rows of a range, its context, slices ──RangeWorker──► the results that the range owns
-
-Nothing here knows Spark.
+rows of a cell ──SliceWorker──► one slice
+rows of a range, its context, slices ──RangeWorker──► the results that the range owns
 """
 
 from __future__ import annotations
@@ -25,14 +23,14 @@ from sash.engine.prepare import Prepared
 from sash.engine.row_block import RowBlock
 from sash.engine.slice_block import SliceBlock, concat_by_key
 from sash.kernels.array_codec import decode_arrays, encode_arrays
-from sash.spark.batch.spill import sort_on_disk
-from sash.spark.batch.time_ranges import TimeRange
-from sash.spark.batch.worker import BucketWorker, gather_table
 from sash.state.row_state import RowState
 from sash.state.slice_state import slices_from_arrays, slices_to_arrays
 from sash.state.watermark import MicroBatch
 from sash.state.window_states import advance
 from sash.windows.base import Span
+from sash.workers.bucket_worker import BucketWorker, gather_table
+from sash.workers.spill import sort_on_disk
+from sash.workers.time_ranges import TimeRange
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from sash.spark.schema import GROUP
-from sash.spark.streaming.packing import GUARD, ROWS, pack
 from sash.state.codec import read_table
+from sash.workers.own_columns import GROUP
+from sash.workers.packing import GUARD, ROWS, pack
 
 
 def test_what_is_packed_is_unpacked() -> None:

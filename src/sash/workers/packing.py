@@ -12,11 +12,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from sash.kernels.kernel_io import as_arrow, as_numpy
-from sash.spark.batch.spill import bytes_of
-from sash.spark.groups import titled
-from sash.spark.own_columns import GROUP
-from sash.spark.worker_errors import marked_errors
 from sash.state.codec import read_table, table_bytes
+from sash.workers.own_columns import GROUP
+from sash.workers.spill import bytes_of
+from sash.workers.worker_function import marked_errors, titled
 
 ROWS, RESULTS = "sash_rows", "sash_results"
 PACKED = f"{GROUP} int, {ROWS} binary"

@@ -1,10 +1,15 @@
-"""Errors in Python workers get a line that begins with [SASH], so that they are easy to find in Spark's stack trace."""
+"""What each function has that Spark calls in a Python worker: a title in plans, and a line with [SASH] in its errors.
+
+The line makes errors easy to find in Spark's stack trace.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any, TypeVar
 
+Function = TypeVar("Function", bound=Callable[..., Any])
 MARK = "[SASH]"
 OUT_OF_MEMORY = (
     "A Python worker has no more memory. Set spark.executor.pyspark.memory to more, or leave it out and set spark.executor.memoryOverhead "
@@ -36,3 +41,13 @@ def marked_errors() -> Iterator[None]:
             text = " ".join([f"{type(error).__name__}: {error}", *notes])
             error.add_note(f"{MARK} {' '.join(text.split())}")
         raise
+
+
+def titled(function: Function, title: str) -> Function:
+    """Return a function under the name that plans and the pages of Spark show for it: without one, all queries look alike.
+
+    >>> titled(lambda batches: batches, "max(x) over rows(3)").__name__
+    'sash: max(x) over rows(3)'
+    """
+    function.__name__ = f"sash: {title}"
+    return function

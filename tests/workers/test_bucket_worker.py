@@ -15,11 +15,11 @@ from helpers.spark.matrix import COMPILED, EVERY, PER_ROW, PER_WINDOW, SCHEMA, a
 
 import sash
 from sash import agg, window
-from sash.spark.batch import spill
-from sash.spark.batch.worker import BucketWorker
 from sash.spark.groups import partition_function
-from sash.spark.worker_errors import marked_errors
 from sash.windows import Window
+from sash.workers import spill
+from sash.workers.bucket_worker import BucketWorker
+from sash.workers.worker_function import marked_errors
 
 ROWS = rows_of_every_kind(1, 120)
 FEW = {

@@ -26,12 +26,12 @@ import sash
 from sash import agg, window
 from sash.durations import TimeUnit
 from sash.engine.prepare import prepare
-from sash.spark.batch import spill
 from sash.spark.batch.cells import RangeSplit
-from sash.spark.batch.time_ranges import even_bounds, make_ranges, no_partials, reach_of
-from sash.spark.batch.zones import Zones, is_crowded, rows_of
 from sash.windows import Window
 from sash.windows.base import FOREVER, NEVER, Reach
+from sash.workers import spill
+from sash.workers.time_ranges import even_bounds, make_ranges, no_partials, reach_of
+from sash.workers.zones import Zones, is_crowded, rows_of
 
 UNEVEN, EVEN = uneven_rows(), even_rows()
 RANGES = 8

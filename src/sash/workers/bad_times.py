@@ -9,7 +9,6 @@ from sash.kernels.kernel_io import as_arrow, as_numpy
 
 FAR = 1 << 61
 """Ticks before or after the epoch beyond which windows might not fit 64 bits."""
-CHOICES = ("error", "drop")
 
 
 def split_times(table: pa.Table, time: str, latest: int | None) -> tuple[pa.Table, pa.Table, pa.Table]:

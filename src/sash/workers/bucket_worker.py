@@ -1,9 +1,7 @@
-"""BucketWorker: what runs in Spark's Python workers. The rows of some keys in, their results out.
+"""BucketWorker: the rows of some keys in, their results out.
 
-    batches ──► they fit memory: one table, evaluated as a whole
-            └─► they do not: sorted on disk, evaluated as a stream, key by key
-
-Nothing here knows Spark: a worker takes Arrow batches and returns Arrow batches.
+batches ──► they fit memory: one table, evaluated as a whole
+└─► they do not: sorted on disk, evaluated as a stream, key by key
 """
 
 from __future__ import annotations
@@ -15,12 +13,12 @@ from itertools import chain
 import pyarrow as pa
 
 from sash.engine.column_types import readable
-from sash.engine.frames import needed_columns
+from sash.engine.needed_columns import needed_columns
 from sash.engine.prepare import Prepared, prepare
 from sash.engine.run_table import run_table
 from sash.plan.declared import Declared
-from sash.spark.batch.spill import bytes_of, drain, sort_on_disk
 from sash.state.reader import Stream
+from sash.workers.spill import bytes_of, drain, sort_on_disk
 
 MOST_BYTES = 1 << 26
 """Rows of up to this many bytes are evaluated as a whole, which takes several times as much memory."""
@@ -62,7 +60,7 @@ class BucketWorker:
         """Yield the results of a group: the rows of some keys, in no order, in at least one batch."""
         rows = gather_table(map(self._with_times, batches), self.most_bytes)
         for table in [self._run_whole(rows)] if isinstance(rows, pa.Table) else self._run_sorted(rows):
-            yield from self.as_declared(table)
+            yield from self.as_declared(table) if len(table) else ()
 
     def prepare(self, schema: pa.Schema, query: Declared | None = None) -> Prepared:
         """Return the query for rows of a schema."""

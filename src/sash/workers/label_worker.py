@@ -1,4 +1,4 @@
-"""LabelWorker: events and labels of some keys in, one row for each label out. Nothing here knows Spark.
+"""LabelWorker: events and labels of some keys in, one row for each label out.
 
 batches ──► they fit memory: events and labels apart, evaluated as a whole
         └─► they do not: sorted on disk by key and time; each piece together with the earlier events that its labels may need
@@ -6,7 +6,7 @@ batches ──► they fit memory: events and labels apart, evaluated as a whole
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -17,9 +17,9 @@ from sash.engine.keys import number_keys
 from sash.engine.labels import first_needed, run_labels
 from sash.engine.prepare import Prepared
 from sash.kernels.kernel_io import as_arrow
-from sash.spark.batch.spill import sort_on_disk
-from sash.spark.batch.worker import BucketWorker, gather_table
-from sash.spark.schema import LABEL
+from sash.workers.bucket_worker import BucketWorker
+from sash.workers.own_columns import LABEL
+from sash.workers.spill import sort_on_disk
 
 
 @dataclass(frozen=True)
@@ -30,12 +30,6 @@ class LabelWorker(BucketWorker):
     """The time column of labels, for messages."""
     sources: tuple[tuple[str, str | int], ...] = ()
     """The columns of labels, and where each is: a column that events have too, or the number of a field of LABEL."""
-
-    def evaluate_group(self, _: int, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield the results of the labels of a group: of some keys, or of a time range of a key."""
-        rows = gather_table(iter(batches), self.most_bytes)
-        for table in [self._run_whole(rows)] if isinstance(rows, pa.Table) else self._run_sorted(rows):
-            yield from self.as_declared(table) if len(table) else ()
 
     def _run_whole(self, table: pa.Table) -> pa.Table:
         events, labels = self._apart(table)

@@ -18,10 +18,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import pairwise
 
-from sash.spark.batch.time_ranges import KeyAxis, TimeRange, make_ranges
 from sash.windows import Window
 from sash.windows.base import FOREVER, NEVER, Interval, Reach
 from sash.windows.capabilities import TimeSplit
+from sash.workers.time_ranges import KeyAxis, TimeRange, make_ranges
 
 STEPS = 12
 """Of the binary search for bounds: the largest task is found to about a thousandth."""

@@ -3,4 +3,5 @@
 from __future__ import annotations
 
 OWN = ("sash_group", "sash_hash", "sash_ticks", "sash_range", "sash_label")
-GROUP = OWN[0]
+GROUP, HASH, TICKS, RANGE, LABEL = OWN
+"""The group id of a row, the hash of its key, its time in ticks, its time range, and what labels have."""

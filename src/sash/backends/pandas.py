@@ -1,0 +1,137 @@
+"""pandas: a DataFrame."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from sash.backends.base import named_alike
+from sash.backends.frames import FrameBackend
+from sash.engine.column_types import check_columns
+from sash.engine.computed import source_columns
+from sash.engine.needed_columns import computed_columns, reads_all
+from sash.expressions import Computed
+from sash.plan.declared import Declared
+
+NULLABLE = {
+    pa.int8(): "Int8", pa.int16(): "Int16", pa.int32(): "Int32", pa.int64(): "Int64",
+    pa.uint8(): "UInt8", pa.uint16(): "UInt16", pa.uint32(): "UInt32", pa.uint64(): "UInt64", pa.bool_(): "boolean",
+}  # fmt: skip
+"""The types of pandas that hold nulls; without them integers would become floats."""
+NULLABLE_FLOATS = {pa.float32(): "Float32", pa.float64(): "Float64"}
+"""The types of pandas that hold nulls beside NaN."""
+
+
+class PandasFrame(FrameBackend):
+    """A pandas DataFrame. NaN is a missing value in its NumPy columns; its nullable and Arrow types tell NaN and NA apart."""
+
+    names = ("pandas", "DataFrame")
+    column_names = ("Series",)
+
+    def only_columns(self, data: Any, names: list[str]) -> Any:
+        """Return some columns, if the data has them."""
+        return data[named_alike(names, list(data.columns))]
+
+    def time_columns(self, data: Any) -> list[str]:
+        """Return the columns that hold timestamps or dates, or the index if it does and has a name."""
+        is_time = getattr(data.index.dtype, "kind", "") == "M" and data.index.name is not None
+        return super().time_columns(data) or [str(data.index.name)] * is_time
+
+    def to_table(self, data: Any) -> pa.Table:
+        """Return all columns, and the index if it has a name."""
+        hidden = any(name is None or name in data.columns for name in data.index.names)
+        rows = data if hidden else data.reset_index()
+        return pa.Table.from_pandas(rows.set_axis([str(name) for name in rows.columns], axis=1), preserve_index=False)
+
+    def from_table(self, table: pa.Table) -> Any:
+        """Return a table as a DataFrame; integers and booleans with nulls in pandas' nullable types."""
+        import pandas as pd  # noqa: PLC0415 — optional
+
+        return pd.DataFrame({name: self._series(table[name]) for name in table.column_names})
+
+    def keep(self, data: Any, mask: pa.ChunkedArray) -> Any:
+        """Return the rows for which a mask is true, with their index."""
+        return data[mask.to_numpy()]
+
+    def read(self, query: Declared, data: Any) -> pa.Table:
+        """Return the columns that a query reads; the time may be in the index."""
+        rows = self._rows(query, data)
+        check_columns(query, list(rows.columns))
+        needed = rows if reads_all(query) else rows[source_columns(query, list(rows.columns))]
+        try:
+            table = pa.Table.from_pandas(needed, preserve_index=False)
+        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+            reason = "; ".join(reversed([str(one).removesuffix(".") for one in error.args]))
+            message = f"pyarrow cannot read the DataFrame: {reason}. Cast the column to one type."
+            raise TypeError(message) from error
+        if query.computed:
+            return computed_columns(
+                query, table if needed.columns.size else pa.table({"": pa.nulls(len(rows))}), list(rows.columns)
+            )
+        return table if query.columns else pa.table({"": pa.nulls(len(rows))})
+
+    def write(self, query: Declared, data: Any, results: pa.Table, events: Any) -> Any:
+        """Return the results; integers and booleans with nulls in pandas' nullable types, floats if the query reads such floats."""
+        nullable = {**NULLABLE, **NULLABLE_FLOATS} if self._has_nullable_floats(query, events) else NULLABLE
+        columns = {name: self._series(results[name], nullable) for name in results.column_names}
+        if query.per_row:
+            for column in columns.values():
+                column.index = data.index
+            return data.assign(**columns)
+        import pandas as pd  # noqa: PLC0415 — optional
+
+        made = pd.DataFrame(columns)
+        rows = self._rows(query, data)
+        for name in query.by:
+            dtype = None if isinstance(name, Computed) else rows[name].dtype
+            if dtype is None or made[name].dtype == dtype:
+                continue
+            if hasattr(dtype, "__from_arrow__"):  # a cast of NumPy's floats would make NaN and NA one key
+                made[name] = pd.Series(dtype.__from_arrow__(results[name]), made.index)
+            else:
+                made[name] = made[name].astype(dtype)
+        return made
+
+    def _has_nullable_floats(self, query: Declared, events: Any) -> bool:
+        """Return whether a query reads floats of a type in which NaN and NA differ."""
+        rows = self._rows(query, events)
+        dtypes = zip(rows.columns, rows.dtypes, strict=True)
+        found = {name for name, dtype in dtypes if dtype.kind == "f" and hasattr(dtype, "__from_arrow__")}
+        found -= set(query.by)  # no result is made of a key
+        return bool(found) and (reads_all(query) or not found.isdisjoint(source_columns(query, list(rows.columns))))
+
+    def input_schema(self, data: Any) -> pa.Schema:
+        """Return the Arrow schema of all columns, without the index."""
+        return pa.Schema.from_pandas(data, preserve_index=False)
+
+    def _rows(self, query: Declared, data: Any) -> Any:
+        """Return the DataFrame with the time from its index as a column, and with column names as strings."""
+        rows = data
+        if query.time is not None and query.time not in data.columns:
+            if query.time in data.index.names:
+                rows = data.reset_index()
+            elif getattr(data.index.dtype, "kind", "") == "M":
+                name = data.index.name
+                called = "has no name" if name is None else f"is named {name!r}"
+                message = (
+                    f"There is no column {query.time!r}. The index holds times, but {called}. To use it as the time, run the "
+                    f"query on data.rename_axis({query.time!r})."
+                )
+                raise ValueError(message)
+        if not all(isinstance(name, str) for name in rows.columns):
+            rows = rows.set_axis([str(name) for name in rows.columns], axis=1)
+        return rows
+
+    def _series(self, column: pa.ChunkedArray, nullable: Mapping[pa.DataType, str] = NULLABLE) -> Any:
+        import pandas as pd  # noqa: PLC0415 — optional
+
+        if pa.types.is_dictionary(column.type) and pa.types.is_null(column.type.value_type):
+            column = pa.chunked_array([pa.nulls(len(column), column.type)])  # pyarrow cannot join dictionaries of nulls
+        if pa.types.is_map(column.type):  # as dictionaries; to_pandas would make integers of nanoseconds in them
+            return pd.Series(column.to_pylist(maps_as_pydicts="lossy"), dtype=object)
+        if column.null_count and column.type in nullable:
+            dtype = pd.api.types.pandas_dtype(nullable[column.type])
+            return column.to_pandas(types_mapper={column.type: dtype}.get)
+        return column.to_pandas(maps_as_pydicts="lossy")  # also within lists and structs

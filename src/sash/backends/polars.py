@@ -1,0 +1,144 @@
+"""Polars: a DataFrame or a LazyFrame."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+
+from sash.backends.frames import FrameBackend
+from sash.engine.column_types import check_columns, readable
+from sash.engine.computed import check_conditions, source_columns
+from sash.engine.needed_columns import computed_columns, reads_all
+from sash.engine.prepare import PreparedCache
+from sash.expressions import Computed, Expression, Selection, expressions_in
+from sash.options import TableOptions
+from sash.plan.declared import Declared
+
+
+class PolarsFrame(FrameBackend):
+    """A Polars DataFrame."""
+
+    names = ("polars", "DataFrame")
+    column_names = ("Series",)
+
+    def to_table(self, data: Any) -> pa.Table:
+        """Return all columns."""
+        return data.to_arrow()
+
+    def from_table(self, table: pa.Table) -> Any:
+        """Return a table as a DataFrame."""
+        import polars as pl  # noqa: PLC0415 — optional
+
+        return pl.from_arrow(table)
+
+    def keep(self, data: Any, mask: pa.ChunkedArray) -> Any:
+        """Return the rows for which a mask is true."""
+        import polars as pl  # noqa: PLC0415 — optional
+
+        return data.filter(pl.Series(mask))
+
+    def read(self, query: Declared, data: Any) -> pa.Table:
+        """Return the columns that a query reads; an Enum as an ordered dictionary."""
+        import polars as pl  # noqa: PLC0415 — optional
+
+        check_columns(query, data.columns)
+        own = {
+            one: f"sash_{number}" for number, one in enumerate(expressions_in(query.computed)) if one.kind == "Polars"
+        }
+        made = self._with_own(query, data, own) if own else data
+        needed = made if reads_all(query) else made.select([*source_columns(query, data.columns), *own.values()])
+        if unknown := [name for name, kind in needed.schema.items() if kind in (pl.Int128, pl.UInt128)]:
+            message = (
+                f"Column {unknown[0]!r} is of type {needed.schema[unknown[0]]}, which Arrow does not have. Cast it, for example to "
+                "Int64 or Decimal(38, 0)."
+            )
+            raise TypeError(message)
+        table = needed.to_arrow(compat_level=pl.CompatLevel.oldest())
+        for place, (name, kind) in enumerate(needed.schema.items()):
+            if isinstance(kind, pl.Enum):  # Polars does not pass its order to Arrow
+                codes = needed[name].to_physical().cast(pl.Int32).to_arrow()
+                values = pa.array(kind.categories.to_list(), pa.string())
+                table = table.set_column(place, name, pa.DictionaryArray.from_arrays(codes, values, ordered=True))
+        if query.computed:
+            rows = table.drop_columns(list(own.values()))
+            rows = rows if rows.num_columns else pa.table({"": pa.nulls(data.height)})
+            return computed_columns(
+                query, readable(rows), data.columns, {one: table[name] for one, name in own.items()}
+            )
+        return table if query.columns else pa.table({"": pa.nulls(data.height)})
+
+    def write(self, query: Declared, data: Any, results: pa.Table, events: Any) -> Any:
+        """Return the results; keys and values in the types of their columns."""
+        import polars as pl  # noqa: PLC0415 — optional
+
+        made: Any = pl.from_arrow(results)
+        kinds = {} if query.per_row else {name: self._type_of(name, data, made.schema[name]) for name in query.by}
+        for name, aggregate in query.aggregates.items():
+            if aggregate.gives == "value":
+                names = [query.result_name(name, window) for window in query.windows] if query.per_row else [name]
+                kinds |= dict.fromkeys(names, self._type_of(aggregate.columns[-1], events, made.schema[names[0]]))
+        made = made.cast({name: kind for name, kind in kinds.items() if made.schema[name] != kind})
+        return data.hstack(made) if query.per_row else made
+
+    def _with_own(self, query: Declared, data: Any, own: dict[Expression, str]) -> Any:
+        """Return the frame with a column for each expression of Polars. Raise ValueError or TypeError if one is wrong."""
+        import polars as pl  # noqa: PLC0415 — optional
+
+        types = {}
+        for expression, name in own.items():
+            if expression.source.meta.has_multiple_outputs():
+                message = (
+                    f"{expression.text} stands for several columns. Use one expression for each input of an aggregate."
+                )
+                raise ValueError(message)
+            try:  # without rows, before any work
+                none = data.head(0).lazy().select(expression.source.alias(name)).collect()
+            except pl.exceptions.PolarsError as error:
+                message = f"Polars cannot evaluate {expression.text}: {error}"
+                raise ValueError(message) from error
+            types[expression] = none.to_arrow(compat_level=pl.CompatLevel.oldest()).schema.field(0).type
+        check_conditions(query, types)
+        return data.with_columns(one.source.alias(name) for one, name in own.items())
+
+    def _type_of(self, column: str, data: Any, otherwise: Any) -> Any:
+        """Return the type of a column of a query; that of SQL is known from its result alone."""
+        source = column.value if isinstance(column, Computed) else column
+        if isinstance(source, Expression):
+            return data.head(0).select(source.source).dtypes[0] if source.kind == "Polars" else otherwise
+        return data.schema[source]
+
+    def schema(self, query: Declared, data: Any) -> pa.Schema:
+        """Return the types of the columns that a query reads."""
+        return self.read(query, data.head(0).lazy().collect()).schema
+
+    def input_schema(self, data: Any) -> pa.Schema:
+        """Return the Arrow schema of all columns."""
+        return data.head(0).lazy().collect().to_arrow().schema
+
+    def result_schema(self, cache: PreparedCache, data: Any, options: TableOptions) -> pa.Schema:
+        """Return the Arrow schema of the results: that of a run over no rows."""
+        at = options["at"].head(0) if self.accepts(options["at"]) else options["at"]
+        return self.run(cache, data.head(0), {**options, "at": at}).lazy().collect().to_arrow().schema
+
+
+class PolarsLazyFrame(PolarsFrame):
+    """A Polars LazyFrame, which is collected."""
+
+    names = ("polars", "LazyFrame")
+
+    def rows_where(self, data: Any, condition: Expression) -> Any:
+        """Return the rows for which a condition in SQL is true."""
+        return PolarsFrame().rows_where(data.collect(), condition).lazy()
+
+    def select(self, data: Any, selection: Selection) -> Any:
+        """Return what SQL makes of results."""
+        return PolarsFrame().select(data.collect(), selection).lazy()
+
+    def run(self, cache: PreparedCache, data: Any, options: TableOptions) -> Any:
+        """Return the results of a query as a LazyFrame."""
+        at = options["at"]
+        if at is not None:
+            self.check_labels(cache.query, at, options["at_time"])
+            at = at.collect()
+        return PolarsFrame().run(cache, data.collect(), {**options, "at": at}).lazy()

@@ -1,0 +1,109 @@
+"""The backends, and which of them has some data: what `run`, `explain` and `schema` of a query call."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from sash.backends.arrow import ArrowBatch, ArrowTable
+from sash.backends.arrow_stream import ArrowStream
+from sash.backends.base import Backend, no_data
+from sash.backends.pandas import PandasFrame
+from sash.backends.polars import PolarsFrame, PolarsLazyFrame
+from sash.backends.schema_only import SchemaOnly
+from sash.backends.spark_frames import SparkStream, SparkTable
+from sash.engine.executors.describe import bind_for_explanation, describe_compiling, describe_executor
+from sash.engine.prepare import PreparedCache, prepare
+from sash.engine.select_sql import read_files
+from sash.options import read_options
+from sash.plan.declared import Declared
+
+if TYPE_CHECKING:
+    from sash.plan.explanation import Explanation
+
+BACKENDS: tuple[Backend[Any], ...] = (
+    ArrowTable(),
+    ArrowBatch(),
+    PandasFrame(),
+    PolarsFrame(),
+    PolarsLazyFrame(),
+    SparkTable(),
+    SparkStream(),
+    ArrowStream(),  # takes anything with an Arrow C stream, also frames of packages that are not known here
+    SchemaOnly(),
+)
+
+
+def backend_of(data: Any) -> Backend[Any]:
+    """Return the backend of some data. Raise TypeError if a query does not run on it."""
+    for backend in BACKENDS:
+        if refusal := backend.refusal(data):
+            raise TypeError(refusal)
+    for backend in BACKENDS:
+        if backend.accepts(data):
+            return backend
+    raise no_data(data)
+
+
+def table_of(data: Any, name: str, *, is_path: bool) -> Any:
+    """Return the rows that FROM names: files, a table of a session, or the data itself."""
+    for backend in BACKENDS:
+        if backend.is_session(data):
+            return backend.find_table(data, name, is_path=is_path)
+    if is_path:
+        if data is not None:
+            message = f"FROM names the file {name!r}, so run needs no data. Leave it out, or name a table in FROM."
+            raise TypeError(message)
+        return read_files(name)
+    if data is None:
+        message = f"FROM names the table {name}. Pass it: query.run({name}), or name a file, as in FROM 'data.parquet'."
+        raise TypeError(message)
+    return data
+
+
+def run(cache: PreparedCache, data: Any, options: Mapping[str, Any]) -> Any:
+    """Return the results of a query for data of any kind."""
+    backend = backend_of(data)
+    return backend.run(cache, data, read_options(backend.options, options))
+
+
+def result_schema(cache: PreparedCache, data: Any, options: Mapping[str, Any]) -> Any:
+    """Return the schema of the results of a query, for data of any kind."""
+    backend = backend_of(data)
+    return backend.result_schema(cache, data, read_options(backend.options, options))
+
+
+def schema_of(query: Declared, data: Any) -> pa.Schema:
+    """Return the types of the columns that a query reads, for data of any kind."""
+    backend = backend_of(data)
+    return backend.plan(query, data, read_options(backend.options, {})).schema
+
+
+def explain(query: Declared, data: Any, options: Mapping[str, Any]) -> Explanation:
+    """Return the plan of a query for data of any kind; with data, compile everything that compiles."""
+    from sash.plan.explanation import Explanation  # noqa: PLC0415 — a run does not explain, and pictures take 4 ms to import
+
+    backend = backend_of(data)
+    shown, schema, branches = backend.plan(query, data, read_options(backend.options, options))
+    prepared = prepare(shown, schema, compiled=options.get("compiled"))
+    shape = getattr(data, "shape", None)  # tables of Arrow, pandas and Polars know it
+    rows = shape[0] if isinstance(shape, tuple) else None
+    bound = prepared if data is None else bind_for_explanation(prepared, rows)
+    executors = [
+        describe_executor(prepared, one, has_data=data is not None, knows_rows=rows is not None)
+        for one in bound.plan.passes
+    ]
+    types = _types_text(shown, schema, assumed=data is None)
+    state, compiling = prepared.state_kinds, describe_compiling(prepared)
+    return Explanation(shown, bound.plan, bound.kinds, types, executors, state, compiling, branches)
+
+
+def _types_text(query: Declared, schema: pa.Schema, *, assumed: bool) -> str:
+    free = {*query.by, *query.order_by} if assumed else set()  # keys may be of any type
+    free -= {name for one in query.aggregates.values() for name in one.columns}
+    read = ", ".join(f"{name} {schema.field(name).type}" for name in query.columns if name not in free)
+    if not read:
+        return "no column is read"
+    return f"assumed, as there is no data: {read}" if assumed else read

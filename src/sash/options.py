@@ -1,0 +1,313 @@
+"""The options of `Query.run`. An option is declared here once: its type, its default, its check and its documentation.
+
+    groups of options ──► TableOptions, ReaderOptions, … ──► what type checkers and editors know of `run` (Unpack)
+                     │                                   └─► read_options: checks and messages, before a run
+                     └──► AnyOptions ──► with_options: the signatures and docstrings that `help` shows
+
+An option belongs to one group, and the options of a kind of data are some of the groups. Code that runs a query gets all options of its
+data in a mapping that cannot change: `options["threads"]`.
+"""
+
+# The annotations are read when this module is imported, so they are no strings: no `from __future__ import annotations`.
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from types import MappingProxyType
+from typing import Annotated, Any, Literal, TypedDict, TypeVar, cast, get_args, get_origin
+
+from sash.durations import DurationLike, read_duration
+from sash.hints import did_you_mean
+from sash.plan.declared import Declared
+
+Kind = TypeVar("Kind")
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True)
+class Option:
+    """What is known of an option besides its name and type."""
+
+    default: Any
+    message: str = ""
+    """The error for a value that is not valid; `{given}` stands for the option and the value."""
+    valid: Callable[[Any], bool] = lambda _: True
+    """Whether a value is valid. For a Literal, its values are."""
+    error: type[Exception] = ValueError
+    elsewhere: str = ""
+    """Why other data does not have the option, if that is worth a message of its own."""
+
+
+def is_count(value: Any) -> bool:
+    """Return whether a value is None or an integer of at least 1."""
+    return value is None or (isinstance(value, int) and not isinstance(value, bool) and value >= 1)
+
+
+def is_text(value: Any) -> bool:
+    """Return whether a value is None or a text that is not empty."""
+    return value is None or (isinstance(value, str) and value != "")
+
+
+COUNT = Option(None, "{given} is not valid. Use an integer of at least 1.", is_count)
+NO_LABELS = (
+    "the result of a label needs all events up to its time, and more may arrive. Run it on data that is no stream; on Spark, "
+    "foreachBatch gives the labels of a micro-batch as such."
+)
+
+
+class ForAllData(TypedDict, total=False):
+    """Options for all data.
+
+    - `compiled`: True compiles everything that can be compiled, False interprets all aggregates. Default: None, which
+      compiles when that is faster than NumPy for the rows of all runs together.
+    """
+
+    compiled: Annotated[
+        bool | None,
+        Option(None, "{given} is not valid. Use True, False or None.", lambda v: isinstance(v, bool | None), TypeError),
+    ]
+
+
+class InThisProcess(TypedDict, total=False):
+    """Options for data in this process.
+
+    - `threads`: the number of threads. Default: all cores.
+    """
+
+    threads: Annotated[int | None, COUNT]
+
+
+class WithLabels(TypedDict, total=False):
+    """Options for data that is no stream.
+
+    - `at`: labels, for point-in-time features: data of the same kind with the key columns and a time. The result is the labels, in
+      their order (on Spark, in any), with one more column per aggregate and window: its value over the events of the same key up
+      to the time of the label, never later. Only windows that end with their row apply. An event at the time of a label comes
+      before it. Labels do not count as rows: `window.rows(10)` holds the ten newest events at or before a label. A key without
+      events has nulls, and 0 for a count.
+    - `at_time`: the time column of the labels. Default: the one of the query.
+    """
+
+    at: Annotated[Any, Option(None, elsewhere=NO_LABELS)]
+    at_time: Annotated[str | None, Option(None, elsewhere=NO_LABELS)]
+
+
+class ForStreams(TypedDict, total=False):
+    """Options for streams, in this process or on Spark.
+
+    - `mode`: "append" emits each window once, when it is final. "update" emits a window whenever it changes, with a
+      column `change`: "upsert", or "delete" for a window that was replaced. Default: "append".
+    - `late`: what happens to late rows, whose windows are all closed. "drop" drops them; a warning counts them, or the observed
+      metrics of Spark. "error" raises ValueError; on Spark, a stream that it has stopped fails again after a restart. "keep" adds a
+      column `late`: a struct of the late row, while all other columns are null; it is null beside results. On Spark, "keep" shuffles
+      all columns of the stream. Default: None, which is "drop" on Spark and with `lateness`; otherwise a row that misses a window is
+      an error.
+    - `forget`: how long after its last row a key is forgotten, such as "30d", for windows that otherwise keep every key forever
+      (`rows`, `delta`, `punctuated`, `custom`, `expanding`). A row that is so much later than the row before it, or more, starts anew,
+      as the first row of its key. It cannot change for a checkpoint. Default: None, which forgets no key.
+    """
+
+    mode: Annotated[
+        Literal["append", "update"],
+        Option(
+            "append",
+            '{given} does not exist. Use "append" (each window once, when final) or "update" (on every change).',
+        ),
+    ]
+    late: Annotated[Literal["drop", "error", "keep"] | None, Option(None)]
+    forget: Annotated[DurationLike | None, Option(None)]
+
+
+class ForReaders(TypedDict, total=False):
+    """Options for streams in this process.
+
+    - `order`: "time", or "keys" if the rows are sorted by key and then time. Default: "time".
+    """
+
+    order: Annotated[
+        Literal["time", "keys"],
+        Option(
+            "time",
+            '{given} is not an order of rows. Use "time", or "keys" if rows are sorted by key and then time.',
+        ),
+    ]
+
+
+class OnSpark(TypedDict, total=False):
+    """Options for PySpark DataFrames, streaming ones too.
+
+    - `buckets`: the number of groups of keys. Default: the number of shuffle partitions; 64 for a stream.
+    - `types`: the result types of your own aggregates, such as {"s": "double"}, if they are not known before they run.
+    """
+
+    buckets: Annotated[int | None, COUNT]
+    types: Annotated[Mapping[str, Any] | None, Option(None)]
+
+
+class ForSparkTables(TypedDict, total=False):
+    """Options for a PySpark DataFrame that is no stream.
+
+    - `strategy`: "slices", "buckets" or "ranges", see the page on Spark. Default: "auto".
+    - `ranges`: the number of time ranges. Default: the number of shuffle partitions.
+    """
+
+    strategy: Annotated[
+        Literal["auto", "slices", "buckets", "ranges"],
+        Option("auto", "run: {given} does not exist. Use auto, slices, buckets, ranges."),
+    ]
+    ranges: Annotated[int | None, COUNT]
+
+
+class ForSparkStreams(TypedDict, total=False):
+    """Options for a streaming PySpark DataFrame.
+
+    - `on_bad_time`: "error" stops the stream if a row has no usable time; "drop" drops and counts such rows. Default:
+      "error".
+    - `ahead`: how far ahead of the clock a time may be; None for no limit. Default: "1d".
+    - `metrics`: the name of the counts among Spark's observed metrics. Default: None, for "sash", with a number for further queries, so
+      that one stream can hold several; `sash.spark.counts` finds them.
+    - `evolve`: True lets the query continue from a checkpoint of a query with other aggregates or windows. Those with the same
+      name and definition go on. New windows begin after the rows that the stream has read before; new aggregates are null
+      until their window does. Default: False, which makes a changed query an error.
+    - `state_from`: the checkpoint of another stream, which has stopped. A new checkpoint starts from its state, also with another
+      number of buckets.
+    """
+
+    on_bad_time: Annotated[Literal["error", "drop"], Option("error", "run: {given} must be 'error' or 'drop'.")]
+    ahead: Annotated[
+        DurationLike | None,
+        Option(
+            "1d",
+            'run: {given} must be a length of time, such as "1d", or None.',
+            lambda value: value is None or read_duration(value, "ahead").is_time,
+        ),
+    ]
+    metrics: Annotated[
+        str | None, Option(None, 'run: {given} must be a name for the row counts, such as "sash".', is_text)
+    ]
+    evolve: Annotated[
+        bool, Option(False, "run: {given} must be True or False.", lambda value: isinstance(value, bool), TypeError)
+    ]
+    state_from: Annotated[
+        str | None, Option(None, "run: {given} must be the checkpointLocation of another stream.", is_text, TypeError)
+    ]
+
+
+class TableOptions(ForAllData, InThisProcess, WithLabels, total=False):
+    """The options for a table in this process: Arrow, pandas or Polars."""
+
+
+class SparkTableOptions(ForAllData, WithLabels, OnSpark, ForSparkTables, total=False):
+    """The options for a PySpark DataFrame that is no stream."""
+
+
+class SparkStreamOptions(ForAllData, OnSpark, ForStreams, ForSparkStreams, total=False):
+    """The options for a streaming PySpark DataFrame."""
+
+
+class ReaderOptions(ForAllData, InThisProcess, ForStreams, ForReaders, total=False):
+    """The options for a stream in this process."""
+
+
+GROUPS = (ForAllData, InThisProcess, WithLabels, ForStreams, ForReaders, OnSpark, ForSparkTables, ForSparkStreams)
+
+
+class AnyOptions(
+    ForAllData, InThisProcess, WithLabels, ForStreams, ForReaders, OnSpark, ForSparkTables, ForSparkStreams, total=False
+):
+    """The options for data of any kind."""
+
+
+DATA: dict[Any, str] = {
+    TableOptions: "a table in this process",
+    SparkTableOptions: "a PySpark DataFrame",
+    SparkStreamOptions: "a streaming DataFrame",
+    ReaderOptions: "a RecordBatchReader",
+}
+"""What messages call the data that has some options."""
+NAMES_ELSEWHERE = {
+    **dict.fromkeys(("outputMode", "output_mode"), "mode"),
+    **dict.fromkeys(("n_jobs", "num_threads", "workers", "cores"), "threads"),
+    **dict.fromkeys(("num_partitions", "partitions", "numPartitions"), "buckets"),
+    **dict.fromkeys(("return_type", "dtype", "dtypes"), "types"),
+    **dict.fromkeys(("engine", "jit"), "compiled"),
+}
+"""Options by the names that other libraries use."""
+ALL_OPTIONS = "Options: see `sash.options`."
+"""A line in the docstring of `run`, in place of which `with_options` documents all options."""
+NAMES_OF_OPTIONS = "Options: those of `run`."
+"""A line in other docstrings, in which `with_options` names all options."""
+
+
+def declared_options(kind: Any) -> dict[str, tuple[Any, Option]]:
+    """Return the type and the declaration of each option, by name.
+
+    >>> [name for name in declared_options(TableOptions)]
+    ['compiled', 'threads', 'at', 'at_time']
+    """
+    return {name: get_args(annotation)[:2] for name, annotation in kind.__annotations__.items()}
+
+
+def read_options(kind: type[Kind], given: Mapping[str, Any]) -> Kind:
+    """Return all options for a kind of data, with defaults for those that are not given.
+
+    Raises TypeError or ValueError if an option does not exist, does not apply to this data, or has a wrong value.
+
+    >>> dict(read_options(TableOptions, {"threads": 2}))
+    {'compiled': None, 'threads': 2, 'at': None, 'at_time': None}
+    """
+    options = declared_options(kind)
+    for name in given:
+        if name not in options:
+            raise _wrong_option(kind, name)
+    made = {name: given.get(name, option.default) for name, (_, option) in options.items()}
+    if made.get("at_time") is not None and made["at"] is None:
+        message = (
+            "at_time= names the time column of labels, but there are none. Pass labels as at=, or leave at_time= out."
+        )
+        raise TypeError(message)
+    for name, value in given.items():
+        dtype, option = options[name]
+        choices = get_args(dtype) if get_origin(dtype) is Literal else None
+        if not (option.valid(value) if choices is None else value in choices):
+            raise option.error(option.message.format(given=f"{name}={value!r}"))
+    return cast("Kind", MappingProxyType(made))
+
+
+def _wrong_option(kind: Any, name: str) -> TypeError:
+    """Return the error for an option that does not exist, or does not apply to a kind of data."""
+    data, names = DATA[kind], list(declared_options(kind))
+    if name not in AnyOptions.__annotations__:
+        hint = did_you_mean(name, names)
+        if name in {field.name for field in fields(Declared)}:
+            hint = f" Pass it to the query: Query({name}=…)."
+        elif NAMES_ELSEWHERE.get(name) in names:
+            hint = f" Use {NAMES_ELSEWHERE[name]}=."
+        known = f"{data} has the options {', '.join(names)}."
+        return TypeError(f"There is no option {name!r}.{hint} {known[0].upper()}{known[1:]}")
+    elsewhere = declared_options(AnyOptions)[name][1].elsewhere
+    if elsewhere:
+        return TypeError(f"{name}= does not apply to {data}: {elsewhere}")
+    owners = [called for other, called in DATA.items() if name in other.__annotations__]
+    return TypeError(f"{name}= is for {' and '.join(owners)}, but the data is {data}. Leave {name}= out.")
+
+
+PARAMETERS = [
+    inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=option.default, annotation=dtype)
+    for name, (dtype, option) in declared_options(AnyOptions).items()
+]
+"""All options, as `help` shows them."""
+
+
+def with_options(function: Function) -> Function:
+    """Show all options in the signature and the docstring of a function, in place of `**options`."""
+    signature = inspect.signature(function)
+    own = [one for one in signature.parameters.values() if one.kind is not inspect.Parameter.VAR_KEYWORD]
+    function.__signature__ = signature.replace(parameters=[*own, *PARAMETERS])  # type: ignore[attr-defined]
+    text = inspect.cleandoc(function.__doc__ or "")
+    if ALL_OPTIONS in text:
+        groups = [inspect.cleandoc(group.__doc__ or "").replace(".\n", ":\n", 1) for group in GROUPS]
+        text = text.replace(ALL_OPTIONS, "\n\n".join(groups))
+    names = ", ".join(f"`{one.name}`" for one in PARAMETERS)
+    function.__doc__ = text.replace(NAMES_OF_OPTIONS, f"{NAMES_OF_OPTIONS[:-1]}, {names}.")
+    return function

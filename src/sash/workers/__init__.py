@@ -1,0 +1,1 @@
+"""What Python workers do for Spark: Arrow in, Arrow out. See README.md."""
