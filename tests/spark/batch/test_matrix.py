@@ -57,7 +57,7 @@ def test_compiled(frame: DataFrame, kind: str) -> None:
     assert_spark_agrees(query, frame, ROWS, ["id"] if kind == "row" else WINDOW_ORDER)
 
 
-WINDOWS = {
+WINDOWS: dict[str, Any] = {
     "frame": PER_ROW["centred"],
     "rows": PER_ROW["last_rows"],
     "windows": {name: PER_WINDOW[name] for name in ("time", "session", "rows")},
