@@ -15,7 +15,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from helpers.cases import SOAK
-from helpers.pairwise import FULL, some
+from helpers.pairwise import FULL
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -236,7 +236,8 @@ COMPILED = (
 """All of them take a minute to compile."""
 
 
-@pytest.mark.parametrize("kind", some(["rows", "hopping"], 2))
+@pytest.mark.full
+@pytest.mark.parametrize("kind", ["rows", "hopping"])
 def test_compiled_is_the_oracle(kind: str) -> None:
     table = many_rows(60)
     query = sash.Query(COMPILED, WINDOWS[kind], by="key", time="ts")

@@ -176,7 +176,7 @@ def test_comments_docstrings_and_layout_are_not(copy: Path) -> None:
         for path in (copy / folder).glob("*.py"):
             tree = ast.parse(path.read_text(encoding="utf-8"))
             for node in ast.walk(tree):
-                if not isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) or not ast.get_docstring(node):
+                if not isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) or ast.get_docstring(node) is None:
                     continue
                 if getattr(node, "name", "") not in called:
                     node.body[0] = ast.Expr(ast.Constant("Another docstring."))

@@ -97,7 +97,7 @@ def test_a_log_of_slices_is_the_whole_state(name: str, made: list[Any], delay: i
     run_in_any_order(Log(query, table.schema, compiled=True), table, delay, data)
 
 
-@pytest.mark.parametrize("name", WINDOWS)
+@pytest.mark.parametrize("name", some(WINDOWS, 2))
 @settings(max_examples=60 if SOAK else 4, deadline=None)
 @given(made_rows, st.integers(0, 30), st.data())
 def test_a_log_of_rows_or_prefixes_is_the_whole_state(

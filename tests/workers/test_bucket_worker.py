@@ -57,7 +57,7 @@ def assert_answers(query: sash.Query, rows: pa.Table = ROWS, *, compiled: bool =
 
 
 @pytest.mark.usefixtures("few_rows_at_once")
-@pytest.mark.parametrize(("kind", "name"), WINDOWS)
+@pytest.mark.parametrize(("kind", "name"), some(WINDOWS, 3))
 def test_what_is_sorted_on_disk_is_answered_as_the_whole_is(kind: str, name: str) -> None:
     windows: Window = (PER_ROW if kind == "row" else PER_WINDOW)[name]
     assert_answers(sash.Query(FEW, windows, by="key", time="t", order_by="id"))
@@ -76,7 +76,8 @@ def test_every_aggregate_from_disk(windows: dict[str, Window]) -> None:
     assert_answers(sash.Query(EVERY, windows, by="key", time="t", order_by=["v", "id"]))
 
 
-@pytest.mark.parametrize("windows", some([window.time("90s"), window.time("5m", slide="1m")], 2), ids=str)
+@pytest.mark.full
+@pytest.mark.parametrize("windows", [window.time("90s"), window.time("5m", slide="1m")], ids=str)
 def test_compiled(windows: Window) -> None:
     assert_answers(sash.Query(COMPILED, windows, by="key", time="t", order_by="id"), compiled=True)
 

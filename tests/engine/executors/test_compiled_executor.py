@@ -14,7 +14,7 @@ from sash.engine.executors import compiled_executor
 from sash.engine.executors.compiled_executor import CompiledExecutor
 
 
-@pytest.mark.parametrize(("rows", "least"), [(1, 1), (7, 1), (7, 3), (5_000, 3)])
+@pytest.mark.parametrize(("rows", "least"), some([(1, 1), (7, 1), (7, 3), (5_000, 3)], 2))
 def test_keys_one_after_the_other_give_the_same(monkeypatch: pytest.MonkeyPatch, rows: int, least: int) -> None:
     monkeypatch.setattr(compiled_executor, "ROWS_PER_CALL", 1)
     table = table_of(long_stream(3, 3))
