@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from sash.backends.arrow import ArrowBatch, ArrowTable
+from sash.backends.arrow import ArrowBatch, ArrowTable, SchemaOnly
 from sash.backends.arrow_stream import ArrowStream
 from sash.backends.base import Backend, no_data
 from sash.backends.pandas import PandasFrame
 from sash.backends.polars import PolarsFrame, PolarsLazyFrame
-from sash.backends.schema_only import SchemaOnly
 from sash.backends.spark_frames import SparkStream, SparkTable
 from sash.engine.executors.describe import bind_for_explanation, describe_compiling, describe_executor
 from sash.engine.prepare import PreparedCache, prepare
