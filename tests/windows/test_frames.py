@@ -162,8 +162,8 @@ def test_large_keys_are_evaluated_in_sections(
             rows = pa.table({"k": keys, "t": times if distinct else times // 3, "x": column})
             frame = window.rows(before=before, after=after, exclude=exclude)
             query = sash.Query({"top": agg.max("x"), "sd": agg.stddev("x")}, frame, by="k", time="t")
-            monkeypatch.setattr("sash.engine.passes.ROWS_PER_CALL", 1)
-            monkeypatch.setattr("sash.engine.passes.WINDOWS_PER_CALL", 64)
+            monkeypatch.setattr("sash.engine.executors.compiled_executor.ROWS_PER_CALL", 1)
+            monkeypatch.setattr("sash.engine.executors.kernel_executor.WINDOWS_PER_CALL", 64)
             found = query.run(rows, compiled=True)
             expected = query.run(rows)
             for name in ("top", "sd"):

@@ -94,7 +94,7 @@ def query_of(name: str, executor: str) -> sash.Query:
 
 def is_valid(name: str, _: str, zone: str | None, *__: str) -> bool:
     """Windows with a time zone of their own need times with one."""
-    return zone is not None or getattr(WINDOWS[name], "zone", "") in ("", "UTC")
+    return zone is not None or WINDOWS[name].clock.zone in (None, "", "UTC")
 
 
 @pytest.mark.parametrize(("name", "unit", "zone", "executor", "form"), matrix(WINDOWS, *PATHS, FORMS, valid=is_valid))

@@ -86,7 +86,8 @@ class SchemaOnly(InProcess[TableOptions]):
         schema = assumed_schema(query) if data is None else data
         if data is None and options["at"] is None:
             return RunPlan(query, schema)  # its columns are those of the query, computed ones too
-        return ArrowTable().plan(query, schema.empty_table(), self._with_table(options))
+        check_keys(query, schema)  # some of these types have no empty arrays
+        return ArrowTable().plan(query, no_rows(schema), self._with_table(options))
 
     def result_schema(self, cache: PreparedCache, data: pa.Schema | None, options: TableOptions) -> pa.Schema:
         """Return the schema of the results for a table of this schema."""
@@ -126,3 +127,8 @@ def assumed_schema(query: Declared) -> pa.Schema:
         zones = [window.clock.zone for window in query.windows.values() if window.clock.zone]
         types[query.time] = pa.timestamp("ns", zones[0] if zones else None) if is_time else pa.int64()
     return pa.schema(types)
+
+
+def no_rows(schema: pa.Schema) -> pa.Table:
+    """Return a table without rows; `empty_table` fails for unions, and imports pandas."""
+    return pa.Table.from_arrays([pa.nulls(0, dtype) for dtype in schema.types], schema=schema)

@@ -24,7 +24,13 @@ USE_A_PART = "Put one of its fields or elements into a column of its own."
 
 def check_types(declared: Declared, schema: pa.Schema) -> None:
     """Raise TypeError if the query cannot read a column of this type."""
-    for name in declared.by:
+    check_keys(declared, schema)
+    _check_other_types(declared, schema)
+
+
+def check_keys(declared: Declared, schema: pa.Schema) -> None:
+    """Raise TypeError if the values of a key cannot be compared."""
+    for name in [name for name in declared.by if name in schema.names]:
         kind = schema.field(name).type
         if not can_be_key(kind):
             message = (
@@ -32,6 +38,9 @@ def check_types(declared: Declared, schema: pa.Schema) -> None:
                 "a column of its own."
             )
             raise TypeError(message)
+
+
+def _check_other_types(declared: Declared, schema: pa.Schema) -> None:
     for name in declared.order_by:
         _check_ordered(schema.field(name).type, "order_by", name)
     for window in declared.windows.values():
