@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from sash.backends.base import InProcess, RunPlan, no_data
 from sash.backends.frames import FrameBackend
+from sash.engine.column_types import check_keys
 from sash.engine.needed_columns import needed_schema, read_columns
 from sash.engine.prepare import PreparedCache
 from sash.expressions import Expression, Selection
