@@ -136,16 +136,19 @@ class Frame(NamedTuple):
     """
 
 
-def frame_around(before: Any, after: int | None, exclude: str, begin_zones: BeginZones, **more: Any) -> Frame:
+def frame_around(
+    before: Any, after: int | None, exclude: str, reach: Callable[[TimeUnit], Any], begin_zones: BeginZones, **more: Any
+) -> Frame:
     """Return a frame between two distances from its row; None without limit on a side. `more` is what else it tells."""
     looks_ahead = after is None or after > 0
-    frame = Frame(looks_ahead, after is None, before is None and not looks_ahead and not exclude, bool(exclude), **more)
+    grows = before is None and not looks_ahead and not exclude
+    no_labels = "excludes rows, but a label is no row" if exclude else ""
     if looks_ahead:
-        return frame._replace(no_labels="looks ahead, so that it would use rows after the label")
-    frame = frame._replace(no_labels="excludes rows, but a label is no row" if exclude else "")
-    if before is None or frame.goes_back:  # without a limit that is known from ticks or rows alone
-        return frame
-    return frame._replace(time_split=TimeSplit(lambda unit: frame.reach(unit) or Reach(), begin_zones))
+        no_labels = "looks ahead, so that it would use rows after the label"
+    # A frame that goes back has no limit that is known from ticks alone.
+    has_limit = before is not None and not looks_ahead and not more.get("goes_back")
+    split = TimeSplit(reach, begin_zones) if has_limit else None
+    return Frame(looks_ahead, after is None, grows, bool(exclude), no_labels, split, reach=reach, **more)
 
 
 # -- streams -----------------------------------------------------------------------------------------------------------

@@ -199,14 +199,9 @@ class RowFrame(Window):
     @property
     def frame(self) -> Frame:
         """The window of a row."""
-        more: dict[str, Any] = {
-            "ready": self._ready,
-            "held": self._held,
-            "needed_from": self._needed_from,
-            "reach": self._reach,
-        }
-        around = (self.before, self.after)
-        return frame_around(*around, self.exclude, self._begin_zones, around=around, **more)
+        more: dict[str, Any] = {"ready": self._ready, "held": self._held, "needed_from": self._needed_from}
+        sides = (self.before, self.after)
+        return frame_around(*sides, self.exclude, self._reach, self._begin_zones, around=sides, **more)
 
     def _ready(self, items: Items) -> Ints:
         """Return how many rows of each key have all rows of their window."""

@@ -120,11 +120,12 @@ class TimeFrame(TimeWindow):
     @property
     def frame(self) -> Frame:
         """The window of a row."""
-        by_calendar = self.clock.by_calendar
-        around = None if by_calendar else (None if self.before is None else self.before.amount, self._ahead)
+        before, ahead, by_calendar = self.before, self._ahead, self.clock.by_calendar
         more: dict[str, Any] = {"ready": self._ready, "held": self._held, "needed_from": self._needed_from}
-        more |= {"reach": self._reach, "width": self._width, "around": around, "goes_back": by_calendar}
-        return frame_around(self.before, self._ahead, self.exclude, self._begin_zones, **more)
+        more |= {"goes_back": by_calendar, "width": self._width}
+        if not by_calendar:
+            more["around"] = (None if before is None else before.amount, ahead)
+        return frame_around(before, ahead, self.exclude, self._reach, self._begin_zones, **more)
 
     @property
     def _ahead(self) -> int | None:
