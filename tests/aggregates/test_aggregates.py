@@ -36,7 +36,8 @@ import sash
 import sash.aggregates as agg
 from sash import window
 from sash.aggregates import BUILT_IN
-from sash.aggregates.base import Aggregate, as_literal
+from sash.aggregates.base import Aggregate
+from sash.aggregates.naming import as_literal
 from sash.algorithms.base import alike, same
 from sash.kernels.functions import compile_function
 from sash.testing import check_laws, recompute
@@ -51,7 +52,7 @@ def test_every_aggregate_has_a_reference() -> None:
 @given(data=st.data())
 def test_equals_its_reference(name: str, data: st.DataObject) -> None:
     aggregate = build(name)
-    rows = data.draw(st.lists(REFERENCES[name].row, min_size=max(1, aggregate.at_least), max_size=12))
+    rows = data.draw(st.lists(REFERENCES[name].row, min_size=max(1, aggregate.result.at_least), max_size=12))
     expected = REFERENCES[name].expected(rows)
     for result in (from_left(aggregate, rows), from_halves(aggregate, rows)):
         assert agrees(result, expected), f"{name} of {rows} is {result}, not {expected}"
@@ -109,7 +110,7 @@ def test_is_unbound_or_over_columns(name: str) -> None:
     assert bound.columns == columns
     assert bound.inputs == inputs
     assert bound.name == name
-    assert all(variant.columns == columns for variant in bound.variants.values())
+    assert all(variant.columns == columns for variant in bound.forms.variants.values())
 
 
 @pytest.mark.parametrize("wrong", [3, ["x"], b"x", pa.array([1, 2])], ids=["number", "list", "bytes", "values"])
@@ -235,7 +236,7 @@ def test_sum_of_strings_and_lists_keeps_the_order() -> None:
     assert from_left(agg.sum(), ["a", "b", "c"]) == "abc"
     assert from_left(agg.sum(), [[1], [2, 3]]) == [1, 2, 3]
     assert from_left(agg.mean(), [Decimal(1), Decimal(2)]) == Decimal("1.5")
-    assert not agg.sum().commutative
+    assert not agg.sum().laws.commutative
 
 
 def test_mode_goes_to_the_first_in_the_window() -> None:

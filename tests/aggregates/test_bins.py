@@ -36,16 +36,16 @@ def counted(values: list[Any], limits: list[Any]) -> list[int]:
 def test_bins_are_those_of_numpy(values: list[Any], limits: list[Any]) -> None:
     histogram = agg.histogram(edges=limits)
     assert from_left(histogram, values) == np.histogram(values, limits)[0].tolist() == counted(values, limits)
-    assert [from_left(entry.of_kind("float"), list(map(float, values))) for entry in histogram.entries] == counted(
-        list(map(float, values)), limits
-    )
+    assert [
+        from_left(entry.of_kind("float"), list(map(float, values))) for entry in histogram.forms.entries
+    ] == counted(list(map(float, values)), limits)
 
 
 @given(st.lists(st.sampled_from(INT64) | st.integers(-(2**63), 2**63 - 1), min_size=1, max_size=12), edges)
 def test_bins_of_integers_are_exact(values: list[int], limits: list[Any]) -> None:
     histogram = agg.histogram(edges=limits)
     assert from_left(histogram, values) == counted(values, limits)
-    assert [from_left(entry.of_kind("int"), values) for entry in histogram.entries] == counted(values, limits)
+    assert [from_left(entry.of_kind("int"), values) for entry in histogram.forms.entries] == counted(values, limits)
 
 
 def test_neighbours_of_an_edge_that_floats_do_not_distinguish() -> None:

@@ -252,7 +252,7 @@ def test_late_rows_count_where_they_belong() -> None:
     places = np.argsort(np.arange(200) + np.random.default_rng(1).normal(scale=3, size=200))
     shuffled = table.take(pa.array(places))
     query = sash.Query(ALL, window.time("3h", slide="1h"), by="key", time="ts", lateness="12h")
-    stream = query.run(shuffled.to_reader(max_chunksize=9), compiled=True).read_all()
+    stream = query.run(shuffled.to_reader(max_chunksize=9), compiled=FULL or None).read_all()
     assert_alike(sort(stream.to_pylist()), sort(query.run(table).to_pylist()))
 
 

@@ -11,7 +11,8 @@ from helpers.references import build, from_left
 
 import sash.aggregates as agg
 from sash.aggregates import BUILT_IN
-from sash.aggregates.base import Aggregate, unchanged
+from sash.aggregates.base import unchanged
+from sash.aggregates.definition import define
 from sash.aggregates.sql import SqlForm, SqlInput, sql_form
 
 NO_SQL = {
@@ -32,7 +33,7 @@ LOADS = pa.schema({"load": pa.float64(), "plug": pa.string(), "ts": pa.int64()})
 
 
 def test_every_aggregate_has_sql_or_a_reason() -> None:
-    assert {name for name in BUILT_IN if not build(name).has_sql} == set(NO_SQL)
+    assert {name for name in BUILT_IN if build(name).sql is None} == set(NO_SQL)
 
 
 def test_sql_of_an_aggregate_needs_no_registration() -> None:
@@ -41,7 +42,7 @@ def test_sql_of_an_aggregate_needs_no_registration() -> None:
             return source.refuse()
         return source.form({"distance": f"sum(abs({source.column.as_double}))"}, unchanged)
 
-    distance = Aggregate(name="distance", lift=abs, combine=operator.add, gives="number", sql=total_distance)
+    distance = define("distance", None, lift=abs, combine=operator.add, gives="number", sql=total_distance)
     assert not distance.is_built_in
     form = sql_form("way", distance("load"), LOADS, "`ts`", ())
     assert isinstance(form, SqlForm)

@@ -42,7 +42,7 @@ def fitting(form: type[Algorithm[Any]]) -> list[Aggregate[Any]]:
         kind
         for kind in kinds
         if fits(form.about, kind.of_kind("int"))
-        if not kind.interpreted_only or form.keeps_values
+        if not kind.coding.interpreted_only or form.keeps_values
     ]
     return fit if SOAK else fit[:1]
 
@@ -70,7 +70,7 @@ def expect(result: pa.Array, expected: list[Any]) -> None:
         assert got is None or alike(got, type(got)(wanted)), (result.to_pylist(), expected)
 
 
-@pytest.mark.parametrize(("name", "chosen"), some(PAIRS, 4))
+@pytest.mark.parametrize(("name", "chosen"), some(PAIRS, 11))
 def test_every_algorithm_slides_over_columns_with_and_without_nulls(name: str, chosen: Aggregate[Any]) -> None:
     for values in (VALUES, [value for value in VALUES if value is not None]):
         for length in (1, 4, 9, 40):
@@ -80,7 +80,7 @@ def test_every_algorithm_slides_over_columns_with_and_without_nulls(name: str, c
             assert len(window) == min(length, len(values))
 
 
-@pytest.mark.parametrize(("name", "chosen"), some(PAIRS, 2))
+@pytest.mark.parametrize(("name", "chosen"), some(PAIRS, 7))
 def test_a_column_may_come_in_pieces(name: str, chosen: Aggregate[Any]) -> None:
     window = Aggregator(chosen, name)
     pieces = [
@@ -90,7 +90,7 @@ def test_a_column_may_come_in_pieces(name: str, chosen: Aggregate[Any]) -> None:
     expect(pa.array([window.query()]), expected_of(chosen, VALUES, 6)[-1:])
 
 
-@pytest.mark.parametrize(("name", "chosen"), some(PAIRS, 2))
+@pytest.mark.parametrize(("name", "chosen"), some(PAIRS, 7))
 def test_a_thawed_window_goes_on_as_if_it_had_never_been_frozen(name: str, chosen: Aggregate[Any]) -> None:
     window = Aggregator(chosen, name)
     column = pa.array(VALUES, pa.int64())
@@ -100,7 +100,7 @@ def test_a_thawed_window_goes_on_as_if_it_had_never_been_frozen(name: str, chose
     expect(thawed.slide(column[17:], 6), expected_of(chosen, VALUES, 6)[17:])
 
 
-@pytest.mark.parametrize(("name", "chosen"), some(PAIRS, 2))
+@pytest.mark.parametrize(("name", "chosen"), some(PAIRS, 7))
 def test_a_window_grows_with_insert_many_and_goes_on_row_by_row(name: str, chosen: Aggregate[Any]) -> None:
     window = Aggregator(chosen, name)
     held: list[Any] = []
@@ -143,7 +143,7 @@ BETWEEN_NULLS = ("subtract_on_evict", "daba", "order_statistics_tree", "occurren
 """Whose moving bounds are compiled for columns with nulls: all fixed ranges are, and test_kernel.py shares the rest."""
 
 
-@pytest.mark.parametrize(("name", "chosen"), some(PAIRS, 4))
+@pytest.mark.parametrize(("name", "chosen"), some(PAIRS, 11))
 def test_moving_bounds(name: str, chosen: Aggregate[Any]) -> None:
     without_nulls = [1 if value is None else value for value in VALUES]
     for values in (without_nulls, VALUES) if SOAK or name in BETWEEN_NULLS else (without_nulls,):

@@ -114,7 +114,7 @@ def test_errors_over_slices_that_are_kept_name_what_is_known(monkeypatch: pytest
 
 def test_errors_over_rows_in_chunks_name_key_and_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run_table, "CHUNK_ROWS", 2)
-    monkeypatch.setattr(run_table, "PART_ROWS", 2)
+    monkeypatch.setattr(run_table, "SECTION_ROWS", 2)
     query = sash.Query({"share": INVERSE}, window.time(10, slide=5), by="k", time="t")
     rows = pa.table({"k": list("ab") * 4, "t": range(0, 24, 3), "x": [1.0] * 5 + [0.0, 1.0, 1.0]})
     note = note_of(lambda: query.run(rows, threads=2), ZeroDivisionError)

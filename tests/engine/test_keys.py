@@ -11,9 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sash.engine import keys
-from sash.engine.deal import deal_in_chunks, sort_codes
-from sash.engine.keys import is_in_order, is_in_time, number_keys, order_rows, take_rows
+from sash.engine.group_ids import number_keys
+from sash.engine.keys import is_in_order, is_in_time, order_rows, take_rows
 from sash.engine.run_table import first_rows
+from sash.engine.scatter import scatter_in_chunks, sort_codes
 from sash.kernels.plain import compile_loop
 from sash.windows import arrays
 from sash.windows.base import LoopCompiler, as_it_stands
@@ -76,12 +77,12 @@ def test_a_sort_by_key_is_stable(count: int) -> None:
 
 @settings(max_examples=50)
 @given(values=st.lists(st.integers(0, 5), max_size=30), data=st.data())
-def test_numpy_deals_rows_in_chunks_as_the_loop_does(values: list[int], data: st.DataObject) -> None:
+def test_numpy_scatters_rows_in_chunks_as_the_loop_does(values: list[int], data: st.DataObject) -> None:
     cuts = sorted({0, *data.draw(st.lists(st.integers(0, len(values)))), len(values)})
     found = []
     for run in (numpy_form, as_it_stands):
         counts, rows, owners, firsts = (np.zeros(size, np.int64) for size in (6, *[len(values)] * 2, len(values) + 1))
-        groups = run(deal_in_chunks)(np.array(values, np.int64), np.array(cuts), counts, rows, owners, firsts)
+        groups = run(scatter_in_chunks)(np.array(values, np.int64), np.array(cuts), counts, rows, owners, firsts)
         found.append([groups, counts.tolist(), rows.tolist(), owners[:groups].tolist(), firsts[: groups + 1].tolist()])
     assert found[0] == found[1]
     assert all(sorted(found[0][2][begin:end]) == list(range(begin, end)) for begin, end in pairwise(cuts))

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from helpers.cases import SOAK
+from helpers.pairwise import some
 from helpers.queries import assert_equal
 
 import sash
@@ -101,9 +102,10 @@ def assert_as_expected(found: pa.Table, labels: pa.Table, expected: pa.Table) ->
 # -- recomputation -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("compiled", [True, False])
-@pytest.mark.parametrize("keyed", [True, False])
-def test_windows_of_time_hold_the_events_up_to_each_label(compiled: bool, keyed: bool) -> None:
+@pytest.mark.parametrize(
+    ("compiled", "keyed"), some([(True, True), (False, True), (None, False), (True, False), (False, False)], 2)
+)
+def test_windows_of_time_hold_the_events_up_to_each_label(compiled: bool | None, keyed: bool) -> None:
     events, labels = events_of(1, 90), labels_of(2, 30)
     aggregates = FEW if compiled and not SOAK else SAME
     query = sash.Query(aggregates, TIME_WINDOWS, by="key" if keyed else (), time="t")
@@ -341,7 +343,7 @@ def test_no_labels_and_no_events() -> None:
 
 @pytest.mark.parametrize("windows", [window.time(500), window.rows(7)], ids=str)
 def test_threads_change_nothing(windows: Window, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sash.engine.run_table.PART_ROWS", 100)
+    monkeypatch.setattr("sash.engine.run_table.SECTION_ROWS", 100)
     events, labels = events_of(9, 3000, 2000), labels_of(10, 2000, 2000)
     query = sash.Query(FEW, windows, by="key", time="t")
     parted, alone = (query.run(events, at=labels, threads=threads) for threads in (4, 1))

@@ -18,6 +18,7 @@ from helpers.cases import SOAK, fitting
 
 import sash
 from sash import agg
+from sash.aggregates.base import with_fields
 from sash.algorithms import ALGORITHMS, Algorithm, TwoStacks
 from sash.kernels import cache, design, loops, read
 from sash.kernels.design import KernelDesign
@@ -83,6 +84,7 @@ print(sash.Aggregator(module.spread, "two_stacks").slide(np.array([3, 1, 4, 1, 5
 """
 
 
+@pytest.mark.full
 def test_functions_of_a_module_that_is_not_there_are_found_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -120,7 +122,7 @@ def designed(
         compiled = [
             one
             for one in fitting(algorithm).values()
-            if algorithm.keeps_values or not (one.interpreted_only or one.entries)
+            if algorithm.keeps_values or not (one.coding.interpreted_only or one.forms.entries)
         ]
         chosen = next(one for one in compiled if one.inputs == 1)
     return KernelDesign(algorithm, [chosen], ("float64",), options.pop("loop", loops.slide_rows), **options)
@@ -289,9 +291,9 @@ def test_what_is_asked_of_a_kernel_is_part_of_its_name() -> None:
         name_of(TwoStacks, total, tracks_row=True),
         name_of(TwoStacks, total, lanes=2),
         name_of(TwoStacks, total, loop=loops.slide_between),
-        name_of(TwoStacks, replace(total, at_least=7)),
-        name_of(TwoStacks, replace(total, held=0)),
-        name_of(TwoStacks, replace(total, counts=())),
+        name_of(TwoStacks, with_fields(total, at_least=7)),
+        name_of(TwoStacks, with_fields(total, held=0)),
+        name_of(TwoStacks, with_fields(total, counts=())),
         name_of(TwoStacks, replace(total, lift=lambda x: (x, x, x))),
         name_of(TwoStacks, replace(total, combine=lambda older, _: older)),
         name_of(TwoStacks, replace(total, lower=lambda partial: partial[0])),
@@ -380,6 +382,7 @@ def test_another_version_in_a_zip_file_runs_no_stale_kernel(
     assert more_kernels > kernels
 
 
+@pytest.mark.full
 def test_names_are_the_same_from_a_zip_file(tmp_path: Path) -> None:
     packed = tmp_path / "packed.zip"
     pack(SOURCES, packed)

@@ -218,6 +218,7 @@ def written(folder: Path) -> dict[Path, int]:
 
 
 @pytest.mark.skipif(not IS_ROOT, reason="only root can start a process of another user")
+@pytest.mark.full
 def test_users_on_one_machine(place: Path) -> None:
     """A user without a home, in the temporary folder; a cache of root's, which the user can only read."""
     shared, temporary = place / "kernels", place / "tmp"

@@ -18,10 +18,11 @@ from sash import agg, window
 from sash.aggregates import BUILT_IN
 from sash.aggregates.base import Aggregate
 from sash.algorithms import TwoStacks
+from sash.columns.buffers import NO_BITS
+from sash.columns.column_types import KINDS
 from sash.kernels import Kernel, loops
-from sash.kernels.kernel_io import NO_BITS, Schedule
+from sash.kernels.kernel_arrays import Schedule
 from sash.kernels.numpy_kernel import NumpyKernel
-from sash.kernels.parts import KINDS
 from sash.kernels.traced import CannotVectorizeError
 from sash.slices.open_slice import OpenSlice
 
@@ -71,8 +72,7 @@ COMPILED = NAMES if SOAK else ["arg_max", "mean", "stddev"]
 """The aggregates that are compared with compiled kernels, which takes seconds each; all are compared with plain Python."""
 
 
-@pytest.mark.parametrize("kind", COLUMNS)
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(("kind", "name"), some(product(COLUMNS, NAMES), 3))
 def test_windows_are_those_of_plain_python(name: str, kind: str) -> None:
     aggregate = build(name) if build(name).inputs else agg.BUILT_IN[name]("x", **REFERENCES[name].arguments)
     columns, inputs = columns_for(aggregate, kind)
@@ -82,15 +82,15 @@ def test_windows_are_those_of_plain_python(name: str, kind: str) -> None:
         present = np.diff(_before(validity)) > 0
         for number, (begin, end) in enumerate(zip(BEGINS.tolist(), ENDS.tolist(), strict=True)):
             rows = [row for row in range(begin, end) if present[row]]
-            enough = len(rows) >= form.rows_needed
-            assert found.valid[number] == (enough or form.empty is not None)
+            enough = len(rows) >= form.result.rows_needed
+            assert found.valid[number] == (enough or form.result.empty is not None)
             if enough:
                 partials = [form.lift(*(column[row].item() for column in columns)) for row in rows]
                 expected = form.lower(reduce(form.combine, partials))
                 assert found.values[number] == pytest.approx(float(expected), rel=1e-6, abs=1e-9, nan_ok=True)
 
 
-@pytest.mark.parametrize(("name", "kind"), some(product(COMPILED, COLUMNS if SOAK else ["float64", "int64"]), 3))
+@pytest.mark.parametrize(("name", "kind"), some(product(COMPILED, COLUMNS if SOAK else ["float64", "int64"]), 5))
 def test_windows_and_slices_are_those_of_compiled_kernels(name: str, kind: str) -> None:
     aggregate = build(name) if build(name).inputs else agg.BUILT_IN[name]("x", **REFERENCES[name].arguments)
     columns, inputs = columns_for(aggregate, kind)

@@ -17,11 +17,12 @@ from sash import agg
 from sash.aggregates.base import Aggregate
 from sash.aggregates.median_like import SortedValues
 from sash.algorithms import OccurrenceTable, OrderStatisticsTree, TwoStacks
+from sash.columns.buffers import NO_BITS
+from sash.columns.column_types import KINDS
 from sash.engine.executors.results import with_min_rows
 from sash.kernels import Kernel, loops
-from sash.kernels.kernel_io import NO_BITS, ResultColumn
+from sash.kernels.kernel_arrays import ResultColumn
 from sash.kernels.numpy_kernel import NumpyKernel
-from sash.kernels.parts import KINDS
 from sash.kernels.ranks import NumpyDistinctKernel, NumpyRankKernel, RankKernel, blocks
 from sash.kernels.ranks.numpy_rank_kernel import SortedBlocks
 from sash.kernels.ranks.wavelet_matrix import count_up_to, select
@@ -71,7 +72,7 @@ def plain_results(
     values, valid = [], []
     for begin, end in bounds:
         held = [value for value, there in zip(column[begin:end].tolist(), present[begin:end], strict=True) if there]
-        valid.append(len(held) >= form.rows_needed)
+        valid.append(len(held) >= form.result.rows_needed)
         values.append(form.lower(SortedValues(held)) if valid[-1] else 0)
     return ResultColumn(np.array(values, kind), np.packbits(np.array(valid, np.bool_), bitorder="little"))
 

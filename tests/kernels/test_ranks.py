@@ -24,7 +24,7 @@ from sash.algorithms import OrderStatisticsTree
 from sash.algorithms.base import alike
 from sash.algorithms.sorted_block import SortedBlock
 from sash.kernels import Kernel, loops
-from sash.kernels.kernel_io import ResultColumn
+from sash.kernels.kernel_arrays import ResultColumn
 from sash.kernels.ranks import blocks, row_sorter
 from sash.kernels.ranks.rank_kernel import RankKernel, slide_on
 from sash.testing import recompute
@@ -152,7 +152,7 @@ def sorted_by_numpy(name: str, kind: str, data: str, length: int) -> list[Result
     valid = np.zeros(len(column), np.bool_)
     for row in range(len(column)):
         held = InOrder(np.sort(column[max(0, row + 1 - length) : row + 1]).tolist())
-        if len(held) >= chosen.at_least:
+        if len(held) >= chosen.result.at_least:
             results[row], valid[row] = chosen.lower(held), True
     return [ResultColumn(results, np.packbits(valid, bitorder="little"))]
 
@@ -187,7 +187,7 @@ def test_moving_bounds_give_what_the_oracle_and_the_tree_give(name: str, kind: s
     results, valid = answer[0].values.tolist(), answer[0].valid.tolist()
     for result, is_valid, begin, end in zip(results, valid, begins, ends, strict=True):
         held = column[begin:end].tolist()
-        assert is_valid == (len(held) >= chosen.at_least)
+        assert is_valid == (len(held) >= chosen.result.at_least)
         assert not is_valid or alike(result, recompute(chosen, held))
 
 

@@ -47,69 +47,24 @@ from sash.aggregates.sketches import approx_count_distinct, approx_quantile
 from sash.aggregates.sum_like import count, product, sum, sum_of_squares
 from sash.hints import no_attribute
 
+# fmt: off
 __all__ = [
-    "BUILT_IN",
-    "all",
-    "any",
-    "approx_count_distinct",
-    "approx_quantile",
-    "arg_max",
-    "arg_min",
-    "bottom_k",
-    "collect",
-    "collect_distinct",
-    "concat",
-    "correlation",
-    "count",
-    "count_distinct",
-    "covariance",
-    "ewm_count",
-    "ewm_mean",
-    "ewm_stddev",
-    "ewm_sum",
-    "ewm_variance",
-    "first",
-    "first_n",
-    "frequency",
-    "geometric_mean",
-    "histogram",
-    "intercept",
-    "kurtosis",
-    "last",
-    "last_n",
-    "max",
-    "max_count",
-    "may_contain",
-    "mean",
-    "median",
-    "min",
-    "min_count",
-    "mode",
-    "nth_smallest",
-    "per_value",
-    "product",
-    "quantile",
-    "r_squared",
-    "rank",
-    "skewness",
-    "slope",
-    "spread",
-    "stddev",
-    "stddev_pop",
-    "sum",
-    "sum_of_squares",
-    "top_k",
-    "var_pop",
-    "variance",
-    "weighted_mean",
+    "BUILT_IN", "all", "any", "approx_count_distinct", "approx_quantile", "arg_max", "arg_min", "bottom_k",
+    "collect", "collect_distinct", "concat", "correlation", "count", "count_distinct", "covariance",
+    "ewm_count", "ewm_mean", "ewm_stddev", "ewm_sum", "ewm_variance", "first", "first_n", "frequency",
+    "geometric_mean", "histogram", "intercept", "kurtosis", "last", "last_n", "max", "max_count", "may_contain",
+    "mean", "median", "min", "min_count", "mode", "nth_smallest", "per_value", "product", "quantile",
+    "r_squared", "rank", "skewness", "slope", "spread", "stddev", "stddev_pop", "sum", "sum_of_squares",
+    "top_k", "var_pop", "variance", "weighted_mean",
 ]
+# fmt: on
 
 BUILT_IN: Mapping[str, Callable[..., Aggregate[Any]]] = MappingProxyType(
     {name: globals()[name] for name in __all__ if name != "BUILT_IN"}
 )
 """The factories of all built-in aggregates by name."""
 
-HABITS = {
+NAMES_ELSEWHERE = {
     **dict.fromkeys(("avg", "average"), "agg.mean"),
     **dict.fromkeys(("std", "stdev", "stddev_samp", "sd"), "agg.stddev"),
     **dict.fromkeys(("var", "var_samp"), "agg.variance"),
@@ -154,4 +109,4 @@ def __dir__() -> list[str]:
 if not TYPE_CHECKING:  # a type checker that sees __getattr__ accepts every name
 
     def __getattr__(name: str) -> object:
-        raise no_attribute("sash.agg", name, __all__, HABITS)
+        raise no_attribute("sash.agg", name, __all__, NAMES_ELSEWHERE)

@@ -62,8 +62,9 @@ def histogram(
     checked = require_list("histogram", "edges", edges, at_least=2)
     for left, right in pairwise(checked):
         if not left < right:
-            message = f"histogram got edges with {left} before {right}, but edges must increase, and none may be NaN."
-            raise ValueError(message)
+            raise ValueError(
+                f"histogram got edges with {left} before {right}, but edges must increase, and none may be NaN."
+            )
     bins = len(checked) - 1
     return define(
         "histogram",
@@ -72,12 +73,14 @@ def histogram(
         lift=lift_into(tuple(checked)),
         combine=add_each,
         inverse=subtract_each,
+        invertible=True,
         lower=list,
         identity=(0,) * bins,
         commutative=True,
         empty=[0] * bins,
         **_compiled_form(checked),
-    ).only_where(where)
+        where=where,
+    )
 
 
 def _compiled_form(edges: list[Any]) -> Fields:
@@ -87,17 +90,18 @@ def _compiled_form(edges: list[Any]) -> Fields:
         return {
             "interpreted_only": f"of {bins} bins; up to {MOST_COMPILED} are compiled, as so many fields of a partial."
         }
-    return {"entries": tuple(_count_bin(edges, place) for place in range(bins))}
+    return {"entries": tuple(_count_bin(edges, number) for number in range(bins))}
 
 
-def _count_bin(edges: list[Any], place: int) -> Aggregate[int]:
+def _count_bin(edges: list[Any], number: int) -> Aggregate[int]:
     """Return the number of values in one bin: a number, so that it compiles."""
-    left, right, is_last = edges[place], edges[place + 1], place == len(edges) - 2
+    left, right, is_last = edges[number], edges[number + 1], number == len(edges) - 2
     return define(
         "histogram",
         None,
         combine=add,
         inverse=subtract,
+        invertible=True,
         lift=is_between(*real_limits(left, right, is_last=is_last)),
         commutative=True,
         gives="whole",
@@ -122,11 +126,11 @@ def lift_into(edges: tuple[Any, ...]) -> Callable[[Any], Counts]:
     written = tuple(Decimal(repr(edge)) if isinstance(edge, float) else edge for edge in edges)
 
     def lift(value: Any) -> Counts:
-        own = written if isinstance(value, Decimal) else edges
-        if value != value or not own[0] <= value <= own[-1]:
+        comparable = written if isinstance(value, Decimal) else edges
+        if value != value or not comparable[0] <= value <= comparable[-1]:
             return (0,) * bins
-        place = min(bisect_right(own, value), bins) - 1
-        return (0,) * place + (1,) + (0,) * (bins - place - 1)
+        number = min(bisect_right(comparable, value), bins) - 1
+        return (0,) * number + (1,) + (0,) * (bins - number - 1)
 
     return lift
 

@@ -25,7 +25,7 @@ Counts: TypeAlias = Mapping[Any, int]
 """The number of occurrences of each value, in the order of first occurrence."""
 
 GROWS = "its partials grow with the window, so they do not fit in flat columns."
-HOLISTIC: Fields = {"holistic": True, "fixed_size": False}
+GROWING: Fields = {"holistic": True, "fixed_size": False, "interpreted_only": GROWS}
 
 # -- factories ------------------------------------------------------------------------------------------------------------
 
@@ -54,11 +54,12 @@ def collect(column: ColumnLike | None = None, *, where: Condition | None = None)
         combine=append,
         lower=list,
         inverse=cut_front,
+        invertible=True,
         identity=(),
         gives="values",
-        interpreted_only=GROWS,
-        **HOLISTIC,
-    ).only_where(where)
+        **GROWING,
+        where=where,
+    )
 
 
 def collect_distinct(
@@ -89,9 +90,9 @@ def collect_distinct(
         identity={},
         hashes=True,
         gives="values",
-        interpreted_only=GROWS,
-        **HOLISTIC,
-    ).only_where(where)
+        **GROWING,
+        where=where,
+    )
 
 
 def concat(x: ColumnLike | None = None, sep: str = "", *, where: Condition | None = None) -> Aggregate[str]:
@@ -125,11 +126,12 @@ def concat(x: ColumnLike | None = None, sep: str = "", *, where: Condition | Non
         lift=as_text,
         combine=join,
         inverse=cut,
+        invertible=True,
         identity=ABSENT if sep else "",  # "" would leave a separator behind
         gives="text",
-        interpreted_only=GROWS,
-        **HOLISTIC,
-    ).only_where(where)
+        **GROWING,
+        where=where,
+    )
 
 
 def count_distinct(column: ColumnLike | None = None, *, where: Condition | None = None) -> Aggregate[Counts]:
@@ -156,6 +158,7 @@ def count_distinct(column: ColumnLike | None = None, *, where: Condition | None 
         combine=add_counts,
         lower=len,
         inverse=subtract_counts,
+        invertible=True,
         identity={},
         commutative=True,
         distinct=True,
@@ -163,9 +166,9 @@ def count_distinct(column: ColumnLike | None = None, *, where: Condition | None 
         empty=0,
         gives="number",
         codes=("any",),
-        interpreted_only=compiled_only_by("occurrence_table"),
-        **HOLISTIC,
-    ).only_where(where)
+        **GROWING | {"interpreted_only": compiled_only_by("occurrence_table")},
+        where=where,
+    )
 
 
 def mode(column: ColumnLike | None = None, *, where: Condition | None = None) -> Aggregate[Counts]:
@@ -196,9 +199,9 @@ def mode(column: ColumnLike | None = None, *, where: Condition | None = None) ->
         hashes=True,
         gives="value",
         codes=("any",),
-        interpreted_only=compiled_only_by("occurrence_tournament"),
-        **HOLISTIC,
-    ).only_where(where)
+        **GROWING | {"interpreted_only": compiled_only_by("occurrence_tournament")},
+        where=where,
+    )
 
 
 # -- functions of partials ------------------------------------------------------------------------------------------------

@@ -108,8 +108,7 @@ class FloatTotal(tuple[float, float]):
     def __add__(self, other: Any) -> FloatTotal:
         """Return the total of both; the other may be a plain number, such as an integer in a column of floats."""
         if not isinstance(other, FloatTotal | float | int):
-            message = f"unsupported operand type(s) for +: 'float' and '{type(other).__name__}'"
-            raise TypeError(message)
+            raise TypeError(f"unsupported operand type(s) for +: 'float' and '{type(other).__name__}'")
         return FloatTotal(add_compensated(self, other if isinstance(other, FloatTotal) else lift_float(other)))
 
     __radd__ = __add__  # TwoSum is commutative

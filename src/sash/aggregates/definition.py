@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from numbers import Integral, Real
 from typing import Any, TypeAlias
 
-from sash.aggregates.base import Aggregate, as_literal, not_a_name, shorten
+from sash.aggregates.base import Aggregate, only_where, with_fields
+from sash.aggregates.naming import as_literal, not_a_name, shorten
+from sash.aggregates.sql import SqlForm, SqlInput, SqlRule
 from sash.expressions import ColumnLike, Computed, Condition, as_column, as_condition
 
 Kinds: TypeAlias = tuple[str, ...]
 Fields: TypeAlias = dict[str, Any]
-"""Fields of an aggregate by name."""
+"""Fields of an aggregate and its parts, by name."""
 
 BOOLEANS: Kinds = ("bool",)
 WHOLE: Kinds = ("int",)
@@ -24,23 +26,33 @@ NUMBERS: Kinds = ("int", "float", "bool")
 
 
 def define(
-    name: str, *given: ColumnLike | None, variants: Mapping[Kinds, Fields] | None = None, **fields: Any
+    name: str,
+    *columns: ColumnLike | None,
+    where: Condition | None = None,
+    sql: Callable[[SqlInput], SqlForm | str] | None = None,
+    variants: Mapping[Kinds, Fields] | None = None,
+    **fields: Any,
 ) -> Aggregate[Any]:
     """Return the aggregate with these fields over the columns, or not bound to columns if all are None.
 
-    `variants` holds the fields that differ for columns of some kinds. Raise TypeError if a column is not named by a string.
+    `fields` are those of `Aggregate` and of its parts, `variants` those that differ for columns of some kinds. `where` is the
+    condition that rows must fulfil, and `sql` makes the SQL form. Raise TypeError if a column is not named by a string.
 
     >>> total = define("total", None, lift=abs, combine=max, variants={INTEGERS: {"commutative": True}})
-    >>> total.inputs, total.columns, total.of_kind("bool").commutative, total.of_kind("float").commutative
+    >>> total.inputs, total.columns, total.of_kind("bool").laws.commutative, total.of_kind("float").laws.commutative
     (1, (), True, False)
     """
-    columns = [as_column(one) for one in given]
-    _check_names(name, columns, fields.get("constants", ()), fields.get("keywords", {}))
-    general = Aggregate(name=name, inputs=len(columns) + fields.get("reads_time", False), **fields)
-    forms = {kind: replace(general, **other) for kinds, other in (variants or {}).items() for kind in kinds}
-    named = [column for column in columns if column is not None]
-    defined = replace(general, variants=forms)
-    return defined(*named) if named or not columns else defined
+    names = [as_column(column) for column in columns]
+    _check_names(name, names, fields.get("constants", ()), fields.get("keywords", {}))
+    inputs = len(names) + (fields.get("time") is not None)
+    plain: Aggregate[Any] = Aggregate(name=name, lift=fields["lift"], combine=fields["combine"], inputs=inputs)
+    general = with_fields(plain, **fields)
+    if sql is not None:
+        general = replace(general, sql=SqlRule(sql, (general.lift, general.combine, general.lower)))
+    forms = {kind: with_fields(general, **other) for kinds, other in (variants or {}).items() for kind in kinds}
+    defined = with_fields(general, variants=forms)
+    named = [column for column in names if column is not None]
+    return only_where(defined(*named) if named or not names else defined, where)
 
 
 def counted_columns(name: str, column: ColumnLike | None, where: Condition | None) -> tuple[ColumnLike, ...]:
@@ -60,8 +72,8 @@ def _check_names(name: str, columns: Sequence[Any], constants: Sequence[Any], ke
             from sash.aggregates import BUILT_IN  # noqa: PLC0415 — it imports the factories, which import this module
 
             parameters = list(inspect.signature(BUILT_IN[name]).parameters)
-            names = ["load" if one == "column" else one for one in parameters[: len(columns)]]
-            arguments = [as_literal(one) for one in (*names, *constants)]
+            names = ["load" if argument == "column" else argument for argument in parameters[: len(columns)]]
+            arguments = [as_literal(argument) for argument in (*names, *constants)]
             arguments += [f"{keyword}={as_literal(value)}" for keyword, value in keywords.items()]
             right_call = f"agg.{name}({', '.join(arguments)})"
             raise not_a_name(name, f"{parameters[number]}={shorten(column)}", right_call)
@@ -85,11 +97,9 @@ def require_positive(name: str, parameter: str, value: int) -> None:
     ValueError: top_k got k=0, but k must be at least 1.
     """
     if isinstance(value, bool) or not isinstance(value, Integral):
-        message = f"{name} got {parameter}={value!r}, but {parameter} must be an integer."
-        raise TypeError(message)
+        raise TypeError(f"{name} got {parameter}={value!r}, but {parameter} must be an integer.")
     if value < 1:
-        message = f"{name} got {parameter}={value}, but {parameter} must be at least 1."
-        raise ValueError(message)
+        raise ValueError(f"{name} got {parameter}={value}, but {parameter} must be at least 1.")
 
 
 def require_fraction(name: str, q: float) -> None:
@@ -101,11 +111,9 @@ def require_fraction(name: str, q: float) -> None:
     ValueError: quantile got q=1.5, but q must be between 0 (the smallest value) and 1 (the largest).
     """
     if isinstance(q, bool) or not isinstance(q, Real):
-        message = f"{name} got q={q!r}, but q must be a number between 0 and 1."
-        raise TypeError(message)
+        raise TypeError(f"{name} got q={q!r}, but q must be a number between 0 and 1.")
     if not 0 <= q <= 1:
-        message = f"{name} got q={q}, but q must be between 0 (the smallest value) and 1 (the largest)."
-        raise ValueError(message)
+        raise ValueError(f"{name} got q={q}, but q must be between 0 (the smallest value) and 1 (the largest).")
 
 
 def require_list(name: str, parameter: str, values: Any, *, at_least: int) -> list[Any]:
@@ -119,15 +127,14 @@ def require_list(name: str, parameter: str, values: Any, *, at_least: int) -> li
     ValueError: quantile got q=[], but q must have at least 1 number.
     """
     if isinstance(values, str | bytes | Mapping) or not hasattr(values, "__len__"):
-        message = f"{name} got {parameter}={shorten(values)}, but {parameter} must be a list of numbers."
-        raise TypeError(message)
+        raise TypeError(f"{name} got {parameter}={shorten(values)}, but {parameter} must be a list of numbers.")
     numbers = list(values.tolist() if hasattr(values, "tolist") else values)
     for number in numbers:
         if isinstance(number, bool) or not isinstance(number, Real | Decimal):
-            message = f"{name} got {parameter} with {shorten(number)}, but {parameter} must be a list of numbers."
-            raise TypeError(message)
+            raise TypeError(
+                f"{name} got {parameter} with {shorten(number)}, but {parameter} must be a list of numbers."
+            )
     if len(numbers) < at_least:
         needed = f"at least {at_least} number{'s' * (at_least > 1)}"
-        message = f"{name} got {parameter}={shorten(values)}, but {parameter} must have {needed}."
-        raise ValueError(message)
+        raise ValueError(f"{name} got {parameter}={shorten(values)}, but {parameter} must have {needed}.")
     return [number if type(number) in (int, float, Decimal) else float(number) for number in numbers]

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 from sash.aggregates import compensated, integers, means, moments, sum_like
-from sash.aggregates.base import Aggregate
+from sash.aggregates.base import Aggregate, second_field, third_field
 from sash.aggregates.compensated import CountedSum, total_of
 from sash.aggregates.integers import join
 
@@ -27,16 +27,6 @@ Lower = Callable[[Any], Any]
 def sum_of_mean(partial: CountedSum) -> float:
     """Return the sum in the partial of a mean of floats."""
     return total_of(partial[0])
-
-
-def second_field(partial: Any) -> Any:
-    """Return the second field."""
-    return partial[1]
-
-
-def third_field(partial: Any) -> Any:
-    """Return the third field."""
-    return partial[2]
 
 
 def count_of_moments(partial: Any) -> int:
@@ -95,8 +85,10 @@ def functions_name(aggregate: Aggregate[Any]) -> str:
 
 def _name_of(functions: Functions) -> str:
     names = [
-        f"{getattr(one, '__module__', '')}.{getattr(one, '__qualname__', '')}".removeprefix("sash.aggregates.")
-        for one in functions
+        f"{getattr(function, '__module__', '')}.{getattr(function, '__qualname__', '')}".removeprefix(
+            "sash.aggregates."
+        )
+        for function in functions
     ]
     return " ".join(names)
 

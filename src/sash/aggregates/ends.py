@@ -39,8 +39,8 @@ def first(column: ColumnLike | None = None, *, where: Condition | None = None) -
     [3, 3, 9, 4]
     """
     return define(
-        "first", column, combine=the_older, sql=partial(end_sql, function="min_by", name="first"), **END
-    ).only_where(where)
+        "first", column, combine=the_older, sql=partial(end_sql, function="min_by", name="first"), **END, where=where
+    )
 
 
 def last(column: ColumnLike | None = None, *, where: Condition | None = None) -> Aggregate[Any]:
@@ -61,8 +61,8 @@ def last(column: ColumnLike | None = None, *, where: Condition | None = None) ->
     [3, 9, 9, 4]
     """
     return define(
-        "last", column, combine=the_newer, sql=partial(end_sql, function="max_by", name="last"), **END
-    ).only_where(where)
+        "last", column, combine=the_newer, sql=partial(end_sql, function="max_by", name="last"), **END, where=where
+    )
 
 
 END: Fields = {"lift": unchanged, "selective": True, "gives": "value", "codes": ("any",)}
@@ -90,7 +90,7 @@ def first_n(x: ColumnLike | None = None, n: int = 1, *, where: Condition | None 
     def keep_oldest(older: Few, newer: Few) -> Few:
         return older if len(older) == n else (older + newer)[:n]
 
-    return define("first_n", x, constants=(n,), combine=keep_oldest, **LIST).only_where(where)
+    return define("first_n", x, constants=(n,), combine=keep_oldest, **LIST, where=where)
 
 
 def last_n(x: ColumnLike | None = None, n: int = 1, *, where: Condition | None = None) -> Aggregate[Few]:
@@ -115,7 +115,7 @@ def last_n(x: ColumnLike | None = None, n: int = 1, *, where: Condition | None =
     def keep_newest(older: Few, newer: Few) -> Few:
         return newer if len(newer) == n else (older + newer)[-n:]
 
-    return define("last_n", x, constants=(n,), combine=keep_newest, **LIST).only_where(where)
+    return define("last_n", x, constants=(n,), combine=keep_newest, **LIST, where=where)
 
 
 def top_k(x: ColumnLike | None = None, k: int = 1, *, where: Condition | None = None) -> Aggregate[Few]:
@@ -140,9 +140,7 @@ def top_k(x: ColumnLike | None = None, k: int = 1, *, where: Condition | None = 
     def keep_largest(older: Few, newer: Few) -> Few:
         return descending(older + newer)[:k]
 
-    return define("top_k", x, constants=(k,), combine=keep_largest, commutative=True, sorts=True, **LIST).only_where(
-        where
-    )
+    return define("top_k", x, constants=(k,), combine=keep_largest, commutative=True, sorts=True, **LIST, where=where)
 
 
 def bottom_k(x: ColumnLike | None = None, k: int = 1, *, where: Condition | None = None) -> Aggregate[Few]:
@@ -168,8 +166,8 @@ def bottom_k(x: ColumnLike | None = None, k: int = 1, *, where: Condition | None
         return ascending(older + newer)[:k]
 
     return define(
-        "bottom_k", x, constants=(k,), combine=keep_smallest, commutative=True, sorts=True, **LIST
-    ).only_where(where)
+        "bottom_k", x, constants=(k,), combine=keep_smallest, commutative=True, sorts=True, **LIST, where=where
+    )
 
 
 # -- functions of partials ------------------------------------------------------------------------------------------------
@@ -205,4 +203,6 @@ def end_sql(source: SqlInput, function: str, name: str) -> SqlForm | str:
     """Take the first of the first values, or the last of the last."""
     if not (source.column.is_ordered and source.order.is_known):
         return source.refuse()
-    return source.form({name: filtered(f"{function}({source.column.sql}, {source.order.key})", source.columns)})
+    end = {name: filtered(f"{function}({source.column.sql}, {source.order.key})", source.columns)}
+    merges = {name: f"{function}({{{name}}}, {{slice}}) FILTER (WHERE {{{name}}} IS NOT NULL)"}
+    return source.form(end, native=source.native(end, f"{{{name}}}", merges))

@@ -26,15 +26,16 @@ With a half-life, all are commutative except for rounding. With alpha the order 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import cache, partial
 from numbers import Real
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from sash.aggregates.base import Aggregate
+from sash.aggregates.base import Aggregate, first_field, second_field, third_field
 from sash.aggregates.compensated import as_float
 from sash.aggregates.definition import Fields, counted_columns, define
 from sash.aggregates.moments import Mean, distance, mean_of_float, moved, no_distance
+from sash.aggregates.time_input import TimeInput
 from sash.durations import Duration, DurationLike, TimeUnit, read_duration
 from sash.expressions import ColumnLike, Condition
 
@@ -93,7 +94,8 @@ def ewm_sum(
     >>> query.run(rows)["ewm_sum"].to_pylist()
     [4.0, 4.0, 2.0, 3.5]
     """
-    return _define("ewm_sum", (column,), half_life, alpha, sum_in_time, sum_in_rows).only_where(where)
+    in_time, in_rows = partial(sums_in_time, value_at), partial(sums_in_rows, value_in_row)
+    return _define("ewm_sum", (column,), half_life, alpha, in_time, in_rows, where=where)
 
 
 def ewm_count(
@@ -127,7 +129,9 @@ def ewm_count(
     """
     columns = counted_columns("ewm_count", column, where)
     fields: Fields = {"empty": 0.0, "at_least": 0, "gives": "number"}
-    return _define("ewm_count", columns, half_life, alpha, count_in_time, count_in_rows, **fields).only_where(where)
+    in_time = partial(sums_in_time, one_at if columns else row_at)
+    in_rows = partial(sums_in_rows, one_in_row if columns else row_itself)
+    return _define("ewm_count", columns, half_life, alpha, in_time, in_rows, **fields, where=where)
 
 
 def ewm_mean(
@@ -156,9 +160,9 @@ def ewm_mean(
     >>> sash.Query(agg.ewm_mean("load", alpha=0.5), window.rows(2)).run(rows)["ewm_mean"].to_pylist()
     [1.0, 3.0, 4.0, 7.0]
     """
-    return _define("ewm_mean", (column,), half_life, alpha, mean_in_time, mean_in_rows, lower=third_field).only_where(
-        where
-    )
+    in_time = partial(weights_in_time, lift_mean_at, merge_means_in_time)
+    in_rows = partial(weights_in_rows, lift_mean_in_row, merge_means_in_rows)
+    return _define("ewm_mean", (column,), half_life, alpha, in_time, in_rows, lower=third_field, where=where)
 
 
 def ewm_variance(
@@ -188,7 +192,7 @@ def ewm_variance(
     >>> sash.Query(agg.ewm_variance("load", alpha=0.5), window.rows(2)).run(rows)["ewm_variance"].to_pylist()
     [None, 4.5, None, None]
     """
-    return _define("ewm_variance", (column,), half_life, alpha, **SPREAD, lower=weighted_variance).only_where(where)
+    return _spread("ewm_variance", column, half_life, alpha, lower=weighted_variance, where=where)
 
 
 def ewm_stddev(
@@ -219,7 +223,7 @@ def ewm_stddev(
     >>> [value and round(value, 3) for value in query.run(rows)["ewm_stddev"].to_pylist()]
     [None, 1.414, None]
     """
-    return _define("ewm_stddev", (column,), half_life, alpha, **SPREAD, lower=weighted_deviation).only_where(where)
+    return _spread("ewm_stddev", column, half_life, alpha, lower=weighted_deviation, where=where)
 
 
 # -- half_life or alpha ---------------------------------------------------------------------------------------------------
@@ -230,98 +234,74 @@ def _define(
     columns: tuple[ColumnLike | None, ...],
     half_life: DurationLike | None,
     alpha: float | None,
-    in_time: Callable[..., Fields],
-    in_rows: Callable[..., Fields],
+    in_time: Callable[[int], Fields],
+    in_rows: Callable[[float], Fields],
     **fields: Any,
 ) -> Aggregate[Any]:
     """Return the aggregate with the functions for a half-life, or with those for alpha."""
     if (half_life is None) == (alpha is None):
-        given = "neither" if alpha is None else "both"
-        message = (
-            f'{name} got {given} of half_life and alpha. Give one of them: half_life="1h" for time, alpha=0.1 for rows.'
+        how_many = "neither" if alpha is None else "both"
+        raise TypeError(
+            f'{name} got {how_many} of half_life and alpha. Give one of them: half_life="1h" for time, alpha=0.1 for rows.'
         )
-        raise TypeError(message)
-    takes_value = bool(columns)
     if half_life is None:
         assert alpha is not None
         _require_alpha(name, alpha)
-        made = in_rows(float(alpha), takes_value)
-        return define(name, *columns, keywords={"alpha": alpha}, **made, **fields)
+        return define(name, *columns, keywords={"alpha": alpha}, **in_rows(float(alpha)), **fields)
     length = read_duration(half_life, "half_life")
     return define(
         name,
         *columns,
-        reads_time=True,
         commutative=True,
-        duration=length,
-        for_unit=partial(_in_unit, in_time, length, takes_value),
+        time=TimeInput(for_unit=partial(_in_unit, in_time, length), duration=length),
         keywords={"half_life": str(length) if length.is_time else length.amount},
-        **in_time(length.amount, takes_value),
+        **in_time(length.amount),
         **fields,
     )
 
 
 def _require_alpha(name: str, alpha: Any) -> None:
     if isinstance(alpha, bool) or not isinstance(alpha, Real):
-        message = f"{name} got alpha={alpha!r}, but alpha must be a number, more than 0 and at most 1."
-        raise TypeError(message)
+        raise TypeError(f"{name} got alpha={alpha!r}, but alpha must be a number, more than 0 and at most 1.")
     if not 0 < float(alpha) <= 1:
-        message = f"{name} got alpha={alpha}, but alpha must be more than 0 (all values alike) and at most 1 (the newest only)."
-        raise ValueError(message)
+        raise ValueError(
+            f"{name} got alpha={alpha}, but alpha must be more than 0 (all values alike) and at most 1 (the newest only)."
+        )
 
 
-def _in_unit(in_time: Callable[..., Fields], length: Duration, takes_value: bool, unit: TimeUnit) -> Mapping[str, Any]:
+def _spread(
+    name: str, column: ColumnLike | None, half_life: DurationLike | None, alpha: float | None, **fields: Any
+) -> Aggregate[Any]:
+    in_time = partial(weights_in_time, lift_spread_at, merge_spreads_in_time)
+    in_rows = partial(weights_in_rows, lift_spread_in_row, merge_spreads_in_rows)
+    return _define(name, (column,), half_life, alpha, in_time, in_rows, at_least=2, **fields)
+
+
+def _in_unit(in_time: Callable[[int], Fields], length: Duration, unit: TimeUnit) -> Fields:
     """Return the functions for a half-life in ticks of the time column."""
-    return in_time(length.in_ticks(unit), takes_value)
+    return in_time(length.in_ticks(unit))
 
 
-def sum_in_time(half_life: int, _: bool) -> Fields:
+def sums_in_time(lift: Function, half_life: int) -> Fields:
     """Return the functions of a sum that fades in time."""
-    return {"lift": value_at, **_fading_sums(half_life)}
-
-
-def count_in_time(half_life: int, takes_value: bool) -> Fields:
-    """Return the functions of a count that fades in time."""
-    return {"lift": one_at if takes_value else row_at, **_fading_sums(half_life)}
-
-
-def _fading_sums(half_life: int) -> Fields:
     finish = partial(fade_to, half_life)
-    return {"combine": add_in_time(half_life), "lower": second_field, "beside": first_field, "finish": finish}
+    combine = add_in_time(half_life)
+    return {"lift": lift, "combine": combine, "lower": second_field, "auxiliary": first_field, "finish": finish}
 
 
-def sum_in_rows(alpha: float, _: bool) -> Fields:
+def sums_in_rows(lift: Function, alpha: float) -> Fields:
     """Return the functions of a sum that fades from row to row."""
-    return {"lift": value_in_row(alpha), "combine": add_in_rows, "lower": second_field}
+    return {"lift": lift(alpha), "combine": add_in_rows, "lower": second_field}
 
 
-def count_in_rows(alpha: float, takes_value: bool) -> Fields:
-    """Return the functions of a count that fades from row to row."""
-    lift = one_in_row(alpha) if takes_value else row_itself(alpha)
-    return {"lift": lift, "combine": add_in_rows, "lower": second_field}
+def weights_in_time(lift: Function, combine: Function, half_life: int) -> Fields:
+    """Return the functions of an aggregate whose weights fade in time."""
+    return {"lift": lift(half_life), "combine": combine, "costly_lift": True}
 
 
-def mean_in_time(half_life: int, _: bool) -> Fields:
-    """Return the functions of a mean whose weights fade in time."""
-    return {"lift": lift_mean_at(half_life), "combine": merge_means_in_time, "costly_lift": True}
-
-
-def mean_in_rows(alpha: float, _: bool) -> Fields:
-    """Return the functions of a mean whose weights fade from row to row."""
-    return {"lift": lift_mean_in_row(alpha), "combine": merge_means_in_rows}
-
-
-def spread_in_time(half_life: int, _: bool) -> Fields:
-    """Return the functions of a variance whose weights fade in time."""
-    return {"lift": lift_spread_at(half_life), "combine": merge_spreads_in_time, "costly_lift": True}
-
-
-def spread_in_rows(alpha: float, _: bool) -> Fields:
-    """Return the functions of a variance whose weights fade from row to row."""
-    return {"lift": lift_spread_in_row(alpha), "combine": merge_spreads_in_rows}
-
-
-SPREAD: Fields = {"in_time": spread_in_time, "in_rows": spread_in_rows, "at_least": 2}
+def weights_in_rows(lift: Function, combine: Function, alpha: float) -> Fields:
+    """Return the functions of an aggregate whose weights fade from row to row."""
+    return {"lift": lift(alpha), "combine": combine}
 
 
 # -- weights --------------------------------------------------------------------------------------------------------------
@@ -567,18 +547,3 @@ def weighted_variance(moments: WeightedSpread) -> float:
 def weighted_deviation(moments: WeightedSpread) -> float:
     """Return √(m2 · W / D)."""
     return math.sqrt(weighted_variance(moments))
-
-
-def first_field(moments: Any) -> Any:
-    """Return the first field: the time that a sum refers to."""
-    return moments[0]
-
-
-def second_field(moments: Any) -> Any:
-    """Return the second field: the sum."""
-    return moments[1]
-
-
-def third_field(moments: Any) -> Any:
-    """Return the third field: the mean."""
-    return moments[2]

@@ -61,7 +61,8 @@ def frequency(
         empty=0,
         gives="whole",
         **SKETCH,
-    ).only_where(where)
+        where=where,
+    )
 
 
 def may_contain(
@@ -104,13 +105,13 @@ def may_contain(
         fixed_size=False,
         gives="number",
         **SKETCH,
-    ).only_where(where)
+        where=where,
+    )
 
 
 def _require_item(aggregate: str, item: float | str | None) -> int | str:
     if item is None:
-        message = f'{aggregate} needs the item to look for, as in {aggregate}("column", item="bee").'
-        raise TypeError(message)
+        raise TypeError(f'{aggregate} needs the item to look for, as in {aggregate}("column", item="bee").')
     return hashable(item)
 
 

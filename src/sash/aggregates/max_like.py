@@ -8,10 +8,11 @@ there is nothing else. any and all are max and min of booleans.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from sash.aggregates.base import Aggregate, P, pair, unchanged
+from sash.aggregates.base import Aggregate, P, pair, second_field, unchanged
 from sash.aggregates.comparison import is_above
 from sash.aggregates.definition import BOOLEANS, FLOATS, INTEGERS, WHOLE, Fields, define
 from sash.aggregates.sql import SqlForm, SqlInput, filtered
@@ -40,19 +41,7 @@ def max(column: ColumnLike | None = None, *, where: Condition | None = None) -> 
     >>> sash.Query(agg.max("load"), window.rows(2)).run(rows)["max"].to_pylist()
     [3, 9, 9, 4]
     """
-    return define(
-        "max",
-        column,
-        lift=unchanged,
-        combine=larger,
-        sql=partial(extreme_sql, function="max"),
-        variants={
-            BOOLEANS: {"combine": larger_number},
-            WHOLE: {"combine": larger_number, "identity": -(2**63)},
-            FLOATS: {"combine": larger_number, "identity": -math.inf},
-        },
-        **EXTREME,
-    ).only_where(where)
+    return _extreme("max", column, where, larger, larger_number, (-(2**63), -math.inf))
 
 
 def min(column: ColumnLike | None = None, *, where: Condition | None = None) -> Aggregate[Any]:
@@ -72,22 +61,35 @@ def min(column: ColumnLike | None = None, *, where: Condition | None = None) -> 
     >>> sash.Query(agg.min("load"), window.rows(2)).run(rows)["min"].to_pylist()
     [3, 3, 9, 4]
     """
+    return _extreme("min", column, where, smaller, smaller_number, (2**63 - 1, math.nan))  # NaN is largest
+
+
+def _extreme(
+    name: str,
+    column: ColumnLike | None,
+    where: Condition | None,
+    combine: Callable[[Any, Any], Any],
+    of_numbers: Callable[[Any, Any], Any],
+    identities: tuple[int, float],
+) -> Aggregate[Any]:
+    """Return max or min; `identities` are those of integers and of floats."""
     return define(
-        "min",
+        name,
         column,
+        where=where,
         lift=unchanged,
-        combine=smaller,
-        sql=partial(extreme_sql, function="min"),
+        combine=combine,
+        commutative=True,
+        selective=True,
+        gives="value",
+        codes=("ordered",),
+        sql=partial(extreme_sql, function=name),
         variants={
-            BOOLEANS: {"combine": smaller_number},
-            WHOLE: {"combine": smaller_number, "identity": 2**63 - 1},
-            FLOATS: {"combine": smaller_number, "identity": math.nan},  # larger than every number
+            BOOLEANS: {"combine": of_numbers},
+            WHOLE: {"combine": of_numbers, "identity": identities[0]},
+            FLOATS: {"combine": of_numbers, "identity": identities[1]},
         },
-        **EXTREME,
-    ).only_where(where)
-
-
-EXTREME: Fields = {"commutative": True, "selective": True, "gives": "value", "codes": ("ordered",)}
+    )
 
 
 def spread(column: ColumnLike | None = None, *, where: Condition | None = None) -> Aggregate[tuple[Any, Any]]:
@@ -119,7 +121,8 @@ def spread(column: ColumnLike | None = None, *, where: Condition | None = None) 
         decimals=(1, 0),
         sql=spread_sql,
         variants={INTEGERS: {"lower": integer_width}},
-    ).only_where(where)
+        where=where,
+    )
 
 
 def max_count(column: ColumnLike | None = None, *, where: Condition | None = None) -> Aggregate[tuple[Any, int]]:
@@ -139,7 +142,7 @@ def max_count(column: ColumnLike | None = None, *, where: Condition | None = Non
     >>> sash.Query(agg.max_count("load"), window.rows(2)).run(rows)["max_count"].to_pylist()
     [1, 1, 2, 1]
     """
-    return define("max_count", column, combine=count_larger, **COUNTED).only_where(where)
+    return define("max_count", column, combine=count_larger, **COUNTED, where=where)
 
 
 def min_count(column: ColumnLike | None = None, *, where: Condition | None = None) -> Aggregate[tuple[Any, int]]:
@@ -159,7 +162,7 @@ def min_count(column: ColumnLike | None = None, *, where: Condition | None = Non
     >>> sash.Query(agg.min_count("load"), window.rows(2)).run(rows)["min_count"].to_pylist()
     [1, 2, 1, 1]
     """
-    return define("min_count", column, combine=count_smaller, **COUNTED).only_where(where)
+    return define("min_count", column, combine=count_smaller, **COUNTED, where=where)
 
 
 def arg_max(
@@ -181,7 +184,7 @@ def arg_max(
     >>> sash.Query(agg.arg_max("load", "plug"), window.rows(2)).run(rows)["arg_max"].to_pylist()
     ['lamp', 'oven', 'oven']
     """
-    return define("arg_max", x, a, combine=larger_first, sql=arg_max_sql, **ARGUMENT).only_where(where)
+    return define("arg_max", x, a, combine=larger_first, sql=arg_max_sql, **ARGUMENT, where=where)
 
 
 def arg_min(
@@ -203,7 +206,7 @@ def arg_min(
     >>> sash.Query(agg.arg_min("load", "plug"), window.rows(2)).run(rows)["arg_min"].to_pylist()
     ['lamp', 'lamp', 'oven']
     """
-    return define("arg_min", x, a, combine=smaller_first, sql=arg_min_sql, **ARGUMENT).only_where(where)
+    return define("arg_min", x, a, combine=smaller_first, sql=arg_min_sql, **ARGUMENT, where=where)
 
 
 def any(column: ColumnLike | None = None, *, where: Condition | None = None) -> Aggregate[bool]:
@@ -223,10 +226,7 @@ def any(column: ColumnLike | None = None, *, where: Condition | None = None) -> 
     >>> sash.Query(agg.any("on"), window.rows(2)).run(rows)["any"].to_pylist()
     [False, True, True, False]
     """
-    sql = partial(truth_sql, function="bool_or")
-    return define(
-        "any", column, lift=truth, combine=either, identity=False, commutative=True, selective=True, sql=sql
-    ).only_where(where)
+    return define("any", column, where=where, combine=either, identity=False, sql=any_sql, **TRUTH)
 
 
 def all(column: ColumnLike | None = None, *, where: Condition | None = None) -> Aggregate[bool]:
@@ -246,10 +246,7 @@ def all(column: ColumnLike | None = None, *, where: Condition | None = None) -> 
     >>> sash.Query(agg.all("on"), window.rows(2)).run(rows)["all"].to_pylist()
     [False, False, True, False]
     """
-    sql = partial(truth_sql, function="bool_and")
-    return define(
-        "all", column, lift=truth, combine=both, identity=True, commutative=True, selective=True, sql=sql
-    ).only_where(where)
+    return define("all", column, where=where, combine=both, identity=True, sql=all_sql, **TRUTH)
 
 
 # -- functions of partials ------------------------------------------------------------------------------------------------
@@ -333,18 +330,28 @@ def smaller_first(older: tuple[Any, Any], newer: tuple[Any, Any]) -> tuple[Any, 
     return newer if is_above(older[0], newer[0]) else older
 
 
-def second(partial: tuple[Any, Any]) -> Any:
-    """Return the second field."""
-    return partial[1]
-
-
-COUNTED: Fields = {"lift": counted, "lower": second, "commutative": True, "gives": "number", "codes": ("ordered",)}
-ARGUMENT: Fields = {"lift": pair, "lower": second, "selective": True, "gives": "value", "codes": ("ordered", "any")}
+COUNTED: Fields = {
+    "lift": counted,
+    "lower": second_field,
+    "commutative": True,
+    "gives": "number",
+    "codes": ("ordered",),
+}
+ARGUMENT: Fields = {
+    "lift": pair,
+    "lower": second_field,
+    "selective": True,
+    "gives": "value",
+    "codes": ("ordered", "any"),
+}
 
 
 def truth(value: Any) -> bool:
     """Lift a value to whether it is true."""
     return bool(value)
+
+
+TRUTH: Fields = {"lift": truth, "commutative": True, "selective": True}
 
 
 def either(older: bool, newer: bool) -> bool:
@@ -364,7 +371,9 @@ def extreme_sql(source: SqlInput, function: str) -> SqlForm | str:
     """Take the extreme of extremes."""
     if not source.column.is_ordered:
         return source.refuse()
-    return source.form({function: f"{function}({source.column.sql})"})
+    extreme = {function: f"{function}({source.column.sql})"}
+    native = source.native(extreme, f"{{{function}}}", {function: f"{function}({{{function}}})"})
+    return source.form(extreme, native=native)
 
 
 def spread_sql(source: SqlInput) -> SqlForm | str:
@@ -395,8 +404,14 @@ def _argument_sql(source: SqlInput, function: str, argument: str) -> SqlForm | s
         return source.refuse()
     if not argument:
         return source.refuse(" in an order of text")
-    parts = {function: f"{function}({x.sql})", f"arg_{function}": argument}
-    return source.form({name: filtered(text, source.columns) for name, text in parts.items()})
+    expressions = {function: f"{function}({x.sql})", f"arg_{function}": argument}
+    expressions = {name: filtered(text, source.columns) for name, text in expressions.items()}
+    later = "{slice}" if function == "min" else "~{slice}"
+    best = (
+        f"{function}_by({{arg_{function}}}, struct({{{function}}}, {later})) FILTER (WHERE {{{function}}} IS NOT NULL)"
+    )
+    merges = {function: f"{function}({{{function}}})", f"arg_{function}": best}
+    return source.form(expressions, native=source.native(expressions, f"{{arg_{function}}}", merges))
 
 
 def truth_sql(source: SqlInput, function: str) -> SqlForm | str:
@@ -404,4 +419,9 @@ def truth_sql(source: SqlInput, function: str) -> SqlForm | str:
     x = source.column
     if not x.is_number:
         return source.refuse()
-    return source.form({function: f"{function}({x.sql if x.kind == 'bool' else f'{x.sql} <> 0'})"})
+    truth = {function: f"{function}({x.sql if x.kind == 'bool' else f'{x.sql} <> 0'})"}
+    native = source.native(truth, f"{{{function}}}", {function: f"{function}({{{function}}})"})
+    return source.form(truth, native=native)
+
+
+any_sql, all_sql = partial(truth_sql, function="bool_or"), partial(truth_sql, function="bool_and")

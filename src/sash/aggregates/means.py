@@ -7,7 +7,7 @@ Partials are sums and counts; `lower` divides. Sums of floats are compensated (s
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 from sash.aggregates import integers, sum_like
@@ -31,7 +31,7 @@ from sash.aggregates.compensated import (
 )
 from sash.aggregates.definition import FLOATS, INTEGERS, define
 from sash.aggregates.integers import split
-from sash.aggregates.sql import SqlForm, SqlInput, filtered
+from sash.aggregates.sql import NativeSql, SqlForm, SqlInput, filtered
 from sash.aggregates.sum_like import add_both, subtract_both, sums_of
 from sash.expressions import ColumnLike, Condition
 
@@ -72,7 +72,6 @@ def mean(column: ColumnLike | None = None, *, where: Condition | None = None) ->
         combine=add_both,
         lower=divide,
         inverse=subtract_both,
-        inverse_is_exact=False,
         commutative=True,
         counts=(1,),
         decimals=(MORE_DIGITS, MORE_DIGITS),
@@ -90,12 +89,13 @@ def mean(column: ColumnLike | None = None, *, where: Condition | None = None) ->
                 "combine": integers.add_counted,
                 "lower": integers.divide,
                 "inverse": integers.subtract_counted,
-                "inverse_is_exact": True,
+                "invertible": True,
                 "identity": integers.ZERO_COUNTED,
                 "counts": (2,),
             },
         },
-    ).only_where(where)
+        where=where,
+    )
 
 
 def geometric_mean(column: ColumnLike | None = None, *, where: Condition | None = None) -> Aggregate[CountedSum]:
@@ -125,7 +125,8 @@ def geometric_mean(column: ColumnLike | None = None, *, where: Condition | None 
         commutative=True,
         counts=(1,),
         sql=geometric_mean_sql,
-    ).only_where(where)
+        where=where,
+    )
 
 
 def weighted_mean(
@@ -157,7 +158,8 @@ def weighted_mean(
         identity=(ZERO, ZERO),
         commutative=True,
         sql=weighted_mean_sql,
-    ).only_where(where)
+        where=where,
+    )
 
 
 # -- functions of partials ------------------------------------------------------------------------------------------------
@@ -218,7 +220,9 @@ def mean_sql(source: SqlInput) -> SqlForm | str:
     """Add sums and counts; the sum of floats comes from Spark's mean, which the moments share."""
     counted = {"count": f"count({source.column.sql})"}
     if source.column.kind == "float":
-        return source.form({**counted, "mean": f"avg({source.column.as_double})"}, total_of_mean)
+        averaged = {**counted, "mean": f"avg({source.column.as_double})"}
+        merged = {"count": "sum({count})", "mean": "sum({count} * {mean}) / nullif(sum({count}), 0)"}
+        return source.form(averaged, total_of_mean, source.native(averaged, "{mean}", merged))
     sums = sums_of(source)
     if isinstance(sums, str):
         return sums
@@ -227,7 +231,18 @@ def mean_sql(source: SqlInput) -> SqlForm | str:
         lift = counted_halves if len(sums) > 1 else counted_integer
     # The sum comes last: its type determines that of the result. It has more digits than the column already.
     decimals = (MORE_DIGITS - sum_like.MORE_DIGITS, MORE_DIGITS)
-    return source.form({**counted, **sums}, lift, decimals=decimals)
+    return source.form({**counted, **sums}, lift, _native_mean(source, {**counted, **sums}), decimals=decimals)
+
+
+def _native_mean(source: SqlInput, counted_sums: Mapping[str, str]) -> NativeSql:
+    """Let Spark divide; its own mean of decimals is rounded once."""
+    if source.column.kind == "decimal":
+        return source.native({"mean": f"avg({source.column.sql})"}, "{mean}")
+    total = "CAST({sum} AS DOUBLE)"
+    if "high" in counted_sums:
+        total = f"(CAST({{high}} + shiftright({{low}}, 32) AS DOUBLE) * 4294967296D + ({{low}} & {integers.LOW_BITS}L))"
+    merges = {name: f"sum({{{name}}})" for name in counted_sums}
+    return source.native(counted_sums, f"{total} / nullif({{count}}, 0)", merges)
 
 
 def counted_sum(n: int, total: Any) -> tuple[Any, int]:
@@ -261,7 +276,10 @@ def geometric_mean_sql(source: SqlInput) -> SqlForm | str:
         return source.refuse()
     x = source.column.as_double
     ln = f"CASE WHEN {x} > 0 THEN ln({x}) WHEN {x} = 0 THEN -DOUBLE('inf') WHEN {x} < 0 THEN DOUBLE('nan') END"
-    return source.form({"sum of logarithms": f"sum({ln})", "count": f"count({source.column.sql})"}, counted_float)
+    summed = {"sum of logarithms": f"sum({ln})", "count": f"count({source.column.sql})"}
+    merges = {name: f"sum({{{name}}})" for name in summed}
+    native = source.native(summed, "exp({sum of logarithms} / nullif({count}, 0))", merges)
+    return source.form(summed, counted_float, native)
 
 
 def counted_float(total: float, n: int) -> CountedSum:

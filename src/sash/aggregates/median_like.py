@@ -2,7 +2,7 @@
 
 Hirzel, Schneider, Tangwongsan. Tutorial: Sliding-Window Aggregation Algorithms. DEBS 2017, section 4.3.
 
-A partial holds the values in sorted order. `lower` uses it only through `len()` and `select(rank)`, so an order-statistics
+A partial holds the values in sorted order (`SortedValues`). `lower` uses it only through `len()` and `select(rank)`, so an order-statistics
 tree, which has both, can replace it and saves the merging. Values are ordered as in `comparison`: NaN last.
 
     SortedValues     1  3  3  7  nan        select(0) = 1, select(3) = 7, len = 5
@@ -15,8 +15,9 @@ from collections.abc import Callable, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Real
-from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
+from sash.aggregates.algebra import Ranking
 from sash.aggregates.base import Aggregate
 from sash.aggregates.comparison import ascending, is_above
 from sash.aggregates.definition import (
@@ -38,16 +39,6 @@ HALF = 0.5
 RankMethod = Literal["average", "min", "max"]
 
 
-class Ranked(Protocol):
-    """The interface that `lower` needs: values that can be counted and selected by rank."""
-
-    def __len__(self) -> int:
-        """Return the number of values."""
-
-    def select(self, rank: int) -> Any:
-        """Return the value with `rank` values before it in sorted order."""
-
-
 class SortedValues:
     """Values in sorted order; immutable.
 
@@ -56,21 +47,21 @@ class SortedValues:
     (SortedValues([1, 3, 7]), 3, 3)
     """
 
-    __slots__ = ("_values",)
+    __slots__ = ("values",)
 
     def __init__(self, values: Any) -> None:
         """Sort the values: O(n log n), or O(n) for concatenated sorted runs."""
-        self._values = ascending(values)
+        self.values = ascending(values)
 
     def merge(self, newer: SortedValues) -> SortedValues:
         """Return the values of both, those of self first among equals: O(n)."""
-        return SortedValues(self._values + newer._values)
+        return SortedValues(self.values + newer.values)
 
     def without(self, older: SortedValues) -> SortedValues:
         """Return the values without the older ones, which must be among these: O(n)."""
         left: list[Any] = []
         gone = 0
-        for value in self._values:
+        for value in self.values:
             if gone < len(older) and not is_above(older.select(gone), value):  # equal, since both are sorted
                 gone += 1
             else:
@@ -79,24 +70,24 @@ class SortedValues:
 
     def select(self, rank: int) -> Any:
         """Return the value with `rank` values before it: O(1)."""
-        return self._values[rank]
+        return self.values[rank]
 
     def __len__(self) -> int:
         """Return the number of values."""
-        return len(self._values)
+        return len(self.values)
 
     def __eq__(self, other: object) -> bool:
         """Return whether both hold equal values; NaN equals NaN."""
         if not isinstance(other, SortedValues) or len(self) != len(other):
             return False
-        pairs = zip(self._values, other._values, strict=True)
+        pairs = zip(self.values, other.values, strict=True)
         return not any(is_above(mine, yours) or is_above(yours, mine) for mine, yours in pairs)
 
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
         """Return the constructor call."""
-        return f"SortedValues({list(self._values)})"
+        return f"SortedValues({list(self.values)})"
 
 
 def median(column: ColumnLike | None = None, *, where: Condition | None = None) -> Aggregate[SortedValues]:
@@ -117,55 +108,47 @@ def median(column: ColumnLike | None = None, *, where: Condition | None = None) 
     >>> sash.Query(agg.median("load"), window.rows(4)).run(rows)["median"].to_pylist()
     [3.0, 6.0, 6.0, 4.0]
     """
-    return _quantile("median", column, 0.5).only_where(where)
+    return _quantile("median", column, 0.5, where=where)
 
 
-class NewestAmong:
+class NewestAmong(SortedValues):
     """Values in sorted order, and the newest of them; immutable.
 
-    >>> both = NewestAmong(SortedValues([7]), 7).merge(NewestAmong(SortedValues([3]), 3))
+    >>> both = NewestAmong([7], 7).merge(NewestAmong([3], 3))
     >>> both, len(both), both.newest()
-    (NewestAmong(SortedValues([3, 7]), 3), 2, 3)
+    (NewestAmong([3, 7], 3), 2, 3)
     """
 
-    __slots__ = ("_newest", "_values")
+    __slots__ = ("_newest",)
 
-    def __init__(self, values: SortedValues, newest: Any) -> None:
-        """Keep the values, and the newest of them."""
-        self._values = values
+    def __init__(self, values: Any, newest: Any) -> None:
+        """Sort the values, as SortedValues does, and keep the newest of them."""
+        super().__init__(values)
         self._newest = newest
 
-    def merge(self, newer: NewestAmong) -> NewestAmong:
+    def merge(self, newer: Any) -> NewestAmong:
         """Return the values of both: O(n)."""
-        return NewestAmong(self._values.merge(newer._values), newer._newest)
+        return NewestAmong(self.values + newer.values, newer.newest())
 
-    def without(self, older: NewestAmong) -> NewestAmong:
+    def without(self, older: SortedValues) -> NewestAmong:
         """Return the values without the older ones, which must be among these: O(n)."""
-        return NewestAmong(self._values.without(older._values), self._newest)
-
-    def select(self, rank: int) -> Any:
-        """Return the value with `rank` values before it: O(1)."""
-        return self._values.select(rank)
+        return NewestAmong(super().without(older).values, self._newest)
 
     def newest(self) -> Any:
         """Return the newest value."""
         return self._newest
 
-    def __len__(self) -> int:
-        """Return the number of values."""
-        return len(self._values)
-
     def __eq__(self, other: object) -> bool:
         """Return whether both hold equal values, and the same newest one; NaN equals NaN."""
-        if not isinstance(other, NewestAmong) or self._values != other._values:
+        if not isinstance(other, NewestAmong) or not super().__eq__(other):
             return False
         return not (is_above(self._newest, other._newest) or is_above(other._newest, self._newest))
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None
 
     def __repr__(self) -> str:
         """Return the constructor call."""
-        return f"NewestAmong({self._values!r}, {self._newest!r})"
+        return f"NewestAmong({list(self.values)}, {self._newest!r})"
 
 
 def quantile(
@@ -196,7 +179,7 @@ def quantile(
     given: Any = q
     if isinstance(given, str) or not hasattr(given, "__len__"):
         require_fraction("quantile", given)
-        return _quantile("quantile", x, given, constants=(given,)).only_where(where)
+        return _quantile("quantile", x, given, constants=(given,), where=where)
     fractions = require_list("quantile", "q", given, at_least=1)
     for fraction in fractions:
         require_fraction("quantile", fraction)
@@ -206,9 +189,8 @@ def quantile(
         return {"lower": lower_each(tuple(entry.of_kind(kind).lower for entry in entries))}
 
     numbers: dict[Kinds, Fields] = {(kind,): lowers(kind) for kind in (*NUMBERS, "ticks")}
-    first = {"rank": entries[0].rank, "between": entries[0].between}
-    fields = {**SORTED, **first, **lowers("object")}
-    return define("quantile", x, constants=(fractions,), entries=entries, variants=numbers, **fields).only_where(where)
+    fields = {**SORTED, "ranked": entries[0].laws.ranked, **lowers("object")}
+    return define("quantile", x, where=where, constants=(fractions,), entries=entries, variants=numbers, **fields)
 
 
 def nth_smallest(x: ColumnLike | None = None, i: int = 1, *, where: Condition | None = None) -> Aggregate[SortedValues]:
@@ -232,8 +214,16 @@ def nth_smallest(x: ColumnLike | None = None, i: int = 1, *, where: Condition | 
     rank = float(i - 1)
     fields = _rank_fields(lambda _: rank, value_below)
     return define(
-        "nth_smallest", x, constants=(i,), at_least=i, gives="value", codes=("ordered",), **SORTED, **fields
-    ).only_where(where)
+        "nth_smallest",
+        x,
+        constants=(i,),
+        at_least=i,
+        gives="value",
+        codes=("ordered",),
+        **SORTED,
+        **fields,
+        where=where,
+    )
 
 
 def rank(
@@ -260,13 +250,10 @@ def rank(
     [1.0, 1.0, None, 1.0]
     """
     if method not in get_args(RankMethod):
-        message = f'rank got method={method!r}, but method must be "average", "min" or "max".'
-        raise ValueError(message)
+        raise ValueError(f'rank got method={method!r}, but method must be "average", "min" or "max".')
     if not isinstance(pct, bool):
-        message = f"rank got pct={pct!r}, but pct must be True or False."
-        raise TypeError(message)
-    given = {"method": method, "pct": pct}
-    usual = {"method": "average", "pct": False}
+        raise TypeError(f"rank got pct={pct!r}, but pct must be True or False.")
+    keywords = {"method": method} if method != "average" else {}
     place = PLACES[method, pct]
 
     def lower(values: Any) -> float:
@@ -277,21 +264,28 @@ def rank(
     return define(
         "rank",
         x,
-        keywords={name: value for name, value in given.items() if value != usual[name]},
+        keywords=keywords | ({"pct": True} if pct else {}),
         lift=lift_newest,
         combine=NewestAmong.merge,
         lower=lower,
         inverse=NewestAmong.without,
-        place=place,
+        invertible=True,
+        ranked=Ranking(place=place),
         of_newest=True,
         gives="real",
         codes=("ordered",),
         **{key: SORTED[key] for key in ("holistic", "fixed_size", "interpreted_only")},
-    ).only_where(where)
+        where=where,
+    )
 
 
 def _quantile(
-    name: str, column: ColumnLike | None, fraction: float, constants: tuple[float, ...] = ()
+    name: str,
+    column: ColumnLike | None,
+    fraction: float,
+    *,
+    constants: tuple[float, ...] = (),
+    where: Condition | None = None,
 ) -> Aggregate[SortedValues]:
     """Interpolate: numbers by a function that compiles, other values by the arithmetic of their type."""
 
@@ -303,26 +297,27 @@ def _quantile(
         ("float", "bool"): _rank_fields(rank, number_between),
         ("ticks",): _rank_fields(rank, ticks_between),
     }
-    return define(name, column, constants=constants, variants=numbers, **SORTED, **_rank_fields(rank, interpolate))
+    fields = {**SORTED, **_rank_fields(rank, interpolate)}
+    return define(name, column, where=where, constants=constants, variants=numbers, **fields)
 
 
 def _rank_fields(rank: Callable[[int], float], between: Callable[[Any, Any, float], Any]) -> Fields:
     """Return the fields of an aggregate that reads the values at a rank."""
 
-    def lower(values: Ranked) -> Any:
-        place = rank(len(values))
-        first = int(place)
+    def lower(values: SortedValues) -> Any:
+        position = rank(len(values))
+        first = int(position)
         below = values.select(first)
-        above = values.select(first + 1) if place > first else below
-        return between(below, above, place - first)
+        above = values.select(first + 1) if position > first else below
+        return between(below, above, position - first)
 
-    return {"lower": lower, "rank": rank, "between": between}
+    return {"lower": lower, "ranked": Ranking(rank=rank, between=between)}
 
 
-def lower_each(lowers: tuple[Callable[[Ranked], Any], ...]) -> Callable[[Ranked], list[Any]]:
+def lower_each(lowers: tuple[Callable[[SortedValues], Any], ...]) -> Callable[[SortedValues], list[Any]]:
     """Return the function that lowers a partial to a list, one entry for each function."""
 
-    def lower(values: Ranked) -> list[Any]:
+    def lower(values: SortedValues) -> list[Any]:
         return [each(values) for each in lowers]
 
     return lower
@@ -335,13 +330,14 @@ def lift(value: Any) -> SortedValues:
 
 def lift_newest(value: Any) -> NewestAmong:
     """Lift a value to one sorted value, which is the newest."""
-    return NewestAmong(SortedValues((value,)), value)
+    return NewestAmong((value,), value)
 
 
 SORTED: Fields = {
     "lift": lift,
     "combine": SortedValues.merge,
     "inverse": SortedValues.without,
+    "invertible": True,
     "identity": SortedValues(()),
     "commutative": True,
     "holistic": True,
@@ -350,7 +346,7 @@ SORTED: Fields = {
 }
 
 
-def count_before(values: Ranked, value: Any, *, with_equal: bool = False) -> int:
+def count_before(values: SortedValues, value: Any, *, with_equal: bool = False) -> int:
     """Return how many values are smaller than a value, or not larger: O(log n) calls of select.
 
     >>> values = SortedValues([1, 3, 3, 7])
@@ -360,8 +356,8 @@ def count_before(values: Ranked, value: Any, *, with_equal: bool = False) -> int
     low, high = 0, len(values)
     while low < high:
         middle = (low + high) // 2
-        found = values.select(middle)
-        if (not is_above(found, value)) if with_equal else is_above(value, found):
+        candidate = values.select(middle)
+        if (not is_above(candidate, value)) if with_equal else is_above(value, candidate):
             low = middle + 1
         else:
             high = middle

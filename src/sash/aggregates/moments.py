@@ -63,7 +63,7 @@ def variance(column: ColumnLike | None = None, *, where: Condition | None = None
     >>> sash.Query(agg.variance("load"), window.rows(2)).run(rows)["variance"].to_pylist()
     [None, 2.0, None, None]
     """
-    return define("variance", column, lower=sample_variance, at_least=2, **SPREAD).only_where(where)
+    return define("variance", column, lower=sample_variance, at_least=2, **SPREAD, where=where)
 
 
 def var_pop(column: ColumnLike | None = None, *, where: Condition | None = None) -> Aggregate[Spread]:
@@ -83,7 +83,7 @@ def var_pop(column: ColumnLike | None = None, *, where: Condition | None = None)
     >>> sash.Query(agg.var_pop("load"), window.rows(2)).run(rows)["var_pop"].to_pylist()
     [0.0, 1.0, 0.0, 0.0]
     """
-    return define("var_pop", column, lower=population_variance, **SPREAD).only_where(where)
+    return define("var_pop", column, lower=population_variance, **SPREAD, where=where)
 
 
 def stddev(column: ColumnLike | None = None, *, where: Condition | None = None) -> Aggregate[Spread]:
@@ -103,7 +103,7 @@ def stddev(column: ColumnLike | None = None, *, where: Condition | None = None) 
     >>> sash.Query(agg.stddev("load"), window.rows(2)).run(rows)["stddev"].to_pylist()
     [None, 1.4142135623730951, None, None]
     """
-    return define("stddev", column, lower=sample_deviation, at_least=2, **SPREAD).only_where(where)
+    return define("stddev", column, lower=sample_deviation, at_least=2, **SPREAD, where=where)
 
 
 def stddev_pop(column: ColumnLike | None = None, *, where: Condition | None = None) -> Aggregate[Spread]:
@@ -123,7 +123,7 @@ def stddev_pop(column: ColumnLike | None = None, *, where: Condition | None = No
     >>> sash.Query(agg.stddev_pop("load"), window.rows(2)).run(rows)["stddev_pop"].to_pylist()
     [0.0, 1.0, 0.0, 0.0]
     """
-    return define("stddev_pop", column, lower=population_deviation, **SPREAD).only_where(where)
+    return define("stddev_pop", column, lower=population_deviation, **SPREAD, where=where)
 
 
 def skewness(column: ColumnLike | None = None, *, where: Condition | None = None) -> Aggregate[Skew]:
@@ -143,7 +143,7 @@ def skewness(column: ColumnLike | None = None, *, where: Condition | None = None
     >>> sash.Query(agg.skewness("load"), window.rows(3, min_rows=3)).run(rows)["skewness"].to_pylist()
     [None, None, 0.0]
     """
-    return define("skewness", column, lower=lower_skew, **SKEW).only_where(where)
+    return define("skewness", column, lower=lower_skew, **SKEW, where=where)
 
 
 def kurtosis(column: ColumnLike | None = None, *, where: Condition | None = None) -> Aggregate[Tails]:
@@ -163,7 +163,7 @@ def kurtosis(column: ColumnLike | None = None, *, where: Condition | None = None
     >>> sash.Query(agg.kurtosis("load"), window.rows(4, min_rows=4)).run(rows)["kurtosis"].to_pylist()
     [None, None, None, -2.0]
     """
-    return define("kurtosis", column, lower=lower_tails, **TAILS).only_where(where)
+    return define("kurtosis", column, lower=lower_tails, **TAILS, where=where)
 
 
 # -- functions of partials ------------------------------------------------------------------------------------------------
@@ -312,10 +312,21 @@ def moments_sql(source: SqlInput, lift: Lift, higher: tuple[str, ...] = ()) -> S
     if higher and (x.kind, x.bits) == ("float", 64):
         return source.refuse(", because its own formula is inaccurate if values are close together")
     value = x.as_double
-    parts = {"count": f"count({x.sql})", "mean": f"avg({value})", "variance": f"var_pop({value})"}
+    expressions = {"count": f"count({x.sql})", "mean": f"avg({value})", "variance": f"var_pop({value})"}
     # Spark's skewness of equal values is null, while the third moment of the partial is 0.
-    parts |= {name: f"CASE WHEN var_pop({value}) = 0 THEN 0D ELSE {name}({value}) END" for name in higher}
-    return source.form(parts, lift, held=0)
+    expressions |= {name: f"CASE WHEN var_pop({value}) = 0 THEN 0D ELSE {name}({value}) END" for name in higher}
+    result = NATIVE_RESULTS.get(source.aggregate.lower)
+    return source.form(expressions, lift, None if result is None else source.native(expressions, result), held=0)
+
+
+SAMPLE_VARIANCE = "CASE WHEN {count} > 1 THEN {variance} * {count} / ({count} - 1) END"
+NATIVE_RESULTS: dict[Callable[[Any], Any], str] = {
+    sample_variance: SAMPLE_VARIANCE,
+    sample_deviation: f"sqrt({SAMPLE_VARIANCE})",
+    population_variance: "{variance}",
+    population_deviation: "sqrt({variance})",
+}
+"""SQL for results, by `lower`. SQL does not combine moments of slices: their differences would lose digits."""
 
 
 def spread_of(n: int, mean: float, variance: float) -> Spread:

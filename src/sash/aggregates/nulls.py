@@ -7,7 +7,8 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
-from sash.aggregates.base import Aggregate, object_lift
+from sash.aggregates.base import Aggregate, with_fields
+from sash.aggregates.objects import object_lift, result_of
 
 Counted = tuple[int, Any]
 NO_VALUES: Counted = (0, None)
@@ -25,9 +26,7 @@ def counting_values(aggregate: Aggregate[Any]) -> Aggregate[Counted]:
     >>> total.inverse(total.combine(older, newer), older)
     (0, None)
     """
-    if aggregate.of_newest:
-        return _knowing_newest(aggregate)
-    lift_values = object_lift(aggregate)
+    lift_values, rule = object_lift(aggregate), aggregate.result
 
     def lift(*values: Any) -> Counted:
         return NO_VALUES if any(value is None for value in values) else (1, lift_values(*values))
@@ -45,23 +44,33 @@ def counting_values(aggregate: Aggregate[Any]) -> Aggregate[Counted]:
         return left, aggregate.inverse(whole[1], older[1])
 
     def lower(partial: Counted) -> Any:
-        return aggregate.empty if partial[0] < max(1, aggregate.at_least) else aggregate.result_of(partial[1])
+        return rule.empty if partial[0] < max(1, rule.at_least) else result_of(aggregate, partial[1])
 
-    return _of_rows(
-        aggregate, lift, combine, lower, NO_VALUES, inverse=inverse if aggregate.inverse is not None else None
+    counted = with_fields(
+        aggregate,
+        lift=lift,
+        combine=combine,
+        lower=lower,
+        inverse=inverse if aggregate.inverse is not None else None,
+        identity=NO_VALUES,
+        laws=replace(aggregate.laws.over_partials(), selective=False),
+        auxiliary=None,
+        finish=None,
+        at_least=0,
+        variants={},
     )
+    return _knowing_newest(counted) if rule.of_newest else counted
 
 
-def _knowing_newest(aggregate: Aggregate[Any]) -> Aggregate[Any]:
+def _knowing_newest(counted: Aggregate[Any]) -> Aggregate[Any]:
     """Return the aggregate with partials (number of values, their partial, whether the newest row has a value).
 
     The neutral partial has no newest row, and so None in the third field.
     """
-    counted = counting_values(replace(aggregate, of_newest=False))
 
     def lift(*values: Any) -> Any:
-        count, own = counted.lift(*values)
-        return count, own, count > 0
+        count, partial = counted.lift(*values)
+        return count, partial, count > 0
 
     def combine(older: Any, newer: Any) -> Any:
         return *counted.combine(older[:2], newer[:2]), older[2] if newer[2] is None else newer[2]
@@ -71,39 +80,15 @@ def _knowing_newest(aggregate: Aggregate[Any]) -> Aggregate[Any]:
         return *counted.inverse(whole[:2], older[:2]), whole[2]
 
     def lower(partial: Any) -> Any:
-        return counted.lower(partial[:2]) if partial[2] else aggregate.empty
+        return counted.lower(partial[:2]) if partial[2] else counted.result.empty
 
-    return _of_rows(
-        aggregate, lift, combine, lower, (*NO_VALUES, None), inverse=inverse if aggregate.inverse is not None else None
-    )
-
-
-def _of_rows(
-    aggregate: Aggregate[Any],
-    lift: Callable[..., Any],
-    combine: Callable[[Any, Any], Any],
-    lower: Callable[[Any], Any],
-    identity: Any,
-    inverse: Callable[[Any, Any], Any] | None = None,
-) -> Aggregate[Any]:
-    """Return the aggregate with functions of partials that are counted."""
     return replace(
-        aggregate,
+        counted,
         lift=lift,
         combine=combine,
         lower=lower,
-        beside=None,
-        finish=None,
-        inverse=inverse,
-        identity=identity,
-        selective=False,
-        rank=None,
-        between=None,
-        place=None,
-        distinct=False,
-        modal=False,
-        at_least=0,
-        variants={},
+        inverse=inverse if counted.inverse is not None else None,
+        identity=(*NO_VALUES, None),
     )
 
 
@@ -117,10 +102,11 @@ def neutral_if_null(aggregate: Aggregate[Any]) -> Aggregate[Any]:
     >>> total.lift(5, False) == agg.sum().of_kind("int").identity
     True
     """
-    return replace(
+    counts = aggregate.coding.counts
+    return with_fields(
         aggregate,
         lift=lift_or_neutral(aggregate.lift, aggregate.identity),
-        lower=lower_or_zero(aggregate.lower, aggregate.counts[0]) if aggregate.counts else aggregate.lower,
+        lower=lower_or_zero(aggregate.lower, counts[0]) if counts else aggregate.lower,
         inputs=2,
         columns=(),
         counts=(),

@@ -11,12 +11,14 @@ with the older one. Partials are immutable by convention.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from sash.aggregates.base import Aggregate, as_literal, not_a_name, shorten
-from sash.aggregates.collect_like import GROWS, HOLISTIC, key_of, value_of
+from sash.aggregates.base import Aggregate
+from sash.aggregates.collect_like import GROWING, key_of, value_of
 from sash.aggregates.definition import Fields, Kinds, define
+from sash.aggregates.naming import as_literal, not_a_name, shorten
 from sash.aggregates.sum_like import count
 from sash.expressions import ColumnLike, Condition, as_column
 
@@ -55,38 +57,37 @@ def per_value(
     [('b', 8), ('a', 9)]
     """
     if not isinstance(aggregate, Aggregate):
-        message = f'per_value got aggregate={shorten(aggregate)}, which is not an aggregate. Use agg.sum("load").'
-        raise TypeError(message)
+        raise TypeError(
+            f'per_value got aggregate={shorten(aggregate)}, which is not an aggregate. Use agg.sum("load").'
+        )
     column = as_column(column)
     if column is not None and not isinstance(column, str):
         raise not_a_name("per_value", f"column={shorten(column)}", f'agg.per_value("plug", {aggregate!r})')
     if column is not None and len(aggregate.columns) != aggregate.inputs:
         right = f'per_value({as_literal(column)}, agg.{aggregate.name}("load"))'
-        message = f"per_value got {aggregate!r}, which has no columns. Name them, as in agg.{right}."
-        raise TypeError(message)
-    if aggregate.finish is not None:
-        message = (
+        raise TypeError(f"per_value got {aggregate!r}, which has no columns. Name them, as in agg.{right}.")
+    if aggregate.result.finish is not None:
+        raise ValueError(
             f"per_value got {aggregate!r}, which has a last step for whole columns of results (`finish`) and so cannot be an item "
             "of a map. Put the column into by= instead."
         )
-        raise ValueError(message)
-    unbound = (None,) * (aggregate.inputs - aggregate.reads_time)
-    variants: dict[Kinds, Fields] = {(kind,): _fields(variant) for kind, variant in aggregate.variants.items()}
+    time = aggregate.time
+    if time is not None and time.for_unit is not None:
+        time = replace(time, for_unit=partial(_in_unit, aggregate))
+    variants: dict[Kinds, Fields] = {(kind,): _fields(variant) for kind, variant in aggregate.forms.variants.items()}
     return define(
         "per_value",
         column,
-        *(aggregate.named_columns if column is not None else unbound),
+        *(aggregate.named_columns if column is not None else (None,) * aggregate.named_inputs),
         identity={},
         hashes=True,
         gives="map",
-        interpreted_only=GROWS,
-        reads_time=aggregate.reads_time,
-        duration=aggregate.duration,
-        for_unit=None if aggregate.for_unit is None else partial(_in_unit, aggregate),
+        time=time,
         variants=variants,
         **_fields(aggregate),
-        **HOLISTIC,
-    ).only_where(where)
+        **GROWING,
+        where=where,
+    )
 
 
 def _fields(inner: Aggregate[Any]) -> Fields:
@@ -95,7 +96,7 @@ def _fields(inner: Aggregate[Any]) -> Fields:
         "inner": inner,
         "lift": lift_by_value(inner.lift),
         "combine": combine_by_value(inner.combine),
-        "lower": lower_by_value(inner.lower, inner.at_least, inner.empty),
+        "lower": lower_by_value(inner.lower, inner.result.at_least, inner.result.empty),
     }
 
 
@@ -121,9 +122,9 @@ def combine_by_value(combine_inner: Callable[[Any, Any], Any]) -> Callable[[PerV
 
     def combine(older: PerValue, newer: PerValue) -> PerValue:
         both = dict(older)
-        for key, (rows, own) in newer.items():
+        for key, (rows, item) in newer.items():
             known = older.get(key)
-            both[key] = (rows, own) if known is None else (known[0] + rows, combine_inner(known[1], own))
+            both[key] = (rows, item) if known is None else (known[0] + rows, combine_inner(known[1], item))
         return both
 
     return combine
@@ -135,6 +136,8 @@ def lower_by_value(
     """Return the function that lowers the partial of each value."""
 
     def lower(partials: PerValue) -> dict[Any, Any]:
-        return {value_of(key): lower_inner(own) if rows >= at_least else empty for key, (rows, own) in partials.items()}
+        return {
+            value_of(key): lower_inner(item) if rows >= at_least else empty for key, (rows, item) in partials.items()
+        }
 
     return lower

@@ -30,6 +30,14 @@ class NestedFunction:
         return restore, (function.__module__, function.__qualname__, function.__code__.co_firstlineno, cells)
 
 
+class Picklable:
+    """An object whose attributes may be nested functions of Sash."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the attributes in a form that can be pickled."""
+        return {name: as_picklable(value) for name, value in vars(self).items()}
+
+
 def as_picklable(value: Any) -> Any:
     """Return a value in a form that can be pickled; only nested functions of Sash change.
 
@@ -55,8 +63,8 @@ def restore(module: str, qualname: str, line: int, cells: tuple[Any, ...]) -> Fu
     namespace = vars(sys.modules[module])  # importing this module has imported the whole package
     code = unwrap(namespace[outer]).__code__  # a cached function wraps the one that has the code
     for name in names:
-        inner = [one for one in code.co_consts if isinstance(one, CodeType) and one.co_name == name]
-        code = next((one for one in inner if one.co_firstlineno == line), inner[0])
+        inner = [constant for constant in code.co_consts if isinstance(constant, CodeType) and constant.co_name == name]
+        code = next((constant for constant in inner if constant.co_firstlineno == line), inner[0])
     function = FunctionType(code, namespace, code.co_name, None, tuple(map(CellType, cells)))
     function.__qualname__ = qualname
     return function

@@ -51,10 +51,9 @@ def hashable(value: Any) -> int | str:
     if isinstance(value, Real):
         number = float(value)
         return _in_64_bits(int(number)) if number.is_integer() else repr(number)
-    message = (
+    raise TypeError(
         f"Sketches take numbers and strings, but {value!r} is a {type(value).__name__}. Cast the column to strings."
     )
-    raise TypeError(message)
 
 
 def _in_64_bits(whole: int) -> int | str:
@@ -114,7 +113,8 @@ def approx_count_distinct(column: ColumnLike | None = None, *, where: Condition 
         gives="whole",
         sql=registers_sql,
         **SKETCH,
-    ).only_where(where)
+        where=where,
+    )
 
 
 def approx_quantile(
@@ -156,7 +156,8 @@ def approx_quantile(
         fixed_size=False,
         sql=quantiles_sql,
         **SKETCH,
-    ).only_where(where)
+        where=where,
+    )
 
 
 # -- functions of partials ------------------------------------------------------------------------------------------------

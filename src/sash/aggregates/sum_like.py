@@ -12,6 +12,7 @@ a float leaves its rounding error behind, and one 1e90 would spoil all later win
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from sash.aggregates import integers
@@ -28,11 +29,13 @@ from sash.aggregates.compensated import (
     total_of,
 )
 from sash.aggregates.definition import FLOATS, INTEGERS, Fields, counted_columns, define
-from sash.aggregates.sql import SqlForm, SqlInput
+from sash.aggregates.sql import NativeSql, SqlForm, SqlInput, literal
 from sash.expressions import ColumnLike, Condition
 
 MORE_DIGITS = 10
 """A sum of decimals has this many more digits than its column, up to 38, as in Spark."""
+DIGITS_OF_DECIMALS = 38
+"""The digits that a decimal of Spark can have."""
 MOST_DIGITS = 28
 """The precision up to which Spark sums decimals exactly: then ten more digits are enough for any slice."""
 
@@ -63,13 +66,15 @@ def count(column: ColumnLike | None = None, *, where: Condition | None = None) -
         lift=one_value if columns else one_row,
         combine=add,
         inverse=subtract,
+        invertible=True,
         identity=0,
         commutative=True,
         empty=0,
         at_least=0,
         gives="number",
         sql=count_sql,
-    ).only_where(where)
+        where=where,
+    )
 
 
 def sum(column: ColumnLike | None = None, *, where: Condition | None = None) -> Aggregate[Any]:
@@ -98,14 +103,14 @@ def sum(column: ColumnLike | None = None, *, where: Condition | None = None) -> 
         combine=add,
         lower=plain,
         inverse=subtract,
-        inverse_is_exact=False,
         decimals=(MORE_DIGITS, 0),
         sql=sum_sql,
         variants={
             FLOATS: {"lift": lift_float, **COMPENSATED},
             INTEGERS: {"lift": integers.split, **EXACT},
         },
-    ).only_where(where)
+        where=where,
+    )
 
 
 def product(column: ColumnLike | None = None, *, where: Condition | None = None) -> Aggregate[float]:
@@ -125,7 +130,7 @@ def product(column: ColumnLike | None = None, *, where: Condition | None = None)
     >>> sash.Query(agg.product("load"), window.rows(2)).run(rows)["product"].to_pylist()
     [3.0, 27.0, 9.0, 4.0]
     """
-    return define("product", column, lift=as_float, combine=multiply, identity=1.0, commutative=True).only_where(where)
+    return define("product", column, lift=as_float, combine=multiply, identity=1.0, commutative=True, where=where)
 
 
 def sum_of_squares(column: ColumnLike | None = None, *, where: Condition | None = None) -> Aggregate[Any]:
@@ -153,14 +158,14 @@ def sum_of_squares(column: ColumnLike | None = None, *, where: Condition | None 
         combine=add,
         lower=plain,
         inverse=subtract,
-        inverse_is_exact=False,
         commutative=True,
         sql=sum_of_squares_sql,
         variants={
             FLOATS: {"lift": lift_square, **COMPENSATED},
             INTEGERS: {"lift": integers.split_square, **EXACT},
         },
-    ).only_where(where)
+        where=where,
+    )
 
 
 # -- functions of partials ------------------------------------------------------------------------------------------------
@@ -218,7 +223,7 @@ EXACT: Fields = {
     "combine": add_both,
     "lower": integers.join,
     "inverse": subtract_both,
-    "inverse_is_exact": True,
+    "invertible": True,
     "identity": integers.ZERO,
     "commutative": True,
 }
@@ -229,7 +234,8 @@ EXACT: Fields = {
 
 def count_sql(source: SqlInput) -> SqlForm:
     """Count rows or values."""
-    return source.form({"count": f"count({source.column.sql if source.columns else '*'})"}, unchanged)
+    counted = {"count": f"count({source.column.sql if source.columns else '*'})"}
+    return source.form(counted, unchanged, source.native(counted, "{count}", {"count": "sum({count})"}))
 
 
 def sum_sql(source: SqlInput) -> SqlForm | str:
@@ -237,7 +243,27 @@ def sum_sql(source: SqlInput) -> SqlForm | str:
     sums = sums_of(source)
     if isinstance(sums, str):
         return sums
-    return source.form(sums, pair if len(sums) > 1 else None, decimals=(0, 0))
+    return source.form(sums, pair if len(sums) > 1 else None, native_sum(source, sums), decimals=(0, 0))
+
+
+def native_sum(source: SqlInput, sums: Mapping[str, str]) -> NativeSql:
+    """Let Spark add sums, or both halves of sums; a sum of halves that needs more than 64 bits is an error."""
+    merges = {name: f"sum({{{name}}})" for name in sums}
+    if source.column.kind == "decimal":
+        digits = min(source.column.precision + MORE_DIGITS, DIGITS_OF_DECIMALS)
+        merges = {"sum": f"CAST(sum({{sum}}) AS DECIMAL({digits}, {source.column.scale}))"}
+    if len(sums) == 1:
+        return source.native(sums, "{sum}", merges)
+    high, low = sums
+    carried = f"{{{high}}} + shiftright({{{low}}}, 32)"
+    problem = literal(
+        f"[SASH] {source.aggregate.label}: the sum of a window needs more than 64 bits. Cast the column to DOUBLE."
+    )
+    too_large = f"{carried} NOT BETWEEN -{integers.HIGH_LIMIT}L AND {integers.HIGH_LIMIT - 1}L"
+    # The template shows braces of the message twice.
+    error = problem.replace("{", "{{").replace("}", "}}")
+    joined = f"shiftleft({carried}, 32) | ({{{low}}} & {integers.LOW_BITS}L)"
+    return source.native(sums, f"CASE WHEN {too_large} THEN raise_error({error}) ELSE {joined} END", merges)
 
 
 def sums_of(source: SqlInput) -> dict[str, str] | str:
@@ -262,17 +288,21 @@ def sum_of_squares_sql(source: SqlInput) -> SqlForm | str:
     """Add squares, those of integers in two halves; a square that does not fit is marked in the high half."""
     x = source.column
     if x.kind == "float":
-        return source.form({"sum of squares": f"sum({x.as_double} * {x.as_double})"}, lift_float)
+        squares = {"sum of squares": f"sum({x.as_double} * {x.as_double})"}
+        native = source.native(squares, "{sum of squares}", {"sum of squares": "sum({sum of squares})"})
+        return source.form(squares, lift_float, native)
     if not x.is_integer:
         return source.refuse()
     squared = f"{x.as_bigint} * {x.as_bigint}"
     if x.bits < 32:  # noqa: PLR2004 — the sum of 2³¹ squares fits in 64 bits
-        return source.form({"sum of squares": f"sum({squared})"}, integers.split)
-    parts = _halves(f"({squared})", " of squares")
+        squares = {"sum of squares": f"sum({squared})"}
+        native = source.native(squares, "{sum of squares}", {"sum of squares": "sum({sum of squares})"})
+        return source.form(squares, integers.split, native)
+    sums = _halves(f"({squared})", " of squares")
     if not x.is_small:
         fits = f"{x.sql} BETWEEN -{integers.LARGEST_ROOT}L AND {integers.LARGEST_ROOT}L"
         high, low = f"shiftright({squared}, 32)", f"({squared}) & {integers.LOW_BITS}L"
         marked = [f"sum(CASE WHEN {fits} THEN {high} WHEN {x.sql} IS NOT NULL THEN {integers.HIGH_LIMIT}L END)"]
         marked += [f"sum(CASE WHEN {fits} THEN {low} WHEN {x.sql} IS NOT NULL THEN 0L END)"]
-        parts = dict(zip(parts, marked, strict=True))
-    return source.form(parts, pair)
+        sums = dict(zip(sums, marked, strict=True))
+    return source.form(sums, pair, native_sum(source, sums))

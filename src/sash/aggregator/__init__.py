@@ -6,19 +6,25 @@ README.md lists the files in reading order.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
 from sash.aggregates.base import Aggregate
-from sash.aggregator.object_window import AnyRowWindow, HeldWindow, ObjectWindow, TimedWindow, refuse_columns
+from sash.aggregator.checks import (
+    check_columns,
+    check_length,
+    check_lengths,
+    check_ranges,
+    refuse_columns,
+    refuse_nanoseconds,
+)
+from sash.aggregator.object_window import HeldWindow, ObjectWindow, TimedWindow
 from sash.algorithms import ALGORITHMS, Algorithm, find_algorithm
 from sash.plan.choose import choose_algorithm
 from sash.plan.costs import Use
 
 if TYPE_CHECKING:
-    from sash.aggregator.columns import Column
-    from sash.aggregator.compiled_window import CompiledWindow
+    from sash.columns.read_column import Column
 
 
 class Aggregator:
@@ -73,17 +79,15 @@ class Aggregator:
     ) -> None:
         """Choose the algorithm, or take the named one. Raise ValueError if it cannot compute the aggregate."""
         if not isinstance(aggregate, Aggregate):
-            message = f'{aggregate!r} is not an aggregate. Pass one, as in sash.Aggregator(agg.max("load")).'
-            raise TypeError(message)
+            raise TypeError(f'{aggregate!r} is not an aggregate. Pass one, as in sash.Aggregator(agg.max("load")).')
         self.aggregate = aggregate
         self.ranges = check_ranges(ranges)
         self._asked_for = algorithm
-        self.algorithm = self._find(aggregate, self.ranges)
+        self.algorithm = self._find([], self.ranges)
         if self.ranges and self.algorithm.takes_times:
-            message = (
+            raise ValueError(
                 "fiba answers intervals of time, not numbers of rows. Leave ranges out, and call query(start=…, end=…)."
             )
-            raise ValueError(message)
         self._limit = max(self.ranges, default=0)
         self._window: HeldWindow = self._object_window(self.ranges)
         self._pending: list[Column] = []
@@ -113,8 +117,9 @@ class Aggregator:
         if self.aggregate.inputs == 0:
             values = ()
         elif len(values) != self.aggregate.inputs:
-            message = f"{self.aggregate.name} needs {self.aggregate.inputs} value(s) per row, but got {len(values)}."
-            raise TypeError(message)
+            raise TypeError(
+                f"{self.aggregate.name} needs {self.aggregate.inputs} value(s) per row, but got {len(values)}."
+            )
         window = self._current()
         if window.holds_untyped_nulls and any(value is not None for value in values):
             window = self._as_objects(window, "a row was inserted after a column of nulls without a type")
@@ -135,7 +140,7 @@ class Aggregator:
         >>> window.query(), len(window)
         (12, 3)
         """
-        given = self._check_columns(values)
+        given = check_columns(values, self.aggregate)
         columns = self._read_columns(given)
         window = self._window_for(columns, self.ranges)
         window.insert_many(self._rows_for(window, given, columns))
@@ -167,16 +172,15 @@ class Aggregator:
         >>> sash.Aggregator(agg.sum("amount")).slide([1, 2, 3], bounds=([0, 0, 1], [1, 2, 3])).to_pylist()
         [1, 3, 5]
         """
-        given = self._check_columns(values)
+        given = check_columns(values, self.aggregate)
         if bounds is not None:
             return self._slide_between(given, *bounds)
         several = range is None or isinstance(range, Sequence)
         lengths = check_ranges(range if range is None or isinstance(range, Sequence) else [range]) or self.ranges
         if not lengths:
-            message = "slide needs a number of rows. Pass range=… to slide, or ranges=[…] to the Aggregator."
-            raise ValueError(message)
+            raise ValueError("slide needs a number of rows. Pass range=… to slide, or ranges=[…] to the Aggregator.")
         for length in lengths if self.ranges else ():
-            self._check_length(length)
+            check_length(length, self.ranges, self.algorithm)
         columns = self._read_columns(given)
         results = None
         if columns and len(self) == 0 and self.ranges in ((), lengths):
@@ -213,16 +217,15 @@ class Aggregator:
         window = self._current()
         if at is not None:
             if before is not None:
-                message = "evict: give before= or at=, not both."
-                raise ValueError(message)
+                raise ValueError("evict: give before= or at=, not both.")
             if isinstance(at, bool) or not isinstance(at, Integral):
-                message = f"evict(at={at!r}): give the number of a row, counted from 0 for the first one inserted."
-                raise TypeError(message)
+                raise TypeError(
+                    f"evict(at={at!r}): give the number of a row, counted from 0 for the first one inserted."
+                )
             window.evict_at(int(at))
             return
         if before is None and len(window) == 0:
-            message = "evict: the window is empty, so there is no row to remove."
-            raise IndexError(message)
+            raise IndexError("evict: the window is empty, so there is no row to remove.")
         window.evict(before)
 
     def query(self, *, last: SupportsIndex | None = None, start: Any = None, end: Any = None) -> Any:
@@ -246,7 +249,7 @@ class Aggregator:
         if start is not None or end is not None:
             return window.query_between(start, end)
         if last is not None and not self.algorithm.takes_times:
-            self._check_length(last)
+            check_length(last, self.ranges, self.algorithm)
         return window.query(None if last is None else int(last))
 
     def freeze(self) -> bytes:
@@ -266,8 +269,7 @@ class Aggregator:
         """
         window: Any = self._current()
         if not window.is_compiled:
-            message = f"Only a compiled window can be frozen, and this one is interpreted: {self._reason}."
-            raise TypeError(message)
+            raise TypeError(f"Only a compiled window can be frozen, and this one is interpreted: {self._reason}.")
         named = [self.aggregate.name, *self.aggregate.columns]
         chosen = {"algorithm": self._asked_for, "class": window.algorithm.__name__}
         encoded: bytes = window.encode({"aggregate": named, **chosen, "limits": list(self.ranges)})
@@ -296,11 +298,12 @@ class Aggregator:
         if described["aggregate"] != [aggregate.name, *aggregate.columns]:
             frozen, *columns = described["aggregate"]
             label = f"{aggregate.name}({', '.join(aggregate.columns)})"
-            message = f"The frozen window computes {frozen}({', '.join(columns)}), not {label}. Pass the same aggregate to thaw."
-            raise ValueError(message)
+            raise ValueError(
+                f"The frozen window computes {frozen}({', '.join(columns)}), not {label}. Pass the same aggregate to thaw."
+            )
         thawed = cls(aggregate, described["algorithm"], described["limits"])
         # The algorithm of the frozen window, not the one that would be chosen now: costs may have been measured again.
-        thawed.algorithm = next(one for one in ALGORITHMS if one.__name__ == described["class"])
+        thawed.algorithm = next(known for known in ALGORITHMS if known.__name__ == described["class"])
         columns, ranges = columns_from_text(described["types"]), tuple(described["ranges"])
         window = CompiledWindow(aggregate, thawed.algorithm, ranges, thawed._limit, columns)
         window.decode(data, described)
@@ -318,10 +321,10 @@ class Aggregator:
         interpreted = not self._window.is_compiled and not self._pending and self._reason
         how = f"interpreted: {self._reason}" if interpreted else "compiled"
         # A column that was slid over at once was sorted first, if the algorithm has such a form.
-        is_sorted = self._pending and self.aggregate.place is None
+        is_sorted = self._pending and self.aggregate.laws.place is None
         ran = self._ran if self._pending else self.algorithm
         ran = (is_sorted and ran.sorted_in_advance) or ran
-        return f"{self._label} by {ran.about.name}, {how}"
+        return f"{self.aggregate.label} by {ran.about.name}, {how}"
 
     def __len__(self) -> int:
         """Return the number of rows in the window, nulls included."""
@@ -329,34 +332,21 @@ class Aggregator:
 
     def __repr__(self) -> str:
         """Show the aggregate, the algorithm and the number of rows."""
-        return f"<Aggregator {self._label} by {self._name}, {len(self)} rows>"
+        return f"<Aggregator {self.aggregate.label} by {self.algorithm.about.name}, {len(self)} rows>"
 
-    @property
-    def _name(self) -> str:
-        return self.algorithm.about.name
-
-    @property
-    def _label(self) -> str:
-        return self.aggregate.label
-
-    def _find(self, aggregate: Aggregate[Any], ranges: tuple[int, ...], use: Use = "kept") -> type[Algorithm[Any]]:
-        """Return the algorithm for a form of the aggregate and windows of these lengths."""
+    def _find(self, columns: list[Column], ranges: tuple[int, ...], use: Use = "kept") -> type[Algorithm[Any]]:
+        """Return the algorithm for windows of these lengths over these columns (none: objects)."""
+        aggregate = self.aggregate
+        if columns and aggregate.inputs == 1:
+            aggregate = aggregate.of_kind(columns[0].kind)
         choice = choose_algorithm(aggregate, ranges, use=use, algorithm=self._asked_for)
         return find_algorithm(choice.algorithm, aggregate)
 
     # -- columns ---------------------------------------------------------------------------------------------------
 
-    def _check_columns(self, values: Any) -> tuple[Any, ...]:
-        """Return the arguments as a tuple of columns: as many as the aggregate takes, one for `count()`."""
-        given = values if isinstance(values, tuple) else (values,)
-        if len(given) != max(1, self.aggregate.inputs):
-            message = f"{self.aggregate.name} needs {self.aggregate.inputs} column(s), but got {len(given)}. Pass a tuple of columns."
-            raise TypeError(message)
-        return given
-
     def _read_columns(self, given: tuple[Any, ...]) -> list[Column]:
         """Return the columns as a kernel takes them. If they must be interpreted, store the reason and return none."""
-        from sash.aggregator.columns import read_columns  # noqa: PLC0415 — imports Numba and pyarrow
+        from sash.aggregator.column_io import read_columns  # noqa: PLC0415 — imports Numba and pyarrow
 
         return self._or_reason(read_columns, given, self.aggregate) or []
 
@@ -372,36 +362,20 @@ class Aggregator:
 
     def _rows_for(self, window: HeldWindow, given: tuple[Any, ...], columns: list[Column]) -> list[Any]:
         """Return rows in the form that a window takes: columns, or tuples of objects."""
-        from sash.aggregator.columns import rows_of  # noqa: PLC0415 — imports Numba and pyarrow
+        from sash.aggregator.column_io import rows_of  # noqa: PLC0415 — imports Numba and pyarrow
 
         refuse_columns(window.algorithm)
         if window.is_compiled:
             return columns
-        self._refuse_nanoseconds(given)
+        refuse_nanoseconds(given, self.aggregate)
         return rows_of(given, self.aggregate.inputs)
-
-    def _refuse_nanoseconds(self, given: tuple[Any, ...]) -> None:
-        """Raise TypeError for times whose middle would be a float, which has too few digits; a query computes it in ticks."""
-        for values in given if "ticks" in self.aggregate.variants else ():
-            dtype = getattr(values, "type", getattr(values, "dtype", None))
-            if getattr(dtype, "unit", "") == "ns" or str(dtype).endswith("64[ns]"):
-                message = (
-                    f"Aggregator cannot compute {self.aggregate.name} of nanoseconds ({dtype}). Cast the column to microseconds, "
-                    "or use a Query."
-                )
-                raise TypeError(message)
-
-    def _form_of(self, columns: list[Column]) -> Aggregate[Any]:
-        """Return the form of the aggregate for these columns."""
-        one = self.aggregate.inputs == 1 and columns
-        return self.aggregate.of_kind(columns[0].kind) if one else self.aggregate
 
     # -- windows ---------------------------------------------------------------------------------------------------
 
     def _current(self) -> HeldWindow:
         """Return the window, after inserting pending rows."""
         if self._pending:
-            from sash.aggregator.columns import column_to_arrow  # noqa: PLC0415 — imports Numba and pyarrow
+            from sash.columns.result_column import column_to_arrow  # noqa: PLC0415 — imports Numba and pyarrow
 
             columns, self._pending = self._pending, []
             try:
@@ -429,44 +403,39 @@ class Aggregator:
         else:
             held = ", ".join(map(str, window.types))
             now = ", ".join(str(column.type) for column in columns) or "objects"
-            message = (
+            raise TypeError(
                 f"This window holds rows of {held}, but the new rows are {now}. Cast the column, or make a new "
                 "Aggregator."
             )
-            raise TypeError(message)
         self._window = window
         return self._window
 
     def _new_window(self, columns: list[Column], ranges: tuple[int, ...]) -> HeldWindow:
         if columns:
-            window: HeldWindow | None = self._or_reason(self._compile, columns, ranges)
+            from sash.aggregator.compiled_window import CompiledWindow  # noqa: PLC0415 — imports Numba
+
+            self.algorithm = self._find(columns, ranges)
+            options = (self.aggregate, self.algorithm, ranges, self._limit, columns)
+            window: HeldWindow | None = self._or_reason(CompiledWindow, *options)
             if window is not None:
                 self._reason = ""
                 return window
-        self.algorithm = self._find(self.aggregate, ranges)
+        self.algorithm = self._find([], ranges)
         return self._object_window(ranges)
+
+    def _object_window(self, ranges: tuple[int, ...]) -> HeldWindow:
+        if self.algorithm.takes_times:
+            return TimedWindow(self.aggregate, self.algorithm)
+        return ObjectWindow(self.aggregate, self.algorithm, ranges, self._limit)
 
     def _as_objects(self, nulls: HeldWindow, reason: str) -> HeldWindow:
         """Replace a compiled window of nulls without a type by one of objects, which takes values of any type."""
-        self.algorithm = self._find(self.aggregate, nulls.ranges)
+        self.algorithm = self._find([], nulls.ranges)
         window = self._object_window(nulls.ranges)
         window.rows_before = nulls.rows_so_far - len(nulls)
         window.insert_many([(None,) * self.aggregate.inputs] * len(nulls))
         self._window, self._reason = window, reason
         return window
-
-    def _compile(self, columns: list[Column], ranges: tuple[int, ...]) -> CompiledWindow:
-        from sash.aggregator.compiled_window import CompiledWindow  # noqa: PLC0415 — imports Numba
-
-        self.algorithm = self._find(self._form_of(columns), ranges)
-        return CompiledWindow(self.aggregate, self.algorithm, ranges, self._limit, columns)
-
-    def _object_window(self, ranges: tuple[int, ...]) -> HeldWindow:
-        if self.algorithm.takes_times:
-            return TimedWindow(self.aggregate, self.algorithm)
-        if self.algorithm.evicts_any:
-            return AnyRowWindow(self.aggregate, self.algorithm, ranges, self._limit)
-        return ObjectWindow(self.aggregate, self.algorithm, ranges, self._limit)
 
     # -- sliding ---------------------------------------------------------------------------------------------------
 
@@ -474,18 +443,17 @@ class Aggregator:
         """Slide over a whole column without a persistent window: the fastest way. Return None if it is not possible."""
         from sash.aggregator import whole_columns  # noqa: PLC0415 — imports Numba
 
-        form, one = self._form_of(columns), len(lengths) == 1
-        kept = self._find(form, self.ranges or _several(lengths))
+        kept = self._find(columns, self.ranges or _several(lengths))
         has_nulls = any(len(column.bits) for column in columns)
-        algorithm = self._find(form, lengths[-1:] if has_nulls else lengths, "whole")
-        if one or algorithm.about.ranges == "one" or (has_nulls and self._asked_for == "auto"):  # a pass for each range
-            slide = partial(self._or_reason, whole_columns.slide_once, self.aggregate, algorithm, columns)
-            results = list(map(slide, lengths))
+        algorithm = self._find(columns, lengths[-1:] if has_nulls else lengths, "whole")
+        whole = (self.aggregate, algorithm, columns)
+        takes_one = len(lengths) == 1 or algorithm.about.ranges == "one"
+        if takes_one or (has_nulls and self._asked_for == "auto"):  # a pass for each range
+            results = [self._or_reason(whole_columns.slide_once, *whole, length) for length in lengths]
         elif has_nulls:
             return None
         else:
-            together = partial(whole_columns.slide_ranges_once, self.aggregate, algorithm, columns)
-            results = self._or_reason(together, lengths) or [None]
+            results = self._or_reason(whole_columns.slide_ranges_once, *whole, lengths) or [None]
         if any(result is None for result in results):
             return None
         if len(columns[0]):
@@ -497,17 +465,15 @@ class Aggregator:
 
     def _slide_on(self, given: tuple[Any, ...], columns: list[Column], lengths: tuple[int, ...]) -> list[Any]:
         """Slide on from the rows in the window."""
-        from sash.aggregator.columns import interpreted_results  # noqa: PLC0415 — imports Numba and pyarrow
+        from sash.aggregator.column_io import interpreted_results  # noqa: PLC0415 — imports Numba and pyarrow
 
         if len(self):
-            self._check_kept_ranges(self._current().ranges, lengths)
+            check_lengths(lengths, self._current().ranges, self.algorithm, self._limit)
         window = self._window_for(columns, self.ranges or _several(lengths))
         results = window.slide(self._rows_for(window, given, columns), lengths)
-        return (
-            results
-            if window.is_compiled
-            else [interpreted_results(self.aggregate, column, given) for column in results]
-        )
+        if window.is_compiled:
+            return results
+        return [interpreted_results(self.aggregate, column, given) for column in results]
 
     def _slide_between(self, given: tuple[Any, ...], begins: Any, ends: Any) -> Any:
         from sash.aggregator import whole_columns  # noqa: PLC0415 — imports Numba
@@ -515,57 +481,14 @@ class Aggregator:
         refuse_columns(self.algorithm)
         results = None
         if columns := self._read_columns(given):
-            algorithm = self._find(self._form_of(columns), (), "whole")
+            algorithm = self._find(columns, (), "whole")
             results = self._or_reason(whole_columns.slide_between, self.aggregate, algorithm, columns, begins, ends)
         if results is None:
-            algorithm = self._find(self.aggregate, (), "whole")
+            algorithm = self._find([], (), "whole")
             results = whole_columns.interpret_between(self.aggregate, algorithm, given, begins, ends)
         return results
 
-    # -- checks ----------------------------------------------------------------------------------------------------
-
-    def _check_kept_ranges(self, announced: tuple[int, ...], lengths: tuple[int, ...]) -> None:
-        """Raise ValueError if a window that holds rows can't answer these lengths."""
-        known = {self._limit or max(lengths)}
-        if self.algorithm.answers_any_length:
-            known = set(lengths)
-        elif announced and self.algorithm.answers_ranges:
-            known = set(announced)
-        if not set(lengths) <= known:
-            message = (
-                f"{self._name} stores the rows of this window for other ranges. Pass ranges={list(lengths)} to a new "
-                "Aggregator."
-            )
-            raise ValueError(message)
-
-    def _check_length(self, last: SupportsIndex) -> None:
-        """Raise ValueError if the window can't answer a range of this length."""
-        if isinstance(last, bool) or not isinstance(last, Integral) or last < 1:
-            message = f"query(last={last!r}): last must be an integer of at least 1."
-            raise ValueError(message)
-        if self.ranges and last not in self.ranges:
-            named = ", ".join(map(str, self.ranges))
-            message = f"query(last={last}): this window was made for the ranges {named}; add {last} to ranges=."
-            raise ValueError(message)
-        if not self.ranges and not self.algorithm.answers_any_length:
-            message = (
-                f"{self._name} answers only the ranges of its Aggregator. For query(last={last}), pass ranges=[{last}]."
-            )
-            raise ValueError(message)
-
 
 def _several(lengths: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the lengths that a window is made for: one alone is no limit, because rows may be inserted without an eviction."""
+    """Return the lengths that a window is made for: none for one length, because rows may be inserted without an eviction."""
     return lengths if len(lengths) > 1 else ()
-
-
-def check_ranges(ranges: Sequence[SupportsIndex] | None) -> tuple[int, ...]:
-    """Return the ranges in ascending order without duplicates. Raise if one is not a positive integer."""
-    if ranges is not None and not isinstance(ranges, Sequence):
-        message = f"ranges={ranges!r} is not a list. Use a list of numbers of rows, as in ranges=[{ranges!r}]."
-        raise TypeError(message)
-    for length in ranges or ():
-        if isinstance(length, bool) or not isinstance(length, Integral) or length < 1:
-            message = f"ranges: {length!r} is not a number of rows; each range must be an integer of at least 1."
-            raise ValueError(message)
-    return tuple(sorted({int(length) for length in ranges or ()}))

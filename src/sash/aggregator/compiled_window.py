@@ -12,23 +12,16 @@ import numpy as np
 import pyarrow as pa
 
 from sash.aggregates.base import Aggregate
-from sash.aggregator.columns import (
-    Column,
-    empty_column,
-    final_line,
-    nulls,
-    of_rows_with_values,
-    present_in_all,
-    read_numbers,
-    types_of,
-)
+from sash.aggregator.column_io import final_results, of_rows_with_values
 from sash.aggregator.finish import lowered_by_kernel
 from sash.aggregator.object_window import HeldWindow
 from sash.algorithms import Algorithm
+from sash.columns.column_types import column_type
+from sash.columns.read_column import Column, nulls, present_in_all, read_numbers, types_of
 from sash.kernels import CannotCompileError, Kernel, loops
 from sash.kernels.array_codec import decode_state, encode_state
 from sash.kernels.functions import fingerprint
-from sash.kernels.kernel_io import ResultColumn
+from sash.kernels.kernel_arrays import ResultColumn
 
 NO_LIMIT = 2**62
 
@@ -51,11 +44,12 @@ class CompiledWindow(HeldWindow):
         # A kernel never inserts nulls, and this algorithm would have to count them.
         self._refuses_nulls = algorithm.takes_nulls and len(ranges) > 1
         if self._refuses_nulls and len(present_in_all(columns)):
-            message = f"{algorithm.about.name} counts inserts, so for several ranges it must be given the nulls too."
-            raise CannotCompileError(message)
+            raise CannotCompileError(
+                f"{algorithm.about.name} counts inserts, so for several ranges it must be given the nulls too."
+            )
         self.types = tuple(column.type for column in columns)
-        self.holds_untyped_nulls = all(kind == pa.null() for kind in self.types)
-        self._no_rows = [empty_column(kind, compared=aggregate.only_compares) for kind in self.types]
+        self.holds_untyped_nulls = all(dtype == pa.null() for dtype in self.types)
+        self._no_rows = [nulls(0, dtype, compared=aggregate.only_compares) for dtype in self.types]
         self.kernel = Kernel(algorithm, lowered_by_kernel(aggregate), types_of(aggregate, self._no_rows), loops.advance)
         self.capacity = max(ranges, default=8)
         self.state = self.kernel.new_state(ranges, self.capacity)
@@ -66,19 +60,19 @@ class CompiledWindow(HeldWindow):
         if not self.holds_untyped_nulls or all(column.type == pa.null() for column in columns):
             return self
         typed = CompiledWindow(self.aggregate, self.algorithm, self.ranges, self.limit, columns)
-        typed.insert_many([nulls(len(self), kind) for kind in typed.types])
+        typed.insert_many([nulls(len(self), dtype) for dtype in typed.types])
         typed.rows_before = self.rows_so_far - typed.rows_so_far
         return typed
 
     def takes(self, columns: list[Column]) -> bool:
         """Tell whether columns have the types of the window; columns of nulls fit any type."""
-        return all(column.type in (kind, pa.null()) for column, kind in zip(columns, self.types, strict=True))
+        return all(column.type in (dtype, pa.null()) for column, dtype in zip(columns, self.types, strict=True))
 
     def insert(self, values: tuple[Any, ...], time: Any = None) -> None:
         """Add the newest row."""
         self._refuse_time(time)
         row = zip(values or (True,), self.types, strict=True)  # count() reads no column, but counts the rows of one
-        self.insert_many([_as_column(value, kind, compared=self.aggregate.only_compares) for value, kind in row])
+        self.insert_many([_as_column(value, dtype, compared=self.aggregate.only_compares) for value, dtype in row])
 
     def insert_many(self, rows: list[Any]) -> None:
         """Add rows, given as columns; evict the oldest rows beyond the limit, if there is one."""
@@ -88,7 +82,7 @@ class CompiledWindow(HeldWindow):
         """Add rows, given as columns, and return for each length the results after each row."""
         results = self._advance(rows, self.limit or max(lengths), lengths)
         order = sorted(lengths, reverse=True)
-        lines = (final_line(results, order.index(length), self.aggregate, self._no_rows) for length in lengths)
+        lines = (final_results(results, self.aggregate, self._no_rows, order.index(length)) for length in lengths)
         return [of_rows_with_values(self.aggregate, line, present_in_all(rows)) for line in lines]
 
     def evict(self, before: Any = None) -> None:
@@ -100,16 +94,17 @@ class CompiledWindow(HeldWindow):
     def evict_at(self, position: int) -> None:
         """Raise ValueError: a compiled window evicts the oldest row only."""
         if self.algorithm.evicts_any:
-            message = "evict(at=…): this window was filled by columns, so it evicts only the oldest row. Insert rows one by one."
-            raise ValueError(message)
+            raise ValueError(
+                "evict(at=…): this window was filled by columns, so it evicts only the oldest row. Insert rows one by one."
+            )
         super().evict_at(position)
 
     def query(self, last: int | None = None) -> Any:
         """Return the result for the whole window or its `last` rows."""
         results = self._advance(self._no_rows, NO_LIMIT, (last or max(len(self), 1),), emit_now=True)
-        value = final_line(results, 0, self.aggregate, self._no_rows)[0].as_py()
-        has_none = value is None or (self.aggregate.of_newest and self._newest_is_null)
-        return self.aggregate.empty if has_none else value
+        value = final_results(results, self.aggregate, self._no_rows, 0)[0].as_py()
+        has_none = value is None or (self.aggregate.result.of_newest and self._newest_is_null)
+        return self.aggregate.result.empty if has_none else value
 
     @property
     def rows_so_far(self) -> int:
@@ -132,11 +127,10 @@ class CompiledWindow(HeldWindow):
         """Replace the state by that of the bytes. Raise ValueError if the aggregate's functions have changed."""
         # Another version of Python compiles the same function to other bytecode: then they can't be compared.
         if described["python"] == sys.implementation.cache_tag and described["functions"] != self._functions():
-            message = (
+            raise ValueError(
                 f"lift or combine of {self.aggregate.name} has changed since this window was frozen. "
                 "Thaw it with the same aggregate."
             )
-            raise ValueError(message)
         self.capacity = described["capacity"]
         self._newest_is_null = described.get("newest_is_null", False)
         self.state = decode_state(data, self.state)
@@ -151,14 +145,15 @@ class CompiledWindow(HeldWindow):
         self, columns: list[Column], limit: int, lengths: tuple[int, ...] = (), *, emit_now: bool = False
     ) -> list[ResultColumn]:
         columns = [
-            nulls(len(column), kind) if column.type != kind else column
-            for column, kind in zip(columns, self.types, strict=True)
+            nulls(len(column), dtype) if column.type != dtype else column
+            for column, dtype in zip(columns, self.types, strict=True)
         ]
         self._refuse_if_lost()
         validity = present_in_all(columns)
         if self._refuses_nulls and len(validity):
-            message = f"{self.algorithm.about.name} counts inserts, not nulls, in several ranges: use slideside."
-            raise ValueError(message)
+            raise ValueError(
+                f"{self.algorithm.about.name} counts inserts, not nulls, in several ranges: use slideside."
+            )
         self._make_room(max(1, min(limit, len(self) + len(columns[0]))))
         ordered = sorted(lengths, reverse=True)
         numbers = np.array([self._number_of(length) for length in ordered], np.int64)
@@ -189,16 +184,16 @@ class CompiledWindow(HeldWindow):
             self.state = self.kernel.grow(self.state, self.capacity)
 
 
-def _as_column(value: Any, kind: pa.DataType, *, compared: bool) -> Column:
+def _as_column(value: Any, dtype: pa.DataType, *, compared: bool) -> Column:
     """Return a column with one row. Raise TypeError if the value does not fit the type exactly."""
-    message = f"{value!r} does not fit into a window of {kind}. Insert values of that type, or make a new Aggregator."
+    message = f"{value!r} does not fit into a window of {dtype}. Insert values of that type, or make a new Aggregator."
     try:
         # Arrow infers int64 for integers, which does not hold all of uint64.
-        whole = kind == pa.uint64() and isinstance(value, Integral) and not isinstance(value, bool)
-        array = pa.array([value], kind) if whole else pa.array([value])
-        if pa.types.is_string(array.type) or (pa.types.is_boolean(kind) and pa.types.is_integer(array.type)):
+        whole = dtype == pa.uint64() and isinstance(value, Integral) and not isinstance(value, bool)
+        array = pa.array([value], dtype) if whole else pa.array([value])
+        if array.type == pa.string() or (dtype == pa.bool_() and column_type(array.type).group == "int"):
             raise TypeError(message)
-        return read_numbers(array.cast(kind), compared=compared)  # unlike pa.array(…, kind), it doesn't round
+        return read_numbers(array.cast(dtype), compared=compared)  # unlike pa.array(…, dtype), it doesn't round
     except (pa.ArrowException, OverflowError) as error:
         raise TypeError(message) from error
 
@@ -209,10 +204,10 @@ def types_to_text(types: tuple[pa.DataType, ...]) -> str:
     >>> [str(column.type) for column in columns_from_text(types_to_text((pa.timestamp("us", "UTC"), pa.int64())))]
     ['timestamp[us, tz=UTC]', 'int64']
     """
-    schema = pa.schema([(str(number), kind) for number, kind in enumerate(types)])
+    schema = pa.schema([(str(number), dtype) for number, dtype in enumerate(types)])
     return base64.b64encode(schema.serialize()).decode()
 
 
 def columns_from_text(text: str) -> list[Column]:
     """Return empty columns of the Arrow types that `types_to_text` encoded."""
-    return [empty_column(kind) for kind in pa.ipc.read_schema(pa.py_buffer(base64.b64decode(text))).types]
+    return [nulls(0, dtype) for dtype in pa.ipc.read_schema(pa.py_buffer(base64.b64decode(text))).types]

@@ -1,7 +1,7 @@
 """The last step of aggregates whose results depend on more than `lower`: on a second number of the partial, or on a time.
 
     partial ──lower───► result ──┐
-    partial ──beside──► number ──┼──finish──► final result
+    partial ──auxiliary─► number ──┼──finish──► final result
     time of the result ──────────┘
 
 Kernels return plain numbers, so they lower the second number as a result of its own.
@@ -10,15 +10,14 @@ Kernels return plain numbers, so they lower the second number as a result of its
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from sash.aggregates.base import Aggregate
-from sash.kernels.kernel_io import as_arrow, as_numpy
+from sash.aggregates.base import Aggregate, with_fields
+from sash.columns.buffers import as_arrow, as_numpy
 
 
 def lowered_by_kernel(aggregate: Aggregate[Any]) -> list[Aggregate[Any]]:
@@ -28,22 +27,24 @@ def lowered_by_kernel(aggregate: Aggregate[Any]) -> list[Aggregate[Any]]:
     >>> [one.lower.__name__ for one in lowered_by_kernel(agg.slope("y", "x"))]
     ['slope_of', 'x_moment']
     """
-    beside = aggregate.beside
-    return [aggregate] if beside is None else [aggregate, replace(aggregate, lower=beside, gives="number", empty=None)]
+    auxiliary = aggregate.result.auxiliary
+    if auxiliary is None:
+        return [aggregate]
+    return [aggregate, with_fields(aggregate, lower=auxiliary, gives="number", empty=None)]
 
 
 def finish_column(
     aggregate: Aggregate[Any],
     results: pa.Array,
-    besides: pa.Array | None,
+    auxiliary: pa.Array | None,
     ticks: Callable[[], npt.NDArray[Any]] | None = None,
 ) -> pa.Array:
     """Return the final results. `ticks` returns the times that they belong to; None for those of the newest values."""
-    if aggregate.finish is None:
+    if aggregate.result.finish is None:
         return results
-    numbers = None if besides is None else _numbers(besides)
+    numbers = None if auxiliary is None else _numbers(auxiliary)
     times = ticks() if ticks is not None else numbers
-    final = np.ma.MaskedArray(aggregate.finish(_numbers(results), numbers, times))
+    final = np.ma.MaskedArray(aggregate.result.finish(_numbers(results), numbers, times))
     return as_arrow(final.data, np.ma.getmaskarray(final) | as_numpy(results.is_null()))
 
 

@@ -1,7 +1,4 @@
-"""Windows of Python objects: the algorithm's class, interpreted.
-
-One class for rows in order, one for rows in order of which any can be evicted, one for rows with times.
-"""
+"""Windows of Python objects: the algorithm's class, interpreted. One class for rows in order, one for rows with times."""
 
 from __future__ import annotations
 
@@ -9,8 +6,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from sash.aggregates.base import Aggregate, object_lift
+from sash.aggregates.base import Aggregate
 from sash.aggregates.nulls import counting_values
+from sash.aggregates.objects import object_lift, result_of
 from sash.algorithms import Algorithm, FiBA, SharedAlgorithm
 
 
@@ -19,13 +17,15 @@ class HeldWindow:
 
     is_compiled = False
     holds_untyped_nulls = False
-    """Whether machine code holds rows of columns that were nulls without a type, and none else."""
+    """Whether a compiled window holds only nulls, from columns without a type."""
 
     def __init__(
         self, aggregate: Aggregate[Any], algorithm: type[Algorithm[Any]], ranges: tuple[int, ...], limit: int
     ) -> None:
         """Make an empty window; `ranges` are the announced lengths, `limit` the maximum number of rows (0: none)."""
         self.aggregate = aggregate
+        self._used = aggregate
+        """The form of the aggregate that the algorithm computes."""
         self.algorithm = algorithm
         self.ranges = ranges
         self.limit = limit
@@ -59,8 +59,7 @@ class HeldWindow:
     def evict_at(self, position: int) -> None:  # noqa: ARG002 — for windows that evict any row
         """Remove the row that was inserted as number `position`."""
         name = self.algorithm.about.name
-        message = f'{name} does not evict rows by position. evict(at=…) needs algorithm="reactive_aggregator".'
-        raise ValueError(message)
+        raise ValueError(f'{name} does not evict rows by position. evict(at=…) needs algorithm="reactive_aggregator".')
 
     def query(self, last: int | None = None) -> Any:
         """Return the result for the whole window or its `last` rows."""
@@ -76,8 +75,9 @@ class HeldWindow:
 
     def _refuse_time(self, time: Any) -> None:
         if time is not None:
-            message = f'{self.algorithm.about.name} takes rows in order. Leave time out, or use algorithm="fiba".'
-            raise ValueError(message)
+            raise ValueError(
+                f'{self.algorithm.about.name} takes rows in order. Leave time out, or use algorithm="fiba".'
+            )
 
     def _no_times(self, call: str) -> ValueError:
         return ValueError(f'{call} needs rows with times. Use algorithm="fiba".')
@@ -102,28 +102,35 @@ class HeldWindow:
                 error.add_note(f"{self.aggregate.label} failed while {step} {self._row}.")
             raise
 
-    def _lower(self, used: Aggregate[Any], partial: Any) -> Any:
+    def _lower(self, partial: Any) -> Any:
         with self._noting("lowering the window that ends with"):
-            return used.result_of(partial)
+            return result_of(self._used, partial)
+
+    def _lower_if_enough(self, values: int, query: Callable[..., Any], *arguments: Any) -> Any:
+        """Return the result of a query of the algorithm; that of an empty window if there are too few values."""
+        if values < self._used.result.rows_needed:
+            return self._used.result.empty
+        self._check_stored(values)
+        return self._lower(self._run(query, *arguments))
 
     def _check_stored(self, rows: int) -> None:
-        """Raise ValueError if the algorithm has an answer for each of its ranges only, and none of them holds so many rows."""
+        """Raise ValueError if the algorithm answers only its ranges, and all of them hold fewer rows."""
         if (
             self.ranges
             and self.algorithm.answers_ranges
             and not self.algorithm.answers_any_length
             and rows > max(self.ranges)
         ):
-            message = (
+            raise ValueError(
                 f"{self.algorithm.about.name} stores the newest {max(self.ranges)} rows at most, not {rows}. Evict rows before "
                 f"the query, or pass ranges=[…] to the Aggregator."
             )
-            raise ValueError(message)
 
     def _refuse_if_lost(self) -> None:
         if self._failure is not None:
-            message = f"An earlier error in {self.aggregate.name} left this window incomplete. Make a new Aggregator."
-            raise RuntimeError(message) from self._failure
+            raise RuntimeError(
+                f"An earlier error in {self.aggregate.name} left this window incomplete. Make a new Aggregator."
+            ) from self._failure
 
 
 class ObjectWindow(HeldWindow):
@@ -135,29 +142,33 @@ class ObjectWindow(HeldWindow):
         super().__init__(aggregate, algorithm, ranges, limit)
         self._used = counting_values(aggregate) if algorithm.takes_nulls else aggregate
         self._lift = object_lift(self._used)
-        self._window = algorithm(self._used, ranges)
+        self._window: Any = algorithm(self._used, ranges)
         self._begin = 0
+        """No row before this one is in the window."""
         self._end = 0
+        self._rows: dict[int, tuple[int, bool]] = {}
+        """By row in the window: the number of partials that were inserted before it, and whether it has one itself."""
         self._inserted = 0
-        self._inserted_before: dict[int, int] = {}
-        """By row: the number of partials that were inserted before it."""
+        self._values = 0
+        """The number of partials in the window."""
         self._column_start = 0
         """The number of rows before the current column, for notes of errors."""
 
     def insert(self, values: tuple[Any, ...], time: Any = None) -> None:
         """Add the newest row."""
-        skipped = not self.algorithm.takes_nulls and any(value is None for value in values)
+        is_value = self.algorithm.takes_nulls or all(value is not None for value in values)
         self._row = f"row {self._end - self._column_start}"
         with self._noting("lifting"):  # nothing has changed yet
-            partial = None if skipped else self._lift(*map(_python_number, values))
+            partial = self._lift(*map(_python_number, values)) if is_value else None
         self._refuse_time(time)
         if self.limit and len(self) == self.limit:
             self.evict()
-        if not skipped:
+        if is_value:
             self._run(self._window.insert, partial)
-        self._inserted_before[self._end] = self._inserted
-        self._inserted += not skipped
+        self._rows[self._end] = self._inserted, is_value
         self._end += 1
+        self._inserted += is_value
+        self._values += is_value
 
     def insert_many(self, rows: list[Any]) -> None:
         """Add rows."""
@@ -184,25 +195,46 @@ class ObjectWindow(HeldWindow):
         """Remove the oldest row."""
         if before is not None:
             raise self._no_times("evict(before=…)")
-        held_before = self._inserted_before.pop(self._begin)
-        self._begin += 1
-        if self._inserted_before.get(self._begin, self._inserted) > held_before:
+        while self._begin not in self._rows:
+            self._begin += 1
+        self._evict_row(self._begin)
+
+    def evict_to(self, row: int) -> None:
+        """Remove all rows before a row, which is counted from the first one inserted."""
+        while self._rows and self._end - len(self._rows) < row:
+            self.evict()
+
+    def evict_at(self, position: int) -> None:
+        """Remove the row that was inserted as number `position`. Raise IndexError if it is not in the window."""
+        if not self.algorithm.evicts_any:
+            super().evict_at(position)
+        if position - self.rows_before not in self._rows:
+            raise IndexError(
+                f"evict(at={position}): this row is not in the window, which has had {self.rows_so_far} rows so far."
+            )
+        self._evict_row(position - self.rows_before)
+
+    def _evict_row(self, row: int) -> None:
+        position, is_value = self._rows.pop(row)
+        self._values -= is_value
+        if is_value and self.algorithm.evicts_any:
+            self._run(self._window.evict_at, position)
+        elif is_value:
             self._run(self._window.evict)
 
     def query(self, last: int | None = None) -> Any:
         """Return the result for the whole window or its `last` rows."""
-        rows = len(self) if last is None else min(last, len(self))
-        held = self._inserted - self._inserted_before.get(self._end - rows, self._inserted)
-        if held < max(1, self._used.at_least) or (self._used.of_newest and not self._newest_has_value()):
-            return self._used.empty
-        self._check_stored(held)
+        values = self._values
+        if last is not None and last < len(self) and not self.algorithm.evicts_any:  # which answers no other length
+            values = self._inserted - self._rows[self._end - last][0]
+        if self._used.result.of_newest and not self._newest_has_value():
+            return self._used.result.empty
         if last is not None and isinstance(self._window, SharedAlgorithm):
-            return self._lower(self._used, self._run(self._window.query_last, held))
-        return self._lower(self._used, self._run(self._window.query))
+            return self._lower_if_enough(values, self._window.query_last, values)
+        return self._lower_if_enough(values, self._window.query)
 
     def _newest_has_value(self) -> bool:
-        """Return whether the newest row was inserted into the algorithm."""
-        return self._inserted > self._inserted_before[self._end - 1]
+        return bool(self._rows) and next(reversed(self._rows.values()))[1]
 
     @property
     def rows_so_far(self) -> int:
@@ -211,62 +243,7 @@ class ObjectWindow(HeldWindow):
 
     def __len__(self) -> int:
         """Return the number of rows in the window, nulls included."""
-        return self._end - self._begin
-
-
-class AnyRowWindow(ObjectWindow):
-    """Rows in order, any of which can be evicted: by the general Reactive Aggregator."""
-
-    def __init__(
-        self, aggregate: Aggregate[Any], algorithm: type[Algorithm[Any]], ranges: tuple[int, ...], limit: int
-    ) -> None:
-        super().__init__(aggregate, algorithm, ranges, limit)
-        self._any_window: Any = self._window
-        self._positions: dict[int, int | None] = {}
-        """By row in the window: the position of its partial among all that were inserted; None for a null."""
-        self._values = 0
-
-    def insert(self, values: tuple[Any, ...], time: Any = None) -> None:
-        """Add the newest row."""
-        inserted = self._inserted
-        super().insert(values, time)
-        is_value = self._inserted > inserted
-        self._positions[self._end - 1] = inserted if is_value else None
-        self._values += is_value
-        del self._inserted_before[self._end - 1]  # it counts rows, none of which may be missing
-
-    def evict(self, before: Any = None) -> None:
-        """Remove the oldest row."""
-        if before is not None:
-            raise self._no_times("evict(before=…)")
-        while self._begin not in self._positions:
-            self._begin += 1
-        self.evict_at(self._begin + self.rows_before)
-
-    def evict_at(self, position: int) -> None:
-        """Remove the row that was inserted as number `position`. Raise IndexError if it is not in the window."""
-        if position - self.rows_before not in self._positions:
-            message = (
-                f"evict(at={position}): this row is not in the window, which has had {self.rows_so_far} rows so far."
-            )
-            raise IndexError(message)
-        at = self._positions.pop(position - self.rows_before)
-        if at is not None:
-            self._values -= 1
-            self._run(self._any_window.evict_at, at)
-
-    def query(self, last: int | None = None) -> Any:  # noqa: ARG002 — the algorithm answers no other length
-        """Return the result for the whole window."""
-        if self._values < max(1, self._used.at_least) or (self._used.of_newest and not self._newest_has_value()):
-            return self._used.empty
-        return self._lower(self._used, self._run(self._window.query))
-
-    def _newest_has_value(self) -> bool:
-        return self._positions[next(reversed(self._positions))] is not None
-
-    def __len__(self) -> int:
-        """Return the number of rows in the window, nulls included."""
-        return len(self._positions)
+        return len(self._rows)
 
 
 class TimedWindow(HeldWindow):
@@ -298,36 +275,22 @@ class TimedWindow(HeldWindow):
     def query(self, last: int | None = None) -> Any:
         """Return the result for the whole window."""
         if last is not None:
-            message = "fiba answers intervals of time. Call query(start=…, end=…) instead of query(last=…)."
-            raise ValueError(message)
-        if len(self) < max(1, self._used.at_least):
-            return self._used.empty
-        return self._lower(self._used, self._run(self._window.query))
+            raise ValueError("fiba answers intervals of time. Call query(start=…, end=…) instead of query(last=…).")
+        return self._lower_if_enough(len(self), self._window.query)
 
     def query_between(self, start: Any, end: Any) -> Any:
         """Return the result for the times from `start` up to before `end`."""
         if start is None or end is None:
-            message = "query needs both start= and end=."
-            raise ValueError(message)
+            raise ValueError("query needs both start= and end=.")
         try:
             partial = self._window.query_between(start, end)
         except LookupError:  # no row has a time in the interval
-            return self._used.empty
-        return self._lower(self._used, partial)
+            return self._used.result.empty
+        return self._lower(partial)
 
     def __len__(self) -> int:
         """Return the number of rows in the window, nulls included."""
         return len(self._window)
-
-
-def refuse_columns(algorithm: type[Algorithm[Any]]) -> None:
-    """Raise ValueError if an algorithm needs rows with times, which a column does not have."""
-    if algorithm.takes_times:
-        name = algorithm.about.name
-        message = (
-            f"{name} takes rows one by one, each with a time. For a column of rows in order, use another algorithm."
-        )
-        raise ValueError(message)
 
 
 def _python_number(value: Any) -> Any:

@@ -11,13 +11,13 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 
-from sash.aggregator.columns import to_arrow
+from sash.columns.buffers import as_arrow, as_numpy
+from sash.columns.read_column import to_arrow
 from sash.engine.evaluate import Block, Evaluated, replaced_windows
 from sash.engine.executors import Results
 from sash.engine.prepare import Prepared
 from sash.engine.row_block import RowBlock
 from sash.engine.window_bounds import WindowResults
-from sash.kernels.kernel_io import as_arrow, as_numpy
 from sash.windows.base import Ints, Span
 
 CHANGE = "change"
@@ -26,7 +26,7 @@ CHANGE = "change"
 
 def window_tables(prepared: Prepared, block: Block, evaluated: Evaluated) -> dict[str, pa.Table]:
     """Return one row per window, by the names of windows, in order of key and time."""
-    return {name: _window_table(prepared, block, name, own) for name, own in evaluated.windows.items()}
+    return {name: _window_table(prepared, block, name, results) for name, results in evaluated.windows.items()}
 
 
 def _window_table(prepared: Prepared, block: Block, name: str, results: WindowResults) -> pa.Table:
@@ -45,10 +45,10 @@ def _window_table(prepared: Prepared, block: Block, name: str, results: WindowRe
     return pa.table(columns | {key: results.columns[key] for key in query.aggregates if key in results.columns})
 
 
-def join_windows(prepared: Prepared, parts: Sequence[Mapping[str, pa.Table]]) -> pa.Table:
+def join_windows(prepared: Prepared, blocks: Sequence[Mapping[str, pa.Table]]) -> pa.Table:
     """Return the windows of several blocks as one table: by window, then key, then time."""
-    tables = [part[name] for name in prepared.query.windows for part in parts]
-    # A part may hold nulls only, which have no type, or integers where others hold floats.
+    tables = [block[name] for name in prepared.query.windows for block in blocks]
+    # A block may hold nulls only, which have no type, or integers where others hold floats.
     return tables[0] if len(tables) == 1 else pa.concat_tables(tables, promote_options="permissive")
 
 
@@ -59,10 +59,10 @@ def with_changes(prepared: Prepared, before: Block, block: Block, upserts: pa.Ta
     """
     replaced = replaced_windows(prepared, before, block)
     deleted = join_windows(prepared, [window_tables(prepared, block, replaced)])
-    parts = []
+    changes = []
     for table, change in ((deleted, "delete"), (upserts, "upsert")):
-        parts.append(table.append_column(CHANGE, pa.array([change] * len(table), pa.string())))
-    return pa.concat_tables(parts, promote_options="permissive").select([*upserts.column_names, CHANGE])
+        changes.append(table.append_column(CHANGE, pa.array([change] * len(table), pa.string())))
+    return pa.concat_tables(changes, promote_options="permissive").select([*upserts.column_names, CHANGE])
 
 
 def in_order_of_time(table: pa.Table) -> pa.Table:
@@ -83,13 +83,13 @@ def row_columns(prepared: Prepared, evaluated: Evaluated) -> Results:
     }
 
 
-def join_rows(parts: Sequence[pa.Array]) -> pa.ChunkedArray:
-    """Return the parts of a column as one column, in the common type of all parts."""
-    if len(parts) == 1:
-        return pa.chunked_array(parts)
-    schemas = [pa.schema({"": part.type}) for part in parts]
-    kind = pa.unify_schemas(schemas, promote_options="permissive").field(0).type
-    return pa.chunked_array([part if part.type == kind else part.cast(kind) for part in parts])
+def join_rows(sections: Sequence[pa.Array]) -> pa.ChunkedArray:
+    """Return the sections of a column as one column, in their common type."""
+    if len(sections) == 1:
+        return pa.chunked_array(sections)
+    schemas = [pa.schema({"": section.type}) for section in sections]
+    dtype = pa.unify_schemas(schemas, promote_options="permissive").field(0).type
+    return pa.chunked_array([section if section.type == dtype else section.cast(dtype) for section in sections])
 
 
 def with_input_rows(
@@ -101,10 +101,10 @@ def with_input_rows(
     """
     fresh = runs_of(block.firsts[:-1] + span.done, block.firsts[:-1] + span.final)
     order = block.times[fresh] if len(block.times) else block.source_rows(fresh)
-    places = np.argsort(order, kind="stable")
-    table = (block.table if rows is None else rows).take(as_arrow(block.source_rows(fresh[places])))
+    positions = np.argsort(order, kind="stable")
+    table = (block.table if rows is None else rows).take(as_arrow(block.source_rows(fresh[positions])))
     for name, column in row_columns(prepared, evaluated).items():
-        table = table.append_column(name, column.take(as_arrow(places)))
+        table = table.append_column(name, column.take(as_arrow(positions)))
     return table
 
 
@@ -127,5 +127,5 @@ def runs_of(begins: Ints, ends: Ints) -> Ints:
     """
     lengths = ends - begins
     before = np.cumsum(lengths) - lengths
-    made: Ints = np.repeat(begins - before, lengths) + np.arange(int(lengths.sum()))
-    return made
+    numbers: Ints = np.repeat(begins - before, lengths) + np.arange(int(lengths.sum()))
+    return numbers

@@ -21,12 +21,10 @@ from sash.engine.partials import SlicePartials
 from sash.engine.prepare import Prepared
 from sash.engine.row_block import RowBlock
 from sash.engine.slice_block import SliceBlock
+from sash.engine.stream_plan import stream_plan
 from sash.engine.window_bounds import BoundsInRows, BoundsInSlices, WindowBounds, WindowResults
 from sash.plan.sharing import Pass
-from sash.slices.cuts import (
-    SliceRecords,
-    all_closed,
-)
+from sash.slices.cuts import SliceRecords, all_closed
 from sash.windows import Window
 from sash.windows.base import Ints, Memory, Points, Span, whole_span
 
@@ -78,13 +76,13 @@ def evaluate(
     new_memory: dict[str, Memory] = {}
     # Windows are evaluated one after the other: each reuses the memory of the one before, which is faster than fresh memory.
     for names in [list(windows)] if finder.together else [[name] for name in windows]:
-        found = finder.find(names)
-        keep |= {name: finder.keep(one) for name, one in found.items()}
-        new_memory |= {name: one.bounds.memory for name, one in found.items()}
+        bounds = finder.find(names)
+        keep |= {name: finder.keep(window_bounds) for name, window_bounds in bounds.items()}
+        new_memory |= {name: window_bounds.bounds.memory for name, window_bounds in bounds.items()}
         if span.changed is not None:
-            found = {name: finder.only_changed(one, span.changed) for name, one in found.items()}
-        columns = passes.slide(finder.records, found)
-        results |= {name: finder.results(one, columns[name]) for name, one in found.items()}
+            bounds = {name: finder.only_changed(window_bounds, span.changed) for name, window_bounds in bounds.items()}
+        columns = passes.slide(finder.records, bounds)
+        results |= {name: finder.results(window_bounds, columns[name]) for name, window_bounds in bounds.items()}
     return Evaluated(results, keep, new_memory)
 
 
@@ -95,12 +93,12 @@ def replaced_windows(prepared: Prepared, before: Block, block: Block) -> Evaluat
     """
     replaced = {}
     for name, window in prepared.plan.windows.items():
-        found = np.empty(0, WINDOW_TIMES)
+        gone = np.empty(0, WINDOW_TIMES)
         if window.cuts and window.cuts.gap(prepared.unit) is not None:
-            old, new = (_window_times(prepared, window, one) for one in (before, block))
-            found = old[~np.isin(old, new)]
-        counts = np.bincount(found["key"], minlength=len(block.firsts) - 1)
-        replaced[name] = WindowResults(counts, found["start"].copy(), found["stop"].copy(), {})
+            old, new = (_window_times(prepared, window, either) for either in (before, block))
+            gone = old[~np.isin(old, new)]
+        counts = np.bincount(gone["key"], minlength=len(block.firsts) - 1)
+        replaced[name] = WindowResults(counts, gone["start"].copy(), gone["stop"].copy(), {})
     return Evaluated(replaced, {}, {})
 
 
@@ -108,10 +106,10 @@ def _window_times(prepared: Prepared, window: Window, block: Block) -> npt.NDArr
     """Return the key and the times of each window of a block."""
     items = block.items([window], whole_span(np.diff(block.firsts)))
     bounds = window.bounds(items, window.memory.new(items.keys), prepared.loops)
-    found = np.empty(len(bounds), WINDOW_TIMES)
-    found["key"] = np.searchsorted(block.firsts, bounds.begins, side="right") - 1
-    found["start"], found["stop"] = bounds.starts, bounds.stops
-    return found
+    times = np.empty(len(bounds), WINDOW_TIMES)
+    times["key"] = np.searchsorted(block.firsts, bounds.begins, side="right") - 1
+    times["start"], times["stop"] = bounds.starts, bounds.stops
+    return times
 
 
 # -- slide and lower -------------------------------------------------------------------------------------------------
@@ -125,47 +123,55 @@ class OpenPasses:
         self.block = block
         self._opened: dict[int, tuple[Executor, SlicePartials | None]] = {}
 
-    def slide(self, records: SliceRecords | None, found: Mapping[str, WindowBounds]) -> dict[str, Results]:
+    def slide(self, records: SliceRecords | None, bounds: Mapping[str, WindowBounds]) -> dict[str, Results]:
         """Return the results of each window's aggregates."""
-        columns: dict[str, Results] = {name: {} for name in found}
-        for number, one in enumerate(self.prepared.plan.passes):
-            with naming_pass(one), localcontext(EXACT):
-                results = self._slide_pass(number, one, records, found)
-            for name, own in results.items():
-                columns[name] |= own
+        columns: dict[str, Results] = {name: {} for name in bounds}
+        for number, plan_pass in enumerate(self.prepared.plan.passes):
+            with naming_pass(plan_pass), localcontext(EXACT):
+                results = self._slide_pass(number, plan_pass, records, bounds)
+            for name, window_columns in results.items():
+                columns[name] |= window_columns
         return columns
 
     def _slide_pass(
-        self, number: int, one: Pass, records: SliceRecords | None, found: Mapping[str, WindowBounds]
+        self, number: int, plan_pass: Pass, records: SliceRecords | None, bounds: Mapping[str, WindowBounds]
     ) -> dict[str, Results]:
         if number not in self._opened:
-            self._opened[number] = self._open(number, one, records)
+            self._opened[number] = self._open(number, plan_pass, records)
         run, partials = self._opened[number]
         if partials is None:
-            return {name: run.slide_rows(each.window, each.bounds) for name, each in found.items()}
-        if not one.over_slices and isinstance(self.block, RowBlock):
-            found = {name: replace(each, refs=all_closed(each.bounds)) for name, each in found.items()}
+            return {
+                name: run.slide_rows(window_bounds.window, window_bounds.bounds)
+                for name, window_bounds in bounds.items()
+            }
+        if not plan_pass.over_slices and isinstance(self.block, RowBlock):
+            bounds = {
+                name: replace(window_bounds, refs=all_closed(window_bounds.bounds))
+                for name, window_bounds in bounds.items()
+            }
         results: dict[str, Results] = {}
-        for names in [list(found)] if one.together else [[name] for name in found]:
-            refs = [ref for name in names if (ref := found[name].refs) is not None]
-            made = run.slide_slices([found[name].window for name in names], partials, refs)
-            results |= dict(zip(names, made, strict=True))
+        for names in [list(bounds)] if plan_pass.together else [[name] for name in bounds]:
+            refs = [ref for name in names if (ref := bounds[name].refs) is not None]
+            window_results = run.slide_slices([bounds[name].window for name in names], partials, refs)
+            results |= dict(zip(names, window_results, strict=True))
         return results
 
-    def _open(self, number: int, one: Pass, records: SliceRecords | None) -> tuple[Executor, SlicePartials | None]:
+    def _open(
+        self, number: int, plan_pass: Pass, records: SliceRecords | None
+    ) -> tuple[Executor, SlicePartials | None]:
         """Return a pass and the slices that it slides over; no slices if it slides over rows."""
         if isinstance(self.block, SliceBlock):
-            return open_pass(self.prepared, one), replace(self.block.partials[number], where=self.block.name)
-        run = open_pass(self.prepared, one, self.block)
-        if one.over_slices:
+            return open_pass(self.prepared, plan_pass), replace(self.block.partials[number], where=self.block.name)
+        run = open_pass(self.prepared, plan_pass, self.block)
+        if plan_pass.over_slices:
             assert records is not None
             return run, run.cut(records)
-        return run, run.rows_as_slices() if one.together else None
+        return run, run.rows_as_slices() if plan_pass.together else None
 
 
 def check_compiles(prepared: Prepared) -> None:
     """Compile all kernels of a query, by evaluating an empty block. Raise PassFailedError if a pass does not compile."""
     nothing = prepared.empty_block()
     evaluate(prepared, nothing)
-    if prepared.time is not None and prepared.stores_prefixes:
+    if prepared.time is not None and stream_plan(prepared).stores_prefixes:
         evaluate(prepared, cut_each_row(prepared, nothing))

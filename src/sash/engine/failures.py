@@ -76,19 +76,19 @@ class ErrorNotes:
     def __exit__(self, _: type[BaseException] | None, error: BaseException | None, __: TracebackType | None) -> None:
         if not isinstance(error, Exception) or isinstance(error, CannotCompileError | CannotVectorizeError):
             return
-        found = None if self.where and isinstance(error, OverflowError) else self._find(type(error))
-        if found is None:
+        original = None if self.where and isinstance(error, OverflowError) else self._interpreted_error(type(error))
+        if original is None:
             error.add_note(failure(self.label, EVALUATING, self.where))
         else:
-            error.add_note(found.__notes__[-1])
-            error.__cause__ = found  # which shows the line of the function
+            error.add_note(original.__notes__[-1])
+            error.__cause__ = original  # which shows the line of the function
 
-    def _find(self, kind: type[Exception]) -> Exception | None:
+    def _interpreted_error(self, error_type: type[Exception]) -> Exception | None:
         """Return the same error as the interpreter raises it, with its note."""
         for run in self.runs():
             try:
                 run()
-            except Exception as found:  # noqa: BLE001 — whatever a user's function raises; another error is not the one
-                if type(found) is kind and getattr(found, "__notes__", None):
-                    return found
+            except Exception as error:  # noqa: BLE001 — whatever a user's function raises; another error is not the one
+                if type(error) is error_type and getattr(error, "__notes__", None):
+                    return error
         return None

@@ -6,7 +6,7 @@ for each window, so that all engines share this step. The times are those of the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -15,27 +15,22 @@ from sash.aggregates.base import Aggregate
 from sash.aggregator.finish import finish_column, lowered_by_kernel
 from sash.windows.base import Ints
 
-SUFFIX = "\0beside"
+SUFFIX = "\0auxiliary"
 
 
-def with_besides(aggregates: Mapping[str, Aggregate[Any]]) -> dict[str, Aggregate[Any]]:
+def with_auxiliary(aggregates: Mapping[str, Aggregate[Any]]) -> dict[str, Aggregate[Any]]:
     """Return aggregates by the names of their results, followed by those that lower second numbers from the same partials.
 
     >>> from sash import agg
-    >>> [one.lower.__name__ for one in with_besides({"s": agg.slope("y", "x"), "n": agg.count()}).values()]
+    >>> [form.lower.__name__ for form in with_auxiliary({"s": agg.slope("y", "x"), "n": agg.count()}).values()]
     ['slope_of', 'unchanged', 'x_moment']
     """
-    besides = {
-        f"{name}{SUFFIX}": beside
+    auxiliary = {
+        f"{name}{SUFFIX}": second
         for name, aggregate in aggregates.items()
-        for beside in lowered_by_kernel(aggregate)[1:]
+        for second in lowered_by_kernel(aggregate)[1:]
     }
-    return {**aggregates, **besides}
-
-
-def lower_all(lowers: Sequence[Callable[[Any], Any]], partial: Any) -> tuple[Any, ...]:
-    """Return what several functions make of a partial, for the interpreter."""
-    return tuple(lower(partial) for lower in lowers)
+    return {**aggregates, **auxiliary}
 
 
 def finish_columns(

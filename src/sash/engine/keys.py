@@ -1,13 +1,12 @@
-"""Keys as group ids, and rows in order of key and time.
+"""Rows in order of key and time.
 
-Sorting ten million rows by two columns takes seconds, so Sash avoids it: keys get group ids in the order of their first rows,
-one pass distributes rows to their keys and keeps their order, and only if the rows of some key are then not in order of time
-does Sash sort them first.
+Sorting ten million rows by two columns takes seconds, so Sash avoids it: keys get group ids in the order of their first rows
+(`group_ids.py`), one pass scatters rows to their keys and keeps their order (`scatter.py`), and only if the rows of some key are
+then not in order of time does Sash sort them first.
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import pairwise
@@ -18,20 +17,19 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sash.aggregator.columns import Column, to_arrow
-from sash.engine.deal import BYTE, DealtRows, collect_values, deal_rows, deal_values, has_plain_values, is_plain
-from sash.engine.nested_keys import Codes, number_nested, number_together
-from sash.kernels.kernel_io import NOTHING, as_arrow, as_numpy
-from sash.windows.arrays import growing_blocks, is_sorted, neighbours
+from sash.columns.buffers import as_arrow, as_numpy, unpack
+from sash.columns.column_types import column_type
+from sash.columns.read_column import Column, plain_array, to_arrow
+from sash.engine.group_ids import Codes
+from sash.engine.scatter import ScatteredRows, gather_to_input, is_plain, scatter_by_key, scatter_values
+from sash.kernels.kernel_arrays import NOTHING
+from sash.windows.arrays import is_sorted, neighbours
 from sash.windows.base import Ints, LoopCompiler
-from sash.windows.numpy_forms import numpy_form_of
 
 LARGE = 1 << 16
 """From this many rows on, Arrow takes rows faster than NumPy, which checks each index."""
 WORD = 63
 """Bits of a non-negative int64."""
-SMALL = 1 << 16
-"""Integers within this distance get group ids through a lookup table, however few rows there are."""
 
 
 @dataclass(frozen=True)
@@ -39,20 +37,20 @@ class KeyOrder:
     """Rows in order of key and time."""
 
     rows: Ints | None
-    """The row at each place; None if rows are in order already."""
+    """The input row at each position; None if rows are in order already."""
     firsts: Ints
     """Where the rows of each key begin, and where those of the last key end."""
     begin: int = 0
     """The first row, if rows are in order already."""
-    dealt: DealtRows | None = None
+    scattered: ScatteredRows | None = None
     """How rows came into this order, if the rows of each key kept their order: columns follow faster than by row numbers."""
 
     def arrange(self, column: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Return a column in this order; an empty column stays empty."""
         if self.rows is None or len(column) == 0:
             return column[self.begin : self.begin + int(self.firsts[-1])]
-        if self.dealt is not None and len(column) >= LARGE and is_plain(column.dtype):
-            return self.dealt.move(deal_values, column, self.rows, self.firsts)
+        if self.scattered is not None and len(column) >= LARGE and is_plain(column.dtype):
+            return self.scattered.move(scatter_values, column, self.rows, self.firsts)
         return take_rows(column, self.rows)
 
     def arrange_column(self, column: Column) -> Column:
@@ -61,8 +59,7 @@ class KeyOrder:
         if self.rows is None:
             return column.slice(self.begin, int(self.firsts[-1]))
         if len(bits):
-            valid = np.unpackbits(bits, count=len(column), bitorder="little")
-            bits = np.packbits(self.arrange(valid), bitorder="little")
+            bits = np.packbits(self.arrange(unpack(bits, len(column))), bitorder="little")
         return Column(self.arrange(column.values), bits, column.type, column.flipped)
 
     def arrange_arrow(self, column: pa.ChunkedArray | pa.Array) -> pa.Array:
@@ -76,28 +73,26 @@ class KeyOrder:
         """Return results, which are in this order, in input order."""
         if self.rows is None:
             return column
-        if len(column) < LARGE or not has_plain_values(column.type):
-            return column.take(as_arrow(self._places))
+        if len(column) < LARGE or not column_type(column.type).is_word:
+            return column.take(as_arrow(self._positions))
         # Values and validity apart: Arrow takes values with nulls five times slower than values without.
-        back = partial(take_rows, rows=self._places)
-        if self.dealt is not None:
-            back = partial(self.dealt.move, collect_values, rows=self.rows, firsts=self.firsts)
-        values = np.frombuffer(column.buffers()[1], f"u{column.type.bit_width // BYTE}")
+        back = partial(take_rows, rows=self._positions)
+        if self.scattered is not None:
+            back = partial(self.scattered.move, gather_to_input, rows=self.rows, firsts=self.firsts)
+        values = np.frombuffer(column.buffers()[1], f"u{column.type.byte_width}")
         validity = None
         if column.null_count:
-            valid = np.unpackbits(np.frombuffer(column.buffers()[0], np.uint8), bitorder="little")
-            valid = valid[column.offset : column.offset + len(column)]
-            validity = pa.py_buffer(np.packbits(back(column=valid), bitorder="little"))
-        made = back(column=values[column.offset : column.offset + len(column)])
-        return pa.Array.from_buffers(column.type, len(column), [validity, pa.py_buffer(made)])
+            validity = pa.py_buffer(np.packbits(back(column=as_numpy(column.is_valid())), bitorder="little"))
+        restored = back(column=values[column.offset : column.offset + len(column)])
+        return pa.Array.from_buffers(column.type, len(column), [validity, pa.py_buffer(restored)])
 
     @cached_property
-    def _places(self) -> Ints:
-        """The place of each row."""
+    def _positions(self) -> Ints:
+        """The position of each input row in this order."""
         assert self.rows is not None
-        places = np.empty(len(self.rows), np.int64)
-        places[self.rows] = np.arange(len(self.rows))
-        return places
+        positions = np.empty(len(self.rows), np.int64)
+        positions[self.rows] = np.arange(len(self.rows))
+        return positions
 
 
 def take_rows(column: npt.NDArray[Any], rows: Ints) -> npt.NDArray[Any]:
@@ -113,69 +108,6 @@ def take_rows(column: npt.NDArray[Any], rows: Ints) -> npt.NDArray[Any]:
     return np.frombuffer(taken.buffers()[1], column.dtype, len(rows))
 
 
-def number_keys(table: pa.Table, by: tuple[str, ...], run: LoopCompiler) -> tuple[Codes, int]:
-    """Return the group id of each row's key, in the order of first rows, and the number of keys.
-
-    >>> from sash.windows.numpy_forms import numpy_form
-    >>> number_keys(pa.table({"a": ["x", "y", None, "x"], "b": [1, 1, 1, 1]}), ("a", "b"), numpy_form)[0].tolist()
-    [0, 1, 2, 0]
-    """
-    columns = [to_arrow(table[name]) for name in by]
-    return number_together(columns, len(table), partial(_number_column, run=run))
-
-
-def _number_column(column: pa.Array, run: LoopCompiler) -> tuple[Codes, int]:
-    if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()  # a dictionary may hold a value twice
-    if pa.types.is_nested(column.type):
-        return number_nested(column, partial(_number_column, run=run))
-    if pa.types.is_integer(column.type) and column.null_count == 0 and len(column):
-        values = as_numpy(column)
-        least, most = int(values.min()), int(values.max())
-        if most - least < max(len(column), SMALL) and most < 2**63:
-            values = values.astype(np.int64, copy=False)  # differences must fit 64 bits
-            codes, numbers = np.empty(len(column), np.int64), np.full(most - least + 1, -1, np.int64)
-            return codes, int(run(number_integers)(values, least, numbers, codes))
-    if pa.types.is_floating(column.type):
-        column = column.cast(pa.float64())
-        column = pc.if_else(
-            pc.is_nan(column), math.nan, pc.add(column, 0.0)
-        )  # one key for all NaN, and for 0.0 and -0.0
-    encoded = column.dictionary_encode(null_encoding="encode")
-    return as_numpy(encoded.indices).astype(np.int64), len(encoded.dictionary)
-
-
-def number_integers(values: npt.NDArray[Any], least: int, numbers: Codes, codes: Codes) -> int:
-    """Write the group ids of integers that are close together. Return the number of keys."""
-    count = 0
-    for row in range(len(values)):
-        place = values[row] - least
-        if numbers[place] < 0:
-            numbers[place] = count
-            count += 1
-        codes[row] = numbers[place]
-    return count
-
-
-@numpy_form_of(number_integers)
-def number_integers_in_numpy(values: npt.NDArray[Any], least: int, numbers: Codes, codes: Codes) -> int:
-    """Write the group ids of integers that are close together. Return the number of keys."""
-    count = 0
-    for block in growing_blocks(len(values)):
-        places = values[block] - least
-        own = numbers.take(places, out=codes[block], mode="clip")  # clip: without a copy of the result
-        if own.min() < 0:
-            new = places[own < 0]
-            numbers[new[::-1]] = np.arange(
-                len(new) - 1, -1, -1
-            )  # of several rows with a new value, the first one stays
-            different = new[numbers[new] == np.arange(len(new))]
-            numbers[different] = np.arange(count, count + len(different))
-            count += len(different)
-            numbers.take(places, out=own, mode="clip")
-    return count
-
-
 def order_rows(
     codes: Codes, keys: int, times: Ints, run: LoopCompiler, ties: pa.Table | None = None
 ) -> tuple[KeyOrder, Ints]:
@@ -189,13 +121,12 @@ def order_rows(
             return order, arranged
         order = order_by_key(codes, keys, run, sort_times(times))
     else:
-        columns = {f"{place}": sortable(column) for place, column in enumerate(ties.columns)}
+        columns = {f"{number}": sortable(column) for number, column in enumerate(ties.columns)}
         if len(times):
             columns = {"time": as_arrow(times), **columns}
-        names = [(name, "ascending") for name in columns]
-        sorted_rows = pc.sort_indices(pa.table(columns), sort_keys=names)
-        sorted_rows = as_numpy(sorted_rows).astype(np.int64)
-        order = order_by_key(codes, keys, run, sorted_rows)
+        sort_keys = [(name, "ascending") for name in columns]
+        sorted_rows = as_numpy(pc.sort_indices(pa.table(columns), sort_keys=sort_keys))
+        order = order_by_key(codes, keys, run, sorted_rows.astype(np.int64))
     return order, order.arrange(times)
 
 
@@ -223,17 +154,15 @@ def sort_times(times: Ints) -> Ints:
 def sortable(column: pa.ChunkedArray) -> pa.Array:
     """Return a column that Arrow can sort: the values of a dictionary, or its indices if it is ordered."""
     array = to_arrow(column)
-    if not pa.types.is_dictionary(array.type):
-        return array
-    return array.indices if array.type.ordered else array.dictionary_decode()
+    return array.indices if getattr(array.type, "ordered", False) else plain_array(array)
 
 
-def order_by_key(codes: Codes, keys: int, run: LoopCompiler, given: Ints = NOTHING) -> KeyOrder:
-    """Return rows by key; those of one key in the order of `given`, or in input order if that is empty."""
+def order_by_key(codes: Codes, keys: int, run: LoopCompiler, sequence: Ints = NOTHING) -> KeyOrder:
+    """Return rows by key; those of one key in the order of `sequence`, or in input order if that is empty."""
     rows = np.empty(len(codes), np.int64)
     firsts = np.zeros(keys + 1, np.int64)
-    run(deal_rows)(codes, given, rows, firsts)
-    return KeyOrder(rows, firsts, dealt=None if len(given) else DealtRows(codes, run))
+    run(scatter_by_key)(codes, sequence, rows, firsts)
+    return KeyOrder(rows, firsts, scattered=None if len(sequence) else ScatteredRows(codes, run))
 
 
 def is_in_order(codes: Codes, times: Ints) -> bool:

@@ -15,62 +15,65 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from sash.aggregator.columns import to_arrow
+from sash.columns.buffers import as_arrow
+from sash.columns.column_types import column_type, plain_type
+from sash.columns.read_column import to_arrow
 from sash.engine.assemble import join_rows, row_columns
 from sash.engine.evaluate import evaluate
 from sash.engine.executors import Results
 from sash.engine.executors.execute import execute
-from sash.engine.keys import KeyOrder, cut_evenly, number_keys, order_rows
+from sash.engine.group_ids import number_keys
+from sash.engine.keys import KeyOrder, cut_evenly, order_rows
 from sash.engine.prepare import Prepared
 from sash.engine.row_block import InputRows, RowBlock, RowSource
-from sash.engine.run_table import SEVERAL, in_threads, part_count, read_columns
-from sash.kernels.kernel_io import as_arrow
-from sash.plan.declared import Declared
+from sash.engine.run_table import SEVERAL, convert_columns, in_input_order, in_threads, section_count
+from sash.plan.query_spec import QuerySpec
 from sash.plan.tree import Branch
 from sash.windows.base import Flags, Points, whole_span
 from sash.windows.time_loops import find_places
 
-KINDS = {
-    "numbers": (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal),
-    "times": (pa.types.is_timestamp, pa.types.is_date),
-    "strings": (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view),
-    "bytes": (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_binary_view, pa.types.is_fixed_size_binary),
-}
-"""Types whose values are compared after a cast. Arrow would also cast numbers to times, and strings to numbers."""
+ALIKE = ({"int", "float", "decimal"}, {"timestamp", "date"}, {"string"}, {"bytes"})
+"""Groups of types whose values are compared after a cast. Arrow would also cast numbers to times, and strings to numbers."""
 
 
-def check_labels(query: Declared, at_time: str | None) -> None:
+def check_labels(query: QuerySpec, at_time: str | None) -> None:
     """Raise ValueError or TypeError if a query cannot be evaluated as of the times of labels."""
     if not isinstance(at_time, str | None):
-        message = f"at_time={at_time!r} is not the name of a column."
-        raise TypeError(message)
+        raise TypeError(f"at_time={at_time!r} is not the name of a column.")
     if query.time is None:
-        message = 'at= needs a time column, which says when an event happened. Name it, as in Query(time="ts", …).'
-        raise ValueError(message)
+        raise ValueError(
+            'at= needs a time column, which says when an event happened. Name it, as in Query(time="ts", …).'
+        )
     for window in query.windows.values():
         reason = "has no result per row" if window.frame is None else window.frame.no_labels
         if reason:
-            message = (
+            raise ValueError(
                 f"at= does not apply to {window}: it {reason}. Use windows that end with their row, as "
                 'window.time("1h"), window.rows(10) or window.expanding().'
             )
-            raise ValueError(message)
 
 
-def check_names(query: Declared, names: list[str]) -> None:
+def of_other_kind(labels: object, expected: str) -> TypeError:
+    """Return the error for labels that are of another kind than the events."""
+    actual = f"{type(labels).__module__.partition('.')[0]}.{type(labels).__name__}"
+    return TypeError(f"at= must be of the same kind as the events, a {expected}, but it is a {actual}.")
+
+
+def check_names(query: QuerySpec, names: list[str]) -> None:
     """Raise ValueError if labels have a column with the name of a result."""
     added = [query.result_name(name, window) for name in query.aggregates for window in query.window_names]
     if taken := [name for name in added if name in names]:
-        message = f"The labels have a column {taken[0]!r}, which is also the name of a result. Rename one of them."
-        raise ValueError(message)
+        raise ValueError(
+            f"The labels have a column {taken[0]!r}, which is also the name of a result. Rename one of them."
+        )
 
 
-def label_query(query: Declared, at_time: str | None) -> Declared:
+def label_query(query: QuerySpec, at_time: str | None) -> QuerySpec:
     """Return the query whose columns are those that labels need: the keys and their time."""
     return replace(query, aggregates={}, order_by=(), time=at_time or query.time)
 
 
-def describe_labels(query: Declared, at_time: str | None) -> Branch:
+def describe_labels(query: QuerySpec, at_time: str | None) -> Branch:
     """Return the branch of an explanation that says what labels do."""
     matched = f"the same {', '.join(query.by)}" if query.by else "all keys"
     text = f"one result per label, from the events of {matched} up to its {at_time or query.time}; a label comes after events of equal time"
@@ -95,15 +98,16 @@ class LabelledKeys:
 
     def columns(self, prepared: Prepared) -> Results:
         """Return a column for each aggregate and window, one result per label, in order of key and time."""
-        made, rounds = [], self._rounds(prepared)
+        rounds, results = self._rounds(prepared), []
         for chosen in rounds:
             points = self.points if chosen is None else self.points.select(chosen)
-            made.append(row_columns(prepared, evaluate(prepared, self.block, points=points)))
-        if len(made) == 1:
-            return made[0]
-        places = np.argsort(np.concatenate([np.flatnonzero(chosen) for chosen in rounds if chosen is not None]))
-        back = as_arrow(places)
-        return {name: to_arrow(join_rows([one[name] for one in made])).take(back) for name in made[0]}
+            results.append(row_columns(prepared, evaluate(prepared, self.block, points=points)))
+        if len(results) == 1:
+            return results[0]
+        labels = np.concatenate([np.flatnonzero(chosen) for chosen in rounds if chosen is not None])
+        positions = as_arrow(np.argsort(labels))
+        joined = {name: join_rows([columns[name] for columns in results]) for name in results[0]}
+        return {name: to_arrow(column).take(positions) for name, column in joined.items()}
 
     def _rounds(self, prepared: Prepared) -> Sequence[Flags | None]:
         """Return labels whose windows never go back; [None] if all labels are so.
@@ -119,13 +123,13 @@ class LabelledKeys:
         waiting: Flags = np.ones(len(self.points.times), np.bool_)
         rounds: list[Flags] = []
         while waiting.any() or not rounds:
-            places = np.flatnonzero(waiting)
-            fits = np.ones(len(places), np.bool_)
+            labels = np.flatnonzero(waiting)
+            fits = np.ones(len(labels), np.bool_)
             for begin in begins:
-                own = begin[places]
-                fits &= own >= np.maximum.accumulate(own)
+                label_begins = begin[labels]
+                fits &= label_begins >= np.maximum.accumulate(label_begins)
             chosen: Flags = np.zeros(len(waiting), np.bool_)
-            chosen[places[fits]] = True
+            chosen[labels[fits]] = True
             rounds.append(chosen)
             waiting &= ~chosen
         return rounds
@@ -140,32 +144,29 @@ class LabelledEvents(LabelledKeys):
 
     def run(self, prepared: Prepared, threads: int = 1) -> pa.Table:
         """Return the results of each label."""
-        if self._part_count >= SEVERAL:
-            read_columns(prepared, self.block)
-        parts = self._parts()
-        made = in_threads(prepared, threads, lambda part: part.columns(prepared), parts)
-        columns = [join_rows([part[name] for part in made]) for name in made[0]]
-        if self.order.rows is not None:
-            workers = threads if self._part_count >= SEVERAL else 1
-            columns = in_threads(prepared, workers, lambda column: self.order.restore(to_arrow(column)), columns)
-        return pa.table(dict(zip(made[0], columns, strict=True)))
+        if self._section_count >= SEVERAL:
+            convert_columns(prepared, self.block)
+        sections = self._sections()
+        results = in_threads(prepared, threads, lambda section: section.columns(prepared), sections)
+        return in_input_order(prepared, self.order, results, threads if self._section_count >= SEVERAL else 1)
 
     @property
-    def _part_count(self) -> int:
-        return part_count(len(self.block) + len(self.points.times))
+    def _section_count(self) -> int:
+        return section_count(len(self.block) + len(self.points.times))
 
-    def _parts(self) -> list[LabelledKeys]:
-        """Return parts with about equally many events and labels."""
-        block, points, count = self.block, self.points, self._part_count
+    def _sections(self) -> list[LabelledKeys]:
+        """Return sections with about equally many events and labels."""
+        block, points, count = self.block, self.points, self._section_count
         if count == 1:
             return [self]
         ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(points.counts)])
-        parts = []
+        sections = []
         for first, last in cut_evenly(block.firsts + ends, count):
-            own = slice(int(ends[first]), int(ends[last]))
-            places = points.places[own] - int(block.firsts[first])
-            parts.append((first, last, Points(points.times[own], places, points.counts[first:last])))
-        return [LabelledKeys(block.part(first, last), own) for first, last, own in parts]
+            labels = slice(int(ends[first]), int(ends[last]))
+            places = points.places[labels] - int(block.firsts[first])
+            section_points = Points(points.times[labels], places, points.counts[first:last])
+            sections.append(LabelledKeys(block.section(first, last), section_points))
+        return sections
 
 
 def read_labels(prepared: Prepared, events: pa.Table, labels: pa.Table, at_time: str | None = None) -> LabelledEvents:
@@ -176,8 +177,9 @@ def read_labels(prepared: Prepared, events: pa.Table, labels: pa.Table, at_time:
     columns = {key: as_type(labels[key], key, events.schema.field(key).type) for key in layout.by}
     moments = as_type(labels[name], name, time.type)
     if moments.null_count:
-        message = f"The time {name!r} of {moments.null_count} label(s) is null. Drop these labels, or fill in a time."
-        raise ValueError(message)
+        raise ValueError(
+            f"The time {name!r} of {moments.null_count} label(s) is null. Drop these labels, or fill in a time."
+        )
     codes, keys = np.zeros(len(events) + len(labels), np.int64), 1
     if layout.by:
         together = {
@@ -189,14 +191,14 @@ def read_labels(prepared: Prepared, events: pa.Table, labels: pa.Table, at_time:
     block = rows.sorted(prepared.loops)
     order, ticks = order_rows(codes[len(events) :], keys, time.read(moments), prepared.loops)
     counts = np.diff(order.firsts)
-    places = np.empty(len(ticks), np.int64)
-    prepared.loops(find_places)(block.times, block.firsts, ticks, counts, 1, places)
-    return LabelledEvents(block, Points(ticks, places, counts), order)
+    positions = np.empty(len(ticks), np.int64)
+    prepared.loops(find_places)(block.times, block.firsts, ticks, counts, 1, positions)
+    return LabelledEvents(block, Points(ticks, positions, counts), order)
 
 
 def plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return the values of a column, without a dictionary."""
-    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+    return column.cast(plain_type(column.type)) if column_type(column.type).group == "dictionary" else column
 
 
 def as_type(column: pa.ChunkedArray, name: str, wanted: pa.DataType) -> pa.ChunkedArray:
@@ -206,26 +208,25 @@ def as_type(column: pa.ChunkedArray, name: str, wanted: pa.DataType) -> pa.Chunk
     DataType(int64)
     """
     column = plain(column)
-    wanted = wanted.value_type if pa.types.is_dictionary(wanted) else wanted
-    given = column.type
-    if given == wanted:
+    wanted = plain_type(wanted)
+    actual = column.type
+    if actual == wanted:
         return column
-    if (getattr(given, "tz", None) is None) != (getattr(wanted, "tz", None) is None):
-        message = (
-            f"Column {name!r} of the labels is {given}, but that of the events is {wanted}: only one has a time zone."
+    if (getattr(actual, "tz", None) is None) != (getattr(wanted, "tz", None) is None):
+        raise TypeError(
+            f"Column {name!r} of the labels is {actual}, but that of the events is {wanted}: only one has a time zone."
         )
-        raise TypeError(message)
-    alike = any(any(is_one(given) for is_one in kinds) and any(is_one(wanted) for is_one in kinds) for kinds in KINDS.values())  # fmt: skip
+    row = column_type(actual)
+    is_alike = any({row.group, column_type(wanted).group} <= groups for groups in ALIKE)
     try:
-        if alike or pa.types.is_nested(given) or pa.types.is_null(given):
+        if is_alike or row.is_nested or row.group == "null":
             return column.cast(wanted)
         error = None
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as failed:
         error = failed
-    message = (
-        f"Column {name!r} of the labels is {given} and does not fit that of the events, {wanted}. Cast one of them."
-    )
-    raise TypeError(message) from error
+    raise TypeError(
+        f"Column {name!r} of the labels is {actual} and does not fit that of the events, {wanted}. Cast one of them."
+    ) from error
 
 
 def first_needed(prepared: Prepared, events: pa.Table) -> int:

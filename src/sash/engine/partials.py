@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from sash.columns.buffers import NO_BITS, Bits
 from sash.engine.failures import Where
 from sash.engine.keys import KeyOrder
-from sash.kernels.kernel_io import NO_BITS, Bits
 from sash.kernels.layout import Shape
 from sash.windows.base import Flags, Ints
 
@@ -82,13 +82,13 @@ class SlicePartials:
         return SlicePartials([field[chosen] for field in self.fields], self.shape, counts, self.dictionary)
 
 
-def concat_partials(parts: Sequence[SlicePartials]) -> SlicePartials:
-    """Return the partials of closed slices, one part after the other."""
-    first, *others = parts
+def concat_partials(blocks: Sequence[SlicePartials]) -> SlicePartials:
+    """Return the partials of closed slices, one block after the other."""
+    first, *others = blocks
     if not others:
         return first
-    fields = [np.concatenate(columns) for columns in zip(*(part.fields for part in parts), strict=True)]
-    counts = SliceCounts(np.concatenate([part.counts.values for part in parts]))
+    fields = [np.concatenate(columns) for columns in zip(*(block.fields for block in blocks), strict=True)]
+    counts = SliceCounts(np.concatenate([block.counts.values for block in blocks]))
     return SlicePartials(fields, first.shape, counts, first.dictionary)
 
 

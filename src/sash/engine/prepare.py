@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from threading import Lock
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
+from sash.columns.column_types import CannotCompileError, column_type
 from sash.durations import TimeUnit
-from sash.engine.column_types import check_types, interpreted_form, is_number, kind_of, why_interpreted
-from sash.engine.kernel_pool import KernelPool
+from sash.engine.check_columns import check_types, interpreted_form, why_interpreted
 from sash.engine.recent import Recent
 from sash.engine.row_block import RowBlock, RowLayout, read_rows
 from sash.engine.time_column import TimeColumn, check_times, time_column
-from sash.kernels.functions import CannotCompileError, fingerprint, fingerprint_any
+from sash.kernels.functions import fingerprint, fingerprint_any
 from sash.kernels.plain import compile_loop
-from sash.plan.declared import Declared
+from sash.plan.query_spec import QuerySpec
 from sash.plan.sharing import Plan, make_plan
 from sash.slices.borders import Borders, borders_of
 from sash.slices.edges import Edges, cut_edges
@@ -29,11 +29,34 @@ MOST_SCHEMAS = 8
 """The number of schemas for which a cache holds a prepared query."""
 
 
+class KernelPool:
+    """Kernels by what they compute, shared by threads.
+
+    One thread makes a kernel. Every caller gets a copy, because a kernel stores the progress of its current call.
+    """
+
+    def __init__(self) -> None:
+        self._made: dict[tuple[Hashable, ...], Any] = {}
+        self._making = Lock()
+
+    @property
+    def has_any(self) -> bool:
+        """Whether a kernel was made."""
+        return bool(self._made)
+
+    def get(self, key: tuple[Hashable, ...], make: Callable[[], Any]) -> Any:
+        """Return a kernel; make it if it is the first of its kind."""
+        with self._making:
+            if key not in self._made:
+                self._made[key] = make()
+        return self._made[key].copy_for_thread()
+
+
 @dataclass(frozen=True)
 class Prepared:
     """A query for data of one schema."""
 
-    query: Declared
+    query: QuerySpec
     schema: pa.Schema
     time: TimeColumn | None
     interpreted: Mapping[str, str]
@@ -61,8 +84,12 @@ class Prepared:
     def identity(self) -> str:
         """A name for the query and the schema, which is the same in other processes."""
         query = self.query
-        own = [one for one in query.aggregates.values() if not one.is_built_in]
-        functions = [function for one in own for function in (one.lift, one.combine, one.lower)]
+        functions = [
+            function
+            for aggregate in query.aggregates.values()
+            if not aggregate.is_built_in
+            for function in (aggregate.lift, aggregate.combine, aggregate.lower)
+        ]
         texts = list(
             map(repr, (query.aggregates, query.windows, query.by, query.time, query.order_by, self.interpreted))
         )
@@ -87,7 +114,7 @@ class Prepared:
     def edges(self) -> Edges | None:
         """The edges of slices, if all windows repeat in time, so that rows are cut before windows are known."""
         cuts = [window.cuts for window in self.plan.windows.values()]
-        cycles = [None if own is None else own.cycle(self.unit) for own in cuts]
+        cycles = [None if window_cuts is None else window_cuts.cycle(self.unit) for window_cuts in cuts]
         known = [cycle for cycle in cycles if cycle is not None]
         return cut_edges(known, self.plan.technique) if self.plan.technique and len(known) == len(cycles) else None
 
@@ -95,44 +122,6 @@ class Prepared:
     def borders(self) -> Borders:
         """The borders of slices that are stored or sent, for all windows together."""
         return borders_of(self.plan.windows.values(), self.unit, self.plan.technique)
-
-    @cached_property
-    def stores_slices(self) -> bool:
-        """Whether a stream can store slices for windows that share a state: edges follow from times alone, and partials are numbers that commute.
-
-        Slices have no place for the memory of windows.
-        """
-        windows = self.plan.windows.values()
-        if any(window.memory.parts for window in windows):
-            return False
-        cuts = [window.cuts for window in windows]
-        by_time = all(one and (one.cycle(self.unit) or one.gap(self.unit) is not None) for one in cuts)
-        columns = [column for aggregate in self.query.aggregates.values() for column in aggregate.columns]
-        numbers = all(is_number(self.schema.field(column).type) for column in columns)
-        return bool(self.plan.technique) and by_time and numbers and all(one.stores_slices for one in self.plan.passes)
-
-    @cached_property
-    def stores_prefixes(self) -> bool:
-        """Whether a stream can store one partial for the older rows of a key: some windows hold all of them, the others none."""
-        windows = self.plan.windows.values()
-        frames = [window.frame for window in windows]
-        growing = [frame is not None and frame.grows for frame in frames]
-        fit = all(
-            grows or (frame is not None and not frame.in_runs and window.time_split is not None)
-            for grows, frame, window in zip(growing, frames, windows, strict=True)
-        )
-        columns = [column for aggregate in self.query.aggregates.values() for column in aggregate.named_columns]
-        numbers = all(is_number(self.schema.field(column).type) for column in columns)
-        return any(growing) and fit and numbers and all(one.stores_prefixes for one in self.plan.passes)
-
-    @cached_property
-    def state_kinds(self) -> dict[str, list[str]]:
-        """What a stream stores, "slices", "prefixes" or "rows", and for which windows."""
-        kinds: dict[str, list[str]] = {}
-        for part in self.parts:
-            kind = "slices" if part.stores_slices else "prefixes" if part.stores_prefixes else "rows"
-            kinds.setdefault(kind, []).extend(part.query.windows)
-        return kinds
 
     def block(self, table: pa.Table, first: int = 0) -> RowBlock:
         """Return the rows of a table sorted by key and time; `first` is the number of its first row, in a stream."""
@@ -147,50 +136,22 @@ class Prepared:
         """Return a block without rows."""
         return self.block(self.no_rows)
 
-    def late_from(self, times: Ints) -> Ints:
-        """Return for rows at these times the watermark from which on they are late: all their windows are closed.
-
-        NEVER for rows that no window holds, as the slide may be longer than the range.
-        """
-        windows = self.plan.windows.values()
-        ends: Ints = np.maximum.reduce([window.lateness.last_end(times, self.unit) for window in windows])
-        return ends
-
-    def missed_from(self, times: Ints) -> Ints:
-        """Return the watermarks from which on a window may have been emitted without the rows at these times."""
-        windows = self.plan.windows.values()
-        marks: Ints = np.minimum.reduce([window.lateness.missed_from(times, self.unit) for window in windows])
-        return marks
-
-    @cached_property
-    def parts(self) -> list[Prepared]:
-        """The query once for each group of windows with the same late rows, which share the state of a stream."""
-        groups: dict[Hashable, list[str]] = {}
-        for name, window in self.query.windows.items():
-            groups.setdefault(window.lateness.rule, []).append(name)
-        if len(groups) == 1:
-            return [self]
-        queries = [self.query.part(names) for names in groups.values()]
-        return [prepare(one, self.schema, compiled=self.compiled, interpreted=self.interpreted) for one in queries]
-
-    def due_from(self, times: Ints) -> int:
-        """Return the earliest watermark at which a window of rows at these times ends."""
-        return min(int(window.lateness.first_end(times, self.unit).min()) for window in self.plan.windows.values())
-
     def check_times(self, times: Ints) -> None:
         """Raise OverflowError if windows over these times would reach beyond 64 bits."""
-        if self.time is not None and self._extent is not None:
-            check_times(times, 2 * self._extent, self.time.name)
+        if self.time is not None and self.extent is not None:
+            check_times(times, 2 * self.extent, self.time.name)
 
     @cached_property
-    def _extent(self) -> int | None:
+    def extent(self) -> int | None:
         """How far from the time of a row its windows begin or end, in ticks; None if no window needs times."""
         windows = self.plan.windows.values()
-        return max(one.extent(self.unit) for one in windows) if any(one.needs_time for one in windows) else None
+        if not any(window.needs_time for window in windows):
+            return None
+        return max(window.extent(self.unit) for window in windows)
 
 
 def prepare(
-    query: Declared, schema: pa.Schema, *, compiled: bool | None = None, interpreted: Mapping[str, str] | None = None
+    query: QuerySpec, schema: pa.Schema, *, compiled: bool | None = None, interpreted: Mapping[str, str] | None = None
 ) -> Prepared:
     """Return a query for data of one schema. Raise TypeError or ValueError if it cannot read this data.
 
@@ -210,7 +171,7 @@ def prepare(
     return Prepared(query, schema, time, reasons, _plan(query, schema, reasons), compiled, loops)
 
 
-def _plan(query: Declared, schema: pa.Schema, interpreted: Mapping[str, str]) -> Plan:
+def _plan(query: QuerySpec, schema: pa.Schema, interpreted: Mapping[str, str]) -> Plan:
     return make_plan(
         query.windows,
         {
@@ -227,7 +188,8 @@ def _plan(query: Declared, schema: pa.Schema, interpreted: Mapping[str, str]) ->
 
 def kinds_of(schema: pa.Schema) -> dict[str, str]:
     """Return the kinds of the columns that hold numbers."""
-    return {column.name: kind_of(column.type) for column in schema if is_number(column.type)}
+    rows = {field.name: column_type(field.type) for field in schema}
+    return {name: row.kind for name, row in rows.items() if row.numbers is not None}
 
 
 @dataclass
@@ -238,7 +200,7 @@ class PreparedCache:
     count by type.
     """
 
-    query: Declared
+    query: QuerySpec
     _known: Recent[Hashable, Prepared] = field(default_factory=lambda: Recent(MOST_SCHEMAS))
 
     def get(self, schema: pa.Schema, *, compiled: bool | None) -> Prepared:

@@ -12,12 +12,13 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sash.aggregator.columns import Column, objects_of, read_numbers, to_arrow
-from sash.engine.column_types import window_column
-from sash.engine.keys import KeyOrder, cut_evenly, is_in_time, number_keys, order_rows
-from sash.engine.nested_keys import Codes
+from sash.columns.buffers import NO_BITS, as_arrow, as_numpy
+from sash.columns.column_types import column_type
+from sash.columns.read_column import Column, objects_of, plain_array, read_numbers, to_arrow
+from sash.engine.check_columns import window_column
+from sash.engine.group_ids import Codes, number_keys
+from sash.engine.keys import KeyOrder, cut_evenly, is_in_time, order_rows
 from sash.engine.time_column import TimeColumn
-from sash.kernels.kernel_io import NO_BITS, as_arrow, as_numpy
 from sash.windows import Window
 from sash.windows.arrays import is_sorted
 from sash.windows.base import ALL_COLUMNS, NO_UNIT, Flags, Ints, Items, LoopCompiler, Span
@@ -124,50 +125,46 @@ class RowBlock:
 
     def regrouped(self, firsts: Ints) -> RowBlock:
         """Return the same rows, with other rows that begin a key."""
-        return RowBlock(self.source, self.layout, replace(self.order, firsts=firsts, dealt=None), self.times)
+        return RowBlock(self.source, self.layout, replace(self.order, firsts=firsts, scattered=None), self.times)
 
-    def parts(self, count: int) -> list[RowBlock]:
+    def sections(self, count: int) -> list[RowBlock]:
         """Return `count` or fewer blocks with about equally many rows, which together hold all keys in order."""
-        return [self] if count == 1 else [self.part(first, last) for first, last in cut_evenly(self.firsts, count)]
+        return [self] if count == 1 else [self.section(first, last) for first, last in cut_evenly(self.firsts, count)]
 
-    def part(self, first: int, last: int) -> RowBlock:
+    def section(self, first: int, last: int) -> RowBlock:
         """Return the keys from `first` on, without `last` and later ones."""
         begin, end = int(self.firsts[first]), int(self.firsts[last])
         rows = None if self.order.rows is None else self.order.rows[begin:end]
         order = KeyOrder(rows, self.firsts[first : last + 1] - begin, self.order.begin + begin)
-        part = RowBlock(self.source, self.layout, order, self.times[begin:end])
+        section = RowBlock(self.source, self.layout, order, self.times[begin:end])
         for name, coded in self._coded.items():
-            part._coded[name] = CodedColumn(coded.column.slice(begin, end - begin), coded.values)
-        return part
+            section._coded[name] = CodedColumn(coded.column.slice(begin, end - begin), coded.values)
+        return section
 
     def coded(self, name: str, coding: str = "") -> CodedColumn:
-        """Return a column for kernels; `coding` is how integers stand for other values (see `Aggregate.codes`).
+        """Return a column for kernels; `coding` is how integers stand for other values (see `Coding.codes`).
 
-        Parts that are made later share it: a whole column is arranged faster than its parts.
+        Sections that are cut later share it: a whole column is arranged faster than its sections.
         """
         if coding == TICKS:
             return CodedColumn(Column(self.times, NO_BITS, pa.int64()), None)
         known = self._coded.get((name, coding))
         if known is None:
-            given = self.source.coded(name, coding)
-            known = self._coded[name, coding] = CodedColumn(self.order.arrange_column(given.column), given.values)
+            source = self.source.coded(name, coding)
+            known = self._coded[name, coding] = CodedColumn(self.order.arrange_column(source.column), source.values)
         return known
 
-    def ones(self) -> Column:
-        """Return a column of ones, for an aggregate that reads no column."""
-        return Column(np.ones(len(self), np.bool_), NO_BITS, pa.bool_())
-
-    def objects(self, name: str, kind: pa.DataType | None = None) -> list[Any]:
+    def objects(self, name: str, dtype: pa.DataType | None = None) -> list[Any]:
         """Return a column as Python objects, cast to a type first if one is given."""
-        known_as = f"{name} {kind or ''}"
+        known_as = f"{name} {dtype or ''}"
         if known_as not in self._objects:
             column = self.order.arrange_arrow(self.table[name])
-            self._objects[known_as] = objects_of(column if kind is None else column.cast(kind))
+            self._objects[known_as] = objects_of(column if dtype is None else column.cast(dtype))
         return self._objects[known_as]
 
-    def source_rows(self, places: Ints) -> Ints:
-        """Return the input rows at some places of the block."""
-        return places + self.order.begin if self.order.rows is None else self.order.rows[places]
+    def source_rows(self, positions: Ints) -> Ints:
+        """Return the input rows at some positions of the block."""
+        return positions + self.order.begin if self.order.rows is None else self.order.rows[positions]
 
     def items(self, windows: Iterable[Window], span: Span) -> Items:
         """Return the rows as windows see them."""
@@ -227,7 +224,7 @@ def rows_in_order(table: pa.Table, layout: RowLayout) -> RowBlock | None:
     if layout.order_by or len(layout.by) != 1 or not len(table):
         return None
     keys = to_arrow(table[layout.by[0]])
-    if not pa.types.is_integer(keys.type) or keys.null_count:
+    if column_type(keys.type).group != "int" or keys.null_count:
         return None
     values = as_numpy(keys)
     if not is_sorted(values):
@@ -249,11 +246,9 @@ def read_rows(table: pa.Table, layout: RowLayout, run: LoopCompiler, first: int 
 
 def _encode(array: pa.Array, coding: str) -> tuple[pa.Array, pa.Array]:
     """Return the codes of the values of a column, and the dictionary; an ordered dictionary stays as it is."""
-    if pa.types.is_dictionary(array.type):
-        if array.type.ordered:
-            return array.indices.cast(pa.int32()), array.dictionary
-        array = array.dictionary_decode()
-    encoded = array.dictionary_encode()
+    if getattr(array.type, "ordered", False):
+        return array.indices.cast(pa.int32()), array.dictionary
+    encoded = plain_array(array).dictionary_encode()
     codes, values = encoded.indices, encoded.dictionary
     if coding == "ordered":
         order = pc.sort_indices(values)

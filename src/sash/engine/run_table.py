@@ -15,27 +15,28 @@ from typing import TypeVar
 import numpy as np
 import pyarrow as pa
 
-from sash.aggregator.columns import to_arrow
+from sash.columns.buffers import as_arrow
+from sash.columns.read_column import to_arrow
 from sash.engine.assemble import join_rows, join_windows, row_columns, window_tables
 from sash.engine.cut import cut
-from sash.engine.deal import deal_in_chunks
 from sash.engine.evaluate import Block, check_compiles, evaluate
+from sash.engine.executors import Results
 from sash.engine.executors.execute import execute
 from sash.engine.executors.pass_columns import codings
 from sash.engine.keys import KeyOrder
 from sash.engine.prepare import Prepared
 from sash.engine.row_block import TICKS, InputRows, RowBlock, RowSource, read_rows, rows_in_order
+from sash.engine.scatter import scatter_in_chunks
 from sash.engine.slice_block import SliceBlock, concat_in_time
-from sash.kernels.kernel_io import as_arrow
 from sash.windows.arrays import growing_blocks, is_sorted
 from sash.windows.base import Ints, whole_span
 
 S = TypeVar("S")
 T = TypeVar("T")
 
-PART_ROWS = 1 << 18
-"""Blocks are evaluated in parts of about this many rows. For smaller parts, starting a thread takes longer than it saves. Larger
-parts need fresh memory for their results, which costs more than the work on it."""
+SECTION_ROWS = 1 << 18
+"""Blocks are evaluated in sections of about this many rows. For smaller ones, starting a thread takes longer than it saves. Larger
+sections need fresh memory for their results, which costs more than the work on it."""
 CHUNK_ROWS = 1 << 16
 """Rows of a chunk, at least: times, values and group ids of this many rows fit a processor cache."""
 SEVERAL = 2
@@ -70,47 +71,46 @@ class TableRun:
     def run_block(self, block: RowBlock) -> pa.Table:
         """Return the results of rows sorted by key and time."""
         prepared = self.prepared
-        count = part_count(len(block))
+        count = section_count(len(block))
         if count >= SEVERAL:
             self._check_limits(block)
-            read_columns(self.prepared, block)
-        parts = block.parts(count)
+            convert_columns(prepared, block)
+        sections = block.sections(count)
         if prepared.plan.per_row:
-            made = self.in_threads(lambda part: row_columns(prepared, evaluate(prepared, part)), parts)
-            columns = [join_rows([part[name] for part in made]) for name in made[0]]
-            if block.order.rows is not None:
-                restored = self if len(block) >= PART_ROWS else replace(self, threads=1)
-                columns = restored.in_threads(lambda column: block.order.restore(to_arrow(column)), columns)
-            return pa.table(dict(zip(made[0], columns, strict=True)))
-        return join_windows(
-            prepared, self.in_threads(lambda part: window_tables(prepared, part, evaluate(prepared, part)), parts)
-        )
+            results = self.in_threads(lambda section: row_columns(prepared, evaluate(prepared, section)), sections)
+            return in_input_order(prepared, block.order, results, self.threads if len(block) >= SECTION_ROWS else 1)
+        return self._run_windows(sections)
 
     def run_chunks(self, rows: InputRows) -> pa.Table:
         """Return the results of rows in order of time."""
         prepared = self.prepared
         prepared.check_times(rows.times)
         cuts = self._chunk_cuts(rows)
-        read_columns(self.prepared, rows.source)
-        shares = np.array_split(np.arange(len(cuts) - 1), min(part_count(len(rows.codes)), self.threads))
+        convert_columns(prepared, rows.source)
+        shares = np.array_split(np.arange(len(cuts) - 1), min(section_count(len(rows.codes)), self.threads))
         keys = self._first_rows(rows)
-        made = self.in_threads(
+        cut_shares = self.in_threads(
             lambda share: self._cut_chunks(rows, keys, cuts[share[0] : share[-1] + 2]),
             [share for share in shares if len(share)],
         )
-        slices = concat_in_time(made).by_key(prepared.loops)
+        slices = concat_in_time(cut_shares).by_key(prepared.loops)
         self._check_limits(slices)
-        parts = slices.parts(max(self.threads, part_count(len(slices))))
-        return join_windows(
-            prepared, self.in_threads(lambda part: window_tables(prepared, part, evaluate(prepared, part)), parts)
+        return self._run_windows(slices.sections(max(self.threads, section_count(len(slices)))))
+
+    def _run_windows(self, sections: Sequence[Block]) -> pa.Table:
+        """Return one row per window."""
+        prepared = self.prepared
+        tables = self.in_threads(
+            lambda section: window_tables(prepared, section, evaluate(prepared, section)), sections
         )
+        return join_windows(prepared, tables)
 
     def in_threads(self, work: Callable[[S], T], tasks: Sequence[S]) -> list[T]:
         """Return the result of each task, in order; threads run them."""
         return in_threads(self.prepared, self.threads, work, tasks)
 
     def _check_limits(self, block: Block) -> None:
-        """Raise ValueError if a window has too many results for all parts of a block together."""
+        """Raise ValueError if a window has too many results for all sections of a block together."""
         items = block.items([], whole_span(np.diff(block.firsts)))
         for window in self.prepared.plan.windows.values():
             window.check_limit(items)
@@ -127,14 +127,14 @@ class TableRun:
         if not is_sorted(rows.times) or is_sorted(rows.codes):
             return False
         check_compiles(prepared)  # a pass that does not compile may be interpreted in the next attempt
-        return all(one.over_slices and not one.over_objects for one in prepared.plan.passes)
+        return all(plan_pass.over_slices and not plan_pass.over_objects for plan_pass in prepared.plan.passes)
 
     def _chunk_cuts(self, rows: InputRows) -> Ints:
         """Return where chunks begin and end: every CHUNK_ROWS rows, moved back to the last edge that closes slices."""
         count = len(rows.codes)
         targets = rows.times[np.arange(0, count, max(CHUNK_ROWS, SEVERAL * rows.keys))]
-        places = np.searchsorted(rows.times, self.prepared.borders.edges.before(targets))
-        return np.unique(np.concatenate([np.zeros(1, np.int64), places, np.array([count])])).astype(np.int64)
+        begins = np.searchsorted(rows.times, self.prepared.borders.edges.before(targets))
+        return np.unique(np.concatenate([np.zeros(1, np.int64), begins, np.array([count])])).astype(np.int64)
 
     def _cut_chunks(self, rows: InputRows, keys: pa.Table, cuts: Ints) -> SliceBlock:
         """Return the slices of some chunks, by chunk and key."""
@@ -142,8 +142,8 @@ class TableRun:
         order = np.empty(end - begin, np.int64)
         owners, firsts = np.empty(end - begin, np.int64), np.empty(end - begin + 1, np.int64)
         counts = np.zeros(rows.keys, np.int64)
-        deal = self.prepared.loops(deal_in_chunks)
-        groups = deal(rows.codes[begin:end], cuts - begin, counts, order, owners, firsts)
+        scatter = self.prepared.loops(scatter_in_chunks)
+        groups = scatter(rows.codes[begin:end], cuts - begin, counts, order, owners, firsts)
         order += begin
         by_group = KeyOrder(order, firsts[: groups + 1].copy())
         block = RowBlock(rows.source, rows.layout, by_group, by_group.arrange(rows.times))
@@ -171,17 +171,25 @@ def in_threads(prepared: Prepared, threads: int, work: Callable[[S], T], tasks: 
         return first + list(pool.map(work, tasks[alone:]))
 
 
-def read_columns(prepared: Prepared, source: RowSource | RowBlock) -> None:
+def in_input_order(prepared: Prepared, order: KeyOrder, results: Sequence[Results], threads: int) -> pa.Table:
+    """Return the results per row of the sections of a block as one table, in input order."""
+    columns = [join_rows([section[name] for section in results]) for name in results[0]]
+    if order.rows is not None:
+        columns = in_threads(prepared, threads, lambda column: order.restore(to_arrow(column)), columns)
+    return pa.table(dict(zip(results[0], columns, strict=True)))
+
+
+def convert_columns(prepared: Prepared, source: RowSource | RowBlock) -> None:
     """Convert the columns once, and arrange those of a block, so that threads do not do it several times."""
-    for one in prepared.plan.passes:
-        for name, coding in [] if one.over_objects else codings(one, prepared.schema):
+    for plan_pass in prepared.plan.passes:
+        for name, coding in [] if plan_pass.over_objects else codings(plan_pass, prepared.schema):
             if coding != TICKS:
                 source.coded(name, coding)
 
 
-def part_count(rows: int) -> int:
-    """Return the number of parts of a block; threads evaluate them, and later parts reuse the memory of earlier ones."""
-    return max(1, rows // PART_ROWS)
+def section_count(rows: int) -> int:
+    """Return the number of sections of a block; threads evaluate them, and later ones reuse the memory of earlier ones."""
+    return max(1, rows // SECTION_ROWS)
 
 
 def first_rows(codes: Ints, keys: int) -> Ints:
@@ -190,12 +198,12 @@ def first_rows(codes: Ints, keys: int) -> Ints:
     >>> first_rows(np.array([0, 0, 1, 0, 2]), 3).tolist()
     [0, 2, 4]
     """
-    found: list[Ints] = []
+    rows: list[Ints] = []
     count = 0
     for block in growing_blocks(len(codes)):
         newest = np.maximum.accumulate(np.append(count - 1, codes[block]))
-        found.append(block.start + np.flatnonzero(newest[1:] > newest[:-1]))
+        rows.append(block.start + np.flatnonzero(newest[1:] > newest[:-1]))
         count = int(newest[-1]) + 1
         if count == keys:
             break
-    return np.concatenate(found)
+    return np.concatenate(rows)

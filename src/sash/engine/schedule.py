@@ -11,51 +11,52 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from sash.columns.buffers import as_arrow
 from sash.engine.partials import SliceCounts
-from sash.kernels.kernel_io import Schedule, as_arrow
+from sash.kernels.kernel_arrays import Schedule
 from sash.slices.cuts import SliceRefs
 from sash.windows.base import Ints
 
 
 @dataclass(frozen=True)
 class SharedSchedule:
-    """The schedule of several kinds of windows, and which entries belong to which kind."""
+    """The schedule of one or several windows of a query, and which entries belong to which."""
 
     entries: Schedule
-    places: list[Ints | None]
-    """For each kind, the entries of its windows; None if all are."""
+    positions: list[Ints | None]
+    """For each window, the positions of its entries; None if it has all."""
 
-    def of_kind(self, number: int, results: pa.Array) -> pa.Array:
-        """Return the results of the windows of one kind."""
-        places = self.places[number]
-        return results if places is None else results.take(as_arrow(places))
+    def of_window(self, number: int, results: pa.Array) -> pa.Array:
+        """Return the results of one window."""
+        positions = self.positions[number]
+        return results if positions is None else results.take(as_arrow(positions))
 
 
-def make_schedule(kinds: Sequence[SliceRefs], counts: SliceCounts) -> SharedSchedule:
+def make_schedule(windows: Sequence[SliceRefs], counts: SliceCounts) -> SharedSchedule:
     """Return windows in the order of their ends; among equal ends, the widest first, which needs the most slices."""
-    every = [_entries(refs, counts) for refs in kinds]
-    if len(every) == 1:
-        return SharedSchedule(every[0], [None])
-    longest = [int(entries.lasts.max(initial=1)) for entries in every]
-    ascending = sorted(range(len(kinds)), key=lambda kind: (longest[kind], kind))
-    number_of = {kind: number for number, kind in enumerate(ascending)}
+    schedules = [_entries(refs, counts) for refs in windows]
+    if len(schedules) == 1:
+        return SharedSchedule(schedules[0], [None])
+    longest = [int(entries.lasts.max(initial=1)) for entries in schedules]
+    ascending = sorted(range(len(windows)), key=lambda window: (longest[window], window))
+    number_of = {window: number for number, window in enumerate(ascending)}
     widest_first = ascending[::-1]
-    joined = [np.concatenate([every[kind].columns[column] for kind in widest_first]) for column in range(6)]
-    lengths = [len(every[kind].begins) for kind in widest_first]
-    # The number of a kind is the place of its range among the structure's ranges, which ascend.
-    joined[3] = np.repeat([number_of[kind] for kind in widest_first], lengths).astype(np.int64)
+    joined = [np.concatenate([schedules[window].columns[column] for window in widest_first]) for column in range(6)]
+    lengths = [len(schedules[window].begins) for window in widest_first]
+    # The number of a window is the position of its range among the structure's ranges, which ascend.
+    joined[3] = np.repeat([number_of[window] for window in widest_first], lengths).astype(np.int64)
     order = np.argsort(joined[1], kind="stable")
     begins, ends, lasts, numbers, opens, held = (column[order] for column in joined)
     begins = np.minimum.accumulate(begins[::-1])[::-1]  # keep every slice that a later window needs
-    place = np.empty(len(order), np.int64)
-    place[order] = np.arange(len(order))
-    places: list[Ints | None] = [None] * len(kinds)
+    position_of = np.empty(len(order), np.int64)
+    position_of[order] = np.arange(len(order))
+    positions: list[Ints | None] = [None] * len(windows)
     first = 0
-    for kind, count in zip(widest_first, lengths, strict=True):
-        places[kind] = place[first : first + count]
+    for window, count in zip(widest_first, lengths, strict=True):
+        positions[window] = position_of[first : first + count]
         first += count
-    ranges = tuple(longest[kind] for kind in ascending)
-    return SharedSchedule(Schedule(np.ascontiguousarray(begins), ends, lasts, numbers, opens, held, ranges), places)
+    ranges = tuple(longest[window] for window in ascending)
+    return SharedSchedule(Schedule(np.ascontiguousarray(begins), ends, lasts, numbers, opens, held, ranges), positions)
 
 
 def _entries(refs: SliceRefs, counts: SliceCounts) -> Schedule:

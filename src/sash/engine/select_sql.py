@@ -6,14 +6,15 @@ DuckDB evaluates expressions, without access to files. Columns that are only mov
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sash.engine.column_types import readable
-from sash.engine.computed import ROWS, database_of, duckdb_module, first_line, register_rows, run_sql
+from sash.columns.readable import readable
+from sash.engine.duckdb_sql import ROWS, database_of, duckdb_module, first_line, register_rows, run_sql
 from sash.expressions import Expression, Order, Selection, in_case
 
 READERS = {
@@ -24,7 +25,9 @@ READERS = {
     ".jsonl": "read_json",
     ".ndjson": "read_json",
 }
-"""DuckDB's functions that read files, by the ending of the name without .gz and .zst."""
+"""DuckDB's functions that read files, by the ending of the name without that of its compression."""
+PACKED = (".gz", ".zst")
+"""Endings of compressed files, after that of the format."""
 
 
 def rows_where(table: pa.Table, condition: Expression) -> pa.ChunkedArray:
@@ -34,11 +37,10 @@ def rows_where(table: pa.Table, condition: Expression) -> pa.ChunkedArray:
     [False, True, False]
     """
     mask = _evaluate(table, [condition])[0]
-    if pa.types.is_null(mask.type):
+    if mask.type == pa.null():
         mask = mask.cast(pa.bool_())
-    if not pa.types.is_boolean(mask.type):
-        message = f"The condition {condition.text} is of type {mask.type}, but a condition is true or false."
-        raise TypeError(message)
+    if mask.type != pa.bool_():
+        raise TypeError(f"The condition {condition.text} is of type {mask.type}, but a condition is true or false.")
     return pc.fill_null(mask, False)
 
 
@@ -58,14 +60,14 @@ def select_from(table: pa.Table, selection: Selection) -> pa.Table:
     if selection.outputs is None:
         return table
     columns = selection.columns(table.column_names)
-    made = _evaluate(table, [value for _, value in columns])
-    return pa.table(made, names=[name for name, _ in columns])
+    arrays = _evaluate(table, [value for _, value in columns])
+    return pa.table(arrays, names=[name for name, _ in columns])
 
 
 def _evaluate(table: pa.Table, values: list[Any]) -> list[pa.ChunkedArray]:
     """Return columns, structs of columns, and the values of SQL."""
     texts = list(dict.fromkeys(value for value in values if isinstance(value, Expression)))
-    computed = run_sql(texts, readable(table), table.column_names) if texts else {}
+    computed = run_sql(texts, readable(table), table.column_names)
     return [computed[value] if isinstance(value, Expression) else _stored(table, value) for value in values]
 
 
@@ -78,29 +80,37 @@ def _stored(table: pa.Table, value: Any) -> pa.ChunkedArray:
 
 def _sorted_rows(table: pa.Table, order: tuple[Order, ...]) -> pa.ChunkedArray:
     """Return the rows in an order; rows that are equal in it stay as they are."""
-    columns = _evaluate(table, [one.value for one in order])
-    names = [str(place) for place in range(len(order))]
+    columns = _evaluate(table, [key.value for key in order])
+    names = [str(number) for number in range(len(order))]
     keys = pa.table([*columns, pa.array(range(len(table)), pa.int64())], names=[*names, "row"])
-    words = ", ".join(f'"{name}" {one.words()}' for name, one in zip(names, order, strict=True))
+    words = ", ".join(f'"{name}" {key.words()}' for name, key in zip(names, order, strict=True))
     with database_of(os.getpid()).cursor() as cursor:
         register_rows(cursor, readable(keys))
         return cursor.sql(f'SELECT "row" FROM {ROWS} ORDER BY {words}, "row"').to_arrow_table()["row"]  # noqa: S608 — numbers and fixed words
 
 
-def reader_of(path: str) -> str:
-    """Return DuckDB's function that reads a file, by its name. Raise ValueError for other files.
+def ending_of(path: str | Path) -> str:
+    """Return the ending of a file's name in lower case, without that of its compression.
 
-    >>> reader_of("data/*.parquet"), reader_of("log.csv.gz")
+    >>> ending_of("data/*.parquet"), ending_of("log.CSV.gz")
+    ('.parquet', '.csv')
+    """
+    name = Path(path).name.lower()
+    for packed in PACKED:
+        name = name.removesuffix(packed)
+    return Path(name).suffix
+
+
+def format_of(path: str, formats: Mapping[str, str]) -> str:
+    """Return the format of a file by the ending of its name. Raise ValueError for other files.
+
+    >>> format_of("data/*.parquet", READERS), format_of("log.csv.gz", READERS)
     ('read_parquet', 'read_csv')
     """
-    name = Path(path).name
-    for packed in (".gz", ".zst"):
-        name = name.removesuffix(packed)
-    found = READERS.get(Path(name).suffix.lower())
-    if found is None:
-        message = f"{path!r} does not end in {', '.join(READERS)}, so its format is not known."
-        raise ValueError(message)
-    return found
+    ending = ending_of(path)
+    if ending not in formats:
+        raise ValueError(f"{path!r} does not end in {', '.join(formats)}, so its format is not known.")
+    return formats[ending]
 
 
 def read_files(path: str) -> pa.Table:
@@ -108,10 +118,8 @@ def read_files(path: str) -> pa.Table:
     duckdb = duckdb_module()
     with duckdb.connect() as connection:
         try:
-            return connection.table_function(reader_of(path), [path]).to_arrow_table()
+            return connection.table_function(format_of(path, READERS), [path]).to_arrow_table()
         except duckdb.IOException as error:
-            message = f"Cannot read {path!r}: {first_line(error)}"
-            raise FileNotFoundError(message) from error
+            raise FileNotFoundError(f"Cannot read {path!r}: {first_line(error)}") from error
         except duckdb.Error as error:
-            message = f"Cannot read {path!r}: {first_line(error)}"
-            raise ValueError(message) from error
+            raise ValueError(f"Cannot read {path!r}: {first_line(error)}") from error

@@ -9,11 +9,12 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
+from sash.columns.buffers import as_arrow
 from sash.engine.failures import name_row, shown
-from sash.engine.keys import KeyOrder, cut_evenly, number_keys, order_by_key, order_rows
+from sash.engine.group_ids import number_keys
+from sash.engine.keys import KeyOrder, cut_evenly, order_by_key, order_rows
 from sash.engine.partials import SlicePartials, concat_partials
 from sash.engine.row_block import KeyIndex, RowLayout
-from sash.kernels.kernel_io import as_arrow
 from sash.windows import Window
 from sash.windows.base import Flags, Ints, Items, LoopCompiler, Span
 
@@ -68,14 +69,8 @@ class SliceBlock:
     def items(self, _: Iterable[Window], span: Span) -> Items:
         """Return the slices as windows see them."""
         assert self.layout.time is not None
-        return Items(
-            self.times,
-            self.firsts,
-            span,
-            self.layout.time.unit,
-            last_times=self.last_times,
-            row_counts=self.row_counts,
-        )
+        unit = self.layout.time.unit
+        return Items(self.times, self.firsts, span, unit, last_times=self.last_times, row_counts=self.row_counts)
 
     def name(self, slice_number: int) -> str:
         """Return the name of a slice in error messages; its rows are not at hand."""
@@ -87,13 +82,13 @@ class SliceBlock:
 
     # -- select and arrange ------------------------------------------------------------------------------------------
 
-    def parts(self, count: int) -> list[SliceBlock]:
+    def sections(self, count: int) -> list[SliceBlock]:
         """Return `count` or fewer blocks with about equally many slices, which together hold all keys in order."""
-        return [self._part(first, last) for first, last in cut_evenly(self.firsts, count)]
+        return [self._section(first, last) for first, last in cut_evenly(self.firsts, count)]
 
-    def _part(self, first: int, last: int) -> SliceBlock:
-        part = self.select(slice(int(self.firsts[first]), int(self.firsts[last])))
-        return replace(part, keys=self.keys.slice(first, last - first), codes=part.codes - first)
+    def _section(self, first: int, last: int) -> SliceBlock:
+        section = self.select(slice(int(self.firsts[first]), int(self.firsts[last])))
+        return replace(section, keys=self.keys.slice(first, last - first), codes=section.codes - first)
 
     def select(self, chosen: Flags | slice) -> SliceBlock:
         """Return the chosen slices; a key stays even if it has no slices left."""
@@ -123,8 +118,8 @@ class SliceBlock:
 
     def by_key(self, run: LoopCompiler) -> SliceBlock:
         """Sort slices that are in order of time by key and time."""
-        # By row number: the slices of a key are neighbours within each chunk, so that dealing them one by one takes longer.
-        return self.arrange(replace(order_by_key(self.codes, len(self.keys), run), dealt=None))
+        # By row number: the slices of a key are neighbours within each chunk, so that scattering them one by one takes longer.
+        return self.arrange(replace(order_by_key(self.codes, len(self.keys), run), scattered=None))
 
     def without_empty_keys(self) -> SliceBlock:
         """Return the block without keys that have no slices."""
@@ -161,11 +156,13 @@ def concat_by_key(blocks: Sequence[SliceBlock], run: LoopCompiler) -> SliceBlock
     np.minimum.at(first_rows, ids, np.arange(len(keys)))
     offsets = np.cumsum([0, *(len(block.keys) for block in blocks)])
     codes = [ids[offset + block.codes] for offset, block in zip(offsets, blocks, strict=False)]
-    together = concat_in_time([replace(block, codes=own) for block, own in zip(blocks, codes, strict=True)])
+    together = concat_in_time(
+        [replace(block, codes=block_codes) for block, block_codes in zip(blocks, codes, strict=True)]
+    )
     order, _ = order_rows(together.codes, count, together.times, run)
     return replace(together.arrange(order), keys=keys.take(as_arrow(first_rows)).combine_chunks())
 
 
-def _concat(parts: list[Ints | None]) -> Ints | None:
-    present = [part for part in parts if part is not None]
+def _concat(columns: list[Ints | None]) -> Ints | None:
+    present = [column for column in columns if column is not None]
     return np.concatenate(present) if present else None

@@ -11,15 +11,7 @@ import numpy as np
 from sash.engine.executors import Results
 from sash.engine.finish import finish_columns
 from sash.engine.prepare import Prepared
-from sash.slices.cuts import (
-    SliceRecords,
-    SliceRefs,
-    all_closed,
-    cut_by_bounds,
-    cut_by_edges,
-    records_as_items,
-    refs_of,
-)
+from sash.slices.cuts import SliceRecords, SliceRefs, all_closed, cut_by_bounds, cut_by_edges, records_as_items, refs_of
 from sash.windows import Window
 from sash.windows.arrays import ranges
 from sash.windows.base import Bounds, Flags, Ints, Items, Memory
@@ -41,9 +33,9 @@ class WindowBounds:
     @property
     def bounds(self) -> Bounds:
         """The windows as runs of rows, or else of slices."""
-        found = self.rows if self.rows is not None else self.slices
-        assert found is not None
-        return found
+        bounds = self.rows if self.rows is not None else self.slices
+        assert bounds is not None
+        return bounds
 
     def select(self, chosen: Flags) -> WindowBounds:
         """Return the chosen windows."""
@@ -80,39 +72,39 @@ class BoundsInSlices:
     @property
     def together(self) -> bool:
         """Whether all windows must be found before one is evaluated: they share a structure."""
-        return any(one.together for one in self.prepared.plan.passes)
+        return any(plan_pass.together for plan_pass in self.prepared.plan.passes)
 
     def find(self, names: Sequence[str]) -> dict[str, WindowBounds]:
         """Return the windows with these names."""
-        found = {}
+        by_name = {}
         for name in names:
             window = self.prepared.plan.windows[name]
             bounds = window.bounds(self.items, self.memory[name], self.prepared.loops)
-            found[name] = WindowBounds(window, slices=bounds, refs=all_closed(bounds))
-        return found
+            by_name[name] = WindowBounds(window, slices=bounds, refs=all_closed(bounds))
+        return by_name
 
-    def keep(self, one: WindowBounds) -> Ints:
+    def keep(self, window_bounds: WindowBounds) -> Ints:
         """Return the first item of each key that later windows may need."""
-        return one.bounds.keep
+        return window_bounds.bounds.keep
 
-    def positions(self, one: WindowBounds) -> tuple[Ints, Ints]:
+    def positions(self, window_bounds: WindowBounds) -> tuple[Ints, Ints]:
         """Return where windows begin and end among the items of the block."""
-        return one.bounds.begins, one.bounds.ends
+        return window_bounds.bounds.begins, window_bounds.bounds.ends
 
-    def only_changed(self, one: WindowBounds, changed: Flags) -> WindowBounds:
+    def only_changed(self, window_bounds: WindowBounds, changed: Flags) -> WindowBounds:
         """Return the windows that hold a changed item."""
-        begins, ends = self.positions(one)
+        begins, ends = self.positions(window_bounds)
         before = np.zeros(len(changed) + 1, np.int64)
         np.cumsum(changed, out=before[1:])
-        return one.select(before[ends] > before[begins])
+        return window_bounds.select(before[ends] > before[begins])
 
-    def results(self, one: WindowBounds, columns: Results) -> WindowResults:
+    def results(self, window_bounds: WindowBounds, columns: Results) -> WindowResults:
         """Return the results of windows, with the keys and times that they belong to."""
-        bounds = one.bounds
+        bounds = window_bounds.bounds
         aggregates = self.prepared.query.aggregates
-        if one.window.per_row:
+        if window_bounds.window.per_row:
             return WindowResults(NOTHING, None, None, finish_columns(aggregates, columns, self._times_of_rows))
-        over_records = one.rows is None and self.records is not None
+        over_records = window_bounds.rows is None and self.records is not None
         firsts = self.records.firsts if over_records and self.records is not None else self.items.firsts
         counts = np.diff(np.searchsorted(bounds.begins, firsts))
         starts, stops = bounds.starts, bounds.stops
@@ -137,9 +129,9 @@ class BoundsInRows(BoundsInSlices):
     def __init__(self, prepared: Prepared, items: Items, memory: Mapping[str, Memory]) -> None:
         super().__init__(prepared, items, memory)
         passes = prepared.plan.passes
-        self.over_slices = any(one.over_slices for one in passes)
+        self.over_slices = any(plan_pass.over_slices for plan_pass in passes)
         self.edges = prepared.edges if self.over_slices else None
-        self.over_rows = self.edges is None or any(not one.over_slices for one in passes)
+        self.over_rows = self.edges is None or any(not plan_pass.over_slices for plan_pass in passes)
         self.of_records = items
         if self.edges is not None:
             self.records = cut_by_edges(items, self.edges)
@@ -153,40 +145,48 @@ class BoundsInRows(BoundsInSlices):
     def find(self, names: Sequence[str]) -> dict[str, WindowBounds]:
         """Return the windows with these names."""
         run = self.prepared.loops
-        found = {}
+        by_name = {}
         for name in names:
             window, memory = self.prepared.plan.windows[name], self.memory[name]
-            one = WindowBounds(window, window.bounds(self.items, memory, run) if self.over_rows else None)
+            window_bounds = WindowBounds(window, window.bounds(self.items, memory, run) if self.over_rows else None)
             if self.edges is not None and self.records is not None:
                 bounds = window.bounds(self.of_records, memory, run)
-                one = replace(one, slices=bounds, refs=refs_of(self.records, bounds.begins, bounds.ends))
-            found[name] = one
-        return self._cut_at(found) if self.over_slices and self.edges is None else found
+                window_bounds = replace(
+                    window_bounds, slices=bounds, refs=refs_of(self.records, bounds.begins, bounds.ends)
+                )
+            by_name[name] = window_bounds
+        return self._cut_at(by_name) if self.over_slices and self.edges is None else by_name
 
-    def _cut_at(self, found: dict[str, WindowBounds]) -> dict[str, WindowBounds]:
+    def _cut_at(self, by_name: dict[str, WindowBounds]) -> dict[str, WindowBounds]:
         """Cut rows where windows begin, and return the windows as references to the slices."""
         technique = self.prepared.plan.technique
         panes: list[Ints] = []
         if technique == "panes":
-            cuts = [(one.window.cuts, one.bounds.memory) for one in found.values()]
-            panes = [own.pane_starts(self.items, memory) for own, memory in cuts if own and own.pane_starts]
-        every = [one.bounds for one in found.values()]
+            panes = [
+                cuts.pane_starts(self.items, window_bounds.bounds.memory)
+                for window_bounds in by_name.values()
+                if (cuts := window_bounds.window.cuts) and cuts.pane_starts
+            ]
+        every = [window_bounds.bounds for window_bounds in by_name.values()]
         self.records, refs = cut_by_bounds(self.items, every, early=technique == "cutty", also=panes)
-        return {name: replace(one, refs=own) for (name, one), own in zip(found.items(), refs, strict=True)}
+        return {
+            name: replace(window_bounds, refs=window_refs)
+            for (name, window_bounds), window_refs in zip(by_name.items(), refs, strict=True)
+        }
 
-    def keep(self, one: WindowBounds) -> Ints:
+    def keep(self, window_bounds: WindowBounds) -> Ints:
         """Return the first row of each key that later windows may need."""
-        if one.rows is None and self.records is not None:
-            return np.maximum(self._places[one.bounds.keep], self.items.firsts[:-1])
-        return one.bounds.keep
+        if window_bounds.rows is None and self.records is not None:
+            return np.maximum(self._first_rows[window_bounds.bounds.keep], self.items.firsts[:-1])
+        return window_bounds.bounds.keep
 
-    def positions(self, one: WindowBounds) -> tuple[Ints, Ints]:
+    def positions(self, window_bounds: WindowBounds) -> tuple[Ints, Ints]:
         """Return where windows begin and end among the rows."""
-        begins, ends = super().positions(one)
-        return (self._places[begins], self._places[ends]) if one.rows is None else (begins, ends)
+        begins, ends = super().positions(window_bounds)
+        return (self._first_rows[begins], self._first_rows[ends]) if window_bounds.rows is None else (begins, ends)
 
     @cached_property
-    def _places(self) -> Ints:
+    def _first_rows(self) -> Ints:
         """The first row of each slice record, and the row after the last one."""
         assert self.records is not None
         return np.concatenate([np.zeros(1, np.int64), self.records.positions])

@@ -3,7 +3,7 @@
 README.md lists the files in reading order. Numba is imported when something has to be compiled, not with this package.
 """
 
-from sash.kernels.functions import CannotCompileError
+from sash.columns.column_types import CannotCompileError
 from sash.kernels.kernel import Kernel
 from sash.kernels.read import CannotFuseError
 

@@ -48,26 +48,25 @@ def read_header(
 ) -> dict[str, Any]:
     """Return the header. Raise ValueError if the bytes are truncated, changed, or of another version."""
     if len(data) < START.size + END.size or data[:4] != MAGIC:
-        message = f"These bytes are not a frozen Sash {what}, or were cut short: {then}."
-        raise ValueError(message)
+        raise ValueError(f"These bytes are not a frozen Sash {what}, or were cut short: {then}.")
     _, version, size = START.unpack_from(data)
     if version != VERSION:
-        message = f"This {what} is of version {version} of the format, but this Sash reads version {VERSION}: {then}."
-        raise ValueError(message)
+        raise ValueError(
+            f"This {what} is of version {version} of the format, but this Sash reads version {VERSION}: {then}."
+        )
     if zlib.crc32(data[: -END.size]) != END.unpack_from(data, len(data) - END.size)[0]:
-        message = f"The bytes of this frozen {what} were cut short or changed: {then}."
-        raise ValueError(message)
+        raise ValueError(f"The bytes of this frozen {what} were cut short or changed: {then}.")
     header: dict[str, Any] = json.loads(bytes(data[START.size : START.size + size]))
     return header
 
 
 def decode_arrays(data: bytes | memoryview, header: Mapping[str, Any] | None = None) -> Arrays:
     """Return the arrays as views of the bytes. Pass the header if it was read before."""
-    place = START.size + START.unpack_from(data)[2]
+    offset = START.size + START.unpack_from(data)[2]
     arrays = {}
     for name, dtype, length in (read_header(data) if header is None else header)["arrays"]:
-        arrays[name] = np.frombuffer(data, dtype, length, place)
-        place += arrays[name].nbytes
+        arrays[name] = np.frombuffer(data, dtype, length, offset)
+        offset += arrays[name].nbytes
     return arrays
 
 
@@ -81,14 +80,13 @@ def decode_state(data: bytes, like: KernelState) -> KernelState:
     """Return the state in the bytes. Raise ValueError unless it has the same arrays as `like`, of any length."""
     header = read_header(data)
     expected = {"span": like.span, "before": like.before, **like.arrays}
-    kinds = [[name, array.dtype.str] for name, array in expected.items()]
-    found = [entry[:2] for entry in header["arrays"]]
-    if found != kinds:
-        message = (
-            f"This window was frozen with the arrays {found}, but the state of {header['aggregate']} now has {kinds}: "
+    now = [[name, array.dtype.str] for name, array in expected.items()]
+    frozen = [entry[:2] for entry in header["arrays"]]
+    if frozen != now:
+        raise ValueError(
+            f"This window was frozen with the arrays {frozen}, but the state of {header['aggregate']} now has {now}: "
             "thaw it with the aggregate that it was frozen with."
         )
-        raise ValueError(message)
     arrays = {name: array.copy() for name, array in decode_arrays(data, header).items()}
     span, before = arrays.pop("span"), arrays.pop("before")
     return KernelState(header["room"], arrays, span, before)

@@ -1,7 +1,7 @@
 """Generated modules on disk, with their machine code beside them (machine_code.py).
 
 A module is named by the fingerprint of everything that it was generated from. So it never changes once written, and
-processes that start together may all write it: each writes a file of its own and renames it into place.
+processes that start together may all write it: each writes its own file and renames it.
 
 It is only a cache. A folder that is read-only, full or missing costs time, and never fails a query. But its files are executed:
 Sash reads them only if nobody but this user and root can write them.
@@ -80,12 +80,12 @@ def _candidates() -> Iterator[Path]:
 def is_safe(path: Path) -> bool:
     """Return whether a file or folder is there, and nobody but this user and root can write it."""
     try:
-        link, found = path.lstat(), path.stat()
+        link, target = path.lstat(), path.stat()
     except OSError:
         return False
     if not hasattr(os, "getuid"):
         return True  # Windows: the permissions are not in the mode, and folders of a user are not open to others
-    return {link.st_uid, found.st_uid} <= {os.getuid(), 0} and not found.st_mode & WRITABLE_BY_OTHERS
+    return {link.st_uid, target.st_uid} <= {os.getuid(), 0} and not target.st_mode & WRITABLE_BY_OTHERS
 
 
 def has_mark(name: str) -> bool:

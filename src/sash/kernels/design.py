@@ -15,11 +15,12 @@ from sash.aggregates.comparison import is_above
 from sash.algorithms.base import Algorithm
 from sash.algorithms.bit_words import count_ones, highest_one, lowest_one, select_one
 from sash.algorithms.occurrence_table import mix
+from sash.columns.column_types import KINDS, CannotCompileError
 from sash.kernels import loops
-from sash.kernels.functions import CannotCompileError, compile_function, fingerprint, first_line
-from sash.kernels.fuse import FusionSpec
-from sash.kernels.layout import PartialLayout, Shape
-from sash.kernels.parts import KINDS, as_values, share_parts, whole_shape
+from sash.kernels.functions import compile_function, fingerprint, first_line
+from sash.kernels.fuse_expressions import FusionSpec
+from sash.kernels.fused_partial import as_values, fuse_partials
+from sash.kernels.layout import PartialLayout, Shape, join_shapes
 from sash.kernels.read import parse_code, read_algorithm, read_function
 from sash.kernels.write import write_kernel
 
@@ -64,7 +65,7 @@ class KernelDesign:
     ) -> None:
         """Raise CannotCompileError if the aggregates must be interpreted."""
         self.algorithm = algorithm
-        self.aggregates = [form_for(algorithm, one, inputs) for one in aggregates]
+        self.aggregates = [form_for(algorithm, aggregate, inputs) for aggregate in aggregates]
         self.column_types = inputs
         """The types of the columns that the aggregates read."""
         self.loop = loop
@@ -73,59 +74,60 @@ class KernelDesign:
         self.tracks_row = tracks_row or loop is loops.advance  # its state has changed, so it can't run again
         self.over = over
         """The shape of the partials that replace rows, if any."""
-        parts = share_parts(self.aggregates, inputs)
-        if algorithm.one_aggregate and len(parts.parts) > 1:
-            message = f"{self.label} can't be computed together: {algorithm.about.name} takes one aggregate."
-            raise CannotCompileError(message)
+        fused = fuse_partials(self.aggregates, inputs)
+        if algorithm.one_aggregate and len(fused.components) > 1:
+            raise CannotCompileError(
+                f"{self.label} can't be computed together: {algorithm.about.name} takes one aggregate."
+            )
         if over is not None:
-            parts = parts.of_partials(over)
-        self.inputs = parts.inputs
+            fused = fused.of_partials(over)
+        self.inputs = fused.inputs
         """The types of the columns that the loop reads, in one lane."""
-        self.parts = parts.in_lanes(lanes)
+        self.fused = fused.in_lanes(lanes)
         self.name = self._fingerprint()
 
     @property
     def label(self) -> str:
         """The aggregates and their columns, for messages."""
-        return " and ".join(dict.fromkeys(one.label for one in self.aggregates))
+        return " and ".join(dict.fromkeys(aggregate.label for aggregate in self.aggregates))
 
     def _fingerprint(self) -> str:
         """Return the name of the generated module, which covers everything that the module is generated from."""
         loop, algorithm = read_function(self.loop).identity, read_algorithm(self.algorithm).identity
         options = (self.nullable, self.tracks_row)
         try:
-            return fingerprint(own_code(), algorithm, CALLED, loop, options, self.parts.identity)
+            return fingerprint(own_code(), algorithm, CALLED, loop, options, self.fused.identity)
         except Exception as error:  # also that of an empty closure or an object without a repr
-            message = f"{self.label} is not compiled: {first_line(error)}"
-            raise CannotCompileError(message) from error
+            raise CannotCompileError(f"{self.label} is not compiled: {first_line(error)}") from error
 
     def names(self) -> dict[str, Any]:
         """Return the compiled functions that the module calls, by name."""
         from sash.kernels.bit_intrinsics import compile_bit_functions  # noqa: PLC0415 — it imports Numba
 
         called = {function.__name__: compile_function(function) for function in CALLED} | compile_bit_functions()
-        return called | {f"raw_{name}": compile_function(one) for name, one in self.parts.functions.items()}
+        return called | {f"raw_{name}": function for name, function in self._compiled().items()}
 
     def write(self) -> str:
         """Generate the text of the module."""
         from sash.kernels.infer import infer_types  # noqa: PLC0415 — it imports Numba
 
-        types = infer_types(self.parts, {name: compile_function(one) for name, one in self.parts.functions.items()})
-        return write_kernel(self.fusion_spec(whole_shape(types.shapes)), self.parts, types, self.loop)
+        types = infer_types(self.fused, self._compiled())
+        return write_kernel(self.fusion_spec(join_shapes(types.shapes)), types, self.loop)
+
+    def _compiled(self) -> dict[str, Any]:
+        return {name: compile_function(function) for name, function in self.fused.functions.items()}
 
     def fusion_spec(self, shape: Shape) -> FusionSpec:
         """Return what the loop is fused with, for partials of a shape."""
         source = read_algorithm(self.algorithm)
-        if self.parts.parts[0].aggregate.place is not None and self.algorithm.keeps_values:
+        if self.fused.components[0].aggregate.laws.place is not None and self.algorithm.keeps_values:
             source = replace(source, query="place_of_newest")
         emits = "emit" in read_function(self.loop).parameters
-        costly = any(part.aggregate.costly_lift for part in self.parts.parts)
+        costly = any(component.aggregate.coding.costly_lift for component in self.fused.components)
         return FusionSpec(
             source,
             PartialLayout(shape),
-            len(self.parts.inputs),
-            at_least=tuple(output.at_least for output in self.parts.outputs),
-            counted=tuple(output.held is not None for output in self.parts.outputs),
+            self.fused,
             nullable=self.nullable,
             marks=emits and (self.nullable or self.loop is loops.slide_between),
             # A position of the stream is a row of the input only if every row is inserted.
@@ -142,18 +144,17 @@ class KernelDesign:
 def form_for(algorithm: type[Algorithm[Any]], aggregate: Aggregate[Any], inputs: tuple[str, ...]) -> Aggregate[Any]:
     """Return the form of the aggregate for these types and this algorithm. Raise CannotCompileError if there is none."""
     if unknown := [name for name in inputs if name not in KINDS]:
-        message = f"Columns of {', '.join(unknown)} are not compiled: cast them to one of {', '.join(KINDS)}."
-        raise CannotCompileError(message)
-    if aggregate.entries:
-        message = f"{aggregate.name} is not compiled: its result is a list."
-        raise CannotCompileError(message)
+        raise CannotCompileError(
+            f"Columns of {', '.join(unknown)} are not compiled: cast them to one of {', '.join(KINDS)}."
+        )
+    if aggregate.forms.entries:
+        raise CannotCompileError(f"{aggregate.name} is not compiled: its result is a list.")
     if len(inputs) == 1:
         aggregate = aggregate.of_kind(KINDS[inputs[0]])
     if reason := algorithm.interpreted_only:
         raise CannotCompileError(reason)
     if algorithm.keeps_values:
         aggregate = as_values(aggregate)
-    if reason := aggregate.interpreted_only:
-        message = f"{aggregate.name} is not compiled: {reason}"
-        raise CannotCompileError(message)
+    if reason := aggregate.coding.interpreted_only:
+        raise CannotCompileError(f"{aggregate.name} is not compiled: {reason}")
     return aggregate

@@ -19,7 +19,7 @@ from typing import Any
 import numba
 from numba.core import ir
 
-from sash.kernels.functions import CannotCompileError
+from sash.columns.column_types import CannotCompileError
 
 types: Any = numba.types
 
@@ -33,8 +33,7 @@ def refuse_differences(function: Any, arguments: tuple[Any, ...], label: str) ->
     `arguments` are the types that it was compiled for, `label` names it in the message.
     """
     for difference in _differences(function, arguments, set()):
-        message = f"{label} uses {difference}, which machine code computes differently from Python."
-        raise CannotCompileError(message)
+        raise CannotCompileError(f"{label} uses {difference}, which machine code computes differently from Python.")
 
 
 def _differences(function: Any, arguments: tuple[Any, ...], visited: set[Any]) -> Iterator[str]:
@@ -78,8 +77,8 @@ def _operands_of_power(node: ir.Expr, called: Any) -> tuple[Any, ...]:
     return ()
 
 
-def _is_whole(kind: Any) -> bool:
-    return isinstance(kind, types.Integer | types.Boolean)
+def _is_whole(operand: Any) -> bool:
+    return isinstance(operand, types.Integer | types.Boolean)
 
 
 def _constants(typed: Any) -> dict[str, Any]:

@@ -10,8 +10,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from sash.kernels.kernel_io import Positions
-from sash.kernels.partial_columns import Partial, copy_of, empty_like, fields_of, put, take
+from sash.kernels.kernel_arrays import Positions
+from sash.kernels.partial_columns import Partial, empty_like, put, take
 
 Merge = Callable[[Partial, Partial], Partial]
 BLOCK = 1 << 14
@@ -27,8 +27,7 @@ def double_in_blocks(combine: Merge, items: Partial, begins: Positions, ends: Po
         block = slice(first, first + size)
         begin, end = int(begins[block].min()), int(ends[block].max())
         partials = double(combine, take(items, slice(begin, end)), ends[block] - begin, lengths[block])
-        for field, own in zip(fields_of(whole), fields_of(partials), strict=True):
-            field[block] = own
+        put(whole, block, partials)
     return whole
 
 
@@ -66,24 +65,21 @@ def reduce_runs(combine: Merge, items: Partial, begins: Positions, lengths: Posi
     runs = np.flatnonzero(lengths)
     left = lengths[runs]
     firsts = np.cumsum(left) - left
-    partials = items
     in_order = len(runs) and bool((begins[runs] == firsts + begins[runs[0]]).all())
     if in_order:
         partials = take(items, slice(int(begins[runs[0]]), int(begins[runs[-1]] + left[-1])))
     else:
         partials = take(items, np.repeat(begins[runs] - firsts, left) + np.arange(int(left.sum())))
     while len(left) and left.max() > 1:
-        places = np.arange(int(left.sum())) - np.repeat(np.cumsum(left) - left, left)
-        older = np.flatnonzero(places % 2 == 0)
-        has_newer = places[older] + 1 < np.repeat(left, (left + 1) // 2)
+        numbers = np.arange(int(left.sum())) - np.repeat(np.cumsum(left) - left, left)
+        older = np.flatnonzero(numbers % 2 == 0)
+        has_newer = numbers[older] + 1 < np.repeat(left, (left + 1) // 2)
         kept = take(partials, older)
         if has_newer.all():
             partials = combine(kept, take(partials, older + 1))
         else:
             pairs = np.flatnonzero(has_newer)
-            merged = combine(take(kept, pairs), take(partials, older[pairs] + 1))
-            kept = copy_of(kept)
-            put(kept, pairs, merged)
+            put(kept, pairs, combine(take(kept, pairs), take(partials, older[pairs] + 1)))
             partials = kept
         left = (left + 1) // 2
     put(whole, runs, partials)

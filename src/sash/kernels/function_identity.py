@@ -13,22 +13,12 @@ import copyreg
 import functools
 import pickle
 import sys
+import types
 from collections.abc import Callable
 from contextlib import suppress
 from importlib import import_module
-from types import (
-    BuiltinFunctionType,
-    ClassMethodDescriptorType,
-    CodeType,
-    FunctionType,
-    GetSetDescriptorType,
-    MappingProxyType,
-    MemberDescriptorType,
-    MethodDescriptorType,
-    MethodType,
-    ModuleType,
-    WrapperDescriptorType,
-)
+from itertools import chain
+from types import BuiltinFunctionType, CodeType, FunctionType, MappingProxyType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -39,7 +29,8 @@ from sash.kernels.libraries import imports_in, is_library, package_of, undecorat
 from sash.kernels.tree_digest import Reading, Token, TooLargeError, digest_tree
 
 PLAIN = (bool, int, float, complex, str, bytes, type(None))
-METHODS_IN_C = (ClassMethodDescriptorType, MethodDescriptorType, WrapperDescriptorType)
+METHODS_IN_C = (types.ClassMethodDescriptorType, types.MethodDescriptorType, types.WrapperDescriptorType)
+SLOTS = (types.GetSetDescriptorType, types.MemberDescriptorType)
 LOCKS = "_thread"
 """The module of values without content."""
 MOST_SETS = 20
@@ -53,7 +44,7 @@ class UnknownContentError(Exception):
     """Why a function cannot be identified: which value it uses whose content cannot be read."""
 
 
-def identify(*parts: object, exact: bool = False) -> str:
+def identify(*values: object, exact: bool = False) -> str:
     """Return a name for functions and values that is the same in other processes.
 
     Of a value that cannot be pickled only its type counts, unless it must be `exact`: then UnknownContentError is raised.
@@ -63,28 +54,28 @@ def identify(*parts: object, exact: bool = False) -> str:
     >>> identify({"a": 1}.get) == identify({"a": 2}.get)
     False
     """
-    own = {package_of(undecorated(part)) for part in parts if callable(part)} - sys.stdlib_module_names
-    with suppress(TooLargeError):
-        return _Visitor(own, exact=exact).digest(parts).hex()[:20]
-    try:
-        return _Visitor(set(), exact=exact).digest(parts).hex()[:20]
-    except TooLargeError as error:
-        if exact:
-            raise UnknownContentError(str(error)) from error
-    return _Visitor(set(), exact=False, types_only=True).digest(parts).hex()[:20]
+    own_packages = {package_of(undecorated(value)) for value in values if callable(value)} - sys.stdlib_module_names
+    for packages in (own_packages, set[str]()):
+        try:
+            return _Visitor(packages, exact=exact).digest(values).hex()[:20]
+        except TooLargeError as error:
+            too_large = error
+    if exact:
+        raise UnknownContentError(str(too_large)) from too_large
+    return _Visitor(set(), exact=False, types_only=True).digest(values).hex()[:20]
 
 
 class _Visitor:
     """Reads values, and remembers what it has visited."""
 
-    def __init__(self, own: set[str], *, exact: bool, types_only: bool = False) -> None:
+    def __init__(self, own_packages: set[str], *, exact: bool, types_only: bool = False) -> None:
         self.exact = exact
         self.types_only = types_only
         """Whether only the types of objects and sets count."""
-        self.own = own
+        self.own_packages = own_packages
         """Packages that are read although they are installed."""
-        self.visited: dict[int, int] = {}
-        """The numbers of functions, classes and objects, by identity."""
+        self.visited: dict[int, tuple[int, object]] = {}
+        """The numbers of functions, classes and objects, by identity. They stay alive: an address may be used again."""
         self.around: set[int] = set()
         """The lists and dicts that are being read: one may contain itself."""
         self.sets = 0
@@ -93,56 +84,49 @@ class _Visitor:
         """The number of items of sets in sets."""
         self.installed = 0
         """The number of functions and classes of installed packages."""
-        self.alive: list[object] = []
-        """What was visited, as the address of an object that is gone may be used again."""
         self.readers: dict[type, Callable[[Any], Reading]] = {
             FunctionType: self._function,
             CodeType: self._code,
-            tuple: self._items,
-            list: self._items,
-            dict: self._mapping,
-            MappingProxyType: self._mapping,
-            MethodType: lambda part: iter(["method", self.token(part.__func__), self.token(part.__self__)]),
+            MethodType: lambda method: iter(["method", self.token(method.__func__), self.token(method.__self__)]),
             BuiltinFunctionType: self._builtin,
             np.ndarray: self._array,
-            **dict.fromkeys(METHODS_IN_C, lambda part: iter([part.__name__, self._class(part.__objclass__)])),
+            **dict.fromkeys((tuple, list, dict, MappingProxyType), self._items),
+            **dict.fromkeys(METHODS_IN_C, lambda method: iter([method.__name__, self._class(method.__objclass__)])),
             **dict.fromkeys((staticmethod, classmethod, property, functools.cached_property), self._descriptor),
         }
 
-    def digest(self, part: object) -> bytes:
+    def digest(self, value: object) -> bytes:
         """Return the hash of a value."""
-        return digest_tree(self.token(part))
+        return digest_tree(self.token(value))
 
-    def token(self, part: object) -> Token:
+    def token(self, value: object) -> Token:
         """Return a plain value as text, and the reading of another one."""
-        cls = type(part)
+        cls = type(value)
         if cls in PLAIN:
-            return f"int {part:x}" if cls is int else f"{cls.__name__} {part!r}"
+            return f"int {value:x}" if cls is int else f"{cls.__name__} {value!r}"
         if cls in self.readers:
-            return self.readers[cls](part)
-        if isinstance(part, type):
-            return self._class(part)
-        if isinstance(part, ModuleType):
-            return f"module {part.__name__}"
-        return self._set(part) if isinstance(part, set | frozenset) else self._object(part)
+            return self.readers[cls](value)
+        if isinstance(value, type):
+            return self._class(value)
+        if isinstance(value, ModuleType):
+            return f"module {value.__name__}"
+        return self._set(value) if isinstance(value, set | frozenset) else self._object(value)
 
-    def _is_new(self, part: object) -> bool:
-        if id(part) in self.visited:
+    def _is_new(self, value: object) -> bool:
+        if id(value) in self.visited:
             return False
-        self.visited[id(part)] = len(self.visited)
-        self.alive.append(part)
+        self.visited[id(value)] = len(self.visited), value
         return True
 
-    def _is_named(self, part: FunctionType | type | ModuleType) -> bool:
+    def _is_named(self, value: FunctionType | type | ModuleType) -> bool:
         """Return whether code is named rather than read."""
-        package = package_of(part)
-        return package not in self.own and is_library(package)
+        package = package_of(value)
+        return package not in self.own_packages and is_library(package)
 
-    def _count(self, part: FunctionType | type) -> None:
-        self.installed += is_library(package_of(part))
+    def _count(self, value: FunctionType | type) -> None:
+        self.installed += is_library(package_of(value))
         if self.installed > MOST_INSTALLED:
-            message = f"it uses more than {MOST_INSTALLED:,} functions and classes of installed packages"
-            raise TooLargeError(message)
+            raise TooLargeError(f"it uses more than {MOST_INSTALLED:,} functions and classes of installed packages")
 
     # -- functions and classes ---------------------------------------------------------------------------------------
 
@@ -151,20 +135,20 @@ class _Visitor:
             yield f"{function.__module__}.{function.__qualname__}"
             return
         if not self._is_new(function):
-            yield f"function {self.visited[id(function)]} again"
+            yield f"function {self.visited[id(function)][0]} again"
             return
         self._count(function)
         names = set(names_in(function.__code__))
         yield self._code(function.__code__)
-        yield from (self._used(value, names) for value in function.__defaults__ or ())
+        yield from (self._used(value, names, set()) for value in function.__defaults__ or ())
         for used in (function.__kwdefaults__ or {}, dict(cells_of(function)), globals_of(function)):
             yield f"{len(used)} names"
             for name, value in sorted(used.items(), key=lambda item: item[0]):
                 yield name
-                yield self._used(value, names)
+                yield self._used(value, names, set())
         for name in imports_in(function):
             yield self._imported(name, names)
-        yield self._mapping({name: value for name, value in vars(function).items() if name != PICKLED})
+        yield self._items({name: value for name, value in vars(function).items() if name != PICKLED})
 
     def _code(self, code: CodeType) -> Reading:
         yield code.co_code
@@ -173,19 +157,18 @@ class _Visitor:
         yield repr((code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars))
         yield self.token(code.co_consts)
 
-    def _used(self, value: object, names: set[str]) -> Token:
-        return self._module(value, names, set()) if isinstance(value, ModuleType) else self.token(value)
+    def _used(self, value: object, names: set[str], around: set[int]) -> Token:
+        return self._module(value, names, around) if isinstance(value, ModuleType) else self.token(value)
 
     def _module(self, module: ModuleType, names: set[str], around: set[int]) -> Reading:
-        """Read what a function takes from a module, and from the modules in it."""
+        """Read what a function takes from a module, and from the modules in it; `around` are those read before."""
         yield f"module {module.__name__}"
         if self._is_named(module) or id(module) in around:
             return
         around.add(id(module))
         for name in sorted(names & set(vars(module))):
-            value = vars(module)[name]
             yield name
-            yield self._module(value, names, around) if isinstance(value, ModuleType) else self.token(value)
+            yield self._used(vars(module)[name], names, around)
 
     def _imported(self, name: str, names: set[str]) -> Token:
         """Read a module that the body of a function imports.
@@ -194,33 +177,30 @@ class _Visitor:
         have a module that the driver must not load.
         """
         package = name.partition(".")[0]
-        if package not in self.own and is_library(package):
+        if package not in self.own_packages and is_library(package):
             return f"module {name}"
-        if name not in sys.modules and not self.exact:
-            with suppress(Exception):  # whatever the module raises; the function would raise it, too
-                import_module(name)
-        module = sys.modules.get(name)
-        if module is None and self.exact:
-            message = f"it imports {name}, which is not loaded (import it where the program begins)"
-            raise UnknownContentError(message)
-        return f"module {name}" if module is None else self._module(module, names, set())
+        if self.exact and sys.modules.get(name) is None:
+            raise UnknownContentError(f"it imports {name}, which is not loaded (import it where the program begins)")
+        with suppress(Exception):  # whatever the module raises; the function would raise it, too
+            return self._module(sys.modules.get(name) or import_module(name), names, set())
+        return f"module {name}"
 
-    def _class(self, made: type) -> Reading:
-        yield f"class {made.__module__}.{made.__qualname__}"
-        if self._is_named(made) or not self._is_new(made):
+    def _class(self, cls: type) -> Reading:
+        yield f"class {cls.__module__}.{cls.__qualname__}"
+        if self._is_named(cls) or not self._is_new(cls):
             return
-        self._count(made)
-        yield self.token((type(made), made.__bases__))
-        for name, value in sorted(vars(made).items(), key=lambda item: item[0]):
+        self._count(cls)
+        yield self.token((type(cls), cls.__bases__))
+        for name, value in sorted(vars(cls).items(), key=lambda item: item[0]):
             inner = _inner_functions(value)
             is_own = callable(inner) or isinstance(inner, tuple) or not (name.startswith("__") and name.endswith("__"))
-            if is_own and name != "_abc_impl" and not isinstance(value, GetSetDescriptorType | MemberDescriptorType):
+            if is_own and name != "_abc_impl" and not isinstance(value, SLOTS):
                 yield name
                 yield self.token(value)
 
-    def _descriptor(self, part: object) -> Reading:
-        yield type(part).__name__
-        yield self.token(_inner_functions(part))
+    def _descriptor(self, value: object) -> Reading:
+        yield type(value).__name__
+        yield self.token(_inner_functions(value))
 
     def _builtin(self, function: BuiltinFunctionType) -> Reading:
         bound = function.__self__
@@ -230,27 +210,16 @@ class _Visitor:
 
     # -- values ------------------------------------------------------------------------------------------------------
 
-    def _items(self, items: tuple[object, ...] | list[object]) -> Reading:
-        yield f"{type(items).__name__} of {len(items)}"
-        if id(items) in self.around:
+    def _items(self, values: Any) -> Reading:
+        """Read items, or keys and values, in their order, which a function may see."""
+        yield f"{type(values).__name__} of {len(values)}"
+        if id(values) in self.around:
             yield "around it"
             return
-        self.around.add(id(items))
-        for item in items:
+        self.around.add(id(values))
+        for item in values if isinstance(values, tuple | list) else chain.from_iterable(values.items()):
             yield self.token(item)
-        self.around.remove(id(items))
-
-    def _mapping(self, mapping: dict[Any, object] | MappingProxyType[Any, object]) -> Reading:
-        """Read keys and values in their order, which a function may see."""
-        yield f"{type(mapping).__name__} of {len(mapping)}"
-        if id(mapping) in self.around:
-            yield "around it"
-            return
-        self.around.add(id(mapping))
-        for key, value in mapping.items():
-            yield self.token(key)
-            yield self.token(value)
-        self.around.remove(id(mapping))
+        self.around.remove(id(values))
 
     def _array(self, array: np.ndarray[Any, Any]) -> Reading:
         if array.dtype.hasobject:  # its bytes are addresses
@@ -268,8 +237,7 @@ class _Visitor:
         elif not self.types_only:
             self.in_sets += len(items) if self.sets else 0
             if self.sets == MOST_SETS or self.in_sets > MOST_IN_SETS:
-                message = f"it uses sets in sets, {MOST_SETS} deep or with more than {MOST_IN_SETS:,} items"
-                raise TooLargeError(message)
+                raise TooLargeError(f"it uses sets in sets, {MOST_SETS} deep or with more than {MOST_IN_SETS:,} items")
             for cls in sorted({type(item) for item in items}, key=lambda cls: (cls.__module__, cls.__qualname__)):
                 yield self._class(cls)  # once for all items
             self.sets += 1
@@ -285,42 +253,41 @@ class _Visitor:
             self.visited.popitem()
         return digest
 
-    def _object(self, part: object) -> Reading:
+    def _object(self, value: object) -> Reading:
         """Read what pickle would store of an object."""
-        cls = type(part)
+        cls = type(value)
         yield "object"
         yield self._class(cls)
-        if not self._is_new(part):
-            yield f"object {self.visited[id(part)]} again"
+        if not self._is_new(value):
+            yield f"object {self.visited[id(value)][0]} again"
             return
-        inner = undecorated(part)
-        if inner is not part:
+        inner = undecorated(value)
+        if inner is not value:
             yield self.token(inner)
         elif not self.types_only:
             try:
-                reduced = _reduce(part)
+                reduced = _reduce(value)
             except Exception as error:  # whatever the class raises: it cannot be pickled
                 if self.exact and cls.__module__ != LOCKS:
-                    message = (
-                        f"it uses a value of type {cls.__module__}.{cls.__qualname__}, whose content cannot be read"
-                    )
-                    raise UnknownContentError(message) from error
+                    named = f"{cls.__module__}.{cls.__qualname__}"
+                    raise UnknownContentError(
+                        f"it uses a value of type {named}, whose content cannot be read"
+                    ) from error
                 return
             yield self.token(reduced)
 
 
-def _reduce(part: Any) -> object:
+def _reduce(value: Any) -> object:
     """Return what pickle would store of an object: the name of a global variable, or a function, its arguments, and state."""
-    reducer = copyreg.dispatch_table.get(type(part))
-    reduced: Any = part.__reduce_ex__(4) if reducer is None else reducer(part)
+    reducer = copyreg.dispatch_table.get(type(value))
+    reduced: Any = value.__reduce_ex__(4) if reducer is None else reducer(value)
     if isinstance(reduced, str):
-        module = sys.modules[pickle.whichmodule(part, reduced)]  # type: ignore[attr-defined]
-        if functools.reduce(getattr, reduced.split("."), module) is not part:
-            message = f"{reduced} is a different object"
-            raise pickle.PicklingError(message)
+        module = sys.modules[pickle.whichmodule(value, reduced)]  # type: ignore[attr-defined]
+        if functools.reduce(getattr, reduced.split("."), module) is not value:
+            raise pickle.PicklingError(f"{reduced} is a different object")
         return reduced
-    made, arguments, state, items, pairs = (*reduced, None, None, None)[:5]
-    return made, arguments, state, list(items or ()), list(pairs or ())
+    constructor, arguments, state, items, pairs = (*reduced, None, None, None)[:5]
+    return constructor, arguments, state, list(items or ()), list(pairs or ())
 
 
 def _inner_functions(value: Any) -> Any:

@@ -5,23 +5,21 @@ from __future__ import annotations
 import hashlib
 import reprlib
 from collections.abc import Callable, Hashable, Iterator
+from itertools import chain
 from types import BuiltinFunctionType, CellType, CodeType, FunctionType, ModuleType
 from typing import Any, cast
 
 import numpy as np
 
 from sash.aggregates.exponential import halved
-
-
-class CannotCompileError(Exception):
-    """Why an aggregate is interpreted, as a sentence for `explain()`."""
+from sash.columns.column_types import CannotCompileError
 
 
 def first_line(error: Exception) -> str:
     """Return the first line of an error message that says something; Numba's messages have many."""
     lines = [line.strip() for line in str(error).splitlines()]
-    said = (line for line in lines if line and not line.startswith("Failed in nopython mode"))
-    return next(said, type(error).__name__)
+    telling = (line for line in lines if line and not line.startswith("Failed in nopython mode"))
+    return next(telling, type(error).__name__)
 
 
 def shown(value: object) -> str:
@@ -42,7 +40,7 @@ def compile_function(function: Callable[..., Any]) -> Any:
     return _compile(_as_function(function), {})
 
 
-def fingerprint(*parts: object) -> str:
+def fingerprint(*values: object) -> str:
     """Return a name for functions, source texts and constants that changes when their behaviour or a version changes.
 
     Raise CannotCompileError if a function uses a value that can't be compiled; `function_identity` reads these, too.
@@ -52,10 +50,10 @@ def fingerprint(*parts: object) -> str:
     >>> fingerprint(lambda x: x + 1) == fingerprint(lambda x: x + 1)
     True
     """
-    return _digest(parts, _Tokens())
+    return _digest(values, _Tokens())
 
 
-def fingerprint_any(*parts: object) -> str:
+def fingerprint_any(*values: object) -> str:
     """Return a fingerprint of functions that may use any value.
 
     It changes with everything that is copied when a function is compiled or vectorised. Other values, such as a dict or a table, are read
@@ -67,21 +65,19 @@ def fingerprint_any(*parts: object) -> str:
     True
     """
     try:
-        return _digest(parts, _Tokens(any_value=True))
+        return _digest(values, _Tokens(any_value=True))
     except CannotCompileError:  # it is nested too deeply to be compiled or vectorised
         return ""
 
 
-def _digest(parts: tuple[object, ...], tokens: _Tokens) -> str:
+def _digest(values: tuple[object, ...], tokens: _Tokens) -> str:
     digest = hashlib.sha256()
     try:
-        for part in parts:
-            for token in tokens.of(part):
-                digest.update(token.encode() if isinstance(token, str) else token)
-                digest.update(b"\0")
+        for token in chain.from_iterable(map(tokens.of, values)):
+            digest.update(token.encode() if isinstance(token, str) else token)
+            digest.update(b"\0")
     except RecursionError as error:
-        message = "it uses values that are nested too deeply."
-        raise CannotCompileError(message) from error
+        raise CannotCompileError("it uses values that are nested too deeply.") from error
     return digest.hexdigest()[:20]
 
 
@@ -100,8 +96,7 @@ def _as_function(function: Callable[..., Any]) -> FunctionType:
         return function
     if isinstance(function, Hashable) and function in BY_VALUE:
         return cast(FunctionType, BY_VALUE[function])
-    message = f"{shown(function)} is not a Python function: there is no source to compile."
-    raise CannotCompileError(message)
+    raise CannotCompileError(f"{shown(function)} is not a Python function: there is no source to compile.")
 
 
 _compiled: dict[str, Any] = {}
@@ -111,8 +106,7 @@ _compiled: dict[str, Any] = {}
 def _compile(function: FunctionType, done: dict[FunctionType, Any]) -> Any:
     if function in done:
         if done[function] is None:
-            message = f"{function.__name__} calls itself, which the compiler can't inline."
-            raise CannotCompileError(message)
+            raise CannotCompileError(f"{function.__name__} calls itself, which the compiler can't inline.")
         return done[function]
     from numba import njit  # noqa: PLC0415 — it takes 0.3 s, and most functions are only fingerprinted
 
@@ -126,16 +120,9 @@ def _compile(function: FunctionType, done: dict[FunctionType, Any]) -> Any:
     done[function] = None  # until it is compiled: detects recursion
     names = {name: _current_value(value, done) for name, value in globals_of(function).items()}
     cells = tuple(CellType(_current_value(cell.cell_contents, done)) for cell in function.__closure__ or ())
+    names["__name__"] = __name__  # Numba looks up the module by this name, in other processes too
     copy = FunctionType(
-        function.__code__,
-        {
-            **function.__globals__,
-            **names,
-            "__name__": __name__,
-        },  # Numba looks up the module by this name, in other processes too
-        function.__name__,
-        function.__defaults__,
-        cells,
+        function.__code__, function.__globals__ | names, function.__name__, function.__defaults__, cells
     )
     done[function] = _compiled[known_as] = njit(copy)
     return done[function]
@@ -180,30 +167,31 @@ class _Tokens:
         self.visited: dict[int, int] = {}
         """The numbers of functions, by identity."""
 
-    def of(self, part: object) -> Iterator[str | bytes]:
+    def of(self, value: object) -> Iterator[str | bytes]:
         """Yield the tokens of a value."""
-        if isinstance(part, FunctionType):
-            yield from self._function(part)
-        elif isinstance(part, CodeType):
-            yield part.co_code.hex()
-            yield repr((part.co_argcount, part.co_posonlyargcount, part.co_kwonlyargcount, part.co_flags))
-            yield repr((part.co_names, part.co_varnames, part.co_freevars))
-            yield from self.of(part.co_consts)
-        elif isinstance(part, tuple) or (isinstance(part, list) and not self.any_value):  # lists are never copied
-            yield f"{type(part).__name__} of {len(part)}"
-            for item in part:
+        if isinstance(value, FunctionType):
+            yield from self._function(value)
+        elif isinstance(value, CodeType):
+            yield value.co_code.hex()
+            yield repr((value.co_argcount, value.co_posonlyargcount, value.co_kwonlyargcount, value.co_flags))
+            yield repr((value.co_names, value.co_varnames, value.co_freevars))
+            yield from self.of(value.co_consts)
+        elif isinstance(value, tuple) or (isinstance(value, list) and not self.any_value):  # lists are never copied
+            yield f"{type(value).__name__} of {len(value)}"
+            for item in value:
                 yield from self.of(item)
-        elif isinstance(part, np.ndarray) and not part.dtype.hasobject:
-            yield f"{part.dtype} {part.shape}"
-            yield part.tobytes()
-        elif (token := _constant_token(part)) is not None:
+        elif isinstance(value, np.ndarray) and not value.dtype.hasobject:
+            yield f"{value.dtype} {value.shape}"
+            yield value.tobytes()
+        elif (token := _constant_token(value)) is not None:
             yield token
         elif self.any_value:
-            yield f"a {type(part).__module__}.{type(part).__qualname__}"
+            yield f"a {type(value).__module__}.{type(value).__qualname__}"
         else:
             # The repr of another value may hide its behaviour, and then a different function's machine code would be reused.
-            message = f"it uses {shown(part)}, a {type(part).__name__}: only functions, modules, numbers, strings and arrays compile."
-            raise CannotCompileError(message)
+            raise CannotCompileError(
+                f"it uses {shown(value)}, a {type(value).__name__}: only functions, modules, numbers, strings and arrays compile."
+            )
 
     def _function(self, function: FunctionType) -> Iterator[str | bytes]:
         if id(function) in self.visited:
@@ -215,10 +203,10 @@ class _Tokens:
         used += sorted(globals_of(function).items())
         for name, value in used:
             yield name
-            if isinstance(value, ModuleType):
-                yield from self._module(value, set(names_in(function.__code__)), set())
-            else:
-                yield from self.of(value)
+            yield from self._used(value, set(names_in(function.__code__)), set())
+
+    def _used(self, value: object, names: set[str], around: set[int]) -> Iterator[str | bytes]:
+        return self._module(value, names, around) if isinstance(value, ModuleType) else self.of(value)
 
     def _module(self, module: ModuleType, names: set[str], around: set[int]) -> Iterator[str | bytes]:
         """Yield tokens of what a function reads from a module; the version is enough for modules installed with Numba."""
@@ -227,14 +215,13 @@ class _Tokens:
             return
         around.add(id(module))
         for name in sorted(names & set(vars(module))):
-            value = vars(module)[name]
             yield name
-            yield from self._module(value, names, around) if isinstance(value, ModuleType) else self.of(value)
+            yield from self._used(vars(module)[name], names, around)
 
 
-def _constant_token(part: object) -> str | None:
-    if isinstance(part, type | BuiltinFunctionType):
-        return f"{part.__module__}.{part.__qualname__}"
-    if part is None or isinstance(part, bool | int | float | complex | str | bytes):
-        return f"{type(part).__name__} {part!r}"
+def _constant_token(value: object) -> str | None:
+    if isinstance(value, type | BuiltinFunctionType):
+        return f"{value.__module__}.{value.__qualname__}"
+    if value is None or isinstance(value, bool | int | float | complex | str | bytes):
+        return f"{type(value).__name__} {value!r}"
     return None

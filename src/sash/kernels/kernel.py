@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from functools import partial, wraps
+from copy import copy
+from functools import wraps
 from itertools import pairwise
 from typing import Any, Self
 
@@ -13,35 +14,29 @@ import numpy.typing as npt
 
 from sash.aggregates.base import Aggregate
 from sash.algorithms.base import Algorithm
+from sash.columns.buffers import NO_BITS, Bits, empty_array, pack, slice_bits
+from sash.columns.column_types import CannotCompileError
 from sash.kernels import loops
 from sash.kernels.cache import find_module, load_module, loaded_module
 from sash.kernels.design import KernelDesign, Loop
-from sash.kernels.functions import CannotCompileError, first_line
-from sash.kernels.kernel_io import (
-    NO_BITS,
+from sash.kernels.functions import first_line
+from sash.kernels.kernel_arrays import (
     NOTHING,
-    Bits,
     Columns,
     Positions,
     ResultColumn,
     Schedule,
     check_bounds,
-    empty_array,
-    first_missing,
     join_columns,
     null_if_few,
     shift_bits,
     shift_results,
-    slice_bits,
+    short_windows,
 )
 from sash.kernels.kernel_state import KernelState, empty_state, grown_state
 from sash.kernels.lanes import cut_into_lanes, deal_to_lanes
 from sash.kernels.layout import PartialLayout, Shape, shape_from
-from sash.kernels.parts import KINDS
 from sash.kernels.read import CannotFuseError
-
-__all__ = ["KINDS", "Kernel"]
-
 
 SMALL = 1 << 12
 """Up to this many rows, an empty window is built once and copied."""
@@ -69,9 +64,10 @@ def _retry_with_row(slide: Callable[..., list[ResultColumn]]) -> Callable[..., l
     return run
 
 
-def _shifted(where: Callable[[int], str], first: int, number: int) -> str:
-    """Return the name of a row that is counted from `first` on."""
-    return where(first + number)
+def _cause_of(error: Exception) -> Exception:
+    """Return the error of a function of the aggregate that a loop raised; another error as it is."""
+    cause = error.__cause__ if isinstance(error, FailedWithoutRowError) else error
+    return cause if isinstance(cause, Exception) else error
 
 
 def _with_message(error: Exception, message: str) -> Exception:
@@ -118,19 +114,13 @@ class Kernel:
         except (CannotCompileError, CannotFuseError, MemoryError):
             raise
         except Exception as error:  # no row is read here, so it is not an error of the user's functions
-            cause = error.__cause__ if isinstance(error, FailedWithoutRowError) else error
-            message = (
-                f"{design.label} can't be compiled: {first_line(cause if isinstance(cause, Exception) else error)}"
-            )
-            raise CannotCompileError(message) from error
+            raise CannotCompileError(f"{design.label} can't be compiled: {first_line(_cause_of(error))}") from error
 
     def _load(self, design: KernelDesign) -> None:
         self.design = design
-        self.algorithm = design.algorithm
         self.inputs = design.inputs
         self.dtypes = [np.dtype(name) for name in design.inputs]
-        self.parts = design.parts
-        self.at_least = min(one.rows_needed for one in design.aggregates)
+        self.at_least = min(aggregate.result.rows_needed for aggregate in design.aggregates)
         module = loaded_module(design.name)
         is_new = module is None
         if module is None:
@@ -175,46 +165,43 @@ class Kernel:
     def slide_rows(self, columns: Columns, length: int, validity: Bits = NO_BITS) -> list[ResultColumn]:
         """Return each row's aggregates over the newest `length` rows."""
         rows = self._check_columns(columns)
-        results = self._new_results((rows,), (length,))
+        results = self._new_results((rows,))
         self._slide_section(columns, length, results, validity)
-        return results
+        return results if self.spec.marks else self._null_if_few(results, np.array([0, rows]), length)
 
     def slide_keys(
         self, columns: Columns, firsts: Positions, length: int, validity: Bits = NO_BITS, ahead: int = 0
     ) -> list[ResultColumn]:
         """Return each row's aggregates over the newest `length` rows of its key; keys begin at `firsts`, which end with the number of rows.
 
-        With `ahead`, each row has the results of the row so many rows later, or earlier if it is negative; they are undefined where its key
+        With `ahead`, each row has the results of the row `ahead` rows later, or earlier if it is negative. They are undefined where the key
         has no such row.
         """
         if self.spec.marks:
             return self._slide_each_key(columns, firsts, length, validity, ahead)
         rows = self._check_columns(columns)
-        kinds = self.results[: len(self.design.aggregates)]
+        dtypes = self.results[: len(self.design.aggregates)]
         # Results are written where the rows stand that they are for, because moving them later takes as long as a fast kernel.
-        room = [empty_array((rows + abs(ahead),), kind) for kind in kinds]
+        arrays = [empty_array((rows + abs(ahead),), dtype) for dtype in dtypes]
         begin, shown = max(0, -ahead), max(0, ahead)
-        results = [ResultColumn(array[begin : begin + rows], None) for array in room]
+        results = [ResultColumn(array[begin : begin + rows], None) for array in arrays]
         calls, alone = deal_to_lanes(firsts, self.design.lanes)
-        own = columns[: len(self.inputs)]
+        read = columns[: len(self.inputs)]
         try:
             for steps, starts in calls:
-                self._slide_lanes(own, length, steps, starts, results)
+                self._slide_lanes(read, length, steps, starts, results)
             for key in alone:
                 rows_of_key = slice(int(firsts[key]), int(firsts[key + 1]))
-                parts = [ResultColumn(result.values[rows_of_key], None) for result in results]
-                self._slide_section(tuple(column[rows_of_key] for column in own), length, parts)
+                sections = [ResultColumn(result.values[rows_of_key], None) for result in results]
+                self._slide_section(tuple(column[rows_of_key] for column in read), length, sections)
         except FailedWithoutRowError:
             return self._slide_each_key(columns, firsts, length, validity, ahead)  # which finds the row, if it has one
-        answers = [
-            self._without_few(one, result, firsts, length)
-            for one, result in zip(self.design.aggregates, results, strict=True)
-        ]
+        answers = self._null_if_few(results, firsts, length)
         if not ahead:
             return answers
         return [
             ResultColumn(array[shown : shown + rows], shift_bits(answer, ahead))
-            for array, answer in zip(room, answers, strict=True)
+            for array, answer in zip(arrays, answers, strict=True)
         ]
 
     def _slide_each_key(
@@ -223,21 +210,19 @@ class Kernel:
         """Return the results of each key's rows, one after the other."""
         where, answers = self.where, []
         for first, end in pairwise(firsts.tolist()):
-            self.where = partial(_shifted, where, first)
-            own = tuple(column[first:end] for column in columns)
-            answers.append(self.slide_rows(own, length, slice_bits(validity, first, end - first)))
+            self.where = lambda number, first=first: where(first + number)  # type: ignore[misc]
+            of_key = tuple(column[first:end] for column in columns)
+            answers.append(self.slide_rows(of_key, length, slice_bits(validity, first, end - first)))
         self.where = where
-        joined = [join_columns(parts) for parts in zip(*answers, strict=True)]
+        joined = [join_columns(sections) for sections in zip(*answers, strict=True)]
         return [shift_results(column, ahead) for column in joined] if ahead else joined
 
-    def _without_few(self, one: Aggregate[Any], result: ResultColumn, firsts: Positions, length: int) -> ResultColumn:
+    def _null_if_few(self, results: list[ResultColumn], firsts: Positions, length: int) -> list[ResultColumn]:
         """Return results that are null for the first rows of each key, as long as their windows hold too few values."""
-        if one.at_least <= 1:
-            return result
-        few = np.full(len(result.values), one.at_least > length)
-        for first, end in pairwise(firsts.tolist()):
-            few[first : min(end, first + one.at_least - 1)] = True
-        return null_if_few(result.values, few, None)
+        return [
+            null_if_few(result.values, short_windows(firsts, length, aggregate.result.at_least))
+            for result, aggregate in zip(results, self.design.aggregates, strict=True)
+        ]
 
     def _slide_section(
         self, columns: Columns, length: int, results: list[ResultColumn], validity: Bits = NO_BITS
@@ -267,17 +252,25 @@ class Kernel:
     ) -> list[ResultColumn]:
         """Return the aggregates of the rows begins[row] … ends[row] - 1 for each row."""
         longest = check_bounds(begins, ends, self._check_columns(columns))
+        arguments = (len(begins), begins, ends, self.at_least)
         results = self._new_results((len(begins),))
-        own = (len(begins), begins, ends, self.at_least)
-        return self._run(own, columns, validity, results, self.new_state((max(1, longest),)))
+        return self._run(arguments, columns, validity, results, self.new_state((max(1, longest),)))
 
     @_retry_with_row
     def slide_ranges(self, columns: Columns, ranges: tuple[int, ...]) -> list[ResultColumn]:
         """Return each row's aggregates over several ranges, which ascend: one line per range, the widest first."""
         rows = self._check_columns(columns)
-        results = self._new_results((len(ranges), rows), ranges)
-        own = (rows, len(ranges), np.array(ranges[::-1], np.int64), self.at_least)
-        return self._run(own, columns, NO_BITS, results, self.new_state(ranges))
+        lengths = ranges[::-1]
+        arguments = (rows, len(ranges), np.array(lengths, np.int64), self.at_least)
+        results = self._new_results((len(ranges), rows))
+        self._run(arguments, columns, NO_BITS, results, self.new_state(ranges))
+        for number, aggregate in enumerate(self.design.aggregates):
+            if aggregate.result.at_least > 1:
+                values, firsts = results[number].values, np.array([0, rows])
+                few = [short_windows(firsts, length, aggregate.result.at_least) for length in lengths]
+                valid = [null_if_few(line, rows).valid for line, rows in zip(values, few, strict=True)]
+                results[number] = ResultColumn(values, pack(np.stack(valid)))
+        return results
 
     def cut_slices(
         self, columns: Columns, positions: Positions, closes: npt.NDArray[np.bool_], validity: Bits = NO_BITS
@@ -285,12 +278,10 @@ class Kernel:
         """Return the fields of the open slice's partial at each position; undefined where the slice has no value."""
         self._check_columns(columns)
         fields = [empty_array((len(positions),), np.dtype(field)) for field in self.layout.fields]
-        own = (len(positions), positions, closes)
         try:
-            self._run(own, columns, validity, [], self.new_state((1,)), fields)
+            self._run((len(positions), positions, closes), columns, validity, [], self.new_state((1,)), fields)
         except FailedWithoutRowError as error:
-            cause = error.__cause__
-            assert isinstance(cause, Exception)
+            cause = _cause_of(error)
             raise _with_message(cause, f"{self.design.label}: {cause}") from cause
         return fields
 
@@ -298,21 +289,19 @@ class Kernel:
     def slide_slices(self, columns: Columns, schedule: Schedule, validity: Bits = NO_BITS) -> list[ResultColumn]:
         """Return the aggregates of windows that are combined from slices; see `loops.slide_slices`."""
         longest = check_bounds(schedule.begins, schedule.ends, self._check_columns(columns))
-        results = self._new_results((len(schedule.begins),))
-        own = (len(schedule.begins), *schedule.columns, self.at_least)
+        arguments = (len(schedule.begins), *schedule.columns, self.at_least)
         state = self.new_state(schedule.ranges or (max(1, longest),), longest)
-        return self._run(own, columns, validity, results, state)
+        return self._run(arguments, columns, validity, self._new_results((len(schedule.begins),)), state)
 
     @_retry_with_row
     def combine_runs(
         self, columns: Columns, runs: int, values: Positions, validity: Bits = NO_BITS
     ) -> list[ResultColumn]:
-        """Return the aggregates of windows that are combined from so many runs; see `loops.combine_runs`."""
+        """Return the aggregates of windows that are combined from several runs; see `loops.combine_runs`."""
         if self._check_columns(columns) != runs * len(values):
-            message = f"{runs} runs of {len(values)} windows need as many records; given: {len(columns[0])}."
-            raise ValueError(message)
-        own = (len(values), runs, values, self.at_least)
-        return self._run(own, columns, validity, self._new_results((len(values),)), self.new_state((1,)))
+            raise ValueError(f"{runs} runs of {len(values)} windows need as many records; given: {len(columns[0])}.")
+        arguments = (len(values), runs, values, self.at_least)
+        return self._run(arguments, columns, validity, self._new_results((len(values),)), self.new_state((1,)))
 
     def advance(
         self,
@@ -328,13 +317,13 @@ class Kernel:
         """Continue the window of a state; see `loops.advance`."""
         rows = self._check_columns(columns)
         steps = 1 if emit_now else rows
-        kept = (state.span, state.before, len(state.before) - 1)
-        own = (rows, steps, limit, len(lengths), lengths, numbers, *kept, self.at_least)
-        return self._run(own, columns, validity, self._new_results((len(lengths), steps)), state)
+        rings = (state.span, state.before, len(state.before) - 1)
+        arguments = (rows, steps, limit, len(lengths), lengths, numbers, *rings, self.at_least)
+        return self._run(arguments, columns, validity, self._new_results((len(lengths), steps)), state)
 
     def _run(
         self,
-        own: tuple[Any, ...],
+        arguments: tuple[Any, ...],
         columns: Columns,
         validity: Bits,
         results: list[ResultColumn],
@@ -342,12 +331,12 @@ class Kernel:
         written: list[npt.NDArray[Any]] | None = None,
     ) -> list[ResultColumn]:
         """Run the loop and return the results; it writes their values, or the arrays in `written`."""
-        columns = columns[: len(self.parts.inputs)]
+        columns = columns[: len(self.design.fused.inputs)]
         masks = [validity] if self.design.nullable else []
         values = [result.values for result in results] if written is None else written
         bits = [result.bits for result in results] if self.spec.marks else []
         try:
-            self.run(*own, *columns, *masks, *values, *bits, self.progress, *state.arguments)
+            self.run(*arguments, *columns, *masks, *values, *bits, self.progress, *state.arguments)
         except Exception as error:
             if not self.design.tracks_row:
                 raise FailedWithoutRowError from error
@@ -362,38 +351,34 @@ class Kernel:
         tracking.where = self.where
         return tracking
 
-    def twin(self) -> Self:
-        """Return the same kernel with a progress of its own, for another thread."""
-        twin = object.__new__(type(self))
-        vars(twin).update(vars(self), progress=np.zeros(1, np.int64))
-        return twin
+    def copy_for_thread(self) -> Self:
+        """Return a kernel that counts its progress separately, for another thread."""
+        copied = copy(self)
+        copied.progress = np.zeros(1, np.int64)
+        return copied
 
-    def _new_results(self, shape: tuple[int, ...], ranges: tuple[int, ...] = ()) -> list[ResultColumn]:
-        """Allocate the results; where a window may hold too few values, with the result of an empty window."""
+    def _new_results(self, shape: tuple[int, ...]) -> list[ResultColumn]:
+        """Allocate the results; if the loop marks those of windows with enough values, with the result of an empty window."""
         results = []
-        for kind, one in zip(self.results, self.design.aggregates, strict=False):
-            values = empty_array(shape, kind)
-            bits: Bits | None = None
+        for dtype, aggregate in zip(self.results, self.design.aggregates, strict=False):
+            values, bits = empty_array(shape, dtype), None
             if self.spec.marks:
-                values[...] = 0 if one.empty is None else one.empty
-                bits = np.full((*shape[:-1], (shape[-1] + 7) // 8), 0 if one.empty is None else 255, np.uint8)
-            elif one.at_least > 1:
-                rows = shape[-1]
-                missing = [min(rows, one.at_least - 1 if one.at_least <= length else rows) for length in ranges[::-1]]
-                for line, few in zip(values.reshape(len(ranges), rows), missing, strict=True):
-                    line[:few] = 0
-                bits = np.array([first_missing(rows, few) for few in missing]).reshape(*shape[:-1], -1)
+                values[...] = 0 if aggregate.result.empty is None else aggregate.result.empty
+                bits = np.full(
+                    (*shape[:-1], (shape[-1] + 7) // 8), 0 if aggregate.result.empty is None else 255, np.uint8
+                )
             results.append(ResultColumn(values, bits))
         return results
 
     def _check_columns(self, columns: Columns) -> int:
         """Return the number of rows. Raise ValueError for other columns: machine code would read beyond their end."""
         rows = len(columns[0])
-        own = columns[: len(self.inputs)]
-        if [column.dtype for column in own] != self.dtypes or any(len(column) != rows for column in columns):
-            types, lengths = [str(column.dtype) for column in own], [len(column) for column in columns]
-            message = f"This kernel takes columns of {list(self.inputs)}, equally long; given: {types}, {lengths} rows."
-            raise ValueError(message)
+        read = columns[: len(self.inputs)]
+        if [column.dtype for column in read] != self.dtypes or any(len(column) != rows for column in columns):
+            types, lengths = [str(column.dtype) for column in read], [len(column) for column in columns]
+            raise ValueError(
+                f"This kernel takes columns of {list(self.inputs)}, equally long; given: {types}, {lengths} rows."
+            )
         return rows
 
     # -- state -----------------------------------------------------------------------------------------------------
@@ -404,7 +389,7 @@ class Kernel:
         known = self._small_states.get((ranges, longest))
         if known is not None:
             return known.copy()
-        window = self.algorithm(self.parts.parts[0].aggregate, ranges)
+        window = self.design.algorithm(self.design.fused.components[0].aggregate, ranges)
         window.make_room(longest)
         state = empty_state(window, self.spec, longest, persistent=self.design.loop is loops.advance)
         if longest <= SMALL and len(self._small_states) < MOST_STATES:
@@ -413,9 +398,10 @@ class Kernel:
 
     def grow(self, state: KernelState, rows: int) -> KernelState:
         """Return the same window with room for `rows` rows."""
-        if self.algorithm.keeps_values:
+        algorithm = self.design.algorithm
+        if algorithm.keeps_values:
             return self._insert_again(state, rows)
-        return grown_state(self.algorithm, self.parts.parts[0].aggregate, self.spec, state, rows)
+        return grown_state(algorithm(self.design.fused.components[0].aggregate), self.spec, state, rows)
 
     def _insert_again(self, state: KernelState, rows: int) -> KernelState:
         """Insert the values of a window into an empty one with room for `rows` rows."""

@@ -18,7 +18,7 @@ SMALL = 1 << 13
 
 
 MOST_WASTE = 1.25
-"""Keys are processed at once if the longest makes them take at most so many times as long."""
+"""Keys are processed at once if this takes at most 1.25 times as long as their rows need: the longest key counts."""
 
 
 def count_lanes(algorithm: type[Algorithm[Any]], length: int) -> int:
@@ -56,8 +56,8 @@ def deal_to_lanes(firsts: npt.NDArray[np.int64], lanes: int) -> tuple[list[tuple
     """Return which keys to process at once, one in each lane, and which alone afterwards; keys begin at `firsts`.
 
     Keys that are processed at once have a number of rows, that of the longest, and the first row of each. A lane whose key is
-    shorter goes on into the next keys and writes wrong results there. Each lane has keys of its own, one after the other, so
-    that these results are overwritten later: no lane leaves its own keys.
+    shorter continues into the next keys and writes wrong results there. Each lane has consecutive keys and never leaves them, so
+    these results are overwritten later.
 
     >>> deal_to_lanes(np.array([0, 3, 6, 8, 11, 14]), 2)
     ([(3, [0, 6]), (3, [3, 8])], [4])
@@ -71,6 +71,6 @@ def deal_to_lanes(firsts: npt.NDArray[np.int64], lanes: int) -> tuple[list[tuple
     steps = lengths.max(axis=0)
     stays = (starts + steps <= firsts[numbers[:, -1] + 1][:, None]).all(axis=0)
     together = stays & (steps * lanes <= MOST_WASTE * lengths.sum(axis=0))
-    calls = [(int(steps[place]), starts[:, place].tolist()) for place in np.flatnonzero(together)]
+    calls = [(int(steps[number]), starts[:, number].tolist()) for number in np.flatnonzero(together)]
     alone = [*numbers[:, ~together].ravel().tolist(), *range(share * lanes, keys)]
     return calls, sorted(alone)

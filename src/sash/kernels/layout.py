@@ -29,7 +29,7 @@ class PartialLayout:
 
     @property
     def paths(self) -> list[tuple[int, ...]]:
-        """The place of each field: the indices that lead to it."""
+        """The indices that lead to each field."""
         return [path for path, _ in _leaves(self.shape, ())]
 
     def build(self, field: Callable[[int], ast.expr]) -> ast.expr:
@@ -39,13 +39,13 @@ class PartialLayout:
 
     def take_apart(self, partial: ast.expr) -> list[ast.expr]:
         """Return one expression per field of the partial."""
-        parts = []
-        for path, _ in _leaves(self.shape, ()):
-            part = partial
+        fields = []
+        for path in self.paths:
+            field = partial
             for index in path:
-                part = ast.Subscript(part, ast.Constant(index), ast.Load())
-            parts.append(part)
-        return parts
+                field = ast.Subscript(field, ast.Constant(index), ast.Load())
+            fields.append(field)
+        return fields
 
 
 @dataclass(frozen=True)
@@ -53,27 +53,37 @@ class InferredTypes:
     """The types of the partials and results of a pass."""
 
     shapes: list[Shape]
-    """The shape of each part."""
+    """The shape of each component."""
     results: list[str]
     """The NumPy type of each result."""
     exact: set[str]
-    """The functions that return exactly the shape of their part and need no cast."""
+    """The functions that return exactly the shape of their component and need no cast."""
 
 
 def _leaves(shape: Shape, path: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], str]]:
     if isinstance(shape, str):
         yield path, shape
     else:
-        for index, part in enumerate(shape):
-            yield from _leaves(part, (*path, index))
+        for index, field in enumerate(shape):
+            yield from _leaves(field, (*path, index))
 
 
 def _build(shape: Shape, next_field: Callable[[], ast.expr]) -> ast.expr:
     if isinstance(shape, str):
         return next_field()
-    return ast.Tuple([_build(part, next_field) for part in shape], ast.Load())
+    return ast.Tuple([_build(field, next_field) for field in shape], ast.Load())
 
 
 def shape_from(value: Any) -> Shape:
     """Return a shape from the nested lists of JSON."""
-    return value if isinstance(value, str) else tuple(shape_from(part) for part in value)
+    return value if isinstance(value, str) else tuple(map(shape_from, value))
+
+
+def join_shapes(shapes: list[Shape]) -> Shape:
+    """Return the shape of a partial that has components of these shapes; one component is the partial itself."""
+    return shapes[0] if len(shapes) == 1 else tuple(shapes)
+
+
+def split_shape(shape: Shape, components: int) -> list[Shape]:
+    """Return the shapes of the components of a partial."""
+    return [shape] if components == 1 else list(shape)

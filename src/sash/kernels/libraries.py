@@ -10,6 +10,7 @@ import sysconfig
 from collections.abc import Iterator
 from contextlib import suppress
 from importlib.util import find_spec, resolve_name
+from itertools import accumulate
 from pathlib import Path
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
@@ -40,29 +41,27 @@ def _installed_in() -> frozenset[str]:
     return frozenset([paths["purelib"], paths["platlib"], *site.getsitepackages(), site.getusersitepackages()])
 
 
-def package_of(part: Any) -> str:
+def package_of(value: Any) -> str:
     """Return the package of a function, a class or a module, or of the class of an object."""
-    if isinstance(part, functools.partial):
-        return package_of(part.func)
-    if isinstance(part, MethodType):
-        return package_of(part.__func__)
-    if isinstance(part, ModuleType):
-        return part.__name__.partition(".")[0]
-    module = part.__module__ if isinstance(part, FunctionType | type) else type(part).__module__
-    if not isinstance(
-        module, str | None
-    ):  # a class in C, such as that of Cython's functions, has an attribute of this name
+    if isinstance(value, functools.partial):
+        return package_of(value.func)
+    if isinstance(value, MethodType):
+        return package_of(value.__func__)
+    if isinstance(value, ModuleType):
+        return value.__name__.partition(".")[0]
+    module = value.__module__ if isinstance(value, FunctionType | type) else type(value).__module__
+    if not isinstance(module, str | None):  # a class in C, such as that of Cython's functions, has another attribute
         return "builtins"
     return (module or "").partition(".")[0]
 
 
-def undecorated(part: Any) -> Any:
+def undecorated(value: Any) -> Any:
     """Return the function in an object that a decorator of a library made, such as functools.cache or numba.njit."""
-    if callable(part) and not isinstance(part, FunctionType | type) and is_library(package_of(part)):
+    if callable(value) and not isinstance(value, FunctionType | type) and is_library(package_of(value)):
         for name in ("__wrapped__", "py_func"):
-            if isinstance(inner := getattr(part, name, None), FunctionType):
+            if isinstance(inner := getattr(value, name, None), FunctionType):
                 return inner
-    return part
+    return value
 
 
 def imports_in(function: FunctionType) -> list[str]:
@@ -75,16 +74,15 @@ def imports_in(function: FunctionType) -> list[str]:
     ['json', 'json.decoder', 'os', 'os.path']
     """
     package = function.__globals__.get("__package__") or ""
-    found: set[str] = set()
+    modules: set[str] = set()
     for level, names, module in _import_instructions(function.__code__):
         try:
             full = resolve_name("." * level + module, package)
         except ImportError:  # a relative import outside of a package, which fails when the function runs
             continue
-        parts = full.split(".")
-        found.update(".".join(parts[:size]) for size in range(1, len(parts) + 1))
-        found.update(f"{full}.{name}" for name in names or () if f"{full}.{name}" in sys.modules)
-    return sorted(found)
+        modules.update(accumulate(full.split("."), "{}.{}".format))
+        modules.update(f"{full}.{name}" for name in names or () if f"{full}.{name}" in sys.modules)
+    return sorted(modules)
 
 
 def _import_instructions(code: CodeType) -> Iterator[tuple[int, tuple[str, ...] | None, str]]:

@@ -96,6 +96,6 @@ class MachineCodeCache(numba_caching.FunctionCache):  # type: ignore[misc]
         return all(map(is_safe, Path(self.cache_path).glob(f"{self._impl.filename_base}.*")))
 
     def _forget(self) -> None:
-        """Let the next save begin anew, because it would read the damaged index."""
+        """Delete the index: the next save would read the damaged one."""
         with suppress(OSError):
             self.flush()

@@ -21,28 +21,26 @@ import numpy.typing as npt
 
 from sash.aggregates.base import Aggregate
 from sash.algorithms.base import Algorithm
+from sash.columns.buffers import NO_BITS, Bits, Flags, unpack
+from sash.columns.column_types import KINDS
 from sash.kernels.doubling import double_in_blocks, reduce_runs
-from sash.kernels.kernel_io import NO_BITS, Bits, Columns, Positions, ResultColumn, Schedule, null_if_few
-from sash.kernels.layout import PartialLayout, Shape
+from sash.kernels.fused_partial import Component, fuse_partials
+from sash.kernels.kernel_arrays import Columns, Positions, ResultColumn, Schedule, null_if_few, without_nulls
+from sash.kernels.layout import PartialLayout, Shape, join_shapes, split_shape
 from sash.kernels.partial_columns import (
     Partial,
     build,
     cast,
-    copy_of,
     fields_of,
+    map_fields,
     ones,
     put,
-    repeat,
     shape_of,
-    shapes_of,
     take,
     widen,
 )
-from sash.kernels.parts import KINDS, PartialPart, PartialParts, share_parts, whole_shape
 from sash.kernels.traced import CannotVectorizeError
 from sash.kernels.vectorize import VectorFunction, vectorize
-
-Flags = npt.NDArray[np.bool_]
 
 
 class NumpyKernel:
@@ -67,28 +65,28 @@ class NumpyKernel:
         over: Shape | None = None,
     ) -> None:
         """Raise CannotVectorizeError if an aggregate cannot be vectorised; `over` is the shape of partials that replace rows."""
-        self.aggregates = [_form_for(algorithm, one, inputs) for one in aggregates]
+        self.aggregates = [_form_for(algorithm, aggregate, inputs) for aggregate in aggregates]
         self.inputs = inputs
         self.over = over
         self.where: Callable[[int], str] = "row {}".format
         """The name of a row in errors."""
-        self.parts: PartialParts = share_parts(self.aggregates, inputs)
-        self.combines = [vectorize(part.aggregate.combine) for part in self.parts.parts]
-        self.lowers = [vectorize(output.lower) for output in self.parts.outputs]
-        self.shapes = shapes_of(over, len(self.parts.parts)) if over is not None else self._infer_shapes()
+        self.fused = fuse_partials(self.aggregates, inputs)
+        self.combines = [vectorize(component.aggregate.combine) for component in self.fused.components]
+        self.lowers = [vectorize(output.lower) for output in self.fused.outputs]
+        self.shapes = self._infer_shapes() if over is None else split_shape(over, len(self.combines))
         self.results = [
-            _result_type(lower, self.shapes[output.part])
-            for lower, output in zip(self.lowers, self.parts.outputs, strict=True)
+            _result_type(lower, self.shapes[output.component])
+            for lower, output in zip(self.lowers, self.fused.outputs, strict=True)
         ]
 
-    def twin(self) -> Self:
-        """Return the same kernel with a `where` of its own, for another thread."""
+    def copy_for_thread(self) -> Self:
+        """Return a kernel with another `where`, for another thread."""
         return copy(self)
 
     @property
     def layout(self) -> PartialLayout:
         """The layout of a partial in flat columns."""
-        return PartialLayout(whole_shape(self.shapes))
+        return PartialLayout(join_shapes(self.shapes))
 
     # -- the methods of a kernel -------------------------------------------------------------------------------------
 
@@ -96,186 +94,139 @@ class NumpyKernel:
         self, columns: Columns, begins: Positions, ends: Positions, validity: Bits = NO_BITS
     ) -> list[ResultColumn]:
         """Return the aggregates of the rows begins[n] … ends[n] - 1 for each window n."""
-        partials, first, after = self._present(columns, begins, ends, validity)
-        return self._results(self._slide(partials, first, after), after - first)
+        present, (begins, ends) = without_nulls(validity, len(columns[0]), begins, ends)
+        items = self._lift(tuple(column[present] for column in columns))
+        return self._results(self._slide(items, begins, ends), ends - begins)
 
     def cut_slices(
         self, columns: Columns, positions: Positions, closes: Flags, validity: Bits = NO_BITS
     ) -> list[npt.NDArray[Any]]:
         """Return the fields of the open slice's partial at each position; undefined where the slice has no value."""
-        begins = np.zeros_like(positions)
-        closed = np.flatnonzero(closes)
-        if len(positions):
-            before: Positions = np.cumsum(closes) - closes  # the number of slices that closed before each record
-            begins = np.concatenate([np.zeros(1, np.int64), positions[closed]])[before]
-        partials, first, after = self._present(columns, begins, positions, validity)
-        made = self._slide(partials, first, after)
-        return [np.ascontiguousarray(field) for part in made for field in fields_of(part)]
+        before: Positions = np.cumsum(closes) - closes  # the number of slices that closed before each record
+        begins = np.concatenate([np.zeros(1, np.int64), positions[closes]])[before]
+        present, (begins, ends) = without_nulls(validity, len(columns[0]), begins, positions)
+        items = self._lift(tuple(column[present] for column in columns))
+        return [np.ascontiguousarray(field) for field in fields_of(self._slide(items, begins, ends))]
 
     def slide_slices(self, columns: Columns, schedule: Schedule, validity: Bits = NO_BITS) -> list[ResultColumn]:
         """Return the aggregates of windows that are combined from slices; see `loops.slide_slices`."""
-        every = self._lift(columns)
-        chosen, ends = every, schedule.ends
-        if len(validity):
-            present = np.unpackbits(validity, count=len(columns[0]), bitorder="little").view(np.bool_)
-            chosen, ends = [take(part, present) for part in every], _count_before(present)[ends]
-        made = self._slide(chosen, ends - schedule.lasts, ends)
-        return self._results(self._with_open(made, every, schedule), schedule.values)
+        records = self._lift(columns)
+        present, [ends] = without_nulls(validity, len(columns[0]), schedule.ends)
+        whole = self._slide(take(records, present), ends - schedule.lasts, ends)
+        has_open = schedule.opens >= 0
+        if has_open.any():
+            self._add_records(whole, schedule.lasts > 0, take(records, schedule.opens), has_open)
+        return self._results(whole, schedule.values)
 
     def combine_runs(
         self, columns: Columns, runs: int, values: Positions, validity: Bits = NO_BITS
     ) -> list[ResultColumn]:
-        """Return the aggregates of windows that are combined from so many runs; see `loops.combine_runs`."""
-        windows = np.arange(len(values))
-        every = self._lift(columns)
-        held = np.ones((runs, len(values)), np.bool_)
-        if len(validity):
-            held = np.unpackbits(validity, count=held.size, bitorder="little").view(np.bool_).reshape(held.shape)
-        made = [self._combine_runs(number, part, windows, held) for number, part in enumerate(every)]
-        return self._results(made, values)
-
-    def _combine_runs(self, number: int, records: Partial, windows: Positions, held: Flags) -> Partial:
-        """Return one part of the partial of each window; undefined if the window holds nothing."""
-        combine, shape = self.combines[number], self.shapes[number]
-        whole = cast(copy_of(take(records, windows)), shape)
-        begun = held[0].copy()
-        for run in range(1, len(held)):
-            own = windows + run * len(windows)
-            both, only = np.flatnonzero(begun & held[run]), np.flatnonzero(~begun & held[run])
-            put(whole, only, take(records, own[only]))
-            if len(both):
-                put(whole, both, cast(combine(take(whole, both), take(records, own[both])), shape))
-            begun |= held[run]
-        return whole
+        """Return the aggregates of windows that are combined from several runs; see `loops.combine_runs`."""
+        windows = len(values)
+        records = self._lift(columns)
+        held = unpack(validity, runs * windows) if len(validity) else np.ones(runs * windows, np.bool_)
+        whole = take(records, np.arange(windows))
+        begun = held[:windows].copy()
+        for run in range(1, runs):
+            rows = slice(run * windows, (run + 1) * windows)
+            self._add_records(whole, begun, take(records, rows), held[rows])
+            begun |= held[rows]
+        return self._results(whole, values)
 
     # -- lift --------------------------------------------------------------------------------------------------------
 
-    def _lift(self, columns: Columns) -> list[Partial]:
-        """Return the partial of each item, one for each part."""
-        if self.over is not None:
-            fields = iter(columns)
-            return [build(shape, fields) for shape in self.shapes]
-        rows = len(columns[0])
+    def _lift(self, columns: Columns) -> Partial:
+        """Return the partial of each item: a tuple with its components."""
+        fields = iter(columns)
         lifted = []
-        for part, shape in zip(self.parts.parts, self.shapes, strict=True):
-            given = [columns[place] for place in part.columns]
-            lifted.append(cast(self._lift_part(part, given, rows), shape))
-        return lifted
+        for component, shape in zip(self.fused.components, self.shapes, strict=True):
+            if self.over is not None:
+                partial = build(shape, fields)
+            else:
+                partial = vectorize(component.aggregate.lift)(*self._read(component, columns))
+                if not component.aggregate.inputs:  # a count of rows reads no column
+                    partial = map_fields(lambda field: np.repeat(field, len(columns[0])), partial)
+            lifted.append(cast(partial, shape))
+        return tuple(lifted)
 
-    def _lift_part(self, part: PartialPart, given: Sequence[npt.NDArray[Any]], rows: int) -> Partial:
-        lift = vectorize(part.aggregate.lift)
-        if part.aggregate.inputs:
-            return lift(*self._read(part, given))
-        return repeat(lift(), rows)  # a count of rows reads no column
-
-    def _example_of(self, part: PartialPart, given: Sequence[npt.NDArray[Any]]) -> Partial:
-        """Return a partial with the types that lift may return."""
-        return vectorize(part.aggregate.lift).example(*(self._read(part, given) if part.aggregate.inputs else ()))
-
-    def _read(self, part: PartialPart, given: Sequence[npt.NDArray[Any]]) -> list[npt.NDArray[Any]]:
-        return [column.astype(kind, copy=False) for column, kind in zip(given, self.parts.read_as(part), strict=True)]
+    def _read(self, component: Component, columns: Sequence[npt.NDArray[Any]]) -> list[npt.NDArray[Any]]:
+        """Return the columns that a component is lifted from, in the types in which it reads them."""
+        if not component.aggregate.inputs:
+            return []
+        read_as = zip(component.columns, self.fused.read_as(component), strict=True)
+        return [columns[column].astype(dtype, copy=False) for column, dtype in read_as]
 
     def _infer_shapes(self) -> list[Shape]:
-        """Return the shape of each part: of what lift returns, widened by what combine returns."""
+        """Return the shape of each component: of what lift returns, widened by what combine returns."""
         shapes: list[Shape] = []
-        for part, combine in zip(self.parts.parts, self.combines, strict=True):
-            given = [np.ones(1, self.inputs[place]) for place in part.columns]
-            made = self._example_of(part, given)
+        row = [np.ones(1, dtype) for dtype in self.inputs]
+        for component, combine in zip(self.fused.components, self.combines, strict=True):
+            partial = vectorize(component.aggregate.lift).example(*self._read(component, row))
             shape: Shape = ""
-            while (wider := shape_of(made)) != shape:  # types only widen, so this ends
+            while (wider := shape_of(partial)) != shape:  # types only widen, so this ends
                 shape = wider
-                made = widen(made, combine.example(made, made))
+                partial = widen(partial, combine.example(partial, partial))
             shapes.append(shape)
         return shapes
 
-    def _present(
-        self, columns: Columns, begins: Positions, ends: Positions, validity: Bits
-    ) -> tuple[list[Partial], Positions, Positions]:
-        """Return the partials of rows with values, and the windows as runs of them."""
-        if not len(validity):
-            return self._lift(columns), begins, ends
-        present = np.unpackbits(validity, count=len(columns[0]), bitorder="little").view(np.bool_)
-        before = _count_before(present)
-        return self._lift(tuple(column[present] for column in columns)), before[begins], before[ends]
-
     # -- combine -----------------------------------------------------------------------------------------------------
 
-    def _slide(self, partials: Sequence[Partial], begins: Positions, ends: Positions) -> list[Partial]:
+    def _combine(self, older: Partial, newer: Partial) -> Partial:
+        """Combine each component."""
+        components = zip(self.combines, older, newer, self.shapes, strict=True)
+        return tuple(cast(combine(mine, yours), shape) for combine, mine, yours, shape in components)
+
+    def _slide(self, items: Partial, begins: Positions, ends: Positions) -> Partial:
         """Return the partial of the items begins[n] … ends[n] - 1 for each window n; undefined if there are none."""
         lengths = ends - begins
-        items = len(fields_of(partials[0])[0])
-        apart = int(lengths.sum()) <= 2 * items  # windows that hardly overlap
-        made = []
-        for part, combine, shape in zip(partials, self.combines, self.shapes, strict=True):
+        if int(lengths.sum()) <= 2 * len(fields_of(items)[0]):  # windows that hardly overlap
+            return reduce_runs(self._combine, items, begins, lengths)
+        return double_in_blocks(self._combine, items, begins, ends)
 
-            def merge(older: Partial, newer: Partial, combine: Any = combine, shape: Shape = shape) -> Partial:
-                return cast(combine(older, newer), shape)
-
-            if apart:
-                made.append(reduce_runs(merge, part, begins, lengths))
-            else:
-                made.append(double_in_blocks(merge, part, begins, ends))
-        return made
-
-    def _with_open(self, made: list[Partial], every: list[Partial], schedule: Schedule) -> list[Partial]:
-        """Combine windows with the slices that they read while these are open."""
-        opened = schedule.opens >= 0
-        if not opened.any():
-            return made
-        both, only = np.flatnonzero(opened & (schedule.lasts > 0)), np.flatnonzero(opened & (schedule.lasts == 0))
-        finished = []
-        for part, items, combine, shape in zip(made, every, self.combines, self.shapes, strict=True):
-            whole = cast(copy_of(part), shape)
-            put(whole, only, take(items, schedule.opens[only]))
-            if len(both):
-                put(whole, both, cast(combine(take(whole, both), take(items, schedule.opens[both])), shape))
-            finished.append(whole)
-        return finished
+    def _add_records(self, whole: Partial, begun: Flags, records: Partial, held: Flags) -> None:
+        """Combine windows with one record each, where one is held. A window that has not begun begins with it."""
+        both, only = np.flatnonzero(begun & held), np.flatnonzero(~begun & held)
+        put(whole, only, take(records, only))
+        if len(both):
+            put(whole, both, self._combine(take(whole, both), take(records, both)))
 
     # -- lower -------------------------------------------------------------------------------------------------------
 
-    def _results(self, made: Sequence[Partial], held: Positions) -> list[ResultColumn]:
+    def _results(self, whole: Partial, held: Positions) -> list[ResultColumn]:
         """Return the results of windows that have enough values, and the result of an empty window for the others."""
         columns = []
-        for output, lower, kind, aggregate in zip(
-            self.parts.outputs, self.lowers, self.results, self.aggregates, strict=True
+        for output, lower, dtype, aggregate in zip(
+            self.fused.outputs, self.lowers, self.results, self.aggregates, strict=True
         ):
-            part = made[output.part]
+            partial = whole[output.component]
             enough = held >= (1 if output.held is not None else max(1, output.at_least))
             if output.held is not None:
-                enough = enough & (part[output.held] >= output.at_least)
-            values = np.zeros(len(held), kind)
+                enough = enough & (partial[output.held] >= output.at_least)
+            values = np.zeros(len(held), dtype)
             if len(held) and enough.all():
-                values = np.ascontiguousarray(cast(lower(part), str(kind)))
+                values = np.ascontiguousarray(cast(lower(partial), str(dtype)))
             elif enough.any():
-                values[enough] = cast(lower(take(part, enough)), str(kind))
-            columns.append(null_if_few(values, ~enough, aggregate.empty))
+                values[enough] = cast(lower(take(partial, enough)), str(dtype))
+            columns.append(null_if_few(values, ~enough, aggregate.result.empty))
         return columns
-
-
-def _count_before(present: Flags) -> Positions:
-    before = np.zeros(len(present) + 1, np.int64)
-    np.cumsum(present, out=before[1:])
-    return before
 
 
 def _result_type(lower: VectorFunction, shape: Shape) -> np.dtype[Any]:
     """Return the type that lower returns."""
     result = lower.example(ones(shape))
     if not isinstance(result, np.ndarray):
-        message = "a result is not one number."
-        raise CannotVectorizeError(message)
-    kind: np.dtype[Any] = result.dtype
-    return kind
+        raise CannotVectorizeError("a result is not one number.")
+    dtype: np.dtype[Any] = result.dtype
+    return dtype
 
 
 def _form_for(algorithm: type[Algorithm[Any]], aggregate: Aggregate[Any], inputs: tuple[str, ...]) -> Aggregate[Any]:
     """Return the form of an aggregate for columns of these types. Raise CannotVectorizeError if it cannot be vectorised."""
     form = aggregate.of_kind(KINDS[inputs[0]]) if len(inputs) == 1 else aggregate
-    if algorithm.keeps_values or algorithm.interpreted_only or form.interpreted_only or form.holistic:
-        message = f"{aggregate.name} needs the values of a window."
-        raise CannotVectorizeError(message)
+    if algorithm.keeps_values or algorithm.interpreted_only or form.coding.interpreted_only or form.laws.holistic:
+        raise CannotVectorizeError(f"{aggregate.name} needs the values of a window.")
     if not aggregate.is_built_in and not {"int64", "float64"}.issuperset(inputs):
-        message = f"the results of {aggregate.name} may have other types over columns of {', '.join(inputs)}."
-        raise CannotVectorizeError(message)
+        raise CannotVectorizeError(
+            f"the results of {aggregate.name} may have other types over columns of {', '.join(inputs)}."
+        )
     return form

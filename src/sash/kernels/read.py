@@ -10,7 +10,7 @@ from functools import cache, cached_property
 from types import FunctionType
 from typing import Any
 
-STATE_KINDS = ("int", "P", "Column[P]", "Column[int]", "Array[P]", "Array[int]", "Array[bool]")
+STATE_TYPES = ("int", "P", "Column[P]", "Column[int]", "Array[P]", "Array[int]", "Array[bool]")
 
 
 class CannotFuseError(Exception):
@@ -60,15 +60,15 @@ class AlgorithmSource:
 
     name: str
     state: dict[str, str]
-    """Attribute to one of `STATE_KINDS`, in the order of declaration."""
+    """Attribute to one of `STATE_TYPES`, in the order of declaration."""
     methods: dict[str, FunctionSource]
     query: str
     """The method that a loop's `query` calls."""
     needs_inverse: bool
 
-    def attributes(self, *kinds: str) -> list[str]:
-        """The attributes of these kinds, in the order of declaration."""
-        return [attribute for attribute, kind in self.state.items() if kind in kinds]
+    def attributes(self, *declared: str) -> list[str]:
+        """The attributes that are declared so, in the order of declaration."""
+        return [attribute for attribute, each in self.state.items() if each in declared]
 
     @cached_property
     def identity(self) -> tuple[Any, ...]:
@@ -114,9 +114,9 @@ def _read_class(algorithm: Any) -> AlgorithmSource:
         module = sys.modules[level.__module__]
         for statement in _find(module, ast.ClassDef, level.__name__).body:
             if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
-                kind = ast.unparse(statement.annotation)
-                if kind in STATE_KINDS:
-                    state[statement.target.id] = kind
+                declared = ast.unparse(statement.annotation)
+                if declared in STATE_TYPES:
+                    state[statement.target.id] = declared
             elif isinstance(statement, ast.FunctionDef):
                 methods[statement.name] = FunctionSource(statement, module.__file__ or level.__module__, vars(module))
     query = "result" if algorithm.keeps_values else "query"
@@ -131,13 +131,12 @@ def read_function(function: FunctionType) -> FunctionSource:
     return FunctionSource(node, module.__file__ or function.__module__, vars(module))
 
 
-def _find(module: Any, kind: Any, name: str) -> Any:
+def _find(module: Any, syntax: Any, name: str) -> Any:
     for statement in _parse(module).body:
-        if isinstance(statement, kind) and statement.name == name:
+        if isinstance(statement, syntax) and statement.name == name:
             return statement
-    what = "class" if kind is ast.ClassDef else "function"
-    message = f"{module.__name__} has no {what} {name} at its top level, so its source can't be read."
-    raise CannotFuseError(message)
+    what = "class" if syntax is ast.ClassDef else "function"
+    raise CannotFuseError(f"{module.__name__} has no {what} {name} at its top level, so its source can't be read.")
 
 
 @cache

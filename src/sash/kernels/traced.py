@@ -13,12 +13,12 @@ caller evaluates it in another way.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from numpy.lib.mixins import NDArrayOperatorsMixin
 
 Values = npt.NDArray[Any]
 Flags = npt.NDArray[np.bool_]
@@ -52,10 +52,9 @@ class Paths:
             return False
         self.count += 1
         if self.count > (MOST_PATHS * MOST_PATHS if self.every else MOST_PATHS):
-            message = f"it has more than {MOST_PATHS} paths."
-            raise CannotVectorizeError(message)
+            raise CannotVectorizeError(f"it has more than {MOST_PATHS} paths.")
         self.known = self.waiting.pop()
-        self.made = 0
+        self.decisions = 0
         self.mask: Flags | None = None
         """The rows of the current path; None for all."""
         return True
@@ -76,14 +75,13 @@ class Paths:
 
     def _next_decision(self) -> bool:
         """Return the next given decision; if there is none, go on with True, and take the other way later."""
-        if self.made >= MOST_DECISIONS:
-            message = "it loops until a condition holds."
-            raise CannotVectorizeError(message)
-        if self.made == len(self.known):
+        if self.decisions >= MOST_DECISIONS:
+            raise CannotVectorizeError("it loops until a condition holds.")
+        if self.decisions == len(self.known):
             self.waiting.append([*self.known, False])
             self.known = [*self.known, True]
-        self.made += 1
-        return self.known[self.made - 1]
+        self.decisions += 1
+        return self.known[self.decisions - 1]
 
     def refuse(self, wrong: Values | np.bool_, reason: str) -> None:
         """Raise CannotVectorizeError if a row of the current path has a wrong value."""
@@ -91,42 +89,8 @@ class Paths:
             raise CannotVectorizeError(reason)
 
 
-def number(value: Any) -> Any:
-    """Return the operand of an arithmetic operation: at least 64 bits wide."""
-    values = value.values if isinstance(value, Traced) else value
-    if isinstance(values, bool | np.bool_):
-        return int(values)
-    if isinstance(values, np.ndarray) and values.dtype.itemsize < 8:  # noqa: PLR2004 — bool, int32, float32
-        return values.astype(np.float64 if values.dtype.kind == "f" else np.int64)
-    return values
-
-
-def is_integer(values: Any) -> bool:
-    """Return whether an operand holds integers."""
-    return isinstance(values, int) or (isinstance(values, np.ndarray) and values.dtype.kind == "i")
-
-
-def _arithmetic(function: Callable[[Any, Any], Any]) -> tuple[Any, Any]:
-    def forward(self: Traced, other: Any) -> Any:
-        return self.made(function(number(self), number(other)))
-
-    def backward(self: Traced, other: Any) -> Any:
-        return self.made(function(number(other), number(self)))
-
-    return forward, backward
-
-
-def _comparison(function: Callable[[Any, Any], Any]) -> Any:
-    def compare(self: Traced, other: Any) -> Any:
-        if isinstance(other, tuple) or other is None:
-            return NotImplemented
-        return self.made(function(self.values, other.values if isinstance(other, Traced) else other))
-
-    return compare
-
-
-class Traced:
-    """A column in the place of one value."""
+class Traced(NDArrayOperatorsMixin):
+    """A column in the place of one value. NumPy's mixin turns each operator into a call of its function, such as `np.add`."""
 
     __slots__ = ("paths", "values")
     __hash__ = None  # type: ignore[assignment]
@@ -135,111 +99,93 @@ class Traced:
         self.values = values
         self.paths = paths
 
-    def made(self, values: Any) -> Any:
-        """Return the result of an operation."""
-        return Traced(values, self.paths) if isinstance(values, np.ndarray) else values
+    def with_values(self, values: Values) -> Traced:
+        """Return the result of an operation on this column."""
+        return Traced(values, self.paths)
 
     def __bool__(self) -> bool:
         """Return which way the current path goes."""
         truth = self.values if self.values.dtype == np.bool_ else self.values != 0
         return self.paths.decide(truth)
 
-    __add__, __radd__ = _arithmetic(operator.add)
-    __sub__, __rsub__ = _arithmetic(operator.sub)
-    __mul__, __rmul__ = _arithmetic(operator.mul)
-    __lt__ = _comparison(operator.lt)
-    __le__ = _comparison(operator.le)
-    __gt__ = _comparison(operator.gt)
-    __ge__ = _comparison(operator.ge)
-    __eq__ = _comparison(operator.eq)
-    __ne__ = _comparison(operator.ne)
+    def __array_ufunc__(self, operation: np.ufunc, _: str, *operands: Any, **__: Any) -> Traced:
+        """Apply an operator. `x += 1` gives a new column, too: others may share the values of this one."""
+        if operation not in RULES or not all(isinstance(operand, OPERANDS) for operand in operands):
+            raise CannotVectorizeError(f"it uses {operation.__name__} in a way that columns do not support.")
+        return self.with_values(RULES[operation](self.paths, operation, *operands))
 
-    def __truediv__(self, other: Any) -> Any:
-        """Divide."""
-        return self._divide(np.true_divide, self, other)
 
-    def __rtruediv__(self, other: Any) -> Any:
-        """Divide another value."""
-        return self._divide(np.true_divide, other, self)
+OPERANDS = (Traced, int, float, np.generic)
 
-    def __floordiv__(self, other: Any) -> Any:
-        """Divide and round down."""
-        return self._divide(np.floor_divide, self, other)
 
-    def __rfloordiv__(self, other: Any) -> Any:
-        """Divide another value and round down."""
-        return self._divide(np.floor_divide, other, self)
+def number(value: Any) -> Any:
+    """Return the operand of an arithmetic operation: at least 64 bits wide."""
+    values = plain(value)
+    if isinstance(values, bool | np.bool_):
+        return int(values)
+    if isinstance(values, np.ndarray) and values.dtype.itemsize < 8:  # noqa: PLR2004 — bool, int32, float32
+        return values.astype(np.float64 if values.dtype.kind == "f" else np.int64)
+    return values
 
-    def __mod__(self, other: Any) -> Any:
-        """Return the remainder, with the sign of the divisor."""
-        return self._divide(np.remainder, self, other)
 
-    def __rmod__(self, other: Any) -> Any:
-        """Return the remainder of another value."""
-        return self._divide(np.remainder, other, self)
+def plain(value: Any) -> Any:
+    """Return the values of a column, and other values as they are."""
+    return value.values if isinstance(value, Traced) else value
 
-    def _divide(self, function: Callable[[Any, Any], Any], dividend: Any, divisor: Any) -> Any:
-        below = number(divisor)
-        self.paths.refuse(below == 0, "it divides by zero.")
-        return self.made(function(number(dividend), below))
 
-    def __pow__(self, exponent: Any) -> Any:
-        """Raise to a power. An integer needs a constant exponent: a negative one would give a float."""
-        base, power = number(self), number(exponent)
-        if is_integer(base) and not (isinstance(power, int) and power >= 0):
-            message = "it raises an integer to a power that is not a constant."
-            raise CannotVectorizeError(message)
-        if not (isinstance(power, int) and power >= 0):
-            self.paths.refuse(base <= 0, "it raises a number to a power that may be undefined.")
-        return self.made(self._finite(np.power(base, power), base))
+def is_integer(values: Any) -> bool:
+    """Return whether an operand holds integers."""
+    return isinstance(values, int) or (isinstance(values, np.ndarray) and values.dtype.kind == "i")
 
-    def _finite(self, result: Any, *operands: Any) -> Any:
-        """Raise CannotVectorizeError if finite operands give infinity, for which Python raises OverflowError."""
-        if isinstance(result, np.ndarray) and result.dtype.kind == "f":
-            known = np.logical_and.reduce([np.isfinite(operand) for operand in operands])
-            self.paths.refuse(~np.isfinite(result) & known, "it computes a number that is too large.")
-        return result
 
-    def __neg__(self) -> Any:
-        """Negate."""
-        return self.made(-number(self))
+# -- operators -------------------------------------------------------------------------------------------------------
 
-    def __pos__(self) -> Any:
-        """Return the number."""
-        return self.made(number(self))
 
-    def __abs__(self) -> Any:
-        """Return the absolute value."""
-        return self.made(np.abs(number(self)))
+def _arithmetic(_: Paths, operation: np.ufunc, *operands: Any) -> Any:
+    return operation(*map(number, operands))
 
-    def _bits(self, function: Callable[[Any, Any], Any], other: Any) -> Any:
-        if not (is_integer(self.values) and is_integer(other.values if isinstance(other, Traced) else other)):
-            message = "it combines bits of values that are not integers."
-            raise CannotVectorizeError(message)
-        return self.made(function(number(self), number(other)))
 
-    def __and__(self, other: Any) -> Any:
-        """Combine bits."""
-        return self._bits(operator.and_, other)
+def _compare(_: Paths, operation: np.ufunc, *operands: Any) -> Any:
+    return operation(*map(plain, operands))
 
-    def __or__(self, other: Any) -> Any:
-        """Combine bits."""
-        return self._bits(operator.or_, other)
 
-    def __xor__(self, other: Any) -> Any:
-        """Combine bits."""
-        return self._bits(operator.xor, other)
+def _divide(paths: Paths, operation: np.ufunc, dividend: Any, divisor: Any) -> Any:
+    below = number(divisor)
+    paths.refuse(below == 0, "it divides by zero.")
+    return operation(number(dividend), below)
 
-    def __lshift__(self, other: Any) -> Any:
-        """Shift bits by a constant."""
-        return self._shift(operator.lshift, other)
 
-    def __rshift__(self, other: Any) -> Any:
-        """Shift bits by a constant."""
-        return self._shift(operator.rshift, other)
+def _power(paths: Paths, operation: np.ufunc, base: Any, exponent: Any) -> Any:
+    """Raise to a power. An integer needs a constant exponent: a negative one would give a float."""
+    values, power = number(base), number(exponent)
+    if not (isinstance(power, int) and power >= 0):
+        if not isinstance(base, Traced) or is_integer(values):
+            raise CannotVectorizeError("it raises an integer to a power that is not a constant.")
+        paths.refuse(values <= 0, "it raises a number to a power that may be undefined.")
+    result = operation(values, power)
+    if result.dtype.kind == "f":  # Python raises OverflowError
+        paths.refuse(~np.isfinite(result) & np.isfinite(values), "it computes a number that is too large.")
+    return result
 
-    def _shift(self, function: Callable[[Any, Any], Any], bits: Any) -> Any:
-        if not isinstance(bits, int) or not 0 <= bits < 64:  # noqa: PLR2004 — the width of an integer
-            message = "it shifts bits by a number that is not a constant."
-            raise CannotVectorizeError(message)
-        return self._bits(function, bits)
+
+def _bits(_: Paths, operation: np.ufunc, *operands: Any) -> Any:
+    if not all(is_integer(plain(operand)) for operand in operands):
+        raise CannotVectorizeError("it combines bits of values that are not integers.")
+    return operation(*map(number, operands))
+
+
+def _shift(paths: Paths, operation: np.ufunc, operand: Any, bits: Any) -> Any:
+    if not isinstance(bits, int) or not 0 <= bits < 64:  # noqa: PLR2004 — the width of an integer
+        raise CannotVectorizeError("it shifts bits by a number that is not a constant.")
+    return _bits(paths, operation, operand, bits)
+
+
+RULES: dict[np.ufunc, Callable[..., Any]] = {
+    **dict.fromkeys((np.add, np.subtract, np.multiply, np.negative, np.positive, np.absolute), _arithmetic),
+    **dict.fromkeys((np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal), _compare),
+    **dict.fromkeys((np.true_divide, np.floor_divide, np.remainder), _divide),
+    **dict.fromkeys((np.bitwise_and, np.bitwise_or, np.bitwise_xor), _bits),
+    **dict.fromkeys((np.left_shift, np.right_shift), _shift),
+    np.power: _power,
+}
+"""How columns compute each operator."""

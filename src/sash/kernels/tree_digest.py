@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 Reading: TypeAlias = "Iterator[Token]"
 Token: TypeAlias = "str | bytes | Reading"  # noqa: S105
-"""A part of the hash; the reading of an inner value has tokens of its own."""
+"""A part of the hash: text, or the tokens of an inner value."""
 MOST_DEEP = 100_000
 """Values that lie deeper in others are not read: an object may make new ones without end."""
 
@@ -37,8 +37,7 @@ def digest_tree(root: Token) -> bytes:
             digest.update(data)
         else:
             if len(stack) == MOST_DEEP:
-                message = f"it uses values that contain each other more than {MOST_DEEP:,} deep"
-                raise TooLargeError(message)
+                raise TooLargeError(f"it uses values that contain each other more than {MOST_DEEP:,} deep")
             stack.append(token)
             digest.update(b"(")
     return digest.digest()

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from sash.kernels.functions import fingerprint_any, shown
-from sash.kernels.partial_columns import Partial, fields_of
+from sash.kernels.partial_columns import Partial, fields_of, map_fields
 from sash.kernels.traced import CannotVectorizeError, Paths, Traced, is_integer, number
 
 CHANGES = frozenset(
@@ -40,38 +40,28 @@ def as_integer(value: Any = 0) -> Any:
     if values.dtype.kind == "f":
         value.paths.refuse(~(np.abs(values) < 2.0**63), "it converts a number that is too large to an integer.")
         values = np.trunc(values).astype(np.int64)
-    return value.made(values)
+    return value.with_values(values)
 
 
 def as_real(value: Any = 0.0) -> Any:
     """Return `float(value)`."""
-    return value.made(number(value).astype(np.float64)) if isinstance(value, Traced) else float(value)
+    return value.with_values(number(value).astype(np.float64)) if isinstance(value, Traced) else float(value)
 
 
 def as_truth(value: Any = False) -> Any:
     """Return `bool(value)`."""
-    return value.made(value.values != 0) if isinstance(value, Traced) else bool(value)
+    return value.with_values(value.values != 0) if isinstance(value, Traced) else bool(value)
 
 
-def largest(first: Any, *others: Any) -> Any:
-    """Return `max(…)`: the first of equals."""
-    best = first
-    for other in others or _missing():
-        best = max(best, other)
-    return best
+def _extreme(choose: Callable[[Any, Any], Any]) -> Any:
+    """Return `min` or `max` of several values: the first of equals."""
 
+    def apply(first: Any, *others: Any) -> Any:
+        if not others:
+            raise CannotVectorizeError("it takes the largest or smallest element of a collection.")
+        return reduce(choose, others, first)
 
-def smallest(first: Any, *others: Any) -> Any:
-    """Return `min(…)`: the first of equals."""
-    best = first
-    for other in others or _missing():
-        best = min(best, other)
-    return best
-
-
-def _missing() -> tuple[Any, ...]:
-    message = "it takes the largest or smallest element of a collection."
-    raise CannotVectorizeError(message)
+    return apply
 
 
 BUILTINS: dict[str, Any] = {
@@ -80,8 +70,8 @@ BUILTINS: dict[str, Any] = {
     "float": as_real,
     "int": as_integer,
     "len": len,
-    "max": largest,
-    "min": smallest,
+    "max": _extreme(max),
+    "min": _extreme(min),
     "range": range,
     "tuple": tuple,
     "OverflowError": OverflowError,
@@ -91,67 +81,62 @@ BUILTINS: dict[str, Any] = {
 """What functions may use of Python's builtins."""
 
 
-def _elementwise(plain: Callable[[float], Any], function: Callable[[Any], Any], wrong: Callable[[Any], Any]) -> Any:
+def _of_one(name: str, is_wrong: Callable[[Any], Any] | None) -> Any:
     """Return a function of the math module over columns; it refuses arguments for which Python raises an error."""
 
     def apply(value: Any) -> Any:
         if not isinstance(value, Traced):
-            return plain(value)
+            return getattr(math, name)(value)
         values = number(value).astype(np.float64)
-        value.paths.refuse(wrong(values), "it calls a function of math outside its domain.")
-        return value.made(function(values))
+        if is_wrong is not None:
+            value.paths.refuse(is_wrong(values), "it calls a function of math outside its domain.")
+        return value.with_values(getattr(np, name)(values))
 
     return apply
 
 
-def _never(values: Any) -> Any:
-    return np.zeros(values.shape, np.bool_)
+def _of_two(name: str) -> Any:
+    """Return a function of the math module with two arguments over columns."""
+
+    def apply(size: Any, other: Any) -> Any:
+        traced = next((value for value in (size, other) if isinstance(value, Traced)), None)
+        if traced is None:
+            return getattr(math, name)(size, other)
+        values = getattr(np, name)(number(size), number(other))
+        traced.paths.refuse(np.isinf(values) & np.isfinite(number(size)), "it computes a number that is too large.")
+        return traced.with_values(values)
+
+    return apply
 
 
-def _floor(plain: Callable[[float], int], function: Callable[[Any], Any]) -> Any:
+def _rounded(name: str) -> Any:
+    """Return `math.floor` or `math.ceil` over columns."""
+
     def apply(value: Any) -> Any:
-        if not isinstance(value, Traced) or is_integer(value.values):
-            return plain(value) if not isinstance(value, Traced) else value
-        return as_integer(value.made(function(number(value))))
+        if not isinstance(value, Traced):
+            return getattr(math, name)(value)
+        if is_integer(value.values):
+            return value
+        return as_integer(value.with_values(getattr(np, name)(number(value))))
 
     return apply
 
 
-def _copysign(size: Any, sign: Any) -> Any:
-    if not isinstance(size, Traced) and not isinstance(sign, Traced):
-        return math.copysign(size, sign)
-    traced = size if isinstance(size, Traced) else sign
-    return traced.made(np.copysign(number(size), number(sign)))
-
-
-def _ldexp(size: Any, exponent: Any) -> Any:
-    if not isinstance(size, Traced) and not isinstance(exponent, Traced):
-        return math.ldexp(size, exponent)
-    traced = size if isinstance(size, Traced) else exponent
-    values = np.ldexp(number(size), number(exponent))
-    traced.paths.refuse(np.isinf(values) & np.isfinite(number(size)), "it computes a number that is too large.")
-    return traced.made(values)
-
-
+WRONG: dict[str, Callable[[Any], Any] | None] = {
+    "sqrt": lambda values: values < 0,
+    "exp": lambda values: np.isfinite(values) & (values > 700),  # noqa: PLR2004 — overflow
+    "log": lambda values: values <= 0,
+    "log2": lambda values: values <= 0,
+    "log10": lambda values: values <= 0,
+    "log1p": lambda values: values <= -1,
+    **dict.fromkeys(("fabs", "isnan", "isinf", "isfinite")),
+}
+"""The arguments for which a function of the math module raises an error, if any."""
 MATH = SimpleNamespace(
-    pi=math.pi,
-    e=math.e,
-    inf=math.inf,
-    nan=math.nan,
-    sqrt=_elementwise(math.sqrt, np.sqrt, lambda values: values < 0),
-    exp=_elementwise(math.exp, np.exp, lambda values: np.isfinite(values) & (values > 700)),  # noqa: PLR2004 — overflow
-    log=_elementwise(math.log, np.log, lambda values: values <= 0),
-    log2=_elementwise(math.log2, np.log2, lambda values: values <= 0),
-    log10=_elementwise(math.log10, np.log10, lambda values: values <= 0),
-    log1p=_elementwise(math.log1p, np.log1p, lambda values: values <= -1),
-    fabs=_elementwise(math.fabs, np.abs, _never),
-    isnan=_elementwise(math.isnan, np.isnan, _never),
-    isinf=_elementwise(math.isinf, np.isinf, _never),
-    isfinite=_elementwise(math.isfinite, np.isfinite, _never),
-    copysign=_copysign,
-    ldexp=_ldexp,
-    floor=_floor(math.floor, np.floor),
-    ceil=_floor(math.ceil, np.ceil),
+    **{name: getattr(math, name) for name in ("pi", "e", "inf", "nan")},
+    **{name: _of_one(name, is_wrong) for name, is_wrong in WRONG.items()},
+    **{name: _of_two(name) for name in ("copysign", "ldexp")},
+    **{name: _rounded(name) for name in ("floor", "ceil")},
 )
 """What functions may use of the math module."""
 
@@ -187,19 +172,21 @@ class VectorFunction:
     def __call__(self, *arguments: Partial) -> Partial:
         """Return the result of each row. Raise CannotVectorizeError if the function would not return for one of them."""
         rows = len(fields_of(arguments)[0]) if arguments else 1
-        return _merge(list(self._run(Paths(), arguments, rows)))
+        (_, merged), *others = self._run(Paths(), arguments, rows)
+        for mask, result in others:
+            merged = _choose(mask, result, merged)
+        return merged
 
     def example(self, *arguments: Partial) -> Partial:
         """Return a result with the types of all paths, from partials of one row. Its values mean nothing."""
-        found = [result for _, result in self._run(Paths(every=True), arguments, 1)]
-        if not found:
-            message = "it never returns."
-            raise CannotVectorizeError(message)
-        return reduce(partial(_choose, np.array([True])), found)
+        results = [result for _, result in self._run(Paths(every=True), arguments, 1)]
+        if not results:
+            raise CannotVectorizeError("it never returns.")
+        return reduce(partial(_choose, np.array([True])), results)
 
     def _run(self, paths: Paths, arguments: tuple[Partial, ...], rows: int) -> Iterator[tuple[Any, Partial]]:
         """Yield the rows and the results of each path."""
-        traced = [_wrap(argument, paths) for argument in arguments]
+        traced = [map_fields(lambda column: Traced(column, paths), argument) for argument in arguments]
         with np.errstate(all="ignore"):
             while paths.start():
                 try:
@@ -219,22 +206,19 @@ def _copy(function: Any, done: dict[Any, Any]) -> Any:
     if not isinstance(function, FunctionType):
         if BUILTINS.get(named) is not None and function in (abs, bool, float, int, max, min):
             return BUILTINS[named]
-        message = f"{shown(function)} is not a Python function."
-        raise CannotVectorizeError(message)
+        raise CannotVectorizeError(f"{shown(function)} is not a Python function.")
     if function in done:
         if done[function] is None:
-            message = f"{named} calls itself."
-            raise CannotVectorizeError(message)
+            raise CannotVectorizeError(f"{named} calls itself.")
         return done[function]
     done[function] = None
-    if forbidden := sorted({one.opname for one in _instructions(function.__code__)} & CHANGES):
-        message = f"{named} does more than compute a result ({forbidden[0]})."
-        raise CannotVectorizeError(message)
+    if forbidden := sorted({instruction.opname for instruction in _instructions(function.__code__)} & CHANGES):
+        raise CannotVectorizeError(f"{named} does more than compute a result ({forbidden[0]}).")
     names = {name: _value(name, function.__globals__, done) for name in _global_names(function.__code__)}
     cells = tuple(CellType(_allowed(cell.cell_contents, done)) for cell in function.__closure__ or ())
-    made = FunctionType(function.__code__, {**names, "__builtins__": {}}, named, function.__defaults__, cells)
-    done[function] = made
-    return made
+    copied = FunctionType(function.__code__, {**names, "__builtins__": {}}, named, function.__defaults__, cells)
+    done[function] = copied
+    return copied
 
 
 def _value(name: str, known: dict[str, Any], done: dict[Any, Any]) -> Any:
@@ -242,8 +226,7 @@ def _value(name: str, known: dict[str, Any], done: dict[Any, Any]) -> Any:
         return _allowed(known[name], done)
     if name in BUILTINS:
         return BUILTINS[name]
-    message = f"it uses {name}."
-    raise CannotVectorizeError(message)
+    raise CannotVectorizeError(f"it uses {name}.")
 
 
 def _allowed(value: Any, done: dict[Any, Any]) -> Any:
@@ -252,13 +235,12 @@ def _allowed(value: Any, done: dict[Any, Any]) -> Any:
     if isinstance(value, bool | int | float):
         return value
     if isinstance(value, tuple):
-        return tuple(_allowed(part, done) for part in value)
+        return tuple(_allowed(item, done) for item in value)
     for name in vars(MATH):
         if value is getattr(math, name):
             return getattr(MATH, name)
     if isinstance(value, ModuleType):
-        message = f"it uses the module {value.__name__}."
-        raise CannotVectorizeError(message)
+        raise CannotVectorizeError(f"it uses the module {value.__name__}.")
     return _copy(value, done)
 
 
@@ -270,41 +252,24 @@ def _instructions(code: CodeType) -> Iterator[dis.Instruction]:
 
 
 def _global_names(code: CodeType) -> set[str]:
-    return {str(one.argval) for one in _instructions(code) if one.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
+    return {str(each.argval) for each in _instructions(code) if each.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
 
 
 # -- partials --------------------------------------------------------------------------------------------------------
 
 
-def _wrap(partial: Partial, paths: Paths) -> Any:
-    return tuple(_wrap(part, paths) for part in partial) if isinstance(partial, tuple) else Traced(partial, paths)
-
-
 def _unwrap(result: Any, rows: int) -> Partial:
     """Return the columns of a result; a constant becomes a column."""
     if isinstance(result, tuple) and result:
-        return tuple(_unwrap(part, rows) for part in result)
+        return tuple(_unwrap(field, rows) for field in result)
     if isinstance(result, Traced):
         return result.values
     if isinstance(result, bool | int | float | np.generic):
-        kind = np.int64 if isinstance(result, int) and not isinstance(result, bool) else None
-        return np.full(rows, result, kind)
-    message = f"it returns {type(result).__name__}, which is not a number or a tuple of numbers."
-    raise CannotVectorizeError(message)
+        dtype = np.int64 if isinstance(result, int) and not isinstance(result, bool) else None
+        return np.full(rows, result, dtype)
+    raise CannotVectorizeError(f"it returns {type(result).__name__}, which is not a number or a tuple of numbers.")
 
 
-def _merge(found: list[tuple[Any, Partial]]) -> Partial:
-    """Return for each row the result of its path."""
-    (_, merged), *others = found
-    for mask, result in others:
-        merged = _choose(mask, result, merged)
-    return merged
-
-
-def _choose(mask: Any, one: Partial, other: Partial) -> Partial:
-    if isinstance(one, tuple) != isinstance(other, tuple) or (isinstance(one, tuple) and len(one) != len(other)):
-        message = "its results have different forms."
-        raise CannotVectorizeError(message)
-    if isinstance(one, tuple):
-        return tuple(_choose(mask, mine, yours) for mine, yours in zip(one, other, strict=True))
-    return one if one is other else np.where(mask, one, other)
+def _choose(mask: Any, chosen: Partial, other: Partial) -> Partial:
+    """Return one result for the rows of a mask, and the other for the rest."""
+    return map_fields(lambda mine, yours: mine if mine is yours else np.where(mask, mine, yours), chosen, other)

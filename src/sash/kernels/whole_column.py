@@ -34,7 +34,7 @@ def column_kernel(
     >>> type(column_kernel(OrderStatisticsTree, [agg.median()], ("float64",), loops.slide_rows)).__name__
     'RankKernel'
     """
-    if algorithm.sorted_in_advance is not None and aggregates[0].place is None:
+    if algorithm.sorted_in_advance is not None and aggregates[0].laws.place is None:
         return RankKernel(aggregates, inputs)
     lanes = count_lanes(algorithm, length) if loop is loops.slide_rows and not nullable else 1
     return Kernel(algorithm, aggregates, inputs, loop, nullable=nullable, lanes=lanes, over=over)
@@ -49,6 +49,6 @@ def numpy_column_kernel(
     """Return a kernel for whole columns that compiles nothing. Raise CannotVectorizeError if NumPy cannot evaluate the aggregates."""
     if algorithm.sorted_in_advance is not None:
         return NumpyRankKernel(aggregates, inputs)
-    if algorithm.keeps_values and aggregates[0].distinct:
+    if algorithm.keeps_values and aggregates[0].laws.distinct:
         return NumpyDistinctKernel(aggregates[0], inputs)
     return NumpyKernel(algorithm, aggregates, inputs, over)

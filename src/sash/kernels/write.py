@@ -7,10 +7,14 @@ import json
 from functools import partial
 from typing import Any
 
-from sash.kernels.fuse import OF_THE_LOOP, Fuser, FusionSpec
+from sash.kernels.fuse import fuse
+from sash.kernels.fuse_expressions import FusionSpec
+from sash.kernels.fused_partial import FusedPartial
 from sash.kernels.layout import InferredTypes, PartialLayout
-from sash.kernels.parts import PartialParts
 from sash.kernels.read import FunctionSource, read_function
+
+OF_THE_LOOP = {"window", "present", "lifted", "emit", "keep"}
+"""The parameters of a loop that the fuser replaces."""
 
 VALIDITY = """
 @njit
@@ -25,16 +29,15 @@ def mark_valid_of(valid, number, row):
 """
 
 
-def write_kernel(spec: FusionSpec, parts: PartialParts, types: InferredTypes, loop: Any) -> str:
+def write_kernel(spec: FusionSpec, types: InferredTypes, loop: Any) -> str:
     """Return the text of the module that holds the fused loop."""
-    algorithm, layout = spec.algorithm, spec.layout
+    algorithm, layout, fused = spec.algorithm, spec.layout, spec.fused
     source = read_function(loop)
-    body = Fuser(spec).fuse(source)
     opening, closing = _load_and_store_state(spec)
-    lines = [*opening, *"\n".join(map(_text, body)).splitlines(), *closing]
+    lines = [*opening, *"\n".join(map(_text, fuse(spec, source))).splitlines(), *closing]
     described = json.dumps({"partial": layout.shape, "results": types.results})
     functions = [("lift", ""), ("combine", "older, newer")]
-    if algorithm.needs_inverse and all(part.aggregate.inverse is not None for part in parts.parts):
+    if algorithm.needs_inverse and all(component.aggregate.inverse is not None for component in fused.components):
         functions.append(("inverse", "whole, older"))
     return "\n".join(
         [
@@ -43,9 +46,9 @@ def write_kernel(spec: FusionSpec, parts: PartialParts, types: InferredTypes, lo
             "from numba import njit",
             "from sash.kernels.machine_code import compiled",
             f"LAYOUT = {described!r}",
-            *(line for name, parameters in functions for line in _of_parts(name, parameters, parts, types)),
-            *(f"{name} = raw_{name}" for name in parts.functions if name in ("rank", "between", "place")),
-            *_lowers(parts, types),
+            *(line for name, parameters in functions for line in _of_components(name, parameters, fused, types)),
+            *(f"{name} = raw_{name}" for name in fused.functions if name in ("rank", "between", "place")),
+            *_lowers(fused, types),
             *_function("only_value", "partial", "partial"),
             *_function("only_key", "partial", "partial"),
             *_function("same", "one, other", _same(layout)),
@@ -64,20 +67,16 @@ def write_kernel(spec: FusionSpec, parts: PartialParts, types: InferredTypes, lo
 def _parameters(spec: FusionSpec, loop: FunctionSource) -> list[str]:
     """The parameters of the fused loop: the loop's own, columns, results, and the algorithm's state."""
     names = [name for name in loop.parameters if name not in OF_THE_LOOP]
-    names += [f"column_{number}" for number in range(spec.inputs)]
+    names += [f"column_{number}" for number in range(len(spec.fused.inputs))]
     names += ["validity"] if spec.nullable else []
-    names += [f"results_{number}" for number in range(_count_results(spec, loop))]
-    names += [f"valid_{number}" for number in range(len(spec.at_least)) if spec.marks]
+    written = spec.layout.fields if "keep" in loop.parameters else spec.fused.outputs
+    names += [f"results_{number}" for number in range(len(written))]
+    names += [f"valid_{number}" for number in range(len(spec.fused.outputs)) if spec.marks]
     names += ["progress", "mask", "cursors"]
-    for attribute, kind in spec.algorithm.state.items():
-        if attribute not in spec.from_input and kind != "int":
-            names += spec.parameters_of(attribute, kind)
+    for attribute, declared in spec.algorithm.state.items():
+        if attribute not in spec.from_input and declared != "int":
+            names += spec.parameters_of(attribute)
     return names
-
-
-def _count_results(spec: FusionSpec, loop: FunctionSource) -> int:
-    """The number of columns that the loop writes: results, or the fields of partials."""
-    return len(spec.layout.fields if "keep" in loop.parameters else spec.at_least)
 
 
 def _load_and_store_state(spec: FusionSpec) -> tuple[list[str], list[str]]:
@@ -88,64 +87,67 @@ def _load_and_store_state(spec: FusionSpec) -> tuple[list[str], list[str]]:
         closing.append(f"cursors[{number}] = self_{name}")
     for name in spec.algorithm.attributes("P"):
         opening.append(f"self_{name} = {_text(spec.layout.build(partial(_first, name)))}")
-        parts = spec.layout.take_apart(ast.Name(f"self_{name}", ast.Load()))
-        closing += [f"start_{name}_{field}[0] = {_text(part)}" for field, part in enumerate(parts)]
+        fields = spec.layout.take_apart(ast.Name(f"self_{name}", ast.Load()))
+        closing += [f"start_{name}_{number}[0] = {_text(field)}" for number, field in enumerate(fields)]
     return opening, closing
 
 
-def _of_parts(function: str, parameters: str, parts: PartialParts, types: InferredTypes) -> list[str]:
-    """Write lift, combine or inverse for every part, each field cast to its column's type, and for the whole partial."""
+def _of_components(function: str, parameters: str, fused: FusedPartial, types: InferredTypes) -> list[str]:
+    """Write lift, combine or inverse for every component, each field cast to its column's type, and for the whole partial."""
     lines: list[str] = []
     calls = []
-    for number, (part, shape) in enumerate(zip(parts.parts, types.shapes, strict=True)):
+    for number, (component, shape) in enumerate(zip(fused.components, types.shapes, strict=True)):
         name = f"{function}_{number}"
-        own = parameters or ", ".join(f"x{column}" for column in part.columns)
-        lines += [f"{name} = raw_{name}"] if name in types.exact else _cast(name, own, PartialLayout(shape))
+        named = parameters or ", ".join(f"x{column}" for column in component.columns)
+        lines += [f"{name} = raw_{name}"] if name in types.exact else _cast(name, named, PartialLayout(shape))
         if parameters:
-            arguments = [_part(partial, number, parts, types) for partial in own.split(", ")]
+            arguments = [_component(partial, number, fused, types) for partial in parameters.split(", ")]
         else:
-            kinds = zip(part.columns, parts.read_as(part), strict=True)
-            arguments = [f"np.{_scalar(kind)}(x{column})" for column, kind in kinds]
+            columns = zip(component.columns, fused.read_as(component), strict=True)
+            arguments = [f"np.{_scalar(dtype)}(x{column})" for column, dtype in columns]
         calls.append(f"{name}({', '.join(arguments)})")
-    if len(calls) == 1 and (parameters or parts.read_as(parts.parts[0]) == parts.inputs):
+    if len(calls) == 1 and (parameters or fused.read_as(fused.components[0]) == fused.inputs):
         return [*lines, f"{function} = {function}_0"]
-    everything = parameters or ", ".join(f"x{column}" for column in range(len(parts.inputs)))
+    everything = parameters or ", ".join(f"x{column}" for column in range(len(fused.inputs)))
     return lines + _function(function, everything, calls[0] if len(calls) == 1 else f"({', '.join(calls)})")
 
 
-def _lowers(parts: PartialParts, types: InferredTypes) -> list[str]:
+def _lowers(fused: FusedPartial, types: InferredTypes) -> list[str]:
     """Write the functions that read each result, and its number of values where counted, from the whole partial."""
     lines = []
-    for number, output in enumerate(parts.outputs):
+    is_alone = len(fused.components) == 1
+    for number, output in enumerate(fused.outputs):
         if output.held is not None:
-            own = "partial" if len(parts.parts) == 1 else f"partial[{output.part}]"
-            lines += _function(f"held_{number}", "partial", f"{own}[{output.held}]")
-        if len(parts.parts) == 1:
+            component = "partial" if is_alone else f"partial[{output.component}]"
+            lines += _function(f"held_{number}", "partial", f"{component}[{output.held}]")
+        if is_alone:
             lines.append(f"lower_{number} = raw_lower_{number}")
         else:
-            result = f"raw_lower_{number}({_part('partial', output.part, parts, types)})"
+            result = f"raw_lower_{number}({_component('partial', output.component, fused, types)})"
             lines += _function(f"lower_{number}", "partial", result)
     return lines
 
 
-def _part(partial: str, number: int, parts: PartialParts, types: InferredTypes) -> str:
-    """Return one part of a partial, with the counts of the first lane.
+def _component(partial: str, number: int, fused: FusedPartial, types: InferredTypes) -> str:
+    """Return one component of a partial, with the counts of the first lane.
 
     The counts are equal in all lanes. If they have one name, LLVM divides by them only once.
     """
-    part = parts.parts[number]
+    component = fused.components[number]
     shape = types.shapes[number]
-    if part.in_first_lane == number or isinstance(shape, str):
+    if component.in_first_lane == number or isinstance(shape, str):
         return f"{partial}[{number}]"
-    lanes = [part.in_first_lane if field in part.aggregate.counts else number for field in range(len(shape))]
+    lanes = [
+        component.in_first_lane if field in component.aggregate.coding.counts else number for field in range(len(shape))
+    ]
     return f"({''.join(f'{partial}[{lane}][{field}], ' for field, lane in enumerate(lanes))})"
 
 
 def _cast(function: str, parameters: str, layout: PartialLayout) -> list[str]:
     """Wrap a function of the aggregate so that every field has its column's type."""
-    parts = iter(layout.take_apart(ast.Name("partial", ast.Load())))
-    types = iter(layout.fields)
-    cast = layout.build(lambda _: ast.Call(ast.Name(f"np.{_scalar(next(types))}", ast.Load()), [next(parts)], []))
+    fields = layout.take_apart(ast.Name("partial", ast.Load()))
+    types = [ast.Name(f"np.{_scalar(dtype)}", ast.Load()) for dtype in layout.fields]
+    cast = layout.build(lambda field: ast.Call(types[field], [fields[field]], []))
     return [
         "@njit",
         f"def {function}({parameters}):",
@@ -178,8 +180,8 @@ def _first(name: str, field: int) -> ast.expr:
     return ast.Subscript(ast.Name(f"start_{name}_{field}", ast.Load()), ast.Constant(0), ast.Load())
 
 
-def _scalar(field: str) -> str:
-    return "bool_" if field == "bool" else field
+def _scalar(dtype: str) -> str:
+    return "bool_" if dtype == "bool" else dtype
 
 
 def _text(node: ast.AST) -> str:

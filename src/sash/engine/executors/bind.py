@@ -8,13 +8,13 @@ On a stream, a pass that NumPy cannot evaluate may keep its executor (`keeps_exe
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from sash.engine.evaluate import check_compiles
 from sash.engine.executors import PassFailedError
 from sash.engine.executors.numpy_executor import NumpyExecutor
 from sash.engine.prepare import Prepared
+from sash.engine.stream_plan import stream_plan
 from sash.kernels.plain import compile_loop
 from sash.plan.sharing import COMPILED, INTERPRETED, NUMPY, Pass
 from sash.windows.numpy_forms import numpy_form
@@ -152,7 +152,7 @@ def keeps_executor(prepared: Prepared, plan_pass: Pass) -> bool:
 
 def stores_partials(prepared: Prepared) -> bool:
     """Return whether a stream stores partials of this query."""
-    return any(part.stores_slices or part.stores_prefixes for part in prepared.parts)
+    return bool(stream_plan(prepared).state_kinds.keys() - {"rows"})
 
 
 def find_failures(prepared: Prepared) -> frozenset[Failure]:
@@ -174,9 +174,14 @@ def compile_ahead(prepared: Prepared) -> Prepared:
     If each run decides whether it compiles, these are only the passes that keep their executor.
     """
     while True:
-        bound = replace(prepared, plan=replace(prepared.plan, passes=tuple(_compiled_ahead(prepared))))
-        if not bound.plan.passes:
+        passes = tuple(
+            plan_pass
+            for plan_pass in prepared.plan.passes
+            if prepared.compiled is not None or keeps_executor(prepared, plan_pass)
+        )
+        if not passes:
             return prepared
+        bound = replace(prepared, plan=replace(prepared.plan, passes=passes))
         if prepared.compiled is None:
             bound = replace(bound, loops=numpy_form)
         try:
@@ -186,9 +191,3 @@ def compile_ahead(prepared: Prepared) -> Prepared:
             prepared = prepared.interpreting(reasons)
         else:
             return prepared
-
-
-def _compiled_ahead(prepared: Prepared) -> Iterator[Pass]:
-    for plan_pass in prepared.plan.passes:
-        if prepared.compiled is not None or keeps_executor(prepared, plan_pass):
-            yield plan_pass

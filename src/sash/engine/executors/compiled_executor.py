@@ -8,15 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from sash.aggregates.base import Aggregate
+from sash.aggregates.base import ABSENT, Aggregate
 from sash.aggregates.nulls import neutral_if_null
+from sash.columns.buffers import NO_BITS, Bits
+from sash.columns.column_types import KINDS
 from sash.engine.executors.executor import join_runs
 from sash.engine.executors.kernel_executor import KernelExecutor, KernelKey
 from sash.engine.executors.results import Results, join_results, kernel_forms
 from sash.engine.partials import SliceCounts, SlicePartials
 from sash.kernels import CannotCompileError, Kernel, loops
-from sash.kernels.kernel_io import NO_BITS, Bits, Columns, ResultColumn, null_if_few, put_results
-from sash.kernels.parts import KINDS
+from sash.kernels.kernel_arrays import Columns, ResultColumn, null_if_few, put_results
 from sash.kernels.whole_column import column_kernel
 from sash.windows import Window
 from sash.windows.arrays import ranges
@@ -85,9 +86,9 @@ class CompiledExecutor(KernelExecutor):
         dtypes = self.columns.dtypes
         if not self.has_nulls or dtypes not in MASKED_INPUTS or self.plan_pass.algorithm.keeps_values:
             return []
-        forms = [one.of_kind(KINDS[dtypes[0]]) for one in kernel_forms(aggregates)]
-        has_form = all(one.is_built_in and one.has_identity for one in forms)
-        return [neutral_if_null(one) for one in forms] if has_form else []
+        forms = [form.of_kind(KINDS[dtypes[0]]) for form in kernel_forms(aggregates)]
+        has_form = all(form.is_built_in and form.identity is not ABSENT for form in forms)
+        return [neutral_if_null(form) for form in forms] if has_form else []
 
     def _slide_masked(
         self, aggregates: list[Aggregate[Any]], masked: list[Aggregate[Any]], frame: NewestRows
@@ -105,11 +106,14 @@ class CompiledExecutor(KernelExecutor):
         with self.notes():
             answers = kernel.slide_keys((*self.columns.values, self.present), frame.firsts, frame.length)
         forms = kernel_forms(aggregates)
-        few = {least: rows_with_few(self.present, frame, least) for least in {max(1, one.at_least) for one in forms}}
+        few = {
+            least: rows_with_few(self.present, frame, least)
+            for least in {max(1, form.result.at_least) for form in forms}
+        }
         return self.to_results(
             [
-                null_if_few(answer.values, few[max(1, one.at_least)], one.empty)
-                for one, answer in zip(forms, answers, strict=True)
+                null_if_few(answer.values, few[max(1, form.result.at_least)], form.result.empty)
+                for form, answer in zip(forms, answers, strict=True)
             ]
         )
 
@@ -131,27 +135,27 @@ class CompiledExecutor(KernelExecutor):
         sections = []
         reach = [(frame.length - 1 - frame.ahead, frame.ahead) for frame in bounds.frames]
         before, after = (max(distances) for distances in zip(*reach, strict=True))
-        for own, rows, firsts in cut_sections(bounds.frames[0].firsts, before, after, WINDOWS_PER_SPLIT):
-            runs = [self._partials_by_key(own, rows, frame._replace(firsts=firsts)) for frame in bounds.frames]
-            within = slice(own.start - rows.start, own.stop - rows.start)
+        for section, rows, firsts in cut_sections(bounds.frames[0].firsts, before, after, WINDOWS_PER_SPLIT):
+            runs = [self._partials_by_key(section, rows, frame._replace(firsts=firsts)) for frame in bounds.frames]
+            within = slice(section.start - rows.start, section.stop - rows.start)
             chosen = join_runs([run.select(within) for run in runs])
-            sections.append(self.combine_runs(window, chosen, partial(self._name_shifted, own.start)))
+            sections.append(self.combine_runs(window, chosen, partial(self._name_shifted, section.start)))
         return join_results(sections)
 
     def _name_shifted(self, first: int, number: int) -> str:
         """Return the name of the row so many rows after the first."""
         return self.name_row(first + number)
 
-    def _partials_by_key(self, own: slice, rows: slice, frame: NewestRows) -> SlicePartials:
-        """Return the partial of the newest rows for each of some rows, key by key; it is undefined for rows that are not `own`."""
+    def _partials_by_key(self, section: slice, rows: slice, frame: NewestRows) -> SlicePartials:
+        """Return the partial of the newest rows for each of some rows, key by key; it is undefined for rows outside the section."""
         shape, fields = self.fields
         algorithm = self.plan_pass.algorithm
         kernel = self.kernel(algorithm, loops.slide_rows, fields, length=frame.length, computes="fields")
         with self.notes():
             values = tuple(column[rows] for column in self.columns.values)
             answers = kernel.slide_keys(values, frame.firsts, frame.length, NO_BITS, frame.ahead)
-            # The rows are cut at the ends of a key, or so far from `own` that its windows do not reach the cut.
-            if rows.stop - own.stop < frame.ahead or own.start - rows.start < -frame.ahead:
+            # The rows are cut at the ends of a key, or so far from the section that its windows do not reach the cut.
+            if rows.stop - section.stop < frame.ahead or section.start - rows.start < -frame.ahead:
                 between = self.kernel(algorithm, loops.slide_between, fields, computes="fields")
                 self._put_cut_off(answers, between, frame, values)
         return self.as_partials(answers, shape, SliceCounts(frame.held))
@@ -162,8 +166,8 @@ class CompiledExecutor(KernelExecutor):
         """Add the results of the windows that one end of a key cuts off: they are the newest rows of no row."""
         lengths = np.diff(frame.firsts)
         counts = np.minimum(abs(frame.ahead), lengths)
-        places = ranges(frame.firsts[1:] - counts if frame.ahead > 0 else frame.firsts[:-1], counts)
-        begins, ends = bounds_around(places, frame.firsts, counts, frame.length - 1 - frame.ahead, frame.ahead)
+        rows_cut_off = ranges(frame.firsts[1:] - counts if frame.ahead > 0 else frame.firsts[:-1], counts)
+        begins, ends = bounds_around(rows_cut_off, frame.firsts, counts, frame.length - 1 - frame.ahead, frame.ahead)
         # Only rows of these windows: the loop goes over all rows between them.
         counts = counts[counts > 0]
         last = np.cumsum(counts) - 1
@@ -173,8 +177,8 @@ class CompiledExecutor(KernelExecutor):
         bits = np.packbits(self.present[rows], bitorder="little") if len(bits) else NO_BITS
         values = tuple(column[rows] for column in columns)
         cut_off = between.slide_between(values, begins - left_out, ends - left_out, bits)
-        for number, (answer, own) in enumerate(zip(answers, cut_off, strict=True)):
-            answers[number] = put_results(answer, places, own)
+        for number, (answer, cut_off_column) in enumerate(zip(answers, cut_off, strict=True)):
+            answers[number] = put_results(answer, rows_cut_off, cut_off_column)
 
 
 def pays_by_key(frame: NewestRows) -> bool:
@@ -191,17 +195,17 @@ def rows_with_few(present: Flags, frame: NewestRows, least: int) -> Ints:
     >>> rows_with_few(np.array([True, False, False, True, True]), NewestRows(np.array([0, 3, 5]), 2), 1).tolist()
     [2]
     """
-    places = np.flatnonzero(present)
-    found: list[Ints] = []
+    values = np.flatnonzero(present)
+    few: list[Ints] = []
     for first, end in pairwise(frame.firsts.tolist()):
-        own = places[slice(*np.searchsorted(places, [first, end]))]
-        enough = int(own[least - 1]) if len(own) >= least else end
-        found.append(np.arange(first, enough))
+        of_key = values[slice(*np.searchsorted(values, [first, end]))]
+        enough = int(of_key[least - 1]) if len(of_key) >= least else end
+        few.append(np.arange(first, enough))
         if enough == end:
             continue
         # A window has enough values until it loses the oldest of `least` values before it gets the next.
-        loses = own[: len(own) - least] + frame.length
-        short = np.flatnonzero(loses < own[least:])
-        found.append(ranges(loses[short], own[least:][short] - loses[short]))
-        found.append(np.arange(int(own[-least]) + frame.length, end))
-    return np.concatenate(found) if found else NOTHING
+        loses = of_key[: len(of_key) - least] + frame.length
+        short = np.flatnonzero(loses < of_key[least:])
+        few.append(ranges(loses[short], of_key[least:][short] - loses[short]))
+        few.append(np.arange(int(of_key[-least]) + frame.length, end))
+    return np.concatenate(few) if few else NOTHING

@@ -18,8 +18,8 @@ def bind_for_explanation(prepared: Prepared, rows: int | None) -> Prepared:
     """
     if prepared.compiled is False:
         return prepared
-    own = any(not aggregate.is_built_in for aggregate in prepared.query.aggregates.values())
-    failures = find_failures(prepared) if own else frozenset()
+    has_custom = any(not aggregate.is_built_in for aggregate in prepared.query.aggregates.values())
+    failures = find_failures(prepared) if has_custom else frozenset()
     return bind(prepared, failures, compiles=rows is None or Run(prepared, rows).compiles)
 
 
@@ -30,9 +30,9 @@ def describe_executor(prepared: Prepared, plan_pass: Pass, *, has_data: bool, kn
     if prepared.compiled is not None or knows_rows:
         return plan_pass.executor
     first = choose_executor(prepared, plan_pass, Failures(frozenset()), compiles=False, on_stream=False)
-    own = [name for name, aggregate in plan_pass.aggregates.items() if not aggregate.is_built_in]
-    if own and not has_data:
-        return f"{first}, then compiled if {and_between(own)} can be; explain(data) finds out"
+    custom = [name for name, aggregate in plan_pass.aggregates.items() if not aggregate.is_built_in]
+    if custom and not has_data:
+        return f"{first}, then compiled if {and_between(custom)} can be; explain(data) finds out"
     return f"{first}, then compiled"
 
 

@@ -164,7 +164,7 @@ class Run:
     @property
     def _announcement(self) -> str:
         query = self.prepared.query
-        aggregates = ", ".join(one.label for one in query.aggregates.values())
+        aggregates = ", ".join(aggregate.label for aggregate in query.aggregates.values())
         return f"compiling {aggregates} over {', '.join(map(repr, query.windows.values()))} …"
 
 

@@ -17,15 +17,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sash.aggregates.base import Aggregate
+from sash.columns.buffers import as_arrow
 from sash.engine.executors.results import Results, with_min_rows
 from sash.engine.failures import Where, name_row
-from sash.engine.finish import with_besides
+from sash.engine.finish import with_auxiliary
 from sash.engine.partials import SliceCounts, SlicePartials, concat_partials
 from sash.engine.prepare import Prepared
 from sash.engine.row_block import RowBlock
 from sash.engine.schedule import make_schedule
 from sash.kernels import CannotCompileError
-from sash.kernels.kernel_io import Schedule, as_arrow
+from sash.kernels.kernel_arrays import Schedule
 from sash.kernels.traced import CannotVectorizeError
 from sash.plan.sharing import Pass
 from sash.slices.cuts import SliceRecords, SliceRefs
@@ -69,7 +70,7 @@ class Executor(ABC):
     def __init__(self, prepared: Prepared, plan_pass: Pass, block: RowBlock | None = None) -> None:
         self.prepared = prepared
         self.plan_pass = plan_pass
-        self.named = with_besides(plan_pass.aggregates)
+        self.named = with_auxiliary(plan_pass.aggregates)
         """By the names of results: the aggregates of the pass, and what the last step of some of them needs (`finish`)."""
         self.aggregates = list(self.named.values())
         self.rows = block
@@ -128,7 +129,7 @@ class Executor(ABC):
         """Return the results of windows of rows."""
         slide = self.slide_runs if bounds.frames or bounds.runs else self.slide_bounds
         results = slide(window, bounds)
-        belong = [name for name, aggregate in self.plan_pass.aggregates.items() if aggregate.of_newest]
+        belong = [name for name, aggregate in self.plan_pass.aggregates.items() if aggregate.result.of_newest]
         if belong and len(self.block):
             newest = as_arrow(self.present[np.maximum(bounds.newest, 0)])  # of an empty window there is no result
             for name in belong:
@@ -148,7 +149,7 @@ class Executor(ABC):
         schedule = make_schedule(refs, partials.counts)
         results = self.slide_entries(windows[0], partials, schedule.entries, cut_again(windows, partials, refs))
         return [
-            {name: schedule.of_kind(number, column) for name, column in results.items()}
+            {name: schedule.of_window(number, column) for name, column in results.items()}
             for number in range(len(windows))
         ]
 
@@ -181,10 +182,10 @@ class Executor(ABC):
         begins = np.concatenate([np.zeros(1, np.int64), ends[records.closes]])
         return SliceCounts(ends - begins[np.cumsum(records.closes) - records.closes], records.closes)
 
-    def name_row(self, place: int) -> str:
+    def name_row(self, position: int) -> str:
         """Return the name of a row in error messages: its key and its time."""
         layout = self.block.layout
-        row = int(self.block.source_rows(np.array([place]))[0])
+        row = int(self.block.source_rows(np.array([position]))[0])
         names = [*layout.by, *([layout.time.name] if layout.time else [])]
         if not names:
             return f"row {self.block.source.first + row}"

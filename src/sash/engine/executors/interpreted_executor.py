@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 
-from sash.aggregates.base import Aggregate, unchanged
-from sash.engine.column_types import input_types
+from sash.aggregates.base import Aggregate, unchanged, with_fields
+from sash.columns.result_column import interpreted_to_arrow
+from sash.engine.check_columns import input_types
 from sash.engine.executors.executor import Executor, Repeat, RunPartials
 from sash.engine.executors.interpreter import Interpreter
 from sash.engine.executors.object_rows import ObjectRows
 from sash.engine.executors.results import Results
 from sash.engine.failures import Where
-from sash.engine.finish import lower_all
 from sash.engine.partials import SliceCounts, SlicePartials
 from sash.engine.prepare import Prepared
-from sash.engine.result_types import interpreted_to_arrow
 from sash.engine.row_block import RowBlock
-from sash.kernels.kernel_io import Schedule
+from sash.kernels.kernel_arrays import Schedule
 from sash.plan.sharing import Pass
 from sash.slices.cuts import SliceRecords
 from sash.windows import Window
@@ -51,20 +49,20 @@ class InterpretedExecutor(Executor):
 
     def partials_of(self, begins: Ints, ends: Ints) -> SlicePartials:
         """Return the partials of runs of rows, which may overlap."""
-        whole = replace(self.aggregates[0], lower=unchanged, at_least=1, empty=None)
+        whole = with_fields(self.aggregates[0], lower=unchanged, at_least=1, empty=None)
         bounds = Bounds(begins, ends, None, None, np.empty(0, np.int64))
-        made = self._interpreter(whole, lowers=False).slide(self.plan_pass.algorithm, bounds)
-        partials = np.empty(len(made), object)
-        partials[:] = made
+        objects = self._interpreter(whole, lowers=False).slide(self.plan_pass.algorithm, bounds)
+        partials = np.empty(len(objects), object)
+        partials[:] = objects
         return SlicePartials([partials], None, self.count_between(begins, ends))
 
     def combine_runs(self, window: Window, runs: RunPartials, where: Where) -> Results:
         """Return the results of windows from the partials of their runs."""
         aggregate, partials = self.for_window(window)[0], runs.partials
-        made = self._interpreter(aggregate).combine_runs(
+        results = self._interpreter(aggregate).combine_runs(
             partials.fields[0], runs.runs, partials.counts.present, runs.values, where
         )
-        return self._to_results(aggregate, made)
+        return self._to_results(aggregate, results)
 
     def rows_as_slices(self) -> SlicePartials:
         """Return each row as a slice."""
@@ -78,8 +76,9 @@ class InterpretedExecutor(Executor):
 
     def merge(self, partials: SlicePartials, starts: Ints) -> SlicePartials:
         """Raise TypeError: no stream stores the partials of interpreted passes."""
-        message = f"{self.plan_pass.label} is interpreted, so its {len(partials.counts.values)} slices cannot be merged at {starts}."
-        raise TypeError(message)
+        raise TypeError(
+            f"{self.plan_pass.label} is interpreted, so its {len(partials.counts.values)} slices cannot be merged at {starts}."
+        )
 
     def slide_entries(
         self,
@@ -90,23 +89,26 @@ class InterpretedExecutor(Executor):
     ) -> Results:
         """Return the results of windows over slices, in the order of a schedule."""
         aggregate = self.for_window(window)[0]
-        made = self._interpreter(aggregate).slide_slices(
+        results = self._interpreter(aggregate).slide_slices(
             self.plan_pass.algorithm, partials.fields[0], partials.counts.present, entries, self.name_record(partials)
         )
-        return self._to_results(aggregate, made)
+        return self._to_results(aggregate, results)
 
     def _interpreter(self, aggregate: Aggregate[Any], *, lowers: bool = True) -> Interpreter:
         """Return the interpreter; if it `lowers`, results are tuples where an aggregate has a second number."""
         if lowers and len(self.named) > 1:
-            aggregate = replace(aggregate, lower=partial(lower_all, [one.lower for one in self.aggregates]))
+            functions = [form.lower for form in self.aggregates]
+            aggregate = replace(aggregate, lower=lambda partial: tuple(lower(partial) for lower in functions))
         return Interpreter(self.plan_pass.label, aggregate, self.objects.rows, self.present, self.name_row)
 
     def _to_results(self, aggregate: Aggregate[Any], results: list[Any]) -> Results:
         [name] = self.plan_pass.aggregates
         types = input_types(aggregate, self.prepared.schema)
         if len(self.named) > 1:
-            columns = zip(*(one if isinstance(one, tuple) else (one, None) for one in results), strict=True)
-            lists = [list(column) for column in columns] or [[] for _ in self.named]
-            made = zip(self.named.items(), lists, strict=True)
-            return {result: interpreted_to_arrow(own, values, types) for (result, own), values in made}
+            pairs = [result if isinstance(result, tuple) else (result, None) for result in results]
+            columns = [list(column) for column in zip(*pairs, strict=True)] or [[] for _ in self.named]
+            return {
+                name: interpreted_to_arrow(form, values, types)
+                for (name, form), values in zip(self.named.items(), columns, strict=True)
+            }
         return {name: interpreted_to_arrow(aggregate, results, types, self.objects.categories)}

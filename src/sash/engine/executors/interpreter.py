@@ -15,7 +15,7 @@ from sash.algorithms import Algorithm
 from sash.algorithms.recalculate import Recalculate
 from sash.engine.failures import COMBINING, LIFTING, LOWERING, Where, failure
 from sash.kernels import loops
-from sash.kernels.kernel_io import Schedule
+from sash.kernels.kernel_arrays import Schedule
 from sash.slices.cuts import SliceRecords
 from sash.slices.open_slice import OpenSlice
 from sash.windows.base import Bounds, Ints
@@ -84,14 +84,14 @@ class Interpreter:
 
     def slide(self, algorithm: type[Algorithm[Any]], bounds: Bounds) -> list[Any]:
         """Return the results of windows over rows."""
-        results = [self.aggregate.empty] * len(bounds)
+        results = [self.aggregate.result.empty] * len(bounds)
         with self._noting(self.where):
             loops.slide_between(
                 algorithm(self.aggregate),
                 len(bounds),
                 bounds.begins.tolist(),
                 bounds.ends.tolist(),
-                self.aggregate.rows_needed,
+                self.aggregate.result.rows_needed,
                 lambda row: bool(self.present[row]),
                 self._lift,
                 self._lower_into(results, bounds.ends),
@@ -107,7 +107,7 @@ class Interpreter:
         where: Where,
     ) -> list[Any]:
         """Return the results of windows over slices; `where` names their records."""
-        results = [self.aggregate.empty] * len(schedule.begins)
+        results = [self.aggregate.result.empty] * len(schedule.begins)
 
         def take(record: int) -> Any:
             self.row = record
@@ -124,7 +124,7 @@ class Interpreter:
                 schedule.numbers.tolist(),
                 schedule.opens.tolist(),
                 schedule.values.tolist(),
-                self.aggregate.rows_needed,
+                self.aggregate.result.rows_needed,
                 lambda record: bool(present[record]),
                 take,
                 self._lower_into(results, schedule.ends),
@@ -135,7 +135,7 @@ class Interpreter:
         self, partials: Objects, runs: int, present: npt.NDArray[np.bool_], values: Ints, where: Where
     ) -> list[Any]:
         """Return the results of windows that consist of several runs; `where` names a window."""
-        results = [self.aggregate.empty] * len(values)
+        results = [self.aggregate.result.empty] * len(values)
 
         def take(record: int) -> Any:
             self.row = record % len(values)
@@ -148,7 +148,7 @@ class Interpreter:
                 len(values),
                 runs,
                 values.tolist(),
-                self.aggregate.rows_needed,
+                self.aggregate.result.rows_needed,
                 lambda record: bool(present[record]),
                 take,
                 self._lower_into(results, np.arange(1, len(values) + 1)),
@@ -159,7 +159,7 @@ class Interpreter:
         """Return a function that lowers the partials of windows into a list; window n ends before `ends[n]`."""
 
         def emit(number: int, _: int, partial: Any) -> None:
-            if not self.aggregate.has_enough(partial):
+            if not self.aggregate.result.has_enough(partial):
                 return
             self.step = LOWERING
             try:

@@ -12,7 +12,9 @@ import numpy as np
 from sash.aggregates.base import Aggregate
 from sash.algorithms import Algorithm
 from sash.algorithms.recalculate import Recalculate
-from sash.engine.column_types import interpreted_form
+from sash.columns.buffers import NO_BITS, slice_bits
+from sash.columns.column_types import KINDS
+from sash.engine.check_columns import interpreted_form
 from sash.engine.executors.executor import Executor, Repeat, RunPartials
 from sash.engine.executors.interpreted_executor import InterpretedExecutor
 from sash.engine.executors.pass_columns import PassColumns
@@ -22,9 +24,9 @@ from sash.engine.partials import SliceCounts, SlicePartials
 from sash.engine.prepare import Prepared
 from sash.engine.row_block import RowBlock
 from sash.kernels import loops
-from sash.kernels.kernel_io import NO_BITS, ResultColumn, Schedule, slice_bits
+from sash.kernels.fused_partial import read_fields
+from sash.kernels.kernel_arrays import ResultColumn, Schedule
 from sash.kernels.layout import Shape
-from sash.kernels.parts import KINDS, read_fields
 from sash.plan.sharing import Pass
 from sash.slices.cuts import SliceRecords
 from sash.slices.open_slice import OpenSlice
@@ -69,12 +71,12 @@ class KernelExecutor(Executor):
         self, algorithm: type[Algorithm[Any]], loop: Any, aggregates: list[Aggregate[Any]] | None = None, **options: Any
     ) -> Any:
         """Return a kernel of this pass, for its own aggregates unless others are given; `options` are fields of `KernelKey`."""
-        given = kernel_forms(self.aggregates if aggregates is None else aggregates)
+        forms = kernel_forms(self.aggregates if aggregates is None else aggregates)
         # Slices may be without values; so may rows, if there are nulls.
         nullable = loop is loops.slide_slices or options.get("over") is not None or self.has_nulls
         key = KernelKey(algorithm, loop, **{"nullable": nullable, "inputs": self.columns.dtypes, **options})
         name = (type(self), *self.plan_pass.aggregates, key)
-        return self.prepared.kernels.get(name, partial(self.make_kernel, key, given))
+        return self.prepared.kernels.get(name, partial(self.make_kernel, key, forms))
 
     @property
     def present(self) -> Flags:
@@ -113,10 +115,10 @@ class KernelExecutor(Executor):
             return super().slide_runs(window, bounds)
         sections = []
         for first in range(0, len(bounds), step):
-            own = slice(first, first + step)
-            runs = tuple((begins[own], ends[own]) for begins, ends in bounds.runs)
-            some = Bounds(bounds.begins[own], bounds.ends[own], None, None, bounds.keep, runs=runs)
-            sections.append(super().slide_runs(window, some))
+            windows = slice(first, first + step)
+            runs = tuple((begins[windows], ends[windows]) for begins, ends in bounds.runs)
+            section = Bounds(bounds.begins[windows], bounds.ends[windows], None, None, bounds.keep, runs=runs)
+            sections.append(super().slide_runs(window, section))
         return join_results(sections)
 
     def partials_of(self, begins: Ints, ends: Ints) -> SlicePartials:
@@ -140,7 +142,7 @@ class KernelExecutor(Executor):
         """The structure of a partial, and the aggregates whose results are its fields."""
         shape = self.kernel(OpenSlice, loops.cut_slices).layout.shape
         dtypes = self.columns.dtypes
-        forms = [one.of_kind(KINDS[dtypes[0]]) if one.inputs == 1 else one for one in kernel_forms(self.aggregates)]
+        forms = [form.of_kind(KINDS[dtypes[0]]) if form.inputs == 1 else form for form in kernel_forms(self.aggregates)]
         return shape, read_fields(forms, dtypes, shape)
 
     def combine_runs(self, window: Window, runs: RunPartials, where: Where) -> Results:

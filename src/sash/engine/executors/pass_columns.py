@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from functools import cached_property
 
-import numpy as np
 import pyarrow as pa
 
-from sash.aggregator.columns import empty_column, present_in_all, types_of
-from sash.engine.column_types import is_number
+from sash.columns.buffers import Bits, unpack
+from sash.columns.column_types import column_type
+from sash.columns.read_column import nulls, ones, present_in_all, types_of
 from sash.engine.row_block import FLIPPED, TICKS, RowBlock
-from sash.kernels.kernel_io import Bits, Columns
+from sash.kernels.kernel_arrays import Columns
 from sash.plan.sharing import Pass
 from sash.windows.base import Flags
 
@@ -28,13 +28,13 @@ class PassColumns:
             if block is None:
                 dtype = schema.field(name).type if coding in ("", FLIPPED) else pa.int32()
                 dtype = pa.int64() if coding == TICKS else dtype
-                self.columns.append(empty_column(dtype, compared=coding == FLIPPED))
+                self.columns.append(nulls(0, dtype, compared=coding == FLIPPED))
             else:
                 coded = block.coded(name, coding)
                 self.columns.append(coded.column)
                 self.dictionary = coded.values
         if not first.columns:
-            self.columns = [block.ones() if block is not None else empty_column(pa.bool_())]
+            self.columns = [ones(self.rows)]
         self.dtypes: tuple[str, ...] = types_of(first, self.columns)
 
     @property
@@ -50,9 +50,7 @@ class PassColumns:
     @cached_property
     def present(self) -> Flags:
         """Which rows have a value in all columns."""
-        if not len(self.bits):
-            return np.ones(self.rows, np.bool_)
-        return np.unpackbits(self.bits, count=self.rows, bitorder="little").view(np.bool_)
+        return unpack(self.bits, self.rows)
 
 
 def codings(plan_pass: Pass, schema: pa.Schema) -> list[tuple[str, str]]:
@@ -60,10 +58,10 @@ def codings(plan_pass: Pass, schema: pa.Schema) -> list[tuple[str, str]]:
     first = next(iter(plan_pass.aggregates.values()))
     compared = all(aggregate.only_compares for aggregate in plan_pass.aggregates.values())
 
-    def coding(dtype: pa.DataType, place: int) -> str:
-        if not is_number(dtype):
-            return first.codes[place]
+    def coding(dtype: pa.DataType, number: int) -> str:
+        if column_type(dtype).numbers is None:
+            return first.coding.codes[number]
         return FLIPPED if compared and dtype == pa.uint64() else ""
 
-    coded = [(name, coding(schema.field(name).type, place)) for place, name in enumerate(first.named_columns)]
-    return [*coded, (first.columns[-1], TICKS)] if first.reads_time else coded
+    coded = [(name, coding(schema.field(name).type, number)) for number, name in enumerate(first.named_columns)]
+    return [*coded, (first.columns[-1], TICKS)] if first.time is not None else coded

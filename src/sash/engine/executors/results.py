@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sash.aggregates.base import Aggregate
-from sash.aggregator.columns import Column, results_to_arrow
-from sash.engine.result_types import decoded
-from sash.kernels.kernel_io import ResultColumn, as_arrow
+from sash.aggregates.base import Aggregate, with_fields
+from sash.columns.buffers import as_arrow
+from sash.columns.read_column import Column
+from sash.columns.result_column import decoded, results_to_arrow
+from sash.kernels.kernel_arrays import ResultColumn
 
 Results = dict[str, pa.Array]
 """By the names of aggregates."""
@@ -32,11 +33,11 @@ def to_results(
     results = {}
     remaining = iter(answers)
     for name, aggregate in aggregates.items():
-        if aggregate.entries:
-            results[name] = as_lists([_to_arrow(entry, next(remaining), columns) for entry in aggregate.entries])
+        if aggregate.forms.entries:
+            results[name] = as_lists([_to_arrow(entry, next(remaining), columns) for entry in aggregate.forms.entries])
             continue
         array = _to_arrow(aggregate, next(remaining), columns)
-        if aggregate.gives == "value" and dictionary is not None:
+        if aggregate.result.gives == "value" and dictionary is not None:
             array = decoded(array, dictionary, schema.field(aggregate.columns[-1]).type)
         results[name] = array
     return results
@@ -45,7 +46,7 @@ def to_results(
 def _to_arrow(aggregate: Aggregate[Any], answer: ResultColumn, columns: list[Column]) -> pa.Array:
     if answer.bits is not None and len(answer.values) and answer.valid.all():
         answer = replace(answer, bits=None)  # Arrow has no bitmap without nulls
-    return results_to_arrow(answer, aggregate, columns)
+    return results_to_arrow(answer.values, answer.bits, aggregate, columns)
 
 
 def kernel_forms(aggregates: Sequence[Aggregate[Any]]) -> list[Aggregate[Any]]:
@@ -55,7 +56,7 @@ def kernel_forms(aggregates: Sequence[Aggregate[Any]]) -> list[Aggregate[Any]]:
     >>> kernel_forms([agg.quantile("x", [0.5, 0.9]), agg.median("x")])
     [quantile("x", 0.5), quantile("x", 0.9), median("x")]
     """
-    return [form for aggregate in aggregates for form in aggregate.entries or (aggregate,)]
+    return [form for aggregate in aggregates for form in aggregate.forms.entries or (aggregate,)]
 
 
 def as_lists(entries: Sequence[pa.Array]) -> pa.Array:
@@ -65,8 +66,8 @@ def as_lists(entries: Sequence[pa.Array]) -> pa.Array:
     [[1, 2], None]
     """
     width, windows = len(entries), len(entries[0])
-    places = np.arange(windows)[:, None] + windows * np.arange(width)
-    values = pa.concat_arrays(entries).take(as_arrow(places.ravel()))
+    positions = np.arange(windows)[:, None] + windows * np.arange(width)
+    values = pa.concat_arrays(entries).take(as_arrow(positions.ravel()))
     offsets = as_arrow(np.arange(windows + 1, dtype=np.int32) * np.int32(width))
     mask = entries[0].is_null() if entries[0].null_count else None
     return pa.ListArray.from_arrays(offsets, values, mask=mask)
@@ -81,13 +82,13 @@ def with_min_rows(aggregate: Aggregate[Any], min_rows: int) -> Aggregate[Any]:
     """Return an aggregate whose result is null for fewer than `min_rows` values; this holds for counts, too.
 
     >>> from sash import agg
-    >>> with_min_rows(agg.count(), 3).empty is None
+    >>> with_min_rows(agg.count(), 3).result.empty is None
     True
     """
     variants: Mapping[str, Aggregate[Any]] = {
-        kind: with_min_rows(variant, min_rows) for kind, variant in aggregate.variants.items()
+        kind: with_min_rows(variant, min_rows) for kind, variant in aggregate.forms.variants.items()
     }
-    entries = tuple(with_min_rows(entry, min_rows) for entry in aggregate.entries)
-    return replace(
-        aggregate, at_least=max(min_rows, aggregate.at_least), empty=None, variants=variants, entries=entries
+    entries = tuple(with_min_rows(entry, min_rows) for entry in aggregate.forms.entries)
+    return with_fields(
+        aggregate, at_least=max(min_rows, aggregate.result.at_least), empty=None, variants=variants, entries=entries
     )

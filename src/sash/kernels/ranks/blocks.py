@@ -15,11 +15,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from sash.kernels.kernel_arrays import short_windows
 from sash.kernels.plain import compile_plain
 
 Bounds = npt.NDArray[np.int64]
@@ -68,28 +69,12 @@ def in_batches(blocks: Iterable[RankBlock]) -> Iterator[list[RankBlock]]:
         yield batch
 
 
-class WindowSequence(Protocol):
-    """The bounds of windows, one window for each result."""
-
-    def __len__(self) -> int:
-        """Return the number of windows."""
-
-    def blocks(self) -> Iterator[RankBlock]:
-        """Yield blocks that hold all windows, in order."""
-
-    def parts(self, first: int, last: int) -> Iterator[tuple[slice, Bounds, Bounds, int]]:
-        """Yield windows in parts: their numbers, begins and ends, and the offset to add to both bounds."""
-
-    def which_hold(self, at_least: int) -> npt.NDArray[np.bool_]:
-        """Tell for each window whether it has at least that many rows."""
-
-
 @dataclass(frozen=True)
 class FixedLengthWindows:
     """For each row, the window of the newest `length` rows.
 
     >>> windows = FixedLengthWindows(4, length=3)
-    >>> [(part, begins.tolist(), ends.tolist()) for part, begins, ends, _ in windows.parts(0, 4)]
+    >>> [(numbers, begins.tolist(), ends.tolist()) for numbers, begins, ends, _ in windows.bounds(0, 4)]
     [(slice(0, 4, None), [-2, -1, 0, 1], [1, 2, 3, 4])]
     """
 
@@ -109,8 +94,8 @@ class FixedLengthWindows:
             last = min(self.rows, begin + most)
             yield RankBlock(first, last, begin, last)
 
-    def parts(self, first: int, last: int) -> Iterator[tuple[slice, Bounds, Bounds, int]]:
-        """Yield windows in parts that share their bounds and differ in the offset."""
+    def bounds(self, first: int, last: int) -> Iterator[tuple[slice, Bounds, Bounds, int]]:
+        """Yield the numbers of some windows, their begins and ends, and the offset to add to both: some windows at a time."""
         begins, ends = self._first_bounds
         for start in range(first, last, AT_ONCE):
             many = min(last - start, AT_ONCE)
@@ -121,11 +106,9 @@ class FixedLengthWindows:
         ends = np.arange(1, min(self.rows, AT_ONCE) + 1)
         return ends - self.length, ends
 
-    def which_hold(self, at_least: int) -> npt.NDArray[np.bool_]:
-        """Tell for each window whether it has at least that many rows."""
-        enough = np.full(self.rows, self.length >= at_least)
-        enough[: at_least - 1] = False
-        return enough
+    def with_few(self, at_least: int) -> Bounds:
+        """Return the windows that hold fewer rows than that."""
+        return short_windows(np.array([0, self.rows]), self.length, at_least)
 
 
 @dataclass(frozen=True)
@@ -153,17 +136,17 @@ class BoundedWindows:
             last = find_last(self.begins, self.ends, first, WINDOWS_LONG, LITTLE, LEAST)
             yield RankBlock(first, last, int(self.begins[first]), int(self.ends[last - 1]))
 
-    def parts(self, first: int, last: int) -> Iterator[tuple[slice, Bounds, Bounds, int]]:
-        """Yield all windows as one part, with their own bounds."""
+    def bounds(self, first: int, last: int) -> Iterator[tuple[slice, Bounds, Bounds, int]]:
+        """Yield the numbers of some windows, their begins and ends, and the offset to add to both: all windows at once."""
         yield slice(first, last), self.begins[first:last], self.ends[first:last], 0
 
-    def which_hold(self, at_least: int) -> npt.NDArray[np.bool_]:
-        """Tell for each window whether it has at least that many rows."""
-        enough = np.empty(len(self), np.bool_)
+    def with_few(self, at_least: int) -> npt.NDArray[np.bool_]:
+        """Return which windows hold fewer rows than that."""
+        few = np.empty(len(self), np.bool_)
         for start in range(0, len(self), AT_ONCE):
-            part = slice(start, start + AT_ONCE)
-            enough[part] = self.ends[part] - self.begins[part] >= at_least
-        return enough
+            windows = slice(start, start + AT_ONCE)
+            few[windows] = self.ends[windows] - self.begins[windows] < at_least
+        return few
 
 
 class BlockBatch(NamedTuple):
@@ -209,11 +192,11 @@ class EqualBlocks:
         firsts = np.flatnonzero(np.diff(blocks, prepend=-1))  # the first window of each block
         many = max(1, TOGETHER >> self.bits)
         for first in range(0, len(firsts), many):
-            own = firsts[first : first + many]
+            chosen = firsts[first : first + many]
             last = int(firsts[first + many]) if first + many < len(firsts) else len(blocks)
-            starts = blocks[own] * distance
-            moves = np.arange(len(own)) * size - starts
-            yield BlockBatch(slice(int(own[0]), last), starts, np.repeat(moves, np.diff(own, append=last)))
+            starts = blocks[chosen] * distance
+            moves = np.arange(len(chosen)) * size - starts
+            yield BlockBatch(slice(int(chosen[0]), last), starts, np.repeat(moves, np.diff(chosen, append=last)))
 
 
 def find_room(longest: int, windows_long: int, little: int, least: int) -> int:

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from sash.aggregates.base import Aggregate
-from sash.kernels.kernel_io import Positions
+from sash.kernels.kernel_arrays import Positions
 from sash.kernels.ranks.blocks import EqualBlocks
 from sash.kernels.ranks.numpy_values_kernel import NumpyValuesKernel
 from sash.kernels.ranks.wavelet_matrix import Numbers, count_up_to
@@ -50,9 +50,9 @@ class NumpyDistinctKernel(NumpyValuesKernel):
         for batch in blocks.batches():
             rows = batch.starts[:, None] + in_block
             # 1 + the earlier row in the block; 0 if there is none. Rows after the last are in no window.
-            places = earlier.take(rows, mode="clip") + 1
-            places -= batch.starts[:, None]
-            sequence = places.clip(0, len(in_block) - 1).ravel().astype(np.int32)
+            numbers_in_block = earlier.take(rows, mode="clip") + 1
+            numbers_in_block -= batch.starts[:, None]
+            sequence = numbers_in_block.clip(0, len(in_block) - 1).ravel().astype(np.int32)
             first, after = ((bound[batch.windows] + batch.offsets).astype(np.int32) for bound in (begins, ends))
             numbers[batch.windows] = count_up_to(sequence, blocks.bits, first, after, first & (len(in_block) - 1))
 

@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from sash.aggregates.algebra import Ranking
 from sash.aggregates.base import Aggregate
-from sash.kernels.kernel_io import Positions
+from sash.kernels.kernel_arrays import Positions
 from sash.kernels.partial_columns import cast
 from sash.kernels.ranks.blocks import EqualBlocks
 from sash.kernels.ranks.numpy_values_kernel import NumpyValuesKernel
@@ -50,13 +51,12 @@ class NumpyRankKernel(NumpyValuesKernel):
     def _read_windows(self, values: Numbers, begins: Positions, ends: Positions, results: Sequence[Numbers]) -> None:
         """Write the results of each window. None is empty."""
         blocks = EqualBlocks(begins, ends, len(values))
-        kind: Any = "stable" if has_negative_zero(values) else "quicksort"
+        sorting: Any = "stable" if has_negative_zero(values) else "quicksort"
         for batch in blocks.batches():
-            sorted_blocks = SortedBlocks(values, batch.starts, blocks.bits, kind)
-            own = batch.windows
-            first, after = begins[own] + batch.offsets, ends[own] + batch.offsets
+            sorted_blocks = SortedBlocks(values, batch.starts, blocks.bits, sorting)
+            first, after = begins[batch.windows] + batch.offsets, ends[batch.windows] + batch.offsets
             for reader, column in zip(self.readers, results, strict=True):
-                column[own] = cast(reader.read(sorted_blocks, first, after), str(column.dtype))
+                column[batch.windows] = cast(reader.read(sorted_blocks, first, after), str(column.dtype))
 
 
 @dataclass(frozen=True)
@@ -72,17 +72,17 @@ class RankReader:
 
     def read(self, blocks: SortedBlocks, begins: Positions, ends: Positions) -> Any:
         """Return the result of each window; its bounds are rows of the blocks."""
-        places = self.rank(ends - begins)
-        ranks = places.astype(np.int64)
-        parts = places - ranks
+        positions = self.rank(ends - begins)
+        ranks = positions.astype(np.int64)
+        fractions = positions - ranks
         # A rank with a fraction lies between two values, so its window is read twice: two lines, one after the other.
-        lines = 1 + (parts > 0)
+        lines = 1 + (fractions > 0)
         last = np.cumsum(lines) - 1
         asked = np.repeat(np.stack((begins, ends, ranks)).astype(np.int32), lines, axis=1)
         asked[2, last] += lines == 2  # noqa: PLR2004
-        found = blocks.select(*asked)
-        below, above = found[last + 1 - lines], found[last]
-        return self.between(below, above, parts)
+        values = blocks.select(*asked)
+        below, above = values[last + 1 - lines], values[last]
+        return self.between(below, above, fractions)
 
 
 @dataclass(frozen=True)
@@ -106,26 +106,26 @@ class PlaceReader:
 
 def reader_of(form: Aggregate[Any]) -> RankReader | PlaceReader:
     """Return what reads the results of an aggregate. Raise CannotVectorizeError if nothing can."""
-    if form.place is not None:
-        return PlaceReader(vectorize(form.place))
-    if form.rank is None or form.between is None:
-        message = f"{form.label} is not read by rank."
-        raise CannotVectorizeError(message)
-    return RankReader(vectorize(form.rank), vectorize(form.between))
+    ranking = form.laws.ranked or Ranking()
+    if ranking.place is not None:
+        return PlaceReader(vectorize(ranking.place))
+    if ranking.rank is None or ranking.between is None:
+        raise CannotVectorizeError(f"{form.label} is not read by rank.")
+    return RankReader(vectorize(ranking.rank), vectorize(ranking.between))
 
 
 class SortedBlocks:
     """Blocks of 2**bits rows of a column, one after the other, each sorted.
 
-    >>> blocks = SortedBlocks(np.array([2.5, 1.5, 7.0, 3.0]), starts=np.array([0, 1]), bits=1, kind="quicksort")
+    >>> blocks = SortedBlocks(np.array([2.5, 1.5, 7.0, 3.0]), starts=np.array([0, 1]), bits=1, sorting="quicksort")
     >>> blocks.sorted.tolist(), blocks.ranks.tolist()
     ([1.5, 2.5, 1.5, 7.0], [1, 0, 0, 1])
     """
 
-    def __init__(self, column: Numbers, starts: Positions, bits: int, kind: Any) -> None:
+    def __init__(self, column: Numbers, starts: Positions, bits: int, sorting: Any) -> None:
         size = 1 << bits
         values = column.take(starts[:, None] + np.arange(size), mode="clip")  # rows after the last are in no window
-        order = values.argsort(axis=1, kind=kind)
+        order = values.argsort(axis=1, kind=sorting)
         self.bits = bits
         self.sorted = np.take_along_axis(values, order, axis=1).ravel()
         self.ranks = np.empty(values.size, np.uint16 if bits <= SHORT else np.int32)
@@ -134,8 +134,8 @@ class SortedBlocks:
 
     def select(self, begins: Places, ends: Places, ranks: Places) -> Numbers:
         """Return the value of a rank in each window. A window lies in one block; the first row of all blocks is row 0."""
-        found = select(self.ranks, self.bits, begins, ends, ranks)
-        return self.sorted.take((begins >> self.bits << self.bits) + found)
+        in_block = select(self.ranks, self.bits, begins, ends, ranks)
+        return self.sorted.take((begins >> self.bits << self.bits) + in_block)
 
     def count_up_to(self, begins: Places, ends: Places, ranks: Places) -> Places:
         """Return the number of values in each window whose rank in the block is at most that."""
@@ -144,7 +144,7 @@ class SortedBlocks:
     def ranks_of_equals(self, rows: Positions) -> tuple[Places, Places]:
         """Return the lowest and the highest rank of the values in a row's block that equal its own; NaN equals NaN.
 
-        >>> blocks = SortedBlocks(np.array([2.5, 1.5, 2.5, 3.0]), starts=np.array([0]), bits=2, kind="quicksort")
+        >>> blocks = SortedBlocks(np.array([2.5, 1.5, 2.5, 3.0]), starts=np.array([0]), bits=2, sorting="quicksort")
         >>> [ranks.tolist() for ranks in blocks.ranks_of_equals(np.array([0, 1]))]
         [[1, 0], [2, 0]]
         """
@@ -152,15 +152,15 @@ class SortedBlocks:
         differs = values[:, 1:] != values[:, :-1]
         if values.dtype.kind == "f":
             differs &= (values[:, 1:] == values[:, 1:]) | (values[:, :-1] == values[:, :-1])
-        places = np.arange(values.shape[1], dtype=np.int32)
+        ranks = np.arange(values.shape[1], dtype=np.int32)
         lowest = np.zeros(values.shape, np.int32)
-        lowest[:, 1:] = places[1:] * differs
+        lowest[:, 1:] = ranks[1:] * differs
         np.maximum.accumulate(lowest, axis=1, out=lowest)
-        highest = np.full(values.shape, places[-1])
-        np.copyto(highest[:, :-1], places[:-1], where=differs)
+        highest = np.full(values.shape, ranks[-1])
+        np.copyto(highest[:, :-1], ranks[:-1], where=differs)
         highest = np.minimum.accumulate(highest[:, ::-1], axis=1)[:, ::-1]
-        found = (rows >> self.bits << self.bits) + self.ranks[rows].astype(np.int64)
-        return lowest.ravel()[found], highest.ravel()[found]
+        own_ranks = (rows >> self.bits << self.bits) + self.ranks[rows].astype(np.int64)
+        return lowest.ravel()[own_ranks], highest.ravel()[own_ranks]
 
 
 def has_negative_zero(values: Numbers) -> bool:

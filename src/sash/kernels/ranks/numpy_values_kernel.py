@@ -8,10 +8,12 @@ from typing import Any
 
 from sash.aggregates.base import Aggregate
 from sash.algorithms.recalculate import Recalculate
-from sash.kernels.kernel_io import Positions, empty_array
+from sash.columns.buffers import empty_array
+from sash.columns.column_types import KINDS
+from sash.kernels.fused_partial import as_values
+from sash.kernels.kernel_arrays import Positions
 from sash.kernels.numpy_kernel import NumpyKernel
-from sash.kernels.partial_columns import Partial
-from sash.kernels.parts import KINDS, as_values
+from sash.kernels.partial_columns import Partial, empty_like, put
 from sash.kernels.ranks.wavelet_matrix import Numbers
 from sash.kernels.traced import CannotVectorizeError
 
@@ -24,26 +26,25 @@ class NumpyValuesKernel(NumpyKernel):
 
     def __init__(self, aggregates: Sequence[Aggregate[Any]], inputs: tuple[str, ...]) -> None:
         self.forms = [aggregate.of_kind(KINDS[inputs[0]]) for aggregate in aggregates]
-        if len({(form.rows_needed, form.gives) for form in self.forms}) > 1:
-            message = f"{' and '.join(form.label for form in self.forms)} read different values of a window."
-            raise CannotVectorizeError(message)
+        if len({(form.result.rows_needed, form.result.gives) for form in self.forms}) > 1:
+            raise CannotVectorizeError(
+                f"{' and '.join(form.label for form in self.forms)} read different values of a window."
+            )
         super().__init__(Recalculate, [as_values(form) for form in self.forms], inputs)
-        outputs = enumerate(self.parts.outputs)
-        self.parts = replace(self.parts, outputs=tuple(replace(output, part=number) for number, output in outputs))
+        outputs = enumerate(self.fused.outputs)
+        self.fused = replace(self.fused, outputs=tuple(replace(output, component=number) for number, output in outputs))
 
-    def _slide(self, partials: Sequence[Partial], begins: Positions, ends: Positions) -> list[Partial]:
+    def _slide(self, items: Partial, begins: Positions, ends: Positions) -> Partial:
         """Return the results of windows, one column for each aggregate; undefined where there are too few values."""
-        values = partials[0]
-        results = [empty_array((len(begins),), kind) for kind in self.results]
-        enough = ends - begins >= self.forms[0].rows_needed
+        enough = ends - begins >= self.forms[0].result.rows_needed
+        results = tuple(empty_array((int(enough.sum()),), dtype) for dtype in self.results)
         if enough.all():
-            self._read_windows(values, begins, ends, results)
-        else:
-            chosen = [empty_array((int(enough.sum()),), kind) for kind in self.results]
-            self._read_windows(values, begins[enough], ends[enough], chosen)
-            for column, own in zip(results, chosen, strict=True):
-                column[enough] = own
-        return list(results)
+            self._read_windows(items[0], begins, ends, results)
+            return results
+        self._read_windows(items[0], begins[enough], ends[enough], results)
+        whole = empty_like(results, len(begins))
+        put(whole, enough, results)
+        return whole
 
     def _read_windows(self, values: Numbers, begins: Positions, ends: Positions, results: Sequence[Numbers]) -> None:
         """Write the results of each window. None is empty."""

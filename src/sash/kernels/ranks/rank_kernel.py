@@ -1,6 +1,6 @@
 """The kernel for aggregates that are read by rank, over whole columns: it sorts blocks, where a window is a set of ranks.
 
-Several aggregates of one column share the sorting, which takes most of the time. Each has a window and a loop of its own.
+Several aggregates of one column share the sorting, which takes most of the time. Each has its own window and loop.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ import numpy.typing as npt
 from sash.aggregates.base import Aggregate
 from sash.algorithms.base import Algorithm
 from sash.algorithms.sorted_block import SortedBlock, lay_out
+from sash.columns.buffers import NO_BITS, Bits
 from sash.kernels import loops
 from sash.kernels.kernel import Kernel
-from sash.kernels.kernel_io import NO_BITS, Bits, Columns, Positions, ResultColumn, check_bounds, null_if_few
-from sash.kernels.ranks.blocks import BoundedWindows, Bounds, FixedLengthWindows, RankBlock, WindowSequence, in_batches
+from sash.kernels.kernel_arrays import Columns, Positions, ResultColumn, check_bounds, null_if_few, without_nulls
+from sash.kernels.ranks.blocks import BoundedWindows, FixedLengthWindows, RankBlock, in_batches
 from sash.kernels.ranks.row_sorter import RowSorter
 
 
@@ -52,37 +53,33 @@ class RankKernel(Kernel):
     def slide_keys(
         self, columns: Columns, firsts: Positions, length: int, validity: Bits = NO_BITS, ahead: int = 0
     ) -> list[ResultColumn]:
-        """Return each row's aggregate over the newest `length` rows of its key; with `ahead`, that of so many rows later."""
+        """Return each row's aggregate over the newest `length` rows of its key; with `ahead`, that of the row `ahead` rows later."""
         return self._slide_each_key(columns, firsts, length, validity, ahead)
 
     def slide_between(
-        self, columns: Columns, begins: Bounds, ends: Bounds, validity: Bits = NO_BITS
+        self, columns: Columns, begins: Positions, ends: Positions, validity: Bits = NO_BITS
     ) -> list[ResultColumn]:
         """Return the aggregates of the rows begins[row] … ends[row] - 1 for each row."""
         rows = self._check_columns(columns)
         check_bounds(begins, ends, rows)
-        if len(validity) == 0:
-            return self._slide(columns[0], BoundedWindows(begins, ends))
-        present = np.unpackbits(validity, count=rows, bitorder="little").view(np.bool_)
-        before = np.zeros(rows + 1, np.int64)
-        np.cumsum(present, out=before[1:])
-        return self._slide(columns[0][present], BoundedWindows(before[begins], before[ends]))
+        present, bounds = without_nulls(validity, rows, begins, ends)
+        return self._slide(columns[0][present], BoundedWindows(*bounds))
 
-    def _slide(self, column: npt.NDArray[Any], windows: WindowSequence) -> list[ResultColumn]:
+    def _slide(self, column: npt.NDArray[Any], windows: FixedLengthWindows | BoundedWindows) -> list[ResultColumn]:
         kernels = getattr(self, "kernels", [self])  # it compiles before there are others
         results = [np.zeros(len(windows), kernel.results[0]) for kernel in kernels]
         sorter = RowSorter()
         for batch in in_batches(windows.blocks()):
             self._slide_batch(column, windows, batch, sorter, list(zip(kernels, results, strict=True)))
         return [
-            null_if_few(values, ~windows.which_hold(kernel.at_least), None)
+            null_if_few(values, windows.with_few(kernel.at_least))
             for kernel, values in zip(kernels, results, strict=True)
         ]
 
     def _slide_batch(
         self,
         column: npt.NDArray[Any],
-        windows: WindowSequence,
+        windows: FixedLengthWindows | BoundedWindows,
         batch: list[RankBlock],
         sorter: RowSorter,
         outputs: list[tuple[RankKernel, npt.NDArray[Any]]],
@@ -95,10 +92,10 @@ class RankKernel(Kernel):
         for kernel, results in outputs:
             window = self._start(values, order, ranks)
             for block, cut in zip(batch, cuts.tolist(), strict=False):
-                for part, begins, ends, offset in windows.parts(block.first, block.last):
+                for numbers, begins, ends, offset in windows.bounds(block.first, block.last):
                     ahead = offset - block.begin + cut
                     state = (kernel.progress, 0, *window)
-                    kernel.run(len(begins), begins, ends, ahead, kernel.at_least, values, results[part], *state)
+                    kernel.run(len(begins), begins, ends, ahead, kernel.at_least, values, results[numbers], *state)
 
     def _start(self, values: npt.NDArray[Any], order: npt.NDArray[Any], ranks: npt.NDArray[Any]) -> list[Any]:
         """Return the state of an empty window in a sorted block, as arguments of the loop."""
@@ -120,7 +117,7 @@ def slide_on(
     lifted: loops.Lifted,
     emit: loops.Emit,
 ) -> None:
-    """Emit for each row the aggregate of the rows begins[row] + offset … ends[row] + offset - 1; the window goes on."""
+    """Emit for each row the aggregate of the rows begins[row] + offset … ends[row] + offset - 1, from the current window on."""
     for row in range(rows):
         begin = begins[row] + offset
         end = ends[row] + offset

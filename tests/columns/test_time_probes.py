@@ -12,7 +12,7 @@ import pytest
 import sash
 from sash import Aggregator, agg, window
 from sash.aggregates.base import Aggregate
-from sash.aggregator.time_results import gives_for
+from sash.columns.time_probes import gives_for
 from sash.kernels import CannotCompileError
 
 TICKS = [5, 9, None, 7, 2]

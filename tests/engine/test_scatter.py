@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sash.engine import keys
-from sash.engine.deal import has_plain_values
 from sash.engine.keys import KeyOrder, order_by_key
 from sash.kernels.plain import compile_loop
 from sash.windows.base import LoopCompiler, as_it_stands
@@ -42,10 +41,10 @@ def by_row_numbers(order: KeyOrder) -> KeyOrder:
 def test_columns_are_arranged_by_key(run: LoopCompiler, kind: str, codes: list[int]) -> None:
     column = np.arange(len(codes)).astype(kind)
     order = order_by_key(np.array(codes, np.int64), 5, run)
-    dealt = order.arrange(column)
-    assert dealt.dtype == column.dtype
-    assert dealt.flags.writeable  # a kernel is compiled for arrays of one kind
-    assert dealt.tolist() == by_row_numbers(order).arrange(column).tolist()
+    scattered = order.arrange(column)
+    assert scattered.dtype == column.dtype
+    assert scattered.flags.writeable  # a kernel is compiled for arrays of one kind
+    assert scattered.tolist() == by_row_numbers(order).arrange(column).tolist()
 
 
 @pytest.mark.parametrize("run", RUNS.values(), ids=RUNS)
@@ -59,8 +58,3 @@ def test_results_return_to_input_order(
     column = numbers.cast(pa.int64() if pa.types.is_timestamp(kind) else kind).cast(kind)[offset:]
     order = order_by_key(np.array(codes, np.int64), 5, run)
     assert order.restore(column).equals(by_row_numbers(order).restore(column))
-
-
-def test_types_that_are_a_buffer_of_values() -> None:
-    plain = [name for name, kind in COLUMNS.items() if has_plain_values(kind)]
-    assert plain == ["float64", "int32", "timestamp"]

@@ -1,4 +1,4 @@
-"""Distributes rows to their keys in one pass, and moves columns the same way.
+"""Scatters rows to their keys in one pass, and moves columns the same way.
 
 A thousand keys have a thousand places where the next row goes. They fit a processor cache, so that one pass over all rows takes
 2 ns per row. To take values by row number costs 10 to 20 ns: each is anywhere in memory.
@@ -12,27 +12,24 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
-from sash.engine.nested_keys import Codes
-from sash.kernels.kernel_io import empty_array
+from sash.columns.buffers import empty_array
+from sash.engine.group_ids import Codes
 from sash.windows.base import Ints, LoopCompiler
 from sash.windows.numpy_forms import numpy_form_of
 
 PLAIN = {1: np.uint8, 4: np.uint32, 8: np.uint64}
 """The types as which columns are moved, by the size of a value."""
-BYTE = 8
-"""The bits of a byte."""
 
 
-def deal_rows(codes: Codes, given: Ints, rows: Ints, firsts: Ints) -> None:
-    """Write the rows of each key together, in the order of `given`, or in input order if that is empty."""
+def scatter_by_key(codes: Codes, sequence: Ints, rows: Ints, firsts: Ints) -> None:
+    """Write the rows of each key together, in the order of `sequence`, or in input order if that is empty."""
     for row in range(len(codes)):
         firsts[codes[row] + 1] += 1
     for key in range(1, len(firsts)):
         firsts[key] += firsts[key - 1]
-    for place in range(len(codes)):
-        row = given[place] if len(given) > 0 else place
+    for number in range(len(codes)):
+        row = sequence[number] if len(sequence) > 0 else number
         key = codes[row]
         rows[firsts[key]] = row
         firsts[key] += 1
@@ -41,12 +38,12 @@ def deal_rows(codes: Codes, given: Ints, rows: Ints, firsts: Ints) -> None:
     firsts[0] = 0
 
 
-@numpy_form_of(deal_rows)
-def deal_rows_in_numpy(codes: Codes, given: Ints, rows: Ints, firsts: Ints) -> None:
-    """Write the rows of each key together, in the order of `given`, or in input order if that is empty."""
+@numpy_form_of(scatter_by_key)
+def scatter_by_key_in_numpy(codes: Codes, sequence: Ints, rows: Ints, firsts: Ints) -> None:
+    """Write the rows of each key together, in the order of `sequence`, or in input order if that is empty."""
     keys = len(firsts) - 1
     np.cumsum(np.bincount(codes, minlength=keys), out=firsts[1:])
-    rows[:] = given[sort_codes(codes[given], keys)] if len(given) else sort_codes(codes, keys)
+    rows[:] = sequence[sort_codes(codes[sequence], keys)] if len(sequence) else sort_codes(codes, keys)
 
 
 def sort_codes(codes: Codes, keys: int) -> Ints:
@@ -61,22 +58,22 @@ def sort_codes(codes: Codes, keys: int) -> Ints:
     return order if keys <= 1 << 16 else order.take(sort_codes(codes.take(order) >> 16, (keys >> 16) + 1))
 
 
-def deal_in_chunks(codes: Codes, cuts: Ints, counts: Ints, rows: Ints, owners: Codes, firsts: Ints) -> int:
+def scatter_in_chunks(codes: Codes, cuts: Ints, counts: Ints, rows: Ints, owners: Codes, firsts: Ints) -> int:
     """Write the rows of each key together within each chunk. Return the number of groups (a key in a chunk).
 
-    `owners` are the keys of the groups and `firsts` their first places. A chunk fits a processor cache, so distributing its
+    `owners` are the keys of the groups and `firsts` their first places. A chunk fits a processor cache, so scattering its
     rows and taking columns in their order costs a fraction of the time over the whole table.
     """
     groups = 0
     for chunk in range(len(cuts) - 1):
         for row in range(cuts[chunk], cuts[chunk + 1]):
             counts[codes[row]] += 1
-        place = cuts[chunk]
+        first = cuts[chunk]
         for key in range(len(counts)):
             if counts[key] > 0:
                 owners[groups] = key
-                firsts[groups] = place
-                place += counts[key]
+                firsts[groups] = first
+                first += counts[key]
                 counts[key] = firsts[groups]
                 groups += 1
         for row in range(cuts[chunk], cuts[chunk + 1]):
@@ -89,14 +86,14 @@ def deal_in_chunks(codes: Codes, cuts: Ints, counts: Ints, rows: Ints, owners: C
     return groups
 
 
-@numpy_form_of(deal_in_chunks)
-def deal_in_chunks_in_numpy(codes: Codes, cuts: Ints, counts: Ints, rows: Ints, owners: Codes, firsts: Ints) -> int:
+@numpy_form_of(scatter_in_chunks)
+def scatter_in_chunks_in_numpy(codes: Codes, cuts: Ints, counts: Ints, rows: Ints, owners: Codes, firsts: Ints) -> int:
     """Write the rows of each key together within each chunk. Return the number of groups."""
     groups = 0
     for begin, end in pairwise(cuts.tolist()):
-        own = codes[begin:end]
-        rows[begin:end] = sort_codes(own, len(counts)) + begin
-        sizes = np.bincount(own, minlength=len(counts))
+        chunk_codes = codes[begin:end]
+        rows[begin:end] = sort_codes(chunk_codes, len(counts)) + begin
+        sizes = np.bincount(chunk_codes, minlength=len(counts))
         held = np.flatnonzero(sizes)
         owners[groups : groups + len(held)] = held
         firsts[groups : groups + len(held)] = begin + np.cumsum(sizes[held]) - sizes[held]
@@ -109,90 +106,84 @@ def deal_in_chunks_in_numpy(codes: Codes, cuts: Ints, counts: Ints, rows: Ints, 
 
 
 @dataclass(frozen=True)
-class DealtRows:
-    """Rows that one pass distributed to their keys. Columns follow in the same way, and go back."""
+class ScatteredRows:
+    """Rows that one pass scattered to their keys. Columns follow in the same way, and go back."""
 
     codes: Codes
     """The group id of each row."""
     run: LoopCompiler
 
     def move(self, loop: Any, column: npt.NDArray[Any], rows: Ints, firsts: Ints) -> npt.NDArray[Any]:
-        """Return a column in order of keys (`deal_values`) or in input order again (`collect_values`)."""
+        """Return a column in order of keys (`scatter_values`) or in input order again (`gather_to_input`)."""
         moved = empty_array((len(column),), column.dtype)
         plain = PLAIN[column.dtype.itemsize]  # the values do not matter: one compiled loop for all types of a size
-        given = column.view(plain)
-        given.flags.writeable = (
-            False  # columns of Arrow are not writable; Numba would compile the loop once for each kind
-        )
-        self.run(loop)(self.codes, rows, firsts.copy(), given, moved.view(plain))
+        values = column.view(plain)
+        # Columns of Arrow are not writable; Numba would compile the loop once for each kind of array.
+        values.flags.writeable = False
+        self.run(loop)(self.codes, rows, firsts.copy(), values, moved.view(plain))
         return moved
 
 
 def compile_moves(run: LoopCompiler) -> None:
     """Compile the loops that move columns, which only large tables need."""
-    dealt = DealtRows(np.zeros(1, np.int64), run)
-    for loop in (deal_values, collect_values):
-        for kind in PLAIN.values():
-            dealt.move(loop, np.zeros(1, kind), np.zeros(1, np.int64), np.array([0, 1]))
+    scattered = ScatteredRows(np.zeros(1, np.int64), run)
+    for loop in (scatter_values, gather_to_input):
+        for dtype in PLAIN.values():
+            scattered.move(loop, np.zeros(1, dtype), np.zeros(1, np.int64), np.array([0, 1]))
 
 
-def deal_values(
+def scatter_values(
     codes: Codes,
     rows: Ints,  # noqa: ARG001 — for the NumPy form
-    places: Ints,
+    positions: Ints,
     values: npt.NDArray[Any],
-    dealt: npt.NDArray[Any],
+    scattered: npt.NDArray[Any],
 ) -> None:
     """Write the values of each key together, from its first place on."""
     for row in range(len(codes)):
         key = codes[row]
-        dealt[places[key]] = values[row]
-        places[key] += 1
+        scattered[positions[key]] = values[row]
+        positions[key] += 1
 
 
-@numpy_form_of(deal_values)
-def deal_values_in_numpy(
+@numpy_form_of(scatter_values)
+def scatter_values_in_numpy(
     codes: Codes,  # noqa: ARG001 — for the loop
     rows: Ints,
-    places: Ints,  # noqa: ARG001 — for the loop
+    positions: Ints,  # noqa: ARG001 — for the loop
     values: npt.NDArray[Any],
-    dealt: npt.NDArray[Any],
+    scattered: npt.NDArray[Any],
 ) -> None:
     """Write the values of each key together."""
-    values.take(rows, out=dealt)
+    values.take(rows, out=scattered)
 
 
-def collect_values(
+def gather_to_input(
     codes: Codes,
     rows: Ints,  # noqa: ARG001 — for the NumPy form
-    places: Ints,
-    dealt: npt.NDArray[Any],
+    positions: Ints,
+    scattered: npt.NDArray[Any],
     values: npt.NDArray[Any],
 ) -> None:
     """Write values that are together by key in input order."""
     for row in range(len(codes)):
         key = codes[row]
-        values[row] = dealt[places[key]]
-        places[key] += 1
+        values[row] = scattered[positions[key]]
+        positions[key] += 1
 
 
-@numpy_form_of(collect_values)
-def collect_values_in_numpy(
+@numpy_form_of(gather_to_input)
+def gather_to_input_in_numpy(
     codes: Codes,  # noqa: ARG001 — for the loop
     rows: Ints,
-    places: Ints,  # noqa: ARG001 — for the loop
-    dealt: npt.NDArray[Any],
+    positions: Ints,  # noqa: ARG001 — for the loop
+    scattered: npt.NDArray[Any],
     values: npt.NDArray[Any],
 ) -> None:
     """Write values that are together by key in input order."""
-    values[rows] = dealt
+    values[rows] = scattered
 
 
-def is_plain(kind: np.dtype[Any]) -> bool:
+def is_plain(dtype: np.dtype[Any]) -> bool:
     """Return whether a NumPy column can be moved as numbers."""
-    return kind.kind != "O" and kind.itemsize in PLAIN
-
-
-def has_plain_values(kind: pa.DataType) -> bool:
-    """Return whether an Arrow array of this type is a buffer of values of 4 or 8 bytes, and perhaps a bitmap."""
-    return bool(pa.types.is_primitive(kind)) and kind.bit_width // BYTE in PLAIN and kind.bit_width > BYTE
+    return dtype.kind != "O" and dtype.itemsize in PLAIN

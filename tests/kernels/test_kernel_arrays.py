@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sash.kernels import kernel_io
-from sash.kernels.kernel_io import find_longest, slice_bits
+from sash.kernels import kernel_arrays
+from sash.kernels.kernel_arrays import find_longest
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2), st.integers(-1, 9))), st.booleans())
@@ -22,14 +22,5 @@ def test_the_longest_window_is_found_and_bounds_that_move_back_are_not(
     lengths = [end - begin for begin, end in zip(begins, ends, strict=True)]
     expected = -1 if moves_back or min(lengths, default=0) < 0 else max(lengths, default=0)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(kernel_io, "BLOCK", 3)
+        patch.setattr(kernel_arrays, "BLOCK", 3)
         assert find_longest(np.array(begins, np.int64), np.array(ends, np.int64)) == expected
-
-
-@given(st.lists(st.booleans(), min_size=1, max_size=40), st.data())
-def test_a_part_of_a_validity_bitmap(valid: list[bool], data: st.DataObject) -> None:
-    begin = data.draw(st.integers(0, len(valid)))
-    rows = data.draw(st.integers(0, len(valid) - begin))
-    part = slice_bits(np.packbits(valid, bitorder="little"), begin, rows)
-    assert len(part) == (rows + 7) // 8
-    assert np.unpackbits(part, count=rows, bitorder="little").astype(bool).tolist() == valid[begin : begin + rows]

@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from helpers.cases import ARGUMENTS
+from helpers.pairwise import some
 from helpers.queries import Named, assert_equal
 
 import sash
@@ -143,7 +144,7 @@ def test_arithmetic_has_a_type_even_without_results(name: str, types: dict[str, 
         assert {each: found.schema.field(each).type for each in types} == types
 
 
-@pytest.mark.parametrize("name", ["int64", "zoned", "string", "dictionary"])
+@pytest.mark.parametrize("name", some(["string", "zoned", "int64", "dictionary"], 2))
 def test_values_keep_their_type_compiled(name: str) -> None:
     """All by two kernels: of int64, and of the int32 that stand for values."""
     named = {"last": agg.last("x"), "first": agg.first("x")}

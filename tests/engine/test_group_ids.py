@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 import sash
 from sash import agg, window
-from sash.engine.keys import number_keys
+from sash.engine.group_ids import number_keys
 from sash.state import reader as stream
 from sash.windows.base import as_it_stands
 

@@ -1,0 +1,86 @@
+"""Checks of the arguments of an Aggregator."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from numbers import Integral
+from typing import Any, SupportsIndex
+
+from sash.aggregates.base import Aggregate
+from sash.algorithms import Algorithm
+
+
+def check_ranges(ranges: Sequence[SupportsIndex] | None) -> tuple[int, ...]:
+    """Return the ranges in ascending order without duplicates. Raise if one is not a positive integer."""
+    if ranges is not None and not isinstance(ranges, Sequence):
+        raise TypeError(f"ranges={ranges!r} is not a list. Use a list of numbers of rows, as in ranges=[{ranges!r}].")
+    for length in ranges or ():
+        if not _is_positive(length):
+            raise ValueError(
+                f"ranges: {length!r} is not a number of rows; each range must be an integer of at least 1."
+            )
+    return tuple(sorted({int(length) for length in ranges or ()}))
+
+
+def check_length(last: SupportsIndex, ranges: tuple[int, ...], algorithm: type[Algorithm[Any]]) -> None:
+    """Raise ValueError if a window made for these ranges can't answer a range of this length."""
+    if not _is_positive(last):
+        raise ValueError(f"query(last={last!r}): last must be an integer of at least 1.")
+    if ranges and last not in ranges:
+        named = ", ".join(map(str, ranges))
+        raise ValueError(f"query(last={last}): this window was made for the ranges {named}; add {last} to ranges=.")
+    if not ranges and not algorithm.answers_any_length:
+        raise ValueError(
+            f"{algorithm.about.name} answers only the ranges of its Aggregator. For query(last={last}), pass "
+            f"ranges=[{last}]."
+        )
+
+
+def check_lengths(
+    lengths: tuple[int, ...], announced: tuple[int, ...], algorithm: type[Algorithm[Any]], limit: int
+) -> None:
+    """Raise ValueError if a window that holds rows for the announced ranges can't answer these lengths."""
+    known = {limit or max(lengths)}
+    if algorithm.answers_any_length:
+        known = set(lengths)
+    elif announced and algorithm.answers_ranges:
+        known = set(announced)
+    if not set(lengths) <= known:
+        raise ValueError(
+            f"{algorithm.about.name} stores the rows of this window for other ranges. Pass ranges={list(lengths)} to a new "
+            "Aggregator."
+        )
+
+
+def check_columns(values: Any, aggregate: Aggregate[Any]) -> tuple[Any, ...]:
+    """Return the arguments as a tuple of columns: as many as the aggregate takes, one for `count()`."""
+    given = values if isinstance(values, tuple) else (values,)
+    if len(given) != max(1, aggregate.inputs):
+        raise TypeError(
+            f"{aggregate.name} needs {aggregate.inputs} column(s), but got {len(given)}. Pass a tuple of columns."
+        )
+    return given
+
+
+def refuse_columns(algorithm: type[Algorithm[Any]]) -> None:
+    """Raise ValueError if an algorithm needs rows with times, which a column does not have."""
+    if algorithm.takes_times:
+        name = algorithm.about.name
+        raise ValueError(
+            f"{name} takes rows one by one, each with a time. For a column of rows in order, use another algorithm."
+        )
+
+
+def refuse_nanoseconds(given: tuple[Any, ...], aggregate: Aggregate[Any]) -> None:
+    """Raise TypeError for times whose middle would be a float, which has too few digits; a query computes it in ticks."""
+    for values in given if "ticks" in aggregate.forms.variants else ():
+        dtype = getattr(values, "type", getattr(values, "dtype", None))
+        if getattr(dtype, "unit", "") == "ns" or str(dtype).endswith("64[ns]"):
+            raise TypeError(
+                f"Aggregator cannot compute {aggregate.name} of nanoseconds ({dtype}). Cast the column to microseconds, "
+                "or use a Query."
+            )
+
+
+def _is_positive(length: object) -> bool:
+    return isinstance(length, Integral) and not isinstance(length, bool) and int(length) >= 1

@@ -1,0 +1,90 @@
+"""Columns of numbers in Arrow's memory as NumPy arrays and back, and validity bitmaps. Nothing here imports pandas."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+Bits = npt.NDArray[np.uint8]
+"""Arrow's validity bitmap; empty if there are no nulls."""
+Flags = npt.NDArray[np.bool_]
+NO_BITS: Bits = np.empty(0, np.uint8)
+
+
+def as_arrow(numbers: npt.NDArray[Any], nulls: Flags | None = None) -> pa.Array:
+    """Return numbers or booleans as an Arrow array, null where `nulls` is true.
+
+    `pa.array` would import pandas if it is installed, which takes 0.3 s.
+
+    >>> as_arrow(np.array([True, False])).to_pylist(), as_arrow(np.array([3, 1])[::-1]).to_pylist()
+    ([True, False], [1, 3])
+    >>> as_arrow(np.array([3, 1]), np.array([False, True])).to_pylist()
+    [3, None]
+    """
+    has_nulls = nulls is not None and nulls.any()
+    return from_bits(numbers, pack(~nulls) if has_nulls and nulls is not None else NO_BITS)
+
+
+def from_bits(numbers: npt.NDArray[Any], bits: Bits) -> pa.Array:
+    """Return numbers or booleans with a validity bitmap as an Arrow array."""
+    data = pack(numbers) if numbers.dtype == np.bool_ else np.ascontiguousarray(numbers)
+    validity = pa.py_buffer(np.ascontiguousarray(bits)) if len(bits) else None
+    return pa.Array.from_buffers(pa.from_numpy_dtype(numbers.dtype), len(numbers), [validity, pa.py_buffer(data)])
+
+
+def as_numpy(array: pa.Array) -> npt.NDArray[Any]:
+    """Return the numbers or booleans of an Arrow array; those at nulls are not defined. `to_numpy` would import pandas.
+
+    >>> as_numpy(pa.array([3, 1, 2])[1:]).tolist(), as_numpy(pa.array([True, False])).tolist()
+    ([1, 2], [True, False])
+    """
+    rows = slice(array.offset, array.offset + len(array))
+    data = array.buffers()[1]
+    if data is None:
+        return np.zeros(len(array), array.type.to_pandas_dtype())
+    if array.type == pa.bool_():
+        return unpack(np.frombuffer(data, np.uint8), rows.stop)[rows]
+    return np.frombuffer(data, array.type.to_pandas_dtype())[rows]
+
+
+def empty_array(shape: tuple[int, ...], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+    """Return an uninitialised array in Arrow's memory pool, which reuses pages.
+
+    Fresh pages cost more than the work on them: a copy of a column takes 1.3 ns per row instead of 2.5.
+    """
+    buffer = pa.allocate_buffer(max(1, math.prod(shape)) * dtype.itemsize)
+    return np.frombuffer(buffer, dtype)[: math.prod(shape)].reshape(shape)
+
+
+def pack(valid: Flags) -> Bits:
+    """Return flags as a validity bitmap; those of several lines as one bitmap per line."""
+    return np.packbits(valid, axis=-1, bitorder="little")
+
+
+def unpack(bits: Bits, rows: int) -> Flags:
+    """Return which rows are not null.
+
+    >>> unpack(np.array([0b101], np.uint8), 3).tolist(), unpack(NO_BITS, 2).tolist()
+    ([True, False, True], [True, True])
+    """
+    if not len(bits):
+        return np.ones(rows, np.bool_)
+    return np.unpackbits(bits, axis=-1, count=rows, bitorder="little").view(np.bool_)
+
+
+def slice_bits(bits: Bits, begin: int, rows: int) -> Bits:
+    """Return the part of a validity bitmap for `rows` rows from `begin` on; none if there are no nulls.
+
+    >>> unpack(slice_bits(np.array([0b01100110], np.uint8), 5, 3), 3).tolist()
+    [True, True, False]
+    """
+    if not len(bits):
+        return bits
+    own = bits[begin // 8 : (begin + rows + 7) // 8]
+    if begin % 8 == 0:
+        return own
+    return pack(unpack(own, begin % 8 + rows)[begin % 8 :])

@@ -1,0 +1,184 @@
+"""Whether a query can read the columns of some data, and why some aggregates over them are interpreted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sash.aggregates.base import Aggregate
+from sash.aggregates.forms import varying_column
+from sash.algorithms import find_algorithm
+from sash.columns.column_types import CannotCompileError, can_be_key, column_type, has_nanoseconds, plain_type
+from sash.columns.time_probes import check_arithmetic
+from sash.expressions import Computed
+from sash.hints import did_you_mean, list_names
+from sash.plan.query_spec import QuerySpec
+from sash.windows import Window
+from sash.windows.base import ALL_COLUMNS
+
+USE_A_PART = "Put one of its fields or elements into a column of its own."
+WINDOW_NEEDS = {
+    "number": (("int", "float"), "hold numbers. Cast it"),
+    "mark": (("bool",), "be boolean. Compare it with a value"),
+}
+"""What the columns of windows hold, by `ColumnUse.holds`: groups of types, and the end of a sentence."""
+
+
+def check_types(query: QuerySpec, schema: pa.Schema) -> None:
+    """Raise TypeError if the query cannot read a column of this type."""
+    check_keys(query, schema)
+    for name in query.order_by:
+        _check_ordered(schema.field(name).type, "order_by", name)
+    for window in query.windows.values():
+        for name in window.columns:
+            if name != ALL_COLUMNS:
+                _check_window(window, name, schema.field(name).type)
+    for name, aggregate in query.aggregates.items():
+        for number, column in enumerate(aggregate.named_columns):
+            _check_aggregate(name, aggregate, number, schema.field(column))
+
+
+def check_keys(query: QuerySpec, schema: pa.Schema) -> None:
+    """Raise TypeError if the values of a key cannot be compared."""
+    for name in query.by:
+        if name in schema.names and not can_be_key(schema.field(name).type):
+            raise TypeError(
+                f"The key {name!r} is of type {schema.field(name).type}, whose values cannot be compared. Cast it, or put one "
+                "of its fields into a column of its own."
+            )
+
+
+def check_columns(query: QuerySpec, names: list[str]) -> None:
+    """Raise ValueError if a column is missing or ambiguous, or if a result would have the name of a column."""
+    for column in query.columns:
+        name = column.value if isinstance(column, Computed) else column
+        if not isinstance(name, str):
+            continue  # expressions name their columns themselves
+        if name not in names:
+            raise ValueError(
+                f"There is no column {name!r}.{did_you_mean(name, names)} The data has {list_names(names)}."
+            )
+        if names.count(name) > 1:
+            raise ValueError(f"There are {names.count(name)} columns named {name!r}. Rename all but one.")
+    for name in query.computed:
+        if name in names and not name.is_done:
+            raise ValueError(
+                f"The data already has a column {str(name)!r}, so no expression can have this name. Rename the column, or give the expression an alias."
+            )
+    if query.per_row:
+        added = [query.result_name(name, window) for name in query.aggregates for window in query.windows]
+        if taken := [name for name in added if name in names]:
+            raise ValueError(
+                f"The data already has a column {taken[0]!r}, so no result can have this name. Rename the aggregate."
+            )
+
+
+def _check_window(window: Window, name: str, dtype: pa.DataType) -> None:
+    groups, need = WINDOW_NEEDS.get(window.columns[name].holds, ((), ""))
+    if groups and column_type(dtype).group not in groups:
+        raise TypeError(f"{window}: column {name!r} is of type {dtype}, but it must {need}.")
+
+
+def window_column(window: Window, name: str, array: pa.Array) -> pa.Array:
+    """Return a column for a window, without nulls. Raise ValueError if the window does not accept them."""
+    if window.columns[name].holds == "mark":
+        return pc.fill_null(array, False)
+    if array.null_count or (column_type(array.type).group == "float" and pc.any(pc.is_nan(array)).as_py()):
+        raise ValueError(
+            f"{window}: column {name!r} has nulls or NaN, which have no distance to other values. Drop these rows."
+        )
+    return array
+
+
+def _check_aggregate(name: str, aggregate: Aggregate[Any], number: int, field: pa.Field) -> None:
+    if aggregate.forms.inner is not None and number > 0:
+        _check_aggregate(name, aggregate.forms.inner, number - 1, field)
+        return
+    dtype, label = plain_type(field.type), f"{name!r}: {aggregate.name}"
+    row, problem = column_type(dtype), ""
+    if aggregate.result.gives in ("arithmetic", "difference") and not row.has_differences:
+        problem = f"needs numbers, but column {field.name!r} is of type {field.type}. Cast it to numbers."
+    elif aggregate.result.gives == "arithmetic" and not (row.has_sums or (aggregate.laws.ranked and row.has_middle)):
+        problem = (
+            f"needs numbers, but column {field.name!r} is of type {dtype}. Cast it to int64 to compute with its ticks."
+        )
+    elif aggregate.coding.sorts and dtype != field.type and field.type.ordered:
+        problem = (
+            f"cannot use the order of the categories of column {field.name!r}; max and min can. Cast the column "
+            "to its values or to numbers."
+        )
+    if problem:
+        raise TypeError(f"{label} {problem}")
+    if aggregate.coding.codes[number] == "ordered" if aggregate.coding.codes else aggregate.coding.sorts:
+        _check_ordered(dtype, label, field.name)
+    if aggregate.coding.hashes and row.is_nested:
+        raise TypeError(
+            f"{label} cannot compare values of column {field.name!r}, which is of type {dtype}. {USE_A_PART}"
+        )
+
+
+def _check_ordered(dtype: pa.DataType, label: str, column: str) -> None:
+    if not column_type(dtype).has_order:
+        raise TypeError(f"{label} needs values with an order, but column {column!r} is of type {dtype}. {USE_A_PART}")
+
+
+def why_interpreted(query: QuerySpec, schema: pa.Schema, *, compiled: bool) -> dict[str, str]:
+    """Return the reasons why aggregates are interpreted, as far as types decide, by the names of those that are."""
+    reasons = {}
+    for name, aggregate in query.aggregates.items():
+        if not compiled:
+            reasons[name] = "compiled=False was given"
+        elif reason := _why(query, aggregate, input_types(aggregate, schema)):
+            reasons[name] = reason
+    return reasons
+
+
+def input_types(aggregate: Aggregate[Any], schema: pa.Schema) -> list[pa.DataType]:
+    """Return the types of the columns that an aggregate reads; the time that `lift` takes is in ticks.
+
+    >>> from sash import agg
+    >>> schema = pa.schema({"ts": pa.timestamp("us"), "load": pa.float32()})
+    >>> input_types(agg.ewm_mean("load", half_life="1h").over(("load",), "ts"), schema)
+    [DataType(float), DataType(int64)]
+    """
+    named = [schema.field(column).type for column in aggregate.named_columns]
+    return [*named, pa.int64()] if aggregate.time is not None else named
+
+
+def _why(query: QuerySpec, aggregate: Aggregate[Any], types: list[pa.DataType]) -> str:  # noqa: PLR0911 — a chain
+    for dtype in types:
+        is_number = column_type(dtype).numbers is not None
+        if not is_number and (not aggregate.coding.codes or column_type(plain_type(dtype)).is_nested):
+            return f"columns of {dtype} are not compiled: only numbers, booleans and times are"
+    keeper = aggregate.laws.need_values
+    if aggregate.coding.interpreted_only and not (keeper and query.slicing in ("auto", "none")):
+        return aggregate.coding.interpreted_only
+    if query.algorithm != "auto":
+        try:
+            algorithm = find_algorithm(query.algorithm, aggregate)
+        except ValueError:  # its variant for the kind of column may fit
+            return ""
+        if algorithm.interpreted_only:
+            return algorithm.interpreted_only
+        if keeper and not algorithm.keeps_values:
+            return aggregate.coding.interpreted_only
+    try:
+        check_arithmetic(aggregate, [dtype for dtype in types if column_type(dtype).numbers is not None])
+    except CannotCompileError as error:
+        return str(error)
+    return ""
+
+
+def interpreted_form(aggregate: Aggregate[Any], schema: pa.Schema) -> Aggregate[Any]:
+    """Return the variant of an aggregate for the kind of its column, for the interpreter; kernels find theirs themselves."""
+    column = varying_column(aggregate)
+    if column is None:
+        return aggregate
+    dtype = schema.field(column).type
+    if has_nanoseconds(dtype):
+        return aggregate.of_kind("ticks")
+    row = column_type(dtype)
+    is_own = row.is_time or row.group in ("interval", "null")  # Python's own objects, or none
+    return aggregate if is_own else aggregate.of_kind(row.kind)
