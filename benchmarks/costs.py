@@ -34,8 +34,9 @@ from benchmarks.results import ROOT
 from benchmarks.sash_calls import AGGREGATES
 from sash.aggregates.base import Aggregate
 from sash.algorithms import ALGORITHMS, Algorithm, Recalculate, TwoStacks, find_algorithm
+from sash.columns.buffers import NO_BITS
 from sash.kernels import Kernel, loops
-from sash.kernels.kernel_io import NO_BITS, ResultColumn
+from sash.kernels.kernel_arrays import ResultColumn
 from sash.kernels.whole_column import column_kernel
 from sash.plan.costs import USES, Cost, Use, law_class, read_costs
 

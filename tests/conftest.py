@@ -53,14 +53,20 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 
 
 def _write_durations() -> None:
-    """Append the slowest tests of this run to build/durations.txt, which `make test` empties first."""
-    by_seconds = sorted(_seconds.items(), key=lambda one: -one[1])
-    slowest = [f"{seconds:8.2f} s  {test}" for test, seconds in by_seconds[:SLOWEST]]
-    if slowest and DURATIONS.parent.is_dir():
-        with DURATIONS.open("a", encoding="utf-8") as file:
-            file.write(
-                f"{sum(_seconds.values()):8.0f} s  {len(_seconds)} tests, the slowest:\n" + "\n".join(slowest) + "\n\n"
-            )
+    """Append the slowest files and tests of this run to build/durations.txt, which `make test` empties first."""
+    by_file: defaultdict[str, float] = defaultdict(float)
+    for test, seconds in _seconds.items():
+        by_file[test.partition("::")[0]] += seconds
+    if not _seconds or not DURATIONS.parent.is_dir():
+        return
+    with DURATIONS.open("a", encoding="utf-8") as file:
+        file.write(
+            f"{sum(_seconds.values()):8.0f} s  {len(_seconds)} tests; the slowest files, then the slowest tests:\n"
+        )
+        for durations in (by_file, _seconds):
+            slowest = sorted(durations.items(), key=lambda named: -named[1])[:SLOWEST]
+            file.writelines(f"{seconds:8.2f} s  {name}\n" for name, seconds in slowest)
+            file.write("\n")
 
 
 def pytest_sessionfinish() -> None:

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 import sash
 from sash import agg, window
 from sash.aggregates.base import Aggregate
+from sash.aggregates.definition import define
 from sash.aggregates.sql import SqlForm, SqlInput, sql_form
 from sash.engine.prepare import prepare
 from sash.state import reader
@@ -81,8 +82,9 @@ def find_samples(
 
 
 def root_mean_square(column: str | None = None) -> Aggregate[Any]:
-    made: Aggregate[Any] = Aggregate(
-        name="root_mean_square",
+    return define(
+        "root_mean_square",
+        column,
         lift=lambda x: (1.0 * x * x, 1),
         combine=lambda older, newer: (older[0] + newer[0], older[1] + newer[1]),
         lower=lambda total: math.sqrt(total[0] / total[1]),
@@ -90,7 +92,6 @@ def root_mean_square(column: str | None = None) -> Aggregate[Any]:
         gives="number",
         sql=squares_in_sql,
     )
-    return made if column is None else made(column)
 
 
 def squares_in_sql(source: SqlInput) -> SqlForm | str:

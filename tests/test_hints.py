@@ -40,10 +40,10 @@ def test_attributes_that_do_not_exist(package: Any, name: str, hint: str) -> Non
 
 
 @pytest.mark.parametrize("package", [agg, window])
-def test_habits_are_no_names_of_sash_and_name_what_exists(package: Any) -> None:
+def test_names_elsewhere_are_not_names_of_sash_and_point_to_what_exists(package: Any) -> None:
     names = {"agg": agg, "window": window, "sash": sash}
-    for habit, instead in package.HABITS.items():
-        assert habit not in package.__all__
+    for foreign, instead in package.NAMES_ELSEWHERE.items():
+        assert foreign not in package.__all__
         for call in instead.split(" or ")[::-1]:
             expression = call.split(",")[0].split("(")[0]
             owner, _, name = expression.partition(" ")[0].partition(".")

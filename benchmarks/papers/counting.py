@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import reduce
 from typing import Any
 
-from sash.aggregates.base import Aggregate
+from sash.aggregates.base import Aggregate, with_fields
 from sash.algorithms.base import Algorithm, alike
 from sash.kernels.read import read_algorithm
 
@@ -18,7 +17,7 @@ class Counter:
     def __init__(self, counted: Aggregate[Any]) -> None:
         self.calls = 0
         inverse = counted.inverse
-        self.aggregate = replace(
+        self.aggregate = with_fields(
             counted,
             combine=lambda older, newer: self._count(counted.combine(older, newer)),
             inverse=None if inverse is None else lambda whole, older: self._count(inverse(whole, older)),

@@ -43,7 +43,7 @@ def check_sample(
                 raw = [one[begins[row] : ends[row]] for one in data]
             else:
                 raw = [np.concatenate([one[:widest], one[: row + 1]])[-length:] for one in data]
-            if case.chosen.at_least > len(raw[0]):
+            if case.chosen.result.at_least > len(raw[0]):
                 continue
             message = f"{case.name}: {length} rows up to row {row}"
             np.testing.assert_allclose(

@@ -17,9 +17,9 @@ from benchmarks.sash_calls import steps_of
 from benchmarks.steps import step_through
 from sash.aggregates.base import Aggregate
 from sash.algorithms import Algorithm, FlatFIT, Recalculate, SlideSideInvertible, SlideSideNonInvertible, TwoStacks
+from sash.columns.buffers import NO_BITS
 from sash.kernels import Kernel, loops
 from sash.kernels.design import Loop
-from sash.kernels.kernel_io import NO_BITS
 
 Kind = type[Algorithm[Any]]
 MOST_ANSWERS = 1 << 22

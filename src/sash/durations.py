@@ -28,18 +28,19 @@ LONG_NAMES = {
     "h": ("hr", "hrs", "hour", "hours"),
     "d": ("day", "days"),
     "w": ("week", "weeks"),
+    "mo": ("mos", "month", "months"),
+    "q": ("quarter", "quarters"),
+    "y": ("yr", "yrs", "year", "years"),
 }
-NANOSECONDS = UNITS | {name: UNITS[unit] for unit, names in LONG_NAMES.items() for name in names}
-"""Nanoseconds of a unit, by any of its names in lower case."""
+"""Other names of each unit in lower case; the last two are the words in full."""
+UNIT_NAMES = {name: unit for unit, names in LONG_NAMES.items() for name in (unit, *names)}
+"""The unit of each name."""
 AMBIGUOUS = ("M", "MS")
 """In pandas, "M" and "MS" mean months. All other units may be in upper case."""
-MONTHS = {
-    **dict.fromkeys(("mo", "month", "months"), 1),
-    **dict.fromkeys(("q", "quarter", "quarters"), 3),
-    **dict.fromkeys(("y", "yr", "yrs", "year", "years"), 12),
-}
-"""The months of a unit, by any of its names in lower case. Months differ in length, so they are no number of nanoseconds."""
-DAYS, WEEKS = (tuple(name for name in (unit, *LONG_NAMES[unit])) for unit in ("d", "w"))
+MONTHS = {"mo": 1, "q": 3, "y": 12}
+"""The months of a unit. They differ in length, so they are not a number of nanoseconds."""
+CALENDAR = {"d": "day", "w": "week", **dict.fromkeys(MONTHS, "month")}
+"""What a unit counts in a calendar."""
 PART = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-zµμ]+)\s*")
 EXAMPLES = '"24h", "1m", "500ms", "1h30m" or "15 minutes"'
 
@@ -85,23 +86,17 @@ class Duration:
         """
         column, tick, _ = unit
         if self.is_time and tick is None:
-            message = (
-                f"{self.text} is a duration, but column {column!r} holds integers. Use a number in the unit of "
-                f"{column!r}."
+            raise ValueError(
+                f"{self.text} is a duration, but column {column!r} holds integers. Use a number in the unit of {column!r}."
             )
-            raise ValueError(message)
         if not self.is_time and tick is not None:
-            message = f"{self.text} has no unit, but column {column!r} holds times. Add a unit: {EXAMPLES}."
-            raise ValueError(message)
+            raise ValueError(f"{self.text} has no unit, but column {column!r} holds times. Add a unit: {EXAMPLES}.")
         if tick is None:
             return self.amount
         assert not self.months, "months have no fixed number of ticks"
         if self.amount % tick:
-            message = (
-                f"{self.text} is not a whole number of ticks of column {column!r}, which are {tick:,} ns each. Cast the "
-                "column to a finer unit."
-            )
-            raise ValueError(message)
+            problem = f"{self.text} is not a whole number of ticks of column {column!r}, which are {tick:,} ns each."
+            raise ValueError(f"{problem} Cast the column to a finer unit.")
         return self.amount // tick
 
     def __str__(self) -> str:
@@ -109,7 +104,7 @@ class Duration:
         return self.text
 
 
-def read_duration(given: DurationLike, name: str, *, at_least: int = 1, months: bool = False) -> Duration:
+def read_duration(argument: DurationLike, name: str, *, at_least: int = 1, months: bool = False) -> Duration:
     """Return the argument as a Duration; `name` is the parameter, for messages.
 
     A string has one or more numbers with units, such as "1h30m", "15 min" or "2 days". Units may be in upper case, except M,
@@ -119,43 +114,36 @@ def read_duration(given: DurationLike, name: str, *, at_least: int = 1, months: 
     >>> read_duration("1h30m", "range").amount == read_duration("1 hour 30 minutes", "range").amount == 5400 * 10**9
     True
     """
-    if isinstance(given, Duration):
-        return given
-    plain = _plain(given)
-    if isinstance(plain, bool) or not isinstance(plain, str | timedelta | int | Duration):
-        message = f"{name}={given!r} is not a duration. Use {EXAMPLES}, a timedelta, or an integer."
-        raise TypeError(message)
-    if isinstance(plain, Duration):
-        read = plain
-    elif isinstance(plain, int):
-        read = Duration(plain, is_time=False, text=str(plain))
-    elif isinstance(plain, timedelta):
-        read = _of_nanoseconds(((plain.days * 86_400 + plain.seconds) * 1_000_000 + plain.microseconds) * 1_000)
-    else:
-        read = _parse(plain, name)
-    amount = read.amount or read.months * UNITS["d"]
+    if isinstance(argument, Duration):
+        return argument
+    duration = _without_check(argument, name)
+    amount = duration.amount or duration.months * UNITS["d"]
     if not at_least <= amount < 2**62:
         needed = "be more than 0" if at_least == 1 else "not be negative"
-        message = f"{name}={given!r} must {needed if abs(amount) < 2**62 else 'be less than 2**62'}."
-        raise ValueError(message)
-    if read.months and not months:
-        message = (
-            f"{name}={given!r}: months, quarters and years differ in length, so only the range, slide and offset of windows of "
-            f'time can have them. Use days, as in "{30 * abs(read.months)}d".'
+        raise ValueError(f"{name}={argument!r} must {needed if abs(amount) < 2**62 else 'be less than 2**62'}.")
+    if duration.months and not months:
+        raise ValueError(
+            f"{name}={argument!r}: months, quarters and years differ in length, so only the range, slide and offset of windows of "
+            f'time can have them. Use days, as in "{30 * abs(duration.months)}d".'
         )
-        raise ValueError(message)
-    return read
+    return duration
 
 
-def _plain(given: Any) -> Any:
-    """Return durations of pandas and NumPy as a Duration, with their nanoseconds."""
-    if hasattr(given, "as_unit"):
-        return _of_nanoseconds(int(given.as_unit("ns").value))
-    if type(given).__module__ != "numpy":
-        return given
-    if given.dtype.kind == "m":
-        return _of_nanoseconds(int(given.astype("timedelta64[ns]").astype(int)))
-    return given.item()
+def _without_check(argument: Any, name: str) -> Duration:
+    value = argument
+    if hasattr(value, "as_unit"):  # a duration of pandas
+        return _of_nanoseconds(int(value.as_unit("ns").value))
+    if type(value).__module__ == "numpy":
+        if value.dtype.kind == "m":
+            return _of_nanoseconds(int(value.astype("timedelta64[ns]").astype(int)))
+        value = value.item()
+    if isinstance(value, str):
+        return _parse(value, name)
+    if isinstance(value, timedelta):
+        return _of_nanoseconds(value // timedelta(microseconds=1) * 1_000)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return Duration(value, is_time=False, text=str(value))
+    raise TypeError(f"{name}={argument!r} is not a duration. Use {EXAMPLES}, a timedelta, or an integer.")
 
 
 def _of_nanoseconds(nanoseconds: int) -> Duration:
@@ -165,45 +153,42 @@ def _of_nanoseconds(nanoseconds: int) -> Duration:
 
 def _parse(text: str, name: str) -> Duration:
     total = months = Fraction(0)
-    units = set()
+    counted = set()
     rest = text.strip()
     sign = 1
     if rest.startswith("-"):
         sign, rest = -1, rest[1:]
     position = 0
     while position < len(rest):
-        part = PART.match(rest, position)
-        if part is None:
+        match = PART.match(rest, position)
+        if match is None:
             raise _not_a_duration(text, name)
-        number, unit = part.groups()
-        lower = unit.lower()
-        if unit in AMBIGUOUS or (lower not in NANOSECONDS and lower not in MONTHS):
-            raise _not_a_duration(text, name, number, unit)
-        if lower in MONTHS:
-            months += Fraction(number) * MONTHS[lower]
-        else:
-            total += Fraction(number) * NANOSECONDS[lower]
-        units.add("month" if lower in MONTHS else "week" if lower in WEEKS else "day" if lower in DAYS else "")
-        position = part.end()
+        number, word = match.groups()
+        unit = UNIT_NAMES.get(word.lower())
+        if word in AMBIGUOUS or unit is None:
+            raise _not_a_duration(text, name, number, word)
+        total += Fraction(number) * UNITS.get(unit, 0)
+        months += Fraction(number) * MONTHS.get(unit, 0)
+        counted.add(CALENDAR.get(unit, ""))
+        position = match.end()
     if not rest:
         raise _not_a_duration(text, name)
-    if "month" in units and len(units) > 1:
-        message = f'{name}={text!r} mixes months with shorter units. Use either, as in "2mo" or "45d".'
-        raise ValueError(message)
+    if "month" in counted and len(counted) > 1:
+        raise ValueError(f'{name}={text!r} mixes months with shorter units. Use either, as in "2mo" or "45d".')
     if total.denominator != 1 or months.denominator != 1:
-        unit = "months" if "month" in units else "nanoseconds"
-        message = f"{name}={text!r} is not a whole number of {unit}. Examples: {EXAMPLES}."
-        raise ValueError(message)
-    calendar = units.pop() if len(units) == 1 else "day" if units == {"day", "week"} else ""
+        unit = "months" if "month" in counted else "nanoseconds"
+        raise ValueError(f"{name}={text!r} is not a whole number of {unit}. Examples: {EXAMPLES}.")
+    calendar = counted.pop() if len(counted) == 1 else "day" if counted == {"day", "week"} else ""
     if calendar in ("day", "week") and total % UNITS["d"]:
         calendar = ""  # half a day
     return Duration(sign * int(total), is_time=True, text=text.strip(), months=sign * int(months), calendar=calendar)
 
 
-def _not_a_duration(text: str, name: str, number: str = "", unit: str = "") -> ValueError:
-    hint = f"Use a number and a unit ({', '.join(UNITS)}, mo, q, y), as in {EXAMPLES}."
-    if unit in AMBIGUOUS:
-        hint = f'{unit} could mean months. Use "{number}{unit.lower()}" for {LONG_NAMES[unit.lower()][-1]}, or "{number}mo" for months.'
+def _not_a_duration(text: str, name: str, number: str = "", word: str = "") -> ValueError:
+    hint = f"Use a number and a unit ({', '.join(LONG_NAMES)}), as in {EXAMPLES}."
+    if word in AMBIGUOUS:
+        unit = word.lower()
+        hint = f'{word} could mean months. Use "{number}{unit}" for {LONG_NAMES[unit][-1]}, or "{number}mo" for months.'
     return ValueError(f"{name}={text!r} is not a duration. {hint}")
 
 
@@ -215,12 +200,11 @@ def to_text(nanoseconds: int) -> str:
     """
     if nanoseconds < 0:
         return f"-{to_text(-nanoseconds)}"
-    parts = []
+    text = ""
     for unit in ("d", "h", "m", "s", "ms", "us", "ns"):
         count, nanoseconds = divmod(nanoseconds, UNITS[unit])
-        if count:
-            parts.append(f"{count}{unit}")
-    return "".join(parts) or "0s"
+        text += f"{count}{unit}" if count else ""
+    return text or "0s"
 
 
 def standard_text(duration: Duration, *, by_calendar: bool = False) -> str:

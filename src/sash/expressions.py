@@ -74,11 +74,10 @@ class Expression:
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the arguments. Raise TypeError for a column of PySpark, which belongs to the session of its process."""
         if self.kind == "PySpark":
-            message = (
+            raise TypeError(
                 f"{self.text} is an expression of PySpark, which cannot be pickled. Use SQL, as in "
                 'sash.expr("price * quantity"), to send a query to other processes.'
             )
-            raise TypeError(message)
         return Expression, (self.source, self.kind)
 
 
@@ -125,11 +124,9 @@ def expr(text: str) -> Expression:
     [None, 12.0, 22.0]
     """
     if not isinstance(text, str):
-        message = f'expr got {type(text).__name__}, but SQL is a string, as in sash.expr("price * quantity").'
-        raise TypeError(message)
+        raise TypeError(f'expr got {type(text).__name__}, but SQL is a string, as in sash.expr("price * quantity").')
     if not text.strip():
-        message = 'expr got no text. Write SQL over the columns of a row, as in sash.expr("price * quantity").'
-        raise ValueError(message)
+        raise ValueError('expr got no text. Write SQL over the columns of a row, as in sash.expr("price * quantity").')
     return Expression(text)
 
 
@@ -177,17 +174,16 @@ class Selection:
         """
         if self.outputs is None:
             return [(name, name) for name in names]
-        made: list[tuple[str, str | Expression | Mapping[str, str]]] = []
+        columns: list[tuple[str, str | Expression | Mapping[str, str]]] = []
         for name, value in self.outputs.items():
             if value is None:
-                made += [(one, one) for one in names if one not in self.hidden]
+                columns += [(column, column) for column in names if column not in self.hidden]
             else:
-                made.append((name, in_case(value, names) if isinstance(value, str) else value))
-        for name, _ in made:
-            if [one for one, _ in made].count(name) > 1:
-                message = f"The result would have two columns named {name!r}. Give one another name with AS."
-                raise ValueError(message)
-        return made
+                columns.append((name, in_case(value, names) if isinstance(value, str) else value))
+        for name, _ in columns:
+            if [column for column, _ in columns].count(name) > 1:
+                raise ValueError(f"The result would have two columns named {name!r}. Give one another name with AS.")
+        return columns
 
 
 def in_case(name: str, names: Sequence[str]) -> str:
@@ -196,16 +192,17 @@ def in_case(name: str, names: Sequence[str]) -> str:
     >>> in_case("TS", ["ts", "load"])
     'ts'
     """
-    found = [one for one in names if one == name] or [one for one in names if one.lower() == name.lower()]
-    if len(found) != 1:
+    matches = [column for column in names if column == name] or [
+        column for column in names if column.lower() == name.lower()
+    ]
+    if len(matches) != 1:
         problem = (
             f"There is no column {name!r}"
-            if not found
-            else f"The name {name!r} may mean {' or '.join(map(repr, found))}"
+            if not matches
+            else f"The name {name!r} may mean {' or '.join(map(repr, matches))}"
         )
-        message = f"{problem}. The results have {', '.join(map(repr, names))}."
-        raise ValueError(message)
-    return found[0]
+        raise ValueError(f"{problem}. The results have {', '.join(map(repr, names))}.")
+    return matches[0]
 
 
 class Computed(str):
@@ -223,16 +220,16 @@ class Computed(str):
 
     def __new__(cls, name: str, value: str | Expression | None, where: Expression | None) -> Self:
         """Return the name with what it stands for."""
-        made = super().__new__(cls, name)
-        made.value, made.where = value, where
-        return made
+        column = super().__new__(cls, name)
+        column.value, column.where = value, where
+        return column
 
     @classmethod
     def of(cls, value: str | Expression | None, where: Expression | None = None) -> Computed:
         """Return the column for an input and a filter."""
         shown = f"expr({value.text})" if isinstance(value, Expression) else value
         condition = f"where {where.text}" if where is not None else None
-        return cls(" ".join(part for part in (shown, condition) if part), value, where)
+        return cls(" ".join(text for text in (shown, condition) if text), value, where)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the arguments."""
@@ -250,7 +247,7 @@ class Computed(str):
     @property
     def expressions(self) -> list[Expression]:
         """The expressions that the column is computed from."""
-        return [one for one in (self.value, self.where) if isinstance(one, Expression)]
+        return [value for value in (self.value, self.where) if isinstance(value, Expression)]
 
     @property
     def call(self) -> str:
@@ -269,28 +266,28 @@ class Computed(str):
         return re.sub(r"\W+", "_", str(self).removeprefix("expr(")).strip("_")
 
 
-def as_column(given: Any) -> Any:
+def as_column(value: Any) -> Any:
     """Return an input of an aggregate as the name of a column; return what is no input as it is.
 
     >>> as_column("load"), as_column(expr("a + b")), as_column(3)
     ('load', 'expr(a + b)', 3)
     """
-    expression = as_expression(given)
+    expression = as_expression(value)
     if expression is None:
-        return given
+        return value
     bare = _bare_name(expression)
     return Computed.of(expression) if bare is None or expression.kind == SQL else bare
 
 
-def as_key(given: Any) -> Any:
+def as_key(value: Any) -> Any:
     """Return an expression as the name of a key; return anything else as it is. An expression that is only a name is that name.
 
     >>> as_key(expr("upper(word)")), as_key(expr("word")), as_key("word")
     ('upper(word)', 'word', 'word')
     """
-    expression = as_expression(given)
+    expression = as_expression(value)
     if expression is None:
-        return given
+        return value
     bare = _bare_name(expression)
     if bare is None and expression.kind == "PySpark" and expression.text.isidentifier():
         bare = expression.text  # a literal looks the same, but a constant is no key
@@ -300,8 +297,8 @@ def as_key(given: Any) -> Any:
 def _bare_name(expression: Expression) -> str | None:
     """Return the name of the column that an expression is; None for other expressions, and where they look the same."""
     if expression.kind == "Polars":
-        found = re.fullmatch(r'col\("(.*)"\)', expression.text)
-        return found[1] if found and expression.source.meta.root_names() == [found[1]] else None
+        match = re.fullmatch(r'col\("(.*)"\)', expression.text)
+        return match[1] if match and expression.source.meta.root_names() == [match[1]] else None
     return expression.text if expression.kind != "PySpark" and expression.text.isidentifier() else None
 
 
@@ -311,40 +308,39 @@ def _output_name(expression: Expression) -> str:
     if expression.kind == "Polars":
         return str(expression.source.meta.output_name())
     if expression.kind == "PySpark":
-        found = re.search(r" AS `?(\w+)`?$", text) or re.fullmatch(r"(?:\w+\.)+(\w+)", text)
-        return found[1] if found else text
+        match = re.search(r" AS `?(\w+)`?$", text) or re.fullmatch(r"(?:\w+\.)+(\w+)", text)
+        return match[1] if match else text
     return text
 
 
-def as_expression(given: Any) -> Expression | None:
+def as_expression(value: Any) -> Expression | None:
     """Return an expression, wrapped if it is native; None for anything else."""
-    if isinstance(given, Expression):
-        return given
-    for base in type(given).__mro__:
-        kind = NATIVE.get((base.__module__.partition(".")[0], base.__name__))
-        if kind is not None:
-            return Expression(given, kind)
+    if isinstance(value, Expression):
+        return value
+    for base in type(value).__mro__:
+        package = NATIVE.get((base.__module__.partition(".")[0], base.__name__))
+        if package is not None:
+            return Expression(value, package)
     return None
 
 
-def as_condition(name: str, given: Any) -> Expression:
+def as_condition(name: str, value: Any) -> Expression:
     """Return a filter as an expression. Raise TypeError or ValueError if it is none.
 
     >>> as_condition("sum", "a > 1")
     expr("a > 1")
     """
-    if isinstance(given, str) and given.strip():
-        return Expression(given)
-    expression = as_expression(given)
+    if isinstance(value, str) and value.strip():
+        return Expression(value)
+    expression = as_expression(value)
     if expression is None:
-        problem = ValueError if isinstance(given, str) else TypeError
-        text = repr(given)
-        shown = text if len(text) < 60 and "\n" not in text else f"<{type(given).__name__}>"  # noqa: PLR2004
-        message = f'{name} got where={shown}, which is not a condition. Use SQL, as in where="amount > 100".'
-        raise problem(message)
+        problem = ValueError if isinstance(value, str) else TypeError
+        text = repr(value)
+        shown = text if len(text) < 60 and "\n" not in text else f"<{type(value).__name__}>"  # noqa: PLR2004
+        raise problem(f'{name} got where={shown}, which is not a condition. Use SQL, as in where="amount > 100".')
     return expression
 
 
 def expressions_in(columns: Iterable[Computed]) -> list[Expression]:
     """Return the expressions of columns, each once."""
-    return list(dict.fromkeys(one for column in columns for one in column.expressions))
+    return list(dict.fromkeys(expression for column in columns for expression in column.expressions))

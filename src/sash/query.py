@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Never, TypeAlias, TypeVar, Unpack, overload
 
-from sash.aggregates.base import Aggregate, as_literal
+from sash.aggregates.base import Aggregate
+from sash.aggregates.naming import as_literal
 from sash.durations import DurationLike
 from sash.expressions import ColumnLike, Computed
 from sash.hints import did_you_mean
 from sash.options import AnyOptions, ReaderOptions, SparkStreamOptions, SparkTableOptions, TableOptions, with_options
-from sash.plan.declared import declare
+from sash.plan.query_spec import parse_query
 from sash.windows import Window
 
 if TYPE_CHECKING:  # pyarrow takes long to import, and the others are optional
@@ -28,7 +29,7 @@ Frame = TypeVar("Frame", bound="pa.Table | pa.RecordBatch | pd.DataFrame | pl.Da
 """Data in this process. The result has the type of the argument, also if a package has no type stubs."""
 
 
-HABITS = {
+NAMES_ELSEWHERE = {
     **dict.fromkeys(("group_by", "groupby", "partition_by", "key", "keys"), "by"),
     **dict.fromkeys(("on", "ts", "timestamp", "time_column", "time_col", "index_column"), "time"),
     **dict.fromkeys(("order", "orderby", "sort_by", "sort"), "order_by"),
@@ -99,7 +100,7 @@ class Query:
         """
         for name in unknown:
             raise _unknown_parameter(name)
-        self._declared = declare(aggregates, windows, by, time, order_by, algorithm, objective, slicing, lateness)
+        self._declared = parse_query(aggregates, windows, by, time, order_by, algorithm, objective, slicing, lateness)
         self._cache: PreparedCache | None = None
 
     @overload
@@ -302,8 +303,8 @@ class Query:
 def _unknown_parameter(name: str) -> TypeError:
     parameters = ("aggregates", "windows", "by", "time", "order_by", "algorithm", "lateness", "objective", "slicing")
     hint = did_you_mean(name, parameters)
-    if name in HABITS:
-        hint = f" Use {HABITS[name]}=."
+    if name in NAMES_ELSEWHERE:
+        hint = f" Use {NAMES_ELSEWHERE[name]}=."
     elif name in AnyOptions.__annotations__:
         hint = f" Pass it to run: query.run(data, {name}=…)."
     return TypeError(f"Query has no parameter {name!r}.{hint} The parameters are {', '.join(parameters)}.")
@@ -315,4 +316,4 @@ def _columns(names: Sequence[str]) -> str:
 
 
 def _dictionary(named: Mapping[str, object]) -> str:
-    return f"{{{', '.join(f'{as_literal(name)}: {one!r}' for name, one in named.items())}}}"
+    return f"{{{', '.join(f'{as_literal(name)}: {value!r}' for name, value in named.items())}}}"

@@ -1,4 +1,4 @@
-"""`sash.sql`: a text → a SqlQuery, which is a Query with SQL before and after its windows."""
+"""`sash.sql`: text → a SqlQuery, which is a Query with SQL before and after its windows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sash.query import Query
 
 if TYPE_CHECKING:
     from sash.backends.base import Backend
-    from sash.language.statement import Statement
+    from sash.language.translate import Statement
     from sash.plan.explanation import Explanation
 
 CHANGE = "change"
@@ -25,7 +25,7 @@ LATE = "late"
 
 
 def sql(text: str, time: str | None = None) -> SqlQuery:
-    """Return the query that a text asks for, in SQL or CQL.
+    """Parse a query in SQL or CQL.
 
     `text` is one SELECT over one table, with windows in one of these forms:
 
@@ -54,11 +54,11 @@ def sql(text: str, time: str | None = None) -> SqlQuery:
     [0.0, 3.0, -2.5]
     """
     if not isinstance(text, str):
-        message = f"sql got {type(text).__name__}, but a query is a string in SQL or CQL."
-        raise TypeError(message)
+        raise TypeError(f"sql got {type(text).__name__}, but a query is a string in SQL or CQL.")
     if time is not None and (not isinstance(time, str) or not time):
-        message = f'time={time!r} is not the name of a column. Name the column that orders the rows, as in time="ts".'
-        raise TypeError(message)
+        raise TypeError(
+            f'time={time!r} is not the name of a column. Name the column that orders the rows, as in time="ts".'
+        )
     statement = translate(text, time)
     try:
         return SqlQuery(text, statement, time)
@@ -76,7 +76,7 @@ def register(aggregate: Aggregate[Any], name: str | None = None) -> None:
 
     Nulls and NaN: as the aggregate itself.
     Result: None.
-    Errors: TypeError if `aggregate` is none, ValueError if the name is that of a built-in one.
+    Errors: TypeError if `aggregate` is not an aggregate, ValueError if the name is that of a built-in one.
 
     >>> import pyarrow as pa
     >>> import sash
@@ -92,7 +92,7 @@ def register(aggregate: Aggregate[Any], name: str | None = None) -> None:
 
 
 def translate(text: str, time: str | None, quote: str = '"') -> Statement:
-    """Return what a text asks for. Raise ImportError if sqlglot is missing."""
+    """Parse a text for an engine that quotes names so. Raise ImportError if sqlglot is missing."""
     require_sqlglot()
     from sash.language.translate import translate as read  # noqa: PLC0415 — sqlglot is optional
 
@@ -100,14 +100,15 @@ def translate(text: str, time: str | None, quote: str = '"') -> Statement:
 
 
 def plain_query(statement: Statement, time: str | None) -> Query:
-    """Return the query of a statement, without what is around it."""
+    """Return the query over the windows of a statement, without the SQL around it."""
     windows = statement.windows
-    single = next(iter(windows.values())) if [*windows] == [one.kind for one in windows.values()] else windows
+    has_names = [*windows] != [window.kind for window in windows.values()]
+    single = windows if has_names else next(iter(windows.values()))
     return Query(statement.aggregates, single, by=list(statement.by), time=time, order_by=list(statement.order_by))
 
 
 class SqlQuery(Query):
-    """A query that knows where its rows come from (FROM, WHERE) and what is made of its results (expressions, HAVING, ORDER BY, LIMIT)."""
+    """A query with SQL before its windows (FROM, WHERE) and after them (expressions, HAVING, ORDER BY, LIMIT)."""
 
     def __init__(self, text: str, statement: Statement, time: str | None = None) -> None:
         self._text = text
@@ -172,11 +173,11 @@ class SqlQuery(Query):
         backend = backend_of(rows)
         statement = self._statement(backend.quote)
         if statement.time is None and statement.needs_time:
-            statement = replace(statement, time=_only_time(backend.time_columns(rows)))
+            statement = replace(statement, time=only_time(backend.time_columns(rows)))
         return backend, rows, statement, self._query(backend.quote, statement.time)
 
     def _before(self, backend: Backend[Any], rows: Any, statement: Statement) -> Any:
-        """Return the rows that WHERE keeps, with the columns that are needed."""
+        """Return the rows that WHERE keeps, with the columns that the query needs."""
         if statement.where is not None:
             rows = backend.rows_where(rows, statement.where)
         if statement.columns is not None:
@@ -200,13 +201,13 @@ def _for_stream(selection: Selection | None, options: Mapping[str, Any]) -> Sele
     if selection is None or (mode != "update" and late != "keep"):
         return selection
     if mode == "update" and (selection.having is not None or not selection.by_rows):
-        message = 'HAVING, ORDER BY and LIMIT do not apply with mode="update", because a window may change after it was emitted.'
-        raise ValueError(message)
+        raise ValueError(
+            'HAVING, ORDER BY and LIMIT do not apply with mode="update", because a window may change after it was emitted.'
+        )
     if selection.having is not None:
-        message = (
+        raise ValueError(
             'HAVING does not apply with late="keep", because it would drop the late rows. Filter the results instead.'
         )
-        raise ValueError(message)
     outputs = selection.outputs
     if outputs is None or None in outputs.values():  # all columns
         return selection
@@ -214,14 +215,13 @@ def _for_stream(selection: Selection | None, options: Mapping[str, Any]) -> Sele
     return replace(selection, outputs={**outputs, **{name: name for name in added}})
 
 
-def _only_time(columns: list[str]) -> str:
+def only_time(columns: list[str]) -> str:
     """Return the time column if the text names none: the only one that holds times."""
     if len(columns) == 1:
         return columns[0]
     problem = (
         f"The data has the columns {list_names(columns)} with times" if columns else "No column of the data holds times"
     )
-    message = (
+    raise ValueError(
         f'{problem}, and the query does not name one. Name it, as in [RANGE 1 HOUR ON ts] or sash.sql(text, time="ts").'
     )
-    raise ValueError(message)

@@ -34,9 +34,9 @@ def warm(query: Query, data: Any) -> None:
     import pyarrow as pa  # noqa: PLC0415 — `import sash` imports nothing that takes long
 
     from sash.backends.registry import schema_of  # noqa: PLC0415 — as above
-    from sash.engine.deal import compile_moves  # noqa: PLC0415 — as above
     from sash.engine.prepare import prepare  # noqa: PLC0415 — as above
     from sash.engine.run_table import CHUNK_ROWS, run_table  # noqa: PLC0415 — as above
+    from sash.engine.scatter import compile_moves  # noqa: PLC0415 — as above
 
     declared = query._declared  # noqa: SLF001 — a part of Query, which editors show apart
     schema = schema_of(declared, data)
@@ -44,7 +44,7 @@ def warm(query: Query, data: Any) -> None:
     if declared.by:
         compile_moves(prepared.loops)
     sizes = [FEW]
-    if prepared.edges is not None and not any(one.over_objects for one in prepared.plan.passes):
+    if prepared.edges is not None and not any(plan_pass.over_objects for plan_pass in prepared.plan.passes):
         sizes.append(3 * CHUNK_ROWS)  # large tables in order of time run other loops
     for rows in sizes:
         for has_nulls in (False, True):
@@ -66,10 +66,9 @@ def _column(field: pa.Field, rows: int, time: str | None, *, has_nulls: bool) ->
     else:
         numbers %= 2
     mask = numbers.astype(bool) if has_nulls else None
-    try:
-        return pa.array(numbers, mask=mask).cast(field.type, safe=False)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+    for dtype in (np.int64, np.int32):
         try:
-            return pa.array(numbers.astype(np.int32), mask=mask).cast(field.type, safe=False)
+            return pa.array(numbers.astype(dtype), mask=mask).cast(field.type, safe=False)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-            return pa.nulls(rows, field.type)
+            continue
+    return pa.nulls(rows, field.type)

@@ -3,7 +3,6 @@ from __future__ import annotations
 import ast
 import gc
 import weakref
-from dataclasses import replace
 from operator import itemgetter
 from typing import Any
 
@@ -12,7 +11,7 @@ from helpers.cases import SOAK, fitting
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sash.aggregates.base import Aggregate
+from sash.aggregates.base import Aggregate, with_fields
 from sash.algorithms import ALGORITHMS, Algorithm, FiBA, ReactiveAggregator, SharedAlgorithm
 from sash.algorithms.base import alike
 from sash.algorithms.sorted_block import SortedBlock
@@ -42,8 +41,8 @@ def row_for(aggregate: Aggregate[Any], *numbers: int) -> Any:
 
 def expect(name: str, aggregate: Aggregate[Any], held: list[Any], partial: Any) -> None:
     """The window's partial gives what the oracle recomputes from the rows (too few rows give no result)."""
-    if len(held) >= aggregate.at_least:
-        lowered = aggregate if aggregate.finish is None else replace(aggregate, finish=None)  # queries finish results
+    if len(held) >= aggregate.result.at_least:
+        lowered = with_fields(aggregate, finish=None)  # queries finish results
         result, expected = aggregate.lower(partial), recompute(lowered, held)
         assert alike(as_tuple(result), as_tuple(expected)), f"{name} of {held} is {expected}, not {result}"
 

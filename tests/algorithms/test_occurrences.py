@@ -20,7 +20,7 @@ from sash.aggregates.base import Aggregate
 from sash.algorithms import OccurrenceTable, OccurrenceTournament
 from sash.algorithms.occurrence_table import PositionTable, mix
 from sash.kernels import Kernel, loops
-from sash.kernels.kernel_io import ResultColumn
+from sash.kernels.kernel_arrays import ResultColumn
 from sash.plan.choose import choose_algorithm
 from sash.testing import recompute
 from sash.testing.strategies import scripts, steps
@@ -102,7 +102,7 @@ def columns(kind: str, generator: np.random.Generator) -> Iterator[npt.NDArray[A
 @pytest.mark.parametrize(("algorithm", "aggregate"), BOTH)
 def test_compiled_interpreted_and_oracle_are_the_same(algorithm: Any, aggregate: Aggregate[Any], kind: str) -> None:
     kernel = Kernel(algorithm, aggregate, (kind,), loops.slide_rows)
-    assert kernel.results[0] == (kind if aggregate.modal else "int64")
+    assert kernel.results[0] == (kind if aggregate.laws.modal else "int64")
     ends = np.arange(1, ROWS + 1)
     for column in columns(kind, np.random.default_rng(2)):
         for length in (1, 2, 7, 16, 33):
@@ -133,7 +133,7 @@ def expected(aggregate: Aggregate[Any], column: Any, begins: Any, ends: Any) -> 
 
 def interpreted(algorithm: Any, aggregate: Aggregate[Any], column: Any, begins: Any, ends: Any) -> list[str]:
     rows = column.tolist()
-    results: list[Any] = [aggregate.empty] * len(ends)
+    results: list[Any] = [aggregate.result.empty] * len(ends)
     loops.slide_between(
         algorithm(aggregate),
         len(ends),

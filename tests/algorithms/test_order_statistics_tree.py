@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sash import agg
+from sash.aggregates.algebra import Laws, Ranking
 from sash.aggregates.base import Aggregate
 from sash.algorithms.order_statistics_tree import OrderStatisticsTree
 
@@ -54,7 +55,10 @@ def refuse(*_: Readable) -> Readable:
 
 
 RANKED: Aggregate[Readable] = Aggregate(
-    name="ranked", lift=OneValue, combine=refuse, rank=float, between=lambda below, _, __: below
+    name="ranked",
+    lift=OneValue,
+    combine=refuse,
+    laws=Laws(ranked=Ranking(rank=float, between=lambda below, _, __: below)),
 )
 
 
@@ -147,5 +151,5 @@ def test_the_tree_answers_a_kernel_as_lower_reads_it(ranked: Aggregate[Any]) -> 
     window = OrderStatisticsTree(ranked)
     for value in (5, 3, 8, 3, 9, 7, 1):
         window.insert(ranked.lift(value))
-        if len(window) >= ranked.at_least:
+        if len(window) >= ranked.result.at_least:
             assert window.result() == ranked.lower(window.query())

@@ -134,7 +134,7 @@ def test_parts_without_a_value_have_no_type_of_their_own(monkeypatch: pytest.Mon
 
     own = sash.aggregate("own", lift=refuse_what_is_made_up, combine=lambda older, _: older)
     rows = pa.table({"k": [0] * 4 + [1] * 4, "t": range(8), "x": pa.array([None] * 4 + ["a"] * 4)})
-    monkeypatch.setattr(run_table, "PART_ROWS", 1)
+    monkeypatch.setattr(run_table, "SECTION_ROWS", 1)
     monkeypatch.setattr(stream, "MOST_ROWS", 2)
     for windows in (window.rows(2), window.rows(2, slide=1)):
         whole = sash.Query({"own": own("x")}, windows, by="k", time="t").run(rows, threads=2)

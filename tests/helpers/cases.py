@@ -8,7 +8,8 @@ from typing import Any
 from benchmarks.papers.counting import Counter, partials_held
 from sash import agg
 from sash.aggregates import BUILT_IN
-from sash.aggregates.base import Aggregate, aggregate
+from sash.aggregates.base import Aggregate
+from sash.aggregates.user_written import aggregate
 from sash.algorithms import ALGORITHMS, Algorithm, TwoStacks
 from sash.algorithms.base import fits
 

@@ -43,7 +43,7 @@ class NaiveAggregator:
         """Return the result of all rows, or of the last ones."""
         held = list(self.rows.values())[-(last or len(self.rows)) :] if self.rows else []
         newest = held[-1:] if self.aggregate.inputs < 2 else list(held[-1]) if held else []
-        if self.aggregate.of_newest and None in newest:
+        if self.aggregate.result.of_newest and None in newest:
             return None
         return recompute(self.aggregate, held)
 

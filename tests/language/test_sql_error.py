@@ -48,6 +48,7 @@ def test_an_error_shows_line_column_and_a_caret(text: str, line: int, column: in
         ("SELECT max(load) OVER v FROM s WINDOW w AS (ORDER BY t)", "There is no window v."),
         ("SELECT quantile(load, qq => 0.5) FROM s [ROWS 3]", "has no parameter qq. Did you mean 'q'?"),
         ("SELECT max(load) FROM s", "The query has no window."),
+        ("SELECT max(load) FROM s GROUP BY window()", "window needs the time column, as in window(ts, '1 hour')."),
         ("SELECT max(load) FROM s [ROWS 3] JOIN u ON 1 = 1", "JOIN is not supported"),
         ("SELECT max(load) FROM s [ROWS 3], u", "JOIN is not supported"),
         ("WITH u AS (SELECT 1) SELECT max(load) FROM u [ROWS 3]", "must be one SELECT"),

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from live.decoded import decode
 from live.generated import KEYS, SCHEMA, ZOOMS, results_at
 from sash.live import feed as feeds
 from sash.live.feed import ALL_ROWS, Feed, Series
-from sash.live.messages import decode
 from sash.live.panels import PanelView, panels_message
 from sash.live.result_layout import layout_of
 

@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from sash.live.messages import MAGIC, decode, encode
+from live.decoded import decode
+from sash.live.messages import MAGIC, encode
 
 STATIC = Path(__file__).parents[2] / "src" / "sash" / "live" / "static"
 COLUMNS = st.one_of(

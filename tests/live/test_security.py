@@ -10,8 +10,8 @@ from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
 from live.conftest import ServerThread
+from live.decoded import decode
 from sash import live
-from sash.live.messages import decode
 from sash.live.security import Access, check_access
 
 TOKEN = "a-token-of-enough-length"  # noqa: S105 — of a test

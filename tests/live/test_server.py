@@ -18,12 +18,12 @@ from rich.console import Console
 from websockets.sync.client import ClientConnection, connect
 
 from live.conftest import ServerProcess, ServerThread
+from live.decoded import decode
 from live.generated import GeneratedSource
 from sash import live
 from sash.live.feed import Feed
 from sash.live.folder import Folder
 from sash.live.local_source import POLL_SECONDS, LocalSource
-from sash.live.messages import decode
 from sash.live.query_box import answer, run_text
 from sash.live.server import serve_source
 from sash.live.source import RecentRows

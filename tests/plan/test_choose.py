@@ -45,8 +45,6 @@ INTEGERS = agg.sum().of_kind("int")
         (agg.median(), {"objective": "latency"}, "order_statistics_tree"),
         (agg.max(), {"objective": "latency", "ranges": HOURS}, "flatfat"),
         (INTEGERS, {"objective": "latency", "ranges": HOURS}, "slickdeque"),
-        (agg.max(), {"in_order": False}, "fiba"),
-        (agg.median(), {"in_order": False, "ranges": HOURS, "objective": "latency"}, "fiba"),
     ],
 )
 def test_the_chain(aggregate: sash.Aggregate[Any], options: dict[str, Any], expected: str) -> None:
@@ -56,12 +54,11 @@ def test_the_chain(aggregate: sash.Aggregate[Any], options: dict[str, Any], expe
 @pytest.mark.parametrize("name", AGGREGATES)
 def test_what_is_chosen_can_do_it(name: str) -> None:
     aggregate = AGGREGATES[name]
-    for ranges, objective, in_order in product(RANGES, OBJECTIVES, (True, False)):
-        choice = choose_algorithm(aggregate, ranges, objective=objective, in_order=in_order)
+    for ranges, objective in product(RANGES, OBJECTIVES):
+        choice = choose_algorithm(aggregate, ranges, objective=objective)
         form = find_algorithm(choice.algorithm, aggregate)
         about = form.about
         assert not about.needs or about.needs in aggregate.laws  # what has no exact inverse is never subtracted
-        assert in_order or about.order == "any"
         assert len(ranges) <= 1 or about.ranges != "one"
         assert len(form(aggregate, ranges)) == 0
         assert choice.space == about.space
@@ -77,7 +74,7 @@ def test_what_is_chosen_can_do_it(name: str) -> None:
 def test_where_several_fit_all_of_them_were_measured(name: str) -> None:
     aggregate = AGGREGATES[name]
     for ranges, objective in product(RANGES, OBJECTIVES):
-        names, _ = candidates(aggregate, ranges, objective=objective, in_order=True)
+        names, _ = candidates(aggregate, ranges, objective=objective)
         assert all(cost_of(one, aggregate, ranges) > 0 for one in names if len(names) > 1)
 
 
@@ -156,8 +153,6 @@ def test_what_is_asked_for_by_name_is_taken() -> None:
             {"algorithm": "daba", "ranges": (2, 3)},
             "daba answers one range only. Leave ranges out, or use flatfat",
         ),
-        (agg.max(), {"algorithm": "daba", "in_order": False}, "daba takes rows in order. Use fiba"),
-        (agg.max(), {"algorithm": "reactive_aggregator", "in_order": False}, "takes rows in order. Use fiba"),
     ],
 )
 def test_what_cannot_be_is_refused_in_a_sentence(

@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
-from sash.spark.groups import hash_of, partition_function, run_keys
+from sash.spark.groups import group_function, hash_of, run_keys
 
 RESULTS = StructType().add("part", "string").add("b.c", "long")
 
@@ -32,13 +32,13 @@ def batch(rows: int) -> pa.RecordBatch:
 
 
 def test_a_partition_without_rows_has_no_results() -> None:
-    evaluate = partition_function(Labels(), ["id", "b.c"])
+    evaluate = group_function(Labels(), ["id", "b.c"])
     assert list(evaluate(iter([]))) == []
     assert list(evaluate(iter([batch(0)]))) == []
 
 
 def test_the_batches_of_a_partition_are_one_group() -> None:
-    evaluate = partition_function(Labels(), ["id", "b.c"])
+    evaluate = group_function(Labels(), ["id", "b.c"])
     (made,) = evaluate(iter([batch(0), batch(3), batch(2)]))
     assert made["part"].to_pylist() == ["0 to 2"] * 5
     assert made["b.c"].to_pylist() == [0, 1, 2, 0, 1]

@@ -126,7 +126,7 @@ def test_a_session_that_is_too_old(monkeypatch: pytest.MonkeyPatch) -> None:
     query = sash.Query({"n": agg.count()}, window.rows(3), time="t")
     message = r"Sash needs Spark 4\.1 or later, but this session is Spark 4\.0\.2"
     with pytest.raises(RuntimeError, match=message):
-        sash.spark.batch_query(query._declared, old, read_options(SparkTableOptions, {}))  # type: ignore[arg-type]
+        sash.spark.query_on_spark(query._declared, old, read_options(SparkTableOptions, {}))  # type: ignore[arg-type]
     with pytest.raises(RuntimeError, match=message):
         sash.spark.finish(query, old, "checkpoint")  # type: ignore[arg-type]
     with pytest.raises(RuntimeError, match=message):

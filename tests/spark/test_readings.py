@@ -71,6 +71,7 @@ def test_micro_batches_have_a_limit(spark: SparkSession, tmp_path: Path) -> None
     assert commits(tmp_path) == 3
 
 
+@pytest.mark.full
 @pytest.mark.oldest
 def test_a_stream_without_end_continues_where_it_stopped(spark: SparkSession, tmp_path: Path) -> None:
     options = {**OPTIONS, "rows_per_second": 500, "lateness": "2s"}

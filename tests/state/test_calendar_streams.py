@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from helpers.pairwise import FULL
 from helpers.streams import batches_of, rows_of
 from helpers.windows import CALENDAR
 from hypothesis import given, settings
@@ -67,7 +68,7 @@ def query_of(name: str, **given: Any) -> sash.Query:
 
 
 @pytest.mark.parametrize("name", WINDOWS)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25 if FULL else 6, deadline=None)
 @given(tables(), st.sampled_from([0, 5, 60]), st.integers(1, 6), st.data())
 def test_any_order_within_lateness_gives_the_results_of_a_table(
     name: str, table: pa.Table, hours: int, size: int, data: st.DataObject
@@ -79,7 +80,7 @@ def test_any_order_within_lateness_gives_the_results_of_a_table(
 
 
 @pytest.mark.parametrize("name", WINDOWS)
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10 if FULL else 3, deadline=None)
 @given(tables(), st.integers(1, 6))
 def test_rows_by_key_give_the_results_of_a_table(name: str, table: pa.Table, size: int) -> None:
     query = query_of(name)
@@ -89,7 +90,7 @@ def test_rows_by_key_give_the_results_of_a_table(name: str, table: pa.Table, siz
 
 
 @pytest.mark.parametrize("name", OF_TIME)
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15 if FULL else 3, deadline=None)
 @given(tables(), st.integers(1, 6), st.data())
 def test_merged_updates_are_the_result(name: str, table: pa.Table, size: int, data: st.DataObject) -> None:
     query = query_of(name, lateness="30h")
@@ -103,7 +104,7 @@ def test_merged_updates_are_the_result(name: str, table: pa.Table, size: int, da
 
 
 @pytest.mark.parametrize("name", WINDOWS)
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15 if FULL else 3, deadline=None)
 @given(tables(), st.data())
 def test_nothing_happens_before_it_is_due_and_everything_by_then(
     name: str, table: pa.Table, data: st.DataObject

@@ -56,7 +56,7 @@ many_rows = st.lists(
 
 
 @pytest.mark.parametrize("name", WINDOWS)
-@settings(max_examples=50 if SOAK else 15 if FULL else 6, deadline=None)
+@settings(max_examples=50 if SOAK else 15 if FULL else 4, deadline=None)
 @given(rows, st.integers(0, 7), st.integers(1, 6), st.data())
 def test_any_order_within_lateness_gives_the_results_of_a_table(
     name: str, made: list[Any], lateness: int, size: int, data: st.DataObject
@@ -72,7 +72,7 @@ def test_any_order_within_lateness_gives_the_results_of_a_table(
 
 
 @pytest.mark.parametrize("name", WINDOWS)
-@settings(max_examples=10 if FULL else 4, deadline=None)
+@settings(max_examples=10 if FULL else 2, deadline=None)
 @given(rows, st.integers(1, 6), executors)
 def test_rows_by_key_give_the_results_of_a_table(name: str, made: list[Any], size: int, compiled: bool | None) -> None:
     table = table_of(made)
@@ -82,7 +82,7 @@ def test_rows_by_key_give_the_results_of_a_table(name: str, made: list[Any], siz
     assert rows_of(streamed) == rows_of(query.run(table))
 
 
-@pytest.mark.parametrize("name", some(OF_TIME, 4))
+@pytest.mark.parametrize("name", some(OF_TIME, 9))
 @settings(max_examples=40 if SOAK else 10, deadline=None)
 @given(rows | many_rows, st.integers(0, 12), st.integers(1, 6), st.data())
 def test_slices_are_stored_compiled(name: str, made: list[Any], lateness: int, size: int, data: st.DataObject) -> None:
@@ -102,7 +102,7 @@ def test_slices_are_stored_compiled(name: str, made: list[Any], lateness: int, s
 
 
 @pytest.mark.parametrize("name", OF_TIME)
-@settings(max_examples=20 if FULL else 6, deadline=None)
+@settings(max_examples=20 if FULL else 4, deadline=None)
 @given(rows, st.integers(0, 7), st.integers(1, 6), st.data())
 def test_merged_updates_are_the_result(
     name: str, made: list[Any], lateness: int, size: int, data: st.DataObject
@@ -154,7 +154,7 @@ def test_lateness_depends_on_the_order_of_rows_only(
 
 
 @pytest.mark.parametrize("name", WINDOWS)
-@settings(max_examples=10 if FULL else 4, deadline=None)
+@settings(max_examples=10 if FULL else 2, deadline=None)
 @given(rows, st.integers(0, 7), st.integers(1, 6), st.data())
 def test_batches_do_not_change_results(
     name: str, made: list[Any], lateness: int, size: int, data: st.DataObject

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from helpers.cases import SOAK
-from helpers.pairwise import some
+from helpers.pairwise import FULL, some
 from helpers.streams import COLUMNS, COMMUTE, OF_TIME, ORDERED, WINDOWS, table_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 import sash
 from sash import agg, window
 from sash.engine.prepare import prepare
+from sash.engine.stream_plan import stream_plan
 from sash.state import state_log
 from sash.state.codec import read_arrays, read_state_header, read_table
 from sash.state.fingerprint import fingerprint_query
@@ -89,7 +90,7 @@ def run_in_any_order(log: Log, table: pa.Table, delay: int, data: st.DataObject)
 
 
 @pytest.mark.parametrize("name", some(OF_TIME, 3))
-@settings(max_examples=60 if SOAK else 6, deadline=None)
+@settings(max_examples=60 if SOAK else 6 if FULL else 3, deadline=None)
 @given(made_rows, st.integers(0, 30), st.data())
 def test_a_log_of_slices_is_the_whole_state(name: str, made: list[Any], delay: int, data: st.DataObject) -> None:
     query = sash.Query(COMMUTE, WINDOWS[name], by="k", time="t")
@@ -98,7 +99,7 @@ def test_a_log_of_slices_is_the_whole_state(name: str, made: list[Any], delay: i
 
 
 @pytest.mark.parametrize("name", some(WINDOWS, 2))
-@settings(max_examples=60 if SOAK else 4, deadline=None)
+@settings(max_examples=60 if SOAK else 4 if FULL else 3, deadline=None)
 @given(made_rows, st.integers(0, 30), st.data())
 def test_a_log_of_rows_or_prefixes_is_the_whole_state(
     name: str, made: list[Any], delay: int, data: st.DataObject
@@ -114,7 +115,7 @@ OF_ALL_ROWS = (window.expanding(), {"all": window.expanding(), "last": window.ro
 
 @pytest.mark.parametrize("windows", OF_ALL_ROWS, ids=("all", "all and the last three"))
 @pytest.mark.parametrize("by", [("k",), ("k", "kind"), ()], ids=("a key", "two keys", "no key"))
-@settings(max_examples=60 if SOAK else 8, deadline=None)
+@settings(max_examples=60 if SOAK else 8 if FULL else 4, deadline=None)
 @given(made_rows, st.integers(0, 30), st.data())
 def test_a_log_of_prefixes_is_the_whole_state(
     windows: Any, by: tuple[str, ...], made: list[Any], delay: int, data: st.DataObject
@@ -122,7 +123,7 @@ def test_a_log_of_prefixes_is_the_whole_state(
     query = sash.Query({**COMMUTE, "first": agg.first("x")}, windows, by=by, time="t", order_by="id")
     table = with_kinds(table_of(made))
     log = Log(query, table.schema, compiled=None)
-    assert log.prepared.stores_prefixes
+    assert stream_plan(log.prepared).stores_prefixes
     run_in_any_order(log, table, delay, data)
 
 
@@ -146,7 +147,7 @@ def with_kinds(table: pa.Table) -> pa.Table:
 
 
 @pytest.mark.parametrize("windows", [window.time(10, slide=5), window.session(4), window.rows(3)], ids=repr)
-@settings(max_examples=60 if SOAK else 6, deadline=None)
+@settings(max_examples=60 if SOAK else 6 if FULL else 3, deadline=None)
 @given(made_rows, st.integers(0, 30), st.data())
 def test_keys_of_several_columns(windows: Any, made: list[Any], delay: int, data: st.DataObject) -> None:
     query = sash.Query(COMMUTE, windows, by=("k", "kind"), time="t")
@@ -155,7 +156,7 @@ def test_keys_of_several_columns(windows: Any, made: list[Any], delay: int, data
 
 
 @pytest.mark.parametrize("windows", [window.time(10, slide=5), window.time(10)], ids=repr)
-@settings(max_examples=60 if SOAK else 6, deadline=None)
+@settings(max_examples=60 if SOAK else 6 if FULL else 3, deadline=None)
 @given(made_rows, st.integers(0, 30), st.data())
 def test_a_stream_without_keys(windows: Any, made: list[Any], delay: int, data: st.DataObject) -> None:
     query = sash.Query(COMMUTE, windows, time="t")
@@ -164,7 +165,7 @@ def test_a_stream_without_keys(windows: Any, made: list[Any], delay: int, data: 
 
 
 @pytest.mark.parametrize("compiled", [None, False], ids=["slices", "rows"])
-@settings(max_examples=60 if SOAK else 10, deadline=None)
+@settings(max_examples=60 if SOAK else 10 if FULL else 5, deadline=None)
 @given(made_rows, st.data())
 def test_updates(compiled: bool | None, made: list[Any], data: st.DataObject) -> None:
     query = sash.Query(COMMUTE, window.session(4), by="k", time="t")

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 from helpers.cases import SOAK
 from helpers.late_rows import MODELLED, LateRows
+from helpers.pairwise import FULL
 from helpers.queries import assert_equal
 from helpers.streams import COLUMNS, COMMUTE, OF_TIME, ORDERED, WINDOWS, rows_of, table_of
 from hypothesis import given, settings
@@ -117,7 +118,7 @@ def arrivals(table: pa.Table, data: st.DataObject) -> list[pa.Table]:
 
 
 @pytest.mark.parametrize("name", [name for name in WINDOWS if name not in OF_TIME and name != "mixed"])
-@settings(max_examples=60 if SOAK else 10, deadline=None)
+@settings(max_examples=60 if SOAK else 10 if FULL else 5, deadline=None)
 @given(made_rows, st.integers(0, 12), st.data())
 def test_rows_in_any_order_give_the_results_of_the_rows_in_time(
     name: str, made: list[Any], delay: int, data: st.DataObject
@@ -143,7 +144,7 @@ def emitted_windows(results: pa.Table, windows: dict[str, Any]) -> list[Any]:
 
 @pytest.mark.parametrize("compiled", [None, True, False], ids=["slices", "slices, compiled", "rows"])
 @pytest.mark.parametrize("name", MODELLED)
-@settings(max_examples=60 if SOAK else 8, deadline=None)
+@settings(max_examples=60 if SOAK else 8 if FULL else 4, deadline=None)
 @given(made_rows, st.integers(0, 12), st.data())
 def test_each_micro_batch_emits_what_the_model_of_late_rows_emits(
     name: str, compiled: bool | None, made: list[Any], delay: int, data: st.DataObject
@@ -163,7 +164,7 @@ def test_each_micro_batch_emits_what_the_model_of_late_rows_emits(
     assert emitted_windows(driver.state.finish(), windows) == model.emit(FOREVER)
 
 
-@settings(max_examples=60 if SOAK else 8, deadline=None)
+@settings(max_examples=60 if SOAK else 8 if FULL else 4, deadline=None)
 @given(made_rows, st.integers(0, 12), st.data())
 def test_windows_that_follow_rows_and_windows_of_time_have_late_rows_of_their_own(
     made: list[Any], delay: int, data: st.DataObject
@@ -211,7 +212,7 @@ def test_rows_of_open_windows_are_not_late() -> None:
 
 
 @pytest.mark.parametrize("name", ["time", "session", "last_rows", "mixed"])
-@settings(max_examples=60 if SOAK else 8, deadline=None)
+@settings(max_examples=60 if SOAK else 8 if FULL else 4, deadline=None)
 @given(made_rows, st.data())
 def test_the_oracle_agrees(name: str, made: list[Any], data: st.DataObject) -> None:
     aggregates = {**COMMUTE, **ORDERED}
@@ -229,7 +230,7 @@ def test_the_oracle_agrees(name: str, made: list[Any], data: st.DataObject) -> N
 
 
 @pytest.mark.parametrize("name", OF_TIME)
-@settings(max_examples=60 if SOAK else 12, deadline=None)
+@settings(max_examples=60 if SOAK else 12 if FULL else 6, deadline=None)
 @given(made_rows, st.data())
 def test_merged_updates_are_the_result(name: str, made: list[Any], data: st.DataObject) -> None:
     """What a MERGE by key and window keeps of all updates is the result of a batch run."""

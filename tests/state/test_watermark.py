@@ -12,7 +12,7 @@ import pytest
 import sash
 from sash import agg, window
 from sash.engine.prepare import prepare
-from sash.plan.declared import declare
+from sash.plan.query_spec import parse_query
 from sash.state.reader import Stream
 from sash.windows import Window
 
@@ -57,7 +57,7 @@ def test_a_row_joins_the_windows_that_are_open(name: str, seed: int) -> None:
 def test_rows_behind_the_watermark_that_miss_no_window_start_no_micro_batch() -> None:
     """A micro-batch for each of them took ten times as long."""
     times = [time + step for time in range(0, 60, 2) for step in (1, 0)]  # each second row is a tick late
-    made = declare(
+    made = parse_query(
         {"n": agg.count()}, window.time(100, slide=50), (), "t", (), "auto", "throughput", "auto", lateness=0
     )
     stream = Stream(prepare(made, pa.schema({"t": pa.int64()})), late="drop")

@@ -58,7 +58,7 @@ def test_the_windows_of_all_parts_of_a_table_are_counted(
     in_order_of_time: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Parts of a table are evaluated one by one; none of them alone has too many windows."""
-    monkeypatch.setattr(run_table, "PART_ROWS", 16)
+    monkeypatch.setattr(run_table, "SECTION_ROWS", 16)
     monkeypatch.setattr(run_table, "CHUNK_ROWS", 8)
     made = [{"k": key, "t": 5 * number, "x": 1.0} for key in range(4) for number in range(16)]
     if in_order_of_time:

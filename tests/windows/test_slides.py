@@ -136,7 +136,7 @@ def drawn(chooser: random.Random) -> Window:
 @pytest.mark.parametrize("seed", range(6))
 def test_tables_in_parts_and_chunks_agree_with_the_oracle(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run_table, "CHUNK_ROWS", 8)
-    monkeypatch.setattr(run_table, "PART_ROWS", 16)
+    monkeypatch.setattr(run_table, "SECTION_ROWS", 16)
     chooser = random.Random(seed)
     for _ in range(6):
         far, keys = chooser.choice([5, 40, 200]), chooser.choice([1, 2, 5])

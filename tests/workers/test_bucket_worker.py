@@ -15,7 +15,7 @@ from helpers.spark.matrix import COMPILED, EVERY, PER_ROW, PER_WINDOW, SCHEMA, a
 
 import sash
 from sash import agg, window
-from sash.spark.groups import partition_function
+from sash.spark.groups import group_function
 from sash.windows import Window
 from sash.workers import spill
 from sash.workers.bucket_worker import BucketWorker
@@ -189,7 +189,7 @@ def test_a_full_disk_is_one_clear_error(folder: Path, monkeypatch: pytest.Monkey
     with pytest.raises(
         OSError, match=f"sorting them on disk failed in {folder} .*No space left.*spark.local.dir"
     ) as raised:
-        list(partition_function(worker, SCHEMA.names)(iter(ROWS.to_batches(max_chunksize=30))))
+        list(group_function(worker, SCHEMA.names)(iter(ROWS.to_batches(max_chunksize=30))))
     assert raised.value.errno == errno.ENOSPC
     assert [note.split(":")[0] for note in raised.value.__notes__] == ["[SASH] OSError"]
     assert list(folder.iterdir()) == []

@@ -30,8 +30,8 @@ from sash.spark.batch.cells import RangeSplit
 from sash.windows import Window
 from sash.windows.base import FOREVER, NEVER, Reach
 from sash.workers import spill
-from sash.workers.time_ranges import even_bounds, make_ranges, no_partials, reach_of
-from sash.workers.zones import Zones, is_crowded, rows_of
+from sash.workers.time_ranges import even_bounds, no_partials, reach_of
+from sash.workers.zones import RangeWindows, Zones, most_rows
 
 UNEVEN, EVEN = uneven_rows(), even_rows()
 RANGES = 8
@@ -90,7 +90,7 @@ def test_what_does_not_fit_memory_is_several_stretches(monkeypatch: pytest.Monke
     monkeypatch.setattr(spill, "BYTES_OF_BATCH", 1)
     query = sash.Query(AGGREGATES, WIDE_PER_ROW["right"], time="t", order_by="id")
     run = InProcess(query, UNEVEN, RANGES, most_bytes=300)
-    assert max(map(len, run.slices().values())) > 2 * max(map(len, run.split.between))
+    assert max(map(len, run.slices().values())) > 2 * max(map(len, run.split.slice_cells))
     assert_same(run.run(), run.expected, ["id"])
 
 
@@ -131,8 +131,8 @@ def test_every_row_is_its_own_ranges_and_all_rows_since_are_there_once(windows: 
         assert (parts[0].begin, parts[-1].end) == (NEVER, FOREVER)
         split = RangeSplit({0: parts})
         for number in range(len(parts)):
-            singly = [cell for cell, owners in enumerate(split.singles) if number in owners]
-            every = sorted([*singly, *split.between[number]])
+            singly = [cell for cell, owners in enumerate(split.ranges_by_cell()) if number in owners]
+            every = sorted([*singly, *split.slice_cells[number]])
             assert every == list(range(every[0], every[0] + len(every)))
 
 
@@ -143,13 +143,15 @@ def test_no_part_is_sent_more_than_about_twice_its_share(windows: dict[str, Wind
     for rows in (even_rows(3200), dense_rows(3200)):
         made = zones_of(windows, rows)
         parts = made.ranges(made.bounds(SHARES))
-        assert max(rows_of(part, made.axis) for part in parts) <= 2.05 * len(rows) / SHARES
+        assert most_rows(parts, made.axis) <= 2.05 * len(rows) / SHARES
 
 
-def test_ranges_are_crowded_where_windows_are_wider() -> None:
+def test_slices_are_sent_where_windows_are_wider_than_ranges() -> None:
     times = even_rows(3200)["t"].to_pylist()
-    bounds, counted = even_bounds(sorted(times), SHARES), exactly(times)
-    for length, crowded in ((40, False), (500, False), (700, True), (5000, True)):
-        reach = reach_of([window.time(length)], TimeUnit("t"))
+    bounds, axis = even_bounds(sorted(times), SHARES), replace(exactly(times), newest=max(times))
+    for length, wide in ((40, False), (500, False), (700, True), (5000, True)):
+        one = window.time(length)
+        reach = reach_of([one], TimeUnit("t"))
         assert not isinstance(reach, str)
-        assert is_crowded(make_ranges(bounds, reach, None), counted, SHARES) == crowded
+        made = RangeWindows((one,), reach, has_partials=True).ranges(bounds, SHARES, axis)
+        assert any(part.slice_intervals for part in made) == wide

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from dataclasses import replace as replaced
 from typing import Any
 
-from sash.aggregates.base import Aggregate
+from sash.aggregates.base import Aggregate, with_fields
 
 
 @dataclass
@@ -54,7 +53,7 @@ class Count:
     def __init__(self, counted: Aggregate[Any]) -> None:
         self.calls = 0
         inverse = counted.inverse
-        self.aggregate = replaced(
+        self.aggregate = with_fields(
             counted,
             combine=lambda older, newer: self._add(counted.combine(older, newer)),
             inverse=None if inverse is None else lambda whole, older: self._add(inverse(whole, older)),

@@ -57,8 +57,9 @@ def find_algorithm(name: str, aggregate: Aggregate[Any]) -> type[Algorithm[Any]]
     if not forms:
         names = list(dict.fromkeys(algorithm.about.name for algorithm in ALGORITHMS))
         hint = did_you_mean(name, names)
-        message = f'There is no algorithm "{name}".{hint} Choose from {", ".join(names)}, or leave algorithm="auto".'
-        raise ValueError(message)
+        raise ValueError(
+            f'There is no algorithm "{name}".{hint} Choose from {", ".join(names)}, or leave algorithm="auto".'
+        )
     fitting = [form for form in forms if fits(form.about, aggregate)]
     if not fitting:
         refuse_what_cannot_work(forms[-1].about, aggregate)

@@ -253,8 +253,7 @@ def refuse_what_cannot_work(about: About, aggregate: Aggregate[Any]) -> None:
     """Raise ValueError that names the missing law if the algorithm can't compute the aggregate."""
     if not fits(about, aggregate):
         reason = REASONS[about.needs].format(aggregate=aggregate.name, algorithm=about.name)
-        message = f'{reason}. Use two_stacks, or leave algorithm="auto".'
-        raise ValueError(message)
+        raise ValueError(f'{reason}. Use two_stacks, or leave algorithm="auto".')
 
 
 def fits(about: About, aggregate: Aggregate[Any]) -> bool:

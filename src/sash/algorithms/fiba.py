@@ -84,6 +84,23 @@ class Node(Generic[P]):
         """The number of children, or what it would be if the node were not a leaf."""
         return len(self.elements) + 1
 
+    def borrow(self, neighbour: Node[P], missing: int) -> None:
+        """Move elements from the right neighbour, through the parent's first, to the end of this first child."""
+        for child in neighbour.children[:missing]:
+            child.parent = self
+        self.elements += [self.parent.elements[0], *neighbour.elements[: missing - 1]]
+        self.children += neighbour.children[:missing]
+        self.parent.elements[0] = neighbour.elements[missing - 1]
+        del neighbour.elements[:missing], neighbour.children[:missing]
+
+    def merge(self, neighbour: Node[P]) -> None:
+        """Add the parent's first element and the whole right neighbour to this first child."""
+        for child in neighbour.children:
+            child.parent = self
+        self.elements += [self.parent.elements.pop(0), *neighbour.elements]
+        self.children += neighbour.children
+        del self.parent.children[1]
+
 
 class FiBA(Algorithm[P]):
     """A B-tree searched and repaired from its two ends.
@@ -121,10 +138,9 @@ class FiBA(Algorithm[P]):
     def insert(self, partial: P, time: Time = None) -> None:
         """Add a partial after all partials of its time or older. Without a time it gets newest + 1, or 0 in an empty window."""
         if time is None:
-            time = self._next_time()
+            time = 0 if self.begin == self.end else next_time(self.newest)
         if time != time:  # noqa: PLR0124 — NaN has no place in an order
-            message = f"The time {time!r} cannot be ordered. Pass comparable times."
-            raise ValueError(message)
+            raise ValueError(f"The time {time!r} cannot be ordered. Pass comparable times.")
         node = self._find_leaf(time)
         node.elements.insert(bisect_right(node.elements, time, key=time_of), (time, partial))
         self.end += 1
@@ -161,8 +177,9 @@ class FiBA(Algorithm[P]):
         """Return the ordered combination of the partials with start ≤ time < end: O(log n) combines."""
         total = self._total_between(self.root, start, end) if start < end else NOTHING
         if total is NOTHING:
-            message = f"The window has no element with a time in [{start}, {end}). Query an interval that holds one."
-            raise LookupError(message)
+            raise LookupError(
+                f"The window has no element with a time in [{start}, {end}). Query an interval that holds one."
+            )
         return total
 
     @property
@@ -174,15 +191,6 @@ class FiBA(Algorithm[P]):
     def newest(self) -> Time:
         """The time of the newest element."""
         return time_of(self.right_finger.elements[-1])
-
-    def _next_time(self) -> Time:
-        if self.begin == self.end:
-            return 0
-        try:
-            return self.newest + 1
-        except TypeError as error:
-            message = f"The newest time is {self.newest!r}, which is not a number, so there is no next time. Pass a time for every row."
-            raise ValueError(message) from error
 
     def _join(self, older: P, newer: P) -> P:
         if older is NOTHING:
@@ -248,9 +256,13 @@ class FiBA(Algorithm[P]):
             changed.add(neighbour.role)
             missing = least - node.arity
             if neighbour.arity - missing >= MIN_ARITY:
-                self._borrow(node, neighbour, missing)
+                node.borrow(neighbour, missing)
+                if neighbour.role is Role.INNER:
+                    self._refresh(neighbour)
             else:
-                self._merge(node, neighbour)
+                node.merge(neighbour)
+                if neighbour is self.right_finger:
+                    self.right_finger = node
             node, least = node.parent, MIN_ARITY
         if node.role is Role.ROOT and node.children and not node.elements:
             node = self.root = node.children[0]
@@ -258,27 +270,6 @@ class FiBA(Algorithm[P]):
             del node.parent
             changed |= {Role.LEFT, Role.RIGHT}
         return node
-
-    def _borrow(self, node: Node[P], neighbour: Node[P], missing: int) -> None:
-        """Move elements from the right neighbour, through the parent's first, to the end of a first child."""
-        for child in neighbour.children[:missing]:
-            child.parent = node
-        node.elements += [node.parent.elements[0], *neighbour.elements[: missing - 1]]
-        node.children += neighbour.children[:missing]
-        node.parent.elements[0] = neighbour.elements[missing - 1]
-        del neighbour.elements[:missing], neighbour.children[:missing]
-        if neighbour.role is Role.INNER:
-            self._refresh(neighbour)
-
-    def _merge(self, node: Node[P], neighbour: Node[P]) -> None:
-        """Add the parent's first element and the whole right neighbour to a first child."""
-        for child in neighbour.children:
-            child.parent = node
-        node.elements += [node.parent.elements.pop(0), *neighbour.elements]
-        node.children += neighbour.children
-        del node.parent.children[1]
-        if neighbour is self.right_finger:
-            self.right_finger = node
 
     def _refresh_spines(self, top: Node[P], changed: set[Role]) -> None:
         """Recompute the totals of a node and of the changed spines below it, which include it."""
@@ -321,7 +312,7 @@ class FiBA(Algorithm[P]):
 
     def _check(self) -> None:
         assert not hasattr(self.root, "parent")
-        times = [time for time, _ in self._elements(self.root)]
+        times = [time for time, _ in elements_below(self.root)]
         assert not any(newer < older for older, newer in pairwise(times))
         assert len(times) == self._count() == len(self)
         depths = self._check_node(self.root, Role.ROOT, [])
@@ -330,8 +321,8 @@ class FiBA(Algorithm[P]):
     def _check_node(self, node: Node[P], role: Role, beyond: list[tuple[Time, P]]) -> set[int]:
         """Assert the invariants of a node and its descendants; `beyond` is what its spine adds. Return the depths of leaves."""
         on_left, on_right = role in (Role.LEFT, Role.ROOT), role in (Role.RIGHT, Role.ROOT)
-        own = self._elements(node, first=not on_left, last=not on_right)
-        covered = beyond + own if role is Role.RIGHT else own + beyond
+        below = elements_below(node, first=not on_left, last=not on_right)
+        covered = beyond + below if role is Role.RIGHT else below + beyond
         assert node.role is role
         assert node.count == len(covered)
         assert alike(node.total, reduce(self.combine, [value for _, value in covered]) if covered else NOTHING)
@@ -349,16 +340,6 @@ class FiBA(Algorithm[P]):
         depths = depths.union(*(self._check_node(child, Role.INNER, []) for child in inner))
         return {depth + 1 for depth in depths}
 
-    def _elements(self, node: Node[P], *, first: bool = True, last: bool = True) -> list[tuple[Time, P]]:
-        """List all elements below a node in order, with or without those of its first and its last child."""
-        below = [self._elements(child) for child in node.children]
-        if not first:
-            below[:1] = [[]] if below else []
-        if not last:
-            below[-1:] = [[]] if below else []
-        parts = in_order(below, [[element] for element in node.elements])
-        return [element for part in parts for element in part]
-
 
 def in_order(children: list[Item], elements: list[Item]) -> list[Item]:
     """Interleave the items of the children and of the elements of a node in the order of time.
@@ -372,3 +353,24 @@ def in_order(children: list[Item], elements: list[Item]) -> list[Item]:
         return elements
     pairs = zip(elements, children[1:], strict=True)
     return [children[0], *chain.from_iterable(pairs)]
+
+
+def elements_below(node: Node[P], *, first: bool = True, last: bool = True) -> list[tuple[Time, P]]:
+    """List all elements below a node in order, with or without those of its first and its last child."""
+    below = [elements_below(child) for child in node.children]
+    if below and not first:
+        below[0] = []
+    if below and not last:
+        below[-1] = []
+    parts = in_order(below, [[element] for element in node.elements])
+    return [element for part in parts for element in part]
+
+
+def next_time(newest: Time) -> Time:
+    """Return the time of a row without a time. Raise ValueError if times are not numbers."""
+    try:
+        return newest + 1
+    except TypeError as error:
+        raise ValueError(
+            f"The newest time is {newest!r}, which is not a number, so there is no next time. Pass a time for every row."
+        ) from error

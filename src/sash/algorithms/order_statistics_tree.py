@@ -33,31 +33,9 @@ from sash.algorithms.ranked import RankedAlgorithm
 from sash.algorithms.sorted_block import SortedBlock
 
 
-class OrderStatisticsTree(RankedAlgorithm[P]):
-    """A queue of values beside an AVL tree of them, in flat columns. `query` returns the tree, which is read by rank.
+class BalancedTree(RankedAlgorithm[P]):
+    """A queue of values, and an AVL tree with a node for each different value, in flat columns."""
 
-    >>> from sash import agg
-    >>> median = agg.median()
-    >>> window = OrderStatisticsTree(median)
-    >>> for value in (5, 3, 8, 3, 9, 7):
-    ...     window.insert(median.lift(value))
-    >>> window.select(2), window.select(5)
-    (5, 9)
-    >>> window.evict()
-    >>> median.lower(window.query())
-    7.0
-    """
-
-    about = About(
-        name="order_statistics_tree",
-        title="Order statistics tree",
-        needs="ranked",
-        amortised=SlideCost("O(log n)", "comparisons"),
-        worst=SlideCost("O(log n)", "comparisons"),
-        space=SpaceCost(1),
-        paper="Tutorial (DEBS 2017), section 4.3",
-    )
-    sorted_in_advance = SortedBlock
     values: Column[P]
     keys: Array[P]
     left: Array[int]
@@ -78,78 +56,6 @@ class OrderStatisticsTree(RankedAlgorithm[P]):
         self.root = 0
         self.free = 0
         self._resize(1 + max(ranges, default=8))
-
-    def insert(self, partial: P) -> None:
-        """Add the only value of the partial to the queue and to the tree: O(log n)."""
-        self.values[self.end] = only_value(partial)
-        key = only_value(partial)
-        self.end += 1
-        near = self._nearest(key)
-        if near == 0 or is_above(key, self.keys[near]) or is_above(self.keys[near], key):
-            self._attach(key, near)
-        else:
-            self.multiplicity[near] += 1
-        self._retrace(near)
-
-    def evict(self) -> None:
-        """Remove the oldest value from the queue and from the tree: O(log n)."""
-        node = self._nearest(self.values[self.begin])
-        del self.values[self.begin]
-        self.begin += 1
-        if self.multiplicity[node] > 1:
-            self.multiplicity[node] -= 1
-            self._retrace(node)
-        else:
-            self._remove(node)
-
-    def result(self) -> Any:
-        """Return the result at the aggregate's rank, for a kernel: equal to `lower` of the tree."""
-        place = self.rank(self.end - self.begin)
-        first = int(place)
-        below = self._value_at(first)
-        above = below
-        if place > first:
-            above = self._value_at(first + 1)
-        return self.between(below, above, place - first)
-
-    def place_of_newest(self) -> Any:
-        """Return the result for the rank of the newest value, for a kernel: equal to `lower` of the tree, O(log n)."""
-        key = self.values[self.end - 1]
-        smaller = 0
-        equal = 0
-        node = self.root
-        while node != 0:
-            if is_above(self.keys[node], key):
-                node = self.left[node]
-            else:
-                smaller += self.size[self.left[node]]
-                if is_above(key, self.keys[node]):
-                    smaller += self.multiplicity[node]
-                    node = self.right[node]
-                else:
-                    equal = self.multiplicity[node]
-                    node = 0
-        return self.place(smaller, equal, self.end - self.begin)
-
-    def newest(self) -> P:
-        """Return the newest value in the window: O(1)."""
-        return self.values[self.end - 1]
-
-    def make_room(self, rows: int) -> None:
-        """Add nodes for a window of `rows` values."""
-        self._resize(1 + rows)
-
-    def _value_at(self, rank: int) -> P:
-        node = self.root
-        smaller = self.size[self.left[node]]
-        while rank < smaller or rank >= smaller + self.multiplicity[node]:
-            if rank < smaller:
-                node = self.left[node]
-            else:
-                rank -= smaller + self.multiplicity[node]
-                node = self.right[node]
-            smaller = self.size[self.left[node]]
-        return self.keys[node]
 
     def _nearest(self, key: P) -> int:
         """Return the node with the key or, if there is none, the parent that a node with it would have."""
@@ -271,6 +177,105 @@ class OrderStatisticsTree(RankedAlgorithm[P]):
         for node in reversed(more):
             self.right[node] = self.free
             self.free = node
+
+
+class OrderStatisticsTree(BalancedTree[P]):
+    """A tree that is read by rank: `query` returns the tree itself.
+
+    >>> from sash import agg
+    >>> median = agg.median()
+    >>> window = OrderStatisticsTree(median)
+    >>> for value in (5, 3, 8, 3, 9, 7):
+    ...     window.insert(median.lift(value))
+    >>> window.select(2), window.select(5)
+    (5, 9)
+    >>> window.evict()
+    >>> median.lower(window.query())
+    7.0
+    """
+
+    about = About(
+        name="order_statistics_tree",
+        title="Order statistics tree",
+        needs="ranked",
+        amortised=SlideCost("O(log n)", "comparisons"),
+        worst=SlideCost("O(log n)", "comparisons"),
+        space=SpaceCost(1),
+        paper="Tutorial (DEBS 2017), section 4.3",
+    )
+    sorted_in_advance = SortedBlock
+
+    def insert(self, partial: P) -> None:
+        """Add the only value of the partial to the queue and to the tree: O(log n)."""
+        self.values[self.end] = only_value(partial)
+        key = only_value(partial)
+        self.end += 1
+        near = self._nearest(key)
+        if near == 0 or is_above(key, self.keys[near]) or is_above(self.keys[near], key):
+            self._attach(key, near)
+        else:
+            self.multiplicity[near] += 1
+        self._retrace(near)
+
+    def evict(self) -> None:
+        """Remove the oldest value from the queue and from the tree: O(log n)."""
+        node = self._nearest(self.values[self.begin])
+        del self.values[self.begin]
+        self.begin += 1
+        if self.multiplicity[node] > 1:
+            self.multiplicity[node] -= 1
+            self._retrace(node)
+        else:
+            self._remove(node)
+
+    def result(self) -> Any:
+        """Return the result at the aggregate's rank, for a kernel: equal to `lower` of the tree."""
+        place = self.rank(self.end - self.begin)
+        first = int(place)
+        below = self._value_at(first)
+        above = below
+        if place > first:
+            above = self._value_at(first + 1)
+        return self.between(below, above, place - first)
+
+    def place_of_newest(self) -> Any:
+        """Return the result for the rank of the newest value, for a kernel: equal to `lower` of the tree, O(log n)."""
+        key = self.values[self.end - 1]
+        smaller = 0
+        equal = 0
+        node = self.root
+        while node != 0:
+            if is_above(self.keys[node], key):
+                node = self.left[node]
+            else:
+                smaller += self.size[self.left[node]]
+                if is_above(key, self.keys[node]):
+                    smaller += self.multiplicity[node]
+                    node = self.right[node]
+                else:
+                    equal = self.multiplicity[node]
+                    node = 0
+        return self.place(smaller, equal, self.end - self.begin)
+
+    def newest(self) -> P:
+        """Return the newest value in the window: O(1)."""
+        return self.values[self.end - 1]
+
+    def make_room(self, rows: int) -> None:
+        """Add nodes for a window of `rows` values."""
+        self._resize(1 + rows)
+
+    def _value_at(self, rank: int) -> P:
+        node = self.root
+        smaller = self.size[self.left[node]]
+        while rank < smaller or rank >= smaller + self.multiplicity[node]:
+            if rank < smaller:
+                node = self.left[node]
+            else:
+                rank -= smaller + self.multiplicity[node]
+                node = self.right[node]
+            smaller = self.size[self.left[node]]
+        return self.keys[node]
 
     def _check(self) -> None:
         assert self.size[0] == self.height[0] == self.multiplicity[0] == self.left[0] == self.right[0] == 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, cast
 
+from sash.aggregates.algebra import Ranking
 from sash.aggregates.base import Aggregate, P
 from sash.algorithms.base import Algorithm
 
@@ -17,12 +18,13 @@ class RankedAlgorithm(Algorithm[P]):
 
     def __init__(self, aggregate: Aggregate[P], ranges: tuple[int, ...] = ()) -> None:
         super().__init__(aggregate, ranges)
-        if aggregate.rank is not None:
-            self.rank = aggregate.rank
-        if aggregate.between is not None:
-            self.between = aggregate.between
-        if aggregate.place is not None:
-            self.place = aggregate.place
+        ranking = aggregate.laws.ranked or Ranking()
+        if ranking.rank is not None:
+            self.rank = ranking.rank
+        if ranking.between is not None:
+            self.between = ranking.between
+        if ranking.place is not None:
+            self.place = ranking.place
 
     def query(self) -> P:
         """Return the window itself, to be read with `len` and `select` before it changes again: O(1)."""
@@ -31,8 +33,7 @@ class RankedAlgorithm(Algorithm[P]):
     def select(self, rank: int) -> Any:
         """Return the value of a rank in the window, counted from 0. Raise IndexError if there is none."""
         if not 0 <= rank < len(self):
-            message = f"Rank {rank} is not in the window: it holds {len(self)} values, with the ranks from 0."
-            raise IndexError(message)
+            raise IndexError(f"Rank {rank} is not in the window: it holds {len(self)} values, with the ranks from 0.")
         return self._value_at(rank)
 
     def newest(self) -> Any:

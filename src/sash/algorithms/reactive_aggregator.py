@@ -216,8 +216,9 @@ class ReactiveAggregator(FifoReactiveAggregator[P]):
         place = self.begin + at
         leaf = self._leaf(place)
         if at == len(places) or self.positions[leaf - self.capacity] != position or not self.filled[leaf]:
-            message = f"Position {position} is not in the window: give one that was inserted and not evicted since."
-            raise ValueError(message)
+            raise ValueError(
+                f"Position {position} is not in the window: give one that was inserted and not evicted since."
+            )
         self._empty(place)
 
     def query(self) -> P:

@@ -4,7 +4,7 @@ Suomela. Median Filtering is Equivalent to Sorting. 2014 (arXiv 1406.1717), for 
 The set is a bitmap with bitmaps above it, after van Emde Boas. Preserving order in a forest in less than logarithmic
 time. 1975, but 64-ary; Suomela's linked lists need blocks as long as the window, and a bitmap takes any bounds.
 
-Order: first in, first out. Laws: ranked. It knows every value before the first insert, so it is no online algorithm and
+Order: first in, first out. Laws: ranked. It knows every value before the first insert, so it is not an online algorithm and
 not in `ALGORITHMS`: `kernels/ranks/` cuts columns into blocks for it. insert and evict O(1), query O(1) amortised for
 ranks that move by at most one with each row, as quantiles do; all times log_64 s where the window is sparse in its block
 of s rows. Space: the block.

@@ -6,21 +6,19 @@ from typing import Any
 
 import pyarrow as pa
 
-from sash.backends.base import InProcess, RunPlan, no_data
+from sash.backends.base import RunPlan, no_data
 from sash.backends.frames import FrameBackend
-from sash.engine.column_types import check_keys
+from sash.engine.check_columns import check_keys
 from sash.engine.needed_columns import needed_schema, read_columns
 from sash.engine.prepare import PreparedCache
-from sash.expressions import Expression, Selection
 from sash.options import TableOptions
-from sash.plan.declared import Declared
+from sash.plan.query_spec import QuerySpec
 
 
 class ArrowTable(FrameBackend):
     """A pyarrow Table."""
 
     names = ("pyarrow", "Table")
-    column_names = ("Array", "ChunkedArray")
 
     def to_table(self, data: Any) -> pa.Table:
         """Return the table."""
@@ -30,11 +28,11 @@ class ArrowTable(FrameBackend):
         """Return the table."""
         return table
 
-    def read(self, query: Declared, data: Any) -> pa.Table:
+    def read(self, query: QuerySpec, data: Any) -> pa.Table:
         """Return the columns that a query reads."""
         return read_columns(query, self.to_table(data))
 
-    def write(self, query: Declared, data: Any, results: pa.Table, events: Any) -> Any:  # noqa: ARG002 — results have types
+    def write(self, query: QuerySpec, data: Any, results: pa.Table, events: Any) -> Any:  # noqa: ARG002 — results have types
         """Return the results."""
         if not query.per_row:
             return self.from_table(results)
@@ -43,9 +41,9 @@ class ArrowTable(FrameBackend):
             rows = rows.append_column(name, results[name])
         return self.from_table(rows)
 
-    def schema(self, query: Declared, data: Any) -> pa.Schema:
+    def schema(self, query: QuerySpec, data: Any) -> pa.Schema:
         """Return the types of the columns that a query reads."""
-        return needed_schema(query, data.schema)
+        return needed_schema(query, self.input_schema(data))
 
 
 class ArrowBatch(ArrowTable):
@@ -59,66 +57,62 @@ class ArrowBatch(ArrowTable):
 
     def from_table(self, table: pa.Table) -> pa.RecordBatch:
         """Return a table as one batch."""
-        made = table.combine_chunks()
-        empty = [pa.array([], field.type) for field in made.schema]
-        return next(iter(made.to_batches()), pa.RecordBatch.from_arrays(empty, schema=made.schema))
+        batches = table.combine_chunks().to_batches()
+        return batches[0] if batches else pa.RecordBatch.from_pylist([], schema=table.schema)
 
 
-class SchemaOnly(InProcess[TableOptions]):
+class SchemaOnly(ArrowTable):
     """Stands for a table of this schema; None for one of assumed types."""
 
-    options = TableOptions
     names = ("pyarrow", "Schema")
 
     def accepts(self, data: Any) -> bool:
         """Return whether this is a schema, or None."""
         return data is None or super().accepts(data)
 
-    def input_schema(self, data: pa.Schema | None) -> pa.Schema:
+    def to_table(self, data: Any) -> pa.Table:
+        """Return a table without rows; labels may be a table."""
+        return no_rows(data) if isinstance(data, pa.Schema) else data
+
+    def input_schema(self, data: Any) -> pa.Schema:
         """Return the schema."""
-        return pa.schema([]) if data is None else data
+        return self.to_table(data).schema
+
+    def read_labels(self, query: QuerySpec, labels: Any, at_time: str | None) -> pa.Table:
+        """Return the keys and times of labels, or of no labels if they are a schema."""
+        return ArrowTable().read_labels(query, self.to_table(labels), at_time)
 
     def run(self, cache: PreparedCache, data: Any, options: TableOptions) -> Any:  # noqa: ARG002 — there is nothing to run on
         """Raise TypeError: a schema holds no rows."""
         raise no_data(data)
 
-    def plan(self, query: Declared, data: pa.Schema | None, options: TableOptions) -> RunPlan:
+    def plan(self, query: QuerySpec, data: pa.Schema | None, options: TableOptions) -> RunPlan:
         """Return how a query runs on a table of this schema."""
         schema = assumed_schema(query) if data is None else data
         if data is None and options["at"] is None:
             return RunPlan(query, schema)  # its columns are those of the query, computed ones too
         check_keys(query, schema)  # some of these types have no empty arrays
-        return ArrowTable().plan(query, no_rows(schema), self._with_table(options))
+        return super().plan(query, schema, options)
 
     def result_schema(self, cache: PreparedCache, data: pa.Schema | None, options: TableOptions) -> pa.Schema:
         """Return the schema of the results for a table of this schema."""
         if data is None:
             raise no_data(data)
-        return ArrowTable().result_schema(cache, data.empty_table(), self._with_table(options))
+        return super().result_schema(cache, data, options)
 
-    def rows_where(self, data: Any, condition: Expression) -> Any:
-        """Return the schema. Raise ValueError if the condition is wrong."""
-        ArrowTable().rows_where(data.empty_table(), condition)
+    def keep(self, data: Any, mask: pa.ChunkedArray) -> Any:  # noqa: ARG002 — it was made to check the condition
+        """Return the schema."""
         return data
 
     def only_columns(self, data: Any, names: list[str]) -> Any:
         """Return the schema of some columns."""
-        return ArrowTable().only_columns(data.empty_table(), names).schema
-
-    def select(self, data: Any, selection: Selection) -> Any:  # noqa: ARG002 — there are no results
-        """Raise TypeError: a schema has no results."""
-        raise no_data(data)
-
-    def _with_table(self, options: TableOptions) -> TableOptions:
-        """Return options with a table in place of the schema of labels."""
-        at = options["at"]
-        return {**options, "at": at.empty_table() if isinstance(at, pa.Schema) else at}
+        return ArrowTable().only_columns(self.to_table(data), names).schema
 
 
-def assumed_schema(query: Declared) -> pa.Schema:
+def assumed_schema(query: QuerySpec) -> pa.Schema:
     """Return the types to assume without data: times if there are durations, booleans for marks, numbers for the rest."""
     lengths = [window.length for window in query.windows.values()]
-    durations = [aggregate.duration for aggregate in query.aggregates.values()]
+    durations = [aggregate.time.duration for aggregate in query.aggregates.values() if aggregate.time is not None]
     is_time = any(getattr(length, "is_time", False) for length in [*lengths, *durations, query.lateness])
     types = {name: pa.float64() for name in query.columns}
     for window in query.windows.values():

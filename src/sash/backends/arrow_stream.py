@@ -8,14 +8,15 @@ from typing import Any
 import pyarrow as pa
 
 from sash.backends.base import InProcess, RunPlan, named_alike
-from sash.engine.column_types import check_columns, readable, readable_schema
-from sash.engine.computed import with_computed
+from sash.columns.readable import readable, readable_schema
+from sash.engine.check_columns import check_columns
+from sash.engine.computed_columns import with_computed
 from sash.engine.needed_columns import needed_schema
 from sash.engine.prepare import PreparedCache, prepare
 from sash.engine.select_sql import rows_where, select_from
 from sash.expressions import Expression, Selection
 from sash.options import ReaderOptions
-from sash.plan.declared import Declared
+from sash.plan.query_spec import QuerySpec
 from sash.state.codec import as_schema
 from sash.state.reader import Stream, check_stream, read_results
 
@@ -40,7 +41,7 @@ class ArrowStream(InProcess[ReaderOptions]):
         prepared = prepare(cache.query, readable_schema(reader.schema), compiled=options["compiled"])
         return read_results(Stream(prepared, **options), reader)
 
-    def plan(self, query: Declared, data: Any, options: ReaderOptions) -> RunPlan:  # noqa: ARG002 — no option changes it
+    def plan(self, query: QuerySpec, data: Any, options: ReaderOptions) -> RunPlan:  # noqa: ARG002 — no option changes it
         """Return how a query runs on data."""
         return RunPlan(query, needed_schema(query, self._reader(data).schema))
 
@@ -56,8 +57,9 @@ class ArrowStream(InProcess[ReaderOptions]):
     def select(self, data: pa.RecordBatchReader, selection: Selection) -> pa.RecordBatchReader:
         """Return what SQL makes of results, batch by batch. Raise ValueError for ORDER BY and LIMIT, which need all rows."""
         if not selection.by_rows:
-            message = "ORDER BY, LIMIT and OFFSET need all results, but a stream has no end. Leave them out, or run on a table."
-            raise ValueError(message)
+            raise ValueError(
+                "ORDER BY, LIMIT and OFFSET need all results, but a stream has no end. Leave them out, or run on a table."
+            )
         return mapped(data, lambda results: select_from(results, selection))
 
     def only_columns(self, data: Any, names: list[str]) -> pa.RecordBatchReader:

@@ -7,18 +7,17 @@ from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import pyarrow as pa
 
+from sash.columns.column_types import column_type
 from sash.engine.prepare import PreparedCache
 from sash.engine.select_sql import select_from
 from sash.expressions import Expression, Selection
-from sash.plan.declared import Declared
+from sash.plan.query_spec import QuerySpec
 from sash.plan.tree import Branch
 
 ACCEPTED = (
     "a PySpark DataFrame, a pyarrow Table, RecordBatch or RecordBatchReader, a pandas DataFrame, or a Polars DataFrame or "
     "LazyFrame"
 )
-BUILT_IN_TYPES = (list, tuple, dict, str, type(None))
-"""Types whose module, builtins, is not worth mentioning in a message."""
 Options = TypeVar("Options")
 """One of the classes in `sash.options`."""
 
@@ -26,7 +25,7 @@ Options = TypeVar("Options")
 class RunPlan(NamedTuple):
     """How a query runs on data."""
 
-    query: Declared
+    query: QuerySpec
     """The query as an explanation shows it."""
     schema: pa.Schema
     """The types of the columns that it reads."""
@@ -41,20 +40,12 @@ class Backend(ABC, Generic[Options]):
     """The class of its options."""
     names: ClassVar[tuple[str, str]]
     """The top-level package and the name of the class."""
-    column_names: ClassVar[tuple[str, ...]] = ()
-    """The names of classes in this package that hold one column: a message says that they are no table."""
     quote: ClassVar[str] = '"'
     """The quote around names in SQL."""
 
     def accepts(self, data: Any) -> bool:
         """Return whether data is of this kind."""
         return is_a(data, *self.names)
-
-    def refusal(self, data: Any) -> str:
-        """Return why a query does not run on data that is close to this kind, and what to do; "" for other data."""
-        if any(is_a(data, self.names[0], name) for name in self.column_names):
-            return f"A query runs on a table, but a {type(data).__name__} is one column. Put it into a table."
-        return ""
 
     @abstractmethod
     def run(self, cache: PreparedCache, data: Any, options: Options) -> Any:
@@ -65,7 +56,7 @@ class Backend(ABC, Generic[Options]):
         """Return the schema of the results."""
 
     @abstractmethod
-    def plan(self, query: Declared, data: Any, options: Options) -> RunPlan:
+    def plan(self, query: QuerySpec, data: Any, options: Options) -> RunPlan:
         """Return how a query runs on data. Raise TypeError or ValueError if it cannot."""
 
     # -- SQL around a query --------------------------------------------------------------------------------------------
@@ -90,14 +81,6 @@ class Backend(ABC, Generic[Options]):
     def select_schema(self, data: Any, results: Any, selection: Selection) -> Any:
         """Return the schema of what SQL makes of results of a schema."""
 
-    def is_session(self, data: Any) -> bool:  # noqa: ARG002 — few backends have sessions
-        """Return whether this is no data, but a session with tables that FROM names."""
-        return False
-
-    def find_table(self, session: Any, name: str, *, is_path: bool) -> Any:
-        """Return a table of a session, or the rows of files."""
-        raise NotImplementedError
-
 
 class InProcess(Backend[Options]):
     """A kind of data in this process: its columns have an Arrow schema, and DuckDB evaluates SQL around a query."""
@@ -109,9 +92,7 @@ class InProcess(Backend[Options]):
     def time_columns(self, data: Any) -> list[str]:
         """Return the columns that hold timestamps or dates."""
         return [
-            field.name
-            for field in self.input_schema(data)
-            if pa.types.is_timestamp(field.type) or pa.types.is_date(field.type)
+            field.name for field in self.input_schema(data) if column_type(field.type).group in ("timestamp", "date")
         ]
 
     def select_schema(self, data: Any, results: pa.Schema, selection: Selection) -> pa.Schema:  # noqa: ARG002 — Spark needs the data
@@ -140,6 +121,7 @@ def named_alike(names: list[str], columns: list[Any]) -> list[Any]:
 
 def no_data(data: Any) -> TypeError:
     """Return the error for data that a query does not run on."""
-    kind = type(data).__name__ if isinstance(data, BUILT_IN_TYPES) else f"{type(data).__module__}.{type(data).__name__}"
+    module, name = type(data).__module__, type(data).__name__
+    called = name if isinstance(data, list | tuple | dict | str | None) else f"{module}.{name}"
     hints = {"list": " For rows as dictionaries, use pa.Table.from_pylist(data).", "dict": " Use pa.table(data)."}
-    return TypeError(f"A query runs on {ACCEPTED}, not on {kind}.{hints.get(kind, '')}")
+    return TypeError(f"A query runs on {ACCEPTED}, not on {called}.{hints.get(called, '')}")

@@ -12,13 +12,13 @@ from typing import Any
 import pyarrow as pa
 
 from sash.backends.base import InProcess, RunPlan, named_alike
-from sash.engine.labels import check_labels, check_names, describe_labels, label_query, run_labels
+from sash.engine.labels import check_labels, check_names, describe_labels, label_query, of_other_kind, run_labels
 from sash.engine.prepare import PreparedCache
 from sash.engine.run_table import run_table
 from sash.engine.select_sql import rows_where, select_from
 from sash.expressions import Expression, Selection
 from sash.options import TableOptions
-from sash.plan.declared import Declared
+from sash.plan.query_spec import QuerySpec
 
 
 class FrameBackend(InProcess[TableOptions]):
@@ -28,36 +28,29 @@ class FrameBackend(InProcess[TableOptions]):
 
     def run(self, cache: PreparedCache, data: Any, options: TableOptions) -> Any:
         """Return the results of a query, as data of the same kind: for each label, if there are labels."""
-        at, at_time, threads = options["at"], options["at_time"], options["threads"]
-        labels = None if at is None else self.read_labels(cache.query, at, at_time)
-        table = self.read(cache.query, data)
-        prepared = cache.get(table.schema, compiled=options["compiled"])
-        if labels is None:
-            results = run_table(prepared, table, threads)
-        else:
-            results = run_labels(prepared, table, labels, at_time, threads)
+        at = options["at"]
+        labels = None if at is None else self.read_labels(cache.query, at, options["at_time"])
+        results = _run(cache, self.read(cache.query, data), labels, options)
         return self.write(cache.query, data if at is None else at, results, data)
 
-    def read_labels(self, query: Declared, labels: Any, at_time: str | None) -> pa.Table:
+    def read_labels(self, query: QuerySpec, labels: Any, at_time: str | None) -> pa.Table:
         """Return the keys and times of labels. Raise TypeError or ValueError if they do not fit the query."""
         self.check_labels(query, labels, at_time)
         check_names(query, self.input_schema(labels).names)
         return self.read(label_query(query, at_time), labels)
 
-    def check_labels(self, query: Declared, labels: Any, at_time: str | None) -> None:
+    def check_labels(self, query: QuerySpec, labels: Any, at_time: str | None) -> None:
         """Raise TypeError or ValueError if a query takes no labels, or if these are of another kind."""
         check_labels(query, at_time)
         if not self.accepts(labels):
-            given = f"{type(labels).__module__.partition('.')[0]}.{type(labels).__name__}"
-            message = f"at= must be of the same kind as the events, a {'.'.join(self.names)}, but it is a {given}."
-            raise TypeError(message)
+            raise of_other_kind(labels, ".".join(self.names))
 
     @abstractmethod
-    def read(self, query: Declared, data: Any) -> pa.Table:
+    def read(self, query: QuerySpec, data: Any) -> pa.Table:
         """Return the columns that a query reads."""
 
     @abstractmethod
-    def write(self, query: Declared, data: Any, results: pa.Table, events: Any) -> Any:
+    def write(self, query: QuerySpec, data: Any, results: pa.Table, events: Any) -> Any:
         """Return the results: per row, beside the input rows; per window, as data of their own.
 
         `data` are the input rows, or labels; the results were computed from `events`.
@@ -89,11 +82,11 @@ class FrameBackend(InProcess[TableOptions]):
         """Return the rows for which a mask is true."""
         return data.filter(mask)
 
-    def schema(self, query: Declared, data: Any) -> pa.Schema:
+    def schema(self, query: QuerySpec, data: Any) -> pa.Schema:
         """Return the types of the columns that a query reads."""
         return self.read(query, data).schema
 
-    def plan(self, query: Declared, data: Any, options: TableOptions) -> RunPlan:
+    def plan(self, query: QuerySpec, data: Any, options: TableOptions) -> RunPlan:
         """Return how a query runs on data."""
         if options["at"] is None:
             return RunPlan(query, self.schema(query, data))
@@ -102,12 +95,16 @@ class FrameBackend(InProcess[TableOptions]):
 
     def result_schema(self, cache: PreparedCache, data: Any, options: TableOptions) -> pa.Schema:
         """Return the Arrow schema of the results: that of a run over no rows."""
-        needed = self.schema(cache.query, data)
-        prepared = cache.get(needed, compiled=options["compiled"])
-        at, at_time = options["at"], options["at_time"]
-        if at is None:
-            results = run_table(prepared, needed.empty_table(), threads=1).schema
-            return pa.schema([*(self.input_schema(data) if cache.query.per_row else ()), *results])
-        labels = self.read_labels(cache.query, at, at_time).slice(0, 0)
-        results = run_labels(prepared, needed.empty_table(), labels, at_time, threads=1).schema
-        return pa.schema([*self.input_schema(at), *results])
+        at = options["at"]
+        events = self.schema(cache.query, data).empty_table()
+        labels = None if at is None else self.read_labels(cache.query, at, options["at_time"]).slice(0, 0)
+        results = _run(cache, events, labels, {**options, "threads": 1}).schema
+        return pa.schema([*(self.input_schema(data if at is None else at) if cache.query.per_row else ()), *results])
+
+
+def _run(cache: PreparedCache, table: pa.Table, labels: pa.Table | None, options: TableOptions) -> pa.Table:
+    """Return a result for each row or window, or for each label if there are labels."""
+    prepared = cache.get(table.schema, compiled=options["compiled"])
+    if labels is None:
+        return run_table(prepared, table, options["threads"])
+    return run_labels(prepared, table, labels, options["at_time"], options["threads"])

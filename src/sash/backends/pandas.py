@@ -9,11 +9,12 @@ import pyarrow as pa
 
 from sash.backends.base import named_alike
 from sash.backends.frames import FrameBackend
-from sash.engine.column_types import check_columns
-from sash.engine.computed import source_columns
-from sash.engine.needed_columns import computed_columns, reads_all
+from sash.columns.column_types import column_type
+from sash.engine.check_columns import check_columns
+from sash.engine.computed_columns import source_columns
+from sash.engine.needed_columns import read_computed, reads_all
 from sash.expressions import Computed
-from sash.plan.declared import Declared
+from sash.plan.query_spec import QuerySpec
 
 NULLABLE = {
     pa.int8(): "Int8", pa.int16(): "Int16", pa.int32(): "Int32", pa.int64(): "Int64",
@@ -28,7 +29,6 @@ class PandasFrame(FrameBackend):
     """A pandas DataFrame. NaN is a missing value in its NumPy columns; its nullable and Arrow types tell NaN and NA apart."""
 
     names = ("pandas", "DataFrame")
-    column_names = ("Series",)
 
     def only_columns(self, data: Any, names: list[str]) -> Any:
         """Return some columns, if the data has them."""
@@ -55,7 +55,7 @@ class PandasFrame(FrameBackend):
         """Return the rows for which a mask is true, with their index."""
         return data[mask.to_numpy()]
 
-    def read(self, query: Declared, data: Any) -> pa.Table:
+    def read(self, query: QuerySpec, data: Any) -> pa.Table:
         """Return the columns that a query reads; the time may be in the index."""
         rows = self._rows(query, data)
         check_columns(query, list(rows.columns))
@@ -63,16 +63,13 @@ class PandasFrame(FrameBackend):
         try:
             table = pa.Table.from_pandas(needed, preserve_index=False)
         except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-            reason = "; ".join(reversed([str(one).removesuffix(".") for one in error.args]))
-            message = f"pyarrow cannot read the DataFrame: {reason}. Cast the column to one type."
-            raise TypeError(message) from error
-        if query.computed:
-            return computed_columns(
-                query, table if needed.columns.size else pa.table({"": pa.nulls(len(rows))}), list(rows.columns)
-            )
-        return table if query.columns else pa.table({"": pa.nulls(len(rows))})
+            reason = "; ".join(reversed([str(part).removesuffix(".") for part in error.args]))
+            raise TypeError(f"pyarrow cannot read the DataFrame: {reason}. Cast the column to one type.") from error
+        if not (query.columns and table.num_columns):  # a table without columns would have no rows
+            table = pa.table({"": pa.nulls(len(rows))})
+        return read_computed(query, table, list(rows.columns)) if query.computed else table
 
-    def write(self, query: Declared, data: Any, results: pa.Table, events: Any) -> Any:
+    def write(self, query: QuerySpec, data: Any, results: pa.Table, events: Any) -> Any:
         """Return the results; integers and booleans with nulls in pandas' nullable types, floats if the query reads such floats."""
         nullable = {**NULLABLE, **NULLABLE_FLOATS} if self._has_nullable_floats(query, events) else NULLABLE
         columns = {name: self._series(results[name], nullable) for name in results.column_names}
@@ -82,31 +79,31 @@ class PandasFrame(FrameBackend):
             return data.assign(**columns)
         import pandas as pd  # noqa: PLC0415 — optional
 
-        made = pd.DataFrame(columns)
+        frame = pd.DataFrame(columns)
         rows = self._rows(query, data)
         for name in query.by:
             dtype = None if isinstance(name, Computed) else rows[name].dtype
-            if dtype is None or made[name].dtype == dtype:
+            if dtype is None or frame[name].dtype == dtype:
                 continue
             if hasattr(dtype, "__from_arrow__"):  # a cast of NumPy's floats would make NaN and NA one key
-                made[name] = pd.Series(dtype.__from_arrow__(results[name]), made.index)
+                frame[name] = pd.Series(dtype.__from_arrow__(results[name]), frame.index)
             else:
-                made[name] = made[name].astype(dtype)
-        return made
+                frame[name] = frame[name].astype(dtype)
+        return frame
 
-    def _has_nullable_floats(self, query: Declared, events: Any) -> bool:
+    def _has_nullable_floats(self, query: QuerySpec, events: Any) -> bool:
         """Return whether a query reads floats of a type in which NaN and NA differ."""
         rows = self._rows(query, events)
         dtypes = zip(rows.columns, rows.dtypes, strict=True)
-        found = {name for name, dtype in dtypes if dtype.kind == "f" and hasattr(dtype, "__from_arrow__")}
-        found -= set(query.by)  # no result is made of a key
-        return bool(found) and (reads_all(query) or not found.isdisjoint(source_columns(query, list(rows.columns))))
+        floats = {name for name, dtype in dtypes if dtype.kind == "f" and hasattr(dtype, "__from_arrow__")}
+        floats -= set(query.by)  # no result is made of a key
+        return bool(floats) and (reads_all(query) or not floats.isdisjoint(source_columns(query, list(rows.columns))))
 
     def input_schema(self, data: Any) -> pa.Schema:
         """Return the Arrow schema of all columns, without the index."""
         return pa.Schema.from_pandas(data, preserve_index=False)
 
-    def _rows(self, query: Declared, data: Any) -> Any:
+    def _rows(self, query: QuerySpec, data: Any) -> Any:
         """Return the DataFrame with the time from its index as a column, and with column names as strings."""
         rows = data
         if query.time is not None and query.time not in data.columns:
@@ -115,11 +112,10 @@ class PandasFrame(FrameBackend):
             elif getattr(data.index.dtype, "kind", "") == "M":
                 name = data.index.name
                 called = "has no name" if name is None else f"is named {name!r}"
-                message = (
+                raise ValueError(
                     f"There is no column {query.time!r}. The index holds times, but {called}. To use it as the time, run the "
                     f"query on data.rename_axis({query.time!r})."
                 )
-                raise ValueError(message)
         if not all(isinstance(name, str) for name in rows.columns):
             rows = rows.set_axis([str(name) for name in rows.columns], axis=1)
         return rows
@@ -127,9 +123,11 @@ class PandasFrame(FrameBackend):
     def _series(self, column: pa.ChunkedArray, nullable: Mapping[pa.DataType, str] = NULLABLE) -> Any:
         import pandas as pd  # noqa: PLC0415 — optional
 
-        if pa.types.is_dictionary(column.type) and pa.types.is_null(column.type.value_type):
+        if column_type(column.type).group == "dictionary" and column.type.value_type == pa.null():
             column = pa.chunked_array([pa.nulls(len(column), column.type)])  # pyarrow cannot join dictionaries of nulls
-        if pa.types.is_map(column.type):  # as dictionaries; to_pandas would make integers of nanoseconds in them
+        if (
+            column_type(column.type).group == "map"
+        ):  # as dictionaries; to_pandas would make integers of nanoseconds in them
             return pd.Series(column.to_pylist(maps_as_pydicts="lossy"), dtype=object)
         if column.null_count and column.type in nullable:
             dtype = pd.api.types.pandas_dtype(nullable[column.type])

@@ -7,20 +7,20 @@ from typing import Any
 import pyarrow as pa
 
 from sash.backends.frames import FrameBackend
-from sash.engine.column_types import check_columns, readable
-from sash.engine.computed import check_conditions, source_columns
-from sash.engine.needed_columns import computed_columns, reads_all
+from sash.columns.readable import readable
+from sash.engine.check_columns import check_columns
+from sash.engine.computed_columns import check_conditions, source_columns
+from sash.engine.needed_columns import read_computed, reads_all
 from sash.engine.prepare import PreparedCache
 from sash.expressions import Computed, Expression, Selection, expressions_in
 from sash.options import TableOptions
-from sash.plan.declared import Declared
+from sash.plan.query_spec import QuerySpec
 
 
 class PolarsFrame(FrameBackend):
     """A Polars DataFrame."""
 
     names = ("polars", "DataFrame")
-    column_names = ("Series",)
 
     def to_table(self, data: Any) -> pa.Table:
         """Return all columns."""
@@ -38,68 +38,65 @@ class PolarsFrame(FrameBackend):
 
         return data.filter(pl.Series(mask))
 
-    def read(self, query: Declared, data: Any) -> pa.Table:
+    def read(self, query: QuerySpec, data: Any) -> pa.Table:
         """Return the columns that a query reads; an Enum as an ordered dictionary."""
         import polars as pl  # noqa: PLC0415 — optional
 
         check_columns(query, data.columns)
-        own = {
-            one: f"sash_{number}" for number, one in enumerate(expressions_in(query.computed)) if one.kind == "Polars"
+        names = {
+            expression: f"sash_{number}"
+            for number, expression in enumerate(expressions_in(query.computed))
+            if expression.kind == "Polars"
         }
-        made = self._with_own(query, data, own) if own else data
-        needed = made if reads_all(query) else made.select([*source_columns(query, data.columns), *own.values()])
-        if unknown := [name for name, kind in needed.schema.items() if kind in (pl.Int128, pl.UInt128)]:
-            message = (
+        frame = self._with_own(query, data, names) if names else data
+        needed = frame if reads_all(query) else frame.select([*source_columns(query, data.columns), *names.values()])
+        if unknown := [name for name, dtype in needed.schema.items() if dtype in (pl.Int128, pl.UInt128)]:
+            raise TypeError(
                 f"Column {unknown[0]!r} is of type {needed.schema[unknown[0]]}, which Arrow does not have. Cast it, for example to "
                 "Int64 or Decimal(38, 0)."
             )
-            raise TypeError(message)
         table = needed.to_arrow(compat_level=pl.CompatLevel.oldest())
-        for place, (name, kind) in enumerate(needed.schema.items()):
-            if isinstance(kind, pl.Enum):  # Polars does not pass its order to Arrow
+        for place, (name, dtype) in enumerate(needed.schema.items()):
+            if isinstance(dtype, pl.Enum):  # Polars does not pass its order to Arrow
                 codes = needed[name].to_physical().cast(pl.Int32).to_arrow()
-                values = pa.array(kind.categories.to_list(), pa.string())
+                values = pa.array(dtype.categories.to_list(), pa.string())
                 table = table.set_column(place, name, pa.DictionaryArray.from_arrays(codes, values, ordered=True))
-        if query.computed:
-            rows = table.drop_columns(list(own.values()))
-            rows = rows if rows.num_columns else pa.table({"": pa.nulls(data.height)})
-            return computed_columns(
-                query, readable(rows), data.columns, {one: table[name] for one, name in own.items()}
-            )
-        return table if query.columns else pa.table({"": pa.nulls(data.height)})
+        native = {expression: table[name] for expression, name in names.items()}
+        table = table.drop_columns(list(names.values()))
+        if not (query.columns and table.num_columns):  # a table without columns would have no rows
+            table = pa.table({"": pa.nulls(data.height)})
+        return read_computed(query, readable(table), data.columns, native) if query.computed else table
 
-    def write(self, query: Declared, data: Any, results: pa.Table, events: Any) -> Any:
+    def write(self, query: QuerySpec, data: Any, results: pa.Table, events: Any) -> Any:
         """Return the results; keys and values in the types of their columns."""
         import polars as pl  # noqa: PLC0415 — optional
 
-        made: Any = pl.from_arrow(results)
-        kinds = {} if query.per_row else {name: self._type_of(name, data, made.schema[name]) for name in query.by}
+        frame: Any = pl.from_arrow(results)
+        dtypes = {} if query.per_row else {name: self._type_of(name, data, frame.schema[name]) for name in query.by}
         for name, aggregate in query.aggregates.items():
-            if aggregate.gives == "value":
+            if aggregate.result.gives == "value":
                 names = [query.result_name(name, window) for window in query.windows] if query.per_row else [name]
-                kinds |= dict.fromkeys(names, self._type_of(aggregate.columns[-1], events, made.schema[names[0]]))
-        made = made.cast({name: kind for name, kind in kinds.items() if made.schema[name] != kind})
-        return data.hstack(made) if query.per_row else made
+                dtypes |= dict.fromkeys(names, self._type_of(aggregate.columns[-1], events, frame.schema[names[0]]))
+        frame = frame.cast({name: dtype for name, dtype in dtypes.items() if frame.schema[name] != dtype})
+        return data.hstack(frame) if query.per_row else frame
 
-    def _with_own(self, query: Declared, data: Any, own: dict[Expression, str]) -> Any:
+    def _with_own(self, query: QuerySpec, data: Any, names: dict[Expression, str]) -> Any:
         """Return the frame with a column for each expression of Polars. Raise ValueError or TypeError if one is wrong."""
         import polars as pl  # noqa: PLC0415 — optional
 
         types = {}
-        for expression, name in own.items():
+        for expression, name in names.items():
             if expression.source.meta.has_multiple_outputs():
-                message = (
+                raise ValueError(
                     f"{expression.text} stands for several columns. Use one expression for each input of an aggregate."
                 )
-                raise ValueError(message)
             try:  # without rows, before any work
                 none = data.head(0).lazy().select(expression.source.alias(name)).collect()
             except pl.exceptions.PolarsError as error:
-                message = f"Polars cannot evaluate {expression.text}: {error}"
-                raise ValueError(message) from error
+                raise ValueError(f"Polars cannot evaluate {expression.text}: {error}") from error
             types[expression] = none.to_arrow(compat_level=pl.CompatLevel.oldest()).schema.field(0).type
         check_conditions(query, types)
-        return data.with_columns(one.source.alias(name) for one, name in own.items())
+        return data.with_columns(expression.source.alias(name) for expression, name in names.items())
 
     def _type_of(self, column: str, data: Any, otherwise: Any) -> Any:
         """Return the type of a column of a query; that of SQL is known from its result alone."""
@@ -108,7 +105,7 @@ class PolarsFrame(FrameBackend):
             return data.head(0).select(source.source).dtypes[0] if source.kind == "Polars" else otherwise
         return data.schema[source]
 
-    def schema(self, query: Declared, data: Any) -> pa.Schema:
+    def schema(self, query: QuerySpec, data: Any) -> pa.Schema:
         """Return the types of the columns that a query reads."""
         return self.read(query, data.head(0).lazy().collect()).schema
 

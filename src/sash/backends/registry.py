@@ -9,15 +9,16 @@ import pyarrow as pa
 
 from sash.backends.arrow import ArrowBatch, ArrowTable, SchemaOnly
 from sash.backends.arrow_stream import ArrowStream
-from sash.backends.base import Backend, no_data
+from sash.backends.base import Backend, is_a, no_data
 from sash.backends.pandas import PandasFrame
 from sash.backends.polars import PolarsFrame, PolarsLazyFrame
-from sash.backends.spark_frames import SparkStream, SparkTable
+from sash.backends.spark_frames import SparkStream, SparkTable, find_table
 from sash.engine.executors.describe import bind_for_explanation, describe_compiling, describe_executor
 from sash.engine.prepare import PreparedCache, prepare
 from sash.engine.select_sql import read_files
+from sash.engine.stream_plan import stream_plan
 from sash.options import read_options
-from sash.plan.declared import Declared
+from sash.plan.query_spec import QuerySpec
 
 if TYPE_CHECKING:
     from sash.plan.explanation import Explanation
@@ -33,13 +34,16 @@ BACKENDS: tuple[Backend[Any], ...] = (
     ArrowStream(),  # takes anything with an Arrow C stream, also frames of packages that are not known here
     SchemaOnly(),
 )
+ONE_COLUMN = (("pyarrow", "Array"), ("pyarrow", "ChunkedArray"), ("pandas", "Series"), ("polars", "Series"))
+"""Classes that hold one column: a message says that they are not tables."""
 
 
 def backend_of(data: Any) -> Backend[Any]:
     """Return the backend of some data. Raise TypeError if a query does not run on it."""
-    for backend in BACKENDS:
-        if refusal := backend.refusal(data):
-            raise TypeError(refusal)
+    if any(is_a(data, package, name) for package, name in ONE_COLUMN):
+        raise TypeError(f"A query runs on a table, but a {type(data).__name__} is one column. Put it into a table.")
+    if type(data).__module__.startswith("pyspark.pandas"):
+        raise TypeError("This is a pandas-on-Spark frame. Pass the Spark DataFrame instead: data.to_spark().")
     for backend in BACKENDS:
         if backend.accepts(data):
             return backend
@@ -48,17 +52,18 @@ def backend_of(data: Any) -> Backend[Any]:
 
 def table_of(data: Any, name: str, *, is_path: bool) -> Any:
     """Return the rows that FROM names: files, a table of a session, or the data itself."""
-    for backend in BACKENDS:
-        if backend.is_session(data):
-            return backend.find_table(data, name, is_path=is_path)
+    if is_a(data, "pyspark", "SparkSession"):
+        return find_table(data, name, is_path=is_path)
     if is_path:
         if data is not None:
-            message = f"FROM names the file {name!r}, so run needs no data. Leave it out, or name a table in FROM."
-            raise TypeError(message)
+            raise TypeError(
+                f"FROM names the file {name!r}, so run needs no data. Leave it out, or name a table in FROM."
+            )
         return read_files(name)
     if data is None:
-        message = f"FROM names the table {name}. Pass it: query.run({name}), or name a file, as in FROM 'data.parquet'."
-        raise TypeError(message)
+        raise TypeError(
+            f"FROM names the table {name}. Pass it: query.run({name}), or name a file, as in FROM 'data.parquet'."
+        )
     return data
 
 
@@ -74,13 +79,13 @@ def result_schema(cache: PreparedCache, data: Any, options: Mapping[str, Any]) -
     return backend.result_schema(cache, data, read_options(backend.options, options))
 
 
-def schema_of(query: Declared, data: Any) -> pa.Schema:
+def schema_of(query: QuerySpec, data: Any) -> pa.Schema:
     """Return the types of the columns that a query reads, for data of any kind."""
     backend = backend_of(data)
     return backend.plan(query, data, read_options(backend.options, {})).schema
 
 
-def explain(query: Declared, data: Any, options: Mapping[str, Any]) -> Explanation:
+def explain(query: QuerySpec, data: Any, options: Mapping[str, Any]) -> Explanation:
     """Return the plan of a query for data of any kind; with data, compile everything that compiles."""
     from sash.plan.explanation import Explanation  # noqa: PLC0415 — a run does not explain, and pictures take 4 ms to import
 
@@ -91,15 +96,15 @@ def explain(query: Declared, data: Any, options: Mapping[str, Any]) -> Explanati
     rows = shape[0] if isinstance(shape, tuple) else None
     bound = prepared if data is None else bind_for_explanation(prepared, rows)
     executors = [
-        describe_executor(prepared, one, has_data=data is not None, knows_rows=rows is not None)
-        for one in bound.plan.passes
+        describe_executor(prepared, plan_pass, has_data=data is not None, knows_rows=rows is not None)
+        for plan_pass in bound.plan.passes
     ]
     types = _types_text(shown, schema, assumed=data is None)
-    state, compiling = prepared.state_kinds, describe_compiling(prepared)
+    state, compiling = stream_plan(prepared).state_kinds, describe_compiling(prepared)
     return Explanation(shown, bound.plan, bound.kinds, types, executors, state, compiling, branches)
 
 
-def _types_text(query: Declared, schema: pa.Schema, *, assumed: bool) -> str:
+def _types_text(query: QuerySpec, schema: pa.Schema, *, assumed: bool) -> str:
     free = {*query.by, *query.order_by} if assumed else set()  # keys may be of any type
     free -= {name for one in query.aggregates.values() for name in one.columns}
     read = ", ".join(f"{name} {schema.field(name).type}" for name in query.columns if name not in free)

@@ -5,16 +5,15 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from types import ModuleType
 from typing import Any
 
 from sash import spark
-from sash.backends.base import Backend, Options, RunPlan, is_a, named_alike
+from sash.backends.base import Backend, Options, RunPlan, named_alike
 from sash.engine.prepare import PreparedCache
 from sash.expressions import Expression, Selection
 from sash.options import SparkStreamOptions, SparkTableOptions
-from sash.plan.declared import Declared
+from sash.plan.query_spec import QuerySpec
 
 
 class SparkFrame(Backend[Options]):
@@ -23,28 +22,18 @@ class SparkFrame(Backend[Options]):
     names = ("pyspark", "DataFrame")
     quote = "`"
 
-    @abstractmethod
-    def prepare(self, query: Declared, data: Any, options: Options) -> Any:
-        """Return the query on Spark, a SparkQuery."""
-
-    def refusal(self, data: Any) -> str:
-        """Return what to do with a frame of pandas on Spark."""
-        if type(data).__module__.startswith("pyspark.pandas"):
-            return "This is a pandas-on-Spark frame. Pass the Spark DataFrame instead: data.to_spark()."
-        return ""
-
     def run(self, cache: PreparedCache, data: Any, options: Options) -> Any:
         """Return the results as a DataFrame."""
-        query = self.prepare(cache.query, data, options)
+        query = spark.query_on_spark(cache.query, data, options)
         return query.in_own_case(query.run())
 
     def result_schema(self, cache: PreparedCache, data: Any, options: Options) -> Any:
         """Return the schema of the results, a StructType."""
-        return self.prepare(cache.query, data, options).result_schema
+        return spark.query_on_spark(cache.query, data, options).result_schema
 
-    def plan(self, query: Declared, data: Any, options: Options) -> RunPlan:
+    def plan(self, query: QuerySpec, data: Any, options: Options) -> RunPlan:
         """Return how a query runs on data, with what Spark does."""
-        on_spark = self.prepare(query, data, options)
+        on_spark = spark.query_on_spark(query, data, options)
         return RunPlan(on_spark.shown, on_spark.prepared.schema, (on_spark.describe(),))
 
     def rows_where(self, data: Any, condition: Expression) -> Any:
@@ -69,25 +58,13 @@ class SparkFrame(Backend[Options]):
 
 
 class SparkTable(SparkFrame[SparkTableOptions]):
-    """A DataFrame that is no stream."""
+    """A batch DataFrame."""
 
     options = SparkTableOptions
 
     def accepts(self, data: Any) -> bool:
-        """Return whether data is a DataFrame that is no stream."""
+        """Return whether data is a batch DataFrame."""
         return super().accepts(data) and not spark.is_stream(data)
-
-    def prepare(self, query: Declared, data: Any, options: SparkTableOptions) -> Any:
-        """Return the query on Spark."""
-        return spark.batch_query(query, data, options)
-
-    def is_session(self, data: Any) -> bool:
-        """Return whether this is a session of Spark."""
-        return is_a(data, "pyspark", "SparkSession")
-
-    def find_table(self, session: Any, name: str, *, is_path: bool) -> Any:
-        """Return a table or view of a session, or the rows of files."""
-        return _spark_select().read_files(session, name) if is_path else session.table(name)
 
 
 class SparkStream(SparkFrame[SparkStreamOptions]):
@@ -99,9 +76,10 @@ class SparkStream(SparkFrame[SparkStreamOptions]):
         """Return whether data is a streaming DataFrame."""
         return super().accepts(data) and spark.is_stream(data)
 
-    def prepare(self, query: Declared, data: Any, options: SparkStreamOptions) -> Any:
-        """Return the query on a Spark stream."""
-        return spark.stream_query(query, data, options)
+
+def find_table(session: Any, name: str, *, is_path: bool) -> Any:
+    """Return a table or view of a session of Spark, or the rows of files."""
+    return _spark_select().read_files(session, name) if is_path else session.table(name)
 
 
 def _spark_select() -> ModuleType:

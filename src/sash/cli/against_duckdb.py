@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import sys
 import time as clock
 from collections.abc import Callable
-from typing import Any
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
+from sash.cli.file_readers import connect_duckdb
 from sash.cli.inputs import open_input
 from sash.cli.local_run import input_of, temporary_folder
-from sash.cli.terminal import print_listing, say
+from sash.cli.tables import is_number, print_listing
+from sash.cli.terminal import say
 from sash.cli.text_query import TextQuery
 from sash.sql_query import translate
 
@@ -50,10 +51,10 @@ def compare(
         table = generated(rows)
         say(f"no input, so the query runs on {rows:,} generated rows with the columns ts, key and value")
     else:
-        with temporary_folder() as temporary:
-            given = open_input(input_of(query, source), input_format, temporary)
-            table = given.open(query.columns(given.schema)).read_all()
-    query.declared(table.schema)
+        with temporary_folder() as folder:
+            data = open_input(input_of(query, source), input_format, Path(folder))
+            table = data.open(query.columns(data.schema)).read_all()
+    query.checked(table.schema)
     timed = {"Sash": _timed(lambda: query.run(table, threads=threads), repeat)}
     try:
         timed["DuckDB"] = _timed(_in_duckdb(query, table, threads), repeat)
@@ -61,13 +62,11 @@ def compare(
         say(str(error))
     if len(timed) > 1:
         _check_equal(timed["Sash"][0], timed["DuckDB"][0])
-    lines = []
-    for name, (_, first, best) in timed.items():
-        lines.append(
-            [name, f"{first:.3f} s", f"{best:.3f} s", f"{len(table) / best:,.0f}", f"{best / timed['Sash'][2]:.2f}"]
-        )
+    lines = [
+        [name, f"{first:.3f} s", f"{best:.3f} s", f"{len(table) / best:,.0f}", f"{best / timed['Sash'][2]:.2f}"]
+        for name, (_, first, best) in timed.items()
+    ]
     print_listing(("engine", "first run", "best run", "rows per second", "time beside Sash"), lines)
-    sys.stdout.flush()
 
 
 def _timed(run: Callable[[], pa.Table], repeat: int) -> tuple[pa.Table, float, float]:
@@ -85,37 +84,23 @@ def _in_duckdb(query: TextQuery, table: pa.Table, threads: int | None) -> Callab
     import duckdb  # noqa: PLC0415 — few commands need it
 
     text = query.to_sql()
-    connection = duckdb.connect(config={"threads": threads} if threads else {})
-    connection.execute("SET GLOBAL TimeZone = 'UTC'")
-    connection.execute("SET enable_progress_bar = false")  # it goes to standard output
+    connection = connect_duckdb(**({"threads": threads} if threads else {}))
     connection.register(translate(text, None).table, table)
     try:
         connection.sql(text)
     except duckdb.Error as error:
-        message = f"DuckDB cannot run this text ({str(error).splitlines()[0]}), so only Sash is timed."
-        raise ValueError(message) from error
-
-    def run() -> pa.Table:
-        return connection.sql(text).to_arrow_table()
-
-    return run
+        raise ValueError(
+            f"DuckDB cannot run this text ({str(error).splitlines()[0]}), so only Sash is timed."
+        ) from error
+    return lambda: connection.sql(text).to_arrow_table()
 
 
 def _check_equal(ours: pa.Table, theirs: pa.Table) -> None:
     """Raise ValueError if results differ in the number of rows, or in the numbers of a column, in any order."""
     if len(ours) != len(theirs):
-        message = f"The results differ: Sash has {len(ours):,} rows, DuckDB {len(theirs):,}."
-        raise ValueError(message)
+        raise ValueError(f"The results differ: Sash has {len(ours):,} rows, DuckDB {len(theirs):,}.")
     for name, column in zip(ours.column_names, ours.columns, strict=True):
-        if name not in theirs.column_names or not (
-            pa.types.is_floating(column.type) or pa.types.is_integer(column.type)
-        ):
-            continue
-        one, other = (np.sort(_numbers(part)) for part in (column, theirs[name]))
-        if not np.allclose(one, other, rtol=1e-9, atol=1e-9, equal_nan=True):
-            message = f"The results of Sash and DuckDB differ in the column {name!r}."
-            raise ValueError(message)
-
-
-def _numbers(column: Any) -> Any:
-    return column.cast(pa.float64()).to_numpy()
+        if name in theirs.column_names and is_number(column.type):
+            mine, duckdbs = (np.sort(values.cast(pa.float64()).to_numpy()) for values in (column, theirs[name]))
+            if not np.allclose(mine, duckdbs, rtol=1e-9, atol=1e-9, equal_nan=True):
+                raise ValueError(f"The results of Sash and DuckDB differ in the column {name!r}.")

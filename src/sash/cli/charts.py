@@ -15,8 +15,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+from rich.text import Text
 
-from sash.plan.declared import Declared
+from sash.cli.tables import is_number
+from sash.plan.query_spec import QuerySpec
 
 Numbers = npt.NDArray[np.float64]
 
@@ -52,31 +54,24 @@ class Chart:
     """The number of keys that are not drawn."""
 
 
-def make_chart(results: pa.Table, query: Declared, inputs: Sequence[str]) -> Chart:
+def make_chart(results: pa.Table, query: QuerySpec, inputs: Sequence[str]) -> Chart:
     """Return a chart of results. `inputs` are the columns of the input. Raise ValueError if there is nothing to draw."""
     names = results.column_names
     x_name = next((name for name in ("window_end", "window_start", query.time) if name in names), None)
     keys = [name for name in (*map(str, query.by), "window") if name in names]
-    drawn = [
-        one.name
-        for one in results.schema
-        if one.name not in {x_name, "window_start", "window_end", *keys} and _is_number(one.type)
-    ]
-    made = [name for name in drawn if name not in inputs]
-    drawn = (made if made and set(inputs) <= set(names) else drawn)[:MOST_PANELS]
+    others = {x_name, "window_start", "window_end", *keys}
+    drawn = [field.name for field in results.schema if field.name not in others and is_number(field.type)]
+    added = [name for name in drawn if name not in inputs]
+    drawn = (added if added and set(inputs) <= set(names) else drawn)[:MOST_PANELS]
     if not drawn or not len(results):
-        what = "has no rows" if drawn else "has no column of numbers"
-        message = f"There is nothing to draw: the result {what}."
-        raise ValueError(message)
+        problem = "has no rows" if drawn else "has no column of numbers"
+        raise ValueError(f"There is nothing to draw: the result {problem}.")
     xs = _numbers(results[x_name]) if x_name is not None else np.arange(len(results), dtype=np.float64)
-    lines = list(_by_key(results, keys))
-    panels = {name: [_line(label, rows, xs, results[name]) for label, rows in lines[:MOST_LINES]] for name in drawn}
+    by_key = _rows_by_key(results, keys)
+    first_keys = list(by_key.items())[:MOST_LINES]
+    panels = {name: [_curve(label, rows, xs, results[name]) for label, rows in first_keys] for name in drawn}
     is_time = x_name is not None and pa.types.is_temporal(results[x_name].type)
-    return Chart(x_name or "row", is_time, panels, max(len(lines) - MOST_LINES, 0))
-
-
-def _is_number(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
+    return Chart(x_name or "row", is_time, panels, max(len(by_key) - MOST_LINES, 0))
 
 
 def _numbers(column: pa.ChunkedArray) -> Numbers:
@@ -87,23 +82,21 @@ def _numbers(column: pa.ChunkedArray) -> Numbers:
     return numbers
 
 
-def _by_key(results: pa.Table, keys: Sequence[str]) -> Iterator[tuple[str, npt.NDArray[np.int64]]]:
-    """Yield the name and the rows of each key, in order of first rows."""
+def _rows_by_key(results: pa.Table, keys: Sequence[str]) -> dict[str, list[int]]:
+    """Return the rows of each key, in order of first rows."""
     if not keys:
-        yield "", np.arange(len(results))
-        return
-    labels = [" ".join(map(str, row.values())) for row in results.select(list(keys)).to_pylist()]
+        return {"": list(range(len(results)))}
     rows: dict[str, list[int]] = {}
-    for number, label in enumerate(labels):
-        rows.setdefault(label, []).append(number)
-    for label, own in rows.items():
-        yield f"{keys[0]} {label}" if len(keys) == 1 else label, np.array(own)
+    for number, row in enumerate(results.select(list(keys)).to_pylist()):
+        label = " ".join(map(str, row.values()))
+        rows.setdefault(f"{keys[0]} {label}" if len(keys) == 1 else label, []).append(number)
+    return rows
 
 
-def _line(label: str, rows: npt.NDArray[np.int64], xs: Numbers, column: pa.ChunkedArray) -> Curve:
-    ys = _numbers(column)[rows]
-    order = np.argsort(xs[rows], kind="stable")
-    return Curve(label, *reduce_points(xs[rows][order], ys[order], BINS))
+def _curve(label: str, rows: Sequence[int], xs: Numbers, column: pa.ChunkedArray) -> Curve:
+    xs, ys = xs[rows], _numbers(column)[rows]
+    order = np.argsort(xs, kind="stable")
+    return Curve(label, *reduce_points(xs[order], ys[order], BINS))
 
 
 def reduce_points(xs: Numbers, ys: Numbers, bins: int) -> tuple[Numbers, Numbers]:
@@ -116,14 +109,11 @@ def reduce_points(xs: Numbers, ys: Numbers, bins: int) -> tuple[Numbers, Numbers
     if len(xs) <= 2 * bins:
         return xs, ys
     chosen: list[int] = []
-    for part in np.array_split(np.arange(len(xs)), bins):
-        own = ys[part]
-        if np.isnan(own).all():
-            chosen.append(int(part[0]))
-            continue
-        chosen += sorted({int(part[np.nanargmin(own)]), int(part[np.nanargmax(own)])})
-    places = np.array(chosen)
-    return xs[places], ys[places]
+    for section in np.array_split(np.arange(len(xs)), bins):
+        values = ys[section]
+        has_values = not np.isnan(values).all()
+        chosen += sorted({section[np.nanargmin(values)], section[np.nanargmax(values)]}) if has_values else [section[0]]
+    return xs[chosen], ys[chosen]
 
 
 # -- SVG and PNG -------------------------------------------------------------------------------------------------------
@@ -142,11 +132,11 @@ def save_chart(chart: Chart, title: str, file: Any, form: str) -> None:
     figure, all_axes = plt.subplots(
         panels, 1, figsize=(8.6, 0.9 + 1.75 * panels), sharex=True, squeeze=False, layout="constrained"
     )
-    for axes, (name, lines) in zip(all_axes[:, 0], chart.panels.items(), strict=True):
-        for line, colour in zip(lines, COLOURS, strict=False):
-            xs: Any = (line.xs * 1e6).astype("datetime64[us]") if chart.is_time else line.xs
+    for axes, (name, curves) in zip(all_axes[:, 0], chart.panels.items(), strict=True):
+        for curve, colour in zip(curves, COLOURS, strict=False):
+            xs: Any = (curve.xs * 1e6).astype("datetime64[us]") if chart.is_time else curve.xs
             marker = "." if len(xs) == 1 else None
-            axes.plot(xs, line.ys, color=colour, linewidth=1.3, label=line.label, marker=marker)
+            axes.plot(xs, curve.ys, color=colour, linewidth=1.3, label=curve.label, marker=marker)
         axes.set_title(name, loc="left", fontsize=10, color="#59636e")
         axes.spines[["top", "right"]].set_visible(False)
         axes.spines[["left", "bottom"]].set_color("#d0d7de")
@@ -172,68 +162,55 @@ def save_chart(chart: Chart, title: str, file: Any, form: str) -> None:
 # -- text --------------------------------------------------------------------------------------------------------------
 
 
-def chart_lines(chart: Chart, width: int, height: int) -> Iterator[Any]:
+def chart_lines(chart: Chart, width: int, height: int) -> Iterator[Text]:
     """Yield a chart as lines of text for rich, of dots in braille letters."""
-    from rich.text import Text  # noqa: PLC0415 — only a terminal needs it
-
-    for name, lines in chart.panels.items():
+    for name, curves in chart.panels.items():
         yield Text(name, "bold")
-        yield from _panel(lines, width, height, chart)
-    named = [line.label for line in next(iter(chart.panels.values())) if line.label]
-    if named:
+        yield from _panel(curves, width, height, is_time=chart.is_time)
+    labels = [curve.label for curve in next(iter(chart.panels.values())) if curve.label]
+    if labels:
         legend = Text()
-        for label, colour in zip(named, TERMINAL_COLOURS, strict=False):
+        for label, colour in zip(labels, TERMINAL_COLOURS, strict=False):
             legend.append("● ", colour).append(f"{label}  ")
         yield legend
 
 
-def _panel(lines: Sequence[Curve], width: int, height: int, chart: Chart) -> Iterator[Any]:
-    from rich.text import Text  # noqa: PLC0415 — as above
-
-    xs, ys = (np.concatenate([getattr(line, axis) for line in lines]) for axis in ("xs", "ys"))
+def _panel(curves: Sequence[Curve], width: int, height: int, *, is_time: bool) -> Iterator[Text]:
+    xs, ys = (np.concatenate([getattr(curve, axis) for curve in curves]) for axis in ("xs", "ys"))
     known = np.isfinite(ys)
     if not known.any():
         yield Text("  no values")
         return
     low, high = float(ys[known].min()), float(ys[known].max())
     first, last = float(xs.min()), float(xs.max())
-    labels = [f"{high:.6g}", f"{low:.6g}"]
-    room = max(map(len, labels)) + 1
+    labels = {0: f"{high:.6g}", height - 1: f"{low:.6g}"}
+    room = max(map(len, labels.values())) + 1
     columns = max(width - room - 1, 10)
     cells = np.zeros((height, columns), np.uint8)
-    owners = np.full((height, columns), -1)
-    for number, line in enumerate(lines):
-        for x, y in _dots(line, first, last, low, high, 2 * columns, 4 * height):
+    colours = np.full((height, columns), TERMINAL_COLOURS[-1], object)
+    for curve, colour in zip(curves, TERMINAL_COLOURS, strict=False):
+        across = (curve.xs - first) / ((last - first) or 1) * (2 * columns - 1)
+        down = (high - curve.ys) / ((high - low) or 1) * (4 * height - 1)
+        for x, y in _dots(across, down):
             cells[y // 4, x // 2] |= DOTS[y % 4][x % 2]
-            owners[y // 4, x // 2] = number
+            colours[y // 4, x // 2] = colour
     for row in range(height):
-        label = labels[0] if row == 0 else labels[1] if row == height - 1 else ""
-        text = Text(f"{label:>{room}}│" if label else " " * room + "│", "dim")
-        for cell, owner in zip(cells[row], owners[row], strict=True):
-            text.append(chr(BRAILLE + int(cell)) if cell else " ", TERMINAL_COLOURS[owner % len(TERMINAL_COLOURS)])
+        text = Text(f"{labels.get(row, ''):>{room}}│", "dim")
+        for cell, colour in zip(cells[row].tolist(), colours[row].tolist(), strict=True):
+            text.append(chr(BRAILLE + cell) if cell else " ", colour)
         yield text
-    left, right = (_x_label(value, is_time=chart.is_time) for value in (first, last))
+    left, right = (_x_label(value, is_time=is_time) for value in (first, last))
     yield Text(" " * room + "└" + left + right.rjust(columns - len(left)), "dim")
 
 
-def _dots(
-    line: Curve, first: float, last: float, low: float, high: float, width: int, height: int
-) -> Iterator[tuple[int, int]]:
-    """Yield the dots of a line, with those between two points."""
-    across = (line.xs - first) / ((last - first) or 1) * (width - 1)
-    down = (high - line.ys) / ((high - low) or 1) * (height - 1)
-    known = np.isfinite(down)
-    for place in range(len(across)):
-        if not known[place]:
-            continue
-        is_joined = place + 1 < len(across) and known[place + 1]
-        x, y = across[place], down[place]
-        to_x, to_y = (across[place + 1], down[place + 1]) if is_joined else (x, y)
-        steps = int(max(abs(to_x - x), abs(to_y - y))) + 1
-        for share in np.linspace(0, 1, steps, endpoint=False):
-            yield round(x + (to_x - x) * share), round(y + (to_y - y) * share)
-        if place + 1 == len(across):
-            yield round(x), round(y)
+def _dots(across: Numbers, down: Numbers) -> Iterator[tuple[int, int]]:
+    """Yield the dots of a curve, with those between neighbouring points."""
+    known = np.append(np.isfinite(down), False)
+    for point in np.flatnonzero(known):
+        to = point + 1 if known[point + 1] else point
+        steps = int(max(abs(across[to] - across[point]), abs(down[to] - down[point]))) + 1
+        lines = (np.linspace(axis[point], axis[to], steps, endpoint=False).round() for axis in (across, down))
+        yield from zip(*(line.astype(int).tolist() for line in lines), strict=True)
 
 
 def _x_label(value: float, *, is_time: bool) -> str:
@@ -242,14 +219,13 @@ def _x_label(value: float, *, is_time: bool) -> str:
     return str(np.datetime64(int(value), "s")).replace("T", " ")
 
 
-def form_of_picture(target: str) -> str:
+def format_of_picture(target: str) -> str:
     """Return "svg" or "png", by the ending of a file. Raise ValueError for others.
 
-    >>> form_of_picture("a/peaks.SVG")
+    >>> format_of_picture("a/peaks.SVG")
     'svg'
     """
     ending = Path(target).suffix.lower().removeprefix(".")
     if ending not in ("svg", "png"):
-        message = f"{target!r} does not end in .svg or .png."
-        raise ValueError(message)
+        raise ValueError(f"{target!r} does not end in .svg or .png.")
     return ending

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
+from sash.engine.select_sql import ending_of
 from sash.hints import did_you_mean
 
 ENDINGS = {
@@ -20,8 +19,6 @@ ENDINGS = {
 }
 """Formats by the ending of a file: "arrow" is Arrow's file format, which is also Feather's, and "arrows" its stream format."""
 FORMATS = tuple(dict.fromkeys(ENDINGS.values()))
-PACKED = (".gz", ".zst")
-"""Endings of compressed files, after that of the format."""
 NAMES = {"feather": "arrow", "ipc": "arrow", "jsonl": "ndjson"}
 """Other names of formats."""
 CONTINUATION = b"\xff\xff\xff\xff"
@@ -29,17 +26,18 @@ CONTINUATION = b"\xff\xff\xff\xff"
 
 
 def named_format(name: str) -> str:
-    """Return a format by its name. Raise ValueError if there is none.
+    """Return a format by its name. Raise ValueError for other names.
 
     >>> named_format("Feather"), named_format("csv")
     ('arrow', 'csv')
     """
     lower = name.lower()
-    found = NAMES.get(lower, lower)
-    if found not in FORMATS:
-        message = f"There is no format {name!r}.{did_you_mean(name, (*FORMATS, *NAMES))} The formats are {', '.join(FORMATS)}."
-        raise ValueError(message)
-    return found
+    file_format = NAMES.get(lower, lower)
+    if file_format not in FORMATS:
+        raise ValueError(
+            f"There is no format {name!r}.{did_you_mean(name, (*FORMATS, *NAMES))} The formats are {', '.join(FORMATS)}."
+        )
+    return file_format
 
 
 def format_of(path: str) -> str | None:
@@ -48,14 +46,11 @@ def format_of(path: str) -> str | None:
     >>> format_of("log.csv.gz"), format_of("data/*.parquet"), format_of("README.md")
     ('csv', 'parquet', None)
     """
-    name = Path(path).name.lower()
-    for packed in PACKED:
-        name = name.removesuffix(packed)
-    return ENDINGS.get(Path(name).suffix)
+    return ENDINGS.get(ending_of(path))
 
 
 def sniff(head: bytes) -> str:
-    """Return the format of data by its first bytes. What is nothing else is CSV.
+    """Return the format of data by its first bytes. The default is CSV.
 
     >>> sniff(b"PAR1..."), sniff(b'  [{"a": 1}]'), sniff(b'{"a": 1}'), sniff(b"a,b")
     ('parquet', 'json', 'ndjson', 'csv')

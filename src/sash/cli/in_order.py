@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from sash.cli.inputs import BATCH_ROWS, Input
+from sash.cli.file_readers import BATCH_ROWS, Input, connect_duckdb
 from sash.expressions import Computed
-from sash.plan.declared import Declared
+from sash.language.source_text import quoted
+from sash.plan.query_spec import QuerySpec
 
 DAYS_BITS = 32
 """The width of dates in days."""
@@ -40,7 +39,7 @@ def is_in_order(source: Input, time: str) -> tuple[bool, int]:
     return True, rows
 
 
-def sort_columns(query: Declared) -> tuple[list[str], str]:
+def sort_columns(query: QuerySpec) -> tuple[list[str], str]:
     """Return the columns to sort by, and the name of this order for `Query.run`.
 
     Rows sorted by key need the state of one key at a time. A key that is computed has no column yet.
@@ -59,29 +58,20 @@ def sorted_rows(rows: pa.RecordBatchReader, by: Sequence[str], memory: float, te
     >>> sorted_rows(rows, ["t"], 1e9, Path(tempfile.mkdtemp())).read_all()["x"].to_pylist()
     ['b', 'a', 'c']
     """
-    import duckdb  # noqa: PLC0415 — few commands sort
-
-    megabytes = max(int(memory / 1e6), 64)
-    config: dict[str, Any] = {
-        "memory_limit": f"{megabytes}MB",
-        "temp_directory": str(temporary),
-        "preserve_insertion_order": "false",
-    }
-    connection = duckdb.connect(config=config)
-    connection.execute("SET GLOBAL TimeZone = 'UTC'")
-    connection.execute("SET enable_progress_bar = false")  # it goes to standard output
+    connection = connect_duckdb(
+        memory_limit=f"{max(int(memory / 1e6), 64)}MB", temp_directory=str(temporary), preserve_insertion_order="false"
+    )
     connection.register("unsorted", _numbered(rows))
-    order = ", ".join('"' + name.replace('"', '""') + '" NULLS LAST' for name in [*by, ROW])
-    made = connection.sql(f"SELECT * FROM unsorted ORDER BY {order}").to_arrow_reader(BATCH_ROWS)  # noqa: S608 — quoted names
-    schema = rows.schema
+    order = ", ".join(f"{quoted(name)} NULLS LAST" for name in [*by, ROW])
+    ordered = connection.sql(f"SELECT * FROM unsorted ORDER BY {order}").to_arrow_reader(BATCH_ROWS)  # noqa: S608 — quoted names
 
     def batches() -> Iterator[pa.RecordBatch]:
         with connection:
-            for batch in made:
-                table = pa.Table.from_batches([batch]).drop_columns([ROW])
-                yield from _as_before(table, schema).to_batches()
+            for batch in ordered:
+                # DuckDB returns dictionaries as their values, and times with a zone in UTC
+                yield from pa.Table.from_batches([batch]).drop_columns([ROW]).cast(rows.schema).to_batches()
 
-    return pa.RecordBatchReader.from_batches(schema, batches())
+    return pa.RecordBatchReader.from_batches(rows.schema, batches())
 
 
 def _numbered(rows: pa.RecordBatchReader) -> pa.RecordBatchReader:
@@ -92,15 +82,3 @@ def _numbered(rows: pa.RecordBatchReader) -> pa.RecordBatchReader:
             number += len(batch)
 
     return pa.RecordBatchReader.from_batches(rows.schema.append(pa.field(ROW, pa.int64())), batches())
-
-
-def _as_before(table: pa.Table, schema: pa.Schema) -> pa.Table:
-    """Return a table with the types from before the sort: DuckDB knows no dictionaries, and times in UTC only."""
-    columns = []
-    for field in schema:
-        column = table[field.name]
-        if column.type != field.type:
-            dictionary = pa.types.is_dictionary(field.type)
-            column = pc.dictionary_encode(column).cast(field.type) if dictionary else column.cast(field.type)
-        columns.append(column)
-    return pa.table(columns, schema=schema)

@@ -11,13 +11,14 @@ import typer
 import sash
 from sash.aggregates import BUILT_IN
 from sash.algorithms.catalogue import HEADINGS
-from sash.cli.inputs import open_input
-from sash.cli.local_run import input_of, temporary_folder
-from sash.cli.terminal import print_listing
+from sash.cli.local_run import input_schema
+from sash.cli.tables import print_listing
 from sash.cli.text_query import TextQuery
 from sash.hints import did_you_mean
 from sash.language.aggregate_names import KEEP_NULLS, SWAPPED, SYNONYMS, WITHIN_GROUP
 
+OTHER_NAMES = SYNONYMS | SWAPPED | WITHIN_GROUP | KEEP_NULLS
+"""Aggregates by their other names in SQL."""
 SHOWN = ("algorithm", "order", "laws needed", "amortised", "worst", "space", "paper")
 """The columns of the catalogue that fit a terminal."""
 
@@ -30,22 +31,24 @@ def list_algorithms() -> None:
 
 def list_aggregates() -> None:
     """Print the aggregates: a call, its other names in SQL, its result, and what it computes."""
-    rows = [
-        [call_of(name), ", ".join(other_names(name)), section(name, "Result"), summary(name)]
-        for name in sorted(BUILT_IN)
-    ]
+    rows = []
+    for name in sorted(BUILT_IN):
+        summary = (inspect.getdoc(BUILT_IN[name]) or "").partition("\n")[0]
+        rows.append([call_of(name), ", ".join(other_names(name)), section(name, "Result"), summary])
     print_listing(("aggregate", "also", "result", "what it computes"), rows)
 
 
 def show_aggregate(name: str) -> None:
-    """Print all about one aggregate. Raise ValueError if there is none of this name."""
+    """Print the documentation of an aggregate. Raise ValueError if there is no aggregate of this name."""
     lower = name.lower()
-    own = (SYNONYMS | SWAPPED | WITHIN_GROUP | KEEP_NULLS).get(lower, lower)
-    if own not in BUILT_IN:
-        message = f"There is no aggregate {name}.{did_you_mean(name, [*BUILT_IN, *SYNONYMS, *SWAPPED])} sash aggregates lists them."
-        raise ValueError(message)
-    also = f"\nIn SQL also: {', '.join(other_names(own))}" if other_names(own) else ""
-    typer.echo(f"{call_of(own)}{also}\n\n{inspect.getdoc(BUILT_IN[own])}")
+    built_in = OTHER_NAMES.get(lower, lower)
+    if built_in not in BUILT_IN:
+        raise ValueError(
+            f"There is no aggregate {name}.{did_you_mean(name, [*BUILT_IN, *SYNONYMS, *SWAPPED])} sash aggregates lists them."
+        )
+    others = other_names(built_in)
+    also = f"\nIn SQL also: {', '.join(others)}" if others else ""
+    typer.echo(f"{call_of(built_in)}{also}\n\n{inspect.getdoc(BUILT_IN[built_in])}")
 
 
 def call_of(name: str) -> str:
@@ -55,30 +58,21 @@ def call_of(name: str) -> str:
     ('arg_max(x, a)', 'quantile(x, q=0.5)')
     """
     parameters = inspect.signature(BUILT_IN[name]).parameters.values()
-    texts = [
-        one.name if one.default in (one.empty, None) else f"{one.name}={one.default!r}"
-        for one in parameters
-        if one.name != "where"
+    arguments = [
+        parameter.name if parameter.default in (parameter.empty, None) else f"{parameter.name}={parameter.default!r}"
+        for parameter in parameters
+        if parameter.name != "where"
     ]
-    return f"{name}({', '.join(texts)})"
+    return f"{name}({', '.join(arguments)})"
 
 
 def other_names(name: str) -> list[str]:
-    """Return the other names of an aggregate in texts.
+    """Return the other names of an aggregate in SQL.
 
     >>> other_names("mean"), other_names("arg_max")
     (['avg', 'average'], ['max_by'])
     """
-    return [
-        other
-        for other, own in (SYNONYMS | SWAPPED | WITHIN_GROUP | KEEP_NULLS).items()
-        if own == name and other != name
-    ]
-
-
-def summary(name: str) -> str:
-    """Return the first sentence about an aggregate."""
-    return (inspect.getdoc(BUILT_IN[name]) or "").partition("\n")[0]
+    return [other for other, built_in in OTHER_NAMES.items() if built_in == name and other != name]
 
 
 def section(name: str, heading: str) -> str:
@@ -87,20 +81,15 @@ def section(name: str, heading: str) -> str:
     >>> section("count", "Result")
     'int64; 0 if the window has no values.'
     """
-    found = re.search(
-        rf"^{heading}: (.*?)(?:\.(?:\s|$)|\n(?:[A-Z]\w+:|\n))",
-        inspect.getdoc(BUILT_IN[name]) or "",
-        re.MULTILINE | re.DOTALL,
-    )
-    return " ".join(found[1].split()) + "." if found else ""
+    pattern = rf"^{heading}: (.*?)(?:\.(?:\s|$)|\n(?:[A-Z]\w+:|\n))"
+    match = re.search(pattern, inspect.getdoc(BUILT_IN[name]) or "", re.MULTILINE | re.DOTALL)
+    return " ".join(match[1].split()) + "." if match else ""
 
 
-def warm_up(text: str, source: str | None, input_format: str | None, time: str | None) -> None:
+def warm_up(query: TextQuery, source: str | None, input_format: str | None) -> None:
     """Compile a query for the types of an input."""
-    query = TextQuery(text, time)
-    with temporary_folder() as temporary:
-        schema = open_input(input_of(query, source), input_format, temporary).schema
-    query.declared(schema)
+    schema = input_schema(query, source, input_format)
+    windows = query.checked(schema)
     begin = clock.perf_counter()
-    sash.warm(query.plain(schema), schema)
+    sash.warm(windows, schema)
     typer.echo(f"Compiled in {clock.perf_counter() - begin:.1f} s.")

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pyarrow as pa
 
 from sash.cli.in_order import is_in_order, sort_columns, sorted_rows
-from sash.cli.inputs import STDIN, Input, available_memory, open_input, read_size
+from sash.cli.inputs import STDIN, open_input
+from sash.cli.memory import available_memory, read_size
 from sash.cli.outputs import check_output, output_format, write_results
-from sash.cli.terminal import Progress
+from sash.cli.progress import RowProgress
 from sash.cli.text_query import TextQuery
-from sash.plan.declared import Declared
 
 COPIES = 4
 """How many times the memory of its input a run over a table takes: the table, its rows in order, partials and results."""
@@ -26,9 +23,10 @@ SORT_SHARE = 0.25
 
 @dataclass(frozen=True)
 class RunOptions:
-    """The options of `sash run`."""
+    """The options of `sash run`. `sash plot` has some of them."""
 
     text: str
+    """The query, or a file that holds it."""
     source: str | None
     target: str | None
     input_format: str | None = None
@@ -52,97 +50,91 @@ class RunOptions:
 
 def run_local(options: RunOptions) -> None:
     """Run a query in this process."""
-    form = output_format(options.target, options.output_format)
+    file_format = output_format(options.target, options.output_format)
     check_output(options.target)
     query = TextQuery(options.text, options.time, options.lateness)
     if options.at_time is not None and options.at is None:
-        message = "--at-time names the time column of labels. Name their file with --at."
-        raise ValueError(message)
+        raise ValueError("--at-time names the time column of labels. Name their file with --at.")
     if options.at is not None and (options.lateness is not None or options.batches):
-        message = "--at needs all rows at once. Leave --lateness and --batches out."
-        raise ValueError(message)
+        raise ValueError("--at needs all rows at once. Leave --lateness and --batches out.")
+    if options.at == options.source == STDIN:
+        raise ValueError("The input and the labels cannot both come from standard input.")
     if options.lateness is not None and options.batches is False:
-        message = "--lateness is for rows that are processed in batches. Leave --no-batches out."
-        raise ValueError(message)
-    progress = Progress()
-    with temporary_folder() as temporary, progress.shown():
-        results, _, _ = results_of(query, options, progress, temporary)
-        write_results(results, options.target, form, options.rows, progress.hide)
+        raise ValueError("--lateness is for rows that are processed in batches. Leave --no-batches out.")
+    with temporary_folder() as folder, RowProgress() as progress:
+        results = LocalRun(query, options, progress, Path(folder)).results()
+        write_results(results, options.target, file_format, options.rows, progress.stop)
 
 
-def results_of(
-    query: TextQuery, options: RunOptions, progress: Progress, temporary: Path
-) -> tuple[pa.Table | pa.RecordBatchReader, Declared, list[str]]:
-    """Return the results, the parsed query and the columns of the input."""
-    source = open_input(
-        input_of(query, options.source),
-        options.input_format,
-        temporary,
-        at_once=bool(options.batches) or options.lateness is not None,
-    )
-    declared = query.declared(source.schema)
-    run_batches = options.batches
-    if run_batches is None:
-        large = COPIES * source.size(query.columns(source.schema)) > options.bytes
-        run_batches = options.at is None and (large or options.lateness is not None)
-    run = over_batches if run_batches else over_table
-    return run(query, declared, source, options, progress, temporary), declared, source.schema.names
+def temporary_folder() -> TemporaryDirectory[str]:
+    """Return a new folder for copies of pipes and for sorting."""
+    return TemporaryDirectory(prefix="sash-", ignore_cleanup_errors=True)
 
 
-def input_of(query: TextQuery, given: str | None) -> str:
+def input_of(query: TextQuery, source: str | None) -> str:
     """Return the input of a query: that of -i, or the files that FROM names. Raise ValueError if there is none, or both."""
-    if given is not None and query.path is not None:
-        message = f"FROM names the file {query.path!r}, and -i names {given!r}. Leave -i out, or name a table in FROM."
-        raise ValueError(message)
-    found = given if given is not None else query.path
-    if found is None:
-        message = "There is no input. Name it with -i data.parquet, or in the text: FROM 'data.parquet'. For a pipe, use -i -."
-        raise ValueError(message)
-    return found
+    if source is not None and query.path is not None:
+        raise ValueError(
+            f"FROM names the file {query.path!r}, and -i names {source!r}. Leave -i out, or name a table in FROM."
+        )
+    path = source if source is not None else query.path
+    if path is None:
+        raise ValueError(
+            "There is no input. Name it with -i data.parquet, or in the text: FROM 'data.parquet'. For a pipe, use -i -."
+        )
+    return path
 
 
-def over_table(
-    query: TextQuery, _: Declared, source: Input, options: RunOptions, progress: Progress, temporary: Path
-) -> pa.Table:
-    """Return the results over all rows at once."""
-    columns = query.columns(source.schema)
-    rows = progress.count("reading", source.open(columns), source.rows).read_all()
-    progress.step("computing")
-    if options.at is None:
-        return query.run(rows, threads=options.threads)
-    if options.at == STDIN and source.name == STDIN:
-        message = "The input and the labels cannot both come from standard input."
-        raise ValueError(message)
-    labels = open_input(options.at, None, temporary)
-    known = labels.open(labels.schema.names).read_all()
-    return query.run(rows, at=known, at_time=options.at_time, threads=options.threads)
+def input_schema(query: TextQuery, source: str | None, input_format: str | None) -> pa.Schema:
+    """Return the schema of the input of a query."""
+    with temporary_folder() as folder:
+        return open_input(input_of(query, source), input_format, Path(folder)).schema
 
 
-def over_batches(
-    query: TextQuery, declared: Declared, source: Input, options: RunOptions, progress: Progress, temporary: Path
-) -> pa.RecordBatchReader:
-    """Return the results over rows in order of time: as they are, or sorted by DuckDB."""
-    columns = query.columns(source.schema)
-    total = source.rows
-    order = "time"
-    sorts = not source.once and options.lateness is None and bool(declared.time or declared.order_by)
-    if sorts and declared.time is not None and not declared.order_by:
-        progress.step("checking the order")
-        in_order, checked = is_in_order(source, declared.time)
-        sorts = not in_order
-        total = total if sorts else checked
-    rows = source.open(columns)
-    if sorts:
-        by, order = sort_columns(declared)
-        rows = sorted_rows(progress.count("sorting", rows, total), by, SORT_SHARE * options.bytes, temporary)
-    return query.run(progress.count("computing", rows, total), order=order, threads=options.threads)
+class LocalRun:
+    """A query over an input. The input is open, and the query is checked."""
 
+    def __init__(self, query: TextQuery, options: RunOptions, progress: RowProgress, temporary: Path) -> None:
+        self.query, self.options, self.progress, self.temporary = query, options, progress, temporary
+        path = input_of(query, options.source)
+        at_once = bool(options.batches) or options.lateness is not None
+        self.source = open_input(path, options.input_format, temporary, at_once=at_once)
+        self.declared = query.checked(self.source.schema)._declared  # noqa: SLF001 — a part of Query, which editors show apart
+        self.columns = query.columns(self.source.schema)
 
-@contextmanager
-def temporary_folder() -> Iterator[Path]:
-    """Make a folder for copies of pipes and for sorting. It is removed in the end."""
-    path = Path(tempfile.mkdtemp(prefix="sash-"))
-    try:
-        yield path
-    finally:
-        shutil.rmtree(path, ignore_errors=True)
+    def results(self) -> pa.Table | pa.RecordBatchReader:
+        """Return the results over all rows at once, or batch by batch."""
+        options = self.options
+        in_batches = options.batches
+        if in_batches is None:
+            is_large = COPIES * self.source.size(self.columns) > options.bytes
+            in_batches = options.at is None and (is_large or options.lateness is not None)
+        return self._over_batches() if in_batches else self._over_table()
+
+    def _over_table(self) -> pa.Table:
+        options, source = self.options, self.source
+        rows = self.progress.count("reading", source.open(self.columns), source.rows).read_all()
+        self.progress.step("computing")
+        if options.at is None:
+            return self.query.run(rows, threads=options.threads)
+        labels = open_input(options.at, None, self.temporary)
+        label_rows = labels.open(labels.schema.names).read_all()
+        return self.query.run(rows, at=label_rows, at_time=options.at_time, threads=options.threads)
+
+    def _over_batches(self) -> pa.RecordBatchReader:
+        """Return the results over rows in order of time: as they are, or sorted by DuckDB."""
+        options, source, declared = self.options, self.source, self.declared
+        total = source.rows
+        order = "time"
+        sorts = not source.once and options.lateness is None and bool(declared.time or declared.order_by)
+        if sorts and declared.time is not None and not declared.order_by:
+            self.progress.step("checking the order")
+            in_order, checked = is_in_order(source, declared.time)
+            sorts = not in_order
+            total = total if sorts else checked
+        rows = source.open(self.columns)
+        if sorts:
+            by, order = sort_columns(declared)
+            unsorted = self.progress.count("sorting", rows, total)
+            rows = sorted_rows(unsorted, by, SORT_SHARE * options.bytes, self.temporary)
+        return self.query.run(self.progress.count("computing", rows, total), order=order, threads=options.threads)

@@ -15,25 +15,16 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import date, datetime, time, timedelta
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 
-from sash.cli.formats import ENDINGS, PACKED, format_of, named_format
-from sash.cli.terminal import print_rows
+from sash.cli.formats import ENDINGS, format_of, named_format
+from sash.cli.tables import nanoseconds_as_text, print_rows
+from sash.engine.select_sql import PACKED
 
 STDOUT = "-"
 UMASK_BITS = 0o666
-
-
-class Writer(Protocol):
-    """Writes batches of one schema."""
-
-    def write(self, batch: pa.RecordBatch) -> None:
-        """Write a batch."""
-
-    def close(self) -> None:
-        """Write what is needed at the end."""
 
 
 class TextWriter:
@@ -43,12 +34,12 @@ class TextWriter:
         from pyarrow import csv  # noqa: PLC0415 — few commands need it
 
         self.file = file
-        flat = [pa.field(one.name, pa.string()) if _needs_json(one.type) else one for one in schema]
+        flat = [pa.field(field.name, pa.string()) if _needs_json(field.type) else field for field in schema]
         self.writer = csv.CSVWriter(file, pa.schema(flat), write_options=csv.WriteOptions(delimiter=delimiter))
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Write a batch, so that a reader of the pipe gets it now."""
-        columns = [_as_json(one) if _needs_json(one.type) else one for one in batch.columns]
+        columns = [_as_json(column) if _needs_json(column.type) else column for column in batch.columns]
         self.writer.write_batch(pa.record_batch(columns, names=batch.schema.names))
         self.file.flush()
 
@@ -79,54 +70,41 @@ class JsonWriter:
             self.file.write(b"\n]\n" if self.count else b"[]\n")
 
 
-class ArrowWriter:
-    """A writer of pyarrow for Parquet or Arrow."""
-
-    def __init__(self, writer: Any) -> None:
-        self.writer = writer
-
-    def write(self, batch: pa.RecordBatch) -> None:
-        """Write a batch."""
-        self.writer.write_batch(batch)
-
-    def close(self) -> None:
-        """Write the footer."""
-        self.writer.close()
-
-
-def _parquet(file: BinaryIO, schema: pa.Schema) -> Writer:
+def _parquet(file: BinaryIO, schema: pa.Schema) -> Any:
     from pyarrow import parquet  # noqa: PLC0415 — few commands need it
 
-    return ArrowWriter(parquet.ParquetWriter(file, schema))
+    return parquet.ParquetWriter(file, schema)
 
 
-WRITERS: dict[str, Callable[[BinaryIO, pa.Schema], Writer]] = {
+WRITERS: dict[str, Callable[[BinaryIO, pa.Schema], Any]] = {
     "csv": TextWriter,
     "tsv": lambda file, schema: TextWriter(file, schema, "\t"),
     "json": lambda file, _: JsonWriter(file, lines=False),
     "ndjson": lambda file, _: JsonWriter(file, lines=True),
     "parquet": _parquet,
-    "arrow": lambda file, schema: ArrowWriter(pa.ipc.new_file(file, schema)),
-    "arrows": lambda file, schema: ArrowWriter(pa.ipc.new_stream(file, schema)),
+    "arrow": pa.ipc.new_file,
+    "arrows": pa.ipc.new_stream,
 }
+"""By format: what writes batches of a schema to a file, with `write` and `close`."""
 
 
-def output_format(target: str | None, given: str | None) -> str | None:
+def output_format(target: str | None, name: str | None) -> str | None:
     """Return the format of an output; None for a table on the terminal. Raise ValueError if it is not known.
 
-    `target` is a path, or None or "-" for standard output, which gets Arrow's stream format for "arrow".
+    `target` is a path, or None or "-" for standard output, which gets Arrow's stream format for "arrow". `name` is that of
+    --output-format.
     """
-    to_pipe = target is None or target == STDOUT
-    if given is not None:
-        found = named_format(given)
-        return "arrows" if to_pipe and found == "arrow" else found
-    if target is None or to_pipe:
-        return None if target is None and sys.stdout.isatty() else "csv"
-    found_by_ending = None if target.lower().endswith(PACKED) else format_of(target)
-    if found_by_ending is None:
-        message = f"{target!r} does not end in {', '.join(ENDINGS)}. Name its format with --output-format."
-        raise ValueError(message)
-    return found_by_ending
+    if target is None or target == STDOUT:
+        if name is None:
+            return None if target is None and sys.stdout.isatty() else "csv"
+        file_format = named_format(name)
+        return "arrows" if file_format == "arrow" else file_format
+    if name is not None:
+        return named_format(name)
+    by_ending = None if target.lower().endswith(PACKED) else format_of(target)
+    if by_ending is None:
+        raise ValueError(f"{target!r} does not end in {', '.join(ENDINGS)}. Name its format with --output-format.")
+    return by_ending
 
 
 def check_output(target: str | None) -> None:
@@ -135,49 +113,46 @@ def check_output(target: str | None) -> None:
         return
     path = Path(target)
     if path.is_dir():
-        message = f"The output {target!r} is a folder. Name a file in it."
-        raise ValueError(message)
+        raise ValueError(f"The output {target!r} is a folder. Name a file in it.")
     if not path.absolute().parent.is_dir():
-        message = f"The output {target!r} is in a folder that does not exist. Make it first: mkdir -p {path.parent}"
-        raise FileNotFoundError(message)
+        raise FileNotFoundError(
+            f"The output {target!r} is in a folder that does not exist. Make it first: mkdir -p {path.parent}"
+        )
 
 
 def write_results(
     results: pa.Table | pa.RecordBatchReader,
     target: str | None,
-    form: str | None,
-    most: int,
+    file_format: str | None,
+    most_rows: int,
     before_table: Callable[[], None] = lambda: None,
-) -> int:
-    """Write results and return the number of rows. On a terminal, show at most `most` of them, after `before_table`."""
+) -> None:
+    """Write results. Without a format, show at most `most_rows` of them on the terminal, after `before_table`."""
     reader = results.to_reader() if isinstance(results, pa.Table) else results
-    if form is None:
-        return _show(reader, most, before_table)
-    count = 0
+    if file_format is None:
+        _show(reader, most_rows, before_table)
+        return
     with opened(target) as file:
-        writer = WRITERS[form](file, reader.schema)
+        writer = WRITERS[file_format](file, reader.schema)
         for batch in reader:
             writer.write(batch)
-            count += len(batch)
         writer.close()
-    return count
 
 
-def _show(reader: pa.RecordBatchReader, most: int, before_table: Callable[[], None]) -> int:
-    first: list[pa.RecordBatch] = []
+def _show(reader: pa.RecordBatchReader, most_rows: int, before_table: Callable[[], None]) -> None:
+    shown: list[pa.RecordBatch] = []
     total = 0
     for batch in reader:
-        if total < most:
-            first.append(batch.slice(0, most - total))
+        if total < most_rows:
+            shown.append(batch.slice(0, most_rows - total))
         total += len(batch)
     before_table()
-    print_rows(nanoseconds_as_text(pa.Table.from_batches(first, reader.schema)), total)
-    return total
+    print_rows(pa.Table.from_batches(shown, reader.schema), total)
 
 
 @contextmanager
 def opened(target: str | None) -> Iterator[BinaryIO]:
-    """Open an output for writing. A file takes its name when the block has ended without an error."""
+    """Open an output for writing. A file gets its name when the block has ended without an error."""
     if target is None or target == STDOUT:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
@@ -208,32 +183,18 @@ def _usual_mode() -> int:
     return UMASK_BITS & ~mask
 
 
-def _needs_json(kind: pa.DataType) -> bool:
+def _needs_json(dtype: pa.DataType) -> bool:
     tests = (pa.types.is_nested, pa.types.is_binary, pa.types.is_large_binary, pa.types.is_null)
-    return any(test(kind) for test in tests)
+    return any(test(dtype) for test in tests)
 
 
 def _as_json(column: pa.Array) -> pa.Array:
-    values = (plain(one) for one in column.to_pylist())
-    return pa.array(
-        [one if one is None or isinstance(one, str) else json.dumps(one, ensure_ascii=False) for one in values],
-        pa.string(),
-    )
+    values = map(plain, column.to_pylist())
+    texts = [v if v is None or isinstance(v, str) else json.dumps(v, ensure_ascii=False) for v in values]
+    return pa.array(texts, pa.string())
 
 
-def nanoseconds_as_text(rows: Any) -> Any:
-    """Return a table or batch with times in nanoseconds as text: Python has no such times.
-
-    >>> nanoseconds_as_text(pa.table({"t": pa.array([1], pa.timestamp("ns"))})).to_pylist()
-    [{'t': '1970-01-01 00:00:00.000000001'}]
-    """
-    for place, field in enumerate(rows.schema):
-        if pa.types.is_timestamp(field.type) and field.type.unit == "ns":
-            rows = rows.set_column(place, field.name, rows.column(place).cast(pa.string()))
-    return rows
-
-
-def plain(value: Any) -> Any:  # noqa: PLR0911 — one line for each kind of value
+def plain(value: Any) -> Any:  # noqa: PLR0911 — one line for each type of value
     """Return a value that JSON can hold.
 
     >>> from decimal import Decimal
@@ -241,9 +202,9 @@ def plain(value: Any) -> Any:  # noqa: PLR0911 — one line for each kind of val
     {'a': None, 'b': 'eA==', 'c': [[1, '2.50']]}
     """
     if isinstance(value, dict):
-        return {str(name): plain(one) for name, one in value.items()}
+        return {str(name): plain(member) for name, member in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(one) for one in value]
+        return [plain(member) for member in value]
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, bytes):

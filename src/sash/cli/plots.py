@@ -3,101 +3,93 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 
 import pyarrow as pa
 
-from sash.cli.charts import chart_lines, form_of_picture, make_chart, save_chart
-from sash.cli.inputs import open_input
-from sash.cli.local_run import RunOptions, input_of, results_of, temporary_folder
+from sash.aggregates import count
+from sash.cli.charts import chart_lines, format_of_picture, make_chart, save_chart
+from sash.cli.local_run import LocalRun, RunOptions, input_schema, temporary_folder
 from sash.cli.outputs import check_output, opened
+from sash.cli.progress import RowProgress
 from sash.cli.svg_to_png import save_png, stack
-from sash.cli.terminal import Progress, console, say
+from sash.cli.tables import console
+from sash.cli.terminal import say
 from sash.cli.text_query import TextQuery
 from sash.plan.explanation import Explanation
 from sash.plan.pictures.sample import Sample, make_sample
 from sash.plan.sharing import make_plan
 from sash.plan.slicing import length_to_text
-from sash.query import Query
 from sash.windows import Window
 
 LABEL = 9
-"""The width of the words on the left of a picture in text."""
+"""The width of the labels on the left of a picture in text."""
 RIGHT = 20
 """The room for the bounds of a window on its right."""
 PANEL_HEIGHT = 10
 
 
-def explain_text(text: str, source: str | None, input_format: str | None, time: str | None) -> str:
-    """Return the plan of a query, for the types of an input if there is one."""
-    return str(explanation(TextQuery(text, time), source, input_format))
-
-
 def explanation(query: TextQuery, source: str | None, input_format: str | None) -> Explanation:
-    """Return the plan of a query."""
-    schema = _schema(query, source, input_format)
-    if schema is None:
-        return query.explain()
-    query.declared(schema)
-    return query.plain(schema).explain(schema)
-
-
-def _schema(query: TextQuery, source: str | None, input_format: str | None) -> pa.Schema | None:
-    """Return the schema of the input; None if there is none."""
+    """Return the plan of a query, for the types of an input if there is one."""
     if source is None and query.path is None:
-        return None
-    with temporary_folder() as temporary:
-        return open_input(input_of(query, source), input_format, temporary).schema
+        return query.explain()
+    schema = input_schema(query, source, input_format)
+    return query.checked(schema).explain(schema)
 
 
-def plot(
-    text: str, source: str | None, target: str | None, what: str | None, input_format: str | None, time: str | None
-) -> None:
-    """Draw the results, the windows or the plan of a query."""
-    query = TextQuery(text, time)
-    form = None if target is None else form_of_picture(target)
-    check_output(target)
-    if what is None:
-        what = "windows" if source is None and query.path is None else "results"
-    if what == "results":
-        _plot_results(RunOptions(text, source, target, input_format, time=time), query, form)
-        return
-    if form is None:
-        if what == "plan":
-            console().print(str(explanation(query, source, input_format)), markup=False)
-        else:
-            _print_windows(query, source, input_format)
-        return
+def draw(options: RunOptions, what: str | None) -> None:
+    """Draw the "results", "windows" or "plan" of a query; None for results if there is an input, otherwise windows."""
+    query = TextQuery(options.text, options.time)
+    picture_format = None if options.target is None else format_of_picture(options.target)
+    check_output(options.target)
+    has_input = options.source is not None or query.path is not None
     if what == "plan":
-        picture = explanation(query, source, input_format)._repr_svg_()
+        _draw_plan(explanation(query, options.source, options.input_format), options.target, picture_format)
+    elif what == "results" or (what is None and has_input):
+        _draw_results(query, options, picture_format)
     else:
-        picture = stack([window.draw() for window in _windows(query, source, input_format).values()])
+        schema = input_schema(query, options.source, options.input_format) if has_input else None
+        plan = query.explain() if schema is None else query.over_windows(schema.empty_table()).explain()
+        _draw_windows([*plan.declared.windows.values()], options.target, picture_format)
+
+
+def _draw_plan(plan: Explanation, target: str | None, picture_format: str | None) -> None:
+    if picture_format is None:
+        console().print(str(plan), markup=False)
+    else:
+        _save(plan._repr_svg_(), target, picture_format)
+
+
+def _draw_windows(windows: Sequence[Window], target: str | None, picture_format: str | None) -> None:
+    if picture_format is not None:
+        _save(stack([window.draw() for window in windows]), target, picture_format)
+        return
+    width = min(shutil.get_terminal_size((100, 30)).columns, 110)
+    out = console(width)
+    for window in windows:
+        out.print(repr(window), style="bold", markup=False)
+        for line in window_lines(window, width):
+            out.print(line, markup=False, no_wrap=True, overflow="crop")
+
+
+def _save(picture: str, target: str | None, picture_format: str) -> None:
     with opened(target) as file:
-        if form == "png":
+        if picture_format == "png":
             save_png(picture, file)
         else:
             file.write(picture.encode())
 
 
-def _windows(query: TextQuery, source: str | None, input_format: str | None) -> dict[str, Window]:
-    schema = _schema(query, source, input_format)
-    plain: Query | None = None if schema is None else query.plain(schema)
-    declared = explanation(query, None, None).declared if plain is None else plain._declared  # noqa: SLF001 — a part of Query
-    return dict(declared.windows)
-
-
-# -- results -----------------------------------------------------------------------------------------------------------
-
-
-def _plot_results(options: RunOptions, query: TextQuery, form: str | None) -> None:
-    progress = Progress()
-    with temporary_folder() as temporary, progress.shown():
-        results, declared, inputs = results_of(query, options, progress, temporary)
+def _draw_results(query: TextQuery, options: RunOptions, picture_format: str | None) -> None:
+    with temporary_folder() as folder, RowProgress() as progress:
+        run = LocalRun(query, options, progress, Path(folder))
+        results = run.results()
         table = results if isinstance(results, pa.Table) else results.read_all()
-    chart = make_chart(table, declared, inputs)
+    chart = make_chart(table, run.declared, run.source.schema.names)
     if chart.left_out:
         say(f"the chart shows the first keys; {chart.left_out:,} others are left out")
-    if form is None:
+    if picture_format is None:
         size = shutil.get_terminal_size((100, 40))
         height = max(4, min(PANEL_HEIGHT, (size.lines - 4) // len(chart.panels) - 2))
         out = console(size.columns)
@@ -105,19 +97,7 @@ def _plot_results(options: RunOptions, query: TextQuery, form: str | None) -> No
             out.print(line, no_wrap=True, overflow="crop")
         return
     with opened(options.target) as file:
-        save_chart(chart, " ".join(options.text.split()), file, form)
-
-
-# -- windows in text ---------------------------------------------------------------------------------------------------
-
-
-def _print_windows(query: TextQuery, source: str | None, input_format: str | None) -> None:
-    width = min(shutil.get_terminal_size((100, 30)).columns, 110)
-    out = console(width)
-    for window in _windows(query, source, input_format).values():
-        out.print(repr(window), style="bold", markup=False)
-        for line in window_lines(window, width):
-            out.print(line, markup=False, no_wrap=True, overflow="crop")
+        save_chart(chart, " ".join(query.to_sql().split()), file, picture_format)
 
 
 def window_lines(window: Window, width: int) -> Iterator[str]:
@@ -133,41 +113,34 @@ def window_lines(window: Window, width: int) -> Iterator[str]:
                                      ├──────┤  [30m, 40m)
                                             ├──────┤  [40m, 50m)
     """
-    from sash.aggregates import count  # noqa: PLC0415 — only here
-
     technique = make_plan({"": window}, {"count": count()}).technique
     sample = make_sample(window, technique, None, "time")
     if sample is None:
-        message = f"There are no sample rows for {window}. Draw the results instead: --what results -i data.parquet"
-        raise ValueError(message)
+        raise ValueError(
+            f"There are no sample rows for {window}. Draw the results instead: --what results -i data.parquet"
+        )
     columns = max(width - LABEL - RIGHT, 20)
 
-    def place(value: float) -> int:
+    def column_of(value: float) -> int:
         inside = min(max(value, sample.low), sample.high) - sample.low
         return round(inside / (sample.high - sample.low) * (columns - 1))
 
-    rows = [" "] * columns
-    for one in sample.places:
-        rows[place(one)] = "•"
-    yield "rows".ljust(LABEL) + "".join(rows).rstrip()
+    def marks(values: Iterable[float], mark: str) -> str:
+        marked = set(map(column_of, values))
+        return "".join(mark if column in marked else " " for column in range(columns))
+
+    yield "rows".ljust(LABEL) + marks(sample.places, "•").rstrip()
     if sample.slices:
-        edges = [" "] * columns
-        for bar in sample.slices:
-            for edge in (bar.left, bar.right):
-                edges[place(edge)] = "|"
-        yield "slices".ljust(LABEL) + "".join(edges)
-    for number, bar in enumerate(sample.windows):
-        left, right = place(bar.left), place(bar.right)
-        middle = max(right - left - 1, 0)
-        label = "windows" if number == 0 else ""
-        yield label.ljust(LABEL) + " " * left + "├" + "─" * middle + "┤" + f"  {_bounds(sample, bar.left, bar.right)}"
+        yield "slices".ljust(LABEL) + marks([edge for bar in sample.slices for edge in (bar.left, bar.right)], "|")
+    label = "windows"
+    for bar in sample.windows:
+        left, right = column_of(bar.left), column_of(bar.right)
+        line = "─" * max(right - left - 1, 0)
+        begin, end = _time_text(sample, bar.left), _time_text(sample, bar.right)
+        yield f"{label:{LABEL}}{' ' * left}├{line}┤  [{begin}, {end})"
+        label = ""
 
 
-def _bounds(sample: Sample, left: int, right: int) -> str:
-    """Return where a window begins and ends."""
-
-    def words(place: int) -> str:
-        amount = place - sample.origin + sample.omitted * (place >= sample.gap.stop if sample.gap else 0)
-        return length_to_text(amount, sample.unit) if amount else "0"
-
-    return f"[{words(left)}, {words(right)})"
+def _time_text(sample: Sample, time: int) -> str:
+    amount = time - sample.origin + sample.omitted * (time >= sample.gap.stop if sample.gap else 0)
+    return length_to_text(amount, sample.unit) if amount else "0"

@@ -15,11 +15,12 @@ from typing import Any
 import pyarrow as pa
 
 import sash
-from sash.cli.formats import format_of, named_format
-from sash.cli.inputs import STDIN, find_files
+from sash.cli.formats import format_of, named_format, sniff
+from sash.cli.inputs import HEAD, STDIN, find_files
 from sash.cli.local_run import RunOptions, input_of
-from sash.cli.outputs import WRITERS, Writer, check_output, nanoseconds_as_text, output_format, write_results
-from sash.cli.terminal import print_rows, say
+from sash.cli.outputs import WRITERS, check_output, output_format, write_results
+from sash.cli.tables import print_rows
+from sash.cli.terminal import say
 from sash.cli.text_query import TextQuery, read_lateness
 
 READERS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -46,27 +47,25 @@ def run_spark(options: RunOptions, master: str | None) -> None:
     """Run a query on Spark, over files or over a table of its session."""
     query = TextQuery(options.text, options.time)
     if options.lateness is not None:
-        message = "--lateness is for streams. Add --stream, or leave it out: a batch query reads all rows."
-        raise ValueError(message)
+        raise ValueError("--lateness is for streams. Add --stream, or leave it out: a batch query reads all rows.")
     target = options.target
-    to_folder = target is not None and is_folder(target)
-    form = (named_format(options.output_format) if options.output_format else "parquet") if to_folder else None
-    if to_folder:
-        check_folder(str(target), str(form))
+    folder = target if target is not None and is_folder(target) else None
+    if folder is not None:
+        file_format: str | None = named_format(options.output_format or "parquet")
+        check_folder(folder, str(file_format))
     else:
-        form = output_format(target, options.output_format)
+        file_format = output_format(target, options.output_format)
         check_output(target)
-    path, given = _spark_input(query, options)
+    path, input_format = _spark_input(query, options)
     session = start(master)
-    results = query.run(session if path is None else read_frame(session.read, path, given))
-    if to_folder:
-        sink, settings = SINKS[str(form)]
-        results.write.format(sink).options(**settings).mode("error").save(target)
-    elif form is None:
+    results = query.run(session if path is None else read_frame(session.read, path, input_format))
+    if folder is not None:
+        _to_sink(results.write, str(file_format)).mode("error").save(folder)
+    elif file_format is None:
         first = results.limit(options.rows + 1).toArrow()
-        print_rows(nanoseconds_as_text(first.slice(0, options.rows)), len(first), complete=False)
+        print_rows(first.slice(0, options.rows), len(first), complete=False)
     else:
-        write_results(results.toArrow(), target, form, options.rows)
+        write_results(results.toArrow(), target, file_format, options.rows)
 
 
 def run_stream(
@@ -75,32 +74,29 @@ def run_stream(
     """Run a query over the files of a growing folder."""
     query = TextQuery(options.text, options.time)
     if options.lateness is None:
-        message = "A stream needs --lateness: how much older than the newest row a row may be, such as --lateness 5m."
-        raise ValueError(message)
+        raise ValueError(
+            "A stream needs --lateness: how much older than the newest row a row may be, such as --lateness 5m."
+        )
     lateness = read_lateness(options.lateness)
     target = options.target
     if target is not None and checkpoint is None:
-        message = "A stream that writes files needs --checkpoint: it stores there which files it has read, and the open windows."
-        raise ValueError(message)
-    form = (
-        named_format(options.output_format)
-        if options.output_format
-        else ("parquet" if target else None if sys.stdout.isatty() else "csv")
-    )
-    if target is not None and form not in SINKS:
-        message = f"A stream cannot write {form}. Use --output-format {', '.join(SINKS)}."
-        raise ValueError(message)
-    path, given = _spark_input(query, options)
+        raise ValueError(
+            "A stream that writes files needs --checkpoint: it stores there which files it has read, and the open windows."
+        )
+    usual_format = "parquet" if target else None if sys.stdout.isatty() else "csv"
+    file_format = named_format(options.output_format) if options.output_format else usual_format
+    if target is not None and file_format not in SINKS:
+        raise ValueError(f"A stream cannot write {file_format}. Use --output-format {', '.join(SINKS)}.")
+    path, input_format = _spark_input(query, options)
     if path is None:
-        input_of(query, None)  # which says how to name an input
+        input_of(query, None)  # it raises the error that tells how to name an input
     session = start(master)
-    schema = read_frame(session.read, str(path), given).schema
-    empty = session.createDataFrame([], schema)
-    time = query.plain_of(empty)._declared.time  # noqa: SLF001 — a part of Query, which editors show apart
+    schema = read_frame(session.read, str(path), input_format).schema
+    windows = query.over_windows(session.createDataFrame([], schema))
+    time = windows._declared.time  # noqa: SLF001 — a part of Query, which editors show apart
     if time is None:
-        message = "A stream needs a time. Name it, as in [RANGE 1 HOUR ON ts], or with --time."
-        raise ValueError(message)
-    stream = read_frame(session.readStream.schema(schema), str(path), given)
+        raise ValueError("A stream needs a time. Name it, as in [RANGE 1 HOUR ON ts], or with --time.")
+    stream = read_frame(session.readStream.schema(schema), str(path), input_format)
     delayed = stream.withWatermark(time, f"{lateness.amount // 1000} microseconds")
     results = query.run(delayed, **({} if forget is None else {"forget": forget}))
     writer = results.writeStream.outputMode("append").queryName("sash")
@@ -108,11 +104,9 @@ def run_stream(
     if checkpoint is not None:
         writer = writer.option("checkpointLocation", checkpoint)
     if target is not None:
-        sink, settings = SINKS[str(form)]
-        writer = writer.format(sink).options(**settings).option("path", target)
-        _await(writer.start(), None)
+        _await(_to_sink(writer, str(file_format)).option("path", target).start(), None)
         return
-    printer = BatchPrinter(form, options.rows)
+    printer = BatchPrinter(file_format, options.rows)
     _await(writer.foreachBatch(printer).start(), printer)
 
 
@@ -136,14 +130,14 @@ def is_folder(target: str) -> bool:
     return target.endswith("/") or bool(REMOTE.match(target))
 
 
-def check_folder(target: str, form: str) -> None:
+def check_folder(target: str, file_format: str) -> None:
     """Raise ValueError if Spark cannot write this format, or if the folder exists."""
-    if form not in SINKS:
-        message = f"Spark cannot write a folder of {form}. Use --output-format {', '.join(SINKS)}, or name a file."
-        raise ValueError(message)
+    if file_format not in SINKS:
+        raise ValueError(
+            f"Spark cannot write a folder of {file_format}. Use --output-format {', '.join(SINKS)}, or name a file."
+        )
     if not REMOTE.match(target) and Path(target).exists():
-        message = f"The output {target!r} exists. Name a new folder."
-        raise ValueError(message)
+        raise ValueError(f"The output {target!r} exists. Name a new folder.")
 
 
 def _spark_input(query: TextQuery, options: RunOptions) -> tuple[str | None, str]:
@@ -152,32 +146,37 @@ def _spark_input(query: TextQuery, options: RunOptions) -> tuple[str | None, str
         return None, ""
     path = input_of(query, options.source)
     if path == STDIN:
-        message = "Spark cannot read standard input. Name a file or folder with -i."
-        raise ValueError(message)
-    wanted = named_format(options.input_format) if options.input_format else None
-    files = [path] if REMOTE.match(path) else find_files(path, wanted)
-    found = wanted or format_of(files[0])
-    if found == "json" and not REMOTE.match(path) and not Path(files[0]).read_bytes()[:1].strip().startswith(b"["):
-        found = "ndjson"  # many files of this ending have an object per line
-    if found not in READERS:
-        message = f"Spark cannot read {found or repr(path)}. Use {', '.join(READERS)}, or --engine local."
-        raise ValueError(message)
-    return path, found
+        raise ValueError("Spark cannot read standard input. Name a file or folder with -i.")
+    named = named_format(options.input_format) if options.input_format else None
+    is_remote = REMOTE.match(path) is not None
+    first = path if is_remote else find_files(path, named)[0]
+    file_format = named or format_of(first)
+    if file_format == "json" and not is_remote:
+        with Path(first).open("rb") as file:  # many files of this ending have an object per line
+            file_format = "json" if sniff(file.read(HEAD)) == "json" else "ndjson"
+    if file_format not in READERS:
+        raise ValueError(f"Spark cannot read {file_format or repr(path)}. Use {', '.join(READERS)}, or --engine local.")
+    return path, file_format
 
 
-def read_frame(reader: Any, path: str, form: str) -> Any:
+def read_frame(reader: Any, path: str, file_format: str) -> Any:
     """Return the rows of files: a DataFrame, or a streaming one for a reader of streams."""
-    name, settings = READERS[form]
+    name, settings = READERS[file_format]
     return reader.format(name).options(**settings).load(path)
+
+
+def _to_sink(writer: Any, file_format: str) -> Any:
+    name, settings = SINKS[file_format]
+    return writer.format(name).options(**settings)
 
 
 class BatchPrinter:
     """Prints the results of each micro-batch: a table on a terminal, otherwise lines of the chosen format."""
 
-    def __init__(self, form: str | None, most: int) -> None:
-        self.form = "arrows" if form == "arrow" else form
-        self.most = most
-        self.writer: Writer | None = None
+    def __init__(self, file_format: str | None, most_rows: int) -> None:
+        self.file_format = "arrows" if file_format == "arrow" else file_format
+        self.most_rows = most_rows
+        self.writer: Any = None
         self.error: BaseException | None = None
 
     def __call__(self, frame: Any, _: int) -> None:
@@ -189,12 +188,12 @@ class BatchPrinter:
 
     def print(self, table: pa.Table) -> None:
         """Print some results."""
-        if self.form is None:
+        if self.file_format is None:
             if len(table):
-                print_rows(nanoseconds_as_text(table.slice(0, self.most)), len(table))
+                print_rows(table.slice(0, self.most_rows), len(table))
             return
         if self.writer is None:
-            self.writer = WRITERS[self.form](sys.stdout.buffer, table.schema)
+            self.writer = WRITERS[self.file_format](sys.stdout.buffer, table.schema)
         for batch in table.to_batches():
             self.writer.write(batch)
         sys.stdout.buffer.flush()
@@ -217,10 +216,10 @@ def _await(running: Any, printer: BatchPrinter | None) -> None:
             for progress in running.recentProgress:
                 if progress["batchId"] > seen:
                     seen = progress["batchId"]
-                    found = sash.spark.counts(progress)
-                    late += found["late"]
+                    counts = sash.spark.counts(progress)
+                    late += counts["late"]
                     if sys.stderr.isatty():
-                        say(f"batch {seen}: {found['rows']:,} rows, {found['late']:,} late")
+                        say(f"batch {seen}: {counts['rows']:,} rows, {counts['late']:,} late")
             if printer is not None and printer.error is not None:
                 raise printer.error  # noqa: TRY301 — the stream is stopped below
         running.awaitTermination()  # raises the error of the stream, if there was one

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import Any
 from xml.etree import ElementTree as ET
 
@@ -23,10 +24,10 @@ def stack(pictures: Sequence[str]) -> str:
     """
     if len(pictures) == 1:
         return pictures[0]
-    sizes = [_size(one) for one in pictures]
-    width, height = max(size[0] for size in sizes), sum(size[1] for size in sizes)
-    tops = [sum(size[1] for size in sizes[:number]) for number in range(len(sizes))]
-    inner = [one.replace("<svg ", f'<svg y="{top:g}" ', 1) for one, top in zip(pictures, tops, strict=True)]
+    widths, heights = zip(*map(_size, pictures), strict=True)
+    width, height = max(widths), sum(heights)
+    tops = [0.0, *accumulate(heights[:-1])]
+    inner = [picture.replace("<svg ", f'<svg y="{top:g}" ', 1) for picture, top in zip(pictures, tops, strict=True)]
     size = f'width="{width:g}" height="{height:g}" viewBox="0 0 {width:g} {height:g}"'
     return "\n".join([f'<svg xmlns="http://www.w3.org/2000/svg" {size}>', *inner, "</svg>"])
 
@@ -58,40 +59,35 @@ def save_png(picture: str, file: Any) -> None:
 def _draw(axes: Any, group: Any, top: float) -> None:
     from matplotlib import patches, path  # noqa: PLC0415 — as above
 
-    for order, one in enumerate(group):
-        at = {name: float(value) for name, value in one.attrib.items() if re.fullmatch(r"-?[\d.]+", value)}
-        fill, stroke = (None if one.get(part, "none") == "none" else one.get(part) for part in ("fill", "stroke"))
-        inks: dict[str, Any] = {
-            "facecolor": fill or "none",
-            "edgecolor": stroke or "none",
-            "linewidth": 0.8,
-            "zorder": order + top,
-        }
-        tag = one.tag.removeprefix(SVG)
+    for order, shape in enumerate(group):
+        at = {name: float(value) for name, value in shape.attrib.items() if re.fullmatch(r"-?[\d.]+", value)}
+        fill, stroke = (None if shape.get(name, "none") == "none" else shape.get(name) for name in ("fill", "stroke"))
+        colours = {"facecolor": fill or "none", "edgecolor": stroke or "none"}
+        inks: dict[str, Any] = {**colours, "linewidth": 0.8, "zorder": order + top}
+        tag = shape.tag.removeprefix(SVG)
         if tag == "svg":
-            _draw(axes, one, top + at.get("y", 0.0))
+            _draw(axes, shape, top + at.get("y", 0.0))
         elif tag == "rect":
             radius = min(at.get("rx", 0.0), at["width"] / 2, at["height"] / 2)
             style = f"round,pad=0,rounding_size={radius}" if radius else "square,pad=0"
-            axes.add_patch(
-                patches.FancyBboxPatch((at["x"], at["y"] + top), at["width"], at["height"], boxstyle=style, **inks)
-            )
+            corner = at["x"], at["y"] + top
+            axes.add_patch(patches.FancyBboxPatch(corner, at["width"], at["height"], boxstyle=style, **inks))
         elif tag == "circle":
             axes.add_patch(patches.Circle((at["cx"], at["cy"] + top), at["r"], **inks))
         elif tag == "line":
-            dashes = (0, tuple(map(float, one.get("stroke-dasharray").split()))) if one.get("stroke-dasharray") else "-"
+            dashes = (
+                (0, tuple(map(float, shape.get("stroke-dasharray").split()))) if shape.get("stroke-dasharray") else "-"
+            )
             ends = [at["x1"], at["x2"]], [at["y1"] + top, at["y2"] + top]
             axes.plot(*ends, color=stroke, linewidth=0.8, linestyle=dashes, zorder=order + top)
         elif tag == "path":
-            numbers = [float(number) for number in re.findall(r"-?[\d.]+", one.get("d"))]
+            numbers = [float(number) for number in re.findall(r"-?[\d.]+", shape.get("d"))]
             points = [(x, y + top) for x, y in zip(numbers[::2], numbers[1::2], strict=True)]
             codes = [path.Path.MOVETO] + [path.Path.CURVE4] * (len(points) - 1)
             axes.add_patch(patches.PathPatch(path.Path(points, codes), **inks))
         elif tag == "text":
             size = at.get("font-size", 12.0) * POINTS_PER_UNIT
-            align = ANCHORS.get(one.get("text-anchor", ""), "left")
-            weight = one.get("font-weight") or "normal"
-            place = at["x"], at["y"] + top
-            axes.text(
-                *place, one.text, color=fill, fontsize=size, ha=align, va="baseline", weight=weight, zorder=order + top
-            )
+            align = ANCHORS.get(shape.get("text-anchor", ""), "left")
+            weight = shape.get("font-weight") or "normal"
+            font = {"color": fill, "fontsize": size, "weight": weight}
+            axes.text(at["x"], at["y"] + top, shape.text, ha=align, va="baseline", zorder=order + top, **font)

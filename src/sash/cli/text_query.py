@@ -1,4 +1,4 @@
-"""The text of a query over the input of a command."""
+"""The query of a command: its text, and the query over the rows that the command has read."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ from sash.backends.arrow import ArrowTable
 from sash.backends.arrow_stream import ArrowStream
 from sash.durations import Duration, read_duration
 from sash.expressions import Selection
-from sash.plan.declared import Declared
 from sash.query import Query
 from sash.sql_query import SqlQuery, translate
 
 
 def read_text(argument: str) -> str:
-    """Return the text of a query: the argument itself, or what is in the file that it names.
+    """Return the text of a query: the argument itself, or the content of the file that it names.
 
     Raise FileNotFoundError if it looks like the name of a file, but there is no such file.
 
     >>> read_text("SELECT max(x) FROM t [ROWS 10]")
     'SELECT max(x) FROM t [ROWS 10]'
     """
-    one_word = len(argument.split()) == 1 or argument.lower().endswith((".sql", ".cql"))
-    if not one_word:
+    is_file_name = len(argument.split()) == 1 or argument.lower().endswith((".sql", ".cql"))
+    if not is_file_name:
         return argument
     path = Path(argument)
     if not path.is_file():
-        message = f"There is no file {argument!r}. Give the text of a query, or the name of a file that holds it."
-        raise FileNotFoundError(message)
+        raise FileNotFoundError(
+            f"There is no file {argument!r}. Give the text of a query, or the name of a file that holds it."
+        )
     return path.read_text(encoding="utf-8")
 
 
 def read_lateness(text: str) -> Duration:
-    """Return a lateness: a duration, or a number for times that are numbers. Raise ValueError if it is none.
+    """Return a lateness: a duration, or a number for times that are numbers. Raise ValueError for other texts.
 
     >>> str(read_lateness("5m")), read_lateness("10").amount
     ('5m', 10)
@@ -45,34 +45,30 @@ def read_lateness(text: str) -> Duration:
 
 
 class TextQuery(SqlQuery):
-    """A query from text, over the rows that a command has read: also if FROM names files.
+    """The query of an argument: its text or its file. It runs over the rows that a command has read, even if FROM names files.
 
     >>> TextQuery("SELECT max(x) AS high FROM 'data/*.parquet' [ROWS 10]").path
     'data/*.parquet'
     """
 
-    def __init__(self, text: str, time: str | None = None, lateness: str | None = None) -> None:
+    def __init__(self, argument: str, time: str | None = None, lateness: str | None = None) -> None:
+        text = read_text(argument)
         statement = translate(text, time)
         self.path = statement.table if statement.is_path else None
         """The files that FROM names; None if it names a table."""
         self._lateness = None if lateness is None else read_lateness(lateness)
         super().__init__(text, replace(statement, is_path=False), time)
 
-    def declared(self, schema: pa.Schema) -> Declared:
-        """Return the parsed query over rows of a schema. Raise TypeError or ValueError if it cannot run on them."""
-        empty = schema.empty_table()
-        self.run(empty)  # wrong columns, types and expressions show now, not after a long read
-        declared: Declared = self.plain_of(empty)._declared  # noqa: SLF001 — a part of Query, which editors show apart
-        return declared
-
-    def plain(self, schema: pa.Schema) -> Query:
-        """Return the query over the windows alone, for data of a schema."""
-        return self.plain_of(schema.empty_table())
-
-    def plain_of(self, data: Any) -> Query:
+    def over_windows(self, data: Any) -> Query:
         """Return the query over the windows alone, for data of any kind."""
         query: Query = self._resolve(data)[3]
         return query
+
+    def checked(self, schema: pa.Schema) -> Query:
+        """Return the query over the windows alone. Raise TypeError or ValueError if the text cannot run on rows of a schema."""
+        empty = schema.empty_table()
+        self.run(empty)  # wrong columns, types and expressions show now, not after a long read
+        return self.over_windows(empty)
 
     def columns(self, schema: pa.Schema) -> list[str]:
         """Return the columns that the query may read: all if its results have all, otherwise those that the text names."""
@@ -101,5 +97,5 @@ class FiniteStream(ArrowStream):
         """Return what SQL makes of results: batch by batch, or of all together for ORDER BY, LIMIT and OFFSET."""
         if selection.by_rows:
             return super().select(data, selection)
-        made: pa.Table = ArrowTable().select(data.read_all(), selection)
-        return made.to_reader()
+        selected: pa.Table = ArrowTable().select(data.read_all(), selection)
+        return selected.to_reader()

@@ -8,5 +8,4 @@ def require_sqlglot() -> None:
     try:
         import sqlglot  # noqa: F401, PLC0415 — optional
     except ImportError as error:
-        message = "Queries as text need sqlglot. Install it: pip install 'sash[sql]'."
-        raise ImportError(message) from error
+        raise ImportError("Queries as text need sqlglot. Install it: pip install 'sash[sql]'.") from error

@@ -33,11 +33,11 @@ SYNONYMS = {
 SWAPPED = {"max_by": "arg_max", "min_by": "arg_min"}
 """Other names of aggregates whose arguments come in the opposite order: `max_by(plug, load)` is `arg_max(load, plug)`."""
 KEEP_NULLS = {"first_value": "first", "last_value": "last", "array_agg": "collect", "list": "collect"}
-"""Names of SQL that include nulls unless the text says IGNORE NULLS, which it therefore must."""
+"""Functions of SQL that include nulls. Aggregates of Sash skip them, so the text must say IGNORE NULLS."""
 WITHIN_GROUP = {"percentile_cont": "quantile", "median": "median", "mode": "mode"}
 """Aggregates over `WITHIN GROUP (ORDER BY column)`."""
 NO_AGGREGATES = ("row_number", "dense_rank", "percent_rank", "cume_dist", "ntile", "lag", "lead", "nth_value")
-"""Functions that need OVER in SQL, but combine no values."""
+"""Functions that need OVER in SQL, but do not combine values."""
 REGISTERED: dict[str, Aggregate[Any]] = {}
 """Users' own aggregates, by their names as `plain` returns them."""
 
@@ -59,14 +59,14 @@ BY_NAME: dict[str, str] = {
 
 
 def register(aggregate: Aggregate[Any], name: str | None = None) -> None:
-    """Make an aggregate available by a name. Raise TypeError or ValueError if it is none, or if the name is taken."""
+    """Make an aggregate available by a name. Raise TypeError for other objects, ValueError if the name is taken."""
     if not isinstance(aggregate, Aggregate):
-        message = f"register got {type(aggregate).__name__}. Pass what sash.aggregate returned."
-        raise TypeError(message)
+        raise TypeError(f"register got {type(aggregate).__name__}. Pass what sash.aggregate returned.")
     called = name or aggregate.name
     if plain(called) in BY_NAME:
-        message = f"{called!r} is the name of a built-in aggregate. Pass name= to register yours under another one."
-        raise ValueError(message)
+        raise ValueError(
+            f"{called!r} is the name of a built-in aggregate. Pass name= to register yours under another one."
+        )
     REGISTERED[plain(called)] = aggregate
 
 
@@ -81,12 +81,19 @@ def is_one_of(name: str, names: Any) -> bool:
 
 
 def unknown(name: str) -> str:
-    """Return the message for a function that is no aggregate.
+    """Return the message for a function that is not an aggregate.
 
     >>> unknown("averag")
     "There is no aggregate averag. Did you mean 'average'?"
     """
     if is_one_of(name, NO_AGGREGATES):
         return f"{name} combines no values of several rows, so it is not an aggregate, and Sash does not evaluate it."
-    known = [*BUILT_IN, *SYNONYMS, *SWAPPED, *KEEP_NULLS, *WITHIN_GROUP, *(one.name for one in REGISTERED.values())]
+    known = [
+        *BUILT_IN,
+        *SYNONYMS,
+        *SWAPPED,
+        *KEEP_NULLS,
+        *WITHIN_GROUP,
+        *(aggregate.name for aggregate in REGISTERED.values()),
+    ]
     return f"There is no aggregate {name}.{did_you_mean(name, known)}"

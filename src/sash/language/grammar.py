@@ -14,8 +14,8 @@ from sqlglot import exp, parser, tokens
 from sqlglot.dialects.dialect import Dialect
 from sqlglot.tokenizer_core import TokenType
 
+from sash.durations import UNIT_NAMES
 from sash.language.nodes import Amount, Bracket, BracketWindow, PlacedError, TableFunction
-from sash.language.units import unit_of
 
 TABLE_FUNCTIONS = ("HOP", "TUMBLE", "CUMULATE", "SESSION")
 WITH_OWN_SYNTAX = ("CAST", "TRY_CAST", "EXTRACT", "SUBSTRING", "TRIM", "POSITION", "OVERLAY")
@@ -62,10 +62,10 @@ class WindowSql(Dialect):
 
         def _spanned(self, parse: Any, *arguments: Any, **options: Any) -> Any:
             first = self._index
-            made = parse(*arguments, **options)
-            if isinstance(made, exp.Expression) and self._index > first:
-                made.meta.setdefault(SPAN, (first, self._index))
-            return made
+            node = parse(*arguments, **options)
+            if isinstance(node, exp.Expression) and self._index > first:
+                node.meta.setdefault(SPAN, (first, self._index))
+            return node
 
         def _parse_lambda(self, *arguments: Any, **options: Any) -> Any:
             return self._spanned(super()._parse_lambda, *arguments, **options)
@@ -105,16 +105,15 @@ class WindowSql(Dialect):
             keys = self._parse_partition_by()
             windows = self._parse_csv(self._parse_bracket_window)
             if not self._match(TokenType.R_BRACKET):
+                word = self._curr.text if self._curr else None
                 problem = (
-                    f"{self._curr.text} is neither a unit of time nor an option of the window"
-                    if self._curr
-                    else "The window has no end"
+                    f"{word} is neither a unit of time nor an option of the window" if word else "The window has no end"
                 )
                 self.raise_error(f"{problem}. Expected ]")
             return self.expression(Bracket(expressions=windows, partition_by=keys)).update_positions(start)
 
         def _parse_bracket_window(self) -> BracketWindow:
-            options: dict[tuple[str, ...], Any] = {}
+            options: dict[str, Any] = {}
             start = self._curr
             while self._parse_bracket_option(options):
                 pass
@@ -123,14 +122,12 @@ class WindowSql(Dialect):
             threshold: Any = None
             if self._match_texts(("RANGE", "ROWS")):
                 this = None if self._curr and self._curr.text.upper() in ("BEFORE", "AFTER") else self._parse_amount()
-            elif self._match_texts(("SESSION",)):
+            elif self._match_texts(("SESSION", "CUMULATE", "TUMBLE")):
                 this = self._parse_amount()
             elif self._match_text_seq("PUNCTUATED", "BY"):
                 this = self._parse_name()
             elif self._match_texts(("DELTA",)):
                 this, threshold = self._parse_name(), self._parse_amount()
-            elif self._match_texts(("CUMULATE", "TUMBLE")):
-                this = self._parse_amount()
             elif not self._match_texts(("EXPANDING",)):
                 self.raise_error("Expected RANGE, ROWS, TUMBLE, CUMULATE, SESSION, EXPANDING, DELTA or PUNCTUATED BY")
             while self._parse_bracket_option(options):
@@ -138,28 +135,27 @@ class WindowSql(Dialect):
             name = self._parse_id_var() if self._match(TokenType.ALIAS) else None
             while self._parse_bracket_option(options):
                 pass
-            made = BracketWindow(kind=kind, this=this, threshold=threshold, options=options, alias=name)
-            return self.expression(made).update_positions(start)
+            window = BracketWindow(kind=kind, this=this, threshold=threshold, options=options, alias=name)
+            return self.expression(window).update_positions(start)
 
-        def _parse_bracket_option(self, options: dict[tuple[str, ...], Any]) -> bool:
+        def _parse_bracket_option(self, options: dict[str, Any]) -> bool:
             token = self._curr
-            if ("ORDER BY",) not in options and self._match(TokenType.ORDER_BY):
-                options["ORDER BY",] = self._parse_csv(self._parse_name)
+            if "ORDER BY" not in options and self._match(TokenType.ORDER_BY):
+                options["ORDER BY"] = self._parse_csv(self._parse_name)
                 return True
             for words, read in self.BRACKET_OPTIONS.items():
-                if self._match_text_seq(*words):
+                if self._match_text_seq(*words.split()):
                     if words in options:
-                        self.raise_error(f"{' '.join(words)} is given twice", token)
+                        self.raise_error(f"{words} is given twice", token)
                     options[words] = read(self)
                     return True
             return False
 
         def _parse_name(self) -> Any:
-            """Read the name of a column."""
-            found = self._parse_column()
-            if found is None:
+            column = self._parse_column()
+            if column is None:
                 self.raise_error("Expected the name of a column")
-            return found
+            return column
 
         def _parse_amount(self) -> Amount:
             """Read a number with or without a unit, an INTERVAL, or text such as '1 hour'."""
@@ -169,32 +165,26 @@ class WindowSql(Dialect):
             number: Any = self._parse_number() or self._parse_string()
             if number is None:
                 self.raise_error("Expected a number or a duration, such as 10 or 1 HOUR")
-            is_option = (
-                self._curr and self._curr.text.upper() == "MIN" and self._next and self._next.text.upper() == "ROWS"
-            )
-            has_unit = (
-                self._curr
-                and not is_option
-                and self._curr.token_type in self.ID_VAR_TOKENS
-                and unit_of(self._curr.text)
-            )
+            words = [token.text.upper() for token in (self._curr, self._next) if token]
+            is_unit = words and words != ["MIN", "ROWS"] and words[0].lower() in UNIT_NAMES
+            has_unit = is_unit and self._curr.token_type in self.ID_VAR_TOKENS
             unit = self._parse_var(any_token=True) if has_unit else None
             value = f"-{number.name}" if negative else number.name
             return self.expression(Amount(this=value, unit=unit and unit.name)).update_positions(start)
 
-        BRACKET_OPTIONS: ClassVar[dict[tuple[str, ...], Any]] = {
-            ("SLIDE",): lambda self: self._parse_amount(),
-            ("BEFORE",): lambda self: self._parse_bound(),
-            ("AFTER",): lambda self: self._parse_bound(),
-            ("STEP",): lambda self: self._parse_amount(),
-            ("ON",): lambda self: self._parse_name(),
-            ("WATTR",): lambda self: self._parse_name(),
-            ("OFFSET",): lambda self: self._parse_amount(),
-            ("CLOSED",): lambda self: self._parse_var(any_token=True),
-            ("TZ",): lambda self: self._parse_string(),
-            ("MIN", "ROWS"): lambda self: self._parse_number(),
-            ("EXCLUDE",): lambda self: self._parse_var_from_options(self.WINDOW_EXCLUDE_OPTIONS),
-            ("EMPTY",): lambda _: exp.true(),
+        BRACKET_OPTIONS: ClassVar[dict[str, Any]] = {
+            "SLIDE": lambda self: self._parse_amount(),
+            "BEFORE": lambda self: self._parse_bound(),
+            "AFTER": lambda self: self._parse_bound(),
+            "STEP": lambda self: self._parse_amount(),
+            "ON": lambda self: self._parse_name(),
+            "WATTR": lambda self: self._parse_name(),
+            "OFFSET": lambda self: self._parse_amount(),
+            "CLOSED": lambda self: self._parse_var(any_token=True),
+            "TZ": lambda self: self._parse_string(),
+            "MIN ROWS": lambda self: self._parse_number(),
+            "EXCLUDE": lambda self: self._parse_var_from_options(self.WINDOW_EXCLUDE_OPTIONS),
+            "EMPTY": lambda _: exp.true(),
         }
 
         def _parse_bound(self) -> Amount:
@@ -229,21 +219,15 @@ class WindowSql(Dialect):
             self._match_r_paren()
             if wrapped:
                 self._match_r_paren()
-            made = TableFunction(
-                kind=kind,
-                this=table,
-                time=time,
-                expressions=durations,
-                partition_by=keys,
-                alias=self._parse_table_alias(),
-            )
-            return self.expression(made).update_positions(token)
+            function = TableFunction(kind=kind, this=table, time=time, expressions=durations, partition_by=keys)
+            function.set("alias", self._parse_table_alias())
+            return self.expression(function).update_positions(token)
 
         def _parse_table_keys(self) -> list[Any]:
             """Read the columns after PARTITION BY, in parentheses or not."""
             if self._curr and self._curr.token_type is TokenType.L_PAREN:
-                found: list[Any] = self._parse_wrapped_csv(self._parse_name)
-                return found
+                wrapped: list[Any] = self._parse_wrapped_csv(self._parse_name)
+                return wrapped
             keys = [self._parse_name()]
             while self._curr and self._curr.token_type is TokenType.COMMA and self._is_key(self._index + 1):
                 self._advance()
@@ -259,8 +243,8 @@ class WindowSql(Dialect):
 
         def _skip_name(self) -> str | None:
             """Read the name of an argument, as in `DATA => TABLE t`."""
-            if self._next and self._next.token_type is TokenType.FARROW:
-                name = self._curr.text.upper()
-                self._advance(2)
-                return name
-            return None
+            if not self._next or self._next.token_type is not TokenType.FARROW:
+                return None
+            name: str = self._curr.text.upper()
+            self._advance(2)
+            return name

@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from sash.language.nodes import Bracket, TableFunction
+from sash.language.nodes import Bracket, TableFunction, fail
 from sash.language.source_text import SourceText
 
 SELECT_PARTS = {"expressions", "from_", "where", "group", "having", "qualify", "windows", "order", "limit", "offset"}
@@ -46,9 +46,9 @@ class SelectParts:
     @property
     def results(self) -> Iterator[Any]:
         """The expressions that are evaluated after the windows."""
-        yield from (one.node for one in self.items)
+        yield from (item.node for item in self.items)
         yield from () if self.having is None else (self.having,)
-        yield from (one.this for one in self.order)
+        yield from (ordered.this for ordered in self.order)
 
     @property
     def named_table(self) -> Any:
@@ -58,8 +58,8 @@ class SelectParts:
     @property
     def bracket(self) -> Bracket | None:
         """The windows in brackets; None if there are none."""
-        found: Bracket | None = self.table.args.get("bracket")
-        return found
+        bracket: Bracket | None = self.table.args.get("bracket")
+        return bracket
 
     @property
     def is_path(self) -> bool:
@@ -75,121 +75,112 @@ class SelectParts:
 
 
 def read_parts(source: SourceText) -> SelectParts:
-    """Return the parts of a statement. Raise SqlError if it is no SELECT over one table, or has parts that Sash does not evaluate."""
+    """Return the parts of a statement. Raise NodeError if it is not a SELECT over one table, or has parts that Sash does not evaluate."""
     select = source.statement
     if not isinstance(select, exp.Select):
-        source.fail(None, "The text must be one SELECT statement.")
-    _check_parts(source, select)
+        fail(None, "The text must be one SELECT statement.")
+    _check_parts(select)
     origin = select.args.get("from_")
     if origin is None:
-        source.fail(None, "FROM is missing. Name a table, or a file as in FROM 'data.parquet'.")
-    _check_table(source, origin.this)
+        fail(None, "FROM is missing. Name a table, or a file as in FROM 'data.parquet'.")
+    _check_table(origin.this)
     _drop_table_names(source, select, origin.this)
-    qualify = select.args.get("qualify")
-    if qualify is not None and select.args.get("having") is not None:
-        source.fail(qualify, "A query has HAVING or QUALIFY, not both.")
-    order = select.args.get("order")
+    where, having, qualify, order = map(select.args.get, ("where", "having", "qualify", "order"))
+    if qualify is not None and having is not None:
+        fail(qualify, "A query has HAVING or QUALIFY, not both.")
+    having = having or qualify
     return SelectParts(
         source,
         table=origin.this,
-        items=_items(source, select),
-        where=_condition(select.args.get("where")),
-        group=_group(source, select),
-        having=_condition(select.args.get("having") or qualify),
-        named_windows=_named_windows(source, select),
+        items=_items(select),
+        where=where and where.this,
+        group=_group(select),
+        having=having and having.this,
+        named_windows=_named_windows(select),
         order=[] if order is None else list(order.expressions),
-        limit=_count(source, select.args.get("limit"), "LIMIT"),
-        offset=_count(source, select.args.get("offset"), "OFFSET") or 0,
+        limit=_count(select.args.get("limit"), "LIMIT"),
+        offset=_count(select.args.get("offset"), "OFFSET") or 0,
     )
 
 
-def _condition(clause: Any) -> Any:
-    return None if clause is None else clause.this
-
-
-def _check_parts(source: SourceText, select: exp.Select) -> None:
+def _check_parts(select: exp.Select) -> None:
     for part in select.walk():
         if isinstance(part, exp.Query) and part is not select and not isinstance(part, exp.Table):
-            source.fail(part, "A subquery is not supported. A query reads one table.")
+            fail(part, "A subquery is not supported. A query reads one table.")
     for name, value in select.args.items():
         if value and name not in SELECT_PARTS:
             word = WORDS.get(name, name.upper().strip("_"))
-            source.fail(
-                value[0] if isinstance(value, list) else value,
-                f"{word} is not supported. A query is one SELECT over one table.",
-            )
+            node = value[0] if isinstance(value, list) else value
+            fail(node, f"{word} is not supported. A query is one SELECT over one table.")
 
 
-def _check_table(source: SourceText, table: Any) -> None:
+def _check_table(table: Any) -> None:
     named = table.this if isinstance(table, TableFunction) else table
     is_name = isinstance(named, exp.Table) and isinstance(named.this, exp.Identifier | exp.Literal)
     if not is_name:
-        source.fail(table, "FROM must name one table, or a file as in FROM 'data.parquet'.")
+        fail(table, "FROM must name one table, or a file as in FROM 'data.parquet'.")
     for name, value in named.args.items():
         if value and name not in TABLE_PARTS:
-            source.fail(table, f"{WORDS.get(name, name.upper())} of a table is not supported.")
-    for one in (table, named):
-        alias = one.args.get("alias")
+            fail(table, f"{WORDS.get(name, name.upper())} of a table is not supported.")
+    for node in (table, named):
+        alias = node.args.get("alias")
         if alias is not None and alias.args.get("columns"):
-            source.fail(alias, "Names of columns after the name of a table are not supported.")
+            fail(alias, "Names of columns after the name of a table are not supported.")
 
 
 def _drop_table_names(source: SourceText, select: exp.Select, table: Any) -> None:
     """Read `meters.load` as `load`: the engine that evaluates it does not know the name of the table."""
     named = table.this if isinstance(table, TableFunction) else table
-    names = [[one.lower()] for one in (table.alias, named.alias, named.name) if one] + [
-        [part.name.lower() for part in named.parts]
-    ]
+    prefixes = [[name.lower()] for name in (table.alias, named.alias, named.name) if name]
+    prefixes.append([part.name.lower() for part in named.parts])
     for column in list(select.find_all(exp.Column)):
-        parts = [part.name.lower() for part in column.parts]
-        length = max((len(one) for one in names if len(one) < len(parts) and parts[: len(one)] == one), default=0)
-        place = source.span(column)
-        if length and place is not None:
-            source.dropped.update(range(place[0], place[0] + 2 * length))  # names and dots
-            outermost = [part for part in ("catalog", "db", "table") if column.args.get(part) is not None]
-            for part in outermost[:length]:
-                column.set(part, None)
+        names = [part.name.lower() for part in column.parts]
+        lengths = [len(prefix) for prefix in prefixes if names[:-1][: len(prefix)] == prefix]
+        span = source.span(column)
+        if lengths and span is not None:
+            source.dropped.update(range(span[0], span[0] + 2 * max(lengths)))  # names and dots
+            qualifiers = [name for name in ("catalog", "db", "table") if column.args.get(name) is not None]
+            for name in qualifiers[: max(lengths)]:
+                column.set(name, None)
 
 
-def _items(source: SourceText, select: exp.Select) -> list[Item]:
+def _items(select: exp.Select) -> list[Item]:
     """Return the select list, without IStream(…) around it."""
     nodes = list(select.expressions)
     if len(nodes) == 1 and isinstance(nodes[0], exp.Anonymous) and nodes[0].name.lower() in STREAMS:
         if nodes[0].name.lower() != "istream":
-            source.fail(nodes[0], f"{nodes[0].name} is not supported. Results are new ones, as of IStream.")
+            fail(nodes[0], f"{nodes[0].name} is not supported. Results are new ones, as of IStream.")
         nodes = list(nodes[0].expressions)
     if not nodes:
-        source.fail(None, "The select list is empty. Name an aggregate, as in SELECT max(load).")
-    return [Item(one.alias, one.this) if isinstance(one, exp.Alias) else Item(None, one) for one in nodes]
+        fail(None, "The select list is empty. Name an aggregate, as in SELECT max(load).")
+    return [Item(node.alias, node.this) if isinstance(node, exp.Alias) else Item(None, node) for node in nodes]
 
 
-def _group(source: SourceText, select: exp.Select) -> list[Any]:
+def _group(select: exp.Select) -> list[Any]:
     group = select.args.get("group")
     if group is None:
         return []
     if any(value for name, value in group.args.items() if name != "expressions"):
-        source.fail(
-            group, "GROUP BY takes columns and expressions. ALL, ROLLUP, CUBE and GROUPING SETS are not supported."
-        )
+        fail(group, "GROUP BY takes columns and expressions. ALL, ROLLUP, CUBE and GROUPING SETS are not supported.")
     return list(group.expressions)
 
 
-def _named_windows(source: SourceText, select: exp.Select) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for one in select.args.get("windows") or ():
-        name = one.this.name.lower()
-        if name in found:
-            source.fail(one.this, f"Two windows are named {one.this.name}.")
-        found[name] = one
-    return found
+def _named_windows(select: exp.Select) -> dict[str, Any]:
+    named: dict[str, Any] = {}
+    for window in select.args.get("windows") or ():
+        name = window.this.name.lower()
+        if name in named:
+            fail(window.this, f"Two windows are named {window.this.name}.")
+        named[name] = window
+    return named
 
 
-def _count(source: SourceText, clause: Any, word: str) -> int | None:
+def _count(clause: Any, word: str) -> int | None:
     """Return the number of LIMIT or OFFSET."""
     if clause is None:
         return None
     value = clause.args.get("expression")
     is_plain = isinstance(value, exp.Literal) and not value.is_string and value.name.isdecimal()
     if not is_plain or any(part for name, part in clause.args.items() if name != "expression"):
-        source.fail(clause, f"{word} takes a whole number.")
+        fail(clause, f"{word} takes a whole number.")
     return int(value.name)

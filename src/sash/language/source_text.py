@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NoReturn
+from typing import Any
 
 from sqlglot import exp
 from sqlglot.errors import SqlglotError, TokenError
 from sqlglot.tokenizer_core import TokenType
 
 from sash.language.grammar import SPAN, WindowSql
-from sash.language.nodes import PlacedError
+from sash.language.nodes import PlacedError, fail
 from sash.language.sql_error import SqlError
 
 INTERNAL = (AttributeError, IndexError, KeyError, TypeError, ValueError)
-"""What sqlglot raises for some texts that it cannot read, besides its own errors."""
+"""Errors that sqlglot raises for some texts that it cannot parse, besides its own."""
 
 
 @dataclass(frozen=True)
@@ -38,37 +38,29 @@ class SourceText:
         try:
             tokens = dialect.tokenize(text)
             if not tokens or tokens[0].token_type is not TokenType.SELECT:
-                message = "The text must be one SELECT statement"
-                raise PlacedError(message, *((tokens[0].start, tokens[0].end + 1) if tokens else (0, 0)))  # noqa: TRY301 — the parser raises it too
-            statements = [one for one in dialect.parser().parse(tokens, text) if one is not None]
+                place = (tokens[0].start, tokens[0].end + 1) if tokens else (0, 0)
+                raise PlacedError("The text must be one SELECT statement", *place)  # noqa: TRY301 — the parser raises it too
+            statements = [node for node in dialect.parser().parse(tokens, text) if node is not None]
         except PlacedError as error:
             raise SqlError(f"{str(error).rstrip('.')}.", text, error.start, error.end) from error
         except TokenError as error:
-            message = "A quote or a comment has no end."
-            raise SqlError(message, text, len(text.rstrip()), len(text)) from error
+            raise SqlError("A quote or a comment has no end.", text, len(text.rstrip()), len(text)) from error
         except RecursionError as error:
-            message = "The text is nested too deeply."
-            raise SqlError(message, text, 0, 0) from error
+            raise SqlError("The text is nested too deeply.", text, 0, 0) from error
         except (SqlglotError, *INTERNAL) as error:
-            message = "The text cannot be read."
-            raise SqlError(message, text, 0, 0) from error
+            raise SqlError("The text cannot be read.", text, 0, 0) from error
         if len(statements) != 1:
-            message = "The text must be one SELECT statement."
-            raise SqlError(message, text, 0, 0)
+            raise SqlError("The text must be one SELECT statement.", text, 0, 0)
         return cls(text, tokens, statements[0], quote)
-
-    def fail(self, node: Any, problem: str) -> NoReturn:
-        """Raise SqlError at the place of a node."""
-        raise SqlError(problem, self.text, *self.place(node))
 
     def place(self, node: Any) -> tuple[int, int]:
         """Return the first and the last character of a node; of the statement if nothing is known."""
         if isinstance(node, exp.Expression):
             if (span := self.span(node)) is not None:
                 return self.tokens[span[0]].start, self.tokens[span[1] - 1].end + 1
-            for one in node.walk():
-                if "start" in one.meta:
-                    return one.meta["start"], one.meta["end"] + 1
+            for inner in node.walk():
+                if "start" in inner.meta:
+                    return inner.meta["start"], inner.meta["end"] + 1
         return 0, 0
 
     def span(self, node: Any) -> tuple[int, int] | None:
@@ -77,11 +69,10 @@ class SourceText:
             first, end = node.meta[SPAN]
             return first, end
         if isinstance(node, exp.Column):
-            places = [
-                self._by_start[one.meta["start"]] for one in node.parts if one.meta.get("start") in self._by_start
-            ]
-            if len(places) == len(node.parts) > 0:
-                return min(places), max(places) + 1
+            starts = [part.meta.get("start") for part in node.parts]
+            numbers = [self._by_start[start] for start in starts if start in self._by_start]
+            if len(numbers) == len(starts) > 0:
+                return min(numbers), max(numbers) + 1
         return None
 
     @cached_property
@@ -99,10 +90,10 @@ class SourceText:
     def nulls_first(self, ordered: Any) -> bool | None:
         """Return whether a member of ORDER BY says NULLS FIRST; None if it says neither that nor NULLS LAST.
 
-        Raise SqlError for WITH FILL, which nothing evaluates.
+        Raise NodeError for WITH FILL, which nothing evaluates.
         """
         if ordered.args.get("with_fill"):
-            self.fail(ordered, "WITH FILL is not supported.")
+            fail(ordered, "WITH FILL is not supported.")
         span = self.span(ordered)
         words = [] if span is None else [self._normal_token(self.tokens[place]) for place in range(*span)]
         return words[-1] == "FIRST" if words[-2:-1] == ["NULLS"] else None
@@ -112,19 +103,20 @@ class SourceText:
         return f"{token.token_type.name} {token.text}" if is_exact else str(token.text).upper()
 
     def of(self, node: Any, texts: Mapping[int, str] | None = None) -> str:
-        """Return the text of a node for the engine. `texts` replaces nodes within it, by `id`. Raise SqlError if it is not known."""
+        """Return the text of a node for the engine. `texts` replaces nodes within it, by `id`. Raise NodeError if it is not known."""
         span = self.span(node)
         if span is None:
-            self.fail(node, "This expression is not supported here.")
+            fail(node, "This expression is not supported here.")
         replaced = {}
-        for one in node.walk():
-            inner = self.span(one) if id(one) in (texts or {}) else None
-            if inner is not None:
-                replaced[inner[0]] = (inner[1], texts[id(one)])  # type: ignore[index]  # it is in it
+        for inner in node.walk():
+            text = (texts or {}).get(id(inner))
+            inner_span = None if text is None else self.span(inner)
+            if inner_span is not None:
+                replaced[inner_span[0]] = (inner_span[1], str(text))
         return "".join(self._pieces(*span, replaced)).strip()
 
     def _pieces(self, first: int, end: int, replaced: Mapping[int, tuple[int, str]]) -> Iterator[str]:
-        """Yield the tokens with what is between them."""
+        """Yield the tokens and the text between them."""
         place, last = first, None
         while place < end:
             if last is not None and place not in self.dropped:

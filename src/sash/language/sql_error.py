@@ -1,4 +1,4 @@
-"""Errors in the text of a query: what is wrong, where, and the nearest valid name."""
+"""Errors in the text of a query: the problem, its place, and the nearest valid name."""
 
 from __future__ import annotations
 
@@ -39,9 +39,10 @@ def width(text: str) -> int:
     >>> width("load"), width("負荷"), width("e\u0301")
     (4, 4, 1)
     """
-    return sum(2 if unicodedata.east_asian_width(one) in "WF" else not unicodedata.combining(one) for one in text)
+    is_wide = [unicodedata.east_asian_width(letter) in "WF" for letter in text]
+    return sum(2 if wide else not unicodedata.combining(letter) for letter, wide in zip(text, is_wide, strict=True))
 
 
 def blank(text: str) -> str:
     """Return spaces as wide as a text; tabs stay, because only a terminal knows their width."""
-    return "".join(TAB if one == TAB else " " * width(one) for one in text)
+    return "".join(TAB if letter == TAB else " " * width(letter) for letter in text)

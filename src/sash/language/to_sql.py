@@ -17,12 +17,14 @@ from sqlglot import exp
 from sash import windows
 from sash.aggregates import BUILT_IN
 from sash.aggregates.base import Aggregate
+from sash.durations import LONG_NAMES
 from sash.expressions import SQL, Computed
 from sash.language.aggregate_names import REGISTERED, plain
+from sash.language.nodes import is_name
 from sash.language.source_text import SourceText, quoted
 from sash.language.sql_error import SqlError
-from sash.language.units import WORDS
-from sash.plan.declared import Declared
+from sash.language.window_clauses import EXCLUDED
+from sash.plan.query_spec import QuerySpec
 from sash.windows import Window
 
 KINDS = {
@@ -30,25 +32,25 @@ KINDS = {
     "delta": "DELTA", "punctuated": "PUNCTUATED BY",
 }  # fmt: skip
 """The words of windows in brackets, by the function that makes them."""
-EXCLUDES = {"row": "CURRENT ROW", "ties": "TIES", "group": "GROUP"}
+EXCLUDES = {argument: words for words, argument in EXCLUDED.items()}
 BRACKET_WORDS = (
     "AFTER", "AS", "BEFORE", "CLOSED", "CUMULATE", "DELTA", "EMPTY", "EXCLUDE", "EXPANDING", "MIN", "OFFSET", "ON", "ORDER", "PARTITION", "PUNCTUATED",
     "RANGE", "ROWS", "SESSION", "SLIDE", "STEP", "TUMBLE", "TZ", "WATTR",
 )  # fmt: skip
 """Words with a meaning in brackets."""
 DEFAULTS = {"algorithm": "auto", "objective": "throughput", "slicing": "auto", "lateness": None}
-"""Arguments of a query that a text cannot say."""
+"""Arguments of a query that a text cannot have."""
 
 
-def to_sql(query: Declared) -> str:
-    """Return the text of a query. Raise ValueError if a part of it has no text, such as a function of the user's."""
+def to_sql(query: QuerySpec) -> str:
+    """Return a query as text. Raise ValueError if a member has no text, such as a Python function."""
     for name, default in DEFAULTS.items():
         if getattr(query, name) != default:
-            message = f"A text cannot say {name}={getattr(query, name)!r}. Leave it out, or pass it to Query."
-            raise ValueError(message)
-    items = [f"{aggregate_text(one)} AS {name_text(name)}" for name, one in query.aggregates.items()]
-    several = list(query.windows) != [one.kind for one in query.windows.values()]
-    listed = [window_text(one) + (f" AS {name_text(name)}" if several else "") for name, one in query.windows.items()]
+            raise ValueError(f"A text cannot say {name}={getattr(query, name)!r}. Leave it out, or pass it to Query.")
+    items = [f"{aggregate_text(aggregate)} AS {name_text(name)}" for name, aggregate in query.aggregates.items()]
+    has_names = list(query.windows) != [window.kind for window in query.windows.values()]
+    names = [f" AS {name_text(name)}" if has_names else "" for name in query.windows]
+    listed = [window_text(window) + name for window, name in zip(query.windows.values(), names, strict=True)]
     bracket = f"PARTITION BY {', '.join(map(key_text, query.by))} " if query.by else ""
     bracket += ", ".join(listed)
     bracket += f" ON {name_text(query.time)}" if query.time is not None else ""
@@ -68,7 +70,7 @@ def name_text(name: str) -> str:
 
 
 def _is_read_as_name(word: str) -> bool:
-    """Return whether the grammar reads a word as a name wherever a text has one: `load` is a keyword and a name, `date` is a type."""
+    """Return whether a word is a name wherever a text has one: `load` is a keyword and a name, but `date` is a type."""
     text = f"SELECT max({word}) AS {word} FROM input [PARTITION BY {word} ROWS 1 ON {word} ORDER BY {word}]"  # noqa: S608 — only parsed
     try:
         source = SourceText.parse(text)
@@ -78,13 +80,9 @@ def _is_read_as_name(word: str) -> bool:
     if bracket is None or not isinstance(source.statement.expressions[0], exp.Alias):
         return False
     options = bracket.expressions[0].args["options"]
-    found = [
-        source.statement.expressions[0].this.expressions,
-        bracket.args["partition_by"],
-        [options.get(("ON",))],
-        options.get(("ORDER BY",), []),
-    ]
-    return all(len(one) == 1 and isinstance(one[0], exp.Column) and one[0].name == word for one in found)
+    inputs, keys = source.statement.expressions[0].this.expressions, bracket.args["partition_by"]
+    clauses = [inputs, keys, [options.get("ON")], options.get("ORDER BY", [])]
+    return all(len(nodes) == 1 and is_name(nodes[0]) and nodes[0].name == word for nodes in clauses)
 
 
 def key_text(name: str) -> str:
@@ -115,14 +113,11 @@ def window_text(window: Window) -> str:
     if kind not in KINDS:
         raise _no_text(f"{window!r} calls a function of yours", "Use another window.")
     parameters = [*inspect.signature(getattr(windows, kind)).parameters]
-    given = dict(zip(parameters, map(ast.literal_eval, call.args), strict=False))
-    given |= {str(one.arg): ast.literal_eval(one.value) for one in call.keywords}
-    return " ".join(
-        [
-            KINDS[kind],
-            *(_option_text(name, value, is_first=place == 0) for place, (name, value) in enumerate(given.items())),
-        ]
-    )
+    arguments = dict(zip(parameters, map(ast.literal_eval, call.args), strict=False))
+    arguments |= {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in call.keywords}
+    first = next(iter(arguments), "")
+    options = [_option_text(name, value, is_first=name == first) for name, value in arguments.items()]
+    return " ".join([KINDS[kind], *options])
 
 
 def _option_text(name: str, value: Any, *, is_first: bool) -> str:
@@ -146,8 +141,8 @@ def length_text(value: Any) -> str:
         return "UNBOUNDED"
     if not isinstance(value, str):
         return repr(value)
-    found = re.fullmatch(r"(-?\d+)([a-z]+)", value)
-    return f"{found[1]} {WORDS[found[2]]}" if found and found[2] in WORDS else f"'{value}'"
+    match = re.fullmatch(r"(-?\d+)([a-z]+)", value)
+    return f"{match[1]} {LONG_NAMES[match[2]][-2].upper()}" if match and match[2] in LONG_NAMES else f"'{value}'"
 
 
 # -- aggregates --------------------------------------------------------------------------------------------------------
@@ -158,9 +153,9 @@ def aggregate_text(aggregate: Aggregate[Any]) -> str:
     if not aggregate.is_built_in and plain(aggregate.name) not in REGISTERED:
         raise _no_text(f"{aggregate!r} is an aggregate of yours", "Register it: sash.register(…).")
     for column in aggregate.columns:
-        for one in column.expressions if isinstance(column, Computed) else ():
-            if one.kind != SQL:
-                raise _no_text(f"{one!r} is an expression of {one.kind}", "Use sash.expr.")
+        for expression in column.expressions if isinstance(column, Computed) else ():
+            if expression.kind != SQL:
+                raise _no_text(f"{expression!r} is an expression of {expression.kind}", "Use sash.expr.")
     return _call_text(_call_of(aggregate))
 
 
@@ -178,15 +173,15 @@ def _call_text(call: Any) -> str:
         return str(ast.literal_eval(call.args[0]))
     parameters = [*inspect.signature(BUILT_IN[name]).parameters.values()] if name in BUILT_IN else []
     arguments, where = [], ""
-    for place, one in enumerate(call.args):
-        is_column = not parameters or "ColumnLike" in str(parameters[place].annotation)
-        arguments.append(_value_text(one, is_column=is_column))
-    for one in call.keywords:
-        if one.arg == "where":
-            condition = one.value.args[0] if isinstance(one.value, ast.Call) else one.value
+    for position, argument in enumerate(call.args):
+        is_column = not parameters or "ColumnLike" in str(parameters[position].annotation)
+        arguments.append(_value_text(argument, is_column=is_column))
+    for keyword in call.keywords:
+        if keyword.arg == "where":
+            condition = keyword.value.args[0] if isinstance(keyword.value, ast.Call) else keyword.value
             where = f" FILTER (WHERE {ast.literal_eval(condition)})"
         else:
-            arguments.append(f"{one.arg} => {_value_text(one.value, is_column=False)}")
+            arguments.append(f"{keyword.arg} => {_value_text(keyword.value, is_column=False)}")
     shown = ", ".join(arguments) or ("*" if name == "count" else "")
     return f"{name}({shown}){where}"
 

@@ -1,88 +1,123 @@
-"""A text → a Statement: its parts, then its windows, its keys and its select list."""
+"""A text → a Statement: its parts, then its windows, its keys and its select list.
+
+    FROM, WHERE ──► rows ──► Query: windows, aggregates ──► results ──► expressions, HAVING, ORDER BY, LIMIT
+
+A text that has only the middle part is a plain Query.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlglot import exp
 
-from sash.expressions import Expression
+from sash.aggregates.base import Aggregate
+from sash.expressions import Expression, Selection
 from sash.language.aggregate_calls import calls_in
 from sash.language.keys import is_group_function, read_keys
-from sash.language.named_calls import Shape
-from sash.language.nodes import TableFunction
+from sash.language.nodes import NodeError, TableFunction, fail
 from sash.language.over_windows import over_clause
 from sash.language.select_list import SelectList
 from sash.language.select_parts import SelectParts, read_parts
 from sash.language.source_text import SourceText
-from sash.language.statement import Statement
+from sash.language.sql_error import SqlError
 from sash.language.window_clauses import Clause, of_bracket, of_group_function, of_table_function
+from sash.windows import Window
 
 PLACES = "Use one: FROM t [RANGE 1 HOUR ON ts], TABLE(TUMBLE(…)), GROUP BY window(ts, '1 hour'), or OVER (…)."
 
 
+@dataclass(frozen=True)
+class Statement:
+    """A text for one engine: where rows come from, the query over them, and what SQL makes of its results."""
+
+    table: str
+    is_path: bool
+    where: Expression | None
+    aggregates: dict[str, Aggregate[Any]]
+    windows: dict[str, Window]
+    by: tuple[str | Expression, ...]
+    time: str | None
+    order_by: tuple[str, ...]
+    columns: tuple[str, ...] | None
+    """The columns of the rows that the text names, if the results are rows with some of their columns; None for all columns."""
+    selection: Selection | None
+    """None if the results of the query are those of the statement."""
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the statement is a query over the data, with nothing before or after it."""
+        return self.where is None and self.selection is None and not self.is_path
+
+    @property
+    def needs_time(self) -> bool:
+        """Whether the windows or aggregates need a time column."""
+        needed = [window.needs_time for window in self.windows.values()]
+        return any(needed) or any(aggregate.time is not None for aggregate in self.aggregates.values())
+
+
 def translate(text: str, time: str | None = None, quote: str = '"') -> Statement:
-    """Return what a text asks for. Raise SqlError if it cannot be run.
+    """Return the statement of a text. Raise SqlError if it cannot be run.
 
     `time` is the time column, if the text does not name it. `quote` is that of the engine, for names.
     """
     source = SourceText.parse(text, quote)
+    try:
+        return _statement(source, time)
+    except NodeError as error:
+        raise SqlError(str(error), text, *source.place(error.node)) from error.__cause__
+
+
+def _statement(source: SourceText, time: str | None) -> Statement:
     parts = read_parts(source)
-    clause, of_call = _windows(parts)
-    keys = read_keys(parts, clause, over=bool(of_call))
-    per_row = all(window.per_row for window in clause.windows.values())
-    has_time = (time or clause.time) is not None or any(window.needs_time for window in clause.windows.values())
-    listed = SelectList(
-        parts, keys, Shape(tuple(clause.windows), per_row, parts.bracket is not None, has_time, of_call)
-    )
-    selection = listed.selection()
-    is_part = (
-        per_row and selection is not None and selection.outputs is not None and None not in selection.outputs.values()
-    )
+    clause = _windows(parts)
+    clause = replace(clause, time=time or clause.time)
+    keys = read_keys(parts, clause)
+    select_list = SelectList(parts, keys, clause)
+    selection = select_list.selection()
+    outputs = None if selection is None else selection.outputs
+    drops_columns = clause.per_row and outputs is not None and None not in outputs.values()
     return Statement(
         table=parts.table_name,
         is_path=parts.is_path,
         where=_where(parts),
-        aggregates=listed.calls.aggregates,
+        aggregates=select_list.calls.aggregates,
         windows=clause.windows,
         by=keys.by,
-        time=time or clause.time,
+        time=clause.time,
         order_by=clause.order_by,
-        columns=_columns(source, clause) if is_part else None,
+        columns=_columns(source, clause) if drops_columns else None,
         selection=selection,
     )
 
 
-def _windows(parts: SelectParts) -> tuple[Clause, dict[int, str]]:
-    """Return the windows, and which of them each call with OVER has. Raise SqlError unless they are in one place."""
-    source, table = parts.source, parts.table
+def _windows(parts: SelectParts) -> Clause:
+    """Return the windows. Raise NodeError unless they are in one place."""
+    table = parts.table
     over = [call for node in parts.results for call in calls_in(node) if isinstance(call, exp.Window)]
-    functions = [one for one in parts.group if is_group_function(one)]
+    functions = [node for node in parts.group if is_group_function(node)]
     places = [table] * (parts.bracket is not None) + [table] * isinstance(table, TableFunction) + functions + over[:1]
     if len(places) != 1:
         problem = "windows in several places" if places else "no window"
-        source.fail(places[-1] if places else table, f"The query has {problem}. {PLACES}")
+        fail(places[-1] if places else table, f"The query has {problem}. {PLACES}")
     if over:
-        return over_clause(source, over, parts.named_windows)
+        return over_clause(parts.source, over, parts.named_windows)
     if parts.bracket is not None:
-        return of_bracket(source, parts.bracket), {}
-    return (of_group_function(source, functions[0]) if functions else of_table_function(source, table)), {}
+        return of_bracket(parts.bracket)
+    return of_group_function(functions[0]) if functions else of_table_function(table)
 
 
 def _where(parts: SelectParts) -> Expression | None:
     if parts.where is None:
         return None
     for call in calls_in(parts.where):
-        parts.source.fail(call, "WHERE is evaluated before the windows, so it has no aggregates. Use HAVING.")
+        fail(call, "WHERE is evaluated before the windows, so it has no aggregates. Use HAVING.")
     return Expression(parts.source.of(parts.where))
 
 
 def _columns(source: SourceText, clause: Clause) -> tuple[str, ...]:
     """Return the columns that the text names."""
     named: list[Any] = [column.parts[0].name for column in source.statement.find_all(exp.Column)]
-    named += [
-        clause.time,
-        *clause.order_by,
-        *(column for window in clause.windows.values() for column in window.columns),
-    ]
-    return tuple(dict.fromkeys(name for name in named if name))
+    of_windows = [column for window in clause.windows.values() for column in window.columns]
+    return tuple(dict.fromkeys(name for name in [*named, clause.time, *clause.order_by, *of_windows] if name))

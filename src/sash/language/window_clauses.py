@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from sqlglot import exp
 
 from sash import windows
+from sash.durations import UNIT_NAMES
 from sash.language.aggregate_calls import literal, number
-from sash.language.nodes import Amount, Bracket, BracketWindow, TableFunction, is_name
-from sash.language.source_text import SourceText
-from sash.language.sql_error import SqlError
-from sash.language.units import unit_of
+from sash.language.nodes import Amount, Bracket, BracketWindow, TableFunction, column_name, errors_at, fail
 from sash.windows import Window
 
 Length = Any
@@ -31,128 +29,110 @@ KINDS: dict[str, Callable[..., Window]] = {
     "PUNCTUATED": windows.punctuated,
 }
 """The functions of the windows in a bracket. Their parameters are the options."""
+EXCLUDED = {"CURRENT ROW": "row", "TIES": "ties", "GROUP": "group", "NO OTHERS": None}
+"""The argument `exclude` of a window, by the words after EXCLUDE."""
 
 
 @dataclass(frozen=True)
 class Clause:
-    """What a clause says: windows by name, the keys, the time column and columns that break its ties; None if it does not say."""
+    """The windows of a text by name, their keys, their time column and the columns that break ties; None if the text does not name them."""
 
     windows: dict[str, Window]
     by: tuple[Any, ...] | None = None
     time: str | None = None
     order_by: tuple[str, ...] = ()
+    of_call: dict[int, str] = field(default_factory=dict)
+    """The window of each call with OVER, by `id`."""
 
+    @property
+    def per_row(self) -> bool:
+        """Whether each row has a result."""
+        return all(window.per_row for window in self.windows.values())
 
-def made(source: SourceText, node: Any, make: Callable[[], Window]) -> Window:
-    """Return a window. Raise SqlError with the message of the constructor if its arguments are not valid."""
-    try:
-        return make()
-    except SqlError:
-        raise
-    except (TypeError, ValueError) as error:
-        source.fail(node, str(error))
-
-
-def column_name(source: SourceText, node: Any) -> str:
-    """Return the name of a column. Raise SqlError for other expressions."""
-    if not is_name(node):
-        source.fail(node, "Expected the name of a column.")
-    return str(node.name)
+    @property
+    def has_time(self) -> bool:
+        """Whether there is a time column: without one, windows of rows have no bounds."""
+        return self.time is not None or any(window.needs_time for window in self.windows.values())
 
 
 # -- lengths -----------------------------------------------------------------------------------------------------------
 
 
-def length_of(source: SourceText, node: Any) -> Length:
+def length_of(node: Any) -> Length:
     """Return a duration as Sash writes it, or a number: of `24 HOURS`, `INTERVAL '1' HOUR`, `'1 hour'`, `10`."""
     if isinstance(node, Amount):
-        return duration(source, node, node.this, node.args.get("unit"))
+        return _duration(node, node.this, node.args.get("unit"))
     if isinstance(node, exp.Interval):
         unit = node.args.get("unit")
         negative = isinstance(node.this, exp.Neg)
-        text = (node.this.this if negative else node.this).name
-        return duration(source, node, f"-{text}" if negative else text, unit and unit.name)
-    value = literal(source, node)
-    return duration(source, node, value, None) if isinstance(value, str) else value
+        amount = (node.this.this if negative else node.this).name
+        return _duration(node, f"-{amount}" if negative else amount, unit and unit.name)
+    value = literal(node)
+    return _duration(node, value, None) if isinstance(value, str) else value
 
 
-def duration(source: SourceText, node: Any, amount: str, unit: str | None) -> Length:
+def _duration(node: Any, amount: str, unit: str | None) -> Length:
     """Return a duration, such as "24h"; a number if there is no unit."""
     if unit is None:
         try:
             return number(amount)
         except ArithmeticError:
             return amount  # Sash reads "1 hour" itself
-    found = unit_of(unit)
-    if found is None:
-        source.fail(node, f"{unit} is not a unit of time. Use SECOND, MINUTE, HOUR, DAY, WEEK, MONTH, QUARTER or YEAR.")
-    return f"{amount.strip()}{found}"
+    if unit.lower() not in UNIT_NAMES:
+        fail(node, f"{unit} is not a unit of time. Use SECOND, MINUTE, HOUR, DAY, WEEK, MONTH, QUARTER or YEAR.")
+    return f"{amount.strip()}{UNIT_NAMES[unit.lower()]}"
 
 
 # -- CQL ---------------------------------------------------------------------------------------------------------------
 
 
-def of_bracket(source: SourceText, bracket: Bracket) -> Clause:
-    """Return what a bracket says."""
-    found: dict[str, Window] = {}
+def of_bracket(bracket: Bracket) -> Clause:
+    """Return the clause of a bracket."""
+    named: dict[str, Window] = {}
     times: dict[str, None] = {}
     order: tuple[str, ...] = ()
-    several = len(bracket.expressions) > 1
-    for one in bracket.expressions:
-        options = {" ".join(words): value for words, value in one.args["options"].items()}
-        for name in ("ON", "WATTR"):
-            if name in options:
-                times[column_name(source, options.pop(name))] = None
-        order = tuple(column_name(source, column) for column in options.pop("ORDER BY", ())) or order
-        window = _bracket_window(source, one, options)
-        name = one.alias or (window.result_name if several else window.kind)
-        if name in found:
-            source.fail(one, f"Two windows are named {name}. Name them, as in RANGE 1 HOUR AS hour.")
-        found[name] = window
+    for node in bracket.expressions:
+        options = dict(node.args["options"])
+        times |= {column_name(options.pop(word)): None for word in ("ON", "WATTR") if word in options}
+        order = tuple(map(column_name, options.pop("ORDER BY", ()))) or order
+        window = _bracket_window(node, options)
+        name = node.alias or (window.result_name if len(bracket.expressions) > 1 else window.kind)
+        if name in named:
+            fail(node, f"Two windows are named {name}. Name them, as in RANGE 1 HOUR AS hour.")
+        named[name] = window
     if len(times) > 1:
-        source.fail(bracket, f"The windows have the time columns {' and '.join(times)}, but a query has one.")
-    keys = bracket.args.get("partition_by") or None
-    return Clause(found, None if keys is None else tuple(keys), next(iter(times), None), order)
+        fail(bracket, f"The windows have the time columns {' and '.join(times)}, but a query has one.")
+    return Clause(named, _partition_by(bracket), next(iter(times), None), order)
 
 
-def _bracket_window(source: SourceText, one: BracketWindow, options: dict[str, Any]) -> Window:
-    kind = one.args["kind"]
-    for name, value in options.items():
-        if OPTION_NAMES[name] not in inspect.signature(KINDS[kind]).parameters:
-            source.fail(value if isinstance(value, exp.Expression) else one, f"{name} does not apply to {kind}.")
-    given = {key: _option(source, key, value) for key, value in options.items()}
-    named = {OPTION_NAMES[key]: value for key, value in given.items()}
-    this, threshold = one.this, one.args.get("threshold")
-    first = (
-        ()
-        if this is None
-        else (column_name(source, this),)
-        if isinstance(this, exp.Column)
-        else (length_of(source, this),)
-    )
-    second = () if threshold is None else (length_of(source, threshold),)
-    return made(source, one, lambda: KINDS[kind](*first, *second, **named))
+def _partition_by(node: Bracket | TableFunction) -> tuple[Any, ...] | None:
+    return tuple(node.args.get("partition_by") or ()) or None
 
 
-OPTION_NAMES = {
-    "SLIDE": "slide", "STEP": "step", "OFFSET": "offset", "CLOSED": "closed", "TZ": "tz", "MIN ROWS": "min_rows",
-    "EXCLUDE": "exclude", "EMPTY": "empty", "BEFORE": "before", "AFTER": "after",
-}  # fmt: skip
-EXCLUDED = {"CURRENT ROW": "row", "TIES": "ties", "GROUP": "group", "NO OTHERS": None}
+def _bracket_window(node: BracketWindow, options: dict[str, Any]) -> Window:
+    kind = node.args["kind"]
+    arguments: dict[str, Any] = {}
+    for words, value in options.items():
+        name = words.lower().replace(" ", "_")
+        if name not in inspect.signature(KINDS[kind]).parameters:
+            fail(value if isinstance(value, exp.Expression) else node, f"{words} does not apply to {kind}.")
+        arguments[name] = _option(words, value)
+    given = [value for value in (node.this, node.args.get("threshold")) if value is not None]
+    first = [column_name(value) if isinstance(value, exp.Column) else length_of(value) for value in given]
+    with errors_at(node):
+        return KINDS[kind](*first, **arguments)
 
 
-def _option(source: SourceText, name: str, value: Any) -> Any:
+def _option(words: str, value: Any) -> Any:
     if isinstance(value, Amount):
-        if value.this == "UNBOUNDED":
-            return None
-        return length_of(source, value)
-    if name == "MIN ROWS":
-        return literal(source, value)
-    if name == "EXCLUDE":
+        return None if value.this == "UNBOUNDED" else length_of(value)
+    if words == "MIN ROWS":
+        return literal(value)
+    if words == "EXCLUDE":
         return EXCLUDED[value.name.upper()]
-    if name == "EMPTY":
+    if words == "EMPTY":
         return True
-    return value.name.lower() if name == "CLOSED" else value.name
+    return value.name.lower() if words == "CLOSED" else value.name
 
 
 # -- table functions ---------------------------------------------------------------------------------------------------
@@ -172,22 +152,25 @@ TABLE_FUNCTIONS: dict[str, tuple[tuple[str, ...], Callable[..., Window]]] = {
 """The durations of each table function in their order, and the window."""
 
 
-def of_table_function(source: SourceText, node: TableFunction) -> Clause:
-    """Return what a table function says."""
-    names, make = TABLE_FUNCTIONS[node.args["kind"]]
+def of_table_function(node: TableFunction) -> Clause:
+    """Return the clause of a table function."""
+    kind = node.args["kind"]
+    names, make = TABLE_FUNCTIONS[kind]
     if node.args.get("time") is None:
-        source.fail(node, f"{node.args['kind']} needs the time column, as in DESCRIPTOR(ts).")
-    given: dict[str, Length] = {}
-    for place, one in enumerate(node.expressions):
-        name = one.name.lower() if isinstance(one, exp.Kwarg) else names[place] if place < len(names) else ""
+        fail(node, f"{kind} needs the time column, as in DESCRIPTOR(ts).")
+    lengths: dict[str, Length] = {}
+    for position, argument in enumerate(node.expressions):
+        name, value = names[position] if position < len(names) else "", argument
+        if isinstance(argument, exp.Kwarg):
+            name, value = argument.name.lower(), argument.expression
         if name not in names:
-            source.fail(one, f"{node.args['kind']} takes {', '.join(names)}.")
-        given[name] = length_of(source, one.expression if isinstance(one, exp.Kwarg) else one)
-    if missing := [name for name in names if name not in given and name != "offset"]:
-        source.fail(node, f"{node.args['kind']} needs {' and '.join(missing)}.")
-    keys = node.args.get("partition_by") or None
-    window = made(source, node, lambda: make(**given))
-    return Clause({window.kind: window}, None if keys is None else tuple(keys), column_name(source, node.args["time"]))
+            fail(argument, f"{kind} takes {', '.join(names)}.")
+        lengths[name] = length_of(value)
+    if missing := [name for name in names if name not in lengths and name != "offset"]:
+        fail(node, f"{kind} needs {' and '.join(missing)}.")
+    with errors_at(node):
+        window = make(**lengths)
+    return Clause({window.kind: window}, _partition_by(node), column_name(node.args["time"]))
 
 
 GROUP_FUNCTIONS: dict[str, Callable[..., Window]] = {
@@ -197,9 +180,11 @@ GROUP_FUNCTIONS: dict[str, Callable[..., Window]] = {
 """Functions in GROUP BY, as in Spark: what follows the time column."""
 
 
-def of_group_function(source: SourceText, node: exp.Anonymous) -> Clause:
-    """Return what `window(ts, '1 hour', '1 minute')` in GROUP BY says."""
+def of_group_function(node: exp.Anonymous) -> Clause:
+    """Return the clause of `window(ts, '1 hour', '1 minute')` in GROUP BY."""
+    if not node.expressions:
+        fail(node, f"{node.name} needs the time column, as in {node.name}(ts, '1 hour').")
     time, *lengths = node.expressions
-    given = [length_of(source, one) for one in lengths]
-    window = made(source, node, lambda: GROUP_FUNCTIONS[node.name.lower()](*given))
-    return Clause({window.kind: window}, time=column_name(source, time))
+    with errors_at(node):
+        window = GROUP_FUNCTIONS[node.name.lower()](*map(length_of, lengths))
+    return Clause({window.kind: window}, time=column_name(time))

@@ -36,7 +36,7 @@ def serve(
 
     The server listens on `host` and `port`; 0 is any free port. Other machines reach it only with another `host`, which needs a
     `token` of at least 16 characters: the printed address contains it. `open_browser` opens the page. With `idle_exit` the server
-    ends when nobody has been connected for so many seconds; if nobody ever was, it prints the newest results.
+    ends when nobody has been connected for that many seconds; if nobody ever was, it prints the newest results.
 
     Nulls and NaN: gaps in the lines.
     Result: 0, or 1 if the stream failed while it ran.
@@ -51,22 +51,25 @@ def serve(
     try:
         from sash.live import security, server
     except ImportError as error:
-        message = f"The live page needs {error.name}. Install it: pip install 'sash[live]'."
-        raise ImportError(message, name=error.name) from error
+        raise ImportError(
+            f"The live page needs {error.name}. Install it: pip install 'sash[live]'.", name=error.name
+        ) from error
     security.check_access(host, token)
-    made = _source(text, source, engine)
-    return server.serve_source(made, host=host, port=port, token=token, open_browser=open_browser, idle_exit=idle_exit)
+    stream = _source(text, source, engine)
+    return server.serve_source(
+        stream, host=host, port=port, token=token, open_browser=open_browser, idle_exit=idle_exit
+    )
 
 
 def _source(text: str | None, source: str | None, engine: str) -> Source:
     """Return the source of the page. Raise ValueError if the arguments do not fit together."""
     if engine not in ENGINES:
-        message = f"There is no engine {engine!r}.{did_you_mean(engine, ENGINES)} Use 'spark' or 'local'."
-        raise ValueError(message)
+        raise ValueError(f"There is no engine {engine!r}.{did_you_mean(engine, ENGINES)} Use 'spark' or 'local'.")
     if (text is None) != (source is None):
-        given, missing = ("text", "source") if source is None else ("source", "text")
-        message = f"{given} needs {missing}: a query runs over the files of a folder. Leave both out for the demo."
-        raise ValueError(message)
+        present, missing = ("text", "source") if source is None else ("source", "text")
+        raise ValueError(
+            f"{present} needs {missing}: a query runs over the files of a folder. Leave both out for the demo."
+        )
     if engine == "spark":
         from sash.live.spark_source import SparkSource
 

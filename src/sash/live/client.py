@@ -1,4 +1,4 @@
-"""Client: one browser. It says what it shows, and gets messages of that: the newest state, never old messages.
+"""Client: one browser. It tells what it shows, and gets the newest state of that, never old messages.
 
 A browser acknowledges each message when it has drawn it. While two messages wait for that, no more are sent, so a slow browser gets
 fewer messages, and each of them is new.
@@ -110,29 +110,29 @@ class Client:
             await asyncio.gather(sending, *self.answers, return_exceptions=True)
 
     def _read(self, text: str) -> None:
-        """Act on a message. Messages that make no sense are ignored: the page sends none."""
+        """Act on a message. Ignore messages that make no sense: the page does not send them."""
         try:
             message = json.loads(text)
         except ValueError:
             return
         if not isinstance(message, dict):
             return
-        kind = message.get("type")
-        if kind == "ack" and isinstance(message.get("seq"), int):
+        action = message.get("type")
+        if action == "ack" and isinstance(message.get("seq"), int):
             self.acknowledged = max(self.acknowledged, min(message["seq"], self.sent))
-        elif kind == "view":
+        elif action == "view":
             self._view(message)
-        elif kind == "burst" and self.shared.source.can_burst:
+        elif action == "burst" and self.shared.source.can_burst:
             self._answer(self._burst())
-        elif kind == "query" and isinstance(message.get("text"), str):
+        elif action == "query" and isinstance(message.get("text"), str):
             number = message.get("id")
             self._answer(self._query(message["text"], number if isinstance(number, int) else 0))
 
     def _view(self, message: dict[str, Any]) -> None:
         self.key, self.line = str(message.get("key", "")), str(message.get("line", ""))
         panels = message.get("panels")
-        found = list(panels.items())[:MOST_PANELS] if isinstance(panels, dict) else []
-        self.views = {zoom: PanelView.read(view) for zoom, view in found}
+        views = list(panels.items())[:MOST_PANELS] if isinstance(panels, dict) else []
+        self.views = {zoom: PanelView.read(view) for zoom, view in views}
         self.view_revision += 1
 
     def _answer(self, work: Any) -> None:
@@ -154,7 +154,7 @@ class Client:
         await self.socket.send_bytes(message)
 
     async def _send_messages(self) -> None:
-        """Send what has changed, at most so many messages per second."""
+        """Send what has changed, at most `MESSAGES_PER_SECOND`."""
         shared, page_revision, next_status = self.shared, -1, 0.0
         while True:
             began = time.monotonic()
@@ -171,13 +171,12 @@ class Client:
 
     def _panels(self) -> bytes | None:
         """Return a message of the panels that have changed since the last one, None if none has."""
-        series = self.shared.feed.series
         changed = {}
         for zoom in self.views:
-            found = series.get((zoom, self.key))
-            now = (-1 if found is None else found.revision, self.view_revision)
-            if now != self.drawn.get(zoom):
-                changed[zoom] = now
+            series = self.shared.feed.series.get((zoom, self.key))
+            revisions = (-1 if series is None else series.revision, self.view_revision)
+            if revisions != self.drawn.get(zoom):
+                changed[zoom] = revisions
         if not changed:
             return None
         views = {zoom: self.views[zoom] for zoom in changed}

@@ -86,7 +86,7 @@ def late_rows(newest: int, key: tuple[int, int], seed: int) -> pa.Table:
 
 
 def burst_text(key: str) -> str:
-    """Return what a burst sends, in words."""
+    """Describe a burst."""
     first, last = BURST_MINUTES
     return (
         f"Sent {BURST_ROWS} late readings of {key}, {first} to {last} minutes old, and {TOO_LATE_ROWS} that are three days old "

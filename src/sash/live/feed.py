@@ -43,47 +43,49 @@ class Series:
     """The newest results of one zoom and key, in order of time. The buffer has room for twice as many, so that it rarely moves."""
 
     def __init__(self, columns: int) -> None:
+        values = [(name, np.float64, (columns,)) for name in ("values", "before")]
+        self._buffer = np.empty(0, [("end", np.int64), ("corrected", np.float64), *values])
         self.count = 0
         self.revision = 0
         self._forgotten = FIRST
-        """The newest end that has left the buffer: older results are not taken back."""
-        self._ends = np.empty(0, np.int64)
-        self._corrected = np.empty(0)
-        self._values = np.empty((0, columns))
-        self._before = np.empty((0, columns))
+        """The newest end that has left the series: older results are not taken back."""
+
+    @property
+    def _results(self) -> npt.NDArray[Any]:
+        return self._buffer[: self.count]
 
     @property
     def ends(self) -> Ints:
         """The time of each result, ascending."""
-        return self._ends[: self.count]
+        return self._results["end"]
 
     @property
     def values(self) -> Floats:
         """The values of each result."""
-        return self._values[: self.count]
+        return self._results["values"]
 
     @property
     def before(self) -> Floats:
         """The values of each result before its last correction; NaN if there was none."""
-        return self._before[: self.count]
+        return self._results["before"]
 
     @property
     def corrected(self) -> Floats:
         """When each result was corrected last, or `NEVER`."""
-        return self._corrected[: self.count]
+        return self._results["corrected"]
 
     def merge(self, ends: Ints, values: Floats, past: int, now: float, most: int) -> int:
         """Add results with ascending ends. Return how many of them correct a window that ends at `past` or before."""
         self.revision += 1
-        places = np.searchsorted(self.ends, ends)
-        known = places < self.count
-        known[known] = self.ends[places[known]] == ends[known]
-        old, new = places[known], values[known]
-        was = self._values[old]
+        rows = np.searchsorted(self.ends, ends)
+        known = rows < self.count
+        known[known] = self.ends[rows[known]] == ends[known]
+        old, new = rows[known], values[known]
+        was = self.values[old]
         changed = ((was != new) & ~(np.isnan(was) & np.isnan(new))).any(axis=1) & (ends[known] <= past)
-        self._values[old] = new
-        self._before[old[changed]] = was[changed]
-        self._corrected[old[changed]] = now
+        self.values[old] = new
+        self.before[old[changed]] = was[changed]
+        self.corrected[old[changed]] = now
         # a window that had no rows, in the past of a series that has begun, is a correction too
         added = ~known & (ends > self._forgotten)
         late = (ends[added] <= past) & (self.count > 0)
@@ -92,44 +94,37 @@ class Series:
 
     def delete(self, ends: Ints) -> None:
         """Remove results, such as sessions that another one has replaced."""
-        kept = ~np.isin(self.ends, ends)
         self.revision += 1
-        count = int(kept.sum())
-        for array in (self._ends, self._corrected, self._values, self._before):
-            array[:count] = array[: self.count][kept]
-        self.count = count
+        kept = self._results[~np.isin(self.ends, ends)]
+        self.count = len(kept)
+        self._results[:] = kept
 
     def _append(self, ends: Ints, values: Floats, corrected: Floats, most: int) -> None:
         if not len(ends):
             return
         ends, values, corrected = ends[-most:], values[-most:], corrected[-most:]
         in_order = not self.count or bool(ends[0] > self.ends[-1])
-        if self.count + len(ends) > len(self._ends):
+        if self.count + len(ends) > len(self._buffer):
             self._make_room(len(ends), most)
-        begin, self.count = self.count, self.count + len(ends)
-        new = slice(begin, self.count)
-        self._ends[new], self._values[new], self._corrected[new], self._before[new] = ends, values, corrected, np.nan
+        new = self._buffer[self.count : self.count + len(ends)]
+        new["end"], new["values"], new["corrected"], new["before"] = ends, values, corrected, np.nan
+        self.count += len(ends)
         if not in_order:
-            order = np.argsort(self.ends, kind="stable")
-            for array in (self._ends, self._corrected, self._values, self._before):
-                array[: self.count] = array[: self.count][order]
+            self._results[:] = self._results[np.argsort(self.ends, kind="stable")]
 
     def _make_room(self, more: int, most: int) -> None:
         """Keep the newest results, in a buffer with room for more."""
         kept = min(self.count, most - more)
-        size = min(max(2 * (kept + more), FEWEST_POINTS), 2 * most)
-        begin = self.count - kept
-        self._forgotten = int(self._ends[begin - 1]) if begin else self._forgotten
-        for name in ("_ends", "_corrected", "_values", "_before"):
-            old = getattr(self, name)
-            fresh = np.empty((size, *old.shape[1:]), old.dtype)
-            fresh[:kept] = old[begin : self.count]
-            setattr(self, name, fresh)
-        self.count = kept
+        dropped = self.count - kept
+        if dropped:
+            self._forgotten = int(self.ends[dropped - 1])
+        buffer = np.empty(min(max(2 * (kept + more), FEWEST_POINTS), 2 * most), self._buffer.dtype)
+        buffer[:kept] = self._results[dropped:]
+        self._buffer, self.count = buffer, kept
 
     def _check(self) -> None:
         assert (np.diff(self.ends) > 0).all()
-        assert self.count <= len(self._ends) == len(self._values) == len(self._before) == len(self._corrected)
+        assert self.count <= len(self._buffer)
 
 
 @dataclass
@@ -168,61 +163,47 @@ class Feed:
             return
         ends, starts = layout.ticks(results[layout.time]), layout.ticks(results[layout.start])
         values = layout.numbers(results)
-        zoom_codes, zoom_names = _zoom_codes(results, layout.window, self.zooms[0] if self.zooms else ONE_ZOOM)
-        key_codes, key_values = _key_codes(results, layout.keys)
+        codes, groups = _groups(results, [*([layout.window] if layout.window else []), *layout.keys])
         deleted = layout.deleted(results)
+        order = np.lexsort((ends, codes))  # stable: of equal ends, the newest stays last
+        edges = np.flatnonzero(np.diff(codes[order], prepend=-1, append=-1))
         with self.lock:
-            texts = [self._key(key) for key in key_values]
-            zooms = [self._zoom(name) for name in zoom_names]
-            groups = zoom_codes * len(texts) + key_codes
-            order = np.lexsort((ends, groups))  # stable: of equal ends, the newest stays last
-            edges = np.flatnonzero(np.diff(groups[order], prepend=-1, append=-1))
+            only_zoom = self.zooms[0] if self.zooms else ONE_ZOOM
+            newest: dict[str, int] = {}
             now, most = self.clock(), self._most()
-            for begin, end in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
+            for group, begin, end in zip(groups, edges[:-1], edges[1:], strict=True):
                 rows = order[begin:end]
-                zoom, key = divmod(int(groups[rows[0]]), len(texts))
-                text = texts[key]
-                if text is not None:
-                    series, past = self.series[zooms[zoom], text], self.newest_by_zoom.get(zooms[zoom], FIRST)
-                    self._add_rows(series, ends[rows], values[rows], deleted[rows], past, now, most)
+                zoom = str(group[0]) if layout.window else only_zoom
+                newest[zoom] = max(int(starts[rows].max()), newest.get(zoom, FIRST))
+                self._add_zoom(zoom)
+                key = self._key(group[1:] if layout.window else group)
+                if key is None:
+                    continue
+                series = self.series.setdefault((zoom, key), Series(len(layout.values)))
+                if deleted[rows].any():
+                    series.delete(ends[rows[deleted[rows]]])
+                    rows = rows[~deleted[rows]]
+                rows = rows[np.flatnonzero(np.diff(ends[rows], append=LAST))]  # the newest of each end
+                if len(rows):
+                    past = self.newest_by_zoom.get(zoom, FIRST)
+                    self.corrections += series.merge(ends[rows], values[rows], past, now, most)
             self.results += len(results)
-            for number, name in enumerate(zooms):
-                newest = int(starts[zoom_codes == number].max())
-                self.newest_by_zoom[name] = max(newest, self.newest_by_zoom.get(name, FIRST))
+            for zoom, start in newest.items():
+                self.newest_by_zoom[zoom] = max(start, self.newest_by_zoom.get(zoom, FIRST))
             self.newest = max(self.newest_by_zoom.values())
             self.first_result = now if self.first_result is None else self.first_result
-
-    def _add_rows(
-        self,
-        series: Series,
-        ends: Ints,
-        values: Floats,
-        deleted: npt.NDArray[np.bool_],
-        past: int,
-        now: float,
-        most: int,
-    ) -> None:
-        if deleted.any():
-            series.delete(ends[deleted])
-            ends, values = ends[~deleted], values[~deleted]
-        newest = np.flatnonzero(np.diff(ends, append=LAST))
-        if len(newest):
-            self.corrections += series.merge(ends[newest], values[newest], past, now, most)
 
     def _most(self) -> int:
         """Return how many results each series keeps."""
         return max(FEWEST_POINTS, min(MOST_POINTS, MOST_RESULTS // max(1, len(self.series))))
 
-    def _zoom(self, name: str) -> str:
+    def _add_zoom(self, name: str) -> None:
         if name not in self.zooms:
             self.zooms.append(name)
             self.revision += 1
-        for text in self.keys.values():
-            if (name, text) not in self.series:
-                self.series[name, text] = self._new_series()
-        return name
 
     def _key(self, key: tuple[Any, ...]) -> str | None:
+        """Return the text that stands for a key; None if there are too many keys."""
         text = self.keys.get(key)
         if text is None and len(self.keys) < MOST_KEYS:
             assert self.layout is not None
@@ -231,55 +212,18 @@ class Feed:
             self.revision += 1
         return text
 
-    def _new_series(self) -> Series:
-        assert self.layout is not None
-        return Series(len(self.layout.values))
-
     def key_values(self) -> dict[str, tuple[Any, ...]]:
         """Return the keys by the texts that stand for them."""
         with self.lock:
             return {text: values for values, text in self.keys.items()}
 
-    def newest_results(self, most: int = 12) -> list[dict[str, Any]]:
-        """Return the newest result of each key and zoom: what a terminal shows."""
-        with self.lock:
-            layout = self.layout
-            if layout is None:
-                return []
-            found = []
-            for key in sorted(self.keys.values()):
-                for zoom in self.zooms:
-                    one = self.series.get((zoom, key))
-                    if one is None or not one.count:
-                        continue
-                    # the newest window that has ended, or else the oldest one
-                    place = max(int(np.searchsorted(one.ends, self.newest or 0, side="right")) - 1, 0)
-                    end = float(layout.seconds(one.ends[place : place + 1])[0])
-                    found.append(
-                        {
-                            "zoom": zoom,
-                            "key": key,
-                            "end": end,
-                            **dict(zip(layout.values, one.values[place].tolist(), strict=True)),
-                        }
-                    )
-        return found[:most]
 
-
-def _zoom_codes(results: pa.Table, name: str | None, only: str) -> tuple[Ints, list[str]]:
-    """Return the number of the zoom of each result, and the zooms."""
-    if name is None:
-        return np.zeros(len(results), np.int64), [only]
-    encoded = results[name].combine_chunks().dictionary_encode()
-    return np.asarray(encoded.indices.to_numpy(), np.int64), [str(one) for one in encoded.dictionary.to_pylist()]
-
-
-def _key_codes(results: pa.Table, names: Sequence[str]) -> tuple[Ints, list[tuple[Any, ...]]]:
-    """Return the number of the key of each result, and the keys."""
+def _groups(results: pa.Table, names: Sequence[str]) -> tuple[Ints, list[tuple[Any, ...]]]:
+    """Return the number of the group of each result, and the groups: results with equal values in some columns."""
     codes = np.zeros(len(results), np.int64)
     for name in names:
         encoded = pc.dictionary_encode(results[name].combine_chunks(), null_encoding="encode")
         codes = codes * len(encoded.dictionary) + np.asarray(encoded.indices.to_numpy(), np.int64)
     _, first, codes = np.unique(codes, return_index=True, return_inverse=True)
-    keys = results.select(list(names)).take(pa.array(first)).to_pylist() if names else [{}]
-    return codes, [tuple(key.values()) for key in keys]
+    groups = results.select(list(names)).take(pa.array(first)).to_pylist() if names else [{}]
+    return codes, [tuple(group.values()) for group in groups]

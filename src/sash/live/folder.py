@@ -9,23 +9,10 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.ipc
 
-from sash.engine.select_sql import READERS, read_files
+from sash.engine.select_sql import READERS, ending_of, read_files
 
 ARROW = (".arrow", ".feather", ".ipc")
 ENDINGS = (*READERS, *ARROW)
-PACKED = (".gz", ".zst")
-
-
-def ending_of(path: Path) -> str:
-    """Return the ending of a file's name, without that of its compression.
-
-    >>> ending_of(Path("a/b.CSV.gz"))
-    '.csv'
-    """
-    name = path.name.lower()
-    for packed in PACKED:
-        name = name.removesuffix(packed)
-    return Path(name).suffix
 
 
 def read_file(path: Path) -> pa.Table:
@@ -54,21 +41,18 @@ class Folder:
         if self.path.is_file():
             return [self.path]
         if not self.path.is_dir():
-            message = f"{self.path} does not exist."
-            raise FileNotFoundError(message)
-        found = [
-            path for path in self.path.iterdir() if ending_of(path) in ENDINGS and not path.name.startswith((".", "_"))
-        ]
-        return sorted(found, key=lambda path: (path.stat().st_mtime_ns, path.name))
+            raise FileNotFoundError(f"{self.path} does not exist.")
+        visible = (path for path in self.path.iterdir() if not path.name.startswith((".", "_")))
+        files = [path for path in visible if ending_of(path) in ENDINGS]
+        return sorted(files, key=lambda path: (path.stat().st_mtime_ns, path.name))
 
     def schema(self) -> pa.Schema:
         """Return the schema of the oldest file. Raise FileNotFoundError if there is none yet."""
         files = self.files()
         if not files:
-            message = (
+            raise FileNotFoundError(
                 f"{self.path} has no file that ends in {', '.join(ENDINGS)}. The first one tells the columns: add it."
             )
-            raise FileNotFoundError(message)
         return read_file(files[0]).schema
 
     def poll(self) -> Iterator[tuple[Path, pa.Table | Exception]]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import queue
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,13 +19,13 @@ import pyarrow.compute as pc
 
 from sash.durations import TimeUnit
 from sash.engine.prepare import prepare
+from sash.engine.stream_plan import stream_plan
 from sash.live import demo
 from sash.live.feed import Feed
 from sash.live.folder import Folder
-from sash.live.result_layout import layout_of
-from sash.live.source import RecentRows, Status
-from sash.live.texts import by_of, query_of, time_of, zooms_of
-from sash.plan.explanation import Explanation
+from sash.live.query_source import QuerySource
+from sash.live.source import Status
+from sash.live.texts import layout_of_query, query_of, time_of, zooms_of
 from sash.query import Query
 from sash.spark.generated_readings import FIRST, Readings
 from sash.spark.generated_readings import SCHEMA as READINGS
@@ -44,6 +43,7 @@ class Rows(Protocol):
     """Where rows come from."""
 
     schema: pa.Schema
+    status: Status
 
     def poll(self) -> pa.Table:
         """Return the rows that are new."""
@@ -55,6 +55,7 @@ class ReadingRows:
     schema = READINGS
 
     def __init__(self) -> None:
+        self.status = Status()
         self.readings = Readings(**demo.READINGS)
         self.began = time.monotonic() - HISTORY_SECONDS
         self.row = 0
@@ -69,11 +70,11 @@ class ReadingRows:
 class FolderRows:
     """The rows of new files, in order of time. Rows that are older than rows of earlier files are late."""
 
-    def __init__(self, folder: Folder, time: str | None, status: Status) -> None:
+    def __init__(self, folder: Folder, time: str | None) -> None:
         self.folder = folder
         self.schema = folder.schema()
         self.time = time
-        self.status = status
+        self.status = Status()
         self.newest: Any = None
 
     def poll(self) -> pa.Table:
@@ -101,44 +102,33 @@ class FolderRows:
         return kept
 
 
-class LocalSource:
+class LocalSource(QuerySource):
     """A query over rows in this process."""
 
     engine = "this process"
 
-    def __init__(
-        self, title: str, query: Query, text: str, example: str, rows: Rows, status: Status, *, can_burst: bool
-    ) -> None:
-        self.title, self.query, self.query_text, self.example, self.rows = title, query, text, example, rows
-        self.can_burst = can_burst
-        self.status = status
-        self.recent = RecentRows()
-        self.stopped = threading.Event()
+    def __init__(self, title: str, query: Query, query_text: str, example: str, rows: Rows) -> None:
+        super().__init__(title, query, query_text, example)
+        self.rows, self.status = rows, rows.status
         self.bursts: queue.SimpleQueue[pa.Table] = queue.SimpleQueue()
-        self.bursts_sent = 0
         self.newest = FIRST
-        self.feed: Feed | None = None
-        self.mode, schema = self._mode()
-        lateness = query._declared.lateness  # noqa: SLF001 — as in texts.py
-        self.prepared = prepare(query._declared, rows.schema, compiled=False)  # noqa: SLF001
-        self.lateness = 0 if lateness is None else lateness.in_ticks(TimeUnit("ts", 1_000))
-        layout_of(schema, by_of(query), time_of(query))  # a query that the page cannot draw fails before it runs
+        self.mode, results = self._mode()
+        declared = query._declared  # noqa: SLF001 — as in texts.py
+        self.prepared = prepare(declared, rows.schema, compiled=False)
+        self.lateness = 0 if declared.lateness is None else declared.lateness.in_ticks(TimeUnit("ts", 1_000))
+        layout_of_query(query, results)  # a query that the page cannot draw fails before it runs
 
     @classmethod
     def of_demo(cls) -> LocalSource:
         """Return the demo, without Spark."""
-        return cls("Smart plugs", demo.QUERY, demo.TEXT, demo.EXAMPLE, ReadingRows(), Status(), can_burst=True)
+        return cls("Smart plugs", demo.QUERY, demo.TEXT, demo.EXAMPLE, ReadingRows())
 
     @classmethod
-    def of_folder(cls, text: str, source: str) -> LocalSource:
+    def of_folder(cls, text: str, path: str) -> LocalSource:
         """Return a query over the files of a folder that grows."""
-        folder, status = Folder(Path(source)), Status()
+        folder = Folder(Path(path))
         query = query_of(text, folder.schema())
-        return cls(str(source), query, text, text, FolderRows(folder, time_of(query), status), status, can_burst=False)
-
-    def explain(self) -> Explanation:
-        """Return the plan of the query."""
-        return self.query.explain()
+        return cls(str(path), query, text, text, FolderRows(folder, time_of(query)))
 
     def run(self, feed: Feed) -> None:
         """Add results to the feed until `stop` is called."""
@@ -147,25 +137,19 @@ class LocalSource:
         with contextlib.suppress(StreamStopped):
             self.status.message = "The query is being compiled. That takes some seconds, once."
             results = self.query.run(batches, mode=self.mode, compiled=True)  # type: ignore[call-overload]  # the mode is a str
-            feed.describe(layout_of(results.schema, by_of(self.query), time_of(self.query)), zooms_of(self.query))
+            feed.describe(layout_of_query(self.query, results.schema), zooms_of(self.query))
             self.status.message = ""
             for batch in results:
                 feed.add(pa.Table.from_batches([batch]))
                 self.status.delay = time.monotonic() - self.began
 
-    def stop(self) -> None:
-        """Make `run` return soon."""
-        self.stopped.set()
+    def newest_time(self) -> int:
+        """Return the time of the newest row."""
+        return self.newest
 
-    def burst(self, key: str | None) -> str:
-        """Send late readings of a household, of the first one if `key` is unknown."""
-        keys: dict[str, Any] = {} if self.feed is None else self.feed.key_values()
-        if not keys:
-            return "There are no results yet. Try again in a second."
-        text = key if key in keys else next(iter(keys))
-        self.bursts_sent += 1
-        self.bursts.put(demo.late_rows(self.newest, keys[text], self.bursts_sent))
-        return demo.burst_text(text)
+    def send(self, rows: pa.Table) -> None:
+        """Add rows to the stream."""
+        self.bursts.put(rows)
 
     def _mode(self) -> tuple[str, pa.Schema]:
         """Return the mode and the schema of results: updates, unless rows end the windows. Raise ValueError for a wrong query."""
@@ -192,15 +176,15 @@ class LocalSource:
         raise StreamStopped
 
     def _count(self, rows: pa.Table) -> None:
+        """Count the rows, and those whose windows were all closed, as the watermark of the stream does."""
         self.recent.add(rows)
         self.status.rows += len(rows)
         self.status.batches += 1
-        if self.can_burst:  # a folder counts late rows itself
-            self._count_late(rows)
-
-    def _count_late(self, rows: pa.Table) -> None:
-        """Count the rows whose windows were all closed, as the watermark of the stream does."""
+        if not self.can_burst:  # a folder counts late rows itself
+            return
         times = np.asarray(rows["ts"].cast(pa.int64()).to_numpy())
         seen = np.maximum.accumulate(np.concatenate([[self.newest], times]))
         self.newest = int(seen[-1])
-        self.status.late += int(np.count_nonzero(self.prepared.late_from(times) <= seen[:-1] - self.lateness))
+        self.status.late += int(
+            np.count_nonzero(stream_plan(self.prepared).late_from(times) <= seen[:-1] - self.lateness)
+        )

@@ -10,14 +10,14 @@ import numpy as np
 
 from sash.live.feed import Feed, Series
 from sash.live.messages import Column, encode
-from sash.live.reduce import Floats, highest, last, lowest, pixel_starts, visible
+from sash.live.reduce import highest, last, lowest, pixel_starts, visible
 from sash.live.result_layout import Layout, Line
 
 FOLLOW = 240
 """Results that a chart shows while it follows the newest."""
 WIDEST, NARROWEST = 4096, 16
 HIGHLIGHT_SECONDS = 10.0
-"""The page highlights corrections for so long."""
+"""The page highlights corrections for this long."""
 
 
 @dataclass(frozen=True)
@@ -35,18 +35,15 @@ class PanelView:
         >>> PanelView.read({"width": 1e9, "from": 3, "to": 1})
         PanelView(width=4096, begin=None, end=None)
         """
-        found = message if isinstance(message, dict) else {}
-        width, begin, end = (_number(found.get(name)) for name in ("width", "from", "to"))
+        members = message if isinstance(message, dict) else {}
+        width, begin, end = (_number(members.get(name)) for name in ("width", "from", "to"))
         pixels = int(min(max(width or 600, NARROWEST), WIDEST))
         return cls(pixels, begin, end) if begin is not None and end is not None and begin < end else cls(pixels)
 
 
 def _number(value: Any) -> float | None:
-    return (
-        float(value)
-        if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-        else None
-    )
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) if is_number and math.isfinite(value) else None
 
 
 def panel_columns(
@@ -69,22 +66,11 @@ def panel_columns(
     age = now - highest(series.corrected[shown], starts)
     before = last(series.before[shown, layout.values.index(line.last)], starts)
     recent = age <= HIGHLIGHT_SECONDS
-    columns: list[Column] = [last(x, starts)]
-    reduced = [
-        lowest(low, starts),
-        last(middle, starts),
-        highest(high, starts),
-        np.where(recent, age, np.nan),
-        np.where(recent, before, np.nan),
-    ]
-    columns += [_narrow(one) for one in reduced]
-    return {"from": begin, "to": end, "of": int(shown.stop - shown.start)}, columns
-
-
-def _narrow(values: Floats) -> Column:
-    """Return values in half of the bytes: a screen has no more digits."""
-    with np.errstate(over="ignore"):
-        return values.astype(np.float32)
+    reduced = [lowest(low, starts), last(middle, starts), highest(high, starts)]
+    corrections = [np.where(recent, values, np.nan) for values in (age, before)]
+    with np.errstate(over="ignore"):  # half of the bytes: a screen has no more digits
+        narrow = [values.astype(np.float32) for values in (*reduced, *corrections)]
+    return {"from": begin, "to": end, "of": int(shown.stop - shown.start)}, [last(x, starts), *narrow]
 
 
 def panels_message(feed: Feed, key: str, line_name: str, views: dict[str, PanelView], seq: int) -> bytes | None:
@@ -93,7 +79,7 @@ def panels_message(feed: Feed, key: str, line_name: str, views: dict[str, PanelV
         layout = feed.layout
         if layout is None or not feed.series:
             return None
-        line = next((one for one in layout.lines if one.name == line_name), layout.lines[0])
+        line = next((line for line in layout.lines if line.name == line_name), layout.lines[0])
         now = feed.clock()
         panels: list[dict[str, Any]] = []
         columns: list[Column] = []
@@ -101,8 +87,8 @@ def panels_message(feed: Feed, key: str, line_name: str, views: dict[str, PanelV
             series = feed.series.get((zoom, key))
             if series is None:
                 continue
-            header, found = panel_columns(series, layout, line, view, now)
+            header, panel = panel_columns(series, layout, line, view, now)
             panels.append({"zoom": zoom, **header, "first": len(columns)})
-            columns += found
+            columns += panel
         newest = None if feed.newest is None else float(layout.seconds(np.array([feed.newest]))[0])
     return encode("panels", {"seq": seq, "key": key, "line": line.name, "now": newest, "panels": panels}, columns)

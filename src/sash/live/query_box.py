@@ -1,4 +1,4 @@
-"""The query box: a text of the query language over recent rows, as a chart and a table."""
+"""The query box: a query as text over recent rows; its results as a chart and a table."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pyarrow as pa
 from sash.live.feed import ALL_ROWS, Feed
 from sash.live.messages import Column, encode
 from sash.live.reduce import highest, last, lowest, pixel_starts
-from sash.live.result_layout import Layout, layout_of
-from sash.live.texts import by_of, query_of, time_of
+from sash.live.result_layout import Layout
+from sash.live.texts import layout_of_query, query_of
 
 LONGEST_TEXT = 10_000
 MOST_LINES = 8
@@ -21,22 +21,23 @@ WIDTH = 1200
 
 
 def answer(text: str, rows: pa.Table | None, number: int) -> bytes:
-    """Return a message with the results of a text, or with an error that the page shows."""
+    """Return a message with the results of a query, or with an error that the page shows."""
     try:
         header, columns = run_text(text, rows)
-    except Exception as error:  # noqa: BLE001 — whatever is wrong with a text, the page shows it and goes on
+    except Exception as error:  # noqa: BLE001 — the page shows any error, and goes on
         return encode("answer", {"id": number, "error": str(error) or type(error).__name__})
     return encode("answer", {"id": number, "error": "", **header}, columns)
 
 
 def run_text(text: str, rows: pa.Table | None) -> tuple[dict[str, Any], list[Column]]:
-    """Run a text over rows. Return the table in words, and the lines: x, low, last and high each. Raise ValueError if it cannot run."""
+    """Run a text over rows. Return a header with the table, and columns: x, low, last and high of each line.
+
+    Raise ValueError if the text cannot run.
+    """
     if len(text) > LONGEST_TEXT:
-        message = f"The query has {len(text):,} characters, but at most {LONGEST_TEXT:,} are allowed."
-        raise ValueError(message)
+        raise ValueError(f"The query has {len(text):,} characters, but at most {LONGEST_TEXT:,} are allowed.")
     if rows is None:
-        message = "No rows have arrived yet. Try again in a few seconds."
-        raise ValueError(message)
+        raise ValueError("No rows have arrived yet. Try again in a few seconds.")
     query = query_of(text, rows.schema)
     results = query.run(rows)
     header: dict[str, Any] = {
@@ -50,7 +51,7 @@ def run_text(text: str, rows: pa.Table | None) -> tuple[dict[str, Any], list[Col
     }
     columns: list[Column] = []
     try:
-        layout = layout_of(results.schema, by_of(query), time_of(query))
+        layout = layout_of_query(query, results.schema)
     except ValueError as error:
         return {**header, "note": str(error)}, columns
     lines = _lines(results, layout)
@@ -68,18 +69,16 @@ def _lines(results: pa.Table, layout: Layout) -> list[tuple[str, Any, Any]]:
     feed = Feed()
     feed.describe(layout)
     feed.add(results)
-    found = []
+    lines = []
     for (zoom, key), series in feed.series.items():
-        if not series.count:
-            continue
-        for place, name in enumerate(layout.values):
-            parts = [name, *([zoom] if len(feed.zooms) > 1 else []), *([key] if key != ALL_ROWS else [])]
-            found.append((" · ".join(parts), layout.seconds(series.ends), series.values[:, place]))
-    return found
+        for column, name in enumerate(layout.values if series.count else ()):
+            names = [name, *([zoom] if len(feed.zooms) > 1 else []), *([key] if key != ALL_ROWS else [])]
+            lines.append((" · ".join(names), layout.seconds(series.ends), series.values[:, column]))
+    return lines
 
 
 def _texts(results: pa.Table) -> list[list[str]]:
-    """Return the last results as texts."""
+    """Return the last results as strings, newest first."""
     newest = results.slice(max(0, len(results) - MOST_TABLE_ROWS)).to_pylist()
     return [[_text(value) for value in row.values()] for row in reversed(newest)]
 

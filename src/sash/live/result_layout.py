@@ -14,7 +14,7 @@ from sash.live.reduce import Floats, Ints
 
 BAND = ("min", "mean", "max")
 """Columns with these three names are drawn as one line with a band."""
-OWN = ("window", "window_start", "window_end", "change")
+ADDED = ("window", "window_start", "window_end", "change")
 """Columns that Sash adds to results."""
 SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 
@@ -54,10 +54,9 @@ class Layout:
 
     def ticks(self, column: pa.ChunkedArray) -> Ints:
         """Return times as integers."""
-        kind = column.type
-        if pa.types.is_floating(kind):
+        if pa.types.is_floating(column.type):
             column = pc.floor(column)
-        if pa.types.is_date32(kind):
+        if pa.types.is_date32(column.type):
             column = column.cast(pa.int32())
         return np.asarray(column.cast(pa.int64(), safe=False).to_numpy(), np.int64)
 
@@ -68,7 +67,7 @@ class Layout:
     def numbers(self, results: pa.Table) -> Floats:
         """Return the values of results, one row each; nulls are NaN."""
         columns = [pc.cast(results[name], pa.float64(), safe=False).to_numpy() for name in self.values]
-        return np.stack([np.asarray(one, np.float64) for one in columns], axis=1)
+        return np.stack(columns, axis=1)
 
     def deleted(self, results: pa.Table) -> npt.NDArray[np.bool_]:
         """Return which results are deletions."""
@@ -85,36 +84,34 @@ def layout_of(schema: pa.Schema, by: Sequence[str], time: str | None) -> Layout:
     [Line(name='n', low='n', last='n', high='n')]
     """
     names = schema.names
-    found = next((name for name in ("window_end", "window_start", time) if name in names), None)
-    if found is None:
-        message = (
+    drawn_at = next((name for name in ("window_end", "window_start", time) if name in names), None)
+    if drawn_at is None:
+        raise ValueError(
             "The live page needs the time of each result, but the select list has neither window_end nor the time column. "
             "Add one of them."
         )
-        raise ValueError(message)
-    values = tuple(name for name in names if name not in (*OWN, time, *by) and is_number(schema.field(name).type))
+    values = tuple(name for name in names if name not in (*ADDED, time, *by) and is_number(schema.field(name).type))
     if not values:
-        message = f"The live page draws numbers, but no column of the results has any: {', '.join(names)}."
-        raise ValueError(message)
+        raise ValueError(f"The live page draws numbers, but no column of the results has any: {', '.join(names)}.")
     return Layout(
-        time=found,
-        start="window_start" if "window_start" in names else found,
+        time=drawn_at,
+        start="window_start" if "window_start" in names else drawn_at,
         keys=tuple(name for name in by if name in names),
         values=values,
         window="window" if "window" in names else None,
         change="change" if "change" in names else None,
-        unit=unit_of(schema.field(found).type),
+        unit=unit_of(schema.field(drawn_at).type),
     )
 
 
-def is_number(kind: pa.DataType) -> bool:
+def is_number(dtype: pa.DataType) -> bool:
     """Return whether a chart can draw values of a type."""
     checks = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_boolean)
-    return any(check(kind) for check in checks)
+    return any(check(dtype) for check in checks)
 
 
-def unit_of(kind: pa.DataType) -> float:
+def unit_of(dtype: pa.DataType) -> float:
     """Return the seconds in a tick of a time column, 0 for plain numbers."""
-    if pa.types.is_timestamp(kind):
-        return SECONDS[kind.unit]
-    return 86_400.0 if pa.types.is_date32(kind) else 1e-3 if pa.types.is_date64(kind) else 0.0
+    if pa.types.is_timestamp(dtype):
+        return SECONDS[dtype.unit]
+    return 86_400.0 if pa.types.is_date32(dtype) else 1e-3 if pa.types.is_date64(dtype) else 0.0

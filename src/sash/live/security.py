@@ -13,14 +13,13 @@ import hashlib
 import hmac
 import ipaddress
 import socket
-from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass
-from http.cookies import CookieError, SimpleCookie
-from typing import Any
-from urllib.parse import parse_qs
 
-Message = MutableMapping[str, Any]
-App = Callable[[Message, Callable[[], Awaitable[Message]], Callable[[Message], Awaitable[None]]], Awaitable[None]]
+from starlette.datastructures import MutableHeaders
+from starlette.requests import HTTPConnection
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.websockets import WebSocketClose
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
@@ -38,9 +37,9 @@ HEADERS = {
 LOCAL_NAMES = ("localhost", "127.0.0.1", "::1")
 ANY_ADDRESS = ("0.0.0.0", "::", "")  # noqa: S104 — compared with, not bound
 SHORTEST_TOKEN = 16
-FORBIDDEN, UNAUTHORIZED = 403, 401
-REFUSED = 1008
-"""WebSocket: policy violation."""
+FORBIDDEN, UNAUTHORIZED, SEE_OTHER = 403, 401, 303
+POLICY_VIOLATION = 1008
+"""The code of a WebSocket that is refused."""
 
 
 def is_loopback(host: str) -> bool:
@@ -49,25 +48,28 @@ def is_loopback(host: str) -> bool:
     >>> is_loopback("127.0.0.1"), is_loopback("localhost"), is_loopback("0.0.0.0"), is_loopback("example.org")
     (True, True, False, False)
     """
-    if host == "localhost":
-        return True
+    address = _address(host)
+    return host == "localhost" or (address is not None and address.is_loopback)
+
+
+def _address(name: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
     try:
-        return ipaddress.ip_address(host).is_loopback
+        return ipaddress.ip_address(name)
     except ValueError:
-        return False
+        return None
 
 
 def check_access(host: str, token: str | None) -> None:
     """Raise ValueError if other machines could use the page without a token."""
     if token is not None and len(token) < SHORTEST_TOKEN:
-        message = f"The token has {len(token)} characters, but at least {SHORTEST_TOKEN} are needed. Use secrets.token_urlsafe()."
-        raise ValueError(message)
+        raise ValueError(
+            f"The token has {len(token)} characters, but at least {SHORTEST_TOKEN} are needed. Use secrets.token_urlsafe()."
+        )
     if token is None and not is_loopback(host):
-        message = (
+        raise ValueError(
             f"host={host!r} lets other machines use the page, so it needs a token. Pass token=secrets.token_urlsafe(), or leave "
             "host out to listen on this machine only."
         )
-        raise ValueError(message)
 
 
 @dataclass(frozen=True)
@@ -92,7 +94,7 @@ class Access:
         """Return whether a Host header names this server.
 
         >>> access = Access("127.0.0.1", 8000)
-        >>> [access.allows_host(one) for one in ("127.0.0.1:8000", "localhost:8000", "[::1]:8000", "evil.example:8000", "localhost")]
+        >>> [access.allows_host(header) for header in ("127.0.0.1:8000", "localhost:8000", "[::1]:8000", "evil.example:8000", "localhost")]
         [True, True, True, False, False]
         """
         name, port = _split_host(header)
@@ -101,26 +103,19 @@ class Access:
         if is_loopback(self.host):
             return name in LOCAL_NAMES
         if self.host in ANY_ADDRESS:
-            return name in LOCAL_NAMES or _is_address(name) or name == socket.gethostname().lower()
+            return name in LOCAL_NAMES or _address(name) is not None or name == socket.gethostname().lower()
         return name == self.host.lower()
 
     def allows_origin(self, origin: str | None, host: str, *, required: bool) -> bool:
         """Return whether an Origin header names the page itself. Browsers always send it with a WebSocket."""
-        if origin is None:
-            return not required
-        return origin.lower() == f"http://{host.lower()}"
+        return not required if origin is None else origin.lower() == f"http://{host.lower()}"
 
-    def knows(self, token: str | None, cookies: str) -> bool:
+    def knows(self, token: str | None, cookie: str) -> bool:
         """Return whether a request has the token, or the cookie that it got for the token."""
         if self.token is None:
             return True
-        if token is not None:
-            return hmac.compare_digest(token.encode(), self.token.encode())
-        try:
-            found = SimpleCookie(cookies).get(self.cookie)
-        except CookieError:
-            return False
-        return found is not None and hmac.compare_digest(found.value.encode(), self.secret.encode())
+        presented, expected = (cookie, self.secret) if token is None else (token, self.token)
+        return hmac.compare_digest(presented.encode(), expected.encode())
 
 
 def _split_host(header: str) -> tuple[str, int]:
@@ -130,70 +125,48 @@ def _split_host(header: str) -> tuple[str, int]:
     return name.strip("[]"), int(port)
 
 
-def _is_address(name: str) -> bool:
-    try:
-        ipaddress.ip_address(name)
-    except ValueError:
-        return False
-    return True
-
-
 class Guard:
     """ASGI middleware: refuses requests that `Access` does not allow, and adds the headers to all answers."""
 
-    def __init__(self, app: App, access: Access) -> None:
+    def __init__(self, app: ASGIApp, access: Access) -> None:
         self.app = app
         self.access = access
 
-    async def __call__(self, scope: Message, receive: Any, send: Any) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
         if scope["type"] not in ("http", "websocket"):
             await self.app(scope, receive, send)
             return
+        request, access = HTTPConnection(scope), self.access
         is_socket = scope["type"] == "websocket"
-        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
-        host, origin = headers.get("host", ""), headers.get("origin")
-        tokens = parse_qs(scope.get("query_string", b"").decode("latin-1")).get("token")
-        token = tokens[0] if tokens else None
-        if not self.access.allows_host(host):
-            await self._refuse(send, FORBIDDEN, "This server does not answer to that host name.", is_socket=is_socket)
-        elif not self.access.allows_origin(origin, host, required=is_socket):
-            await self._refuse(send, FORBIDDEN, "Pages of other sites may not use this server.", is_socket=is_socket)
-        elif not self.access.knows(token, headers.get("cookie", "")):
-            text = "This page needs a token: open the address that the server printed."
-            await self._refuse(send, UNAUTHORIZED, text, is_socket=is_socket)
-        elif token is not None and not is_socket and self.access.token is not None:
-            await self._log_in(send)
-        else:
-            await self.app(scope, receive, send if is_socket else _with_headers(send))
-
-    async def _log_in(self, send: Any) -> None:
-        """Exchange the token in the address for a cookie, so that it does not stay in the history."""
-        cookie = f"{self.access.cookie}={self.access.secret}; HttpOnly; SameSite=Strict; Path=/"
-        await _answer(send, 303, "", {"location": "/", "set-cookie": cookie})
-
-    async def _refuse(self, send: Any, status: int, text: str, *, is_socket: bool) -> None:
-        if is_socket:  # before it is accepted, so the browser sees status 403
-            await send({"type": "websocket.close", "code": REFUSED, "reason": text})
-        else:
-            await _answer(send, status, text)
+        host, token = request.headers.get("host", ""), request.query_params.get("token") or None
+        refusal = None
+        if not access.allows_host(host):
+            refusal = FORBIDDEN, "This server does not answer to that host name."
+        elif not access.allows_origin(request.headers.get("origin"), host, required=is_socket):
+            refusal = FORBIDDEN, "Pages of other sites may not use this server."
+        elif not access.knows(token, request.cookies.get(access.cookie, "")):
+            refusal = UNAUTHORIZED, "This page needs a token: open the address that the server printed."
+        answer: ASGIApp = self.app
+        if refusal is not None:
+            status, text = refusal
+            # a socket that is closed before it is accepted is status 403 for the browser
+            answer = WebSocketClose(POLICY_VIOLATION, text) if is_socket else PlainTextResponse(text, status)
+        elif token is not None and not is_socket and access.token is not None:
+            # exchange the token in the address for a cookie, so that it does not stay in the history
+            cookie = f"{access.cookie}={access.secret}; HttpOnly; SameSite=Strict; Path=/"
+            answer = PlainTextResponse("", SEE_OTHER, {"location": "/", "set-cookie": cookie})
+        await answer(scope, receive, send if is_socket else _with_headers(send))
 
 
-async def _answer(send: Any, status: int, text: str, headers: dict[str, str] | None = None) -> None:
-    found = {"content-type": "text/plain; charset=utf-8", **HEADERS, **(headers or {})}
-    encoded = [(name.encode(), value.encode("latin-1")) for name, value in found.items()]
-    await send({"type": "http.response.start", "status": status, "headers": encoded})
-    await send({"type": "http.response.body", "body": text.encode()})
-
-
-def _with_headers(send: Any) -> Any:
+def _with_headers(send: Send) -> Send:
     """Return `send` with the headers of `HEADERS`; those of the answer win."""
 
-    async def wrapped(message: Message) -> None:
+    async def send_with_headers(message: Message) -> None:
         if message["type"] == "http.response.start":
-            own = {name.lower() for name, _ in message["headers"]}
-            more = [(name.encode(), value.encode()) for name, value in HEADERS.items() if name.encode() not in own]
-            message = {**message, "headers": [*message["headers"], *more]}
+            headers = MutableHeaders(scope=message)
+            for name, value in HEADERS.items():
+                headers.setdefault(name, value)
         await send(message)
 
-    return wrapped
+    return send_with_headers

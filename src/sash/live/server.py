@@ -13,19 +13,21 @@ import time
 import webbrowser
 from collections.abc import Generator
 from pathlib import Path
+from urllib.parse import quote
 
 import uvicorn
 from rich.console import Console
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import FileResponse, Response
+from starlette.responses import FileResponse, PlainTextResponse, Response
 from starlette.routing import Mount, Route, WebSocketRoute
 from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp
 from starlette.websockets import WebSocket
 
 from sash.live.client import STATUS_SECONDS, Client, Shared
 from sash.live.feed import Feed
-from sash.live.security import Access, App, Guard, check_access
+from sash.live.security import Access, Guard, check_access
 from sash.live.source import Source
 from sash.live.terminal import newest_table
 
@@ -43,7 +45,7 @@ PICTURE_POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 """The picture of the plan is its own document; its style element switches colours, and nothing in it can run."""
 
 
-def make_app(shared: Shared, access: Access) -> App:
+def make_app(shared: Shared, access: Access) -> ASGIApp:
     """Return the application."""
     explanation = shared.source.explain()
     picture = explanation._repr_svg_()
@@ -57,7 +59,7 @@ def make_app(shared: Shared, access: Access) -> App:
         return Response(picture.replace(SCHEME, scheme), media_type="image/svg+xml", headers=headers)
 
     async def plan_text(_: Request) -> Response:
-        return Response(str(explanation), media_type="text/plain; charset=utf-8")
+        return PlainTextResponse(str(explanation))
 
     async def connect(browser: WebSocket) -> None:
         if len(shared.clients) >= MOST_CLIENTS:
@@ -92,12 +94,12 @@ class Server(uvicorn.Server):
         if threading.current_thread() is not threading.main_thread():
             yield
             return
-        before = {one: signal.signal(one, self.handle_exit) for one in (signal.SIGINT, signal.SIGTERM)}
+        before = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)}
         try:
             yield
         finally:
-            for one, handler in before.items():
-                signal.signal(one, handler)
+            for number, handler in before.items():
+                signal.signal(number, handler)
 
 
 class Runner:
@@ -176,8 +178,8 @@ def serve_source(
                 asyncio.run(_serve(server, listening, shared, runner, idle_exit))
         finally:
             runner.stop()
-    if not shared.ever_connected and shared.feed.results:
-        console.print(newest_table(shared.feed))
+    if not shared.ever_connected and shared.feed.layout is not None and shared.feed.results:
+        console.print(newest_table(shared.feed, shared.feed.layout))
     if runner.error is not None:
         Console(stderr=True, highlight=False).print(
             f"The stream has failed: {runner.error}", markup=False, soft_wrap=True
@@ -192,8 +194,6 @@ def address(host: str, port: int, token: str | None) -> str:
     >>> address("0.0.0.0", 8000, "a secret of some length")
     'http://127.0.0.1:8000/?token=a%20secret%20of%20some%20length'
     """
-    from urllib.parse import quote  # noqa: PLC0415 — used here only
-
     shown = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}.get(host, host)  # noqa: S104 — an address to show
     name = f"[{shown}]" if ":" in shown else shown
     return f"http://{name}:{port}/" + (f"?token={quote(token, safe='')}" if token else "")

@@ -1,4 +1,4 @@
-"""Source: where the results of the page come from. A source runs in a thread of its own and adds results to the feed."""
+"""Source: where the results of the page come from. It runs in its own thread and adds results to the feed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ RATE_SECONDS = 5.0
 
 @dataclass
 class Status:
-    """What a source tells about its stream; None if it does not know."""
+    """The state of a stream; None if the source does not know."""
 
     state: str = "starting"
     message: str = ""
@@ -55,7 +55,7 @@ class Source(Protocol):
         """Make `run` return soon."""
 
     def burst(self, key: str | None) -> str:
-        """Send late rows for a key. Return what was sent, in words."""
+        """Send late rows for a key. Return a sentence about it."""
 
     def explain(self) -> Explanation:
         """Return the plan of the query."""

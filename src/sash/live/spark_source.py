@@ -21,14 +21,14 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from sash import spark as on_spark
+from sash.engine.select_sql import ending_of
 from sash.live import demo
 from sash.live.feed import Feed
-from sash.live.folder import Folder, ending_of
-from sash.live.result_layout import layout_of
-from sash.live.source import RecentRows, Status
-from sash.live.texts import by_of, query_of, time_of, zooms_of
-from sash.plan.explanation import Explanation
+from sash.live.folder import Folder
+from sash.live.query_source import QuerySource
+from sash.live.texts import layout_of_query, query_of, time_of, zooms_of
 from sash.query import Query
+from sash.spark.generated_readings import FIRST
 
 WATERMARK = "2 hours"
 """The maximum delay of a row, for the demo as for files."""
@@ -43,23 +43,19 @@ POLL_SECONDS = 0.25
 FORMATS = {".parquet": "parquet", ".csv": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json"}
 
 
-class SparkSource:
+class SparkSource(QuerySource):
     """A query over a streaming DataFrame."""
 
     engine = "Spark"
 
     def __init__(
-        self, title: str, query: Query, text: str, example: str, rows: Callable[[Any, Path], Any], *, can_burst: bool
+        self, title: str, query: Query, query_text: str, example: str, rows: Callable[[Any, Path], Any]
     ) -> None:
-        self.title, self.query, self.query_text, self.example, self.rows = title, query, text, example, rows
-        self.can_burst = can_burst
-        self.status = Status(message="Spark is starting.")
-        self.recent = RecentRows()
-        self.stopped = threading.Event()
+        super().__init__(title, query, query_text, example)
+        self.rows = rows
+        self.status.message = "Spark is starting."
         self.taking: dict[str, threading.Lock] = {}
         """By stream: held while foreachBatch runs."""
-        self.bursts_sent = 0
-        self.feed: Feed | None = None
         self.folder = Path(tempfile.mkdtemp(prefix="sash-live-"))
         (self.folder / "bursts").mkdir()
 
@@ -73,55 +69,55 @@ class SparkSource:
             bursts = session.readStream.schema(readings.schema).parquet(str(folder / "bursts"))
             return readings.unionByName(bursts)
 
-        return cls("Smart plugs", demo.QUERY, demo.TEXT, demo.EXAMPLE, rows, can_burst=True)
+        return cls("Smart plugs", demo.QUERY, demo.TEXT, demo.EXAMPLE, rows)
 
     @classmethod
-    def of_folder(cls, text: str, source: str) -> SparkSource:
+    def of_folder(cls, text: str, path: str) -> SparkSource:
         """Return a query over the files of a folder that grows. Raise ValueError if Spark cannot read them as a stream."""
         on_spark.require_pyspark()
-        folder = Folder(Path(source))
+        folder = Folder(Path(path))
         if folder.path.is_file():
-            message = (
-                f"{source} is a file, but Spark reads a folder as a stream. Name its folder, or use engine='local'."
+            raise ValueError(
+                f"{path} is a file, but Spark reads a folder as a stream. Name its folder, or use engine='local'."
             )
-            raise ValueError(message)
         schema = folder.schema()
         query = query_of(text, schema)
         if time_of(query) is None:
-            message = "A Spark stream needs a time column. Name it in the query, or use engine='local'."
-            raise ValueError(message)
-        endings = {ending_of(path) for path in folder.files()}
+            raise ValueError("A Spark stream needs a time column. Name it in the query, or use engine='local'.")
+        endings = {ending_of(file) for file in folder.files()}
         if len(endings) > 1 or not endings <= FORMATS.keys():
             known = f"Spark reads a folder of one of {', '.join(FORMATS)}"
-            message = f"{source} has files that end in {', '.join(sorted(endings))}, but {known}. Use engine='local'."
-            raise ValueError(message)
-        kind = FORMATS[endings.pop()]
+            raise ValueError(
+                f"{path} has files that end in {', '.join(sorted(endings))}, but {known}. Use engine='local'."
+            )
+        file_format = FORMATS[endings.pop()]
+        # times in texts without a zone are in UTC, as the page shows them, whatever the zone of the session
+        options = {"parquet": {}, "csv": {"header": "true", "timeZone": "UTC"}, "json": {"timeZone": "UTC"}}[
+            file_format
+        ]
 
         def rows(session: Any, _: Path) -> Any:
-            # times in texts without a zone are in UTC, as the page shows them, whatever the zone of the session
-            options = {"parquet": {}, "csv": {"header": "true", "timeZone": "UTC"}, "json": {"timeZone": "UTC"}}[kind]
-            known = session.createDataFrame(schema.empty_table()).schema
-            return session.readStream.format(kind).schema(known).options(**options).load(str(folder.path.resolve()))
+            reader = session.readStream.format(file_format).options(**options)
+            spark_schema = session.createDataFrame(schema.empty_table()).schema
+            return reader.schema(spark_schema).load(str(folder.path.resolve()))
 
-        return cls(str(source), query, text, text, rows, can_burst=False)
-
-    def explain(self) -> Explanation:
-        """Return the plan of the query."""
-        return self.query.explain()
+        return cls(str(path), query, text, text, rows)
 
     def run(self, feed: Feed) -> None:
         """Start the streams, and follow them until `stop` is called."""
         self.feed = feed
         session = on_spark.session("sash live", **SETTINGS)
         if "connect" in type(session).__module__:
-            message = "The live page needs a classic Spark session: with Spark Connect, results do not arrive in this process."
-            raise RuntimeError(message)
+            raise RuntimeError(
+                "The live page needs a classic Spark session: with Spark Connect, results do not arrive in this process."
+            )
         rows = self.rows(session, self.folder)
-        time = time_of(self.query)
-        marked = rows.withWatermark(time, WATERMARK)
+        marked = rows.withWatermark(time_of(self.query), WATERMARK)
         self.status.message = "Spark runs the first micro-batch."
         results = self._start(self._results(marked), "results", self._take)
-        recent = self._start(rows.writeStream, "recent", lambda batch: self.recent.add(_newest(batch)))
+        recent = self._start(
+            rows.writeStream, "recent", lambda batch: self.recent.add(batch.limit(RECENT_PER_BATCH).toArrow())
+        )
         try:
             self._follow(results, recent)
         finally:
@@ -136,22 +132,15 @@ class SparkSource:
                     running.stop()
             shutil.rmtree(self.folder, ignore_errors=True)
 
-    def stop(self) -> None:
-        """Make `run` return soon."""
-        self.stopped.set()
+    def newest_time(self) -> int:
+        """Return the newest start of a window."""
+        return FIRST if self.feed is None or self.feed.newest is None else self.feed.newest
 
-    def burst(self, key: str | None) -> str:
-        """Send late readings of a household, of the first one if `key` is unknown: a file for the stream of bursts."""
-        feed = self.feed
-        if feed is None or feed.newest is None:
-            return "There are no results yet. Try again in a few seconds."
-        keys: dict[str, Any] = feed.key_values()
-        text = key if key in keys else next(iter(keys))
-        self.bursts_sent += 1
+    def send(self, rows: pa.Table) -> None:
+        """Add rows to the stream: as a file, for the stream of bursts."""
         hidden = self.folder / f"{uuid.uuid4()}.parquet"
-        pa.parquet.write_table(demo.late_rows(feed.newest, keys[text], self.bursts_sent), hidden)
+        pa.parquet.write_table(rows, hidden)
         hidden.rename(self.folder / "bursts" / hidden.name)  # at once: Spark must not see half a file
-        return demo.burst_text(text)
 
     def _results(self, marked: Any) -> Any:
         """Return the writer of results: updates, unless rows end the windows. Raise ValueError for a wrong query."""
@@ -176,7 +165,7 @@ class SparkSource:
         results = batch.toArrow()
         assert self.feed is not None
         if self.feed.layout is None:
-            self.feed.describe(layout_of(results.schema, by_of(self.query), time_of(self.query)), zooms_of(self.query))
+            self.feed.describe(layout_of_query(self.query, results.schema), zooms_of(self.query))
         self.feed.add(results)
 
     def _follow(self, *streams: Any) -> None:
@@ -185,8 +174,9 @@ class SparkSource:
         while not self.stopped.wait(POLL_SECONDS):
             for running in streams:
                 if running.exception() is not None:
-                    message = f"The Spark stream has failed: {str(running.exception()).strip().splitlines()[0]}"
-                    raise RuntimeError(message)
+                    raise RuntimeError(
+                        f"The Spark stream has failed: {str(running.exception()).strip().splitlines()[0]}"
+                    )
             for progress in streams[0].recentProgress:
                 if progress["batchId"] > seen:
                     seen = progress["batchId"]
@@ -200,11 +190,6 @@ class SparkSource:
         status.late += counted["late"]
         status.batches += 1
         states = progress["stateOperators"]
-        status.state_bytes = sum(int(one["memoryUsedBytes"]) for one in states)
-        status.state_rows = sum(int(one["numRowsTotal"]) for one in states)
+        status.state_bytes = sum(int(state["memoryUsedBytes"]) for state in states)
+        status.state_rows = sum(int(state["numRowsTotal"]) for state in states)
         status.delay = int(progress["durationMs"].get("triggerExecution", 0)) / 1000
-
-
-def _newest(batch: Any) -> pa.Table:
-    """Return the rows of a micro-batch, at most `RECENT_PER_BATCH` of them."""
-    return batch.limit(RECENT_PER_BATCH).toArrow()

@@ -4,22 +4,27 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+import numpy as np
 from rich.table import Table
 
 from sash.live.feed import Feed
+from sash.live.result_layout import Layout
+
+MOST_ROWS = 12
 
 
-def newest_table(feed: Feed) -> Table:
+def newest_table(feed: Feed, layout: Layout) -> Table:
     """Return the newest complete window of each key and zoom, as a table."""
-    layout = feed.layout
-    rows = feed.newest_results()
     title = f"The newest of {feed.results:,} results; {feed.corrections:,} corrected a window of the past"
-    values = () if layout is None else layout.values
     table = Table("key", "window", "end", title=title, title_justify="left")
-    for name in values:
+    for name in layout.values:
         table.add_column(name, justify="right")
-    for row in rows:
-        is_time = layout is not None and layout.unit > 0
-        end = f"{datetime.fromtimestamp(row['end'], UTC):%Y-%m-%d %H:%M}" if is_time else f"{row['end']:,.6g}"
-        table.add_row(row["key"], row["zoom"], end, *(f"{row[name]:,.6g}" for name in values))
+    with feed.lock:
+        filled = [(key, feed.zooms.index(zoom), series) for (zoom, key), series in feed.series.items() if series.count]
+        for key, zoom, series in sorted(filled, key=lambda item: item[:2])[:MOST_ROWS]:
+            # the newest window that has ended, or else the oldest one
+            row = max(int(np.searchsorted(series.ends, feed.newest or 0, side="right")) - 1, 0)
+            end = float(layout.seconds(series.ends[row]))
+            shown = f"{datetime.fromtimestamp(end, UTC):%Y-%m-%d %H:%M}" if layout.unit > 0 else f"{end:,.6g}"
+            table.add_row(key, feed.zooms[zoom], shown, *(f"{value:,.6g}" for value in series.values[row].tolist()))
     return table

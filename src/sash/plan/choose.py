@@ -15,7 +15,7 @@ CLEARLY_CHEAPER, CLEARLY_CHEAPER_ALONE = 0.95, 0.85
 """An algorithm replaces an earlier one of its line only if it costs less than this share. One range has a stricter share, because the
 first algorithm of its lines is the simplest."""
 SHORT = 8
-"""Windows of at most so many rows may be recalculated. Longer ones never pay off, and what grows with the window could surprise."""
+"""Windows of at most this many rows may be recalculated. For longer ones it never pays off, and its cost grows with the window."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,6 @@ def choose_algorithm(
     *,
     use: Use | None = None,
     objective: str = "throughput",
-    in_order: bool = True,
     algorithm: str = "auto",
 ) -> Choice:
     """Return the algorithm for an aggregate and ranges, or the named one. Raise ValueError if it does not fit.
@@ -49,15 +48,16 @@ def choose_algorithm(
     ('two_stacks', '3', '2n')
     >>> choose_algorithm(agg.max(), (2, 60, 1440)).algorithm, choose_algorithm(agg.max(), objective="latency").algorithm
     ('slickdeque', 'daba')
-    >>> choose_algorithm(agg.max(), algorithm="daba", in_order=False)
+    >>> choose_algorithm(agg.max(), (2, 60), algorithm="daba")
     Traceback (most recent call last):
-    ValueError: daba takes rows in order. Use fiba, or leave algorithm="auto".
+    ValueError: daba answers one range only. Leave ranges out, or use flatfat, flatfit, b_int or slideside.
     """
     if objective not in OBJECTIVES:
-        message = f'objective="{objective}" does not exist. Use "throughput" for the lowest mean cost, or "latency" for the lowest worst case.'
-        raise ValueError(message)
+        raise ValueError(
+            f'objective="{objective}" does not exist. Use "throughput" for the lowest mean cost, or "latency" for the lowest worst case.'
+        )
     if algorithm == "auto":
-        names, reason = candidates(aggregate, ranges, use=use, objective=objective, in_order=in_order)
+        names, reason = candidates(aggregate, ranges, use=use, objective=objective)
         name = cheapest(names, aggregate, ranges, use)
         if others := [other for other in names if other != name]:
             reason += f"; measured against {', '.join(others)}"
@@ -65,7 +65,10 @@ def choose_algorithm(
         name, reason = algorithm, "asked for by name"
     about = find_algorithm(name, aggregate).about
     several = len(ranges) > 1
-    refuse_other_windows(about, several=several and use != "whole", in_order=in_order)
+    if several and use != "whole" and about.ranges == "one":
+        raise ValueError(
+            f"{name} answers one range only. Leave ranges out, or use flatfat, flatfit, b_int or slideside."
+        )
     return Choice(name, reason, _combines(about, objective, several=several), about.space)
 
 
@@ -76,14 +79,14 @@ def sorted_choice(choice: Choice, about: About, objective: str) -> Choice:
 
 
 def candidates(  # noqa: C901, PLR0911, PLR0912 — a chain is read line by line
-    aggregate: Aggregate[Any], ranges: Ranges, *, use: Use | None = None, objective: str, in_order: bool
+    aggregate: Aggregate[Any], ranges: Ranges, *, use: Use | None = None, objective: str
 ) -> tuple[tuple[str, ...], str]:
     """Return the algorithms that fit, the preferred one first, and the properties that decided.
 
     Over a whole column, several ranges may also take a pass each, with an algorithm that answers one range.
 
     >>> from sash import agg
-    >>> candidates(agg.median(), (), objective="throughput", in_order=True)
+    >>> candidates(agg.median(), (), objective="throughput")
     (('order_statistics_tree',), 'read by rank')
     """
     laws = aggregate.laws
@@ -91,12 +94,9 @@ def candidates(  # noqa: C901, PLR0911, PLR0912 — a chain is read line by line
     one = len(ranges) <= 1
     several = not one and "holistic" not in laws
     short = ("recalculate",) if ranges and max(ranges) <= SHORT else ()
-    if not in_order:  # FiBA, VLDB 2019
-        return ("fiba",), "rows come out of order"
-
     if several and use == "whole":
-        alone, _ = candidates(aggregate, (max(ranges),), objective=objective, in_order=in_order)
-        together, reason = candidates(aggregate, ranges, objective=objective, in_order=in_order)
+        alone, _ = candidates(aggregate, (max(ranges),), objective=objective)
+        together, reason = candidates(aggregate, ranges, objective=objective)
         passes = [name for name in alone if find_algorithm(name, aggregate).about.ranges == "one"]
         return (*passes, *together), f"{reason} of a whole column"
     one = one or use == "whole"
@@ -141,16 +141,6 @@ def cheapest(names: tuple[str, ...], aggregate: Aggregate[Any], ranges: Ranges, 
     costs = {name: cost_of(name, aggregate, ranges, use) for name in names}
     share = CLEARLY_CHEAPER if len(ranges) > 1 else CLEARLY_CHEAPER_ALONE
     return next(name for name, cost in costs.items() if share * cost <= min(costs.values()))
-
-
-def refuse_other_windows(about: About, *, several: bool, in_order: bool) -> None:
-    """Raise ValueError if an algorithm does not support several ranges, or rows out of order."""
-    if not in_order and about.order != "any":
-        message = f'{about.name} takes rows in order. Use fiba, or leave algorithm="auto".'
-        raise ValueError(message)
-    if several and about.ranges == "one":
-        message = f"{about.name} answers one range only. Leave ranges out, or use flatfat, flatfit, b_int or slideside."
-        raise ValueError(message)
 
 
 def _combines(about: About, objective: str, *, several: bool) -> SlideCost:

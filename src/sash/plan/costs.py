@@ -95,8 +95,7 @@ def _measured(algorithm: str, name: str, laws: str, several: bool, use: Use | No
     """
     lines = [line for line in read_costs() if (line.algorithm, line.laws) == (algorithm, laws)]
     if not lines:
-        message = f"{algorithm} was not measured for {laws} aggregates: run make costs."
-        raise LookupError(message)
+        raise LookupError(f"{algorithm} was not measured for {laws} aggregates: run make costs.")
     lines = [line for line in lines if (line.ranges > 1) == several]
     lines = [line for line in lines if line.aggregate == name] or lines
     return tuple([line for line in lines if line.use == use] or lines)

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from sash.plan.declared import Declared
 from sash.plan.expected import Expected
 from sash.plan.pictures.flowchart import TextBox, draw_flowchart
+from sash.plan.query_spec import QuerySpec
 from sash.plan.sharing import Pass, Plan
 from sash.plan.slicing import describe_slices, reads_open_slices
 from sash.plan.tree import Branch, and_between, to_text
@@ -18,7 +18,7 @@ from sash.plan.tree import Branch, and_between, to_text
 class Explanation:
     """How a query is evaluated: `print` shows a tree, a notebook also a picture."""
 
-    declared: Declared
+    declared: QuerySpec
     plan: Plan
     kinds: Mapping[str, str]
     """The kinds of the numeric columns."""
@@ -51,13 +51,16 @@ class Explanation:
     __repr__ = __str__
 
     def _repr_svg_(self) -> str:
-        windows = [TextBox(name, [repr(one)], "window", "rim") for name, one in self.plan.windows.items()]
-        sliced = {one.over_slices for one in self.plan.passes}
+        windows = [TextBox(name, [repr(window)], "window", "rim") for name, window in self.plan.windows.items()]
+        sliced = {plan_pass.over_slices for plan_pass in self.plan.passes}
         slices = TextBox("slices", self._slices(), "slice", "edge", windows)
         rows = TextBox("rows", [] if True in sliced else [f"slices: {self._slices()[0]}"], reads=windows)
         read = {over_slices: box for over_slices, box in ((True, slices), (False, rows)) if over_slices in sliced}
         passes = [
-            self._box(one, box) for kind, box in read.items() for one in self.plan.passes if one.over_slices == kind
+            self._box(plan_pass, box)
+            for over_slices, box in read.items()
+            for plan_pass in self.plan.passes
+            if plan_pass.over_slices == over_slices
         ]
         heading = " and ".join(box.title for box in read.values())
         return draw_flowchart(self._title(), {"windows": windows, heading: [*read.values()], "aggregates": passes})
@@ -66,16 +69,16 @@ class Explanation:
         return f"{self._repr_svg_()}\n<pre>{escape(str(self))}</pre>"
 
     def _title(self) -> str:
-        declared = self.declared
-        order = [*([declared.time] if declared.time else []), *declared.order_by]
-        keys = f"by {and_between(declared.by)}" if declared.by else "over all rows"
+        query = self.declared
+        order = [*([query.time] if query.time else []), *query.order_by]
+        keys = f"by {and_between(query.by)}" if query.by else "over all rows"
         return f"Query {keys}, ordered by {and_between(order)}" if order else f"Query {keys}, in the order of the data"
 
     def _slices(self) -> list[str]:
-        if self.plan.technique and not any(one.over_slices for one in self.plan.passes):
+        if self.plan.technique and not any(plan_pass.over_slices for plan_pass in self.plan.passes):
             return ["none, because no aggregate benefits from slices"]
         texts = describe_slices(self.plan.windows, self.plan.technique)
-        in_chunks = self.declared.by and all(one.over_slices and not one.over_objects for one in self.plan.passes)
+        in_chunks = self.declared.by and all(each.over_slices and not each.over_objects for each in self.plan.passes)
         if in_chunks and reads_open_slices(self.plan.windows, self.plan.technique):
             texts.append("a large table in order of time is also cut where windows end (pairs)")
         return texts
@@ -84,9 +87,8 @@ class Explanation:
         emitted = "the result of a row" if self.declared.per_row else "a window"
         after = "its end"
         if self.declared.per_row:
-            after = (
-                "its window" if any(one.frame and one.frame.looks_ahead for one in self.plan.windows.values()) else "it"
-            )
+            frames = [window.frame for window in self.plan.windows.values()]
+            after = "its window" if any(frame and frame.looks_ahead for frame in frames) else "it"
         kinds = self.state_kinds
         state = [kind if len(kinds) == 1 else f"{kind} of {and_between(names)}" for kind, names in kinds.items()]
         return (
@@ -96,32 +98,32 @@ class Explanation:
 
     # -- passes ----------------------------------------------------------------------------------------------------
 
-    def _branch(self, one: Pass) -> Branch:
-        expected = self._expected(one)
-        together = "  in one pass" if len(one.aggregates) > 1 else ""
-        beside = self.plan.technique and not one.over_slices
+    def _branch(self, plan_pass: Pass) -> Branch:
+        expected = self._expected(plan_pass)
+        together = "  in one pass" if len(plan_pass.aggregates) > 1 else ""
+        beside = self.plan.technique and not plan_pass.over_slices
         leaves = {
-            "algorithm": f"{one.choice.algorithm}: {one.choice.reason}",
+            "algorithm": f"{plan_pass.choice.algorithm}: {plan_pass.choice.reason}",
             "partials": "; ".join(expected.readings()),
             "over": "rows, because slices would be as large as their rows" if beside else "",
-            "shared": f"one structure for {and_between(list(self.plan.windows))}" if one.together else "",
+            "shared": f"one structure for {and_between(list(self.plan.windows))}" if plan_pass.together else "",
             "cost": expected.combines(),
             "memory": expected.memory(),
-            "runs": self._runs(one),
+            "runs": self._runs(plan_pass),
         }
-        return Branch("", (_heading(one) + together,), {label: text for label, text in leaves.items() if text})
+        return Branch("", (_heading(plan_pass) + together,), {label: text for label, text in leaves.items() if text})
 
-    def _box(self, one: Pass, reads: TextBox) -> TextBox:
-        expected = self._expected(one)
-        how = f"{one.choice.algorithm}, {self._runs(one).partition(':')[0]}"
-        return TextBox(_heading(one), [how, expected.combines(), expected.memory()], reads=[reads])
+    def _box(self, plan_pass: Pass, reads: TextBox) -> TextBox:
+        expected = self._expected(plan_pass)
+        how = f"{plan_pass.choice.algorithm}, {self._runs(plan_pass).partition(':')[0]}"
+        return TextBox(_heading(plan_pass), [how, expected.combines(), expected.memory()], reads=[reads])
 
-    def _expected(self, one: Pass) -> Expected:
-        return Expected(self.plan, one, self.kinds, self.declared.objective)
+    def _expected(self, plan_pass: Pass) -> Expected:
+        return Expected(self.plan, plan_pass, self.kinds, self.declared.objective)
 
-    def _runs(self, one: Pass) -> str:
-        return self.executors[self.plan.passes.index(one)]
+    def _runs(self, plan_pass: Pass) -> str:
+        return self.executors[self.plan.passes.index(plan_pass)]
 
 
-def _heading(one: Pass) -> str:
-    return ", ".join(f"{name}: {aggregate.label}" for name, aggregate in one.aggregates.items())
+def _heading(plan_pass: Pass) -> str:
+    return ", ".join(f"{name}: {aggregate.label}" for name, aggregate in plan_pass.aggregates.items())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from sash.aggregates.base import Aggregate
 from sash.aggregates.derived import derive_lower
@@ -15,8 +15,6 @@ from sash.windows import Window
 
 COMPILED, NUMPY, INTERPRETED = "compiled", "NumPy", "interpreted"
 """The executors."""
-FOR_ROWS = ("ranked", "distinct", "modal", "holistic")
-"""Laws of aggregates whose slices would be as large as their rows."""
 
 
 @dataclass(frozen=True)
@@ -94,98 +92,101 @@ def make_plan(
     sliced = slicing != "none" and all(window.cuts is not None for window in windows.values())
     technique = ("cutty" if slicing == "auto" else slicing) if sliced else ""
     kinds, interpreted = kinds or {}, interpreted or {}
-    placed = []
+    alone = []
     for name, aggregate in aggregates.items():
         form = form_for(aggregate, kinds) if name not in interpreted else aggregate
-        compact = not form.of_newest and not set(FOR_ROWS) & form.laws
-        over_slices = sliced and not form.of_newest and (slicing != "auto" or compact)
+        compact = not form.result.of_newest and not form.laws.suit_rows
+        over_slices = sliced and not form.result.of_newest and (slicing != "auto" or compact)
         if over_slices or any(window.frame and window.frame.in_runs for window in windows.values()):
             form = without_values(form)
         choice = choose_algorithm(form, objective=objective, algorithm=algorithm)
-        found = find_algorithm(choice.algorithm, form)
-        if found.sorted_in_advance is not None and form.place is None and name not in interpreted:
-            choice = sorted_choice(choice, found.sorted_in_advance.about, objective)
-        alone = name in interpreted or found.one_aggregate or bool(form.entries)  # a list has many fields by itself
-        coded = aggregate.codes if any(column not in kinds for column in aggregate.columns) else ()
-        together = algorithm != "auto" and not form.of_newest and can_share(found, windows)
-        executor = INTERPRETED if name in interpreted else COMPILED
-        made = Pass(
+        chosen = find_algorithm(choice.algorithm, form)
+        if chosen.sorted_in_advance is not None and form.laws.place is None and name not in interpreted:
+            choice = sorted_choice(choice, chosen.sorted_in_advance.about, objective)
+        # A list has many fields by itself.
+        own_pass = name if name in interpreted or chosen.one_aggregate or form.forms.entries else ""
+        coded = aggregate.coding.codes if any(column not in kinds for column in aggregate.columns) else ()
+        columns = (
+            aggregate.columns,
+            aggregate.time is not None,
+        )  # a time as ticks is another column than the time itself
+        plan_pass = Pass(
             {name: aggregate},
             aggregate.columns,
-            found,
+            chosen,
             choice,
             over_slices,
-            executor,
-            interpreted.get(name, ""),
-            together,
+            executor=INTERPRETED if name in interpreted else COMPILED,
+            reason=interpreted.get(name, ""),
+            together=algorithm != "auto" and not form.result.of_newest and can_share(chosen, windows),
+            commutes=form.laws.commutative,
+            compact=compact,
         )
-        made = replace(made, commutes=form.commutative, compact=compact)
-        columns = (aggregate.columns, aggregate.reads_time)  # a time as ticks is another column than the time itself
-        placed.append(Placed(form, made, (columns, over_slices, name if alone else "", coded)))
+        alone.append(SinglePass(form, plan_pass, (columns, over_slices, own_pass, coded)))
     passes: dict[Any, Pass] = {}
-    for one in join_readings(placed) if algorithm == "auto" else placed:
-        key = (one.apart, one.made.algorithm)
-        passes[key] = join(passes[key], one.made) if key in passes else one.made
+    for single in join_readings(alone) if algorithm == "auto" else alone:
+        key = (single.group, single.plan_pass.algorithm)
+        passes[key] = join(passes[key], single.plan_pass) if key in passes else single.plan_pass
     return Plan(dict(windows), tuple(passes.values()), technique)
 
 
-@dataclass(frozen=True)
-class Placed:
-    """An aggregate as the variant for its column, the pass that it would make alone, and what separates it from others."""
+class SinglePass(NamedTuple):
+    """The pass that an aggregate would make alone."""
 
     form: Aggregate[Any]
-    made: Pass
-    apart: tuple[Any, ...]
+    """The variant for its column."""
+    plan_pass: Pass
+    group: tuple[Any, ...]
+    """What aggregates that share a pass have in common, besides the algorithm."""
 
 
-def join_readings(placed: list[Placed]) -> list[Placed]:
+def join_readings(alone: list[SinglePass]) -> list[SinglePass]:
     """Give aggregates that can be read from the partial of another one the algorithm of that one, instead of their own choice.
 
     A count alone would use subtract_on_evict. Beside a deviation, whose partial contains the count, it costs nothing.
     """
 
-    def host_of(one: Placed) -> Placed:
+    def hosted(single: SinglePass) -> SinglePass:
         hosts = [
-            other for other in placed if other.apart == one.apart and derive_lower(one.form, other.form) is not None
+            other.plan_pass
+            for other in alone
+            if other.group == single.group and derive_lower(single.form, other.form) is not None
         ]
-        own = [host for host in hosts if host.made.algorithm is one.made.algorithm]
-        return one if own or not hosts else hosts[0]
+        own = single.plan_pass
+        if not hosts or any(host.algorithm is own.algorithm for host in hosts):
+            return single
+        return single._replace(plan_pass=replace(own, algorithm=hosts[0].algorithm, choice=hosts[0].choice))
 
-    return [
-        replace(one, made=replace(one.made, algorithm=host.made.algorithm, choice=host.made.choice))
-        for one, host in zip(placed, map(host_of, placed), strict=True)
-    ]
+    return list(map(hosted, alone))
 
 
-def join(one: Pass, other: Pass) -> Pass:
+def join(older: Pass, newer: Pass) -> Pass:
     """Return two passes of the same columns and algorithm as one; its reason is the law that all its aggregates obey."""
-    choices = [one.choice, other.choice]
-    general = next((choice for choice in choices if choice.reason.startswith("associative")), one.choice)
-    both = {**one.aggregates, **other.aggregates}
+    choices = [older.choice, newer.choice]
     return replace(
-        one,
-        aggregates=both,
-        choice=general,
-        commutes=one.commutes and other.commutes,
-        compact=one.compact and other.compact,
+        older,
+        aggregates={**older.aggregates, **newer.aggregates},
+        choice=next((choice for choice in choices if choice.reason.startswith("associative")), older.choice),
+        commutes=older.commutes and newer.commutes,
+        compact=older.compact and newer.compact,
     )
 
 
 def form_for(aggregate: Aggregate[Any], kinds: Mapping[str, str]) -> Aggregate[Any]:
     """Return the variant of an aggregate for the kind of its column, if that is known."""
-    known = [kinds[column] for column in aggregate.columns if column in kinds]
-    return aggregate.of_kind(known[0]) if aggregate.inputs == 1 and known else aggregate
+    column_kinds = [kinds[column] for column in aggregate.columns if column in kinds]
+    return aggregate.of_kind(column_kinds[0]) if aggregate.inputs == 1 and column_kinds else aggregate
 
 
 def without_values(aggregate: Aggregate[Any]) -> Aggregate[Any]:
     """Return an aggregate without the laws that need single values: slices and runs of rows have only partials."""
-    return replace(aggregate, rank=None, between=None, place=None, distinct=False, modal=False)
+    return replace(aggregate, laws=aggregate.laws.over_partials())
 
 
 def can_share(algorithm: type[Algorithm[Any]], windows: Mapping[str, Window]) -> bool:
     """Return whether one structure of an algorithm can answer all windows, whose numbers of slices vary.
 
-    This applies only if the user names an algorithm. By default each window has a structure of its own over the shared
+    This applies only if the user names an algorithm. By default each window has its own structure over the shared
     slices, which is faster: 20 windows over 4 M rows took 2.0 s, but 3.3 s with one slickdeque for all and 4.0 s with one
     flatfit. A shared structure alternates between windows, and the results must then be sorted by window again.
 

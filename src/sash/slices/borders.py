@@ -19,8 +19,7 @@ from sash.durations import TimeUnit
 from sash.slices.cuts import SliceRecords, cut_by_edges
 from sash.slices.edges import Edges, cut_edges
 from sash.windows import Window
-from sash.windows.base import FOREVER, Flags, Ints, Items, LoopCompiler
-from sash.windows.numpy_forms import numpy_form_of
+from sash.windows.base import FOREVER, Flags, Ints, Items
 
 
 @dataclass(frozen=True)
@@ -62,44 +61,29 @@ class Borders:
 def borders_of(windows: Iterable[Window], unit: TimeUnit, technique: str) -> Borders:
     """Return the borders of some windows. Stored slices cannot be read while open, so pairs replace Cutty."""
     cuts = [window.cuts for window in windows if window.cuts is not None]
-    cycles = [cycle for one in cuts if (cycle := one.cycle(unit)) is not None]
-    gaps = [gap for one in cuts if (gap := one.gap(unit)) is not None]
+    cycles = [cycle for cut in cuts if (cycle := cut.cycle(unit)) is not None]
+    gaps = [gap for cut in cuts if (gap := cut.gap(unit)) is not None]
     return Borders(cut_edges(cycles, "panes" if technique == "panes" else "pairs"), min(gaps, default=FOREVER))
 
 
-def latest_so_far(last_times: Ints, keys: Ints, run: LoopCompiler) -> Ints:
+def latest_so_far(last_times: Ints, keys: Ints) -> Ints:
     """Return the latest row time of each slice and all slices before it of the same key: slices may overlap.
 
-    >>> from sash.windows.numpy_forms import numpy_form
-    >>> latest_so_far(np.array([9, 3, 7]), np.array([0, 0, 1]), numpy_form).tolist()
+    Times plus a distance for each key ascend from key to key, so that one running maximum serves all keys.
+
+    >>> latest_so_far(np.array([9, 3, 7]), np.array([0, 0, 1])).tolist()
     [9, 9, 7]
     """
-    latest = last_times.copy()
-    if len(last_times):
-        run(find_latest)(last_times, keys, latest)
-    return latest
-
-
-def find_latest(last_times: Ints, keys: Ints, latest: Ints) -> None:
-    """Write the latest time of each slice and of those before it of its key."""
-    for place in range(len(last_times)):
-        if place > 0 and keys[place] == keys[place - 1] and latest[place - 1] > last_times[place]:
-            latest[place] = latest[place - 1]
-
-
-@numpy_form_of(find_latest)
-def latest_in_numpy(last_times: Ints, keys: Ints, latest: Ints) -> None:
-    """Write the latest time of each slice and of those before it of its key.
-
-    Times plus a distance for each key ascend from key to key, so that one running maximum serves all keys.
-    """
+    if not len(last_times):
+        return last_times
     number = np.zeros(len(keys), np.int64)
     np.cumsum(keys[1:] != keys[:-1], out=number[1:])
     least, most = int(last_times.min()), int(last_times.max())
     if (most - least + 1) * (int(number[-1]) + 1) <= FOREVER:
         number *= most - least + 1
-        latest[:] = np.maximum.accumulate(last_times - least + number) - number + least
-    else:  # too far apart for sums of 64 bits: ranks instead of times
-        different, ranks = np.unique(last_times, return_inverse=True)
-        number *= len(different)
-        latest[:] = different[np.maximum.accumulate(ranks + number) - number]
+        return np.maximum.accumulate(last_times - least + number) - number + least
+    # They are too far apart for sums of 64 bits: ranks instead of times.
+    different, ranks = np.unique(last_times, return_inverse=True)
+    number *= len(different)
+    latest: Ints = different[np.maximum.accumulate(ranks + number) - number]
+    return latest

@@ -72,12 +72,12 @@ def cut_by_edges(items: Items, edges: Edges, gap: int = FOREVER) -> SliceRecords
     is_last[firsts[1:][np.diff(firsts) > 0] - 1] = True
     is_read = is_last.copy() if edges.reading else is_last
     for older, newer in neighbours(len(times)):
-        own = times[older.start : newer.stop]
+        block_times = times[older.start : newer.stop]
         if gap < FOREVER:
-            is_last[older] |= own[1:] - own[:-1] > gap
+            is_last[older] |= block_times[1:] - block_times[:-1] > gap
         for families, marks in ((edges.closing, is_last), (edges.reading, is_read)):
             for period, phase in families:
-                number = (own - phase) // period
+                number = (block_times - phase) // period
                 marks[older] |= number[1:] != number[:-1]
     if edges.reading:
         is_read |= is_last

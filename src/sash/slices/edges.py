@@ -137,15 +137,15 @@ def count_together(families: tuple[Family, ...], begin: int, end: int) -> int:
     )
 
 
-def meet(one: Family, other: Family) -> Family | None:
+def meet(first: Family, second: Family) -> Family | None:
     """Return the edges that two families have in common, if any (the Chinese remainder theorem).
 
     >>> meet(Family(4, 1), Family(6, 3))
     Family(period=12, phase=9)
     """
-    common = gcd(one.period, other.period)
-    if (other.phase - one.phase) % common:
+    common = gcd(first.period, second.period)
+    if (second.phase - first.phase) % common:
         return None
-    period = one.period // common * other.period
-    step = (other.phase - one.phase) // common * pow(one.period // common, -1, other.period // common)
-    return Family(period, (one.phase + step * one.period) % period)
+    period = first.period // common * second.period
+    step = (second.phase - first.phase) // common * pow(first.period // common, -1, second.period // common)
+    return Family(period, (first.phase + step * first.period) % period)

@@ -7,15 +7,14 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from sash.durations import read_duration
-from sash.options import SparkStreamOptions, SparkTableOptions, read_options
-from sash.plan.declared import Declared
+from sash.options import SparkStreamOptions, read_options
+from sash.plan.query_spec import QuerySpec
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
-    from sash.spark.batch.batch_query import BatchQuery
-    from sash.spark.streaming.stream_query import StreamQuery
+    from sash.spark.spark_query import SparkQuery
 
     # For the signatures of Query: only this package imports PySpark.
     SparkDataFrame: TypeAlias = DataFrame
@@ -124,15 +123,15 @@ def counts(progress: Any, metrics: str | None = None) -> dict[str, int]:
     {'rows': 500, 'late': 12, 'bad_times': 0, 'forgotten': 0, 'keys': 40, 'slices': 80, 'state_rows': 0, 'state_bytes': 9000}
     """
     observed = progress["observedMetrics"]
-    own = [name for name in observed if re.fullmatch(rf"{METRICS}(_\d+)?", name)] if metrics is None else [metrics]
+    names = [name for name in observed if re.fullmatch(rf"{METRICS}(_\d+)?", name)] if metrics is None else [metrics]
     total = dict.fromkeys(COUNTED, 0)
-    for name in own:
-        found = observed.get(name) or {}
-        found = found if isinstance(found, dict) else found.asDict()
-        if "values" in found:
-            found = dict(zip(COUNTED, found["values"], strict=True))
+    for name in names:
+        counted = observed.get(name) or {}
+        counted = counted if isinstance(counted, dict) else counted.asDict()
+        if "values" in counted:
+            counted = dict(zip(COUNTED, counted["values"], strict=True))
         for count in COUNTED:
-            total[count] += int(found.get(count) or 0)
+            total[count] += int(counted.get(count) or 0)
     return total
 
 
@@ -185,8 +184,9 @@ def finish(query: Any, stream: DataFrame, checkpoint: str, **options: Any) -> Da
     require_pyspark()
     check_version("this session", stream.sparkSession.version)
     from sash.spark.streaming import checkpoint as checkpoints
+    from sash.spark.streaming.stream_query import StreamQuery
 
-    streaming = stream_query(query._declared, stream, read_options(SparkStreamOptions, options))  # noqa: SLF001
+    streaming = StreamQuery(query._declared, stream, read_options(SparkStreamOptions, options))  # noqa: SLF001
     return streaming.in_own_case(checkpoints.finish(streaming, str(checkpoint)))
 
 
@@ -223,23 +223,18 @@ def is_stream(frame: DataFrame) -> bool:
     return given_schema.is_stream(frame)
 
 
-def batch_query(query: Declared, frame: DataFrame, options: SparkTableOptions) -> BatchQuery:
-    """Return a query on a DataFrame that is no stream: the entry of `Query.run` and `Query.explain`."""
+def query_on_spark(query: QuerySpec, frame: DataFrame, options: Any) -> SparkQuery:
+    """Return a query on a DataFrame, batch or streaming: the entry of `Query.run` and `Query.explain`."""
     require_pyspark()
     check_version("this session", frame.sparkSession.version)
+    if is_stream(frame):
+        from sash.spark.streaming.stream_query import StreamQuery
+
+        return StreamQuery(query, frame, options)
     from sash.spark.batch.batch_query import BatchQuery
     from sash.spark.batch.label_query import LabelQuery
 
     return (BatchQuery if options["at"] is None else LabelQuery)(query, frame, options)
-
-
-def stream_query(query: Declared, stream: DataFrame, options: SparkStreamOptions) -> StreamQuery:
-    """Return a query on a streaming DataFrame: the entry of `Query.run` and `Query.explain`."""
-    require_pyspark()
-    check_version("this session", stream.sparkSession.version)
-    from sash.spark.streaming.stream_query import StreamQuery
-
-    return StreamQuery(query, stream, options)
 
 
 def require_pyspark() -> None:
@@ -247,8 +242,9 @@ def require_pyspark() -> None:
     try:
         import pyspark.sql
     except ModuleNotFoundError as error:
-        message = f'Spark is not installed ({error.name} is missing). Run pip install "sash[spark]".'
-        raise ModuleNotFoundError(message, name=error.name) from error
+        raise ModuleNotFoundError(
+            f'Spark is not installed ({error.name} is missing). Run pip install "sash[spark]".', name=error.name
+        ) from error
     check_version("the installed PySpark", pyspark.__version__)
 
 
@@ -263,8 +259,7 @@ def check_version(what: str, version: str) -> None:
     numbers = tuple(map(int, re.findall(r"\d+", version)[:2]))
     if numbers < OLDEST:
         oldest = ".".join(map(str, OLDEST))
-        message = (
+        raise RuntimeError(
             f"Sash needs Spark {oldest} or later, but {what} is Spark {version}. Run "
             f'pip install "pyspark[connect]>={oldest},<5".'
         )
-        raise RuntimeError(message)

@@ -17,8 +17,8 @@ from pyspark.sql import DataFrame
 
 from sash.expressions import Computed, Expression
 from sash.kernels.function_identity import UnknownContentError, identify
-from sash.plan.declared import Declared
-from sash.spark.column_tree import ColumnTree, Tree, UnknownExpressionError, show
+from sash.plan.query_spec import QuerySpec
+from sash.spark.column_tree import Tree, UnknownExpressionError, read_column, show
 
 LONGEST = 100
 """The most characters of an expression in the name of its column."""
@@ -28,31 +28,34 @@ LONGEST = 100
 class Identified:
     """A query whose computed columns have names that tell what they are."""
 
-    query: Declared
+    query: QuerySpec
     keys: dict[str, str] = field(default_factory=dict)
     """The plans of keys that PySpark computes, by the names of the keys."""
     functions: dict[str, str] = field(default_factory=dict)
     """Hashes of the Python functions in computed columns and keys, by their names."""
 
 
-def identify_columns(query: Declared, frame: DataFrame) -> Identified:
+def identify_columns(query: QuerySpec, frame: DataFrame) -> Identified:
     """Return a query with names for its PySpark expressions that are complete, and the same in all processes.
 
     Raise ValueError if an expression cannot be identified.
     """
-    found = {one: _Identity.of(one, frame) for one in query.computed if _is_native(one)}
-    if not found:
+    identities = {computed: _Identity.of(computed, frame) for computed in query.computed if _is_native(computed)}
+    if not identities:
         return Identified(query)
-    keys = {str(name): found[name].title for name in query.by if isinstance(name, Computed) and name in found}
+    keys = {str(name): identities[name].title for name in query.by if isinstance(name, Computed) and name in identities}
     names: dict[str, Computed] = {}
-    for column, identity in found.items():
-        alike = {other.functions for other in found.values() if other.title == identity.title}
+    for column, identity in identities.items():
+        alike = {other.functions for other in identities.values() if other.title == identity.title}
         name = identity.title if len(alike) == 1 else f"{identity.title} {identity.functions}"
         names[column] = Computed(name, column.value, column.where)
-    aggregates = {name: one.renamed(names) for name, one in query.aggregates.items()}
+    aggregates = {
+        name: aggregate.over(tuple(names.get(column, column) for column in aggregate.named_columns))
+        for name, aggregate in query.aggregates.items()
+    }
     functions = {
         str(column if column in query.by else names[column]): identity.functions
-        for column, identity in found.items()
+        for column, identity in identities.items()
         if identity.functions
     }
     return Identified(replace(query, aggregates=aggregates), keys, functions)
@@ -73,12 +76,12 @@ class _Identity:
         trees: list[Tree] = []
         functions: list[str] = []
         shown: list[str] = []
-        for one in (column.value, column.where):
-            if not isinstance(one, Expression) or one.kind != "PySpark":
-                trees.append((one.kind, one.text) if isinstance(one, Expression) else ("name", str(one)))
-                text = one.text if isinstance(one, Expression) else one or ""
+        for part in (column.value, column.where):
+            if not isinstance(part, Expression) or part.kind != "PySpark":
+                trees.append((part.kind, part.text) if isinstance(part, Expression) else ("name", str(part)))
+                text = part.text if isinstance(part, Expression) else part or ""
             else:
-                tree, function = _read(one, frame)
+                tree, function = _read(part, frame)
                 trees.append(tree)
                 functions += function
                 text = show(tree)
@@ -90,27 +93,25 @@ class _Identity:
 
 
 def _is_native(column: Computed) -> bool:
-    return any(one.kind == "PySpark" for one in column.expressions)
+    return any(expression.kind == "PySpark" for expression in column.expressions)
 
 
 def _read(expression: Expression, frame: DataFrame) -> tuple[Tree, list[str]]:
     """Return the tree of an expression and the hash of each Python function in it."""
     try:
-        read = ColumnTree(expression.source, frame.sparkSession)
-        for name in read.bound_names:
+        column = read_column(expression.source, frame.sparkSession)
+        for name in column.bound_names:
             _check_unique(name, frame)
-        return read.tree, [identify(one, exact=True) for one in read.functions]
+        return column.tree, [identify(function, exact=True) for function in column.functions]
     except (UnknownExpressionError, UnknownContentError) as error:
-        message = (
+        raise ValueError(
             f"The checkpoint of a stream must tell whether a restarted query is the same, but for {expression.text} Sash "
             f'cannot: {error}. Use SQL, as in sash.expr("price * quantity"), or compute the column before the query, with '
             "df.withColumn."
-        )
-        raise ValueError(message) from error
+        ) from error
 
 
 def _check_unique(name: str, frame: DataFrame) -> None:
-    alike = [one for one in frame.columns if one.lower() == name.lower().strip("`")]
+    alike = [other for other in frame.columns if other.lower() == name.lower().strip("`")]
     if len(alike) > 1:
-        message = f"the stream has {len(alike)} columns named {name!r}"
-        raise UnknownExpressionError(message)
+        raise UnknownExpressionError(f"the stream has {len(alike)} columns named {name!r}")

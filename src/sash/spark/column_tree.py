@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from pyspark.sql import Column, SparkSession
+from pyspark.sql import SparkSession
 
 Tree: TypeAlias = "str | tuple[Tree, ...]"
 Scope: TypeAlias = Mapping[str, int]
@@ -30,9 +30,6 @@ NODES, EXPRESSIONS = "org.apache.spark.sql.internal", "org.apache.spark.sql.cata
 SKIPPED = ("Origin", "ExprId")
 NOTHING = "scala.None$"
 BROADCAST = "broadcast"
-CALL, COLUMN, FUNCTION, LAMBDA, LITERAL, TEXT, VARIABLE = (
-    "call", "column", "function", "lambda", "literal", "text", "variable"
-)  # fmt: skip
 
 
 class UnknownExpressionError(Exception):
@@ -42,29 +39,42 @@ class UnknownExpressionError(Exception):
 class ColumnTree:
     """The tree of a column, the Python functions in it, and the columns of frames that it names."""
 
-    def __init__(self, column: Column, session: SparkSession) -> None:
+    def __init__(self) -> None:
+        self.tree: Tree = ()
         self.functions: list[Callable[..., Any]] = []
         self.bound_names: list[str] = []
         """Columns that were taken from a frame, as df.x is."""
-        internal: Any = column
-        if type(column).__module__.startswith("pyspark.sql.connect"):
-            self.tree = _Messages(self).read(internal.to_plan(session.client), {})
-        else:
-            self.tree = _Nodes(self).read(internal._jc.node(), {})  # noqa: SLF001
+
+    def read(self, part: Any, scope: Scope) -> Tree:
+        """Return the tree of a part of a column."""
+        raise NotImplementedError
+
+    def read_lambda(self, names: list[str], body: Any, scope: Scope) -> Tree:
+        """Return the tree of a lambda function. Each variable is known by its number, counted from the outside."""
+        inner = {**scope, **{name: len(scope) + place for place, name in enumerate(names)}}
+        return "lambda", *(str(inner[name]) for name in names), self.read(body, inner)
 
 
-class _Messages:
+def read_column(column: Any, session: SparkSession) -> ColumnTree:
+    """Return the tree of a column of a classic session, or of Connect."""
+    is_connect = type(column).__module__.startswith("pyspark.sql.connect")
+    reader, part = (_Messages(), column.to_plan(session.client)) if is_connect else (_Nodes(), column._jc.node())  # noqa: SLF001
+    reader.tree = reader.read(part, {})
+    return reader
+
+
+class _Messages(ColumnTree):
     """Reads columns of Connect: Protobuf messages."""
 
-    def __init__(self, found: ColumnTree) -> None:
-        self.found = found
+    def __init__(self) -> None:
+        super().__init__()
         self.readers: dict[str, Callable[[Any, Scope], Tree]] = {
             "unresolved_attribute": self._column,
             "unresolved_function": self._call,
             "call_function": lambda body, scope: self._call(body, scope, "call_function"),
             "lambda_function": self._lambda,
             "unresolved_named_lambda_variable": lambda body, scope: _variable(".".join(body.name_parts), scope),
-            "expression_string": lambda body, _: (TEXT, body.expression),
+            "expression_string": lambda body, _: ("text", body.expression),
             "literal": self._literal,
             "common_inline_user_defined_function": self._function,
         }
@@ -77,45 +87,47 @@ class _Messages:
 
     def _column(self, body: Any, _: Scope) -> Tree:
         if body.HasField("plan_id"):
-            self.found.bound_names.append(body.unparsed_identifier)
-        return COLUMN, body.unparsed_identifier, *([()] if body.is_metadata_column else [])
+            self.bound_names.append(body.unparsed_identifier)
+        return "column", body.unparsed_identifier, *([()] if body.is_metadata_column else [])
 
     def _call(self, body: Any, scope: Scope, *options: str) -> Tree:
         flags = [name for name in ("is_distinct", "is_user_defined_function") if getattr(body, name, False)]
-        return _call(body.function_name, [self.read(one, scope) for one in body.arguments], [*options, *flags])
+        return _call(
+            body.function_name, [self.read(argument, scope) for argument in body.arguments], [*options, *flags]
+        )
 
     def _lambda(self, body: Any, scope: Scope) -> Tree:
-        names = [".".join(one.name_parts) for one in body.arguments]
-        return LAMBDA, *_numbers(names, scope), self.read(body.function, _bind(names, scope))
+        names = [".".join(argument.name_parts) for argument in body.arguments]
+        return self.read_lambda(names, body.function, scope)
 
     def _literal(self, body: Any, scope: Scope) -> Tree:
         kind = body.WhichOneof("literal_type")
         value = getattr(body, kind)
         shown = f"{kind} {value!r}" if isinstance(value, str | bytes | bool | int | float) else kind
-        return LITERAL, shown, self._fields(body, scope)
+        return "literal", shown, self._fields(body, scope)
 
     def _function(self, body: Any, scope: Scope) -> Tree:
         if body.WhichOneof("function") != "python_udf":
             raise _not_python(body.function_name)
         udf = body.python_udf
-        self.found.functions.append(_unpickled(udf.command, {}))
+        self.functions.append(_unpickled(udf.command, {}))
         about = (self._fields(udf.output_type, scope), str(udf.eval_type), str(body.deterministic))
-        return FUNCTION, body.function_name, about, *(self.read(one, scope) for one in body.arguments)
+        return "function", body.function_name, about, *(self.read(argument, scope) for argument in body.arguments)
 
     def _fields(self, message: Any, scope: Scope) -> Tree:
         """Return the tree of any message, field by field."""
-        parts: list[Tree] = []
+        fields: list[Tree] = []
         for field, value in message.ListFields():
             if field.name in ("common", "plan_id"):
                 continue
             if field.message_type is not None and field.message_type.GetOptions().map_entry:
                 entries: list[Tree] = [(repr(key), self._value(value[key], scope)) for key in sorted(value)]
-                parts.append((field.name, *entries))
+                fields.append((field.name, *entries))
             elif isinstance(value, str | bytes) or not hasattr(value, "__len__"):
-                parts.append((field.name, self._value(value, scope)))
+                fields.append((field.name, self._value(value, scope)))
             else:
-                parts.append((field.name, *(self._value(one, scope) for one in value)))
-        return tuple(parts)
+                fields.append((field.name, *(self._value(item, scope) for item in value)))
+        return tuple(fields)
 
     def _value(self, value: Any, scope: Scope) -> Tree:
         if not hasattr(value, "ListFields"):
@@ -123,17 +135,17 @@ class _Messages:
         return self.read(value, scope) if value.DESCRIPTOR.name == "Expression" else self._fields(value, scope)
 
 
-class _Nodes:
+class _Nodes(ColumnTree):
     """Reads columns of a classic session: objects in the JVM, which are nodes, expressions, and what they hold."""
 
-    def __init__(self, found: ColumnTree) -> None:
-        self.found = found
+    def __init__(self) -> None:
+        super().__init__()
         self.readers: dict[str, Callable[[Any, Scope], Tree]] = {
             f"{NODES}.UnresolvedAttribute": self._column,
             f"{NODES}.UnresolvedFunction": self._call,
             f"{NODES}.LambdaFunction": self._lambda,
             f"{NODES}.UnresolvedNamedLambdaVariable": lambda node, scope: _variable(node.name(), scope),
-            f"{NODES}.SqlExpression": lambda node, _: (TEXT, str(node.expression())),
+            f"{NODES}.SqlExpression": lambda node, _: ("text", str(node.expression())),
             f"{NODES}.Literal": self._literal,
             f"{NODES}.InvokeInlineUserDefinedFunction": self._not_python,
             "org.apache.spark.sql.classic.ExpressionColumnNode": self._inner,
@@ -154,7 +166,7 @@ class _Nodes:
         if name in self.readers:
             return self.readers[name](node, scope)
         if name.startswith("scala.collection."):
-            return tuple(self.read(one, scope) for one in _items(node))
+            return tuple(self.read(item, scope) for item in _items(node))
         if name.startswith("org.apache.spark.sql.types."):
             return str(node.json())
         return self._any(node, name, scope)
@@ -168,45 +180,44 @@ class _Nodes:
         loader = node.getClass().getClassLoader()
         is_product = loader is not None and loader.loadClass("scala.Product").isInstance(node)
         if not is_product or not name.startswith(("org.apache.spark.sql.", "scala.")):
-            message = f"it has a {name}, whose content cannot be read"
-            raise UnknownExpressionError(message)
-        parts = [node.productElement(place) for place in range(node.productArity())]
-        return name, *(self.read(part, scope) for part in parts if not _is_skipped(part))
+            raise UnknownExpressionError(f"it has a {name}, whose content cannot be read")
+        elements = [node.productElement(place) for place in range(node.productArity())]
+        return name, *(self.read(element, scope) for element in elements if not _is_skipped(element))
 
     def _inner(self, node: Any, scope: Scope) -> Tree:
         return self.read(node.productElement(0), scope)
 
     def _column(self, node: Any, _: Scope) -> Tree:
         names = [str(part) for part in _items(node.nameParts())]
-        return COLUMN, ".".join(names), *names, *([()] if node.isMetadataColumn() else [])
+        return "column", ".".join(names), *names, *([()] if node.isMetadataColumn() else [])
 
     def _bound_column(self, node: Any, _: Scope) -> Tree:
-        self.found.bound_names.append(str(node.name()))
-        return COLUMN, str(node.name()), str(node.name())
+        self.bound_names.append(str(node.name()))
+        return "column", str(node.name()), str(node.name())
 
     def _call(self, node: Any, scope: Scope) -> Tree:
         flags = [flag for flag in ("isDistinct", "isUserDefinedFunction") if getattr(node, flag)()]
-        return _call(node.functionName(), [self.read(one, scope) for one in _items(node.arguments())], flags)
+        return _call(node.functionName(), [self.read(argument, scope) for argument in _items(node.arguments())], flags)
 
     def _lambda(self, node: Any, scope: Scope) -> Tree:
-        names = [str(one.name()) for one in _items(node.arguments())]
-        return LAMBDA, *_numbers(names, scope), self.read(node.function(), _bind(names, scope))
+        names = [str(argument.name()) for argument in _items(node.arguments())]
+        return self.read_lambda(names, node.function(), scope)
 
     def _literal(self, node: Any, scope: Scope) -> Tree:
         """Return the value of a literal and its type. Py4J makes one type of all integers, and SQL tells them apart."""
         value, dtype = node.productElement(0), node.productElement(1)
         sql = [str(node.sql())] if isinstance(value, int | float) else []
-        return LITERAL, self.read(value, scope), *sql, self.read(dtype, scope)
+        return "literal", self.read(value, scope), *sql, self.read(dtype, scope)
 
     def _function(self, node: Any, scope: Scope) -> Tree:
         function = node.func()
-        broadcasts = {int(one.id()): one for one in function.broadcastVars()}
+        broadcasts = {int(each.id()): each for each in function.broadcastVars()}
         command = function.command()
         if not isinstance(command, bytes | bytearray):
             command = bytes(byte & 0xFF for byte in _items(command))
-        self.found.functions.append(_unpickled(bytes(command), broadcasts))
+        self.functions.append(_unpickled(bytes(command), broadcasts))
         about = (str(node.dataType().json()), str(node.evalType()), str(node.udfDeterministic()))
-        return FUNCTION, str(node.name()), about, *(self.read(one, scope) for one in _items(node.children()))
+        return "function", str(node.name()), about, *(self.read(each, scope) for each in _items(node.children()))
 
     def _not_python(self, node: Any, _: Scope) -> Tree:
         raise _not_python(str(node.sql()))
@@ -239,21 +250,12 @@ def show(tree: Tree) -> str:  # noqa: PLR0911 — a kind of node each
 def _call(name: str, arguments: list[Tree], options: list[str]) -> Tree:
     """Return the tree of a call; options come last, and the seed of a random function is left out."""
     seed = SEEDS.get(name.lower(), len(arguments))
-    without = [one for place, one in enumerate(arguments) if place != seed or one[0] != LITERAL]
-    return CALL, name, *without, *options
-
-
-def _numbers(names: list[str], scope: Scope) -> list[str]:
-    return [str(len(scope) + place) for place in range(len(names))]
-
-
-def _bind(names: list[str], scope: Scope) -> Scope:
-    """Return the variables in the body of a lambda function. Each is known by its number, counted from the outside."""
-    return {**scope, **{name: len(scope) + place for place, name in enumerate(names)}}
+    without = [argument for place, argument in enumerate(arguments) if place != seed or argument[0] != "literal"]
+    return "call", name, *without, *options
 
 
 def _variable(name: str, scope: Scope) -> Tree:
-    return VARIABLE, str(scope[name]) if name in scope else f"free {name}"
+    return "variable", str(scope[name]) if name in scope else f"free {name}"
 
 
 def _items(sequence: Any) -> list[Any]:
@@ -271,13 +273,14 @@ def _not_python(name: str) -> UnknownExpressionError:
 def _unpickled(command: bytes, broadcasts: Mapping[int, Any]) -> Any:
     """Return the function that workers get; broadcast variables in it are replaced by their values."""
     try:
-        made = _Unpickler(command, broadcasts).load()
-        if isinstance(made, tuple) and made[0] == BROADCAST:  # a function that is too large to be sent with each task
-            made = _Unpickler(made[1], broadcasts).load()
+        content = _Unpickler(command, broadcasts).load()
+        if (
+            isinstance(content, tuple) and content[0] == BROADCAST
+        ):  # a function that is too large to be sent with each task
+            content = _Unpickler(content[1], broadcasts).load()
     except Exception as error:  # whatever the classes of the values raise
-        message = f"its Python function cannot be read ({type(error).__name__}: {error})"
-        raise UnknownExpressionError(message) from error
-    return made[0] if isinstance(made, tuple) else made
+        raise UnknownExpressionError(f"its Python function cannot be read ({type(error).__name__}: {error})") from error
+    return content[0] if isinstance(content, tuple) else content
 
 
 class _Unpickler(pickle.Unpickler):

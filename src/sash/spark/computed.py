@@ -9,11 +9,11 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 — the usual name
 from pyspark.sql.types import BooleanType, NullType
 
-from sash.aggregates.base import as_literal
+from sash.aggregates.naming import as_literal
 from sash.aggregates.sql import quote
-from sash.engine.column_types import check_columns
+from sash.engine.check_columns import check_columns
 from sash.expressions import SQL, Computed, Expression, expressions_in
-from sash.plan.declared import Declared
+from sash.plan.query_spec import QuerySpec
 from sash.windows.base import ALL_COLUMNS
 
 CASE = "spark.sql.caseSensitive"
@@ -31,27 +31,28 @@ PLACE = re.compile(r"line (\d+),? pos (\d+)")
 """Where Spark found an error in SQL."""
 
 
-def in_own_case(declared: Declared, frame: DataFrame) -> tuple[DataFrame, dict[str, str]]:
+def in_own_case(declared: QuerySpec, frame: DataFrame) -> tuple[DataFrame, dict[str, str]]:
     """Return a frame whose columns have the names that a query uses, and their own names, if the session ignores case.
 
     Raise ValueError if a query uses two spellings of one name.
     """
     if frame.sparkSession.conf.get(CASE) == "true":
         return frame, {}
-    own: dict[str, str] = {}
+    own_names: dict[str, str] = {}
     names = list(dict.fromkeys(filter(None, map(_origin, declared.columns))))
     for name in names:
         alike = [other for other in frame.columns if other.lower() == name.lower()]
         if name in frame.columns or len(alike) != 1 or name == ALL_COLUMNS:
             continue
-        if alike[0] in names or alike[0] in own.values():
-            other = next(one for one in names if one.lower() == name.lower() and one != name)
-            message = f"The query names one column {other!r} and {name!r}. Use one spelling, or set {CASE}=true."
-            raise ValueError(message)
-        own[name] = alike[0]
-    for name, other in own.items():
+        if alike[0] in names or alike[0] in own_names.values():
+            other = next(spelling for spelling in names if spelling.lower() == name.lower() and spelling != name)
+            raise ValueError(
+                f"The query names one column {other!r} and {name!r}. Use one spelling, or set {CASE}=true."
+            )
+        own_names[name] = alike[0]
+    for name, other in own_names.items():
         frame = frame.withColumnRenamed(quote(other) if "." in other else other, name)
-    return frame, own
+    return frame, own_names
 
 
 def _origin(column: str) -> str | None:
@@ -60,19 +61,19 @@ def _origin(column: str) -> str | None:
     return column.value if isinstance(column.value, str) else None
 
 
-def with_computed(declared: Declared, frame: DataFrame) -> tuple[DataFrame, Declared]:
+def with_computed(declared: QuerySpec, frame: DataFrame) -> tuple[DataFrame, QuerySpec]:
     """Return a frame with the computed columns of a query, and the query over them.
 
     Raise ValueError or TypeError if an expression is wrong. Spark analyses expressions; it runs no job.
     """
-    if all(one.is_done for one in declared.computed):
+    if all(expression.is_done for expression in declared.computed):
         return frame, declared
     check_columns(declared, frame.columns)
-    columns = {one: _checked(one, frame) for one in expressions_in(declared.computed)}
+    columns = {expression: _checked(expression, frame) for expression in expressions_in(declared.computed)}
     for where in dict.fromkeys(computed.where for computed in declared.computed if computed.where is not None):
         columns[where] = _condition(where, columns[where], frame)
-    made = [_column(computed, columns).alias(str(computed)) for computed in declared.computed]
-    return frame.select("*", *made), declared.as_computed()
+    added = [_column(computed, columns).alias(str(computed)) for computed in declared.computed]
+    return frame.select("*", *added), declared.as_computed()
 
 
 def _column(computed: Computed, columns: dict[Expression, Column]) -> Column:
@@ -86,11 +87,10 @@ def _column(computed: Computed, columns: dict[Expression, Column]) -> Column:
 def _checked(expression: Expression, frame: DataFrame) -> Column:
     """Return an expression as a column. Raise an error if it does not fit the frame, or is not evaluated for each row."""
     if expression.kind not in (SQL, "PySpark"):
-        message = (
+        raise TypeError(
             f"{expression.text} is an expression of {expression.kind}, which Spark cannot evaluate. Use SQL, as in "
             'sash.expr("price * quantity"), or an expression of PySpark.'
         )
-        raise TypeError(message)
     is_text = expression.kind == SQL
     try:
         column: Column = F.expr(expression.text) if is_text else expression.source
@@ -127,17 +127,10 @@ def _refuse_subquery(expression: Expression, column: Column, frame: DataFrame) -
     except PySparkException as error:
         if SUBQUERY not in str(error):
             return  # Python UDFs, which lambda functions cannot call
-        plain = QUOTED.sub(lambda found: " " * len(found.group()), expression.text)
-        found = re.search(r"\b(select|from|values|table|with)\b", plain, re.IGNORECASE)
-        place = _line_and_place(expression.text, found.start()) if found and expression.kind == SQL else None
+        plain = QUOTED.sub(lambda quoted: " " * len(quoted.group()), expression.text)
+        word = re.search(r"\b(select|from|values|table|with)\b", plain, re.IGNORECASE)
         problem = "it has a subquery, but an expression is evaluated for each row by itself."
-        raise _wrong(expression, problem, place) from error
-
-
-def _place_of(word: str, text: str) -> tuple[int, int] | None:
-    """Return the line and the place of a word in a text; None if it is not there."""
-    found = re.search(rf"\b{re.escape(word)}\b", text, re.IGNORECASE)
-    return None if found is None else _line_and_place(text, found.start())
+        raise _wrong(expression, problem, word if expression.kind == SQL else None) from error
 
 
 def _line_and_place(text: str, offset: int) -> tuple[int, int]:
@@ -150,29 +143,29 @@ def _line_and_place(text: str, offset: int) -> tuple[int, int]:
     return before.count("\n") + 1, len(before) - (before.rfind("\n") + 1)
 
 
-def _wrong(expression: Expression, problem: str, place: tuple[int, int] | None = None) -> ValueError:
-    """Return the error for an expression that Spark rejects, with its position in the text."""
-    found = PLACE.search(problem)
-    if place is None and found is not None and expression.kind == SQL:
-        place = int(found[1]), int(found[2])
-    for sign, function, said in NOT_ROW_WISE:
+def _wrong(expression: Expression, problem: str, word: re.Match[str] | None = None) -> ValueError:
+    """Return the error for an expression that Spark rejects, with its position in the text: that of a word, or where Spark says."""
+    is_text, text = expression.kind == SQL, expression.text
+    position = PLACE.search(problem) if is_text else None
+    for sign, function, problem_is in NOT_ROW_WISE:
         if sign in problem:
             name = re.search(function, problem)
-            place = place or _place_of(name[1] if name else "over", expression.text)
-            problem = f"it {said}, but an expression is evaluated for each row by itself."
-    lines = expression.text.split("\n")
-    marked = ""
-    if place is not None and place[0] <= len(lines):
-        marked = f"\n  {lines[place[0] - 1]}\n  {' ' * place[1]}^"
-    said = problem.strip().split("\n")[0].split("; line ")[0]
-    shown = f"SQL {as_literal(expression.text)}" if expression.kind == SQL else expression.text
-    return ValueError(f"{shown}: {said}{marked}")
+            if position is None:
+                word = re.search(rf"\b{re.escape(name[1] if name else 'over')}\b", text, re.IGNORECASE)
+            problem = f"it {problem_is}, but an expression is evaluated for each row by itself."
+    line, place = (int(position[1]), int(position[2])) if position else (0, 0)
+    if word is not None:
+        line, place = _line_and_place(text, word.start())
+    lines = text.split("\n")
+    marked = f"\n  {lines[line - 1]}\n  {' ' * place}^" if 0 < line <= len(lines) else ""
+    sentence = problem.strip().split("\n")[0].split("; line ")[0]
+    shown = f"SQL {as_literal(text)}" if is_text else text
+    return ValueError(f"{shown}: {sentence}{marked}")
 
 
 def _condition(where: Expression, column: Column, frame: DataFrame) -> Column:
     """Return a filter as a column of booleans. Raise TypeError if it is neither true nor false."""
-    kind = frame.select(column.alias("x")).schema["x"].dataType
-    if not isinstance(kind, BooleanType | NullType):
-        message = f'where="{where.text}" is of type {kind.simpleString()}, but a condition is true or false.'
-        raise TypeError(message)
-    return column.cast("boolean") if isinstance(kind, NullType) else column
+    dtype = frame.select(column.alias("x")).schema["x"].dataType
+    if not isinstance(dtype, BooleanType | NullType):
+        raise TypeError(f'where="{where.text}" is of type {dtype.simpleString()}, but a condition is true or false.')
+    return column.cast("boolean") if isinstance(dtype, NullType) else column

@@ -94,33 +94,26 @@ class Readings:
     def __post_init__(self) -> None:
         """Raise ValueError if an option is invalid."""
         checks = [
-            (name, 0 < getattr(self, name) < math.inf, "a number above 0") for name in ("rows_per_second", "speed")
+            ("rows_per_second", 0 < self.rows_per_second < math.inf, "a number above 0"),
+            ("speed", 0 < self.speed < math.inf, "a number above 0"),
+            ("late", 0 <= self.late <= 1, "a share of all rows, from 0 to 1"),
         ]
-        checks += [
-            (
-                name,
-                (value := getattr(self, name)) is None or low <= value <= high,
-                f"a whole number from {low} to {high}",
-            )
-            for name, (low, high) in LIMITS.items()
-        ]
-        checks += [("late", 0 <= self.late <= 1, "a share of all rows, from 0 to 1")]
+        for name, (low, high) in LIMITS.items():
+            value = getattr(self, name)
+            checks.append((name, value is None or low <= value <= high, f"a whole number from {low} to {high}"))
         for name, valid, expected in checks:
             if not valid:
-                message = f"{name}={getattr(self, name)} must be {expected}."
-                raise ValueError(message)
+                raise ValueError(f"{name}={getattr(self, name)} must be {expected}.")
         if not self._late_block and self._late:
             apart = self._step / self._late  # in seconds: a late row comes every million / late steps
-            message = (
+            raise ValueError(
                 f"lateness={self.lateness!r} is too short for late={self.late}: late rows are {apart:.3g} s of the readings' "
                 "time apart, and lateness must be at least twice that: lengthen it, or give late=0."
             )
-            raise ValueError(message)
         if self.rows is not None and FIRST + self.rows * self._step >= LAST:
-            message = (
+            raise ValueError(
                 f"rows={self.rows} at {self.rows_per_second} a second and speed={self.speed} last beyond the year 9999."
             )
-            raise ValueError(message)
 
     @classmethod
     def read(cls, options: Mapping[str, str]) -> Readings:
@@ -129,19 +122,17 @@ class Readings:
         >>> Readings.read({"rows": "20", "late": "0"}).rows
         20
         """
-        known = [field.name for field in fields(cls)]
-        if unknown := sorted(options.keys() - set(known)):
-            message = f"sash_readings has no option {', '.join(unknown)}. Its options are {', '.join(known)}."
-            raise ValueError(message)
-        readers: dict[str, Any] = {"rows_per_second": float, "late": float, "speed": float, "lateness": str}
-        values = {}
+        known = {field.name: field.type for field in fields(cls)}
+        if unknown := sorted(options.keys() - known.keys()):
+            raise ValueError(f"sash_readings has no option {', '.join(unknown)}. Its options are {', '.join(known)}.")
+        values: dict[str, Any] = {}
         for name, text in options.items():
-            reader = readers.get(name, int)
             try:
-                values[name] = reader(text)
+                values[name] = text if known[name] == "str" else float(text) if known[name] == "float" else int(text)
             except ValueError as error:
-                message = f"{name}={text!r} must be {'a whole number' if reader is int else 'a number'}."
-                raise ValueError(message) from error
+                raise ValueError(
+                    f"{name}={text!r} must be {'a number' if known[name] == 'float' else 'a whole number'}."
+                ) from error
         return cls(**values)
 
     def __str__(self) -> str:

@@ -9,9 +9,8 @@ do not exist yet. The types of results depend on those of the columns, so somebo
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
@@ -35,24 +34,23 @@ def runs_no_job() -> bool:
 def run_with_schema(query: Any, frame: DataFrame, schema: StructType | str, options: Mapping[str, Any]) -> DataFrame:
     """Return the results of a query on a frame with this schema, without analysing the frame."""
     if "at" in options:
-        message = "run_with_schema: at= does not apply, because the schema of the labels is not given."
-        raise TypeError(message)
+        raise TypeError("run_with_schema: at= does not apply, because the schema of the labels is not given.")
     with ThreadPoolExecutor(1) as pool:
         # Spark forbids analysis to the thread that calls the function of a pipeline. The stand-in has nothing of the pipeline.
-        made: DataFrame = pool.submit(_plan, query, frame, schema, options).result()
-    return made
+        results: DataFrame = pool.submit(_plan, query, frame, schema, options).result()
+    return results
 
 
-def _plan(query: Any, frame: DataFrame, given: StructType | str, options: Mapping[str, Any]) -> DataFrame:
-    schema = _read_schema(given)
+def _plan(query: Any, frame: DataFrame, columns: StructType | str, options: Mapping[str, Any]) -> DataFrame:
+    schema = _read_schema(columns)
     if not is_connect(frame):
         marked = [field.name for field in frame.schema if watermark_delay(field) is not None]
-        made: DataFrame = query.run(_checked(frame, schema, marked), **options)
-        return made
+        direct: DataFrame = query.run(_checked(frame, schema, marked), **options)
+        return direct
     watermarks = watermarks_of(frame)
     stand_in = _empty(frame, schema, watermarks).select("*")
-    with _planning():
-        results: DataFrame = query.run(stand_in, **options)
+    _is_planning.set(True)  # in this thread, which ends with the plan
+    results: DataFrame = query.run(stand_in, **options)
     replace_input(stand_in, _checked(frame, schema, [column for column, _ in watermarks]))
     return results
 
@@ -65,24 +63,26 @@ def _checked(frame: DataFrame, schema: StructType, as_they_are: Sequence[str]) -
     """
     columns = []
     for field in schema:
-        column, kind = F.col(quote(field.name)), field.dataType.simpleString()
-        own = F.typeof(column)
-        before, after = f"{MARK} Column {field.name!r} is of type ", f", but the schema of run_with_schema says {kind}."
-        error = F.raise_error(F.concat(F.lit(before), own, F.lit(after)))
-        checked = F.when(own == F.lit(kind), column).otherwise(error).alias(field.name)
+        column, expected = F.col(quote(field.name)), field.dataType.simpleString()
+        dtype = F.typeof(column)
+        before = F.lit(f"{MARK} Column {field.name!r} is of type ")
+        error = F.concat(before, dtype, F.lit(f", but the schema of run_with_schema says {expected}."))
+        checked = F.when(dtype == F.lit(expected), column).otherwise(F.raise_error(error)).alias(field.name)
         columns.append(column if field.name in as_they_are else checked)
     return frame.select(*columns)
 
 
-def _read_schema(given: StructType | str) -> StructType:
+def _read_schema(columns: StructType | str) -> StructType:
     try:
-        schema = DataType.fromDDL(given) if isinstance(given, str) else given
+        schema = DataType.fromDDL(columns) if isinstance(columns, str) else columns
     except PySparkException as error:
-        message = f'run_with_schema: schema={given!r} is no schema of Spark. An example: "house int, ts timestamp, load double".'
-        raise ValueError(message) from error
+        raise ValueError(
+            f'run_with_schema: schema={columns!r} is no schema of Spark. An example: "house int, ts timestamp, load double".'
+        ) from error
     if not isinstance(schema, StructType):
-        message = f'run_with_schema: schema={given!r} must name columns and types, as in "ts timestamp, load double".'
-        raise TypeError(message)
+        raise TypeError(
+            f'run_with_schema: schema={columns!r} must name columns and types, as in "ts timestamp, load double".'
+        )
     return schema
 
 
@@ -99,15 +99,6 @@ def _empty(frame: DataFrame, schema: StructType, watermarks: Sequence[tuple[str,
     return stream
 
 
-@contextmanager
-def _planning() -> Iterator[None]:
-    token = _is_planning.set(True)
-    try:
-        yield
-    finally:
-        _is_planning.reset(token)
-
-
 def is_stream(frame: DataFrame) -> bool:
     """Return whether a frame is a stream. Raise RuntimeError where Spark forbids to ask."""
     try:
@@ -115,8 +106,7 @@ def is_stream(frame: DataFrame) -> bool:
     except PySparkException as error:
         if FORBIDDEN not in str(error):
             raise
-        message = (
+        raise RuntimeError(
             "Spark forbids to ask for the columns of a DataFrame in the query function of a pipeline. Name them: "
             'sash.spark.run_with_schema(query, df, "house int, ts timestamp, load double").'
-        )
-        raise RuntimeError(message) from error
+        ) from error

@@ -62,7 +62,7 @@ def run_keys(
     else:
         place = F.xxhash64(F.lit(OWN_SHUFFLE), key)
         together = frame.repartition(place) if buckets is None else frame.repartition(buckets, place)
-    return together.toDF(*plain_names(names)).mapInArrow(partition_function(worker, names), results)
+    return together.toDF(*plain_names(names)).mapInArrow(group_function(worker, names), results)
 
 
 def run_groups(grouped: DataFrame, worker: GroupWorker, results: StructType | str) -> DataFrame:
@@ -87,29 +87,25 @@ def plain_names(names: list[str]) -> list[str]:
 
 
 def group_function(worker: GroupWorker, names: list[str]) -> Callable[..., Any]:
-    """Return the function that Spark calls for each group; its annotations make Spark send the rows in batches."""
+    """Return the function that Spark calls for each group, or for each partition, whose rows have no group.
 
-    def evaluate(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        named = (batch.rename_columns(names) for batch in batches)
-        first = next(named)
-        group = first[GROUP][0].as_py()
-        with marked_errors():
-            yield from worker.evaluate_group(group, (batch.drop_columns([GROUP]) for batch in chain([first], named)))
-
-    evaluate.__annotations__ = {"batches": Iterator[pa.RecordBatch], "return": Iterator[pa.RecordBatch]}
-    return titled(evaluate, worker.title)
-
-
-def partition_function(worker: GroupWorker, names: list[str]) -> Callable[..., Any]:
-    """Return the function that Spark calls for each partition."""
+    Its annotations make Spark send the rows of a group in batches.
+    """
 
     def evaluate(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         named = (batch.rename_columns(names) for batch in batches if len(batch))
         first = next(named, None)
-        if first is not None:
-            with marked_errors():
-                yield from worker.evaluate_group(0, chain([first], named))
+        if first is None:
+            return
+        rows = chain([first], named)
+        with marked_errors():
+            if GROUP not in names:
+                yield from worker.evaluate_group(0, rows)
+            else:
+                group = first[GROUP][0].as_py()
+                yield from worker.evaluate_group(group, (batch.drop_columns([GROUP]) for batch in rows))
 
+    evaluate.__annotations__ = {"batches": Iterator[pa.RecordBatch], "return": Iterator[pa.RecordBatch]}
     return titled(evaluate, worker.title)
 
 
@@ -123,19 +119,19 @@ def hash_of(by: tuple[str, ...], schema: StructType) -> Column:
     return F.xxhash64(*(hashable(F.col(quote(name)), schema[name].dataType) for name in by))
 
 
-def hashable(column: Column, kind: DataType) -> Column:
+def hashable(column: Column, dtype: DataType) -> Column:
     """Return a column with maps, which Spark does not hash, as arrays of their entries in the order of keys."""
-    if not has(MapType, kind):
+    if not has(MapType, dtype):
         return column
-    if isinstance(kind, ArrayType):
-        return F.transform(column, lambda item: hashable(item, kind.elementType))
-    if isinstance(kind, MapType):
+    if isinstance(dtype, ArrayType):
+        return F.transform(column, lambda item: hashable(item, dtype.elementType))
+    if isinstance(dtype, MapType):
         entries = F.map_entries(column)  # keys hold no maps, and are distinct
         return F.array_sort(
-            F.transform(entries, lambda entry: F.struct(entry["key"], hashable(entry["value"], kind.valueType)))
+            F.transform(entries, lambda entry: F.struct(entry["key"], hashable(entry["value"], dtype.valueType)))
         )
-    assert isinstance(kind, StructType)
-    return F.struct(*[hashable(column.getField(field.name), field.dataType) for field in kind])
+    assert isinstance(dtype, StructType)
+    return F.struct(*[hashable(column.getField(field.name), field.dataType) for field in dtype])
 
 
 def numbered(place: Column, numbers: list[int]) -> Column:

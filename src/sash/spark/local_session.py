@@ -94,12 +94,9 @@ def check_java() -> None:
     path = shutil.which(java)
     text = subprocess.run([path, "-version"], capture_output=True, text=True, check=False).stderr if path else ""  # noqa: S603
     version = java_version(text)
-    if version is None:
-        message = f"Spark needs Java {OLDEST_JAVA} or newer, but there is none {where}. {REMEDY}."
-        raise RuntimeError(message)
-    if version < OLDEST_JAVA:
-        message = f"Spark needs Java {OLDEST_JAVA} or newer, but the one {where} is Java {version}. {REMEDY}."
-        raise RuntimeError(message)
+    if version is None or version < OLDEST_JAVA:
+        problem = f"there is none {where}" if version is None else f"the one {where} is Java {version}"
+        raise RuntimeError(f"Spark needs Java {OLDEST_JAVA} or newer, but {problem}. {REMEDY}.")
 
 
 def java_version(text: str) -> int | None:
@@ -108,5 +105,5 @@ def java_version(text: str) -> int | None:
     >>> java_version('openjdk version "17.0.2" 2022-01-18'), java_version('java version "1.8.0_402"'), java_version("")
     (17, 8, None)
     """
-    found = re.search(r'version "(?:1\.)?(\d+)', text)
-    return int(found[1]) if found else None
+    version = re.search(r'version "(?:1\.)?(\d+)', text)
+    return int(version[1]) if version else None

@@ -55,12 +55,12 @@ def validates_results(session: SparkSession) -> bool:
     return session.conf.get(VALIDATE, "false") == "true"
 
 
-def storage_type(kind: DataType) -> DataType:
+def storage_type(dtype: DataType) -> DataType:
     """Return the type in which Spark stores a user-defined type; other types as they are.
 
     `UserDefinedType` is internal since Spark 2, but columns of `pyspark.ml.linalg` have such types.
     """
-    return storage_type(kind.sqlType()) if isinstance(kind, UserDefinedType) else kind
+    return storage_type(dtype.sqlType()) if isinstance(dtype, UserDefinedType) else dtype
 
 
 def is_connect(frame: DataFrame) -> bool:

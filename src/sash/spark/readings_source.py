@@ -64,33 +64,38 @@ class ReadingsSource(DataSource):
         return ReadingsStream(self.readings)
 
 
-class ReadingsTable(DataSourceReader):
-    """All rows at once."""
+class RowReader:
+    """Generates the rows of a partition, in this process or in a worker."""
 
     def __init__(self, readings: Readings) -> None:
         self.readings = readings
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Generate the rows of a range, batch by batch."""
+        begin, end = partition.value
+        for first in range(begin, end, BATCH_ROWS):
+            yield self.readings.batch(first, min(end, first + BATCH_ROWS))
+
+
+class ReadingsTable(RowReader, DataSourceReader):
+    """All rows at once."""
 
     def partitions(self) -> Sequence[InputPartition]:
         """Return ranges of rows."""
         return partitions(0, self.readings.rows or 0)
 
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Generate the rows of a range."""
-        return batches(self.readings, partition)
 
-
-class ReadingsStream(DataSourceStreamReader):
+class ReadingsStream(RowReader, DataSourceStreamReader):
     """Rows at a fixed rate since the stream began.
 
     An offset has the number of the next row and the time at which the stream began, so that after a restart the stream
     continues as if it had never stopped.
     """
 
-    def __init__(self, readings: Readings) -> None:
-        self.readings = readings
-        self.last_time: float | None = None
-        self.offset: dict[str, Any] | None = None
-        """The newest offset that Spark has passed: Spark 4.1 calls latestOffset without one."""
+    last_time: float | None = None
+    """The time at which the clock was stopped."""
+    offset: dict[str, Any] | None = None
+    """The newest offset that Spark has passed: Spark 4.1 calls latestOffset without one."""
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 — Spark's name, as those below
         """Begin now."""
@@ -118,11 +123,10 @@ class ReadingsStream(DataSourceStreamReader):
     def check(self, offset: dict[str, Any]) -> None:
         """Raise ValueError if an offset belongs to a stream with other options."""
         if offset["readings"] != str(self.readings):
-            message = (
+            raise ValueError(
                 f"The checkpoint belongs to readings with other options: {offset['readings']}, not {self.readings}. Use the "
                 "same options, or a new checkpoint."
             )
-            raise ValueError(message)
 
     def available(self, began: int) -> int:
         """Return the number of rows that have arrived; all rows if the trigger is availableNow, or unknown as on Spark 4.1."""
@@ -143,10 +147,6 @@ class ReadingsStream(DataSourceStreamReader):
         """Remember the offset."""
         self.offset = end
 
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Generate the rows of a range."""
-        return batches(self.readings, partition)
-
 
 if read_limits is not None:
     read_limits.SupportsTriggerAvailableNow.register(ReadingsStream)
@@ -157,10 +157,3 @@ def partitions(begin: int, end: int) -> list[InputPartition]:
     count = -(-(end - begin) // PARTITION_ROWS)
     edges = [begin + (end - begin) * number // count for number in range(count + 1)] if count else []
     return [InputPartition(edge) for edge in pairwise(edges)]
-
-
-def batches(readings: Readings, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-    """Generate the rows of a range, batch by batch."""
-    begin, end = partition.value
-    for first in range(begin, end, BATCH_ROWS):
-        yield readings.batch(first, min(end, first + BATCH_ROWS))

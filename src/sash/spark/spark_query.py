@@ -9,22 +9,23 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import StructField, StructType
 
 from sash.aggregates.sql import quote
-from sash.engine.column_types import readable
+from sash.columns.readable import readable
 from sash.engine.needed_columns import needed_columns
 from sash.engine.prepare import prepare
 from sash.options import SparkStreamOptions, SparkTableOptions
-from sash.plan.declared import Declared
+from sash.plan.query_spec import QuerySpec
 from sash.plan.tree import Branch
+from sash.spark.arrow_types import arrow_schema
 from sash.spark.computed import in_own_case, with_computed
 from sash.spark.private import expects_large_types
-from sash.spark.schema import arrow_of, in_session_zone, read_schema, read_types, result_fields, with_types
+from sash.spark.schema import in_session_zone, read_schema, read_types, result_fields, with_types
 from sash.workers.bucket_worker import BucketWorker
 
 
 class SparkQuery:
     """A query and its DataFrame. Building it checks everything that can be checked before a row is read."""
 
-    def __init__(self, query: Declared, frame: DataFrame, options: SparkTableOptions | SparkStreamOptions) -> None:
+    def __init__(self, query: QuerySpec, frame: DataFrame, options: SparkTableOptions | SparkStreamOptions) -> None:
         _check_order(query)
         frame, self.own_names = in_own_case(query, frame)
         """The names of columns that the query writes in another case, by the names that it uses."""
@@ -44,7 +45,7 @@ class SparkQuery:
         """The query that Python evaluates: over rows, or over slices."""
 
     @property
-    def shown(self) -> Declared:
+    def shown(self) -> QuerySpec:
         """The query as an explanation shows it, with slices as they are cut here."""
         pairs = self.cuts_pairs and self.query.slicing != "panes"
         return replace(self.query, slicing="pairs") if pairs else self.query
@@ -68,10 +69,14 @@ class SparkQuery:
         return result_fields(self.query, self.in_python, self.types, self.frame.schema)
 
     @property
+    def row_fields(self) -> list[StructField]:
+        """The columns of the frame, without those that the query computes."""
+        return [field for field in self.frame.schema.fields if field.name not in set(self.query.computed)]
+
+    @property
     def results(self) -> StructType:
         """The columns of the result; rows keep their own."""
-        rows = [field for field in self.frame.schema.fields if field.name not in set(self.query.computed)]
-        return StructType([*(rows if self.query.per_row else []), *self.added])
+        return StructType([*(self.row_fields if self.query.per_row else []), *self.added])
 
     def in_own_case(self, frame: DataFrame) -> DataFrame:
         """Return results whose input rows have the names of the data, if the query writes them in another case."""
@@ -82,23 +87,22 @@ class SparkQuery:
         """The columns of the result as the user sees them."""
         if not self.query.per_row:
             return self.results
-        own = [
+        fields = [
             StructField(self.own_names.get(field.name, field.name), field.dataType, field.nullable, field.metadata)
             for field in self.results
         ]
-        return StructType(own)
+        return StructType(fields)
 
     @property
     def worker(self) -> BucketWorker:
         """What is sent to Python workers."""
-        results = arrow_of(self.results, expects_large_types(self.frame.sparkSession))
+        results = arrow_schema(self.results, "UTC", large=expects_large_types(self.frame.sparkSession))
         return BucketWorker(self.in_python.query, self.in_python.interpreted, results, compiled=self.compiled)
 
 
-def _check_order(query: Declared) -> None:
+def _check_order(query: QuerySpec) -> None:
     if query.time is None and not query.order_by:
-        message = (
+        raise ValueError(
             "Rows of a Spark DataFrame have no order. Name the column that orders them: "
             'Query(time="ts", …) or Query(order_by="id", …).'
         )
-        raise ValueError(message)

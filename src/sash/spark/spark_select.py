@@ -9,17 +9,10 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 — as everyone calls it
 from pyspark.sql.types import StructType
 
+from sash.engine.select_sql import READERS, format_of
 from sash.expressions import Expression, Order, Selection, in_case
 
-FORMATS = {
-    ".parquet": "parquet",
-    ".csv": "csv",
-    ".tsv": "csv",
-    ".json": "json",
-    ".jsonl": "json",
-    ".ndjson": "json",
-    ".orc": "orc",
-}
+FORMATS = {**{ending: reader.removeprefix("read_") for ending, reader in READERS.items()}, ".orc": "orc"}
 """Spark's formats of files, by the ending of the name without .gz and .zst."""
 
 
@@ -31,18 +24,21 @@ def rows_where(frame: DataFrame, condition: Expression) -> DataFrame:
 def select_from(frame: DataFrame, selection: Selection) -> DataFrame:
     """Return what a selection makes of results. Raise ValueError for ORDER BY and LIMIT of a stream."""
     if frame.isStreaming and not selection.by_rows:
-        message = (
+        raise ValueError(
             "ORDER BY, LIMIT and OFFSET need all results, but a stream has no end. Leave them out, or run on a table."
         )
-        raise ValueError(message)
-    made = frame if selection.having is None else rows_where(frame, selection.having)
+    names = frame.columns
+    if selection.having is not None:
+        frame = rows_where(frame, selection.having)
     if selection.order:
-        made = made.orderBy(*[_ordered(one, made.columns) for one in selection.order])
-    made = made.offset(selection.offset) if selection.offset else made
-    made = made if selection.limit is None else made.limit(selection.limit)
+        frame = frame.orderBy(*[_ordered(order, names) for order in selection.order])
+    if selection.offset:
+        frame = frame.offset(selection.offset)
+    if selection.limit is not None:
+        frame = frame.limit(selection.limit)
     if selection.outputs is None:
-        return made
-    return made.select(*[_column(value, made.columns).alias(name) for name, value in selection.columns(made.columns)])
+        return frame
+    return frame.select(*[_column(value, names).alias(name) for name, value in selection.columns(names)])
 
 
 def _column(value: Any, names: list[str]) -> Column:
@@ -53,13 +49,12 @@ def _column(value: Any, names: list[str]) -> Column:
     return F.struct(*[F.col(column).alias(name) for name, column in value.items()])
 
 
-def _ordered(one: Order, names: list[str]) -> Column:
-    column = _column(one.value, names)
-    if one.nulls_first is None:
-        return column.desc() if one.descending else column.asc()
-    if one.descending:
-        return column.desc_nulls_first() if one.nulls_first else column.desc_nulls_last()
-    return column.asc_nulls_first() if one.nulls_first else column.asc_nulls_last()
+def _ordered(order: Order, names: list[str]) -> Column:
+    column = _column(order.value, names)
+    direction = "desc" if order.descending else "asc"
+    nulls = {None: "", True: "_nulls_first", False: "_nulls_last"}[order.nulls_first]
+    ordered: Column = getattr(column, f"{direction}{nulls}")()
+    return ordered
 
 
 def select_schema(frame: DataFrame, schema: StructType, selection: Selection) -> StructType:
@@ -69,18 +64,7 @@ def select_schema(frame: DataFrame, schema: StructType, selection: Selection) ->
 
 def read_files(session: SparkSession, path: str) -> DataFrame:
     """Return the rows of files. Raise ValueError if the ending of the path names no format."""
-    name = Path(path).name
-    for packed in (".gz", ".zst"):
-        name = name.removesuffix(packed)
-    found = FORMATS.get(Path(name).suffix.lower())
-    if found is None:
-        message = f"{path!r} does not end in {', '.join(FORMATS)}, so its format is not known."
-        raise ValueError(message)
-    reader = session.read.format(found)
-    if found == "csv":
-        reader = (
-            reader.option("header", True)
-            .option("inferSchema", True)
-            .option("sep", "\t" if ".tsv" in name.lower() else ",")
-        )
-    return reader.load(path)
+    file_format = format_of(path, FORMATS)
+    separator = "\t" if ".tsv" in Path(path).name.lower() else ","
+    options: dict[str, Any] = {"header": True, "inferSchema": True, "sep": separator} if file_format == "csv" else {}
+    return session.read.format(file_format).options(**options).load(path)

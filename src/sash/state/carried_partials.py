@@ -21,11 +21,11 @@ from sash.aggregates.base import Aggregate
 from sash.aggregates.derived import derived_fields, functions_name
 from sash.engine.cut import cut
 from sash.engine.executors.results import kernel_forms
-from sash.engine.finish import with_besides
+from sash.engine.finish import with_auxiliary
 from sash.engine.prepare import Prepared
 from sash.kernels.array_codec import Arrays
+from sash.kernels.fused_partial import fuse_partials
 from sash.kernels.layout import PartialLayout, Shape, shape_from
-from sash.kernels.parts import share_parts
 from sash.plan.sharing import Pass, form_for
 
 PARTS = "parts of partials"
@@ -57,15 +57,15 @@ def parts_of(prepared: Prepared) -> list[list[Part]]:
 def _parts(plan_pass: Pass, kinds: dict[str, str]) -> list[Part]:
     named = [
         (f"{name} {number}", form_for(form, kinds))
-        for name, aggregate in with_besides(plan_pass.aggregates).items()
+        for name, aggregate in with_auxiliary(plan_pass.aggregates).items()
         for number, form in enumerate(kernel_forms([aggregate]))
     ]
-    shared = share_parts([form for _, form in named], ())
-    made = [Part(functions_name(part.aggregate), [], []) for part in shared.parts]
-    for (name, form), output in zip(named, shared.outputs, strict=True):
-        host = shared.parts[output.part].aggregate
-        (made[output.part].own if _is_same(form, host) else made[output.part].read).append(name)
-    return made
+    fused = fuse_partials([form for _, form in named], ())
+    parts = [Part(functions_name(component.aggregate), [], []) for component in fused.components]
+    for (name, form), output in zip(named, fused.outputs, strict=True):
+        part, host = parts[output.component], fused.components[output.component].aggregate
+        (part.own if _is_same(form, host) else part.read).append(name)
+    return parts
 
 
 def _is_same(one: Aggregate[Any], other: Aggregate[Any]) -> bool:

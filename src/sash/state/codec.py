@@ -25,8 +25,7 @@ def read_state_header(data: bytes | memoryview) -> dict[str, Any]:
     """Return the header of a state. Raise ValueError if the bytes are damaged or of another version."""
     header = read_header(data, WHAT, REMEDY)
     if "query" not in header:
-        message = f"These bytes are not a {WHAT} of Sash. To continue, {REMEDY}."
-        raise ValueError(message)
+        raise ValueError(f"These bytes are not a {WHAT} of Sash. To continue, {REMEDY}.")
     return header
 
 

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from sash.engine.prepare import Prepared
+from sash.engine.stream_plan import stream_plan
 from sash.kernels.array_codec import Arrays
 from sash.state.carried_partials import carry_partials
 from sash.state.codec import read_table, table_bytes
@@ -69,11 +70,10 @@ def check_evolves(then: Fingerprint, now: Fingerprint) -> None:
     if slicing_then and slicing_now and slicing_then != slicing_now:
         found.append(f"slicing: {slicing_then} became {slicing_now}")
     if found:
-        message = (
+        raise ValueError(
             f"evolve=True can change the aggregates and windows of a query, but the checkpoint differs in more: {'; '.join(found)}. Run "
             "a query that has these as the checkpoint has them, or use a new checkpoint."
         )
-        raise ValueError(message)
 
 
 def _slicing(query: Fingerprint) -> str:
@@ -120,7 +120,7 @@ class Evolution:
     def states(self) -> EvolvedStates:
         """Return the states of the newer query."""
         made: list[Node] = []
-        for part in self.prepared.parts:
+        for part in stream_plan(self.prepared).groups:
             names = list(part.query.windows)
             if all(part.plan.windows[name].is_time for name in names):
                 made.append(self._of_time(names))
@@ -185,11 +185,10 @@ class Evolution:
                 what = (
                     f"aggregate {self.new_aggregates[0]!r} of window {name!r}" if name in kept else f"window {name!r}"
                 )
-                message = (
+                raise ValueError(
                     f"evolve=True cannot add {what}: {window} reaches back to rows before the checkpoint, without a limit, so a result "
                     "would never be complete. Use a new checkpoint."
                 )
-                raise ValueError(message)
 
     # -- older states ------------------------------------------------------------------------------------------------
 
@@ -269,8 +268,7 @@ def fill(
     own, prefixes = split_prefixes(arrays)
     if "rows" not in own:
         if not isinstance(state, SliceState):
-            message = "The state holds slices, but the changed query needs rows. Use a new checkpoint."
-            raise ValueError(message)
+            raise ValueError("The state holds slices, but the changed query needs rows. Use a new checkpoint.")
         state.from_arrays(carry_partials(prepared, own, parts))
         state.is_too_fine = True
         return

@@ -22,14 +22,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sash.columns.buffers import as_arrow
 from sash.engine.assemble import CHANGE, runs_of
 from sash.engine.evaluate import Evaluated
-from sash.engine.keys import number_keys
+from sash.engine.group_ids import number_keys
 from sash.engine.prepare import Prepared, prepare
 from sash.engine.row_block import RowBlock
+from sash.engine.stream_plan import stream_plan
 from sash.engine.window_bounds import WindowResults
-from sash.kernels.kernel_io import as_arrow
-from sash.plan.declared import ADDED
+from sash.plan.query_spec import ADDED
 from sash.state.row_state import RowState
 from sash.state.slice_state import SliceState
 from sash.state.watermark import MicroBatch
@@ -255,7 +256,8 @@ class EvolvedStates(WindowStates):
         described = self._as_json()
         query = self.prepared.query
         plain = [
-            {"windows": list(part.query.windows), "aggregates": list(query.aggregates)} for part in self.prepared.parts
+            {"windows": list(part.query.windows), "aggregates": list(query.aggregates)}
+            for part in stream_plan(self.prepared).groups
         ]
         return None if described == plain else described
 
@@ -307,7 +309,7 @@ def part_of(prepared: Prepared, of: StateOf) -> Prepared:
     """Return a query with some of its windows and aggregates, prepared once for a prepared query."""
     query = prepared.query
     if of.aggregates == list(query.aggregates):
-        for one in prepared.parts:
+        for one in stream_plan(prepared).groups:
             if list(one.query.windows) == of.windows:
                 return one
     key = ("part", tuple(of.windows), tuple(of.aggregates))

@@ -9,10 +9,11 @@ from functools import partial
 from types import FunctionType
 from typing import Any
 
+from sash.aggregates.algebra import Ranking
 from sash.aggregates.base import Aggregate
 from sash.durations import Duration, read_duration, standard_text
 from sash.kernels.function_identity import identify
-from sash.plan.declared import Declared
+from sash.plan.query_spec import QuerySpec
 from sash.windows import Window
 from sash.windows.by_function import is_constant
 
@@ -26,15 +27,15 @@ CODE = "code"
 
 
 def fingerprint_query(
-    declared: Declared, columns: Mapping[str, str], functions: Mapping[str, str] | None = None, **more: Any
+    declared: QuerySpec, columns: Mapping[str, str], functions: Mapping[str, str] | None = None, **more: Any
 ) -> Fingerprint:
     """Return the fingerprint of a query, with the types of its columns.
 
     `functions` are hashes of the user-written functions that compute columns and keys, by their names.
 
     >>> from sash import agg, window
-    >>> from sash.plan.declared import declare
-    >>> declared = declare(agg.max("load"), window.rows(3), (), "ts", (), "auto", "throughput", "auto", None)
+    >>> from sash.plan.query_spec import parse_query
+    >>> declared = parse_query(agg.max("load"), window.rows(3), time="ts")
     >>> fingerprint_query(declared, {"ts": "bigint", "load": "double"}, buckets=64)["aggregates"]
     {'max': 'max(load)'}
     """
@@ -111,7 +112,8 @@ def _shown(value: Any) -> str:
 def _aggregate(aggregate: Aggregate[Any]) -> str:
     """Return the call that makes an aggregate, with the constants of its functions."""
     constants = [number for each in _functions(aggregate) for number in _constants(each)]
-    given = [_standard(value, aggregate.duration) for value in aggregate.keywords.values()]
+    duration = None if aggregate.time is None else aggregate.time.duration
+    given = [_standard(value, duration) for value in aggregate.call.keywords.values()]
     numbers = ", ".join(dict.fromkeys(map(repr, (*constants, *given))))
     return f"{aggregate.label} of {numbers}" if numbers and aggregate.is_built_in else aggregate.label
 
@@ -123,8 +125,9 @@ def _standard(value: Any, duration: Duration | None) -> Any:
 
 
 def _functions(aggregate: Aggregate[Any]) -> list[Any]:
-    made = (aggregate.lift, aggregate.combine, aggregate.lower, aggregate.inverse, aggregate.rank, aggregate.between)
-    return [function for function in made if function is not None]
+    ranking = aggregate.laws.ranked or Ranking()
+    functions = (aggregate.lift, aggregate.combine, aggregate.lower, aggregate.inverse, ranking.rank, ranking.between)
+    return [function for function in functions if function is not None]
 
 
 def _constants(function: Any) -> Iterator[Any]:
@@ -156,8 +159,7 @@ def _window_code(window: Window) -> str:
 def check_same_query(then: Mapping[str, Any], now: Mapping[str, Any]) -> None:
     """Raise ValueError if a state belongs to a different query."""
     if found := changes(then, now):
-        message = (
+        raise ValueError(
             f"The checkpoint belongs to a different query: {'; '.join(found)}. Run the query that wrote the checkpoint, or "
             "use a new checkpoint. If only aggregates and windows changed, run(stream, evolve=True) continues from it."
         )
-        raise ValueError(message)

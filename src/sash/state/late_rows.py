@@ -11,10 +11,10 @@ from collections.abc import Iterable
 import numpy as np
 import pyarrow as pa
 
-from sash.aggregator.columns import to_arrow
+from sash.columns.buffers import as_arrow
+from sash.columns.read_column import to_arrow
 from sash.engine.failures import name_row
-from sash.kernels.kernel_io import as_arrow
-from sash.plan.declared import Declared
+from sash.plan.query_spec import QuerySpec
 from sash.state.codec import as_schema, nullable_schema
 from sash.windows.base import Flags
 
@@ -27,8 +27,8 @@ class LateRows:
     """The late rows of a stream, in the order of arrival.
 
     >>> from sash import agg, window
-    >>> from sash.plan.declared import declare
-    >>> query = declare({"n": agg.count()}, window.tumbling(10), (), "at", (), "auto", "throughput", "auto", None)
+    >>> from sash.plan.query_spec import parse_query
+    >>> query = parse_query({"n": agg.count()}, window.tumbling(10), time="at")
     >>> late = LateRows(query, pa.schema({"at": pa.int64()}), "keep")
     >>> late.add(pa.table({"at": [30, 4]}), np.array([False, True]))
     >>> late.count, late.beside(pa.table({"n": [7]})).to_pylist()
@@ -37,7 +37,7 @@ class LateRows:
     [{'n': 8, 'late': None}]
     """
 
-    def __init__(self, query: Declared, schema: pa.Schema, choice: str = "drop") -> None:
+    def __init__(self, query: QuerySpec, schema: pa.Schema, choice: str = "drop") -> None:
         """`schema` has the columns of rows; expressions and filters of the query, which the user does not see, are left out."""
         self.query = query
         self.choice = choice
@@ -57,12 +57,11 @@ class LateRows:
             assert self.query.time is not None
             row = name_row(table, (*self.query.by, self.query.time), int(np.argmax(late)))
             more = f" Of the rows that arrived with it, {found - 1} more are late." if found > 1 else ""
-            message = (
+            raise ValueError(
                 f"A row ({row}) is late: all its windows are closed.{more} Increase the delay "
                 'of the watermark to accept such rows, or run with late="drop" to drop and count them, or with late="keep" to get '
                 f'them in the column {LATE!r}. A stream that restarts with late="error" reads the row again, and fails again.'
             )
-            raise ValueError(message)
         if self.choice == "keep":
             rows = table.select(self._schema.names).filter(as_arrow(late))
             self._kept.append(as_schema(rows, self._schema))
@@ -81,19 +80,17 @@ class LateRows:
         return pa.concat_tables(parts, promote_options="default")
 
 
-def check_late(query: Declared, late: str | None, columns: Iterable[str], *, ignore_case: bool = False) -> None:
+def check_late(query: QuerySpec, late: str | None, columns: Iterable[str], *, ignore_case: bool = False) -> None:
     """Raise ValueError if there is no such choice, or if results have a column `late` already. `columns` are those of the input."""
     if late is not None and late not in CHOICES:
-        message = (
+        raise ValueError(
             f'late={late!r} is not valid. Use "drop" (late rows are dropped and counted), "error" (a late row stops the stream) or '
             f'"keep" (results have a column {LATE!r} with late rows).'
         )
-        raise ValueError(message)
     of_rows = [query.result_name(name, window) for name in query.aggregates for window in query.windows]
     names = [*columns, *of_rows] if query.per_row else [*query.by, *query.aggregates]
     taken = [name for name in names if (name.lower() if ignore_case else name) == LATE]
     if late == "keep" and taken:
-        message = (
+        raise ValueError(
             f'late="keep" adds a column {LATE!r} to the results. Rename the column, key or aggregate {taken[0]!r}.'
         )
-        raise ValueError(message)

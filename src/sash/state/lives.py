@@ -19,6 +19,7 @@ import numpy as np
 from sash.durations import Duration, DurationLike, TimeUnit, read_duration
 from sash.engine.prepare import Prepared
 from sash.engine.row_block import RowBlock
+from sash.engine.stream_plan import stream_plan
 from sash.windows import Window
 from sash.windows.base import FOREVER, NEVER, Flags, Ints
 
@@ -106,23 +107,24 @@ def read_forget(prepared: Prepared, forget: DurationLike | None, order: str = "t
         return None
     duration = read_duration(forget, "forget")
     if prepared.time is None or order != "time":
-        message = f'forget={forget!r} needs rows in order of time. Set Query(time=…), and leave order="keys" out.'
-        raise ValueError(message)
+        raise ValueError(
+            f'forget={forget!r} needs rows in order of time. Set Query(time=…), and leave order="keys" out.'
+        )
     ticks = duration.in_ticks(prepared.unit)
     windows = prepared.plan.windows.values()
     if not keeps_forever(prepared):
         listed = " and ".join(map(str, windows))
-        message = (
+        raise ValueError(
             f"forget={forget!r} is for windows that keep every key forever, such as rows(100), delta(…), custom(…) and expanding(). The "
             f"state of {listed} expires by itself, as the watermark goes on. Leave forget out."
         )
-        raise ValueError(message)
-    for window in (one for part in prepared.parts if keeps_forever(part) for one in part.plan.windows.values()):
+    for window in (
+        one for part in stream_plan(prepared).groups if keeps_forever(part) for one in part.plan.windows.values()
+    ):
         needed = needed_for(window, prepared.unit)
         if needed is not None and needed >= ticks:
-            message = (
+            raise ValueError(
                 f"forget={forget!r} is too short for {window}, which holds rows that are further apart: it would lose rows of a key that "
                 "is forgotten. Use a longer time, or run the windows in queries of their own."
             )
-            raise ValueError(message)
     return duration

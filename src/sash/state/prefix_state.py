@@ -18,13 +18,14 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 
+from sash.columns.buffers import as_arrow
 from sash.engine.assemble import with_input_rows
 from sash.engine.cut import cut_each_row, merge
 from sash.engine.evaluate import Evaluated, evaluate
-from sash.engine.keys import KeyOrder, number_keys
+from sash.engine.group_ids import number_keys
+from sash.engine.keys import KeyOrder
 from sash.engine.slice_block import NO_KEYS, SliceBlock, concat_by_key
 from sash.kernels.array_codec import Arrays
-from sash.kernels.kernel_io import as_arrow
 from sash.state.codec import as_schema
 from sash.state.lives import Lives, split_lives
 from sash.state.row_state import RowState, StateSize
@@ -130,7 +131,7 @@ class PrefixState(RowState):
         seen = items.items((), span)
         for name, window in self._windows.items():
             frame = window.frame
-            held = frame.held(seen) if frame and frame.grows and frame.held else evaluated.keep[name]
+            held = frame.held(seen) if frame and frame.held else evaluated.keep[name]
             rest = np.minimum(rest, held)
         return rest
 

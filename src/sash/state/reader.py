@@ -17,12 +17,13 @@ from typing import Unpack
 
 import pyarrow as pa
 
+from sash.columns.readable import readable
 from sash.engine.assemble import CHANGE
-from sash.engine.column_types import readable
 from sash.engine.executors.bind import compile_ahead
 from sash.engine.prepare import Prepared
+from sash.engine.stream_plan import stream_plan
 from sash.options import ReaderOptions, read_options
-from sash.plan.declared import Declared
+from sash.plan.query_spec import QuerySpec
 from sash.state.codec import as_schema
 from sash.state.late_rows import LateRows, check_late
 from sash.state.lives import read_forget
@@ -43,8 +44,8 @@ class Stream:
 
     >>> from sash import agg, window
     >>> from sash.engine.prepare import prepare
-    >>> from sash.plan.declared import declare
-    >>> query = declare({"n": agg.count()}, window.tumbling(10), (), "at", (), "auto", "throughput", "auto", None)
+    >>> from sash.plan.query_spec import parse_query
+    >>> query = parse_query({"n": agg.count()}, window.tumbling(10), time="at")
     >>> stream = Stream(prepare(query, pa.schema({"at": pa.int64()}), compiled=False))
     >>> stream.add(pa.table({"at": [1, 7, 12]})).to_pylist()
     [{'window_start': 0, 'window_end': 10, 'n': 2}]
@@ -93,7 +94,7 @@ class Stream:
         times = time.read(rows[time.name])
         if not len(times):
             return True
-        return self.watermark.after(int(times.max())) < min(self.due, self.prepared.due_from(times))
+        return self.watermark.after(int(times.max())) < min(self.due, stream_plan(self.prepared).due_from(times))
 
     def finish(self) -> pa.Table:
         """Return the remaining results: no more rows arrive."""
@@ -105,19 +106,17 @@ def make_watermark(prepared: Prepared, mode: str, order: str, late: str | None, 
     query, time = prepared.query, prepared.time
     check_mode(query, mode)
     if mode == "update" and order == "keys":
-        message = 'mode="update" needs rows in order of time. Leave order="keys" out.'
-        raise ValueError(message)
+        raise ValueError('mode="update" needs rows in order of time. Leave order="keys" out.')
     if order == "keys" and query.lateness is not None:
-        message = 'lateness applies to rows in order of time. Leave it out, or leave order="keys" out.'
-        raise ValueError(message)
+        raise ValueError('lateness applies to rows in order of time. Leave it out, or leave order="keys" out.')
     if late is not None and (time is None or (order == "keys" and query.by)):
-        message = (
+        raise ValueError(
             f"late={late!r} applies to rows in order of time, but rows of this stream are never late. Leave late= out."
         )
-        raise ValueError(message)
     if time is None and query.order_by:
-        message = "Sash cannot sort a stream. Name the column that orders its rows with time=, or leave order_by out."
-        raise ValueError(message)
+        raise ValueError(
+            "Sash cannot sort a stream. Name the column that orders its rows with time=, or leave order_by out."
+        )
     if order == "keys" and query.by:
         return KeyOrderWatermark(query.by, time, prepared.loops)
     if time is None:
@@ -128,26 +127,27 @@ def make_watermark(prepared: Prepared, mode: str, order: str, late: str | None, 
     )
 
 
-def check_mode(query: Declared, mode: str) -> None:
+def check_mode(query: QuerySpec, mode: str) -> None:
     """Raise ValueError if the query cannot emit results in this mode."""
     others = [str(window) for window in query.windows.values() if not window.is_time]
     if mode == "update" and others:
-        message = f'mode="update" supports periodic windows and sessions, but rows end the windows of {others[0]}. Use mode="append".'
-        raise ValueError(message)
+        raise ValueError(
+            f'mode="update" supports periodic windows and sessions, but rows end the windows of {others[0]}. Use mode="append".'
+        )
     if mode == "update" and CHANGE in (*query.by, *query.aggregates):
-        message = f'mode="update" adds a column {CHANGE!r} to the results. Rename the key or aggregate of that name.'
-        raise ValueError(message)
+        raise ValueError(
+            f'mode="update" adds a column {CHANGE!r} to the results. Rename the key or aggregate of that name.'
+        )
 
 
-def check_stream(query: Declared) -> None:
+def check_stream(query: QuerySpec) -> None:
     """Raise ValueError if a window cannot be evaluated on a stream."""
     for window in query.windows.values():
         if window.emits_empty:
-            message = (
+            raise ValueError(
                 f"{window}: empty=True does not work on a stream, because an empty window has a result only if its key has a later row, "
                 "however late that is. Leave empty=True out, or run the query on a table."
             )
-            raise ValueError(message)
 
 
 def read_results(stream: Stream, reader: pa.RecordBatchReader) -> pa.RecordBatchReader:
@@ -161,7 +161,7 @@ def read_results(stream: Stream, reader: pa.RecordBatchReader) -> pa.RecordBatch
     first: list[pa.Table] = []
     for table in tables:
         first.append(table)
-        if not any(pa.types.is_null(kind) for kind in table.schema.types):  # a column of nulls has no type yet: read on
+        if pa.null() not in table.schema.types:  # a column of nulls has no type yet: read on
             break
     whole = pa.unify_schemas([table.schema for table in first] or [_visible(stream, stream.finish()).schema])
     batches = (batch for table in chain(first, tables) for batch in as_schema(table, whole).to_batches() if len(batch))

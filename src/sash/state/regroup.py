@@ -101,8 +101,7 @@ def _latest(one: Any, other: Any) -> Any:
         return [_latest(*both) for both in zip(one, other, strict=True)]
     if one == other:
         return one
-    message = (
+    raise ValueError(
         "The stream of this checkpoint has changed its query (evolve=True), and some of its windows are still those of the older query. "
         "Run the stream on until its watermark has passed by the length of its longest window, then use the checkpoint."
     )
-    raise ValueError(message)

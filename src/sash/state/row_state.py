@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from sash.columns.buffers import as_arrow
 from sash.engine.assemble import (
     in_order_of_time,
     join_windows,
@@ -23,7 +24,6 @@ from sash.engine.evaluate import Evaluated, evaluate
 from sash.engine.prepare import Prepared
 from sash.engine.row_block import RowBlock
 from sash.kernels.array_codec import Arrays
-from sash.kernels.kernel_io import as_arrow
 from sash.state.codec import as_schema, read_table, table_bytes
 from sash.state.lives import Lives, first_end, split_lives
 from sash.state.state_log import Origins, diff

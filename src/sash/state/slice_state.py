@@ -117,7 +117,7 @@ class SliceState:
             known = replace(self.slices, origins=np.arange(len(self.slices)))
             slices = concat_by_key([known, replace(new, origins=np.full(len(new), -1))], prepared.loops)
         if slices.last_times is not None:
-            slices = replace(slices, last_times=latest_so_far(slices.last_times, slices.codes, prepared.loops))
+            slices = replace(slices, last_times=latest_so_far(slices.last_times, slices.codes))
         return self._merged(slices)
 
     def _merged(self, slices: SliceBlock) -> SliceBlock:

@@ -35,8 +35,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from sash.columns.buffers import as_arrow
 from sash.kernels.array_codec import Arrays, decode_arrays, encode_arrays, read_header
-from sash.kernels.kernel_io import as_arrow
 from sash.state.codec import REMEDY, WHAT, as_schema, read_arrays, read_state_header, read_table, table_bytes
 from sash.windows.base import Ints
 

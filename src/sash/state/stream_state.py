@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from sash.columns.buffers import as_arrow
 from sash.durations import Duration
 from sash.engine.prepare import Prepared
+from sash.engine.stream_plan import stream_plan
 from sash.kernels.array_codec import Arrays
-from sash.kernels.kernel_io import as_arrow
 from sash.state.codec import encode_state
 from sash.state.evolve import StoredState, check_evolves, evolve, stored_state
 from sash.state.evolved_states import EvolvedStates
@@ -46,8 +47,8 @@ class StreamState:
 
     >>> from sash import agg, window
     >>> from sash.engine.prepare import prepare
-    >>> from sash.plan.declared import declare
-    >>> query = declare({"n": agg.count()}, window.tumbling(10), (), "at", (), "auto", "throughput", "auto", None)
+    >>> from sash.plan.query_spec import parse_query
+    >>> query = parse_query({"n": agg.count()}, window.tumbling(10), time="at")
     >>> state = StreamState(prepare(query, pa.schema({"at": pa.int64()}), compiled=False))
     >>> state.advance(pa.table({"at": [1, 7, 12]}), 0).results.num_rows
     0
@@ -106,7 +107,7 @@ class StreamState:
         watermark = max(watermark, self.watermark)
         times = self.prepared.time.read(table[self.prepared.time.name])
         self.prepared.check_times(times)
-        late_from = self.prepared.late_from(times)
+        late_from = stream_plan(self.prepared).late_from(times)
         in_time = late_from > self.watermark
         counted, forgotten = self.late_rows.count, self.states.forgotten
         self.late_rows.add(table, ~in_time & (late_from > NEVER))  # rows that no window holds are not late

@@ -9,13 +9,13 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 
-from sash.aggregator.columns import to_arrow
+from sash.columns.buffers import as_arrow
+from sash.columns.read_column import to_arrow
 from sash.engine.failures import name_row, shown
-from sash.engine.keys import number_keys
-from sash.engine.nested_keys import as_hashable
+from sash.engine.group_ids import as_hashable, number_keys
 from sash.engine.prepare import Prepared
+from sash.engine.stream_plan import stream_plan
 from sash.engine.time_column import TimeColumn
-from sash.kernels.kernel_io import as_arrow
 from sash.state.late_rows import LateRows
 from sash.windows.base import FOREVER, NEVER, Flags, Ints, LoopCompiler
 
@@ -106,9 +106,9 @@ class EventTimeWatermark(Watermark):
         self.prepared.check_times(times)
         newest = np.maximum.accumulate(np.concatenate([np.array([self.seen], np.int64), times]))
         marks = np.where(newest == NEVER, NEVER, newest - self.lateness)
-        late_from = self.prepared.late_from(times)
+        late_from = stream_plan(self.prepared).late_from(times)
         late = late_from <= marks[:-1]
-        missed = self.prepared.missed_from(times) <= marks[:-1]
+        missed = stream_plan(self.prepared).missed_from(times) <= marks[:-1]
         if self.strict:
             self._check_order(table, missed, marks)
         # A row in no window, as the slide may be longer than the range, is left out, but it is not late.
@@ -142,12 +142,11 @@ class EventTimeWatermark(Watermark):
         row = int(np.argmax(missed))
         newest = shown(self.time.write(marks[row : row + 1])[0])
         own = shown(table[self.time.name][row])
-        message = (
+        raise ValueError(
             f"A row with {self.time.name}={own} arrived after rows up to {newest}, whose windows are closed. Set "
             'Query(lateness=…) to accept rows out of order, run with late="drop" or late="keep" to continue without it, run with '
             'order="keys" if rows are sorted by key, or read the whole stream into a table (reader.read_all()), which is sorted.'
         )
-        raise ValueError(message)
 
 
 class RowOrderWatermark(Watermark):
@@ -181,11 +180,10 @@ class KeyOrderWatermark(Watermark):
         for start, key in list(zip(starts.tolist(), keys, strict=True))[keys[0] == self.newest :]:
             if key in self.known:
                 named = name_row(table, self.by, start)
-                message = (
+                raise ValueError(
                     f"Rows of {named} arrived again after rows of another key. Sort the rows by key, or leave "
                     'order="keys" out.'
                 )
-                raise ValueError(message)
             self.known.add(key)
         times = self._check_order(table, starts, self.watermark if keys[0] == self.newest else NEVER)
         before = self.watermark
@@ -213,9 +211,8 @@ class KeyOrderWatermark(Watermark):
         wrong = sorted(set(back.tolist()) - set(starts.tolist()))
         if wrong or (len(times) and times[0] < after):
             row = wrong[0] if wrong else 0
-            message = (
+            raise ValueError(
                 f'With order="keys" the rows of a key must be in order of {self.time.name}, but '
                 f"{shown(table[self.time.name][row])} arrived after a later time. Sort the rows, or read them into a table."
             )
-            raise ValueError(message)
         return times

@@ -19,12 +19,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sash.columns.buffers import as_arrow
 from sash.durations import Duration
 from sash.engine.assemble import CHANGE, in_order_of_time
 from sash.engine.executors.execute import execute
 from sash.engine.prepare import Prepared
+from sash.engine.stream_plan import stream_plan
 from sash.kernels.array_codec import Arrays
-from sash.kernels.kernel_io import as_arrow
 from sash.state.carried_partials import parts_of
 from sash.state.lives import keeps_forever
 from sash.state.prefix_state import PrefixState
@@ -56,7 +57,7 @@ class WindowStates:
         has_late_rows = order == "time" and prepared.time is not None
         self.prepared = prepared
         self.update = mode == "update"
-        parts = prepared.parts if has_late_rows else [prepared]
+        parts = stream_plan(prepared).groups if has_late_rows else [prepared]
         self.states = [new_state(part, mode, order, forget) for part in parts]
 
     def __len__(self) -> int:
@@ -145,7 +146,7 @@ def rows_in_time(prepared: Prepared, batch: MicroBatch, since: int = NEVER) -> M
     assert prepared.time is not None
     assert batch.marks is not None
     times = prepared.time.read(batch.table[prepared.time.name])
-    in_time = (prepared.late_from(times) > batch.marks) & (times >= since)
+    in_time = (stream_plan(prepared).late_from(times) > batch.marks) & (times >= since)
     return batch if in_time.all() else replace(batch, table=batch.table.filter(as_arrow(in_time)))
 
 
@@ -173,8 +174,8 @@ def new_state(
     update = mode == "update"
     ticks = forget.in_ticks(prepared.unit) if forget is not None and keeps_forever(prepared) else None
     if order == "time" and prepared.time is not None:
-        if prepared.stores_slices:
+        if stream_plan(prepared).stores_slices:
             return SliceState(prepared, update)
-        if prepared.stores_prefixes:
+        if stream_plan(prepared).stores_prefixes:
             return PrefixState(prepared, forget=ticks)
     return RowState(prepared, update, forget=ticks)

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from itertools import pairwise, product
 from typing import Any
 
-from sash.aggregates.base import Aggregate
+from sash.aggregates.base import ABSENT, Aggregate
 from sash.algorithms.base import alike, same
 
 MOST_FOR_TRIPLES = 16
@@ -53,13 +53,13 @@ def check_laws(aggregate: Aggregate[Any], values: Iterable[Any]) -> None:
     for older, middle, newer in product(_evenly(check.partials, MOST_FOR_TRIPLES), repeat=3):
         check.associative(older, middle, newer)
     for older, newer in pairs:
-        if aggregate.commutative:
+        if aggregate.laws.commutative:
             check.commutative(older, newer)
-        if aggregate.selective:
+        if aggregate.laws.selective:
             check.selective(older, newer)
         if aggregate.inverse is not None:
             check.invertible(older, newer)
-    if aggregate.has_identity:
+    if aggregate.identity is not ABSENT:
         for partial in check.partials:
             check.identity(partial)
 
@@ -78,8 +78,7 @@ class _Check:
         rows = (value if aggregate.inputs > 1 else (value,) * aggregate.inputs for value in values)
         lifted = [aggregate.lift(*row) for row in rows]
         if not lifted:
-            message = f"{aggregate.name}: no values were given, so no law can be checked."
-            raise ValueError(message)
+            raise ValueError(f"{aggregate.name}: no values were given, so no law can be checked.")
         joined = [self.combine(*map(copy.deepcopy, pair)) for pair in pairwise(lifted)]
         self.partials = lifted + joined
 
@@ -87,8 +86,9 @@ class _Check:
         before = copy.deepcopy((older, newer))
         self.combine(older, newer)
         if not same((older, newer), before):
-            message = f"combine of {self.aggregate.name} changes an argument: {before!r} became {(older, newer)!r}."
-            raise LawError(message)
+            raise LawError(
+                f"combine of {self.aggregate.name} changes an argument: {before!r} became {(older, newer)!r}."
+            )
 
     def associative(self, older: Any, middle: Any, newer: Any) -> None:
         left = self.combine(self.combine(older, middle), newer)
@@ -120,29 +120,30 @@ class _Check:
     def selective(self, older: Any, newer: Any) -> None:
         chosen = self.combine(older, newer)
         if not (same(chosen, older) or same(chosen, newer)):
-            message = f"{self.aggregate.name} is not selective: combine({older!r}, {newer!r}) = {chosen!r} is neither."
-            raise LawError(message)
+            raise LawError(
+                f"{self.aggregate.name} is not selective: combine({older!r}, {newer!r}) = {chosen!r} is neither."
+            )
 
     def invertible(self, older: Any, newer: Any) -> None:
         assert self.aggregate.inverse is not None
         whole = self.combine(older, newer)
         left = self.aggregate.inverse(whole, older)
-        law = "exactly invertible" if self.aggregate.inverse_is_exact else "invertible"
-        allowed = 0.0 if self.aggregate.inverse_is_exact else ROUNDING * _size((older, newer))
+        law = "exactly invertible" if self.aggregate.laws.invertible else "invertible"
+        allowed = 0.0 if self.aggregate.laws.invertible else ROUNDING * _size((older, newer))
         self._agree(law, (f"inverse({whole!r}, {older!r})", left), ("what was combined with it", newer), allowed)
 
     def identity(self, partial: Any) -> None:
         left = self.combine(self.aggregate.identity, partial)
         right = self.combine(partial, self.aggregate.identity)
-        for text, result in ((f"combine(identity, {partial!r})", left), (f"combine({partial!r}, identity)", right)):
-            self._are_equivalent(
-                "left alone by its identity", (text, result), ("it", partial), ROUNDING * _size(partial)
-            )
+        law, allowed = "left alone by its identity", ROUNDING * _size(partial)
+        self._are_equivalent(law, (f"combine(identity, {partial!r})", left), ("it", partial), allowed)
+        self._are_equivalent(law, (f"combine({partial!r}, identity)", right), ("it", partial), allowed)
 
     def _agree(self, law: str, left: tuple[str, Any], right: tuple[str, Any], allowed: float) -> None:
         if not alike(left[1], right[1], allowed):
-            message = f"{self.aggregate.name} is not {law}: {left[0]} = {left[1]!r},\nbut {right[0]} = {right[1]!r}."
-            raise LawError(message)
+            raise LawError(
+                f"{self.aggregate.name} is not {law}: {left[0]} = {left[1]!r},\nbut {right[0]} = {right[1]!r}."
+            )
 
 
 def _size(partial: Any) -> float:

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from datetime import time as time_of_day
 from typing import Any, TypeAlias
 from zoneinfo import ZoneInfo
 
-from sash.aggregates.base import Aggregate
+from sash.aggregates.base import Aggregate, with_fields
 from sash.durations import UNITS, Duration, TimeUnit
 from sash.testing.oracle import recompute
 from sash.windows import Window
@@ -71,26 +70,26 @@ def recompute_query(
     ordered = ([] if time is None else [time]) + list(order_by)
     for numbers in keys.values():
         numbers.sort(key=lambda number: [comparable(rows[number][column]) for column in ordered])
-    beside: list[dict[str, Any]] = [dict(row) for row in rows]
-    of_windows: list[dict[str, Any]] = []
+    row_results: list[dict[str, Any]] = [{} for _ in rows]
+    window_results: list[dict[str, Any]] = []
+    several = len(named) > 1
     for name, window in named.items():
         for numbers in keys.values():
-            own = [rows[number] for number in numbers]
+            key_rows = [rows[number] for number in numbers]
             if window.per_row:
-                for number, held in zip(numbers, rows_of_each(window, own, time or "", order_by), strict=True):
-                    suffix = f"_{name}" if len(named) > 1 else ""
-                    found = results(aggregates, window, held, time, rows[number].get(time or ""))
-                    beside[number] |= {f"{key}{suffix}": each for key, each in found.items()}
+                for number, held in zip(numbers, rows_of_each(window, key_rows, time or "", order_by), strict=True):
+                    values = results(aggregates, window, held, time, rows[number].get(time or ""))
+                    row_results[number] |= {f"{key}_{name}" if several else key: value for key, value in values.items()}
                 continue
-            for start, stop, held in spans_of(window, own, time or ""):
-                head = {column: own[0][column] for column in by}
-                label = {"window": name} if len(named) > 1 else {}
+            for start, stop, held in spans_of(window, key_rows, time or ""):
+                head = {column: key_rows[0][column] for column in by}
+                label = {"window": name} if several else {}
                 bounds = {} if time is None else {"window_start": start, "window_end": stop}
-                of_windows.append({**head, **label, **bounds, **results(aggregates, window, held, time, stop)})
+                window_results.append({**head, **label, **bounds, **results(aggregates, window, held, time, stop)})
     if not next(iter(named.values())).per_row:
-        return of_windows
-    added = [f"{name}_{label}" if len(named) > 1 else name for name in aggregates for label in named]
-    return [{**row, **{name: found[name] for name in added}} for row, found in zip(rows, beside, strict=True)]
+        return window_results
+    added = [f"{key}_{name}" if several else key for key in aggregates for name in named]
+    return [{**row, **{name: values[name] for name in added}} for row, values in zip(rows, row_results, strict=True)]
 
 
 def results(
@@ -100,25 +99,21 @@ def results(
 
     `now` is the time that the results belong to.
     """
-    found: dict[str, Any] = {}
+    values_by_name: dict[str, Any] = {}
     for name, aggregate in aggregates.items():
         values = [tuple(row[column] for column in aggregate.named_columns) for row in held]
         if time is not None:
             aggregate = aggregate.in_unit(TimeUnit(time, TICKS.get(type(now))))  # noqa: PLW2901
-        if aggregate.reads_time:
+        if aggregate.time is not None:
             values = [(*value, ticks_of(row[time or ""])) for value, row in zip(values, held, strict=True)]
-        if aggregate.of_newest and values and None in values[-1]:
-            found[name] = None
+        if aggregate.result.of_newest and values and None in values[-1]:
+            values_by_name[name] = None
             continue
-        least = window.min_rows
-        if least > 1:
-            aggregate = replace(aggregate, at_least=max(least, aggregate.at_least), empty=None)  # noqa: PLW2901
-        found[name] = recompute(
-            aggregate,
-            [value[0] if len(value) == 1 else value for value in values],
-            None if time is None else ticks_of(now),
-        )
-    return found
+        if window.min_rows > 1:
+            aggregate = with_fields(aggregate, at_least=max(window.min_rows, aggregate.result.at_least), empty=None)  # noqa: PLW2901
+        inputs = [value[0] if len(value) == 1 else value for value in values]
+        values_by_name[name] = recompute(aggregate, inputs, None if time is None else ticks_of(now))
+    return values_by_name
 
 
 def rows_of_each(window: Window, rows: list[Row], time: str, order_by: Sequence[str] = ()) -> list[list[Row]]:
@@ -130,38 +125,35 @@ def rows_of_each(window: Window, rows: list[Row], time: str, order_by: Sequence[
     """
     match window:
         case RowFrame():
-            frames = [
-                [place for place in range(len(rows)) if _is_near(place - number, window)] for number in range(len(rows))
-            ]
+            numbers = range(len(rows))
+            frames = [[other for other in numbers if _is_near(other - number, window)] for number in numbers]
             return _without(frames, rows, window.exclude, [time, *order_by] if time else [])
         case TimeFrame() if window.clock.by_calendar:
             return _without(_since(window, rows, time), rows, window.exclude, [time])
         case TimeFrame():
-            frames = [list(range(number + 1)) for number in range(len(rows))]
-            if time:
-                frames = [
-                    [place for place, other in enumerate(rows) if _is_within(row[time], other[time], window)]
-                    for row in rows
-                ]
-            return _without(frames, rows, window.exclude, [time] if time else [])
+            if not time:
+                frames = [list(range(number + 1)) for number in range(len(rows))]
+                return _without(frames, rows, window.exclude, [])
+            frames = [
+                [number for number, other in enumerate(rows) if _is_within(row[time], other[time], window)]
+                for row in rows
+            ]
+            return _without(frames, rows, window.exclude, [time])
         case Delta():
             return _near(window, rows)
-    message = f"{window} has no result for each row."
-    raise ValueError(message)
+    raise ValueError(f"{window} has no result for each row.")
 
 
 def _without(frames: list[list[int]], rows: list[Row], exclude: str, ordered: list[str]) -> list[list[Row]]:
     """Return the rows of frames, without the row, its peers, or both; without a time column, rows have no peers."""
 
-    def is_left_out(number: int, place: int) -> bool:
-        is_peer = place == number or (
-            bool(ordered)
-            and all(comparable(rows[place][column]) == comparable(rows[number][column]) for column in ordered)
-        )
-        left_out = {"": False, "row": place == number, "ties": is_peer and place != number, "group": is_peer}
-        return left_out[exclude]
+    def is_left_out(number: int, other: int) -> bool:
+        order, other_order = ([comparable(rows[row][column]) for column in ordered] for row in (number, other))
+        is_row = other == number
+        is_peer = is_row or (bool(ordered) and order == other_order)
+        return {"": False, "row": is_row, "ties": is_peer and not is_row, "group": is_peer}[exclude]
 
-    return [[rows[place] for place in frame if not is_left_out(number, place)] for number, frame in enumerate(frames)]
+    return [[rows[other] for other in frame if not is_left_out(number, other)] for number, frame in enumerate(frames)]
 
 
 def _is_near(distance: int, window: RowFrame) -> bool:
@@ -174,20 +166,19 @@ def _is_within(now: Any, then: Any, window: TimeFrame) -> bool:
     nothing = later - later
     begin = None if window.before is None else nothing - length_of(window.before) if window.before.amount else nothing
     end = None if window.after is None else nothing + length_of(window.after) if window.after.amount else nothing
-    return (begin is None or later > begin or (with_begin and later == begin)) and (
-        end is None or later < end or (with_end and later == end)
-    )
+    has_begun = begin is None or later > begin or (with_begin and later == begin)
+    return has_begun and (end is None or later < end or (with_end and later == end))
 
 
 def _near(window: Delta, rows: list[Row]) -> list[list[Row]]:
     held: list[Row] = []
-    found = []
+    frames = []
     for row in rows:
         held.append(row)
         while abs(row[window.column] - held[0][window.column]) > window.threshold:
             held.pop(0)
-        found.append(list(held))
-    return found
+        frames.append(list(held))
+    return frames
 
 
 def spans_of(window: Window, rows: list[Row], time: str) -> list[Span]:
@@ -204,17 +195,16 @@ def spans_of(window: Window, rows: list[Row], time: str) -> list[Span]:
             return _sessions(window, rows, time)
         case SlidingRows():
             ends = range(window.slide, len(rows) + 1, window.slide)
-            found = [rows[max(0, end - window.range) : end] for end in ends]
+            windows = [rows[max(0, end - window.range) : end] for end in ends]
         case Delta():
-            found = _turns(window, rows)
+            windows = _turns(window, rows)
         case Punctuated():
-            found = _marked(window, rows)
+            windows = _marked(window, rows)
         case Custom():
-            found = _discretized(window, rows)
+            windows = _discretized(window, rows)
         case _:
-            message = f"{window} has a result for each row."
-            raise ValueError(message)
-    return [(held[0].get(time), held[-1].get(time), held) for held in found]
+            raise ValueError(f"{window} has a result for each row.")
+    return [(held[0].get(time), held[-1].get(time), held) for held in windows]
 
 
 def _periodic(window: Periodic, rows: list[Row], time: str) -> list[Span]:
@@ -231,13 +221,13 @@ def _periodic(window: Periodic, rows: list[Row], time: str) -> list[Span]:
         while start < last:
             start += period
             starts.add(start)
-    found = []
+    spans = []
     for start in sorted(starts):
         stop = start
         while stop < start + length:
             stop += step
-            found.append((start, stop, [row for row in rows if is_between(window, start, row[time], stop)]))
-    return with_rows(window, found)
+            spans.append((start, stop, [row for row in rows if is_between(window, start, row[time], stop)]))
+    return with_rows(window, spans)
 
 
 def is_between(window: Periodic, start: Any, time: Any, stop: Any) -> bool:
@@ -245,17 +235,17 @@ def is_between(window: Periodic, start: Any, time: Any, stop: Any) -> bool:
     return bool(start < time <= stop if window.closed == "right" else start <= time < stop)
 
 
-def with_rows(window: Window, found: list[Span]) -> list[Span]:
+def with_rows(window: Window, spans: list[Span]) -> list[Span]:
     """Return the windows that have rows; if the window emits empty ones, those between them too."""
-    places = [place for place, (_, _, held) in enumerate(found) if held]
+    filled = [number for number, (_, _, held) in enumerate(spans) if held]
     if not window.emits_empty:
-        return [found[place] for place in places]
-    return found[places[0] : places[-1] + 1] if places else []
+        return [spans[number] for number in filled]
+    return spans[filled[0] : filled[-1] + 1] if filled else []
 
 
 def _of_calendar(window: Periodic, rows: list[Row], time: str) -> list[Span]:
     """Return windows of days or months: for each row, try all that begin near it."""
-    length, period, step = (one.months or one.days for one in (window.range, window.period, window.step))
+    length, period, step = (part.months or part.days for part in (window.range, window.period, window.step))
     shift = timedelta(microseconds=window.offset.amount // 1_000)
     zone = window.clock.zone if zone_of_column(rows[0][time]) else ""
     anchor = window.offset.months
@@ -283,9 +273,10 @@ def _of_calendar(window: Periodic, rows: list[Row], time: str) -> list[Span]:
     if window.emits_empty and spans:
         numbers = range(min(spans)[0], max(spans)[0] + 1, period)
         spans |= {(start, stop) for start in numbers for stop in range(start + step, start + length + 1, step)}
-    found = [(border(start), border(stop)) for start, stop in sorted(spans)]
-    held = [(start, stop, [row for row in rows if is_between(window, start, row[time], stop)]) for start, stop in found]
-    return with_rows(window, held)
+    bounds = [(border(start), border(stop)) for start, stop in sorted(spans)]
+    return with_rows(
+        window, [(low, high, [row for row in rows if is_between(window, low, row[time], high)]) for low, high in bounds]
+    )
 
 
 def _since(window: TimeFrame, rows: list[Row], time: str) -> list[list[int]]:
@@ -303,12 +294,12 @@ def _since(window: TimeFrame, rows: list[Row], time: str) -> list[list[int]]:
             earlier = local.replace(year=month.year, month=month.month, day=min(local.day, (following - month).days))
         else:
             earlier = local - timedelta(days=window.before.days)
-        own = first_instant(earlier, window.clock.zone) if zone_of_column(now) else earlier
-        begin = own if begin is None else max(begin, own)
+        instant = first_instant(earlier, window.clock.zone) if zone_of_column(now) else earlier
+        begin = instant if begin is None else max(begin, instant)
         frames.append(
             [
-                place
-                for place, other in enumerate(rows)
+                number
+                for number, other in enumerate(rows)
                 if (begin < other[time] < now)
                 or (with_begin and other[time] == begin < now)
                 or (with_end and other[time] == now)
@@ -333,37 +324,37 @@ def _sessions(window: Session, rows: list[Row], time: str) -> list[Span]:
 
 def _turns(window: Delta, rows: list[Row]) -> list[list[Row]]:
     assert window.slide is not None
-    found = []
+    windows = []
     last = rows[0][window.column]
     for row, held in zip(rows, _near(window, rows), strict=True):
         if abs(row[window.column] - last) >= window.slide:
             last = row[window.column]
-            found.append(held)
-    return found
+            windows.append(held)
+    return windows
 
 
 def _marked(window: Punctuated, rows: list[Row]) -> list[list[Row]]:
-    found: list[list[Row]] = []
+    windows: list[list[Row]] = []
     held: list[Row] = []
     for row in rows:
         held.append(row)
         if row[window.column]:
-            found.append(held)
+            windows.append(held)
             held = []
-    return found
+    return windows
 
 
 def _discretized(window: Custom, rows: list[Row]) -> list[list[Row]]:
     discretize = window.discretize() if window.has_state else window.discretize
-    found: list[list[Row]] = []
+    windows: list[list[Row]] = []
     opened: deque[list[Row]] = deque()
     for row in rows:
         begin, end = discretize(row)
         opened.extend([] for _ in range(begin))
         for held in opened:
             held.append(row)
-        found.extend(opened.popleft() for _ in range(end))
-    return found
+        windows.extend(opened.popleft() for _ in range(end))
+    return windows
 
 
 def length_of(duration: Duration) -> Any:

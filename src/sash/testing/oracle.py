@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from sash.aggregates.base import Aggregate, object_lift
+from sash.aggregates.base import Aggregate
+from sash.aggregates.objects import object_lift
 
 
 def recompute(aggregate: Aggregate[Any], rows: Iterable[Any], ticks: int | None = None) -> Any:
@@ -31,14 +32,14 @@ def recompute(aggregate: Aggregate[Any], rows: Iterable[Any], ticks: int | None 
         values = row if aggregate.inputs > 1 else (row,) * aggregate.inputs
         if not any(value is None for value in values):
             partials.append(lift(*values))
-    if len(partials) < max(1, aggregate.at_least):
-        return aggregate.empty
+    if len(partials) < max(1, aggregate.result.at_least):
+        return aggregate.result.empty
     total = partials[0]
     for partial in partials[1:]:
         total = aggregate.combine(total, partial)
-    result = aggregate.lower(total)
-    if aggregate.finish is None or aggregate.beside is None:
+    result, rule = aggregate.lower(total), aggregate.result
+    if rule.finish is None or rule.auxiliary is None:
         return result
-    beside = aggregate.beside(total)
-    last = aggregate.finish(np.array([result]), np.array([beside]), np.array([beside if ticks is None else ticks]))
-    return last.tolist()[0]
+    auxiliary = rule.auxiliary(total)
+    times = np.array([auxiliary if ticks is None else ticks])
+    return rule.finish(np.array([result]), np.array([auxiliary]), times).tolist()[0]

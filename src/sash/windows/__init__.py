@@ -40,7 +40,7 @@ from sash.windows.window import Window
 
 __all__ = ["Window", "cumulative", "custom", "delta", "expanding", "punctuated", "rows", "session", "time", "tumbling"]
 
-HABITS = {
+NAMES_ELSEWHERE = {
     "rolling": 'window.rows(n) for n rows, or window.time("1h") for a length of time',
     **dict.fromkeys(("hop", "hopping", "sliding", "slide"), 'window.time("1h", slide="10m")'),
     **dict.fromkeys(("tumble", "fixed", "bucket"), 'window.tumbling("1h")'),
@@ -59,4 +59,4 @@ def __dir__() -> list[str]:
 if not TYPE_CHECKING:  # a type checker that sees __getattr__ accepts every name
 
     def __getattr__(name: str) -> object:
-        raise no_attribute("sash.window", name, __all__, HABITS)
+        raise no_attribute("sash.window", name, __all__, NAMES_ELSEWHERE)

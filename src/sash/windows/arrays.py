@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-import numpy.typing as npt
 
-Ints = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
+from sash.windows.base import Flags, Ints
 
 BLOCK = 1 << 16
 """Rows that are compared at once: a check stops at the first block that fails, and temporary arrays stay in the processor cache."""
@@ -74,14 +72,14 @@ def growing_blocks(rows: int) -> Iterator[slice]:
         begin, size = begin + size, min(2 * size, BLOCK)
 
 
-def count_before(flags: Flags, found: Ints, places: Ints) -> Ints:
-    """Return how many flags are set before each of some places; `found` are the places of all flags that are set.
+def count_before(flags: Flags, set_places: Ints, places: Ints) -> Ints:
+    """Return how many flags are set before each of some places; `set_places` are the places of all flags that are set.
 
     >>> count_before(np.array([True, False, True]), np.array([0, 2]), np.array([0, 1, 3])).tolist()
     [0, 1, 2]
     """
     if SEARCH * len(places) < len(flags):
-        return np.searchsorted(found, places)
+        return np.searchsorted(set_places, places)
     before = np.zeros(len(flags) + 1, np.int64)
     np.cumsum(flags, out=before[1:])
     return before[places]
@@ -116,18 +114,18 @@ def search_in_keys(times: Ints, firsts: Ints, wanted: Ints, counts: Ints) -> Int
     least, most = int(times.min()), int(times.max())
     width = most - least + 2
     together = max(1, LARGEST // width)
-    found = np.empty(len(wanted), np.int64)
+    first_items = np.empty(len(wanted), np.int64)
     ends = np.cumsum(counts)
     for key in range(0, len(counts), together):
         after = min(key + together, len(counts))
         items = slice(int(firsts[key]), int(firsts[after]))
-        own = slice(int(ends[key] - counts[key]), int(ends[after - 1]))
+        searches = slice(int(ends[key] - counts[key]), int(ends[after - 1]))
         if after == key + 1:
-            found[own] = np.searchsorted(times[items], wanted[own])
+            first_items[searches] = np.searchsorted(times[items], wanted[searches])
         else:
             distances = np.arange(0, (after - key) * width, width)
             places = np.repeat(distances, np.diff(firsts[key : after + 1])) + (times[items] - least)
-            clipped = np.clip(wanted[own], least, min(most + 1, LARGEST)) - least
-            found[own] = np.searchsorted(places, np.repeat(distances, counts[key:after]) + clipped)
-        found[own] += items.start
-    return found
+            clipped = np.clip(wanted[searches], least, min(most + 1, LARGEST)) - least
+            first_items[searches] = np.searchsorted(places, np.repeat(distances, counts[key:after]) + clipped)
+        first_items[searches] += items.start
+    return first_items

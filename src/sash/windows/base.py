@@ -38,7 +38,7 @@ FOREVER = 2**63 - 1
 NEVER = -(2**63)
 """A time before all others."""
 NOT_GIVEN: Any = object()
-"""An argument that was not given, where None has a meaning of its own."""
+"""The default of an argument for which None has a meaning."""
 NO_UNIT = TimeUnit()
 """Of items without a time column."""
 ALL_COLUMNS = "*"
@@ -136,7 +136,7 @@ def whole_items(times: Any, firsts: Any = None, **more: Any) -> Items:
 
 
 class NewestRows(NamedTuple):
-    """The newest `length` rows for each row of some keys; with `ahead`, as of so many rows later."""
+    """The newest `length` rows for each row of some keys, as of the row `ahead` rows later."""
 
     firsts: Ints
     """The first row of each key, and the number of rows."""

@@ -112,13 +112,11 @@ def delta(column: str, threshold: Number, *, slide: Number | None = None, min_ro
     return Delta(column, threshold, slide, min_rows=least)
 
 
-def _check_number(given: Any, name: str) -> None:
-    if isinstance(given, bool) or not isinstance(given, int | float):
-        message = f"window.delta: {name}={given!r} is not a number."
-        raise TypeError(message)
-    if not 0 < given < float("inf"):
-        message = f"window.delta: {name}={given!r} must be more than 0, and finite."
-        raise ValueError(message)
+def _check_number(value: Any, name: str) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TypeError(f"window.delta: {name}={value!r} is not a number.")
+    if not 0 < value < float("inf"):
+        raise ValueError(f"window.delta: {name}={value!r} must be more than 0, and finite.")
 
 
 def limit_for(values: Array, limit: Number, *, reached: bool) -> Number:
@@ -128,12 +126,14 @@ def limit_for(values: Array, limit: Number, *, reached: bool) -> Number:
     return min(math.ceil(limit) - 1 if reached else math.floor(limit), 2**63 - 1)
 
 
-def check_distances(column: str, *parts: Array) -> None:
+def check_distances(column: str, *arrays: Array) -> None:
     """Raise OverflowError if the distance of two integers needs more than 64 bits."""
-    ends = [end for part in parts if part.dtype.kind != "f" and len(part) for end in (int(part.min()), int(part.max()))]
+    integers = [array for array in arrays if array.dtype.kind != "f" and len(array)]
+    ends = [end for array in integers for end in (int(array.min()), int(array.max()))]
     if ends and max(ends) - min(ends) >= 2**63:
-        message = f"window.delta: integers of column {column!r} are more than 2**63 apart. Cast the column to float64."
-        raise OverflowError(message)
+        raise OverflowError(
+            f"window.delta: integers of column {column!r} are more than 2**63 apart. Cast the column to float64."
+        )
 
 
 def find_near(
@@ -157,7 +157,7 @@ def find_near(
 def near_in_lists(
     values: Array, fresh: Ints, last: Ints, behind: Ints, limit: Number, begins: Ints, ends: Ints, keep: Ints
 ) -> None:
-    """Write the window of each row. Where a window begins depends on the window before, so this is no array operation.
+    """Write the window of each row. Where a window begins depends on the window before it, which array operations cannot express.
 
     A loop over Python numbers takes a fraction of the time of a loop over the elements of an array.
     """
@@ -166,15 +166,15 @@ def near_in_lists(
     limit = np.float64(limit) if values.dtype == np.float32 else limit
     ends[:] = ranges(fresh + 1, last - fresh)
     keep[:] = fresh - behind
-    found: list[int] = []
+    first_rows: list[int] = []
     for key in range(len(keep)):
         begin = int(keep[key])
         for number in numbers[fresh[key] : last[key]]:
             while abs(number - numbers[begin]) > limit:
                 begin += 1
-            found.append(begin)
+            first_rows.append(begin)
         keep[key] = begin
-    begins[:] = found
+    begins[:] = first_rows
     behind[:] = last - keep
 
 
@@ -198,15 +198,7 @@ def find_moves(
 def moves_in_lists(
     values: Array, fresh: Ints, last: Ints, mark: Array, seen: Flags, limit: Number, is_result: Flags
 ) -> None:
-    """Mark the rows whose column has moved. What a row is compared with depends on the rows before, as in `near_in_lists`."""
-    numbers = values.tolist()
-    count = 0
-    for key, (first, end) in enumerate(zip(fresh.tolist(), last.tolist(), strict=True)):
-        if first < end:
-            marked = mark[key].item() if seen[key] else numbers[first]
-            for place, number in enumerate(numbers[first:end], count):
-                if abs(number - marked) > limit:
-                    marked = number
-                    is_result[place] = True
-            mark[key], seen[key] = marked, True
-            count += end - first
+    """Mark the rows whose column has moved, by the loop over lists: what a row is compared with depends on the rows before."""
+    marks, seen_keys, results = mark.tolist(), seen.tolist(), is_result.tolist()
+    find_moves(values.tolist(), fresh.tolist(), last.tolist(), marks, seen_keys, limit, results)
+    mark[:], seen[:], is_result[:] = marks, seen_keys, results

@@ -80,20 +80,23 @@ class Custom(Window):
         try:
             begin, end = (int(number) for number in answer)
         except (TypeError, ValueError) as error:
-            message = f"{self}: discretize returned {answer!r} for {row}; it must return two numbers, (begin, end)."
-            raise TypeError(message) from error
+            raise TypeError(
+                f"{self}: discretize returned {answer!r} for {row}; it must return two numbers, (begin, end)."
+            ) from error
         if begin < 0 or end < 0:
-            message = f"{self}: discretize returned {answer!r} for {row}; the numbers of windows cannot be negative."
-            raise ValueError(message)
+            raise ValueError(
+                f"{self}: discretize returned {answer!r} for {row}; the numbers of windows cannot be negative."
+            )
         if end > waiting + begin:
-            message = f"{self}: discretize ends {end} window(s) after {row}, but only {waiting + begin} are open."
-            raise ValueError(message)
+            raise ValueError(
+                f"{self}: discretize ends {end} window(s) after {row}, but only {waiting + begin} are open."
+            )
         return begin, end
 
     def __repr__(self) -> str:
         """Return the call that makes the window."""
-        made = getattr(self.discretize, "func", self.discretize)  # of a partial
-        return f"custom({getattr(made, '__name__', type(made).__name__)}{options_text(min_rows=self.min_rows)})"
+        function = getattr(self.discretize, "func", self.discretize)  # of a partial
+        return f"custom({getattr(function, '__name__', type(function).__name__)}{options_text(min_rows=self.min_rows)})"
 
 
 @dataclass(frozen=True)
@@ -104,8 +107,8 @@ class FunctionMemory(WindowMemory):
 
     def differs(self, memory: Memory) -> Flags:
         """Return for which keys windows are open, or the function has state."""
-        known = [one is not None and (self.window.has_state or bool(one.behind)) for one in memory["opened"]]
-        return np.array(known, np.bool_)
+        differ = [opened is not None and (self.window.has_state or bool(opened.behind)) for opened in memory["opened"]]
+        return np.array(differ, np.bool_)
 
     def new(self, keys: int, rows_before: int = 0) -> Memory:  # noqa: ARG002 — it counts no rows
         """Return the memory of new keys."""
@@ -119,7 +122,7 @@ class FunctionMemory(WindowMemory):
         """Return the memory from `encode`."""
         stored = json.loads(values.tobytes())
         decoded = np.empty(len(stored), object)
-        decoded[:] = [self._decode(one) for one in stored]
+        decoded[:] = [self._decode(opened) for opened in stored]
         return decoded
 
     def check_restart(self) -> None:
@@ -129,24 +132,23 @@ class FunctionMemory(WindowMemory):
     @property
     def code(self) -> list[Any]:
         """The function; of a class its functions and plain attributes."""
-        made = self.window.discretize
-        if isinstance(made, FunctionType | partial):
-            return [made]
-        own = vars(made if isinstance(made, type) else type(made))
-        parts = [own[name] for name in sorted(own) if isinstance(own[name], FunctionType) or is_constant(own[name])]
-        attributes = {} if isinstance(made, type) else getattr(made, "__dict__", {})
-        return parts + [value for _, value in sorted(attributes.items()) if is_constant(value)]
+        function = self.window.discretize
+        if isinstance(function, FunctionType | partial):
+            return [function]
+        members = vars(function if isinstance(function, type) else type(function))
+        attributes = {} if isinstance(function, type) else getattr(function, "__dict__", {})
+        code = [value for _, value in sorted(members.items()) if isinstance(value, FunctionType) or is_constant(value)]
+        return code + [value for _, value in sorted(attributes.items()) if is_constant(value)]
 
     def _encode(self, opened: OpenWindows | None) -> list[Any] | None:
         if opened is None:
             return None
         state = vars(opened.discretize) if self.window.has_state and _has_attributes(opened.discretize) else {}
         if (self.window.has_state and not _has_attributes(opened.discretize)) or not _is_plain(state):
-            message = (
+            raise TypeError(
                 f"{self.window} has state that cannot be stored for a restart. Make it a class whose attributes are numbers, "
                 "strings, and lists or dictionaries of these."
             )
-            raise TypeError(message)
         return [list(opened.behind), state]
 
     def _decode(self, stored: list[Any] | None) -> OpenWindows | None:
@@ -181,17 +183,17 @@ def custom(discretize: Discretize, *, min_rows: int = 1) -> Window:
     [{'total': 6}, {'total': 11}]
     """
     if not callable(discretize):
-        message = (
+        raise TypeError(
             f"window.custom: {discretize!r} is not a function. Pass one that takes a row and returns (begin, end)."
         )
-        raise TypeError(message)
     least = check_count(min_rows, "min_rows", "custom")
     return Custom(discretize, has_state=_takes_nothing(discretize), min_rows=least)
 
 
-def _has_attributes(made: Discretize) -> bool:
-    """Return whether the state of a function is in its attributes, not in a closure."""
-    return hasattr(made, "__dict__") and not isinstance(made, FunctionType) and not hasattr(made, "__slots__")
+def _has_attributes(function: Discretize) -> bool:
+    """Return whether the state of a function is in its attributes, not in a closure or in slots."""
+    has_dictionary = hasattr(function, "__dict__") and not hasattr(function, "__slots__")
+    return has_dictionary and not isinstance(function, FunctionType)
 
 
 def _is_plain(value: Any) -> bool:

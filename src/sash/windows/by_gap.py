@@ -49,16 +49,12 @@ class Session(Window):
         counts = np.diff(before)
         is_due = by_session(span.after, counts) <= stops
         is_due &= stops < by_session(span.now, counts)
-        keep = np.append(0, ends)[before[:-1] + self._count_closed(stops, span.closed, before)]
+        # Of each key, the first sessions are closed, as the ends of its sessions ascend.
+        closed = np.append(0, np.cumsum(stops < by_session(span.closed, counts)))
+        keep = np.append(0, ends)[before[:-1] + np.diff(closed[before])]
         if not is_due.all():
             begins, ends, starts, stops = (column[is_due] for column in (begins, ends, starts, stops))
         return Bounds(begins, ends, starts, stops, keep)
-
-    def _count_closed(self, stops: Ints, closed: Ints, before: Ints) -> Ints:
-        """Return how many sessions of each key are closed: its first ones, as the ends of its sessions ascend."""
-        is_closed = np.zeros(len(stops) + 1, np.int64)
-        np.cumsum(stops < by_session(closed, np.diff(before)), out=is_closed[1:])
-        return np.diff(is_closed[before])
 
     def due(self, items: Items) -> int:
         """Return when the first open session ends."""

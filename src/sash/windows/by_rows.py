@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import gcd
-from typing import ClassVar, Literal
+from numbers import Integral
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from sash.windows.arguments import check_closed_rows, check_count, check_room, check_rows_around, options_text
+from sash.windows.arguments import check_choice, check_count, check_sides, options_text
 from sash.windows.arrays import ranges
 from sash.windows.base import NOT_GIVEN, Bounds, Cycle, Ints, Items, LoopCompiler, Memory, Reach
 from sash.windows.capabilities import Cuts, RowCount, TimeSplit
@@ -107,20 +108,18 @@ def rows(
     least = check_count(min_rows, "min_rows", "rows")
     excluded = check_exclude(exclude, "rows")
     if before is not NOT_GIVEN or after is not NOT_GIVEN:
-        check_rows_around(before, after, {"range": range, "slide": slide, "closed": closed})
+        _check_around(before, after, {"range": range, "slide": slide, "closed": closed})
         return _frame(before, 0 if after is NOT_GIVEN else after, least, excluded)
     if range is None:
-        message = "window.rows needs a number of rows, as in window.rows(100), or before= and after=."
-        raise TypeError(message)
+        raise TypeError("window.rows needs a number of rows, as in window.rows(100), or before= and after=.")
     length = check_count(range, "range", "rows")
     if slide is None:
-        return _frame(*check_closed_rows(length, closed), least, excluded)
-    for name, given in {"exclude": exclude, "closed": closed}.items():
-        if given is not None:
-            message = f"window.rows: {name}= applies to the window of a row. Leave slide= or {name}= out."
-            raise ValueError(message)
+        return _frame(*around_closed(length, closed), least, excluded)
+    for name, value in {"exclude": exclude, "closed": closed}.items():
+        if value is not None:
+            raise ValueError(f"window.rows: {name}= applies to the window of a row. Leave slide= or {name}= out.")
     every = check_count(slide, "slide", "rows")
-    check_room(least, length, "rows")
+    _check_room(least, length)
     return SlidingRows(length, every, min_rows=least)
 
 
@@ -128,8 +127,52 @@ def _frame(before: int | None, after: int | None, least: int, exclude: str) -> R
     """Return the frame of each row. Raise ValueError if it can never hold enough rows."""
     if before is not None and after is not None:
         holds_row = before >= 0 and after >= 0
-        check_room(least, before + after + 1 - (holds_row and exclude in ("row", "group")), "rows")
+        _check_room(least, before + after + 1 - (holds_row and exclude in ("row", "group")))
     return RowFrame(before, after, exclude, min_rows=least)
+
+
+def _check_around(before: Any, after: Any, others: dict[str, Any]) -> None:
+    """Raise TypeError or ValueError if a frame of rows is invalid: its numbers, or other arguments beside them."""
+    check_sides(before, after, others, "rows", "the number of rows before the row. Use before=0 to begin with")
+    for name, value in {"before": before, "after": after}.items():
+        if value is None or value is NOT_GIVEN:
+            continue
+        if isinstance(value, bool) or not isinstance(value, Integral):
+            raise TypeError(
+                f"window.rows: {name}={value!r} is not a whole number of rows, nor None for all rows on that side."
+            )
+        if abs(value) >= 2**62:  # type: ignore[operator]
+            raise ValueError(
+                f"window.rows: {name}={value} must be less than 2**62. Use None for all rows on that side."
+            )
+    if before is not None and after not in (None, NOT_GIVEN) and before + after < 0:
+        raise ValueError(
+            f"window.rows: before={before} and after={after} leave no rows. before + after must be at least 0."
+        )
+
+
+def around_closed(length: int, closed: Any) -> tuple[int, int]:
+    """Return how many rows before and after a row `rows(length, closed=…)` holds. Raise ValueError if it holds none.
+
+    >>> around_closed(3, None), around_closed(3, "left")
+    ((2, 0), (3, -1))
+    """
+    sides = {"right": (length - 1, 0), "both": (length, 0), "left": (length, -1), "neither": (length - 1, -1)}
+    closed = "right" if closed is None else closed
+    check_choice(closed, sides, "closed", "rows")
+    before, after = sides[closed]
+    if before + after < 0:
+        raise ValueError(f'window.rows: range={length} with closed="{closed}" leaves no rows. Use a larger range.')
+    return before, after
+
+
+def _check_room(least: int, most: int) -> None:
+    """Raise ValueError if a window can never hold as many rows as it needs for a result."""
+    if least > max(most, 1):
+        raise ValueError(
+            f"window.rows: min_rows={least} is more than the {most} row{'s' * (most != 1)} that a window can hold, so no window "
+            "would have a result. Use a smaller min_rows, or a longer window."
+        )
 
 
 def bounds_of_rows(firsts: Ints, first_ends: Ints, counts: Ints, slide: int, length: int) -> tuple[Ints, Ints]:
@@ -141,9 +184,8 @@ def bounds_of_rows(firsts: Ints, first_ends: Ints, counts: Ints, slide: int, len
     """
     ends = ranges(first_ends, counts, slide)
     begins = ends - length
-    early = np.clip(
-        (firsts + length - 1 - first_ends) // slide + 1, 0, counts
-    )  # how many windows are cut off by the key
+    # How many windows are cut off by the key.
+    early = np.clip((firsts + length - 1 - first_ends) // slide + 1, 0, counts)
     if 2 * early.sum() < len(ends):
         begins[ranges(np.cumsum(counts) - counts, early)] = np.repeat(firsts, early)
     else:

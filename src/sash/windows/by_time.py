@@ -59,7 +59,7 @@ def time(
     `empty=True`, may be without rows: then the result is null, and a count is 0.
     Errors: TypeError or ValueError if an argument is not a duration or not positive, or if units differ.
     ValueError if `closed` is "both" or "neither" with `slide`, if `offset`, `empty` or `max_windows` is given without it, if
-    `before + after` is negative, if `range` or `slide` is given with `before` or `after`, or if `tz` is no time zone or given with
+    `before + after` is negative, if `range` or `slide` is given with `before` or `after`, or if `tz` is not a time zone or given with
     hours. A stream raises ValueError if `empty` is given.
 
     >>> import pyarrow as pa
@@ -89,21 +89,18 @@ def time(
     excluded = check_exclude(exclude, "time")
     zone = check_zone(tz, "time")
     if slide is not None and excluded:
-        message = "window.time: exclude= applies to the window of a row. Leave slide= or exclude= out."
-        raise ValueError(message)
+        raise ValueError("window.time: exclude= applies to the window of a row. Leave slide= or exclude= out.")
     if slide is None:
-        for name, given in {"offset": offset, "max_windows": max_windows, "empty": empty or None}.items():
-            if given is not None:
-                message = (
+        for name, value in {"offset": offset, "max_windows": max_windows, "empty": empty or None}.items():
+            if value is not None:
+                raise ValueError(
                     f"window.time: {name}= needs slide=. Without slide=, each row has its own window. Leave {name} out."
                 )
-                raise ValueError(message)
         check_choice("right" if closed is None else closed, CLOSED, "closed", "time")
     if before is not NOT_GIVEN or after is not NOT_GIVEN:
         return _frame(before, after, closed or "both", excluded, min_rows, {"range": range, "slide": slide, "tz": tz})
     if range is None:
-        message = 'window.time needs a length, as in window.time("1h"), or before= and after=.'
-        raise TypeError(message)
+        raise TypeError('window.time needs a length, as in window.time("1h"), or before= and after=.')
     length = read_duration(range, "range", months=True)
     if slide is not None:
         period = read_duration(slide, "slide", months=True)
@@ -144,23 +141,23 @@ def expanding(*, exclude: Literal["row", "ties", "group"] | None = None, min_row
 def _frame(before: Any, after: Any, closed: str, exclude: str, least: int, others: dict[str, Any]) -> TimeFrame:
     """Return the frame between two distances from the time of a row."""
     check_sides(before, after, others, "time", "how far the window reaches back. Use before=0 to begin at")
-    for name, given in {"before": before, "after": after}.items():
-        if isinstance(given, str) and read_duration(given, name, at_least=-(2**62), months=True).months:
-            message = (
-                f"window.time: {name}={given!r}: before= and after= cannot be months, quarters or years. Use days, or "
+    for name, value in {"before": before, "after": after}.items():
+        if isinstance(value, str) and read_duration(value, name, at_least=-(2**62), months=True).months:
+            raise ValueError(
+                f"window.time: {name}={value!r}: before= and after= cannot be months, quarters or years. Use days, or "
                 'window.time("1mo", closed="both"), which holds the rows of the month before each row.'
             )
-            raise ValueError(message)
     low, high = (
-        None if given is None else ZERO if given in (0, NOT_GIVEN) else read_duration(given, name, at_least=-(2**62))
-        for name, given in {"before": before, "after": after}.items()
+        None if value is None else ZERO if value in (0, NOT_GIVEN) else read_duration(value, name, at_least=-(2**62))
+        for name, value in {"before": before, "after": after}.items()
     )
     if low is not None and high is not None:
         if low.amount and high.amount:
             _check_units(low, high)
         if low.amount + high.amount < 0:
-            message = f"window.time: before={before!r} and after={after!r} leave no time between them. Their sum must not be negative."
-            raise ValueError(message)
+            raise ValueError(
+                f"window.time: before={before!r} and after={after!r} leave no time between them. Their sum must not be negative."
+            )
     sides = ", ".join(
         f"{name}={'None' if side is None else quote(side)}" for name, side in {"before": low, "after": high}.items()
     )
@@ -192,7 +189,7 @@ def tumbling(
     Nulls and NaN: a null in the time column is an error; `min_rows` counts non-null values.
     Result: one per window that has rows; with `empty`, null for windows without rows, and a count of 0.
     Errors: TypeError or ValueError if an argument is not a duration, or if `range` is not positive. ValueError if `closed` is neither
-    "left" nor "right", if `tz` is no time zone, or given with hours, which do not depend on it, or if a run would give more than
+    "left" nor "right", if `tz` is not a time zone, or given with hours, which do not depend on it, or if a run would give more than
     `max_windows` results. A stream raises ValueError if `empty` is given.
 
     >>> import pyarrow as pa
@@ -253,13 +250,11 @@ def cumulative(
     _check_units(length, short)
     if check_zone(tz, "cumulative") or length.months or short.months:
         check_calendar("cumulative", {"range": length, "step": short})
-    whole, part = (one.months or one.amount for one in (length, short))
+    whole, part = (duration.months or duration.amount for duration in (length, short))
     if part > whole:
-        message = f"step={step!r} is more than range={range!r}, so no window would end. Make the step shorter."
-        raise ValueError(message)
+        raise ValueError(f"step={step!r} is more than range={range!r}, so no window would end. Make the step shorter.")
     if whole % part:
-        message = f"window.cumulative: range={range!r} is not a multiple of step={step!r}. Change one of them."
-        raise ValueError(message)
+        raise ValueError(f"window.cumulative: range={range!r} is not a multiple of step={step!r}. Change one of them.")
     call = _Call("cumulative", offset, closed, min_rows, empty, max_windows, tz)
     return _periodic(call, length, length, short)
 
@@ -293,13 +288,12 @@ def _periodic(call: _Call, length: Duration, period: Duration, step: Duration) -
     if by_calendar:
         check_calendar(name, {"range": length, "slide": period, "step": step})
     if offset.months and not length.months:
-        message = f"window.{name}: offset={offset.text!r} has months, but {length} has not. Use days or hours."
-        raise ValueError(message)
+        raise ValueError(f"window.{name}: offset={offset.text!r} has months, but {length} has not. Use days or hours.")
     slides = {"time": f", slide={quote(period)}", "cumulative": f", {quote(step)}", "tumbling": ""}[name]
     moved = f", offset={quote(offset)}" if offset.amount or offset.months else ""
     options = options_text(closed=None if closed == "left" else closed, min_rows=least, empty=empty, tz=zone)
-    made = FilledPeriodic if empty else Periodic
-    return made(
+    window_class = FilledPeriodic if empty else Periodic
+    return window_class(
         *(length, period, step, offset, most),
         min_rows=least,
         text=f"{name}({quote(length)}{slides}{moved}{options})",
@@ -313,39 +307,38 @@ def _closed_end(closed: str | None, window: str) -> str:
     if closed is None:
         return "left"
     if closed in CLOSED and closed not in ENDS:
-        message = (
+        raise ValueError(
             f'window.{window}: closed={closed!r} applies to the window of a row. With a slide, use closed="left" for '
             '[start, end), or closed="right" for (start, end].'
         )
-        raise ValueError(message)
     check_choice(closed, ENDS, "closed", window)
     return closed
 
 
-def check_calendar(window: str, given: dict[str, Duration]) -> None:
+def check_calendar(window: str, durations: dict[str, Duration]) -> None:
     """Raise ValueError if durations are not all months, quarters and years, or else all days and weeks."""
-    for name, one in given.items():
-        if not one.is_time:
-            message = f"window.{window}: tz= does not apply to {name}={one}, a number. Leave tz out."
-            raise ValueError(message)
-    if len({bool(one.months) for one in given.values()}) > 1:
-        listed = ", ".join(f"{name}={one.text!r}" for name, one in given.items() if name != "step" or window != "time")
-        message = (
+    for name, duration in durations.items():
+        if not duration.is_time:
+            raise ValueError(f"window.{window}: tz= does not apply to {name}={duration}, a number. Leave tz out.")
+    if len({bool(duration.months) for duration in durations.values()}) > 1:
+        listed = ", ".join(
+            f"{name}={duration.text!r}" for name, duration in durations.items() if name != "step" or window != "time"
+        )
+        raise ValueError(
             f"window.{window}: {listed} mix months with shorter units. Use months, quarters and years for all, or days and weeks "
             "for all."
         )
-        raise ValueError(message)
-    for name, one in given.items():
-        if not one.calendar:
-            message = (
-                f"window.{window}: {name}={one.text!r} has hours or shorter units, which do not depend on the calendar of tz=. Leave "
+    for name, duration in durations.items():
+        if not duration.calendar:
+            raise ValueError(
+                f"window.{window}: {name}={duration.text!r} has hours or shorter units, which do not depend on the calendar of tz=. Leave "
                 'tz out, or use whole days or weeks, as in "1d". In zones that are half an hour off, offset="30m" begins windows with '
                 "local hours."
             )
-            raise ValueError(message)
 
 
-def _check_units(one: Duration, other: Duration) -> None:
-    if one.is_time != other.is_time:
-        message = f'{one} and {other} have different units. Use durations such as "1h" for both, or numbers for both.'
-        raise ValueError(message)
+def _check_units(first: Duration, second: Duration) -> None:
+    if first.is_time != second.is_time:
+        raise ValueError(
+            f'{first} and {second} have different units. Use durations such as "1h" for both, or numbers for both.'
+        )

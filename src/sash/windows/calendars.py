@@ -22,7 +22,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 import numpy as np
 
-from sash.durations import UNITS, TimeUnit
+from sash.durations import UNITS
 from sash.hints import did_you_mean
 from sash.windows.base import FOREVER, NEVER, Ints
 
@@ -35,24 +35,24 @@ DECADE = 3_652 * 86_400
 """Seconds of ten years, roughly: only to find out which decades a range of times touches."""
 
 
-def check_zone(given: Any, window: str) -> str:
+def check_zone(zone: Any, window: str) -> str:
     """Return the name of a time zone; empty for None. Raise TypeError or ValueError if there is no such zone.
 
     >>> check_zone("Europe/Berlin", "time"), check_zone(None, "time")
     ('Europe/Berlin', '')
     """
-    if given is None:
+    if zone is None:
         return ""
-    name = getattr(given, "key", given)
+    name = getattr(zone, "key", zone)
     if not isinstance(name, str):
-        message = f'window.{window}: tz={given!r} is not the name of a time zone, as in tz="Europe/Berlin".'
-        raise TypeError(message)
+        raise TypeError(f'window.{window}: tz={zone!r} is not the name of a time zone, as in tz="Europe/Berlin".')
     try:
         zone_of(name)
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
         hint = did_you_mean(name, sorted(available_timezones()))
-        message = f'window.{window}: tz={name!r} is not a time zone.{hint} Use a name such as "Europe/Berlin" or "UTC".'
-        raise ValueError(message) from error
+        raise ValueError(
+            f'window.{window}: tz={name!r} is not a time zone.{hint} Use a name such as "Europe/Berlin" or "UTC".'
+        ) from error
     return name
 
 
@@ -79,11 +79,6 @@ class LocalTime:
     """The offsets before, between and after them."""
 
     @cached_property
-    def _begins(self) -> Ints:
-        """When each offset begins."""
-        return np.concatenate([np.array([NEVER]), self.changes])
-
-    @cached_property
     def _reached(self) -> Ints:
         """The local time that the clock has nearly reached when each offset ends; FOREVER for the last."""
         ends = self.changes + self.offsets[:-1]
@@ -99,24 +94,25 @@ class LocalTime:
         if not len(self.changes):
             return self.local(instants)
         number = np.searchsorted(self.changes, instants, side="right")
-        before = np.concatenate([np.array([NEVER + 1]), self._reached[:-1]])[number] - 1
+        before = np.append(NEVER + 1, self._reached[:-1])[number] - 1
         latest: Ints = np.maximum(instants + self.offsets[number], before)
         return latest
 
     def instants(self, local: Ints) -> Ints:
         """Return the first instants at which the latest local time has reached some local times."""
         number = np.searchsorted(self._reached, local, side="right")
-        first: Ints = np.maximum(local - self.offsets[number], self._begins[number])
+        begins = np.append(NEVER, self.changes)
+        first: Ints = np.maximum(local - self.offsets[number], begins[number])
         return first
 
 
 @lru_cache(maxsize=64)
 def _local_time(zone: str, tick: int, first: int, last: int) -> LocalTime:
     """Return the local time of a zone for the decades `first` to `last`."""
-    found = [changes_of(zone, decade) for decade in range(first, last + 1)]
+    decades = [changes_of(zone, decade) for decade in range(first, last + 1)]
     per_second = SECOND // tick
-    changes = np.array([instant for decade, _ in found for instant, _ in decade], np.int64)
-    offsets = [found[0][1], *(offset for decade, _ in found for _, offset in decade)]
+    changes = np.array([instant for decade, _ in decades for instant, _ in decade], np.int64)
+    offsets = [decades[0][1], *(offset for decade, _ in decades for _, offset in decade)]
     return LocalTime(changes * per_second, np.array(offsets, np.int64) * per_second)
 
 
@@ -146,22 +142,22 @@ def changes_of(zone: str, decade: int) -> tuple[tuple[tuple[int, int], ...], int
         return 0 if shown is None else shown // timedelta(seconds=1)
 
     begin, end = (
-        (datetime(10 * each, 1, 1, tzinfo=UTC) - EPOCH) // timedelta(seconds=1) for each in (decade, decade + 1)
+        (datetime(10 * number, 1, 1, tzinfo=UTC) - EPOCH) // timedelta(seconds=1) for number in (decade, decade + 1)
     )
-    before = known = offset_at(begin)
-    found = []
+    before = offset = offset_at(begin)
+    changes = []
     for day in range(begin, end, 86_400):
         late = min(day + 86_400, end)
         new = offset_at(late)
-        if new == known:
+        if new == offset:
             continue
         early = day
         while late - early > 1:
             middle = (early + late) // 2
-            early, late = (middle, late) if offset_at(middle) == known else (early, middle)
-        found.append((late, new))
-        known = new
-    return tuple(found), before
+            early, late = (middle, late) if offset_at(middle) == offset else (early, middle)
+        changes.append((late, new))
+        offset = new
+    return tuple(changes), before
 
 
 # -- days and months ---------------------------------------------------------------------------------------------------
@@ -196,12 +192,6 @@ class Calendar:
     def days_before(self, days: Ints, count: int) -> Ints:
         """Return the days that lie `count` days or months before some days."""
         return days - count if self.unit == "day" else months_before(days, count)
-
-
-def calendar_of(unit: str, zone: str, column: TimeUnit, least: int, most: int, shift: int = 0) -> Calendar:
-    """Return a calendar for instants from `least` to `most`, in ticks of a time column."""
-    assert column.tick is not None
-    return Calendar(unit, local_time_of(zone, column.tick, least, most), DAY // column.tick, shift)
 
 
 def months_of(days: Ints) -> Ints:

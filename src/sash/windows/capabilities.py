@@ -107,8 +107,6 @@ class Frame(NamedTuple):
     """Whether it holds later rows, so that in a stream the result of a row waits for them."""
     needs_end: bool = False
     """Whether it holds all later rows of the key, so that only the end of a stream ends it."""
-    grows: bool = False
-    """Whether it begins with the first row of the key, and ends with the row or before it (see `held`)."""
     in_runs: bool = False
     """Whether it may consist of several runs of rows, so that its partial is combined from theirs."""
     no_labels: str = "follows the values of its rows"
@@ -122,7 +120,7 @@ class Frame(NamedTuple):
     goes_back: bool = False
     """Whether the frame of a later point may begin earlier than that of an earlier point."""
     reach: Callable[[TimeUnit], Reach | None] = _unknown
-    """Returns how far it reaches back at most, whatever else it holds or leaves out; None if that is not known."""
+    """Returns the furthest that it reaches back, also if it looks ahead or leaves out rows; None if that is not known."""
     width: Callable[[TimeUnit], int | None] = _unknown
     """Returns how far apart its rows may be, in ticks; None if there is no limit, so that a key needs state forever."""
     ready: Callable[[Items], Ints] = lambda items: items.span.final
@@ -132,8 +130,13 @@ class Frame(NamedTuple):
     held: Callable[[Items], Ints] | None = None
     """Returns for each key the first item that some later frame does not hold: one partial can stand for the items before.
 
-    Only for frames that grow.
+    None unless the frame grows.
     """
+
+    @property
+    def grows(self) -> bool:
+        """Whether it begins with the first row of the key, and ends with the row or before it."""
+        return self.held is not None
 
 
 def frame_around(
@@ -141,14 +144,15 @@ def frame_around(
 ) -> Frame:
     """Return a frame between two distances from its row; None without limit on a side. `more` is what else it tells."""
     looks_ahead = after is None or after > 0
-    grows = before is None and not looks_ahead and not exclude
-    no_labels = "excludes rows, but a label is no row" if exclude else ""
+    if before is not None or looks_ahead or exclude:
+        more["held"] = None
+    no_labels = "excludes rows, and labels do not count as rows" if exclude else ""
     if looks_ahead:
         no_labels = "looks ahead, so that it would use rows after the label"
     # A frame that goes back has no limit that is known from ticks alone.
     has_limit = before is not None and not looks_ahead and not more.get("goes_back")
     split = TimeSplit(reach, begin_zones) if has_limit else None
-    return Frame(looks_ahead, after is None, grows, bool(exclude), no_labels, split, reach=reach, **more)
+    return Frame(looks_ahead, after is None, bool(exclude), no_labels, split, reach=reach, **more)
 
 
 # -- streams -----------------------------------------------------------------------------------------------------------
@@ -200,8 +204,8 @@ class WindowMemory:
 
     def differs(self, memory: Memory) -> Flags:
         """Return for which keys the memory differs from that of a new key."""
-        known: Flags = np.logical_or.reduce([memory[name] != self.fresh for name in self.parts])
-        return known
+        differ: Flags = np.logical_or.reduce([memory[name] != self.fresh for name in self.parts])
+        return differ
 
     def encode(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Return a part as an array of plain numbers or bytes."""
@@ -232,5 +236,5 @@ class RowCount(WindowMemory):
 
     def differs(self, memory: Memory) -> Flags:
         """Return for which keys the next row is not the first of a cycle."""
-        known: Flags = memory["seen"] % self.every != 0
-        return known
+        differ: Flags = memory["seen"] % self.every != 0
+        return differ

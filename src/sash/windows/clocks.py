@@ -16,15 +16,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from sash.durations import Duration, TimeUnit
 from sash.windows.arrays import ranges, search_in_keys
 from sash.windows.base import FOREVER, NEVER, Cycle, Ints, Items, LoopCompiler, Points, new_bounds
-from sash.windows.calendars import DAY, Calendar, calendar_of, check_zone, months_after
+from sash.windows.calendars import DAY, Calendar, check_zone, local_time_of, months_after
 from sash.windows.time_loops import find_places, find_time_frames, first_later
+
+if TYPE_CHECKING:
+    from sash.windows.periodic import Periodic
+    from sash.windows.time_frame import TimeFrame
 
 LONGEST_MONTH = 31
 EARLY = -(2**60)
@@ -33,32 +37,6 @@ FIRST_MONDAY = 4
 """The day from which weeks of a calendar count, as in Polars: 5 January 1970."""
 CLOSED = {"right": (False, True), "both": (True, True), "left": (True, False), "neither": (False, False)}
 """Whether a window holds the rows exactly at its begin, and those exactly at its end."""
-
-
-class Steps(NamedTuple):
-    """The durations of periodic windows."""
-
-    range: Duration
-    period: Duration
-    step: Duration
-    offset: Duration
-    shift: int
-    """How many ticks before the rows that it holds a window starts and ends: one if it is `(start, end]`."""
-
-
-class Sides(NamedTuple):
-    """How far a frame reaches before and after the time of its row; None without limit."""
-
-    before: Duration | None
-    after: Duration | None
-    closed: str
-
-    def in_ticks(self, clock: Clock, unit: TimeUnit) -> tuple[int, int]:
-        """Return the number of ticks on both sides, at most; FOREVER without limit."""
-        with_begin, with_end = CLOSED[self.closed]
-        before = FOREVER if self.before is None else clock.longest(self.before, unit) - (not with_begin)
-        after = FOREVER if self.after is None else TICKS.longest(self.after, unit) - (not with_end)
-        return before, after
 
 
 # -- ticks -------------------------------------------------------------------------------------------------------------
@@ -113,40 +91,39 @@ class Clock:
 
     # -- periodic windows --------------------------------------------------------------------------------------------
 
-    def cycle(self, steps: Steps, unit: TimeUnit) -> Cycle:
+    def cycle(self, window: Periodic, unit: TimeUnit) -> Cycle:
         """Return where windows repeat, in numbers of this clock: half-open intervals of rows."""
-        length, period, step, offset = (self.longest(duration, unit) for duration in steps[:4])
-        return Cycle(length, period, step, (offset + steps.shift) % period)
+        length, period, step, offset = (self.longest(duration, unit) for duration in window.durations)
+        return Cycle(length, period, step, (offset + window.shift) % period)
 
-    def extent(self, steps: Steps, unit: TimeUnit) -> int:
+    def extent(self, window: Periodic, unit: TimeUnit) -> int:
         """Return how far from a row its windows begin or end, in ticks, at most."""
-        durations = (steps.range, steps.period, steps.offset)
-        return max(abs(self.longest(duration, unit)) for duration in durations) + steps.shift
+        return max(abs(self.longest(duration, unit)) for duration in window.durations) + window.shift
 
-    def ruler(self, steps: Steps, times: Ints, unit: TimeUnit) -> Ruler:  # noqa: ARG002 — for calendars
+    def ruler(self, window: Periodic, times: Ints, unit: TimeUnit) -> Ruler:  # noqa: ARG002 — for calendars
         """Return the numbers of times near some times."""
-        return Ruler(steps.shift)
+        return Ruler(window.shift)
 
     # -- frames ------------------------------------------------------------------------------------------------------
 
-    def frames(self, sides: Sides, items: Items, compiler: LoopCompiler) -> tuple[Ints, Ints, Ints]:
+    def frames(self, window: TimeFrame, items: Items, compiler: LoopCompiler) -> tuple[Ints, Ints, Ints]:
         """Return the begins and ends of the frames of rows, and for each key the first row that later frames may hold."""
         span = items.span
-        found = (*new_bounds(int((span.final - span.done).sum())), np.empty(items.keys, np.int64))
-        marks, distances = (span.done, span.final, span.now), sides.in_ticks(self, items.unit)
-        compiler(find_time_frames)(items.times, items.firsts, marks, *distances, found)
-        return found
+        bounds = (*new_bounds(int((span.final - span.done).sum())), np.empty(items.keys, np.int64))
+        marks, distances = (span.done, span.final, span.now), window.distances(items.unit)
+        compiler(find_time_frames)(items.times, items.firsts, marks, *distances, bounds)
+        return bounds
 
-    def begins_at(self, sides: Sides, items: Items, points: Points, compiler: LoopCompiler) -> Ints:
+    def begins_at(self, window: TimeFrame, items: Items, points: Points, compiler: LoopCompiler) -> Ints:
         """Return the begins of the frames of points."""
-        before, _ = sides.in_ticks(self, items.unit)
+        before, _ = window.distances(items.unit)
         begins = np.empty(len(points.times), np.int64)
         compiler(find_places)(items.times, items.firsts, points.times, points.counts, -before, begins)
         return begins
 
-    def out_of_reach(self, sides: Sides, times: Ints, unit: TimeUnit) -> Ints:
+    def out_of_reach(self, window: TimeFrame, times: Ints, unit: TimeUnit) -> Ints:
         """Return the watermarks from which on no frame can reach rows at some times."""
-        return times + (sides.in_ticks(self, unit)[0] + 2)
+        return times + (window.distances(unit)[0] + 2)
 
 
 TICKS = Clock()
@@ -184,8 +161,8 @@ class CalendarRuler(Ruler):
         low, high = int(times.min()) - self.extent, int(times.max()) + 2 * self.extent
 
         def limits(instants: Ints) -> Ints:
-            found = self.numbers(np.clip(instants, low, high))
-            return np.where(instants == FOREVER, FOREVER, np.where(instants == NEVER, EARLY, found))
+            numbers = self.numbers(np.clip(instants, low, high))
+            return np.where(instants == FOREVER, FOREVER, np.where(instants == NEVER, EARLY, numbers))
 
         now = limits(span.now)
         closed = now if span.closed is span.now else limits(span.closed)
@@ -208,11 +185,10 @@ class CalendarClock(Clock):
         if unit.tick is None:
             durations[0].in_ticks(unit)  # raises: the column holds integers
         if self.zone not in ("", "UTC") and not unit.zone:
-            message = (
+            raise ValueError(
                 f"{window}: column {unit.column!r} has no time zone, so its days and months are local already. Leave tz out, or use "
                 'tz="UTC" for weeks that begin on Monday. If the column holds times in UTC, cast it to a timestamp with that zone.'
             )
-            raise ValueError(message)
         if not self.zone and unit.zone:
             check_zone(unit.zone, window.kind)
         for duration in durations:
@@ -223,82 +199,79 @@ class CalendarClock(Clock):
         assert unit.tick is not None
         return (LONGEST_MONTH * abs(duration.months) + abs(duration.days) + 2) * (DAY // unit.tick)
 
-    def cycle(self, steps: Steps, unit: TimeUnit) -> Cycle:  # noqa: ARG002 — numbers have no unit
+    def cycle(self, window: Periodic, unit: TimeUnit) -> Cycle:  # noqa: ARG002 — numbers have no unit
         """Return where windows repeat, in days or months."""
-        length, period, step = (duration.months or duration.days for duration in steps[:3])
-        first = steps.offset.months + (FIRST_MONDAY if steps.period.calendar == "week" else 0)
+        length, period, step = (_count(duration) for duration in window.durations[:3])
+        first = window.offset.months + (FIRST_MONDAY if window.period.calendar == "week" else 0)
         return Cycle(length, period, step, first % period)
 
-    def extent(self, steps: Steps, unit: TimeUnit) -> int:
+    def extent(self, window: Periodic, unit: TimeUnit) -> int:
         """Return how far from a row its windows begin or end, in ticks, at most."""
-        longest = max(self.longest(steps.range, unit), self.longest(steps.period, unit))
-        return longest + self.longest(steps.offset, unit) + abs(in_local_ticks(steps.offset, unit))
+        longest = max(self.longest(window.range, unit), self.longest(window.period, unit))
+        return longest + self.longest(window.offset, unit) + abs(in_local_ticks(window.offset, unit))
 
-    def ruler(self, steps: Steps, times: Ints, unit: TimeUnit) -> Ruler:
+    def ruler(self, window: Periodic, times: Ints, unit: TimeUnit) -> Ruler:
         """Return the numbers of days or months near some times."""
-        extent = self.extent(steps, unit)
-        calendar = self._calendar(steps.range, extent, times, unit)
-        return CalendarRuler(steps.shift, replace(calendar, shift=in_local_ticks(steps.offset, unit)), extent)
+        extent = self.extent(window, unit)
+        calendar = self._calendar(window.range, extent, times, unit)
+        return CalendarRuler(window.shift, replace(calendar, shift=in_local_ticks(window.offset, unit)), extent)
 
     # -- frames ------------------------------------------------------------------------------------------------------
 
-    def frames(self, sides: Sides, items: Items, compiler: LoopCompiler) -> tuple[Ints, Ints, Ints]:  # noqa: ARG002 — NumPy is as fast
+    def frames(self, window: TimeFrame, items: Items, compiler: LoopCompiler) -> tuple[Ints, Ints, Ints]:  # noqa: ARG002 — NumPy is as fast
         """Return the begins and ends of the frames of rows, and for each key the first row that later frames may hold.
 
         On the last days of a month their begins may go back, as a month before 30 March 5:00 is 28 February 5:00, and a month before
         29 March 10:00 is 28 February 10:00. Frames never do: the frame of a row begins no earlier than those of the rows before it.
         Polars and pandas do the same.
         """
-        assert sides.before is not None
         times, firsts, span = items.times, items.firsts, items.span
-        with_begin, with_end = CLOSED[sides.closed]
-        calendar = self._near(sides.before, times, items.unit)
-        since = calendar.earlier(times, _count(sides.before)) + (not with_begin)
+        _, with_end = CLOSED[window.closed]
+        calendar = self._near(window, times, items.unit)
         # Positions ascend from key to key, so one running maximum serves all keys. Rows of the context take part in it: a row that
         # later frames cannot reach any more began earlier than they do.
+        since = _begin_times(window, calendar, times)
         begins = np.maximum.accumulate(search_in_keys(times, firsts, since, np.diff(firsts)))
         counts = span.final - span.done
         rows = ranges(firsts[:-1] + span.done, counts)
         ends = search_in_keys(times, firsts, times[rows] + with_end, counts)
-        return np.minimum(begins[rows], ends), ends, self._keep(sides.before, items, calendar)
+        return np.minimum(begins[rows], ends), ends, self._keep(window, items, calendar)
 
-    def _keep(self, before: Duration, items: Items, calendar: Calendar) -> Ints:
+    def _keep(self, window: TimeFrame, items: Items, calendar: Calendar) -> Ints:
         """Return the first row of each key that frames of later rows may reach: they are not before `now`."""
         times, firsts, span = items.times, items.firsts, items.span
         next_rows = firsts[:-1] + span.final
-        now = np.clip(span.now, times.min(), times.max() + 2 * self.longest(before, items.unit))
+        now = np.clip(span.now, times.min(), times.max() + 2 * window.extent(items.unit))
         reached = first_later(times, firsts, span.final, now)
         # Later on the same day, or on a later day that has the same day a month before, frames may begin at midnight.
         days = calendar.local.local(reached) // calendar.day - _spare(calendar)
-        wanted = calendar.local.instants(calendar.days_before(days, _count(before)) * calendar.day)
+        wanted = calendar.local.instants(calendar.days_before(days, _count(window.before)) * calendar.day)
         oldest = search_in_keys(times, firsts, wanted, np.ones(items.keys, np.int64))
         keep: Ints = np.minimum(np.where(span.now == FOREVER, next_rows, oldest), next_rows)
         return keep
 
-    def begins_at(self, sides: Sides, items: Items, points: Points, compiler: LoopCompiler) -> Ints:  # noqa: ARG002 — NumPy is as fast
+    def begins_at(self, window: TimeFrame, items: Items, points: Points, compiler: LoopCompiler) -> Ints:  # noqa: ARG002 — NumPy is as fast
         """Return the begins of the frames of points. Each begins at its own time, also where that goes back: no point depends on another."""
-        assert sides.before is not None
-        with_begin, _ = CLOSED[sides.closed]
-        calendar = self._near(sides.before, points.times, items.unit)
-        since = calendar.earlier(points.times, _count(sides.before)) + (not with_begin)
+        since = _begin_times(window, self._near(window, points.times, items.unit), points.times)
         return search_in_keys(items.times, items.firsts, since, points.counts)
 
-    def out_of_reach(self, sides: Sides, times: Ints, unit: TimeUnit) -> Ints:
+    def out_of_reach(self, window: TimeFrame, times: Ints, unit: TimeUnit) -> Ints:
         """Return the watermarks from which on no frame can reach rows at some times."""
-        assert sides.before is not None
-        calendar, count = self._near(sides.before, times, unit), _count(sides.before)
+        calendar, count = self._near(window, times, unit), _count(window.before)
         following = calendar.local.latest(times) // calendar.day + 1
         days = following + count if calendar.unit == "day" else months_after(following, count)
         return calendar.local.instants((days + _spare(calendar)) * calendar.day)
 
-    def _near(self, before: Duration, times: Ints, unit: TimeUnit) -> Calendar:
-        return self._calendar(before, self.longest(before, unit), times, unit)
+    def _near(self, window: TimeFrame, times: Ints, unit: TimeUnit) -> Calendar:
+        return self._calendar(window.before, window.extent(unit), times, unit)
 
-    def _calendar(self, length: Duration, extent: int, times: Ints, unit: TimeUnit) -> Calendar:
+    def _calendar(self, length: Duration | None, extent: int, times: Ints, unit: TimeUnit) -> Calendar:
         """Return the calendar for the windows of rows at some times."""
+        assert length is not None
+        assert unit.tick is not None
         least, most = (int(times.min()), int(times.max())) if len(times) else (0, 0)
-        counted = "month" if length.months else "day"
-        return calendar_of(counted, self.zone or unit.zone, unit, least - 3 * extent, most + 3 * extent)
+        local = local_time_of(self.zone or unit.zone, unit.tick, least - 3 * extent, most + 3 * extent)
+        return Calendar("month" if length.months else "day", local, DAY // unit.tick)
 
 
 def in_local_ticks(duration: Duration, unit: TimeUnit) -> int:
@@ -306,8 +279,15 @@ def in_local_ticks(duration: Duration, unit: TimeUnit) -> int:
     return 0 if duration.months or not duration.amount else duration.in_ticks(unit)
 
 
-def _count(duration: Duration) -> int:
+def _count(duration: Duration | None) -> int:
+    assert duration is not None  # without limit, a window has no calendar
     return duration.months or duration.days
+
+
+def _begin_times(window: TimeFrame, calendar: Calendar, times: Ints) -> Ints:
+    """Return the first times that the frames at some times hold."""
+    with_begin, _ = CLOSED[window.closed]
+    return calendar.earlier(times, _count(window.before)) + (not with_begin)
 
 
 def _spare(calendar: Calendar) -> int:

@@ -15,12 +15,12 @@ EXCLUDE = ("row", "ties", "group")
 """What a frame leaves out: the row itself, its peers but not the row, or both."""
 
 
-def check_exclude(given: Any, window: str) -> str:
+def check_exclude(value: Any, window: str) -> str:
     """Return what to exclude; "" for nothing. Raise ValueError if it does not exist."""
-    if given is None:
+    if value is None:
         return ""
-    check_choice(given, EXCLUDE, "exclude", window)
-    return str(given)
+    check_choice(value, EXCLUDE, "exclude", window)
+    return str(value)
 
 
 def without_peers(exclude: str, items: Items, *, by_order: bool = False) -> str:
@@ -72,6 +72,6 @@ def _peers(items: Items, rows: Ints, *, by_order: bool) -> tuple[Ints, Ints]:
 
 
 def _starts_peers(items: Items, *, by_order: bool) -> Flags:
-    """Return which rows are no peers of the row before them."""
+    """Return which rows are not peers of the row before them."""
     is_first = starts_of_runs(items.times, items.firsts)
     return is_first | items.differs if by_order and items.differs is not None else is_first

@@ -33,11 +33,11 @@ def numpy_form_of(loop: Callable[..., Any]) -> Callable[[Form], Form]:
     'count_ones_in_numpy'
     """
 
-    def declare(form: Form) -> Form:
+    def register(form: Form) -> Form:
         _FORMS[loop] = form
         return form
 
-    return declare
+    return register
 
 
 def numpy_form(loop: Callable[..., Any]) -> Callable[..., Any]:

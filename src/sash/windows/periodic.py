@@ -36,7 +36,6 @@ from sash.windows.base import (
     new_bounds,
 )
 from sash.windows.capabilities import Cuts, Lateness, TimeAxis, TimeSplit, WindowMemory
-from sash.windows.clocks import Ruler, Steps
 from sash.windows.time_loops import find_periodic, first_needed, starts_of_rows
 from sash.windows.window import ANY_CUTS, TimeWindow
 
@@ -71,77 +70,79 @@ class Periodic(TimeWindow):
         return self.range
 
     @property
-    def _steps(self) -> Steps:
-        return Steps(self.range, self.period, self.step, self.offset, int(self.closed == "right"))
+    def durations(self) -> tuple[Duration, Duration, Duration, Duration]:
+        """The range, the period, the step and the offset."""
+        return self.range, self.period, self.step, self.offset
+
+    @property
+    def shift(self) -> int:
+        """How many ticks before the rows that it holds a window starts and ends: one if it is `(start, end]`."""
+        return int(self.closed == "right")
 
     def check(self, unit: TimeUnit) -> None:
         """Raise ValueError if the window does not fit a time column of this unit."""
-        self.clock.check(self, self._steps[:4], unit)
+        self.clock.check(self, self.durations, unit)
 
     def cycle(self, unit: TimeUnit) -> Cycle:
         """Return where windows repeat, in numbers of the clock."""
-        known = self._cycles.get(unit)
-        if known is None:
-            known = self._cycles[unit] = self.clock.cycle(self._steps, unit)
-        return known
+        cycle = self._cycles.get(unit)
+        if cycle is None:
+            cycle = self._cycles[unit] = self.clock.cycle(self, unit)
+        return cycle
 
     @cached_property
     def _cycles(self) -> dict[TimeUnit, Cycle]:
         """The cycles by the time columns of queries."""
         return {}
 
-    def _ruler(self, times: Ints, unit: TimeUnit) -> Ruler:
-        return self.clock.ruler(self._steps, times, unit)
-
     def extent(self, unit: TimeUnit) -> int:
         """Return how far from a row its windows begin or end, at most."""
-        return self.clock.extent(self._steps, unit)
+        return self.clock.extent(self, unit)
 
     # -- bounds ------------------------------------------------------------------------------------------------------
 
     def bounds(self, items: Items, memory: Memory, compiler: LoopCompiler) -> Bounds:
         """Return the windows that ended by now and hold at least one row."""
-        ruler = self._ruler(items.times, items.unit)
-        found = self._find(ruler.numbered(items), memory, compiler)
-        assert found.starts is not None
-        assert found.stops is not None
-        return replace(found, starts=ruler.shown(found.starts), stops=ruler.shown(found.stops))
+        ruler = self.clock.ruler(self, items.times, items.unit)
+        bounds = self._find(ruler.numbered(items), memory, compiler)
+        assert bounds.starts is not None
+        assert bounds.stops is not None
+        return replace(bounds, starts=ruler.shown(bounds.starts), stops=ruler.shown(bounds.stops))
 
     def _find(self, items: Items, memory: Memory, compiler: LoopCompiler) -> Bounds:  # noqa: ARG002 — it remembers nothing
         """Return the windows among items with numbers."""
         span = items.span
         keep = np.zeros(items.keys, np.int64)
-        given = (items.times, items.firsts, (span.after, span.now, span.closed), tuple(self.cycle(items.unit)))
+        arguments = (items.times, items.firsts, (span.after, span.now, span.closed), tuple(self.cycle(items.unit)))
         loop = compiler(find_periodic)
         count = self._check_limit(items)
         if count > 2 * len(items.times) + SMALL:  # perhaps long gaps without windows: count first
-            count = loop(*given, (*new_bounds(0), *new_bounds(0)), keep)
-        found = (*new_bounds(count), *new_bounds(count))
-        count = loop(*given, found, keep)
-        begins, ends, starts, stops = (column[:count] for column in found)
+            count = loop(*arguments, (*new_bounds(0), *new_bounds(0)), keep)
+        bounds = (*new_bounds(count), *new_bounds(count))
+        count = loop(*arguments, bounds, keep)
+        begins, ends, starts, stops = (column[:count] for column in bounds)
         return Bounds(begins, ends, starts, stops, keep)
 
     def check_limit(self, items: Items) -> int:
         """Return an upper bound of the number of windows. Raise ValueError if there are more than `max_windows`."""
-        return self._check_limit(self._ruler(items.times, items.unit).numbered(items))
+        return self._check_limit(self.clock.ruler(self, items.times, items.unit).numbered(items))
 
     def _check_limit(self, items: Items) -> int:
         length, period, step, _ = self.cycle(items.unit)
         firsts, lasts = items.firsts[:-1], items.firsts[1:] - 1
         held = lasts >= firsts
         spans = items.times[lasts[held]] - items.times[firsts[held]]
-        each = (spans / period + length / period + 1) * (length // step)  # floats: it may need more than 64 bits
-        at_most = int(np.ceil(each).sum())  # the number of windows if none were empty
+        per_key = (spans / period + length / period + 1) * (length // step)  # floats: it may need more than 64 bits
+        at_most = int(np.ceil(per_key).sum())  # the number of windows if none were empty
         if at_most <= self.max_windows:
             return at_most  # counting them takes time linear in the number of items
         count = self.count_windows(items)
         if count > self.max_windows:
             which = "lie between the first and the last row of a key" if self.emits_empty else "hold rows of the data"
-            message = (
+            raise ValueError(
                 f"{self}: {count:,} windows {which}, which is more than max_windows={self.max_windows:,}. "
                 "Give a longer slide or step, or a larger max_windows."
             )
-            raise ValueError(message)
         return at_most
 
     def count_windows(self, items: Items) -> int:
@@ -161,7 +162,7 @@ class Periodic(TimeWindow):
         if not len(items.times):
             return FOREVER
         length, period, step, offset = self.cycle(items.unit)
-        ruler = self._ruler(items.times, items.unit)
+        ruler = self.clock.ruler(self, items.times, items.unit)
         numbered = ruler.numbered(items)
         by = max(int(numbered.times.min()), int(numbered.span.now.min()))
         last = (by - offset - length) // period * period + length if step == length else (by - offset) // step * step
@@ -172,13 +173,13 @@ class Periodic(TimeWindow):
 
     @property
     def lateness(self) -> Lateness:
-        """Closed windows decide: a row may join the open ones, whatever else it joins."""
+        """A row is late once all its windows are closed."""
         return Lateness("ends", self._first_end, self._last_end, self._first_end, half_open=self.closed == "left")
 
     def _first_end(self, times: Ints, unit: TimeUnit) -> Ints:
         """Return where the first window ends that holds rows at these times; FOREVER in a gap between windows."""
         length, period, step, offset = self.cycle(unit)
-        ruler = self._ruler(times, unit)
+        ruler = self.clock.ruler(self, times, unit)
         numbers = ruler.numbers(times)
         if step < length:
             return ruler.final((numbers - offset) // step * step + step + offset)
@@ -188,7 +189,7 @@ class Periodic(TimeWindow):
     def _last_end(self, times: Ints, unit: TimeUnit) -> Ints:
         """Return where the last window ends that holds rows at these times; NEVER in a gap between windows."""
         length, period, _, offset = self.cycle(unit)
-        ruler = self._ruler(times, unit)
+        ruler = self.clock.ruler(self, times, unit)
         numbers = ruler.numbers(times)
         ends = (numbers - offset) // period * period + length + offset
         return ruler.final(ends) if period <= length else np.where(numbers < ends, ruler.final(ends), NEVER)
@@ -198,7 +199,7 @@ class Periodic(TimeWindow):
     @property
     def cuts(self) -> Cuts:
         """Where windows begin and end, if that is known from ticks alone."""
-        return ANY_CUTS if self.clock.by_calendar else Cuts(cycle=self.cycle, shift=self._steps.shift)
+        return ANY_CUTS if self.clock.by_calendar else Cuts(cycle=self.cycle, shift=self.shift)
 
     @property
     def time_split(self) -> TimeSplit | None:
@@ -272,8 +273,8 @@ class FilledPeriodic(Periodic):
         # No window that holds a row ends later, so FOREVER may be replaced by a time that leaves room for sums.
         now = np.clip(items.span.now[has_rows], int(times.min()) - 1, int(times.max()) + length) - offset
         ended = now // period * per_period + now % period // step - 1 if per_period > 1 else (now - length) // period
-        known = following[has_rows]
-        begins[has_rows] = np.where(known == NEVER, lowest, known)
+        next_numbers = following[has_rows]
+        begins[has_rows] = np.where(next_numbers == NEVER, lowest, next_numbers)
         counts[has_rows] = np.maximum(np.minimum(highest, ended) - begins[has_rows] + 1, 0)
         return begins, counts
 

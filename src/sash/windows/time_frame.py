@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from sash.durations import Duration, TimeUnit
-from sash.windows.arrays import ranges, search_in_keys
+from sash.windows.arrays import search_in_keys
 from sash.windows.base import (
     FOREVER,
     Bounds,
@@ -24,8 +24,9 @@ from sash.windows.base import (
     newest_times,
 )
 from sash.windows.capabilities import Frame, TimeAxis, frame_around
-from sash.windows.clocks import CLOSED, TICKS, Sides
+from sash.windows.clocks import CLOSED, TICKS
 from sash.windows.exclude import without
+from sash.windows.row_frame import RowFrame
 from sash.windows.time_loops import find_places, first_later
 from sash.windows.window import TimeWindow
 
@@ -53,13 +54,12 @@ class TimeFrame(TimeWindow):
         """How far a window reaches back."""
         return self.before
 
-    @property
-    def _sides(self) -> Sides:
-        return Sides(self.before, self.after, self.closed)
-
-    def _distances(self, unit: TimeUnit) -> tuple[int, int]:
+    def distances(self, unit: TimeUnit) -> tuple[int, int]:
         """Return how many ticks before and after the time of a row its window reaches, at most; FOREVER if there is no limit."""
-        return self._sides.in_ticks(self.clock, unit)
+        with_begin, with_end = CLOSED[self.closed]
+        before = FOREVER if self.before is None else self.clock.longest(self.before, unit) - (not with_begin)
+        after = FOREVER if self.after is None else TICKS.longest(self.after, unit) - (not with_end)
+        return before, after
 
     def check(self, unit: TimeUnit) -> None:
         """Raise ValueError if the window does not fit a time column of this unit."""
@@ -73,13 +73,13 @@ class TimeFrame(TimeWindow):
 
     # -- bounds ------------------------------------------------------------------------------------------------------
 
-    def bounds(self, items: Items, memory: Memory, compiler: LoopCompiler) -> Bounds:  # noqa: ARG002 — it remembers nothing
-        """Return a window for each row."""
+    def bounds(self, items: Items, memory: Memory, compiler: LoopCompiler) -> Bounds:
+        """Return a window for each row; without a time column, all rows up to it."""
         if items.points is not None:
             return self._bounds_at(items, items.points, compiler)
         if not len(items.times):
-            return self._bounds_without_times(items)
-        begins, ends, keep = self.clock.frames(self._sides, items, compiler)
+            return RowFrame(None, CLOSED[self.closed][1] - 1, self.exclude).bounds(items, memory, compiler)
+        begins, ends, keep = self.clock.frames(self, items, compiler)
         return without(Bounds(begins, ends, None, None, keep), items, self.exclude)
 
     def _bounds_at(self, items: Items, points: Points, compiler: LoopCompiler) -> Bounds:
@@ -87,8 +87,8 @@ class TimeFrame(TimeWindow):
         if self.before is None:
             begins = np.repeat(items.firsts[:-1], points.counts)
         else:
-            begins = self.clock.begins_at(self._sides, items, points, compiler)
-        _, after = self._distances(items.unit)
+            begins = self.clock.begins_at(self, items, points, compiler)
+        _, after = self.distances(items.unit)
         ends = points.places
         if after:
             ends = np.empty(len(points.times), np.int64)
@@ -96,22 +96,14 @@ class TimeFrame(TimeWindow):
             begins = np.minimum(begins, ends)
         return Bounds(begins, ends, None, None, items.firsts[:-1])
 
-    def _bounds_without_times(self, items: Items) -> Bounds:
-        """Return all rows up to each row: without a time column, rows have no peers."""
-        counts = items.span.final - items.span.done
-        firsts = items.firsts[:-1]
-        ends = ranges(firsts + items.span.done, counts) + CLOSED[self.closed][1]
-        keep = np.where(items.span.has_ended, firsts + items.span.final, firsts)
-        return without(Bounds(np.repeat(firsts, counts), ends, None, None, keep), items, self.exclude)
-
     def due(self, items: Items) -> int:
         """Return when the first row has all rows of its window, or when no window can reach the last row of a key any more."""
-        _, after = self._distances(items.unit)
+        _, after = self.distances(items.unit)
         dues = [super().due(items)]
         if 0 < after < FOREVER:
             dues.append(first_after(items.times[is_waiting(items)] + after + 1, items.span.now))
         if self.before is not None:
-            dropped = self.clock.out_of_reach(self._sides, newest_times(items), items.unit)
+            dropped = self.clock.out_of_reach(self, newest_times(items), items.unit)
             dues.append(first_after(dropped, items.span.now))
         return min(dues)
 
@@ -134,7 +126,7 @@ class TimeFrame(TimeWindow):
     def _ready(self, items: Items) -> Ints:
         """Return how many rows of each key have all rows of their window."""
         span = items.span
-        _, after = self._distances(items.unit)
+        _, after = self.distances(items.unit)
         if after <= 0:
             return span.final
         if after == FOREVER:
@@ -146,19 +138,19 @@ class TimeFrame(TimeWindow):
 
     def _held(self, items: Items) -> Ints:
         """Return for each key the first row that the window of the next row may not hold: later rows are not before `now`."""
-        _, after = self._distances(items.unit)
+        _, after = self.distances(items.unit)
         next_rows = items.firsts[:-1] + items.span.final
         if not len(items.times):
             return next_rows
         reached = first_later(items.times, items.firsts, items.span.final, items.span.now)
         reached = np.clip(reached, items.times.min(), items.times.max() + 1 - after)  # room for sums
-        each = np.ones(items.keys, np.int64)
-        first: Ints = np.minimum(search_in_keys(items.times, items.firsts, reached + after + 1, each), next_rows)
+        one_each = np.ones(items.keys, np.int64)
+        first: Ints = np.minimum(search_in_keys(items.times, items.firsts, reached + after + 1, one_each), next_rows)
         return first
 
     def _needed_from(self, items: Items) -> Ints:
         """Return by key the first row that the window of a point at or after the newest row may hold."""
-        before, _ = self._distances(items.unit)
+        before, _ = self.distances(items.unit)
         if before == FOREVER or not len(items.times):
             return items.firsts[:-1]
         return search_in_keys(items.times, items.firsts, newest_times(items) - before, np.ones(items.keys, np.int64))
@@ -169,7 +161,7 @@ class TimeFrame(TimeWindow):
 
     def _width(self, unit: TimeUnit) -> int | None:
         """Return how far apart its rows may be; None without limit."""
-        longest = max(*self._distances(unit), 0)
+        longest = max(*self.distances(unit), 0)
         return None if longest == FOREVER else longest
 
     def _begin_zones(self, begin: int, end: int, axis: TimeAxis) -> list[Interval] | None:

@@ -15,10 +15,10 @@ Three = tuple[Ints, Ints, Ints]
 Four = tuple[Ints, Ints, Ints, Ints]
 
 
-def find_time_frames(times: Ints, firsts: Ints, marks: Three, before: int, after: int, found: Three) -> None:
+def find_time_frames(times: Ints, firsts: Ints, marks: Three, before: int, after: int, bounds: Three) -> None:
     """Write the window of each row: the rows of its key from `before` ticks before its time to `after` ticks after it."""
     done, final, now = marks
-    begins, ends, keep = found
+    begins, ends, keep = bounds
     count = 0
     for key in range(len(firsts) - 1):
         begin = end = first = firsts[key]
@@ -28,9 +28,8 @@ def find_time_frames(times: Ints, firsts: Ints, marks: Three, before: int, after
             time = times[row]
             if before != FOREVER:
                 since = time - before
-                begin += (
-                    1 if begin < row and times[begin] < since else 0
-                )  # mostly none or one leaves: no branch to mispredict
+                # Mostly none or one leaves: no branch to mispredict.
+                begin += 1 if begin < row and times[begin] < since else 0
                 while begin < last and times[begin] < since:
                     begin += 1
             if after == FOREVER:
@@ -53,7 +52,7 @@ def find_time_frames(times: Ints, firsts: Ints, marks: Three, before: int, after
         keep[key] = oldest
 
 
-def find_places(times: Ints, firsts: Ints, wanted: Ints, counts: Ints, shift: int, found: Ints) -> None:
+def find_places(times: Ints, firsts: Ints, wanted: Ints, counts: Ints, shift: int, places: Ints) -> None:
     """Write for each wanted time, moved by `shift`, the first item of its key that is not earlier, or the end of the key.
 
     `counts` of the wanted times belong to each key; those of a key are in order.
@@ -65,35 +64,34 @@ def find_places(times: Ints, firsts: Ints, wanted: Ints, counts: Ints, shift: in
             time = wanted[count] + shift
             while place < last and times[place] < time:
                 place += 1
-            found[count] = place
+            places[count] = place
             count += 1
 
 
 @numpy_form_of(find_places)
-def places_in_numpy(times: Ints, firsts: Ints, wanted: Ints, counts: Ints, shift: int, found: Ints) -> None:
+def places_in_numpy(times: Ints, firsts: Ints, wanted: Ints, counts: Ints, shift: int, places: Ints) -> None:
     """Write the places by binary search."""
-    found[:] = search_in_keys(times, firsts, wanted + shift, counts)
+    places[:] = search_in_keys(times, firsts, wanted + shift, counts)
 
 
 @numpy_form_of(find_time_frames)
-def time_frames_in_numpy(times: Ints, firsts: Ints, marks: Three, before: int, after: int, found: Three) -> None:
+def time_frames_in_numpy(times: Ints, firsts: Ints, marks: Three, before: int, after: int, bounds: Three) -> None:
     """Write the window of each row by binary search."""
     done, final, now = marks
-    begins, ends, keep = found
+    begins, ends, keep = bounds
     counts = final - done
     rows = ranges(firsts[:-1] + done, counts)
-    own = times if len(rows) == len(times) else times[rows]
-    ends[:] = (
-        np.repeat(firsts[1:], counts) if after == FOREVER else _first_after(times, firsts, own, after, counts, rows)
-    )
-    if before == FOREVER:
-        begins[:] = np.repeat(firsts[:-1], counts)
+    row_times = times if len(rows) == len(times) else times[rows]
+    if after == FOREVER:
+        ends[:] = np.repeat(firsts[1:], counts)
     else:
-        begins[:] = np.minimum(search_in_keys(times, firsts, own - before, counts), ends)
+        ends[:] = _first_after(times, firsts, row_times, after, counts, rows)
     next_rows = firsts[:-1] + final
     if before == FOREVER:
+        begins[:] = np.repeat(firsts[:-1], counts)
         keep[:] = np.where(now == FOREVER, next_rows, firsts[:-1])
         return
+    begins[:] = np.minimum(search_in_keys(times, firsts, row_times - before, counts), ends)
     reached = np.maximum(first_later(times, firsts, final, now), NEVER + max(before, 0)) - before
     oldest = search_in_keys(times, firsts, reached, np.ones(len(now), np.int64))
     keep[:] = np.minimum(np.where(now == FOREVER, next_rows, oldest), next_rows)
@@ -108,10 +106,10 @@ def first_later(times: Ints, firsts: Ints, final: Ints, now: Ints) -> Ints:
     return reached
 
 
-def _first_after(times: Ints, firsts: Ints, own: Ints, after: int, counts: Ints, rows: Ints) -> Ints:
+def _first_after(times: Ints, firsts: Ints, row_times: Ints, after: int, counts: Ints, rows: Ints) -> Ints:
     """Return for each row the first row of its key that is more than `after` ticks later."""
     if after not in (0, -1):
-        return search_in_keys(times, firsts, own + (after + 1), counts)
+        return search_in_keys(times, firsts, row_times + (after + 1), counts)
     is_first = starts_of_runs(times, firsts)
     peers = np.append(np.flatnonzero(is_first), len(times))
     number = np.cumsum(is_first)
@@ -121,11 +119,11 @@ def _first_after(times: Ints, firsts: Ints, own: Ints, after: int, counts: Ints,
     return later
 
 
-def find_periodic(times: Ints, firsts: Ints, marks: Three, cycle: Cycle, found: Four, keep: Ints) -> int:  # noqa: C901, PLR0912 — one loop, compiled as it stands
+def find_periodic(times: Ints, firsts: Ints, marks: Three, cycle: Cycle, bounds: Four, keep: Ints) -> int:  # noqa: C901, PLR0912 — one loop, compiled as it stands
     """Write the windows that hold a row and end after `after`, by `now`; only count them if the arrays are empty."""
     after, now, closed = marks
     length, period, step, offset = cycle
-    begins, ends, starts, stops = found
+    begins, ends, starts, stops = bounds
     # Window n starts at n * period + offset. `(t - length - offset) // period * period + period + offset` is the first start
     # whose window ends after t.
     count = 0
@@ -168,14 +166,14 @@ def find_periodic(times: Ints, firsts: Ints, marks: Three, cycle: Cycle, found: 
 
 
 @numpy_form_of(find_periodic)
-def periodic_in_numpy(times: Ints, firsts: Ints, marks: Three, cycle: Cycle, found: Four, keep: Ints) -> int:
+def periodic_in_numpy(times: Ints, firsts: Ints, marks: Three, cycle: Cycle, bounds: Four, keep: Ints) -> int:
     """Write the windows of each row, and return their number; only count them if the arrays are empty.
 
     A row is the first one of the windows that start after the row before it, at or before its own time, and that end after it.
     """
     after, now, closed = marks
     length, period, step, offset = cycle
-    begins, ends, starts, stops = found
+    begins, ends, starts, stops = bounds
     if not len(times):
         keep[:] = firsts[:-1]
         return 0
@@ -191,15 +189,15 @@ def periodic_in_numpy(times: Ints, firsts: Ints, marks: Three, cycle: Cycle, fou
     keys = np.searchsorted(firsts, rows, side="right") - 1
     # Of each start, the ends after `after` and after the first row, by `now`.
     skipped = (np.maximum(times[rows], emitted[keys]) - own_starts) // step
-    made = np.maximum(np.minimum((by[keys] - own_starts) // step, length // step) - skipped, 0)
-    count = int(made.sum())
+    end_counts = np.maximum(np.minimum((by[keys] - own_starts) // step, length // step) - skipped, 0)
+    count = int(end_counts.sum())
     keep[:] = first_needed(times, firsts, closed, cycle)
     if not len(begins):
         return count
-    starts[:count] = np.repeat(own_starts, made)
-    stops[:count] = ranges(own_starts + (skipped + 1) * step, made, step)
-    begins[:count] = np.repeat(rows, made)
-    by_key = np.bincount(keys, made, len(firsts) - 1).astype(np.int64)
+    starts[:count] = np.repeat(own_starts, end_counts)
+    stops[:count] = ranges(own_starts + (skipped + 1) * step, end_counts, step)
+    begins[:count] = np.repeat(rows, end_counts)
+    by_key = np.bincount(keys, end_counts, len(firsts) - 1).astype(np.int64)
     ends[:count] = search_in_keys(times, firsts, stops[:count], by_key)
     return count
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar
 
 from sash.durations import Duration, TimeUnit, quote, standard_text
@@ -139,10 +139,11 @@ class Window:
         >>> window.time("3600s", slide="60 sec").standard_text
         'time("1h", slide="1m")'
         """
-        values = [getattr(self, one.name) for one in fields(self)] if is_dataclass(self) else []
+        values = [getattr(self, member.name) for member in fields(self)]
         durations = [value for value in values if isinstance(value, Duration) and value.is_time]
-        texts = {quote(one): f'"{standard_text(one, by_calendar=self.clock.by_calendar)}"' for one in durations}
-        return re.sub('"[^"]*"', lambda found: texts.get(found[0], found[0]), repr(self))
+        by_calendar = self.clock.by_calendar
+        texts = {quote(length): f'"{standard_text(length, by_calendar=by_calendar)}"' for length in durations}
+        return re.sub('"[^"]*"', lambda quoted: texts.get(quoted[0], quoted[0]), repr(self))
 
     def draw(
         self, rows: Sequence[Mapping[str, Any]] | None = None, *, time: str = "time", slicing: str = "auto"
@@ -162,8 +163,7 @@ class Window:
         """
         picture = self.picture(rows, time, slicing)
         if picture is None:
-            message = f"There are no sample rows for {self}. Give rows, as in draw([{{…}}, {{…}}])."
-            raise ValueError(message)
+            raise ValueError(f"There are no sample rows for {self}. Give rows, as in draw([{{…}}, {{…}}]).")
         return picture
 
     def _repr_svg_(self) -> str | None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pyarrow as pa
 
+from sash.columns.buffers import as_arrow, as_numpy
 from sash.engine.failures import name_row
-from sash.kernels.kernel_io import as_arrow, as_numpy
 
 FAR = 1 << 61
 """Ticks before or after the epoch beyond which windows might not fit 64 bits."""
@@ -33,19 +33,17 @@ def split_times(table: pa.Table, time: str, latest: int | None) -> tuple[pa.Tabl
 def check_times(without: pa.Table, ahead: pa.Table, by: tuple[str, ...], time: str) -> None:
     """Raise ValueError if there are rows without a usable time."""
     if len(without):
-        message = (
+        raise ValueError(
             f"A row ({name_row(without, (*by, time), 0)}) has no valid time.{_and_more(without)} "
             'Filter such rows before the query, or run with on_bad_time="drop", which counts them.'
         )
-        raise ValueError(message)
     if len(ahead):
-        message = (
+        raise ValueError(
             f"A row ({name_row(ahead, (*by, time), 0)}) is further ahead of the clock than ahead= allows."
             f"{_and_more(ahead)} It would move the watermark ahead, and all later rows would be late. Filter such rows "
             f'before withWatermark, df.filter("{time} < current_timestamp() + INTERVAL 1 DAY"), or run with ahead=None if '
             "they are right."
         )
-        raise ValueError(message)
 
 
 def _and_more(rows: pa.Table) -> str:

@@ -12,11 +12,11 @@ from itertools import chain
 
 import pyarrow as pa
 
-from sash.engine.column_types import readable
+from sash.columns.readable import readable
 from sash.engine.needed_columns import needed_columns
 from sash.engine.prepare import Prepared, prepare
 from sash.engine.run_table import run_table
-from sash.plan.declared import Declared
+from sash.plan.query_spec import QuerySpec
 from sash.state.reader import Stream
 from sash.workers.spill import bytes_of, drain, sort_on_disk
 
@@ -41,7 +41,7 @@ def gather_table(batches: Iterator[pa.RecordBatch], most_bytes: int) -> pa.Table
 class BucketWorker:
     """A query as it is sent to workers."""
 
-    query: Declared
+    query: QuerySpec
     interpreted: Mapping[str, str]
     """What does not compile, so that no worker tries again."""
     results: pa.Schema
@@ -62,7 +62,7 @@ class BucketWorker:
         for table in [self._run_whole(rows)] if isinstance(rows, pa.Table) else self._run_sorted(rows):
             yield from self.as_declared(table) if len(table) else ()
 
-    def prepare(self, schema: pa.Schema, query: Declared | None = None) -> Prepared:
+    def prepare(self, schema: pa.Schema, query: QuerySpec | None = None) -> Prepared:
         """Return the query for rows of a schema."""
         return prepare(query or self.query, schema, compiled=self.compiled, interpreted=self.interpreted)
 
@@ -110,8 +110,7 @@ class BucketWorker:
         try:
             return column.cast(field.type)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-            message = (
+            raise TypeError(
                 f"{field.name!r} returned {column.type}, but {field.type} was expected ({error}). State the type: "
                 f'run(df, types={{"{field.name}": "double"}}).'
-            )
-            raise TypeError(message) from error
+            ) from error

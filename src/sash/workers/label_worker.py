@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sash.engine.column_types import readable
-from sash.engine.keys import number_keys
+from sash.columns.buffers import as_arrow
+from sash.columns.readable import readable
+from sash.engine.group_ids import number_keys
 from sash.engine.labels import first_needed, run_labels
 from sash.engine.prepare import Prepared
-from sash.kernels.kernel_io import as_arrow
 from sash.workers.bucket_worker import BucketWorker
 from sash.workers.own_columns import LABEL
 from sash.workers.spill import sort_on_disk
@@ -28,8 +28,6 @@ class LabelWorker(BucketWorker):
 
     at_time: str = ""
     """The time column of labels, for messages."""
-    sources: tuple[tuple[str, str | int], ...] = ()
-    """The columns of labels, and where each is: a column that events have too, or the number of a field of LABEL."""
 
     def _run_whole(self, table: pa.Table) -> pa.Table:
         events, labels = self._apart(table)
@@ -59,9 +57,8 @@ class LabelWorker(BucketWorker):
         needed = readable(labels.select([*self.query.by, self.query.time]))
         needed = needed.rename_columns([*self.query.by, self.at_time])
         results = run_labels(prepared, events, needed, self.at_time, threads=1)
-        fields = labels[LABEL].flatten()
-        for name, source in self.sources:
-            results = results.append_column(name, fields[source] if isinstance(source, int) else labels[source])
+        for name, column in zip(self.results.names, labels[LABEL].flatten(), strict=False):
+            results = results.append_column(name, column)
         return results
 
     def _needed_later(self, prepared: Prepared, events: pa.Table, piece: pa.Table) -> pa.Table:

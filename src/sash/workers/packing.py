@@ -11,10 +11,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from sash.kernels.kernel_io import as_arrow, as_numpy
+from sash.columns.buffers import as_arrow, as_numpy
 from sash.state.codec import read_table, table_bytes
 from sash.workers.own_columns import GROUP
-from sash.workers.spill import bytes_of
+from sash.workers.spill import gather
 from sash.workers.worker_function import marked_errors, titled
 
 ROWS, RESULTS = "sash_rows", "sash_results"
@@ -27,27 +27,15 @@ RESULT_ROWS = 100_000
 """Results go to Spark in batches of at most this many rows."""
 
 
-def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of each bucket as one blob."""
-    waiting: list[pa.RecordBatch] = []
-    for batch in batches:
-        if len(batch):
-            waiting.append(batch)
-        if sum(map(bytes_of, waiting)) >= MOST_BYTES:
-            yield pack_rows(pa.Table.from_batches(waiting))
-            waiting = []
-    if waiting:
-        yield pack_rows(pa.Table.from_batches(waiting))
-
-
-def packing(names: list[str], title: str = "") -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+def packing(names: list[str], title: str) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """Return the function that Spark calls with rows whose columns have these names, for the query with this title."""
 
-    def named(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         with marked_errors():
-            yield from pack(batch.rename_columns(names) for batch in batches)
+            named = (batch.rename_columns(names) for batch in batches if len(batch))
+            yield from map(pack_rows, gather(named, MOST_BYTES))
 
-    return titled(named, f"rows of {title}")
+    return titled(pack, f"rows of {title}")
 
 
 def pack_rows(table: pa.Table) -> pa.RecordBatch:
@@ -60,11 +48,11 @@ def pack_rows(table: pa.Table) -> pa.RecordBatch:
     groups = as_numpy(table[GROUP].combine_chunks())
     order = np.argsort(groups, kind="stable")
     rows = table.drop_columns([GROUP]).take(as_arrow(order)).combine_chunks()
-    found, begins = np.unique(groups[order], return_index=True)
+    buckets, begins = np.unique(groups[order], return_index=True)
     ends = np.append(begins[1:], len(order))
-    parts = [rows.slice(0, 0), *(rows.slice(begin, end - begin) for begin, end in zip(begins, ends, strict=True))]
-    numbers = as_arrow(np.concatenate([[GUARD], found]).astype(np.int32))
-    return pa.record_batch({GROUP: numbers, ROWS: _blobs([table_bytes(part) for part in parts])})
+    tables = [rows.slice(0, 0), *(rows.slice(begin, end - begin) for begin, end in zip(begins, ends, strict=True))]
+    numbers = as_arrow(np.concatenate([[GUARD], buckets]).astype(np.int32))
+    return pa.record_batch({GROUP: numbers, ROWS: _blobs(list(map(table_bytes, tables)))})
 
 
 def _blobs(blobs: list[npt.NDArray[np.uint8]]) -> pa.Array:
@@ -74,18 +62,13 @@ def _blobs(blobs: list[npt.NDArray[np.uint8]]) -> pa.Array:
     return pa.Array.from_buffers(pa.binary(), len(blobs), buffers)
 
 
-def unpack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield the results from blobs."""
-    for batch in batches:
-        for blob in batch.column(RESULTS):
-            if blob.is_valid:
-                yield from read_table(blob.as_buffer()).to_batches(max_chunksize=RESULT_ROWS)
-
-
 def unpacking(title: str) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """Return the function that Spark calls with packed results of the query with this title."""
 
-    def unpacked(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        yield from unpack(batches)
+    def unpack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for blob in batch.column(RESULTS):
+                if blob.is_valid:
+                    yield from read_table(blob.as_buffer()).to_batches(max_chunksize=RESULT_ROWS)
 
-    return titled(unpacked, title)
+    return titled(unpack, title)

@@ -22,12 +22,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sash.aggregator.columns import to_arrow
-from sash.engine.column_types import readable
-from sash.engine.keys import number_keys, order_rows
+from sash.columns.column_types import column_type
+from sash.columns.read_column import to_arrow
+from sash.columns.readable import readable
+from sash.engine.group_ids import number_keys
+from sash.engine.keys import order_rows
 from sash.engine.time_column import time_column
 from sash.kernels.plain import compile_loop
-from sash.plan.declared import Declared
+from sash.plan.query_spec import QuerySpec
 from sash.windows.base import Ints
 
 KEY, PLACE = "sash key", "sash place"
@@ -36,8 +38,6 @@ BYTES_OF_BATCH = 1 << 18
 """A run is written in batches of about this size."""
 COPIES = 4
 """How many times a run is in memory while it is sorted: the input, the output, and the order."""
-HALF = 32
-"""Bits of dates and of coarse times of day."""
 
 Bound = tuple[int, tuple[int, Any]]
 """The group id of a key, and the rank of a place."""
@@ -45,7 +45,7 @@ Bound = tuple[int, tuple[int, Any]]
 
 @contextmanager
 def sort_on_disk(
-    batches: Iterator[pa.RecordBatch], declared: Declared, most_bytes: int
+    batches: Iterator[pa.RecordBatch], declared: QuerySpec, most_bytes: int
 ) -> Iterator[Iterator[pa.Table]]:
     """Yield the rows as tables, in order of key and time, with about `most_bytes` in memory. Raise OSError if the disk is full."""
     place = folder_to_sort_in()
@@ -53,7 +53,7 @@ def sort_on_disk(
         folder = TemporaryDirectory(prefix="sash-sort-", dir=place, ignore_cleanup_errors=True)
     with folder:
         sorter = Sorter(declared, Path(folder.name))
-        for table in gather(batches, most_bytes // COPIES):
+        for table in map(combined, gather(batches, most_bytes // COPIES)):
             with explained(place):
                 sorter.add(table)
         share = most_bytes // COPIES // max(1, len(sorter.runs))
@@ -93,7 +93,7 @@ def bytes_of(batch: pa.RecordBatch) -> int:
 
     `nbytes` reads the offsets of lists. Spark 4.1 leaves them out for lists inside of others that hold nothing at all, and Python crashes.
     """
-    nested = any(pa.types.is_nested(kind) for kind in batch.schema.types)
+    nested = any(column_type(dtype).is_nested for dtype in batch.schema.types)
     size: int = batch.get_total_buffer_size() if nested else batch.nbytes
     return size
 
@@ -107,16 +107,14 @@ def gather(batches: Iterator[pa.RecordBatch], most_bytes: int) -> Iterator[pa.Ta
         size += bytes_of(batch)
         if size >= most_bytes:
             size = 0
-            yield drain_table(waiting)
+            yield pa.Table.from_batches(drain(waiting))
     if waiting:
-        yield drain_table(waiting)
+        yield pa.Table.from_batches(drain(waiting))
 
 
-def drain_table(waiting: list[pa.RecordBatch]) -> pa.Table:
-    """Return batches as one table, and release them."""
-    table = readable(pa.Table.from_batches(waiting)).combine_chunks()
-    waiting.clear()
-    return table
+def combined(table: pa.Table) -> pa.Table:
+    """Return a table that the engine reads, each column in one chunk."""
+    return readable(table).combine_chunks()
 
 
 def drain(waiting: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -129,7 +127,7 @@ def drain(waiting: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 class Sorter:
     """Writes sorted runs that share their group ids."""
 
-    def __init__(self, declared: Declared, folder: Path) -> None:
+    def __init__(self, declared: QuerySpec, folder: Path) -> None:
         self.declared = declared
         self.folder = folder
         self.runs: list[Path] = []
@@ -138,52 +136,35 @@ class Sorter:
 
     def add(self, table: pa.Table) -> None:
         """Write a run."""
-        codes, keys = self._number(table)
-        places = places_of(table, self.declared)
-        order, _ = order_rows(codes, keys, ticks_of(places, self.declared), compile_loop, ties_of(table, self.declared))
-        table = table.append_column(KEY, pa.array(codes)).append_column(PLACE, places)
-        if order.rows is not None:
-            table = table.take(pa.array(order.rows))
+        codes = pa.array(self._number(table))
+        table = table.append_column(KEY, codes).append_column(PLACE, places_of(table, self.declared))
+        table = in_order(table, self.declared)
         path = self.folder / f"{len(self.runs)}.arrow"
         with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
             writer.write_table(table, max_chunksize=max(1, BYTES_OF_BATCH * len(table) // max(1, table.nbytes)))
         self.runs.append(path)
 
-    def _number(self, table: pa.Table) -> tuple[Ints, int]:
+    def _number(self, table: pa.Table) -> Ints:
         """Return the group ids of rows' keys, the same in every run: known keys come before the rows."""
         if not self.declared.by:
-            return np.zeros(len(table), np.int64), 1
-        own = table.select(list(self.declared.by))
+            return np.zeros(len(table), np.int64)
+        own_keys = table.select(list(self.declared.by))
         before = 0 if self.known is None else len(self.known)
-        every = own if self.known is None else pa.concat_tables([self.known, own])
+        every = own_keys if self.known is None else pa.concat_tables([self.known, own_keys])
         codes, keys = number_keys(every, self.declared.by, compile_loop)
         first = np.full(keys, len(every), np.int64)
         np.minimum.at(first, codes, np.arange(len(every)))
         self.known = every.take(pa.array(first)).combine_chunks()
-        return codes[before:], keys
+        return codes[before:]
 
 
-def places_of(table: pa.Table, declared: Declared) -> pa.Array:
+def places_of(table: pa.Table, declared: QuerySpec) -> pa.Array:
     """Return the times of rows in ticks; without a time, the first column of `order_by`, times as ticks too."""
     if declared.time is not None:
         return pa.array(time_column(declared.time, table.schema.field(declared.time).type).read(table[declared.time]))
     column = to_arrow(table[declared.order_by[0]])
-    if not pa.types.is_temporal(column.type):
-        return column
-    return column.view(
-        pa.int32() if column.type.bit_width == HALF else pa.int64()
-    )  # as ticks, because an hour occurs twice when clocks are set back
-
-
-def ticks_of(places: pa.ChunkedArray | pa.Array, declared: Declared) -> Ints:
-    """Return the times of rows; none, if they have no time."""
-    ticks: Ints = np.empty(0, np.int64) if declared.time is None else places.to_numpy()
-    return ticks
-
-
-def ties_of(table: pa.Table, declared: Declared) -> pa.Table | None:
-    """Return the columns that order rows of the same time."""
-    return table.select(list(declared.order_by)) if declared.order_by else None
+    row = column_type(column.type)
+    return column.view(row.numbers) if row.is_time else column  # an hour occurs twice when clocks are set back
 
 
 def rank(place: Any) -> tuple[int, Any]:
@@ -236,11 +217,11 @@ class SortedRun:
             begin, end = np.searchsorted(self.rows[KEY].to_numpy(), [key, key + 1]).tolist()
             places = self.rows[PLACE]
             count = bisect_left(range(end), place, begin, key=lambda row: rank(places[row].as_py()))
-        given, self.rows = self.rows.slice(0, count), self.rows.slice(count)
-        return given
+        emitted, self.rows = self.rows.slice(0, count), self.rows.slice(count)
+        return emitted
 
 
-def merge_runs(runs: list[SortedRun], declared: Declared) -> Iterator[pa.Table]:
+def merge_runs(runs: list[SortedRun], declared: QuerySpec) -> Iterator[pa.Table]:
     """Yield the rows of all runs in order."""
     while True:
         for run in runs:
@@ -248,9 +229,9 @@ def merge_runs(runs: list[SortedRun], declared: Declared) -> Iterator[pa.Table]:
                 run.read()
         open_runs = [run for run in runs if not run.ended]
         before = min((run.newest for run in open_runs), default=None)
-        given = [table for run in runs if len(table := run.emit(before))]
-        if given:
-            yield in_order(pa.concat_tables(given), declared)
+        emitted = [table for run in runs if len(table := run.emit(before))]
+        if emitted:
+            yield in_order(pa.concat_tables(emitted).combine_chunks(), declared).drop_columns([KEY, PLACE])
         elif before is None:
             return
         else:  # all rows read of a run have one key and place; more may follow
@@ -259,11 +240,10 @@ def merge_runs(runs: list[SortedRun], declared: Declared) -> Iterator[pa.Table]:
                     run.read()
 
 
-def in_order(table: pa.Table, declared: Declared) -> pa.Table:
-    """Sort rows of several runs by key and time."""
-    table = table.combine_chunks()
-    rows = table.drop_columns([KEY, PLACE])
+def in_order(table: pa.Table, declared: QuerySpec) -> pa.Table:
+    """Sort rows by key and time."""
     different, numbers = np.unique(table[KEY].to_numpy(), return_inverse=True)
-    ticks = ticks_of(table[PLACE], declared)
-    order, _ = order_rows(numbers, len(different), ticks, compile_loop, ties_of(rows, declared))
-    return rows if order.rows is None else rows.take(pa.array(order.rows))
+    ticks = np.empty(0, np.int64) if declared.time is None else table[PLACE].to_numpy()
+    ties = table.select(list(declared.order_by)) if declared.order_by else None
+    order, _ = order_rows(numbers, len(different), ticks, compile_loop, ties)
+    return table if order.rows is None else table.take(pa.array(order.rows))

@@ -22,9 +22,8 @@ from itertools import pairwise
 import numpy as np
 
 from sash.durations import TimeUnit
-from sash.engine.column_types import is_number
 from sash.engine.prepare import Prepared
-from sash.plan.sharing import FOR_ROWS, form_for
+from sash.plan.sharing import form_for
 from sash.windows import Window
 from sash.windows.base import FOREVER, NEVER, NO_UNIT, Interval, Ints, Reach
 
@@ -55,11 +54,11 @@ def no_partials(prepared: Prepared) -> str:
             return f"where {window} begins is not known before its rows are read"
     for one in prepared.plan.passes:
         for name, aggregate in one.aggregates.items():
-            if set(FOR_ROWS) & form_for(aggregate, prepared.kinds).laws:
+            if form_for(aggregate, prepared.kinds).laws.suit_rows:
                 return f"{name} has no small partial"
             if one.over_objects:
                 return f"{name} is interpreted"
-            if not all(is_number(prepared.schema.field(column).type) for column in aggregate.columns):
+            if not all(column in prepared.kinds for column in aggregate.columns):
                 return f"{name} is not of numbers"
     return ""
 
@@ -79,18 +78,18 @@ class TimeRange:
     """Where its windows begin, before its own rows; None if all rows since then are sent."""
 
     @property
-    def singles(self) -> list[Interval]:
+    def row_intervals(self) -> list[Interval]:
         """Where rows are sent one by one."""
         return [(self.since, self.end)] if self.zones is None else join_intervals([*self.zones, (self.begin, self.end)])
 
     @property
-    def between(self) -> list[Interval]:
+    def slice_intervals(self) -> list[Interval]:
         """Where slices are sent in place of rows.
 
-        >>> TimeRange(50, 60, 10, zones=((10, 20), (30, 30))).between
+        >>> TimeRange(50, 60, 10, zones=((10, 20), (30, 30))).slice_intervals
         [(20, 50)]
         """
-        edges = [(self.since, self.since), *self.singles]
+        edges = [(self.since, self.since), *self.row_intervals]
         return [(end, begin) for (_, end), (begin, _) in pairwise(edges) if end < begin]
 
 
@@ -127,9 +126,9 @@ class KeyAxis:
             return self.total
         return 0 if place == 0 and time < self.edges[0] else int(self.before[place])
 
-    def rows_in(self, intervals: Iterable[Interval]) -> int:
-        """Return about how many rows lie in intervals."""
-        return sum(self.rows_before(end) - self.rows_before(begin) for begin, end in intervals)
+    def rows_sent(self, time_range: TimeRange) -> int:
+        """Return about how many rows a range is sent one by one."""
+        return sum(self.rows_before(end) - self.rows_before(begin) for begin, end in time_range.row_intervals)
 
     def edge_after(self, rows: int) -> int:
         """Return the first edge with at least `rows` rows before it; FOREVER if there is none."""
@@ -173,7 +172,7 @@ def as_ticks(quantiles: Iterable[float]) -> list[int]:
     >>> as_ticks([-(2.0**63), 7.0, 2.0**63]) == [NEVER + 1, 7, FOREVER - 1]
     True
     """
-    return [min(max(int(one), NEVER + 1), FOREVER - 1) for one in quantiles]
+    return [min(max(int(quantile), NEVER + 1), FOREVER - 1) for quantile in quantiles]
 
 
 def sample_axis(quantiles: Sequence[int], rows: int) -> KeyAxis:
@@ -188,7 +187,7 @@ def even_bounds(quantiles: Sequence[int], ranges: int) -> list[int]:
     return sorted(set(picks))
 
 
-def move_to_gaps(found: Mapping[int, tuple[int, int, int | None]], gap: int) -> list[int]:
+def move_to_gaps(times: Mapping[int, tuple[int, int, int | None]], gap: int) -> list[int]:
     """Return bounds of ranges, moved to where a session begins.
 
     `found` has for each range with rows: the first and the last time, and the first time that begins a session.
@@ -198,8 +197,8 @@ def move_to_gaps(found: Mapping[int, tuple[int, int, int | None]], gap: int) -> 
     """
     moved = []
     last: int | None = None
-    for number in sorted(found):
-        first, newest, start = found[number]
+    for number in sorted(times):
+        first, newest, start = times[number]
         if last is not None:
             if first - last > gap:
                 moved.append(first)
@@ -207,13 +206,3 @@ def move_to_gaps(found: Mapping[int, tuple[int, int, int | None]], gap: int) -> 
                 moved.append(start)
         last = newest
     return moved
-
-
-def first_start(times: Ints, gap: int) -> int | None:
-    """Return the first of sorted times that comes more than `gap` after the one before.
-
-    >>> first_start(np.array([1, 2, 9, 20]), 5)
-    9
-    """
-    starts = np.flatnonzero(np.diff(times) > gap)
-    return int(times[starts[0] + 1]) if len(starts) else None

@@ -11,10 +11,9 @@ its windows meanwhile. Bounds are chosen such that all tasks hold about equally 
 
 from __future__ import annotations
 
-import math
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import pairwise
 
@@ -68,11 +67,11 @@ class Zones:
             low, high = high, 2 * high
         for _ in range(STEPS):
             middle = (low + high) / 2
-            found = self._within(middle, ranges)
-            if found is None:
+            bounds = self._within(middle, ranges)
+            if bounds is None:
                 low = middle
             else:
-                best, high = found, middle
+                best, high = bounds, middle
         return best
 
     def _within(self, most: float, ranges: int) -> list[int] | None:
@@ -90,7 +89,7 @@ class Zones:
 
     def _rows(self, begin: int, end: int) -> int:
         """Return about how many rows the task of a range would hold."""
-        return rows_of(TimeRange(begin, end, begin, zones=self.of_range(begin, end)), self.axis)
+        return self.axis.rows_sent(TimeRange(begin, end, begin, zones=self.of_range(begin, end)))
 
     @cached_property
     def _places(self) -> list[int]:
@@ -113,14 +112,9 @@ class Zones:
         return zones is not None and any(begin != end for begin, end in zones)
 
 
-def rows_of(one: TimeRange, axis: KeyAxis) -> int:
-    """Return about how many rows a range is sent one by one."""
-    return axis.rows_in(one.singles)
-
-
-def is_crowded(ranges: Iterable[TimeRange], axis: KeyAxis, count: int) -> bool:
-    """Return whether some range is sent more than about twice its share."""
-    return max(rows_of(one, axis) for one in ranges) * count > 2 * TOO_MANY * axis.total
+def most_rows(ranges: Iterable[TimeRange], axis: KeyAxis) -> int:
+    """Return about how many rows the largest task is sent."""
+    return max(map(axis.rows_sent, ranges))
 
 
 @dataclass(frozen=True)
@@ -132,13 +126,13 @@ class RangeWindows:
     has_partials: bool
     """Whether slices can be sent in place of rows."""
 
-    def ranges(self, bounds: Sequence[int], count: int, axis: KeyAxis, newest: float) -> list[TimeRange]:
+    def ranges(self, bounds: Sequence[int], count: int, axis: KeyAxis) -> list[TimeRange]:
         """Return the ranges of a key: between bounds, unless some task would be sent too many rows."""
         copied = make_ranges(bounds, self.reach, axis if self.reach.rows else None)
-        by_time = any(window.is_time for window in self.every)
-        if not self.has_partials or not is_crowded(copied, axis, count) or (by_time and abs(newest) >= EXACT):
+        is_crowded = most_rows(copied, axis) * count > 2 * TOO_MANY * axis.total
+        is_exact = abs(axis.newest) < EXACT or not any(window.is_time for window in self.every)
+        if not (self.has_partials and is_crowded and is_exact):
             return copied
-        latest = min(int(math.nextafter(newest, math.inf)) + 1, FOREVER - 1)
-        zones = Zones(self.every, replace(axis, newest=latest))
+        zones = Zones(self.every, axis)
         wide = zones.ranges(zones.bounds(count))
-        return min(wide, copied, key=lambda ranges: max(rows_of(one, axis) for one in ranges))
+        return min(wide, copied, key=lambda ranges: most_rows(ranges, axis))

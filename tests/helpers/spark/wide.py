@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -107,21 +108,20 @@ class InProcess:
         reach = reach_of(every, prepared.unit)
         assert not isinstance(reach, str)
         windows = RangeWindows(every, reach, not no_partials(prepared))
-        self.split = RangeSplit(
-            {0: windows.ranges(even_bounds(sorted(times), ranges), ranges, exactly(times), max(times))}
-        )
+        axis = replace(exactly(times), newest=max(times) + 1)
+        self.split = RangeSplit({0: windows.ranges(even_bounds(sorted(times), ranges), ranges, axis)})
         self.expected = query.run(rows)
         self.worker = BucketWorker(declared, prepared.interpreted, self.expected.schema, most_bytes=most_bytes)
-        [(_, cells)] = self.split._cells.values()
-        self.cells = np.searchsorted(cells.edges, times, side="right")
+        [(_, begins)] = self.split.cells.values()
+        self.cells = np.searchsorted(begins, times, side="right") - 1
         self.rows = rows
 
     def groups(self) -> dict[int, pa.Table]:
         """The rows that each part is sent."""
-        owners = [set(parts) for parts in self.split.singles]
+        owners = [set(parts) for parts in self.split.ranges_by_cell()]
         return {
             part: self.rows.filter(pa.array([part in owners[cell] for cell in self.cells]))
-            for part in range(len(self.split.all_ranges))
+            for part in range(len(self.split.numbered))
         }
 
     def slices(self) -> dict[int, list[bytes]]:
@@ -130,14 +130,17 @@ class InProcess:
         for cell in self.split.sliced_cells:
             chosen = self.rows.select(self.worker.query.columns).filter(pa.array(self.cells == cell))
             if len(chosen):
-                batches = SliceWorker(self.worker).evaluate_group(cell, iter(chosen.to_batches(max_chunksize=7)))
+                batches = SliceWorker(**vars(self.worker)).evaluate_group(
+                    cell, iter(chosen.to_batches(max_chunksize=7))
+                )
                 made[cell] = [row["slices"] for batch in batches for row in batch.to_pylist()]
-        between = enumerate(self.split.between)
-        return {part: [each for cell in cells for each in made.get(cell, [])] for part, cells in between}
+        by_part = enumerate(self.split.slice_cells)
+        return {part: [each for cell in cells for each in made.get(cell, [])] for part, cells in by_part}
 
     def run(self) -> pa.Table:
         """The results of all parts."""
-        worker = RangeWorker(self.worker, dict(enumerate(self.split.all_ranges)), self.slices())
+        ranges = {part: time_range for part, (_, time_range) in enumerate(self.split.numbered)}
+        worker = RangeWorker(**vars(self.worker), ranges=ranges, slices=self.slices())
 
         def answers() -> Iterator[pa.RecordBatch]:
             for part, rows in self.groups().items():

@@ -130,6 +130,7 @@ def few_partitions(spark: SparkSession) -> Iterator[None]:
     spark.conf.set("spark.sql.shuffle.partitions", before)
 
 
+@pytest.mark.full
 @pytest.mark.usefixtures("few_partitions")
 def test_a_stream_equals_spark(
     spark: SparkSession, tmp_path: Path, frame: DataFrame, expected: list[dict[str, Any]]

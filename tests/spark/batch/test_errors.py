@@ -38,7 +38,7 @@ def frame(spark: SparkSession) -> DataFrame:
         (sash.Query(COUNT, window.rows(2), time="t"), {"mode": "update"}, "mode= is for a stream"),
         (sash.Query(COUNT, window.rows(2), time="t"), {"bucket": 2}, "There is no option 'bucket'\\. Did you mean 'buckets'"),
         (sash.Query(COUNT, window.rows(2), time="t"), {"buckets": 0}, "buckets=0 is not valid. Use an integer of at least 1"),
-        (sash.Query(COUNT, window.rows(2), time="t"), {"strategy": "fast"}, "strategy='fast' does not exist. Use auto, slices, buckets"),
+        (sash.Query(COUNT, window.rows(2), time="t"), {"strategy": "fast"}, "strategy='fast' does not exist. Use auto, native, slices, buckets"),
         (sash.Query(COUNT, window.rows(2), time="t"), {"types": {"n": "nothing"}}, "types: 'n': 'nothing' is not a Spark type"),
         (sash.Query(COUNT, window.rows(2), time="t"), {"types": {"m": "int"}}, "types: there is no aggregate 'm'"),
         (

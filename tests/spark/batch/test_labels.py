@@ -129,7 +129,8 @@ def test_a_label_is_sent_once_and_a_dominant_key_to_several_tasks(spark: SparkSe
     frames = spark.createDataFrame(events_of(3, 400, common=20)), spark.createDataFrame(labels_of(4, 100, common=20))
     query = sash.Query({"n": agg.count()}, window.time("1d"), by="key", time="ts")
     made = label_query(query, frames, strategy="ranges", ranges=8, buckets=2)
-    grouped = made._in_ranges().withColumn("is_label", F.col(LABEL).isNotNull())
+    rows, _ = made.in_ranges()
+    grouped = rows.withColumn("is_label", F.col(LABEL).isNotNull())
     assert grouped.where("is_label").count() == 107
     heavy = grouped.where("key = 'a'").groupBy("sash_group").count().collect()
     assert len(heavy) >= 6

@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from helpers.pairwise import matrix
+from helpers.pairwise import matrix, some
 from helpers.queries import EXECUTORS, FORMS, UNITS, ZONES, in_microseconds, in_unit, run_as
 from helpers.spark.matrix import (
     COMPILED,
@@ -50,7 +50,7 @@ def test_every_aggregate_for_each_window(frame: DataFrame) -> None:
     assert_spark_agrees(query, frame, ROWS, WINDOW_ORDER, compiled=False, types=TYPES)
 
 
-@pytest.mark.parametrize("kind", ["row", "window"])
+@pytest.mark.parametrize("kind", some(["row", "window"], 2))
 def test_compiled(frame: DataFrame, kind: str) -> None:
     windows = PER_ROW["right"] if kind == "row" else {name: PER_WINDOW[name] for name in ("time", "session", "rows")}
     query = sash.Query(COMPILED, windows, by="key", time="t", order_by="id")

@@ -32,7 +32,7 @@ def rows_of_groups(spark: SparkSession, windows: Any, rows: pa.Table) -> tuple[l
     query = sash.Query(AGGREGATES, windows, time="t")
     options = read_options(SparkTableOptions, {"strategy": "ranges", "ranges": RANGES})
     batch = BatchQuery(query._declared, spark.createDataFrame(rows), options)
-    grouped, worker = ranges.split_frame(batch.range_plan)
+    grouped, worker = ranges.split_frame(batch)
     counts = [row["count"] for row in grouped.groupBy(GROUP).count().collect()]
     return counts, any(worker.slices.values())
 

@@ -30,6 +30,7 @@ import sash
 from sash import agg, window
 from sash.aggregates import BUILT_IN
 from sash.aggregates.base import Aggregate, unchanged
+from sash.aggregates.definition import define
 from sash.aggregates.sql import SqlForm, SqlInput, sql_form
 from sash.spark.batch.sql_slices import why_not
 from sash.windows import Window
@@ -98,6 +99,7 @@ def test_times_of_every_type(spark: SparkSession, kind: str) -> None:
     assert_equal(in_two_stages(spark, query, table), query.run(table, compiled=False))
 
 
+@pytest.mark.full
 def test_compiled_as_interpreted(spark: SparkSession) -> None:
     table = table_of(rows(COUNT), numbers(pa.int64()))
     chosen = {name: some_aggregates()[name] for name in ("sum_i64", "stddev_f64", "variance_f64", "correlation_wild")}
@@ -260,7 +262,7 @@ def test_what_spark_cannot_slice_has_a_reason(aggregate: Aggregate[Any], reason:
 
 def test_every_aggregate_with_sql_is_compared_here() -> None:
     covered = {aggregate.name for aggregate in every_aggregate().values()}
-    assert covered == {name for name in BUILT_IN if AGGREGATES[name].has_sql}
+    assert covered == {name for name in BUILT_IN if AGGREGATES[name].sql is not None}
     for name, aggregate in every_aggregate().items():
         assert isinstance(sql_form(name, aggregate, SCHEMA, "`t`", ("id",)), SqlForm)
 
@@ -269,8 +271,8 @@ def test_an_aggregate_of_a_user_with_sql_is_sliced_without_registration(spark: S
     def total_distance(source: SqlInput) -> SqlForm:
         return source.form({"distance": f"sum(abs({source.column.sql}))"}, unchanged)
 
-    distance = Aggregate(
-        name="distance", lift=abs, combine=operator.add, commutative=True, gives="number", sql=total_distance
+    distance = define(
+        "distance", None, lift=abs, combine=operator.add, commutative=True, gives="number", sql=total_distance
     )
     table = table_of(rows(COUNT), numbers(pa.int64()))
     query = sash.Query({"way": distance("f64"), "most": agg.max("f64")}, BY_NUMBER, by="key", time="t")

@@ -27,17 +27,17 @@ from sash.spark.streaming.bucket import (
     HEAD,
     LOG,
     STATE,
-    BucketProcessor,
     Head,
     StreamTask,
     decompressed,
     read_deltas,
 )
 from sash.spark.streaming.checkpoint import describe_bucket
+from sash.spark.streaming.deferred_processor import defer
 from sash.state.fingerprint import fingerprint_query
 from sash.workers.bucket_worker import BucketWorker
 from sash.workers.own_columns import GROUP
-from sash.workers.packing import GUARD, RESULTS, ROWS, pack, unpack
+from sash.workers.packing import GUARD, RESULTS, ROWS, packing, unpacking
 
 TwsTester = pytest.importorskip("pyspark.sql.streaming.tws_tester", reason="Spark 4.1 has no tester").TwsTester
 UTC = pa.timestamp("us", "UTC")
@@ -93,7 +93,7 @@ class Stream:
         worker = BucketWorker(declared, {}, results, compiled=compiled)
         options = {"name": state_cache.new_token(), "mode": "append", "on_bad_time": "error", "ahead": DAY, **given}
         self.task = StreamTask(worker=worker, schema=SCHEMA, fingerprint=fingerprint, **options)
-        self.tester = TwsTester(BucketProcessor(self.task), timeMode="EventTime", eventTimeExtractor=lambda _: 1 << 62)
+        self.tester = TwsTester(defer(self.task), timeMode="EventTime", eventTimeExtractor=lambda _: 1 << 62)
         self.tester._currentProcessingTimeMs = CLOCK
         self.answered: list[Row] = []
         self.newest = 0
@@ -101,7 +101,8 @@ class Stream:
     def batch(self, table: pa.Table) -> list[dict[str, Any]]:
         """Give a micro-batch to the buckets that it is for, and return the results."""
         groups = pa.array([hash(key) % self.buckets for key in table["k"].to_pylist()], pa.int32())
-        [packed] = pack(iter(table.append_column(GROUP, groups).to_batches()))
+        rows = table.append_column(GROUP, groups)
+        [packed] = packing(rows.column_names, "")(iter(rows.to_batches()))
         given = []
         for group, blob in zip(packed[GROUP].to_pylist(), packed[ROWS].to_pylist(), strict=True):
             given += self.tester.test(group, [Row(**{ROWS: blob})])
@@ -114,7 +115,7 @@ class Stream:
     def _results(self, given: list[Row]) -> list[dict[str, Any]]:
         self.answered += given
         blobs = pa.record_batch({RESULTS: pa.array([row[RESULTS] for row in given], pa.binary())})
-        return [row for batch in unpack(iter([blobs])) for row in batch.to_pylist()]
+        return [row for batch in unpacking("")(iter([blobs])) for row in batch.to_pylist()]
 
     def counted(self, name: str) -> int:
         """Return how many rows were counted so."""
@@ -210,7 +211,7 @@ def test_one_partial_stands_for_all_older_rows_of_a_key() -> None:
             "windows": pa.list_(pa.string()),
         }
     )
-    held = [row for one in describe_bucket(0, *stream.log(0), schema) for row in one.to_pylist()]
+    held = [row for one in describe_bucket(0, *stream.log(0), None, schema) for row in one.to_pylist()]
     assert [(row["key"]["k"], row["slices"], row["rows"]) for row in held][:1] == [(96, 0, 1)]
     assert sorted(row["key"]["k"] for row in held if row["slices"]) == list(range(0, 96, 4))
     assert sum(row["rows"] for row in held) == 1
@@ -341,7 +342,7 @@ def test_a_late_row_stops_the_stream_again_and_again() -> None:
         ):
             stream.batch(rows_at((0, 6, 1.0), (0, 2, 5.0), (0, 3, 5.0)))
         assert stream.state(0) == before
-    stream.tester.processor.task = replace(stream.task, late="drop", name=state_cache.new_token())
+    stream.tester.processor.in_worker().task = replace(stream.task, late="drop", name=state_cache.new_token())
     stream.batch(rows_at((0, 6, 1.0), (0, 2, 5.0), (0, 3, 5.0)))
     assert stream.counted("late") == 2
     assert [row["n"] for row in stream.pass_time(10)] == [2]
@@ -381,7 +382,7 @@ def test_a_cached_copy_is_read_instead_of_the_store(monkeypatch: pytest.MonkeyPa
     stream = Stream(window.tumbling("5m"), buckets=1)
     stream.batch(rows_at((0, 1, 1.0)))
     read: list[int] = []
-    state = stream.tester.processor.state
+    state = stream.tester.processor.in_worker().state
     get = state.get
 
     def counting() -> Any:
@@ -417,12 +418,12 @@ def test_a_copy_that_was_damaged_is_not_used(folder: Path) -> None:
     assert stream.pass_time(5)[0]["n"] == 2
 
 
-def test_copies_of_streams_that_stopped_are_removed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_copies_of_streams_that_stopped_are_removed(folder: Path) -> None:
     folder.mkdir()
     old = folder / "old"
     old.touch()
     os.utime(old, (1, 1))
-    monkeypatch.setattr(state_cache, "_swept", set())
+    state_cache._sweep.cache_clear()
     Stream(window.tumbling("5m"), buckets=1).batch(rows_at((0, 1, 1.0)))
     assert old not in folder.iterdir()
 
@@ -434,7 +435,9 @@ def test_types_may_differ_in_what_spark_is_set_to(windows: Any) -> None:
     stream.batch(given.slice(0, 1))
     tokyo = pa.field("ts", pa.timestamp("us", "Asia/Tokyo"))
     stream.batch(given.slice(1).cast(pa.schema([pa.field("k", pa.int64(), nullable=False), tokyo, SCHEMA.field("x")])))
-    stream.tester.processor.task = replace(stream.task, schema=SCHEMA.set(1, tokyo), name=state_cache.new_token())
+    stream.tester.processor.in_worker().task = replace(
+        stream.task, schema=SCHEMA.set(1, tokyo), name=state_cache.new_token()
+    )
     found = stream.pass_time(5)
     assert [row["n"] for row in found] == ([2] if windows.kind == "time" else [1, 2])
 
@@ -528,7 +531,7 @@ def test_the_state_of_a_bucket_is_described() -> None:
     for windows, kind, others in ((window.rows(3), "rows", "slices"), (window.time("3m"), "rows", "slices")):
         stream = Stream(windows, buckets=1)
         stream.batch(rows_at((0, 1, 1.0), (0, 2, 1.0), (4, 2, 1.0)))
-        [batch] = describe_bucket(0, *stream.log(0), schema)
+        [batch] = describe_bucket(0, *stream.log(0), None, schema)
         told = batch.to_pylist()
         assert told[0]["windows"] == [windows.kind]
         assert [(row["key"]["k"], row[kind], row[others]) for row in told] == [(0, 2, 0), (4, 1, 0)]
@@ -546,10 +549,10 @@ def test_a_change_that_is_missing_at_the_end_is_noticed() -> None:
     assert len(deltas) == 2
     token = Head(*stream.state(0, HEAD)).token
     schema = pa.schema({"slices": pa.int64(), "rows": pa.int64()})
-    assert list(describe_bucket(0, base, deltas, schema, token))
-    assert list(describe_bucket(0, base, deltas[:-1], schema))
+    assert list(describe_bucket(0, base, deltas, token, schema))
+    assert list(describe_bucket(0, base, deltas[:-1], None, schema))
     with pytest.raises(ValueError, match="do not end at the state that was stored last"):
-        list(describe_bucket(0, base, deltas[:-1], schema, token))
+        list(describe_bucket(0, base, deltas[:-1], token, schema))
 
 
 @pytest.mark.parametrize("compiled", [None, False], ids=["slices", "rows"])

@@ -23,14 +23,15 @@ from sash import agg, window
 from sash.engine.prepare import prepare
 from sash.engine.run_table import run_table
 from sash.spark.streaming import state_cache
-from sash.spark.streaming.bucket import HEAD, LOG, STATE, STATES, BucketProcessor, StreamTask, decompressed
+from sash.spark.streaming.bucket import HEAD, LOG, STATE, STATES, StreamTask, decompressed
+from sash.spark.streaming.deferred_processor import defer
 from sash.spark.streaming.initial_state import OLD, Regrouping, check_committed
 from sash.state.codec import read_state_header, table_bytes
 from sash.state.fingerprint import fingerprint_query
 from sash.state.regroup import agree, encode_piece, keys_of, split_state
 from sash.windows.base import Ints
 from sash.workers.bucket_worker import BucketWorker
-from sash.workers.packing import GUARD, RESULTS, ROWS, unpack
+from sash.workers.packing import GUARD, RESULTS, ROWS, unpacking
 
 UTC = pa.timestamp("us", "UTC")
 SCHEMA = pa.schema({"k": pa.int64(), "ts": UTC, "x": pa.int64()})
@@ -79,7 +80,7 @@ class Buckets:
     def __init__(self, task: StreamTask, states: list[tuple[int, Row]] | None = None) -> None:
         tester = pytest.importorskip("pyspark.sql.streaming.tws_tester", reason="Spark 4.1 has no tester").TwsTester
         self.tester = tester(
-            BucketProcessor(task),
+            defer(task),
             timeMode="EventTime",
             eventTimeExtractor=lambda _: 1 << 62,
             initialStateRow=states,
@@ -87,7 +88,7 @@ class Buckets:
 
     def restart(self, task: StreamTask) -> None:
         """Continue from the same state with another query."""
-        self.tester.processor = BucketProcessor(task)
+        self.tester.processor = defer(task)
         self.tester.processor.init(self.tester.handle)
 
     def batch(self, rows: list[tuple[int, float, int]], buckets: int = BUCKETS) -> list[dict[str, Any]]:
@@ -102,7 +103,7 @@ class Buckets:
 
     def _results(self, given: list[Row]) -> list[dict[str, Any]]:
         blobs = pa.record_batch({RESULTS: pa.array([row[RESULTS] for row in given], pa.binary())})
-        return [row for batch in unpack(iter([blobs])) for row in batch.to_pylist()]
+        return [row for batch in unpacking("")(iter([blobs])) for row in batch.to_pylist()]
 
     def stored(self, group: int) -> Any:
         return read_state_header(decompressed(self.tester.peekValueState(STATE, group)))

@@ -20,7 +20,7 @@ from pyspark.sql import functions as F  # noqa: N812 — as everyone calls it
 import sash
 from sash import agg, window
 from sash.options import SparkStreamOptions, read_options
-from sash.spark import stream_query
+from sash.spark.streaming.stream_query import StreamQuery
 from sash.state.evolve import check_evolves, kept_names
 from sash.state.fingerprint import Fingerprint, changes
 
@@ -42,7 +42,7 @@ def stream(spark: SparkSession) -> DataFrame:
 
 def fingerprint(stream: DataFrame, **declared: Any) -> Fingerprint:
     given = {"aggregates": {"n": agg.count()}, "windows": window.tumbling("1m"), "time": "ts", **declared}
-    return stream_query(
+    return StreamQuery(
         sash.Query(**given)._declared, stream, read_options(SparkStreamOptions, {"buckets": 2})
     ).fingerprint
 

@@ -19,6 +19,7 @@ import sash
 from sash import agg, window
 from sash.options import SparkStreamOptions, read_options
 from sash.spark.streaming.bucket import LOG
+from sash.spark.streaming.stream_query import StreamQuery
 from sash.state.fingerprint import changes
 
 MINUTE = 60_000_000
@@ -281,9 +282,7 @@ def test_keys_are_forgotten_and_counted(spark: SparkSession, tmp_path: Path) -> 
     kept = sash.spark.inspect_state(source.checkpoint).select("key.k", "rows")
     assert {row["k"] for row in dicts(kept)} == {"b", "c"}
     five, same, ten, never = (
-        sash.spark.stream_query(
-            query._declared, stream, read_options(SparkStreamOptions, {"forget": forget})
-        ).fingerprint
+        StreamQuery(query._declared, stream, read_options(SparkStreamOptions, {"forget": forget})).fingerprint
         for forget in ("5m", "300s", "10m", None)
     )
     assert five == same

@@ -23,7 +23,7 @@ from sash.plan.slicing import cycle_of, own_unit, unit_of
 from sash.slices.cuts import cut_by_bounds
 from sash.slices.edges import Family, cut_edges
 from sash.windows import Window
-from sash.windows.base import ALL_COLUMNS, Cycle, whole_items
+from sash.windows.base import ALL_COLUMNS, Bounds, Cycle, whole_items
 from sash.windows.numpy_forms import numpy_form
 
 SHOWN = 6
@@ -83,33 +83,26 @@ class Sample:
 
 def make_sample(window: Window, technique: str, given: Sequence[Mapping[str, Any]] | None, time: str) -> Sample | None:
     """Return what a picture shows of given rows or of sample rows; None if there are no sample rows for the window."""
-    frame, around = window.frame, window.frame and window.frame.around
-    if frame and around and (frame.in_runs or around[0] is None or around[1] != 0):
-        return _around(window, around, given, time)
     cycle, shift = cycle_of(window), window.cuts.shift if window.cuts else 0
     if cycle is not None:  # windows are drawn where they start and end; rows at an end may be inside
         cycle = cycle._replace(offset=cycle.offset - shift)
-    if isinstance(window.length, int) and cycle is None:
+    elif isinstance(window.length, int) and not _is_around(window):
         cycle = Cycle(window.length, 1, window.length, 0)  # a window for each row
-    if given is not None:
-        sample = _given_rows(window, given, time)
-        return _find(sample, window, technique) if cycle is None else _repeat(sample, cycle, technique, shift)
-    if cycle is not None:
+    if given is None and cycle is not None:
         return _repeated_sample(unit_of(window), cycle, technique, shift)
-    length = window.length.amount if isinstance(window.length, Duration) else 0
-    columns = {name: rule.sample(SAMPLE_ROWS) for name, rule in window.columns.items() if rule.sample}
-    if columns:
-        rows = _numbered_rows(SAMPLE_ROWS, columns)
-    elif not 0 < length <= LONGEST_SAMPLE:
+    sample = _sample_rows(window) if given is None else _given_rows(window, given, time)
+    if sample is None:
         return None
-    elif window.per_row:
-        part = max(1, length // 20)  # round times, because labels show them
-        places = [place // part * part for place in _spread(0, 48 * part, SAMPLE_ROWS)]
-        rows = Sample(unit_of(window), 0, 48 * part, places)
-    else:
-        places = [int(place * length) for place in np.cumsum(PAUSES)]
-        rows = Sample(unit_of(window), -max(1, length // 4), places[-1] + length + max(1, length // 4), places)
-    return _find(rows, window, technique)
+    return _find(sample, window, technique) if cycle is None else _repeat(sample, cycle, technique, shift)
+
+
+def _is_around(window: Window) -> bool:
+    """Return whether the window of a row is not one run of rows from some distance up to the row."""
+    frame = window.frame
+    if frame is None or frame.around is None:
+        return False
+    before, after = frame.around
+    return frame.in_runs or before is None or after != 0
 
 
 # -- rows --------------------------------------------------------------------------------------------------------------
@@ -128,16 +121,36 @@ def _numbered_rows(count: int, columns: Mapping[str, npt.NDArray[Any]] | None = 
     return Sample("rows", 0, count, range(every // 2, count, every), columns or {}, rows_per_dot=every)
 
 
+def _sample_rows(window: Window) -> Sample | None:
+    """Return rows in the proportions of a window that does not repeat; None if there are none."""
+    columns = {name: rule.sample(SAMPLE_ROWS) for name, rule in window.columns.items() if rule.sample}
+    if columns:
+        return _numbered_rows(SAMPLE_ROWS, columns)
+    length = window.length.amount if isinstance(window.length, Duration) else 0
+    around = window.frame.around if window.frame else None
+    if around is not None:
+        length = sum(abs(side) for side in around if side is not None)
+        if not window.needs_time:
+            return _numbered_rows(length + 2 * SHOWN)
+    if length > LONGEST_SAMPLE or (length == 0 and not _is_around(window)):
+        return None
+    if window.per_row:
+        part = max(1, length // 20)  # round times, because labels show them
+        places = [place // part * part for place in _spread(0, 48 * part, SAMPLE_ROWS)]
+        return Sample(unit_of(window), 0, 48 * part, places)
+    places = [int(place * length) for place in np.cumsum(PAUSES)]
+    margin = max(1, length // 4)
+    return Sample(unit_of(window), -margin, places[-1] + length + margin, places)
+
+
 def _given_rows(window: Window, rows: Sequence[Mapping[str, Any]], time: str) -> Sample:
     if not 0 < len(rows) <= MOST_GIVEN:
-        message = f"draw: {len(rows)} rows were given, but a picture shows 1 to {MOST_GIVEN}."
-        raise ValueError(message)
+        raise ValueError(f"draw: {len(rows)} rows were given, but a picture shows 1 to {MOST_GIVEN}.")
     names = [name for name in window.columns if name != ALL_COLUMNS]
     for name in names + [time] * window.needs_time:
         if any(name not in row for row in rows):
             hint = "" if name in names else " Name the time column with time=."
-            message = f"draw: some rows have no {name!r}.{hint}"
-            raise ValueError(message)
+            raise ValueError(f"draw: some rows have no {name!r}.{hint}")
     columns: dict[str, npt.NDArray[Any]] = {name: np.array([row[name] for row in rows]) for name in names}
     if ALL_COLUMNS in window.columns:
         columns[ALL_COLUMNS] = np.array([*rows, None], object)[:-1]  # None keeps NumPy from looking into the rows
@@ -145,8 +158,7 @@ def _given_rows(window: Window, rows: Sequence[Mapping[str, Any]], time: str) ->
         return _numbered_rows(len(rows), columns)
     times = [_ticks(row[time]) for row in rows]
     if times != sorted(times):
-        message = f"draw: the rows are not in order of {time}. Sort them."
-        raise ValueError(message)
+        raise ValueError(f"draw: the rows are not in order of {time}. Sort them.")
     span = max(1, times[-1] - times[0])
     margin = max(1, span // 20)
     origin = times[0] // UNITS["d"] * UNITS["d"] if isinstance(rows[0][time], datetime) else 0
@@ -210,50 +222,15 @@ def _repeat(sample: Sample, cycle: Cycle, technique: str, shift: int) -> Sample:
         for begin, end in pairwise(_edges_in(edges.closing, first, last))
         if begin not in sample.gap and (by_rows or any(begin <= place < end for place in positions))
     ]
-    begins = {one.begin for one in slices}
+    begins = {bar.begin for bar in slices}
     reads = _edges_in(edges.reading, max(sample.low, slices[0].begin) + 1, sample.high)
     return replace(sample, slices=slices, reads=[place for place in reads if place not in begins])
 
 
 def _edges_in(families: Iterable[Family], low: int, high: int) -> list[int]:
     """Return the edges of families from one place to another."""
-    edges = [range(low + (family.phase - low) % family.period, high + 1, family.period) for family in families]
-    return sorted({edge for some in edges for edge in some})
-
-
-# -- windows around each row -------------------------------------------------------------------------------------------
-
-
-def _around(
-    window: Window, around: tuple[int | None, int | None], given: Sequence[Mapping[str, Any]] | None, time: str
-) -> Sample | None:
-    """Return rows and the windows around them: a side without limit goes beyond the picture."""
-    before, after = around
-    far = sum(abs(side) for side in around if side is not None)
-    by_rows = not window.needs_time
-    if given is not None:
-        sample = _given_rows(window, given, time)
-    elif by_rows:
-        sample = _numbered_rows(far + 2 * SHOWN)
-    elif far > LONGEST_SAMPLE:
-        return None
-    else:
-        part = max(1, far // 20)  # round times, because labels show them
-        places = [place // part * part for place in _spread(0, 48 * part, SAMPLE_ROWS)]
-        sample = Sample(unit_of(window), 0, 48 * part, places)
-    count = sample.high if by_rows else len(sample.places)
-    items = whole_items([] if by_rows else sample.places, [0, count], unit=own_unit(window))
-    bounds = window.bounds(items, window.memory.new(1), numpy_form)
-    windows = []
-    for row, (begin, end) in enumerate(zip(bounds.begins.tolist(), bounds.ends.tolist(), strict=True)):
-        runs = [range(int(begins[row]), int(ends[row])) for begins, ends in bounds.runs] or [range(begin, end)]
-        left_out = tuple(place for place in range(begin, end) if not any(place in run for run in runs))
-        place = row if by_rows else sample.places[row]
-        left = sample.low - 1 if before is None else max(place - before, 0) if by_rows else place - before
-        right = sample.high + 1 if after is None else min(place + after + 1, count) if by_rows else place + after
-        windows.append(Bar(min(left, right), right, begin, end, place, left_out))
-    positions = sample.places if by_rows else range(count)
-    return replace(sample, positions=positions, windows=_chosen(windows, sample))
+    ranges = [range(low + (family.phase - low) % family.period, high + 1, family.period) for family in families]
+    return sorted({edge for family_edges in ranges for edge in family_edges})
 
 
 # -- all others --------------------------------------------------------------------------------------------------------
@@ -261,9 +238,9 @@ def _around(
 
 def _find(sample: Sample, window: Window, technique: str) -> Sample:
     """Add the windows that a query finds in the rows, and their slices."""
-    count, by_rows = len(sample.places), sample.unit == "rows"
-    times = [] if by_rows else sample.places
-    rows = whole_items(times, [0, count], unit=own_unit(window), columns=sample.columns)
+    by_rows = sample.unit == "rows"
+    count = sample.high if by_rows else len(sample.places)
+    rows = whole_items([] if by_rows else sample.places, [0, count], unit=own_unit(window), columns=sample.columns)
     bounds = window.bounds(rows, window.memory.new(1), numpy_form)
     begins, ends = bounds.begins.tolist(), bounds.ends.tolist()
     lefts, rights = begins, ends
@@ -273,7 +250,10 @@ def _find(sample: Sample, window: Window, technique: str) -> Sample:
     elif isinstance(window.length, Duration):  # the time before each row
         lefts, rights = [place - window.length.amount for place in sample.places], list(sample.places)
     windows = list(map(Bar, lefts, rights, begins, ends))
-    sample = replace(sample, positions=range(count), windows=_chosen(windows, sample))
+    if _is_around(window):
+        windows = _bars_around(sample, window, bounds)
+    positions = sample.places if by_rows else range(count)
+    sample = replace(sample, positions=positions, windows=_chosen(windows, sample))
     if not technique:
         return sample
     records, _ = cut_by_bounds(rows, [bounds], early=technique == "cutty")
@@ -284,8 +264,25 @@ def _find(sample: Sample, window: Window, technique: str) -> Sample:
     return replace(sample, slices=slices, reads=reads)
 
 
+def _bars_around(sample: Sample, window: Window, bounds: Bounds) -> list[Bar]:
+    """Return the windows around rows: a side without limit goes beyond the picture."""
+    assert window.frame is not None
+    assert window.frame.around is not None
+    before, after = window.frame.around
+    by_rows = sample.unit == "rows"
+    bars = []
+    for row, (begin, end) in enumerate(zip(bounds.begins.tolist(), bounds.ends.tolist(), strict=True)):
+        runs = [range(int(begins[row]), int(ends[row])) for begins, ends in bounds.runs] or [range(begin, end)]
+        left_out = tuple(position for position in range(begin, end) if not any(position in run for run in runs))
+        place = row if by_rows else sample.places[row]
+        left = sample.low - 1 if before is None else max(place - before, 0) if by_rows else place - before
+        right = sample.high + 1 if after is None else min(place + after + 1, len(bounds)) if by_rows else place + after
+        bars.append(Bar(min(left, right), right, begin, end, place, left_out))
+    return bars
+
+
 def _chosen(windows: list[Bar], sample: Sample) -> list[Bar]:
     """Return the windows in the middle: of those wholly inside the picture, if there are any."""
-    chosen = [one for one in windows if sample.low <= one.left and one.right <= sample.high] or windows
+    chosen = [bar for bar in windows if sample.low <= bar.left and bar.right <= sample.high] or windows
     first = max(0, (len(chosen) - SHOWN) // 2)
     return chosen[first : first + SHOWN]

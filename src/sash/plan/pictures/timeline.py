@@ -7,9 +7,9 @@ from string import ascii_lowercase
 from typing import Any
 
 from sash.aggregates import count
-from sash.plan.declared import declare
 from sash.plan.pictures.sample import Bar, Sample, make_sample
 from sash.plan.pictures.svg import MARGIN, Canvas, Picture, fit, width_of
+from sash.plan.query_spec import parse_query
 from sash.plan.sharing import make_plan
 from sash.plan.slicing import describe_slices, length_to_text
 from sash.windows import Window
@@ -29,8 +29,8 @@ MOST_LETTERS = 4
 
 def draw_timeline(window: Window, rows: Sequence[Mapping[str, Any]] | None, time: str, slicing: str) -> Picture | None:
     """Return the picture of a window over given rows or sample rows; None if there are no sample rows for it."""
-    declared = declare({"count": count()}, window, (), "time", (), "auto", "throughput", slicing, None)
-    technique = make_plan(declared.windows, declared.aggregates, slicing=slicing).technique
+    query = parse_query({"count": count()}, window, time="time", slicing=slicing)
+    technique = make_plan(query.windows, query.aggregates, slicing=slicing).technique
     sample = make_sample(window, technique, rows, time)
     return None if sample is None else _Timeline(window, sample, technique).draw()
 
@@ -93,10 +93,10 @@ class _Timeline:
         if not self.sample.slices:
             return
         self.canvas.text((MARGIN, y + 13), "slices")
-        spans = [(self._x(one.left), self._x(one.right)) for one in self.sample.slices]
+        spans = [(self._x(bar.left), self._x(bar.right)) for bar in self.sample.slices]
         for left, right in spans:
             self.canvas.box((left + 1, y), (right - left - 2, 18), "slice")
-        edges = {place for one in self.sample.slices for place in (one.left, one.right)}
+        edges = {place for bar in self.sample.slices for place in (bar.left, bar.right)}
         closes = [place for place in sorted(edges) if self.sample.low <= place < self.sample.high]
         for places, dashes in ((closes, ""), (self.sample.reads, "2 3")):
             for x in map(self._x, places):
@@ -138,8 +138,8 @@ class _Timeline:
     def _combined(self, bar: Bar) -> str:
         """Return the slices that a window is combined of; one that is read while it is open has a prime."""
         lettered = zip(self.letters, self.sample.slices, strict=True)
-        inside = [(letter, one) for letter, one in lettered if one.begin < bar.end and one.end > bar.begin]
-        names = [letter + "′" * (one.end > bar.end) for letter, one in inside]
+        inside = [(letter, part) for letter, part in lettered if part.begin < bar.end and part.end > bar.begin]
+        names = [letter + "′" * (part.end > bar.end) for letter, part in inside]
         gap = any(older.end in self.sample.gap for _, older in inside[:-1])
         return " ⊕ ".join([names[0], "…", names[-1]] if gap or len(names) > MOST_LETTERS else names)
 

@@ -1,6 +1,6 @@
 """The strategy "ranges": the rows of one key go to several tasks. Jobs over the time column find where to split.
 
-    sketch   how times are distributed: a KLL sketch of each partition, merged here         always
+    sketch   how times are distributed: a KLL sketch of the times of each key               always
     count    how many rows lie between fine edges                                           for windows that count rows
     gaps     where, after each bound, a session begins                                      for sessions
     slices   of rows that ranges do not need one by one, from all columns of the query      for windows wider than ranges
@@ -10,29 +10,31 @@ With keys, only those with more than a task's share of all rows are split. The o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 from datasketches import kll_doubles_sketch
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 — the usual name
-from pyspark.sql.types import StructType
 
 from sash.aggregates.sql import quote
 from sash.durations import TimeUnit
-from sash.engine.prepare import Prepared
 from sash.spark.batch.cells import RangeSplit, place_sql
 from sash.spark.batch.sql_slices import ticks_sql
 from sash.spark.groups import bucket_of, hash_of, numbered, run_groups, spread_out
-from sash.windows.base import Reach
+from sash.windows.base import FOREVER
 from sash.workers.bucket_worker import BucketWorker
 from sash.workers.own_columns import GROUP, HASH, RANGE, TICKS
 from sash.workers.range_worker import RangeWorker, SliceWorker, slices_compile
-from sash.workers.time_ranges import KeyAxis, as_ticks, even_bounds, first_start, move_to_gaps, sample_axis
+from sash.workers.time_ranges import KeyAxis, as_ticks, even_bounds, move_to_gaps, no_partials, sample_axis
 from sash.workers.zones import RangeWindows
+
+if TYPE_CHECKING:
+    from sash.spark.batch.batch_query import BatchQuery
 
 ACCURACY = 4000
 """Of sketches: the error of ranks is below a thousandth."""
@@ -42,96 +44,78 @@ NO_KEY = 0
 """The hash of rows without a key."""
 
 
-@dataclass(frozen=True)
-class RangePlan:
-    """What the strategy needs to know of a query."""
-
-    frame: DataFrame
-    prepared: Prepared
-    worker: BucketWorker
-    results: StructType
-    reach: Reach
-    ranges: int
-    buckets: int
-    has_partials: bool
-    """Whether slices can be sent in place of rows."""
-
-    @property
-    def windows(self) -> RangeWindows:
-        """The windows, as ranges are made for them."""
-        return RangeWindows(tuple(self.prepared.query.windows.values()), self.reach, self.has_partials)
-
-
-def run_ranges(plan: RangePlan) -> DataFrame:
-    """Return the results, with the rows of a key in several tasks."""
-    grouped, worker = split_frame(plan)
-    return run_groups(grouped, worker, plan.results)
-
-
-def split_frame(plan: RangePlan) -> tuple[DataFrame, RangeWorker]:
+def split_frame(batch: BatchQuery) -> tuple[DataFrame, RangeWorker]:
     """Return rows in groups, time ranges or buckets, and the worker for them; this runs the jobs that find where to split."""
-    query, frame = plan.prepared.query, plan.frame
-    assert query.time is not None
-    rows = rows_with_times(frame, query.by, ticks_sql(query.time, frame.schema[query.time].dataType))
-    shares = shares_of(rows, query.by, plan.ranges)
-    times = rows.select(HASH, TICKS)
-    split = split_rows(times, shares, plan.windows, plan.prepared.unit)
-    if split.sliced_cells and not slices_compile(plan.prepared):
-        split = split_rows(times, shares, replace(plan.windows, has_partials=False), plan.prepared.unit)
+    rows = with_hash_and_ticks(batch)
+    shares = shares_of(rows, batch)
+    windows = batch.range_windows(has_partials=not no_partials(batch.in_python))
+    unit = batch.in_python.unit
+    split = split_rows(rows, shares, windows, unit)
+    if split.sliced_cells and not slices_compile(batch.in_python):
+        split = split_rows(rows, shares, replace(windows, has_partials=False), unit)
     rows = rows.withColumn(RANGE, F.expr(split.cell_sql()))
-    slices = cut_cells_to_slices(rows, split, plan.worker) if split.sliced_cells else {}
-    ranges = split.all_ranges
-    places = F.expr(split.places_sql(RANGE))
-    grouped, numbers = group_rows(rows, places, len(ranges), query.by, plan.buckets if query.by else 0)
-    sent = [[one for cell in cells for one in slices.get(cell, ())] for cells in split.between]
-    own = dict(zip(numbers, ranges, strict=False)), dict(zip(numbers, sent, strict=False))
-    return grouped, RangeWorker(plan.worker, *own)
+    slices = cut_cells_to_slices(rows, split, batch.worker) if split.sliced_cells else {}
+    grouped, groups = group_rows(rows, F.expr(split.ranges_sql()), len(split.numbered), batch)
+    ranges = {group: time_range for group, (_, time_range) in zip(groups, split.numbered, strict=False)}
+    sent = [[each for cell in cells for each in slices.get(cell, ())] for cells in split.slice_cells]
+    return grouped, RangeWorker(**vars(batch.worker), ranges=ranges, slices=dict(zip(groups, sent, strict=False)))
 
 
-def group_rows(
-    rows: DataFrame, places: Column, ranges: int, by: tuple[str, ...], buckets: int
-) -> tuple[DataFrame, list[int]]:
+def with_hash_and_ticks(batch: BatchQuery) -> DataFrame:
+    """Return what goes to Python, with the hash of each row's key and its time in ticks."""
+    frame, query = batch.sent, batch.query
+    assert query.time is not None
+    key = hash_of(query.by, frame.schema) if query.by else F.lit(NO_KEY).cast("long")
+    ticks = ticks_sql(query.time, frame.schema[query.time].dataType)
+    return frame.withColumn(HASH, key).withColumn(TICKS, F.expr(ticks))
+
+
+def group_rows(rows: DataFrame, places: Column, ranges: int, batch: BatchQuery) -> tuple[DataFrame, list[int]]:
     """Return rows in groups, and the numbers of groups: those of ranges, then those of buckets.
 
     Rows have their cells, null for a key that is not split; `places` are the ranges that need a row of a cell.
     """
-    numbers = spread_out(max(1, ranges + buckets))
-    bucket = F.array(F.lit(ranges) + bucket_of(by, rows.schema, buckets or 1))
+    by = batch.query.by
+    numbers = spread_out(max(1, ranges + (batch.buckets if by else 0)))
+    bucket = F.array(F.lit(ranges) + bucket_of(by, rows.schema, batch.buckets))
     # Not coalesce: Spark assumes that element_at never returns null here.
     placed = rows.withColumn(GROUP, F.explode(F.when(F.col(RANGE).isNull(), bucket).otherwise(places)))
     grouped = placed.withColumn(GROUP, numbered(F.col(GROUP), numbers)).drop(HASH, TICKS, RANGE)
     return grouped.repartition(len(numbers), GROUP), numbers
 
 
-def split_rows(times: DataFrame, shares: Mapping[int, int], windows: RangeWindows, unit: TimeUnit) -> RangeSplit:
+def split_rows(rows: DataFrame, shares: Mapping[int, int], windows: RangeWindows, unit: TimeUnit) -> RangeSplit:
     """Return the ranges of keys, given the hash and the ticks of rows, and into how many ranges each key is split."""
-    if not shares:
-        return RangeSplit({})
-    reach = windows.reach
-    heavy = times.where(F.col(HASH).isin(list(shares)))
-    sketches = sketch_times(heavy)
+    # Rows without a time are left out: the query itself reports them.
+    heavy = rows.select(HASH, TICKS).where(F.col(HASH).isin(list(shares)) & F.col(TICKS).isNotNull())
+    sketches = sketch_times(heavy) if shares else {}
     if not sketches:  # there are no rows
         return RangeSplit({})
-    cuts = {key: as_ticks(sketches[key].get_quantiles(_ranks(EDGES_PER_RANGE * shares[key]))) for key in sketches}
-    bounds = {key: even_bounds(quantiles, shares[key]) for key, quantiles in cuts.items()}
-    if reach.gap >= 0:
-        bounds = at_gaps(heavy, bounds, reach.gap)
-    axes = {key: sample_axis(quantiles, sketches[key].n) for key, quantiles in cuts.items()}
-    if reach.rows:
-        axes = count_rows(heavy, {key: axes[key].edges for key in axes})
-    return RangeSplit(
-        {
-            key: windows.ranges(bounds[key], shares[key], replace(axes[key], unit=unit), sketches[key].get_max_value())
-            for key in sorted(bounds)
-        }
-    )
+    quantiles = {key: as_ticks(sketch.get_quantiles(_ranks(shares[key]))) for key, sketch in sketches.items()}
+    bounds = {key: even_bounds(quantiles[key], shares[key]) for key in sketches}
+    if windows.reach.gap >= 0:
+        bounds = at_gaps(heavy, bounds, windows.reach.gap)
+    axes = {key: sample_axis(quantiles[key], sketch.n) for key, sketch in sketches.items()}
+    if windows.reach.rows:
+        axes = count_rows(heavy, {key: axis.edges for key, axis in axes.items()})
+    ranges = {}
+    for key in sorted(bounds):
+        newest = min(int(math.nextafter(sketches[key].get_max_value(), math.inf)) + 1, FOREVER - 1)
+        ranges[key] = windows.ranges(bounds[key], shares[key], replace(axes[key], unit=unit, newest=newest))
+    return RangeSplit(ranges)
 
 
-def shares_of(rows: DataFrame, by: tuple[str, ...], ranges: int) -> dict[int, int]:
+def _ranks(ranges: int) -> list[float]:
+    count = EDGES_PER_RANGE * ranges
+    return [number / count for number in range(1, count)]
+
+
+def shares_of(rows: DataFrame, batch: BatchQuery) -> dict[int, int]:
     """Return the keys, by hash, with more rows than a task's share, and into how many ranges each is split.
 
     xxhash64 skips nulls, so that (1, null) and (null, 1) have the same hash. Keys that share a hash are not split.
     """
+    by, ranges = batch.query.by, batch.ranges
     if not by:
         return {NO_KEY: ranges}
     counts = rows.groupBy(HASH, *(F.col(quote(name)) for name in by)).count()
@@ -143,35 +127,25 @@ def shares_of(rows: DataFrame, by: tuple[str, ...], ranges: int) -> dict[int, in
 
 def sketch_times(times: DataFrame) -> dict[int, Any]:
     """Return a sketch of the times of each key."""
-    merged: dict[int, Any] = {}
-    for row in times.mapInArrow(sketch_batches, f"{HASH} long, sketch binary").collect():
-        own = kll_doubles_sketch.deserialize(bytes(row["sketch"]))
-        if row[HASH] in merged:
-            merged[row[HASH]].merge(own)
-        else:
-            merged[row[HASH]] = own
-    return merged
-
-
-def sketch_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield sketches of the times of each key in a partition."""
-    made: dict[int, Any] = {}
-    for key, ticks in by_key(batches):
-        sketch = made.setdefault(key, kll_doubles_sketch(ACCURACY))
-        sketch.update(ticks.astype(np.float64))
-    yield _records({HASH: pa.int64(), "sketch": pa.binary()}, [(key, made[key].serialize()) for key in made])
+    sketch = F.kll_sketch_agg_double(F.col(TICKS).cast("double"), ACCURACY).alias("sketch")
+    rows = times.groupBy(HASH).agg(sketch).collect()
+    return {row[HASH]: kll_doubles_sketch.deserialize(bytes(row["sketch"])) for row in rows}
 
 
 def count_rows(times: DataFrame, edges: dict[int, Any]) -> dict[int, KeyAxis]:
     """Return how many rows of each key lie before edges."""
 
     def count(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        made = {key: np.zeros(len(own) + 1, np.int64) for key, own in edges.items()}
-        for key, ticks in by_key(batches):
-            made[key] += np.bincount(np.searchsorted(edges[key], ticks, side="right"), minlength=len(made[key]))
-        yield _records({HASH: pa.int64(), "counts": pa.list_(pa.int64())}, list(made.items()))
+        counts = {key: np.zeros(len(own_edges) + 1, np.int64) for key, own_edges in edges.items()}
+        for batch in batches:
+            keys, ticks = batch[HASH].to_numpy(), batch[TICKS].to_numpy()
+            for key in np.unique(keys).tolist():
+                places = np.searchsorted(edges[key], ticks[keys == key], side="right")
+                counts[key] += np.bincount(places, minlength=len(counts[key]))
+        columns = [pa.array(list(counts), pa.int64()), pa.array(list(counts.values()), pa.list_(pa.int64()))]
+        yield pa.RecordBatch.from_arrays(columns, names=[HASH, "counts"])
 
-    totals = {key: np.zeros(len(own) + 1, np.int64) for key, own in edges.items()}
+    totals = {key: np.zeros(len(own_edges) + 1, np.int64) for key, own_edges in edges.items()}
     for row in times.mapInArrow(count, f"{HASH} long, counts array<long>").collect():
         totals[row[HASH]] += np.array(row["counts"], np.int64)
     return {key: KeyAxis(edges[key], np.cumsum(total)[:-1], int(total.sum())) for key, total in totals.items()}
@@ -179,61 +153,24 @@ def count_rows(times: DataFrame, edges: dict[int, Any]) -> dict[int, KeyAxis]:
 
 def at_gaps(times: DataFrame, bounds: dict[int, list[int]], gap: int) -> dict[int, list[int]]:
     """Return bounds moved to where sessions begin."""
-    cases = " ".join(f"WHEN {HASH} = {key} THEN {place_sql(TICKS, own)}" for key, own in bounds.items())
+    cases = " ".join(f"WHEN {HASH} = {key} THEN {place_sql(own_bounds)}" for key, own_bounds in bounds.items())
     placed = times.withColumn(RANGE, F.expr(f"CASE {cases} END"))
-    kinds = {HASH: "long", RANGE: "int", "first": "long", "newest": "long", "start": "long"}
-    schema = ", ".join(f"{name} {kind}" for name, kind in kinds.items())
-    found: dict[int, dict[int, tuple[int, int, int | None]]] = {key: {} for key in bounds}
-    for row in placed.groupBy(HASH, RANGE).applyInArrow(gap_finder(gap), schema).collect():
-        if row["first"] is not None:
-            found[row[HASH]][row[RANGE]] = (row["first"], row["newest"], row["start"])
-    return {key: move_to_gaps(own, gap) for key, own in found.items()}
-
-
-def gap_finder(gap: int) -> Callable[[pa.Table], pa.Table]:
-    """Return a function that finds where in a range a session begins."""
-
-    def find(rows: pa.Table) -> pa.Table:
-        ticks = np.sort(rows[TICKS].drop_null().to_numpy())
-        where = [rows[name][0].as_py() for name in (HASH, RANGE)]
-        known = [int(ticks[0]), int(ticks[-1]), first_start(ticks, gap)] if len(ticks) else [None] * 3
-        kinds = [pa.int64(), pa.int32(), pa.int64(), pa.int64(), pa.int64()]
-        columns = [pa.array([value], kind) for value, kind in zip([*where, *known], kinds, strict=True)]
-        return pa.table(columns, names=[HASH, RANGE, "first", "newest", "start"])
-
-    return find
+    ticks = F.col(TICKS)
+    before = F.lag(ticks).over(Window.partitionBy(HASH, RANGE).orderBy(TICKS))
+    starts = placed.withColumn("start", F.when(F.try_subtract(ticks, before) > gap, ticks))
+    times_by_range: dict[int, dict[int, tuple[int, int, int | None]]] = {key: {} for key in bounds}
+    for row in starts.groupBy(HASH, RANGE).agg(F.min(ticks), F.max(ticks), F.min("start")).collect():
+        key, number, first, newest, start = row
+        times_by_range[key][number] = (first, newest, start)
+    return {key: move_to_gaps(own_times, gap) for key, own_times in times_by_range.items()}
 
 
 def cut_cells_to_slices(rows: DataFrame, split: RangeSplit, worker: BucketWorker) -> dict[int, list[bytes]]:
     """Return the encoded slices of each cell of which ranges need no rows, in order of time; rows have their cells."""
     names = [F.col(quote(name)) for name in worker.query.columns]
     chosen = rows.where(F.col(RANGE).isin(split.sliced_cells)).select(*names, F.col(RANGE).alias(GROUP))
-    found: dict[int, list[bytes]] = {}
-    made = run_groups(chosen, SliceWorker(worker), SliceWorker.columns).collect()
-    for row in sorted(made, key=lambda row: (row["cell"], row["place"])):
-        found.setdefault(row["cell"], []).append(bytes(row["slices"]))
-    return found
-
-
-def by_key(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, Any]]:
-    """Yield the times of each key in each batch, without nulls: the query itself reports those."""
-    for batch in batches:
-        table = pa.table({name: batch[name] for name in (HASH, TICKS)}).drop_null()
-        keys, ticks = table[HASH].to_numpy(), table[TICKS].to_numpy()
-        for key in np.unique(keys).tolist():
-            yield key, ticks[keys == key]
-
-
-def _records(kinds: dict[str, pa.DataType], rows: list[tuple[Any, ...]]) -> pa.RecordBatch:
-    columns = [pa.array([row[place] for row in rows], kind) for place, kind in enumerate(kinds.values())]
-    return pa.RecordBatch.from_arrays(columns, names=list(kinds))
-
-
-def _ranks(count: int) -> list[float]:
-    return [number / count for number in range(1, count)]
-
-
-def rows_with_times(frame: DataFrame, by: tuple[str, ...], ticks: str) -> DataFrame:
-    """Return a frame with the hash of each row's key and its time in ticks."""
-    key = hash_of(by, frame.schema) if by else F.lit(NO_KEY).cast("long")
-    return frame.withColumn(HASH, key).withColumn(TICKS, F.expr(ticks))
+    slices: dict[int, list[bytes]] = {}
+    answers = run_groups(chosen, SliceWorker(**vars(worker)), SliceWorker.columns).collect()
+    for row in sorted(answers, key=lambda row: (row["cell"], row["place"])):
+        slices.setdefault(row["cell"], []).append(bytes(row["slices"]))
+    return slices

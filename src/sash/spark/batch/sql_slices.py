@@ -17,57 +17,67 @@ from pyspark.sql.types import DataType, DateType, StructType, TimestampNTZType, 
 
 from sash.aggregates.sql import EPOCH, SqlForm, quote, sql_form
 from sash.engine.prepare import Prepared
-from sash.plan.declared import Declared
+from sash.plan.query_spec import QuerySpec
 from sash.plan.slicing import own_unit
 from sash.slices.edges import Edges
 from sash.spark.schema import has_maps, is_collated
 from sash.workers.own_columns import TICKS
 
 FIRST_TICK = -(1 << 63)
+INTEGERS = ("tinyint", "smallint", "int", "bigint")
+"""From the narrowest to the widest."""
 
 
-def why_not(declared: Declared, prepared: Prepared, frame_schema: StructType) -> str:  # noqa: PLR0911 — a chain
+def why_not(declared: QuerySpec, prepared: Prepared, frame_schema: StructType) -> str:
     """Return why Spark cannot compute the slices of a query; empty if it can."""
     for window in declared.windows.values():
         if window.per_row:
             return f"{window} has a result per row."
         if window.cuts is None or window.cuts.cycle(own_unit(window)) is None:
             return f"{window} has no slices that are known before the rows are read."
+    if reason := why_not_grouped(declared, frame_schema):
+        return reason
+    assert declared.time is not None
+    if not ticks_sql(declared.time, frame_schema[declared.time].dataType):
+        return f"{declared.time} is neither a time nor an integer."
+    forms = read_forms(declared, prepared, "")
+    return forms if isinstance(forms, str) else _clash(declared, forms)
+
+
+def why_not_grouped(declared: QuerySpec, frame_schema: StructType) -> str:
+    """Return why Spark cannot group the rows of a query as Sash does; empty if it can."""
+    for window in declared.windows.values():
         if window.min_rows > 1:
             return f"{window} needs the number of values in a window, which slices do not have."
     if has_maps(declared, frame_schema):
         return "Spark groups different keys together if they contain maps with nulls."
     if declared.slicing == "none":
         return 'slicing="none" was given.'
-    assert declared.time is not None
-    if not ticks_sql(declared.time, frame_schema[declared.time].dataType):
-        return f"{declared.time} is neither a time nor an integer."
     for name in declared.columns:
-        kind = frame_schema[name].dataType
-        if is_collated(kind):
-            return f"{name} is of {kind.simpleString()}, a collation that Python does not know."
-    forms = _forms(declared, prepared, "")
-    reasons = [form for form in forms.values() if isinstance(form, str)]
-    return reasons[0] if reasons else _clash(declared, forms)
+        dtype = frame_schema[name].dataType
+        if is_collated(dtype):
+            return f"{name} is of {dtype.simpleString()}, a collation that Python does not know."
+    return ""
 
 
-def slice_frame(declared: Declared, prepared: Prepared, frame: DataFrame) -> tuple[DataFrame, Declared]:
+def slice_frame(declared: QuerySpec, prepared: Prepared, frame: DataFrame) -> tuple[DataFrame, QuerySpec]:
     """Return the slices of a frame, with their time in ticks, and the query over them."""
     assert declared.time is not None
     time = ticks_sql(declared.time, frame.schema[declared.time].dataType)
-    forms = _only_forms(_forms(declared, prepared, quote(TICKS)))
+    forms = read_forms(declared, prepared, quote(TICKS))
+    assert not isinstance(forms, str), forms
     expressions = {name: text for form in forms.values() for name, text in form.expressions.items()}
     named = TICKS if declared.time in declared.by else declared.time  # the name that error messages show
     slices = slice_sql(prepared.borders.edges, quote(TICKS))
     # A column of its own, so that Spark computes the ticks once.
     rows = frame.select(*(F.col(quote(name)) for name in declared.columns), F.expr(time).alias(TICKS))
     grouped = rows.groupBy(*(F.col(quote(name)) for name in declared.by), F.expr(slices).alias(named))
-    made = grouped.agg(*(F.expr(text).alias(name) for name, text in expressions.items()))
+    partials = grouped.agg(*(F.expr(text).alias(name) for name, text in expressions.items()))
     merged = {name: form.aggregate for name, form in forms.items()}
-    return made, replace(declared, aggregates=merged, time=named, order_by=())
+    return partials, replace(declared, aggregates=merged, time=named, order_by=())
 
 
-def ticks_sql(name: str, kind: DataType) -> str:
+def ticks_sql(name: str, dtype: DataType) -> str:
     """Return SQL for a time column in ticks, a bigint; empty if the column holds no times.
 
     A timestamp without a zone is read without the session's zone; unix_micros does not do that in all versions.
@@ -76,16 +86,16 @@ def ticks_sql(name: str, kind: DataType) -> str:
     ('unix_micros(`ts`)', 'CAST(unix_date(`day`) AS BIGINT)')
     """
     column = quote(name)
-    if isinstance(kind, TimestampType):
+    if isinstance(dtype, TimestampType):
         return f"unix_micros({column})"
-    if isinstance(kind, TimestampNTZType):
+    if isinstance(dtype, TimestampNTZType):
         since = f"({column} - {EPOCH})"
         seconds = f"CAST({since} AS BIGINT)"
         rest = f"CAST(({since} - INTERVAL '1' SECOND * {seconds}) * 1000000 AS BIGINT)"
         return f"{seconds} * 1000000 + {rest}"
-    if isinstance(kind, DateType):
+    if isinstance(dtype, DateType):
         return f"CAST(unix_date({column}) AS BIGINT)"
-    return f"CAST({column} AS BIGINT)" if kind.simpleString() in ("tinyint", "smallint", "int", "bigint") else ""
+    return f"CAST({column} AS BIGINT)" if dtype.simpleString() in INTEGERS else ""
 
 
 def slice_sql(edges: Edges, ticks: str) -> str:
@@ -102,25 +112,21 @@ def slice_sql(edges: Edges, ticks: str) -> str:
     return f"CASE WHEN {ticks} < {too_early} THEN {ticks} ELSE {latest} END"
 
 
-def _forms(declared: Declared, prepared: Prepared, ticks: str) -> dict[str, SqlForm | str]:
-    return {
-        name: sql_form(name, aggregate, prepared.schema, ticks, declared.order_by)
-        for name, aggregate in declared.aggregates.items()
-    }
+def read_forms(declared: QuerySpec, prepared: Prepared, ticks: str) -> dict[str, SqlForm] | str:
+    """Return the SQL forms of the aggregates, or why one has none."""
+    forms: dict[str, SqlForm] = {}
+    for name, aggregate in declared.aggregates.items():
+        form = sql_form(name, aggregate, prepared.schema, ticks, declared.order_by)
+        if isinstance(form, str):
+            return form
+        forms[name] = form
+    return forms
 
 
-def _only_forms(forms: Mapping[str, SqlForm | str]) -> dict[str, SqlForm]:
-    made = {}
-    for name, form in forms.items():
-        assert not isinstance(form, str), form
-        made[name] = form
-    return made
-
-
-def _clash(declared: Declared, forms: Mapping[str, SqlForm | str]) -> str:
+def _clash(declared: QuerySpec, forms: Mapping[str, SqlForm]) -> str:
     """Return why two columns would have the same name, ignoring case; empty if none do."""
     known = {name.lower(): quote(name) for name in (*declared.by, declared.time or "")}
-    for form in _only_forms(forms).values():
+    for form in forms.values():
         for name, text in form.expressions.items():
             if known.setdefault(name.lower(), text) != text:
                 return f"two columns of slices would be named {name!r}. Rename a column."

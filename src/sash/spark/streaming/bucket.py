@@ -15,18 +15,11 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 from pyspark.sql import Row
-from pyspark.sql.streaming.stateful_processor import (
-    ExpiredTimerInfo,
-    MapState,
-    StatefulProcessor,
-    StatefulProcessorHandle,
-    TimerValues,
-    ValueState,
-)
+from pyspark.sql.streaming.stateful_processor import MapState, StatefulProcessorHandle, TimerValues, ValueState
 from pyspark.sql.types import BinaryType, LongType, StringType, StructField, StructType
 
+from sash.columns.readable import readable
 from sash.durations import Duration
-from sash.engine.column_types import readable
 from sash.engine.prepare import Prepared
 from sash.engine.recent import Recent
 from sash.spark import COUNTED
@@ -49,15 +42,7 @@ HEAD, STATE, LOG = "sash_head", "sash_state", "sash_log"
 read only if no copy is cached."""
 STATES = "sash_states"
 """The column of the initial state: the states of parts of the keys of a bucket, as bytes."""
-NUMBERS = ("due", "watermark", "base_bytes", "log_bytes", "deltas")
 # As types: Spark would send a string to the JVM to be parsed, twice, in each task.
-HEAD_COLUMNS = StructType(
-    [
-        StructField("token", StringType()),
-        *(StructField(name, LongType()) for name in NUMBERS),
-        StructField("query", StringType()),
-    ]
-)
 STATE_COLUMNS = StructType([StructField("size", LongType()), StructField("state", BinaryType())])
 LOG_KEY = StructType([StructField("number", LongType())])
 COMPRESSION = "zstd"
@@ -119,77 +104,64 @@ class Head(NamedTuple):
     """The fingerprint of the query, JSON, if the bucket has no state that has it."""
 
 
-class BucketProcessor(StatefulProcessor):
-    """What Spark calls for each bucket."""
+HEAD_COLUMNS = StructType(
+    [StructField(name, StringType() if name in ("token", "query") else LongType()) for name in Head._fields]
+)
 
-    def __init__(self, task: StreamTask) -> None:
-        self.task = task
 
-    def init(self, handle: StatefulProcessorHandle) -> None:
-        """Open the state variables."""
-        self.open(
-            handle,
-            handle.getValueState(HEAD, HEAD_COLUMNS),
-            handle.getValueState(STATE, STATE_COLUMNS),
-            handle.getMapState(LOG, LOG_KEY, STATE_COLUMNS),
-        )
+@dataclass
+class BucketProcessor:
+    """What Spark calls for each bucket, through a `DeferredProcessor`, with the state variables that it has opened."""
 
-    def open(self, handle: StatefulProcessorHandle, head: ValueState, state: ValueState, log: MapState) -> None:
-        """Use state variables that are open."""
-        self.handle, self.head, self.state, self.log = handle, head, state, log
+    task: StreamTask
+    handle: StatefulProcessorHandle
+    head: ValueState
+    state: ValueState
+    log: MapState
 
-    def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: TimerValues) -> Iterator[Row]:  # noqa: N802, N803
+    def add_rows(self, key: Any, rows: Iterator[Row], times: TimerValues) -> Iterator[Row]:
         """Add the rows of a bucket that arrived in this micro-batch."""
         with marked_errors():
             tables = [read_table(row[ROWS]) for row in rows]
             if key[0] == GUARD:
                 self._guard()
             else:
-                yield self._advance(key[0], pa.concat_tables(tables), timerValues, None)
+                yield self._advance(key[0], pa.concat_tables(tables), times, None)
 
-    def handleExpiredTimer(  # noqa: N802
-        self,
-        key: Any,
-        timerValues: TimerValues,  # noqa: N803
-        expiredTimerInfo: ExpiredTimerInfo,  # noqa: N803
-    ) -> Iterator[Row]:
-        """Emit what is due in a bucket that may have no new rows."""
+    def pass_time(self, key: Any, times: TimerValues, expired: int) -> Iterator[Row]:
+        """Emit what is due in a bucket that may have no new rows, as a timer has expired."""
         with marked_errors():
-            yield self._advance(key[0], None, timerValues, expiredTimerInfo.getExpiryTimeInMs())
+            yield self._advance(key[0], None, times, expired)
 
-    def handleInitialState(self, key: Any, initialState: Row, timerValues: TimerValues) -> None:  # noqa: N802, N803, ARG002
+    def start_from(self, key: Any, states: Iterable[Any]) -> None:
         """Store the state of a bucket that comes from another checkpoint, before its first rows."""
         with marked_errors():
-            pieces = [bytes(piece) for piece in initialState[STATES]]
-            state = join_states(self.task.new_state, pieces, self.task.fingerprint)
+            state = join_states(self.task.new_state, [bytes(piece) for piece in states], self.task.fingerprint)
             due = due_in_milliseconds(state)
             self._store(key[0], state, Head(None, None, state.watermark), due)
             self._set_timer(None, None, due)
-
-    def close(self) -> None:
-        """Spark calls this at the end of a task; there is nothing to close."""
 
     def _guard(self) -> None:
         """Raise ValueError if the checkpoint belongs to a different query. The guard always has state, other buckets may have none."""
         known = self.state.get()
         task = self.task
-        then = None if known is None else read_state_header(decompressed(known))["query"]
-        if then is not None and not changes(then, task.fingerprint):
-            return
-        if then is not None and not task.evolve:
-            check_same_query(then, task.fingerprint)
-        elif then is not None:  # buckets evolve when they are next used; what they could not do is an error now
-            task.new_state().evolve(StoredState(then, {}, 0, 0), task.fingerprint)
+        if known is not None:
+            then = read_state_header(decompressed(known))["query"]
+            if not changes(then, task.fingerprint):
+                return
+            if task.evolve:  # buckets evolve when they are next used; what they could not do is an error now
+                task.new_state().evolve(StoredState(then, {}, 0, 0), task.fingerprint)
+            else:
+                check_same_query(then, task.fingerprint)
         self.state.update(compressed(task.new_state().encode(task.fingerprint)))
 
     def _advance(self, group: int, table: pa.Table | None, times: TimerValues, expired: int | None) -> Row:
         """Return the packed results of a bucket, for its new rows and the watermark."""
         prepared = self.task.prepared()
-        tick = prepared.unit.tick
-        assert tick is not None
+        assert prepared.unit.tick is not None
+        ticks = MILLISECOND // prepared.unit.tick
         state = self.task.new_state()
         head = self._load(group, state)
-        ticks = MILLISECOND // tick
         sent = self.task.sent or prepared.schema
         rows, bad_times = sent.empty_table(), 0
         if table is not None:
@@ -205,17 +177,8 @@ class BucketProcessor(StatefulProcessor):
         if len(emitted.results):
             declared = pa.Table.from_batches(self.task.worker.as_declared(emitted.results))
             results = table_bytes(declared).tobytes()
-        size = state.size
-        counted = (
-            0 if table is None else len(table),
-            emitted.late,
-            bad_times,
-            emitted.forgotten,
-            size.keys,
-            size.slices,
-            size.rows,
-            stored,
-        )
+        arrived, size = 0 if table is None else len(table), state.size
+        counted = (arrived, emitted.late, bad_times, emitted.forgotten, size.keys, size.slices, size.rows, stored)
         return Row(**{RESULTS: results, **dict(zip(COUNTED, counted, strict=True))})
 
     def _good_rows(self, table: pa.Table, clock: int) -> tuple[pa.Table, int]:
@@ -319,6 +282,5 @@ def decompressed(stored: tuple[Any, ...] | None) -> bytes:
         size, state = stored or (0, b"")
         raw: bytes = pa.decompress(bytes(state), size, COMPRESSION, asbytes=True)
     except (pa.ArrowInvalid, OSError) as error:
-        message = f"The bytes of this {WHAT} are damaged. To continue, {REMEDY}."
-        raise ValueError(message) from error
+        raise ValueError(f"The bytes of this {WHAT} are damaged. To continue, {REMEDY}.") from error
     return raw

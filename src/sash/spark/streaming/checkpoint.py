@@ -12,6 +12,7 @@ import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache, reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -20,21 +21,13 @@ import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 — the usual name
-from pyspark.sql.types import (
-    ArrayType,
-    DataType,
-    IntegerType,
-    LongType,
-    StringType,
-    StructField,
-    StructType,
-    TimestampType,
-)
+from pyspark.sql.types import DataType, StructField, StructType
 
 from sash.kernels.array_codec import Arrays
-from sash.spark.schema import arrow_of
+from sash.spark.arrow_types import arrow_schema
 from sash.spark.streaming.bucket import HEAD, LOG, STATE, StreamTask, decompressed, read_deltas
 from sash.state.codec import read_state_header, read_table
+from sash.state.fingerprint import Fingerprint
 from sash.state.state_log import arrays_by_group, read_log, split_prefixes
 from sash.state.window_states import WINDOWS
 from sash.workers.own_columns import GROUP
@@ -45,10 +38,10 @@ if TYPE_CHECKING:
 
 Batches = Iterator[pa.RecordBatch]
 ATTEMPTS = 3
+DESCRIBED = "windows array<string>, bucket int, slices bigint, `rows` bigint, bytes bigint, oldest timestamp, newest timestamp, watermark timestamp"
+"""What `inspect_state` says of a key."""
 ESCAPED = re.compile(r"""[\s"#%<>?\[\]\\^`{|}\x00-\x1f\x7f]""")
 """The characters that are escaped in the URI of a path."""
-_links: dict[str, str] = {}
-"""Links to checkpoints whose paths have such characters, by path."""
 
 
 def inspect_state(spark: SparkSession, checkpoint: str) -> DataFrame:
@@ -56,28 +49,24 @@ def inspect_state(spark: SparkSession, checkpoint: str) -> DataFrame:
     for attempt in range(ATTEMPTS):
         stored = operators(spark, checkpoint)
         try:
-            frames = [_inspect(read_states(spark, checkpoint, one)) for one in stored]
+            frames = [_inspect(read_states(spark, checkpoint, operator)) for operator in stored]
         except PySparkException:
             # A stream that runs may have deleted the micro-batch since.
             if attempt == ATTEMPTS - 1 or operators(spark, checkpoint) == stored:
                 raise
         else:
             break
-    return frames[0] if len(frames) == 1 else _all_of(frames)
+    return reduce(lambda frame, other: frame.unionByName(other, allowMissingColumns=True), frames)
 
 
 def finish(streaming: StreamQuery, checkpoint: str) -> DataFrame:
     """Return the results of the windows that are open in a checkpoint."""
     spark = streaming.frame.sparkSession
     task = streaming.task
-    made = [
-        read_states(spark, checkpoint, one).mapInArrow(_finishing(task), streaming.results)
-        for one in operators(spark, checkpoint)
-    ]
-    if len(made) > 1:
-        message = f"The stream of {checkpoint!r} runs {len(made)} queries of Sash. finish() supports one."
-        raise ValueError(message)
-    return made[0]
+    stored = operators(spark, checkpoint)
+    if len(stored) > 1:
+        raise ValueError(f"The stream of {checkpoint!r} runs {len(stored)} queries of Sash. finish() supports one.")
+    return read_states(spark, checkpoint, stored[0]).mapInArrow(_finishing(task), streaming.results)
 
 
 def readable_path(spark: SparkSession, checkpoint: str) -> str:
@@ -90,20 +79,21 @@ def readable_path(spark: SparkSession, checkpoint: str) -> str:
     path = local if ":" in local else str(Path(local).absolute())
     if not ESCAPED.search(path):
         return checkpoint
-    if path in _links:
-        return _links[path]
     if not (Path(path).is_dir() and str(spark.conf.get("spark.master", "")).startswith("local")):
-        message = (
+        raise ValueError(
             f"Spark cannot read the state in {checkpoint!r}, because its path has a space or another character that URIs escape. Make a "
             "link to it that has none, on all machines, and pass the path of the link."
         )
-        raise ValueError(message)
+    return _link_to(path)
+
+
+@cache
+def _link_to(path: str) -> str:
     folder = tempfile.mkdtemp(prefix="sash-checkpoint-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     link = Path(folder) / "checkpoint"
     link.symlink_to(path, target_is_directory=True)
-    _links[path] = str(link)
-    return _links[path]
+    return str(link)
 
 
 class Stored(NamedTuple):
@@ -115,19 +105,18 @@ class Stored(NamedTuple):
 
 def operators(spark: SparkSession, checkpoint: str) -> list[Stored]:
     """Return the operators with state of Sash, after the newest micro-batch that is committed. Raise ValueError if there are none."""
-    found = spark.read.format("state-metadata").load(checkpoint).collect()
-    own = {Stored(row.operatorId, row.maxBatchId) for row in found if STATE in _variables(row.operatorProperties)}
-    if not own:
-        message = (
+    rows = spark.read.format("state-metadata").load(checkpoint).collect()
+    stored = {Stored(row.operatorId, row.maxBatchId) for row in rows if STATE in _variables(row.operatorProperties)}
+    if not stored:
+        raise ValueError(
             f"There is no state of Sash in {checkpoint!r}. Pass the checkpointLocation of a stream that has run and that "
             "writes the results of a query."
         )
-        raise ValueError(message)
-    return sorted(own)
+    return sorted(stored)
 
 
 def _variables(properties: str | None) -> list[str]:
-    return [one["stateName"] for one in json.loads(properties or "{}").get("stateVariables", [])]
+    return [variable["stateName"] for variable in json.loads(properties or "{}").get("stateVariables", [])]
 
 
 def read_states(spark: SparkSession, checkpoint: str, stored: Stored) -> DataFrame:
@@ -146,39 +135,25 @@ def read_states(spark: SparkSession, checkpoint: str, stored: Stored) -> DataFra
     return read.filter(f"token IS NOT NULL OR {GROUP} = {GUARD}")  # others are empty
 
 
-def _all_of(frames: list[DataFrame]) -> DataFrame:
-    first, *others = frames
-    for other in others:
-        first = first.unionByName(other, allowMissingColumns=True)
-    return first
+def stored_query(states: DataFrame) -> Fingerprint | None:
+    """Return the fingerprint of the query that has written states; None if no row has arrived yet."""
+    guards = states.filter(f"{GROUP} = {GUARD}").collect()
+    return read_state_header(decompressed((guards[0]["size"], guards[0]["state"])))["query"] if guards else None
 
 
 def _inspect(states: DataFrame) -> DataFrame:
-    guards = states.filter(f"{GROUP} = {GUARD}").collect()
-    queries = [read_state_header(decompressed((guard["size"], guard["state"])))["query"] for guard in guards]
-    query = queries[0] if queries else {"by": []}  # no row has arrived yet
+    query = stored_query(states) or {"by": []}
     keys = [StructField(name, DataType.fromDDL(query["columns"][name])) for name in query["by"]]
-    schema = StructType(
-        [
-            *([StructField("key", StructType(keys))] if keys else []),
-            StructField("windows", ArrayType(StringType())),
-            StructField("bucket", IntegerType()),
-            StructField("slices", LongType()),
-            StructField("rows", LongType()),
-            StructField("bytes", LongType()),
-            StructField("oldest", TimestampType()),
-            StructField("newest", TimestampType()),
-            StructField("watermark", TimestampType()),
-        ]
-    )
-    return states.filter(f"{GROUP} <> {GUARD}").mapInArrow(_inspecting(arrow_of(schema, large=False)), schema)
+    described = DataType.fromDDL(DESCRIBED)
+    assert isinstance(described, StructType)
+    schema = StructType([*([StructField("key", StructType(keys))] if keys else []), *described])
+    return states.filter(f"{GROUP} <> {GUARD}").mapInArrow(_inspecting(arrow_schema(schema, "UTC")), schema)
 
 
 def _inspecting(schema: pa.Schema) -> Callable[[Batches], Batches]:
     def inspect(batches: Batches) -> Batches:
         for row in rows_of(batches):
-            base, deltas, token = base_and_deltas(row)
-            yield from describe_bucket(row[GROUP], base, deltas, schema, token)
+            yield from describe_bucket(row[GROUP], *base_and_deltas(row), schema)
 
     return inspect
 
@@ -197,7 +172,7 @@ def _finishing(task: StreamTask) -> Callable[[Batches], Batches]:
 
 def base_and_deltas(row: dict[str, Any]) -> tuple[bytes, list[bytes], str]:
     """Return the base of a bucket, the deltas after it, and the token that its head names."""
-    log = [((one["number"],), (one["size"], one["state"])) for one in row[LOG] or ()]
+    log = [((delta["number"],), (delta["size"], delta["state"])) for delta in row[LOG] or ()]
     base = None if row["state"] is None else (row["size"], row["state"])
     return decompressed(base), read_deltas(log), row["token"]
 
@@ -208,17 +183,15 @@ def rows_of(batches: Batches) -> Iterator[dict[str, Any]]:
         yield from batch.to_pylist()
 
 
-def describe_bucket(
-    bucket: int, base: bytes, deltas: Sequence[bytes], schema: pa.Schema, token: str | None = None
-) -> Batches:
+def describe_bucket(bucket: int, base: bytes, deltas: Sequence[bytes], token: str | None, schema: pa.Schema) -> Batches:
     """Yield the keys of a bucket, with the number of slices or rows of each, once for each group of windows.
 
     Raise ValueError if the log does not lead to the state with the token, because part of it is missing.
     """
     state, header = read_log(base, deltas, token)
     for _, arrays in arrays_by_group(state):
-        for own in filter(None, split_prefixes(arrays)):
-            yield _describe_group(bucket, {**own, WINDOWS: arrays[WINDOWS]}, header, schema)
+        for part in filter(None, split_prefixes(arrays)):
+            yield _describe_group(bucket, {**part, WINDOWS: arrays[WINDOWS]}, header, schema)
 
 
 def _describe_group(bucket: int, arrays: Arrays, header: Mapping[str, Any], schema: pa.Schema) -> pa.RecordBatch:
@@ -244,8 +217,7 @@ def _describe_group(bucket: int, arrays: Arrays, header: Mapping[str, Any], sche
         "newest": times[firsts + sizes - 1],
         "watermark": watermark,
     }
-    made = [pa.array(columns[field.name]).cast(field.type) for field in schema]
-    return pa.record_batch(made, schema=schema)
+    return pa.record_batch([pa.array(columns[field.name]).cast(field.type) for field in schema], schema=schema)
 
 
 def _keys_and_times(arrays: Arrays, firsts: Any, query: dict[str, Any]) -> tuple[pa.Table, Any]:

@@ -20,19 +20,17 @@ from pyspark.sql.streaming.stateful_processor import (
     TimerValues,
 )
 
-from sash.spark.streaming.bucket import HEAD, HEAD_COLUMNS, LOG, LOG_KEY, STATE, STATE_COLUMNS, StreamTask
+from sash.spark.streaming.bucket import HEAD, HEAD_COLUMNS, LOG, LOG_KEY, STATE, STATE_COLUMNS, STATES, StreamTask
 
 
 def defer(task: StreamTask) -> StatefulProcessor:
-    """Return a processor that does what a `BucketProcessor` does."""
+    """Return the processor of a task, which calls a `BucketProcessor`."""
     pickled: bytes = cloudpickle.dumps(task)  # type: ignore[no-untyped-call]
     # The class refers to these and to no name of a module of Sash, which its pickle would import.
-    head, state, log = (HEAD, HEAD_COLUMNS), (STATE, STATE_COLUMNS), (LOG, LOG_KEY, STATE_COLUMNS)
+    head, state, log, states = (HEAD, HEAD_COLUMNS), (STATE, STATE_COLUMNS), (LOG, LOG_KEY, STATE_COLUMNS), STATES
 
     class DeferredProcessor(StatefulProcessor):
         """Opens the state variables; a BucketProcessor does everything else."""
-
-        processor: Any = None
 
         def init(self, handle: StatefulProcessorHandle) -> None:
             """Open the state variables, in the driver too."""
@@ -42,10 +40,11 @@ def defer(task: StreamTask) -> StatefulProcessor:
                 handle.getValueState(*state),
                 handle.getMapState(*log),
             )
+            self.processor: Any = None
 
         def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: TimerValues) -> Iterator[Row]:  # noqa: N802, N803
             """Add the rows of a bucket."""
-            yield from self._processor().handleInputRows(key, rows, timerValues)
+            yield from self.in_worker().add_rows(key, rows, timerValues)
 
         def handleExpiredTimer(  # noqa: N802
             self,
@@ -54,21 +53,21 @@ def defer(task: StreamTask) -> StatefulProcessor:
             expiredTimerInfo: ExpiredTimerInfo,  # noqa: N803
         ) -> Iterator[Row]:
             """Emit what is due in a bucket."""
-            yield from self._processor().handleExpiredTimer(key, timerValues, expiredTimerInfo)
+            yield from self.in_worker().pass_time(key, timerValues, expiredTimerInfo.getExpiryTimeInMs())
 
-        def handleInitialState(self, key: Any, initialState: Row, timerValues: TimerValues) -> None:  # noqa: N802, N803
+        def handleInitialState(self, key: Any, initialState: Row, timerValues: TimerValues) -> None:  # noqa: N802, N803, ARG002
             """Store the state of a bucket that comes from another checkpoint."""
-            self._processor().handleInitialState(key, initialState, timerValues)
+            self.in_worker().start_from(key, initialState[states])
 
         def close(self) -> None:
             """Spark calls this at the end of a task; there is nothing to close."""
 
-        def _processor(self) -> Any:
+        def in_worker(self) -> Any:
+            """Return the BucketProcessor, made when the first rows arrive."""
             if self.processor is None:
                 from sash.spark.streaming.bucket import BucketProcessor  # noqa: PLC0415 — in workers only
 
-                self.processor = BucketProcessor(pickle.loads(pickled))  # noqa: S301 — Spark has unpickled this class, too
-                self.processor.open(*self.opened)
+                self.processor = BucketProcessor(pickle.loads(pickled), *self.opened)  # noqa: S301 — Spark has unpickled this class, too
             return self.processor
 
     return DeferredProcessor()

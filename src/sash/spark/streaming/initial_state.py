@@ -18,13 +18,20 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame, GroupedData, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 — the usual name
-from pyspark.sql.types import BinaryType, IntegerType, LongType, StringType, StructField, StructType
+from pyspark.sql.types import IntegerType, StructField, StructType
 
+from sash.spark.arrow_types import arrow_schema
 from sash.spark.groups import bucket_of, numbered, plain_names, spread_out
-from sash.spark.schema import arrow_of
-from sash.spark.streaming.bucket import HEAD, STATES, StreamTask, decompressed
-from sash.spark.streaming.checkpoint import Batches, base_and_deltas, operators, read_states, readable_path, rows_of
-from sash.state.codec import read_state_header
+from sash.spark.streaming.bucket import HEAD, STATES, StreamTask
+from sash.spark.streaming.checkpoint import (
+    Batches,
+    base_and_deltas,
+    operators,
+    read_states,
+    readable_path,
+    rows_of,
+    stored_query,
+)
 from sash.state.evolve import StoredState, check_evolves
 from sash.state.evolved_states import EvolvedStates
 from sash.state.fingerprint import Fingerprint, changes, check_same_query
@@ -41,14 +48,8 @@ if TYPE_CHECKING:
 OLD, STATE_NUMBER, KEYS_NUMBER, PLACE, PLACES, PIECE = (
     "sash_old", "sash_state_number", "sash_keys_number", "sash_place", "sash_places", "sash_piece",
 )  # fmt: skip
-SUMMARY = StructType(
-    [
-        StructField("newest", LongType()),
-        StructField("due", LongType()),
-        StructField("described", StringType()),
-    ]
-)
-PIECES = StructType([StructField(GROUP, IntegerType()), StructField(PIECE, BinaryType())])
+SUMMARY = "newest bigint, due bigint, described string"
+PIECES = f"{GROUP} int, {PIECE} binary"
 
 
 def initial_state(streaming: StreamQuery) -> GroupedData | None:
@@ -61,43 +62,38 @@ def initial_state(streaming: StreamQuery) -> GroupedData | None:
         return None
     spark, task = streaming.frame.sparkSession, streaming.task
     check_committed(spark, checkpoint)
-    found = operators(spark, checkpoint)
-    if len(found) > 1:
-        message = f"The stream of {checkpoint!r} runs {len(found)} queries of Sash. state_from= supports one."
-        raise ValueError(message)
-    everything = read_states(spark, checkpoint, found[0])
-    guards = everything.filter(f"{GROUP} = {GUARD}").collect()
-    if not guards:
-        message = f"No row has arrived in the stream of {checkpoint!r}, so there is no state. Leave state_from= out."
-        raise ValueError(message)
-    then = read_state_header(decompressed((guards[0]["size"], guards[0]["state"])))["query"]
+    stored = operators(spark, checkpoint)
+    if len(stored) > 1:
+        raise ValueError(f"The stream of {checkpoint!r} runs {len(stored)} queries of Sash. state_from= supports one.")
+    everything = read_states(spark, checkpoint, stored[0])
+    then = stored_query(everything)
+    if then is None:
+        raise ValueError(
+            f"No row has arrived in the stream of {checkpoint!r}, so there is no state. Leave state_from= out."
+        )
     now = {**task.fingerprint, "buckets": then.get("buckets")}
-    check_query(then, now, evolve=task.evolve)
+    if changes(then, now):
+        (check_evolves if task.evolve else check_same_query)(then, now)
     states = everything.filter(f"{GROUP} <> {GUARD}").withColumnRenamed(GROUP, OLD)
-    watermark = _watermark(spark, checkpoint, found[0].operator)
+    watermark = _watermark(spark, checkpoint, stored[0].operator)
     regrouping = Regrouping(task, now, watermark)
     summaries = states.mapInArrow(regrouping.summarise, SUMMARY).collect()
-    if any(one["due"] <= watermark for one in summaries):
-        message = f"The last micro-batch of the stream of {checkpoint!r} is not complete. Start this stream again, and stop it after it."
-        raise ValueError(message)
-    newest = max([watermark - 1, *(one["newest"] for one in summaries)])
+    if any(summary["due"] <= watermark for summary in summaries):
+        raise ValueError(
+            f"The last micro-batch of the stream of {checkpoint!r} is not complete. Start this stream again, and stop it after it."
+        )
+    newest = max([watermark - 1, *(summary["newest"] for summary in summaries)])
     empty = task.new_state()
     empty.watermark, empty.newest = watermark, newest
-    also = []
+    evolved = []
     if changes(then, now):  # all buckets evolve now, after the newest row of all
         regrouping = replace(regrouping, newest=newest)
         summaries = states.mapInArrow(regrouping.summarise, SUMMARY).collect()
         empty.evolve(StoredState(then, {}, watermark, newest), now)
-        also = [empty.states.described]
-    described = [*(json.loads(one["described"]) for one in summaries), *also]
+        evolved = [empty.states.described]
+    described = [*(json.loads(summary["described"]) for summary in summaries), *evolved]
     regrouping = replace(regrouping, described=agree(described))
     return _by_bucket(streaming, states, regrouping, regrouping.encode_empty(empty))
-
-
-def check_query(then: Fingerprint, now: Fingerprint, *, evolve: bool) -> None:
-    """Raise ValueError if a checkpoint belongs to a different query."""
-    if changes(then, now):
-        (check_evolves if evolve else check_same_query)(then, now)
 
 
 def check_committed(spark: SparkSession, checkpoint: str) -> None:
@@ -107,11 +103,10 @@ def check_committed(spark: SparkSession, checkpoint: str) -> None:
         paths = spark.read.format("binaryFile").load(f"{checkpoint}/{folder}").select("path").collect()
         numbers.append(max((int(name) for row in paths if (name := row.path.rsplit("/", 1)[1]).isdigit()), default=-1))
     if numbers[0] != numbers[1]:
-        message = (
+        raise ValueError(
             f"Micro-batch {numbers[0]} of the stream of {checkpoint!r} has begun, but is not committed: the stream still runs, or was stopped "
             "in the midst of it. Let it finish, for example with trigger(availableNow=True), and stop it."
         )
-        raise ValueError(message)
 
 
 def _watermark(spark: SparkSession, checkpoint: str, operator: int) -> int:
@@ -129,18 +124,18 @@ def _by_bucket(streaming: StreamQuery, states: DataFrame, regrouping: Regrouping
     names = [OLD, STATE_NUMBER, KEYS_NUMBER, PLACE]
     listed = StructType([*(StructField(name, IntegerType()) for name in names), *fields]).toNullable()
     sent = StructType(
-        [StructField(name, one.dataType) for name, one in zip(plain_names(listed.names), listed, strict=True)]
+        [StructField(name, field.dataType) for name, field in zip(plain_names(listed.names), listed, strict=True)]
     )
     if by:
-        keys = states.mapInArrow(regrouping.listing(arrow_of(listed, large=False)), sent).toDF(*listed.names)
+        keys = states.mapInArrow(regrouping.listing(arrow_schema(listed, "UTC")), sent).toDF(*listed.names)
         keys = keys.withColumn(GROUP, numbered(bucket_of(by, streaming.frame.schema, streaming.buckets), numbers))
         place = F.struct(STATE_NUMBER, KEYS_NUMBER, PLACE, GROUP)
         states = states.join(keys.groupBy(OLD).agg(F.collect_list(place).alias(PLACES)), OLD)
     pieces = states.mapInArrow(regrouping.split if by else regrouping.take_whole, PIECES)
     together = pieces.groupBy(GROUP).agg(F.collect_list(PIECE).alias(PIECE))
     every = spark.createDataFrame([(number,) for number in numbers], f"{GROUP} int").join(together, GROUP, "left")
-    own = F.coalesce(PIECE, F.array().cast("array<binary>"))
-    return every.select(GROUP, F.concat(F.array(F.lit(bytearray(empty))), own).alias(STATES)).groupBy(GROUP)
+    own_pieces = F.coalesce(PIECE, F.array().cast("array<binary>"))
+    return every.select(GROUP, F.concat(F.array(F.lit(bytearray(empty))), own_pieces).alias(STATES)).groupBy(GROUP)
 
 
 @dataclass(frozen=True)
@@ -159,8 +154,8 @@ class Regrouping:
     def summarise(self, batches: Batches) -> Batches:
         """Yield what must be known of all buckets before one is split."""
         for state, _ in self._states(batches):
-            made = [[state.newest], [state.due], [json.dumps(state.states.described)]]
-            yield pa.record_batch([pa.array(one) for one in made], schema=arrow_of(SUMMARY, large=False))
+            summary = {"newest": state.newest, "due": state.due, "described": json.dumps(state.states.described)}
+            yield pa.RecordBatch.from_pylist([summary])
 
     def listing(self, schema: pa.Schema) -> Callable[[Batches], Batches]:
         """Return the function that yields the keys of each bucket, with their places in its state."""
@@ -180,8 +175,8 @@ class Regrouping:
         """Yield the pieces of each bucket, with the new buckets that they are for."""
         for state, row in self._states(batches):
             places = {(number, part): np.full(len(keys), -1) for number, part, keys in keys_of(state)}
-            for one in row[PLACES]:
-                places[one[STATE_NUMBER], one[KEYS_NUMBER]][one[PLACE]] = one[GROUP]
+            for place in row[PLACES]:
+                places[place[STATE_NUMBER], place[KEYS_NUMBER]][place[PLACE]] = place[GROUP]
             for bucket, piece in split_state(state, places, self.task.fingerprint, self.described):
                 yield _piece(bucket, piece)
 

@@ -14,6 +14,7 @@ import tempfile
 import time
 import uuid
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 
 from pyspark import SparkFiles
@@ -23,7 +24,6 @@ TOKEN = 32
 """Characters of a token."""
 MOST_SECONDS = 86_400
 """The age at which a copy is removed: its stream has stopped, or its bucket is idle."""
-_swept: set[Path] = set()
 
 
 def new_token() -> str:
@@ -64,11 +64,9 @@ def remove(place: str) -> None:
     _unlink(_folder() / place)
 
 
+@cache
 def _sweep(folder: Path) -> None:
     """Remove old copies of stopped streams, once per process."""
-    if folder in _swept:
-        return
-    _swept.add(folder)
     for path in folder.iterdir():
         with suppress(OSError):  # another process removed it
             if path.stat().st_mtime < time.time() - MOST_SECONDS:

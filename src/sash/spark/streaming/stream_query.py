@@ -14,17 +14,19 @@ import uuid
 from collections.abc import Mapping
 from datetime import timedelta
 from functools import cached_property
+from typing import Any
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 — the usual name
 from pyspark.sql.types import StringType, StructField, StructType, TimestampType
 
+from sash.columns.readable import readable_schema
 from sash.durations import TimeUnit, read_duration, standard_text
 from sash.engine.assemble import CHANGE
-from sash.engine.column_types import readable_schema
 from sash.engine.executors.bind import compile_ahead
+from sash.engine.stream_plan import stream_plan
 from sash.options import SparkStreamOptions
-from sash.plan.declared import Declared
+from sash.plan.query_spec import QuerySpec
 from sash.plan.tree import Branch, and_between
 from sash.spark import COUNTED, METRICS
 from sash.spark.column_identity import identify_columns
@@ -57,8 +59,11 @@ MILLISECONDS = TimeUnit("lateness", 1_000_000)
 class StreamQuery(SparkQuery):
     """A query and its streaming DataFrame."""
 
-    def __init__(self, query: Declared, frame: DataFrame, options: SparkStreamOptions) -> None:
-        _check_time(query)
+    def __init__(self, query: QuerySpec, frame: DataFrame, options: SparkStreamOptions) -> None:
+        if query.time is None:
+            raise ValueError(
+                'Sash cannot sort a stream. Name the column that holds the time of rows: Query(time="ts", …).'
+            )
         check_stream(query)
         self.identified = identify_columns(query, frame)
         super().__init__(self.identified.query, frame, options)
@@ -110,11 +115,9 @@ class StreamQuery(SparkQuery):
         delay = None if waits else self.delay
         fields = [*super().results.fields, *([StructField(CHANGE, StringType())] if self.updates else [])]
         fields = [with_watermark_delay(field, delay) if field.name == event_time else field for field in fields]
-        return (
-            StructType([*fields, StructField(LATE, self._late_type({}))]).toNullable()
-            if self.keeps_late
-            else StructType(fields)
-        )
+        if self.keeps_late:
+            return StructType([*fields, StructField(LATE, self._late_type({}))]).toNullable()
+        return StructType(fields)
 
     @property
     def keeps_late(self) -> bool:
@@ -123,11 +126,8 @@ class StreamQuery(SparkQuery):
 
     def _late_type(self, own_names: Mapping[str, str]) -> StructType:
         """Return the type of a late row: the columns of the stream, which may have other names here."""
-        hidden = set(self.query.computed)
-        rows = [field for field in self.frame.schema.fields if field.name not in hidden]
-        return StructType(
-            [StructField(own_names.get(field.name, field.name), field.dataType) for field in rows]
-        ).toNullable()
+        rows = StructType(self.row_fields).toNullable()
+        return StructType([StructField(own_names.get(field.name, field.name), field.dataType) for field in rows])
 
     def in_own_case(self, frame: DataFrame) -> DataFrame:
         """Return results whose input rows have the names of the data, if the query writes them in another case."""
@@ -157,13 +157,14 @@ class StreamQuery(SparkQuery):
     @property
     def state_kinds(self) -> list[str]:
         """What the state holds: slices, rows, or both, for different windows."""
-        return sorted(self.prepared.state_kinds, reverse=True)
+        return sorted(stream_plan(self.prepared).state_kinds, reverse=True)
 
     @property
     def fingerprint(self) -> Fingerprint:
         """The fingerprint of the query, which the state must have."""
-        more = {} if self.forget is None else {"forget": standard_text(self.forget)}
-        keys = {} if not self.identified.keys else {KEYS: self.identified.keys}
+        more: dict[str, Any] = {} if self.forget is None else {"forget": standard_text(self.forget)}
+        if self.identified.keys:
+            more[KEYS] = self.identified.keys
         return fingerprint_query(
             self.query,
             {name: self.frame.schema[name].dataType.simpleString() for name in self.schema.names},
@@ -172,7 +173,6 @@ class StreamQuery(SparkQuery):
             mode=self.options["mode"],
             state=", ".join(self.state_kinds) + ("" if self.state_kinds == ["rows"] else f", {self.query.slicing}"),
             **more,
-            **keys,
         )
 
     @cached_property
@@ -234,62 +234,49 @@ def new_metrics_name() -> str:
     return METRICS if number == 1 else f"{METRICS}_{number}"
 
 
-def _check_time(query: Declared) -> None:
-    if query.time is None:
-        message = 'Sash cannot sort a stream. Name the column that holds the time of rows: Query(time="ts", …).'
-        raise ValueError(message)
-
-
-def _read_delay(query: Declared, frame: DataFrame) -> int:
+def _read_delay(query: QuerySpec, frame: DataFrame) -> int:
     """Return the delay of the watermark in milliseconds. Raise ValueError or TypeError if there is no watermark."""
     assert query.time is not None
     field = frame.schema[query.time]
-    lateness = query.lateness
-    late = "10 minutes" if lateness is None else f"{lateness.in_ticks(MILLISECONDS)} milliseconds"
-    line = f'df = df.withWatermark("{query.time}", "{late}")'
     delay = watermark_delay(field)
     if delay is not None:
         return delay
+    late = "10 minutes" if query.lateness is None else f"{query.lateness.in_ticks(MILLISECONDS)} milliseconds"
+    line = f'df = df.withWatermark("{query.time}", "{late}")'
     others = [other.name for other in frame.schema.fields if watermark_delay(other) is not None]
     if not isinstance(field.dataType, TimestampType):
-        message = (
+        raise TypeError(
             f"Column {query.time!r} is of type {field.dataType.simpleString()}, but a watermark needs a timestamp. Cast it, "
             f'df.withColumn("{query.time}", …cast("timestamp")), and then {line}.'
         )
-        raise TypeError(message)
     if others:
-        message = (
+        raise ValueError(
             f"The watermark of this stream is on {others[0]!r}, but the query has time={query.time!r}. Set the watermark on "
             f"that column, {line}, or use time={others[0]!r}."
         )
-        raise ValueError(message)
-    message = f"This stream has no watermark, so no window would ever be final. Set one before run: {line}."
-    raise ValueError(message)
+    raise ValueError(f"This stream has no watermark, so no window would ever be final. Set one before run: {line}.")
 
 
-def _check_ends(query: Declared) -> None:
+def _check_ends(query: QuerySpec) -> None:
     endless = [str(window) for window in query.windows.values() if window.frame and window.frame.needs_end]
     if endless:
-        message = (
+        raise ValueError(
             f"{endless[0]} holds all later rows of the key, but a stream has no last row: no result would ever be final, and the "
             "state would grow with every row. Limit after=, or run the query on a DataFrame that is not a stream."
         )
-        raise ValueError(message)
 
 
 def _check_lateness(stream: StreamQuery) -> None:
     lateness = stream.query.lateness
     if lateness is not None and lateness.in_ticks(MILLISECONDS) != stream.delay:
-        message = (
+        raise ValueError(
             f"Query(lateness={str(lateness)!r}) differs from the watermark of the stream, {stream.delay} ms. On Spark the "
             "watermark decides which rows are late. Leave lateness out, or set both to the same delay."
         )
-        raise ValueError(message)
 
 
 def _check_store(frame: DataFrame) -> None:
     if frame.sparkSession.conf.get(STORE, "") != ROCKSDB:
-        message = (
+        raise ValueError(
             f'This stream needs the RocksDB state store. Before it starts, spark.conf.set("{STORE}", "{ROCKSDB}").'
         )
-        raise ValueError(message)
