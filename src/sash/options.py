@@ -8,7 +8,7 @@ An option belongs to one group, and the options of a kind of data are some of th
 data in a mapping that cannot change: `options["threads"]`.
 """
 
-# The annotations are read when this module is imported, so they are no strings: no `from __future__ import annotations`.
+# The annotations are read when this module is imported, so they are not strings: no `from __future__ import annotations`.
 
 import inspect
 from collections.abc import Callable, Mapping
@@ -18,7 +18,7 @@ from typing import Annotated, Any, Literal, TypedDict, TypeVar, cast, get_args, 
 
 from sash.durations import DurationLike, read_duration
 from sash.hints import did_you_mean
-from sash.plan.declared import Declared
+from sash.plan.query_spec import QuerySpec
 
 Kind = TypeVar("Kind")
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -50,8 +50,8 @@ def is_text(value: Any) -> bool:
 
 COUNT = Option(None, "{given} is not valid. Use an integer of at least 1.", is_count)
 NO_LABELS = (
-    "the result of a label needs all events up to its time, and more may arrive. Run it on data that is no stream; on Spark, "
-    "foreachBatch gives the labels of a micro-batch as such."
+    "the result of a label needs all events up to its time, and more may arrive. Labels need finite data. On Spark, call run "
+    "inside foreachBatch."
 )
 
 
@@ -78,7 +78,7 @@ class InThisProcess(TypedDict, total=False):
 
 
 class WithLabels(TypedDict, total=False):
-    """Options for data that is no stream.
+    """Options for tables, in this process or on Spark.
 
     - `at`: labels, for point-in-time features: data of the same kind with the key columns and a time. The result is the labels, in
       their order (on Spark, in any), with one more column per aggregate and window: its value over the events of the same key up
@@ -145,15 +145,15 @@ class OnSpark(TypedDict, total=False):
 
 
 class ForSparkTables(TypedDict, total=False):
-    """Options for a PySpark DataFrame that is no stream.
+    """Options for a batch PySpark DataFrame.
 
-    - `strategy`: "slices", "buckets" or "ranges", see the page on Spark. Default: "auto".
+    - `strategy`: "native", "slices", "buckets" or "ranges", see the page on Spark. Default: "auto".
     - `ranges`: the number of time ranges. Default: the number of shuffle partitions.
     """
 
     strategy: Annotated[
-        Literal["auto", "slices", "buckets", "ranges"],
-        Option("auto", "run: {given} does not exist. Use auto, slices, buckets, ranges."),
+        Literal["auto", "native", "slices", "buckets", "ranges"],
+        Option("auto", "run: {given} does not exist. Use auto, native, slices, buckets, ranges."),
     ]
     ranges: Annotated[int | None, COUNT]
 
@@ -198,7 +198,7 @@ class TableOptions(ForAllData, InThisProcess, WithLabels, total=False):
 
 
 class SparkTableOptions(ForAllData, WithLabels, OnSpark, ForSparkTables, total=False):
-    """The options for a PySpark DataFrame that is no stream."""
+    """The options for a batch PySpark DataFrame."""
 
 
 class SparkStreamOptions(ForAllData, OnSpark, ForStreams, ForSparkStreams, total=False):
@@ -239,16 +239,16 @@ NAMES_OF_OPTIONS = "Options: those of `run`."
 """A line in other docstrings, in which `with_options` names all options."""
 
 
-def declared_options(kind: Any) -> dict[str, tuple[Any, Option]]:
+def declared_options(options_class: Any) -> dict[str, tuple[Any, Option]]:
     """Return the type and the declaration of each option, by name.
 
     >>> [name for name in declared_options(TableOptions)]
     ['compiled', 'threads', 'at', 'at_time']
     """
-    return {name: get_args(annotation)[:2] for name, annotation in kind.__annotations__.items()}
+    return {name: get_args(annotation)[:2] for name, annotation in options_class.__annotations__.items()}
 
 
-def read_options(kind: type[Kind], given: Mapping[str, Any]) -> Kind:
+def read_options(options_class: type[Kind], given: Mapping[str, Any]) -> Kind:
     """Return all options for a kind of data, with defaults for those that are not given.
 
     Raises TypeError or ValueError if an option does not exist, does not apply to this data, or has a wrong value.
@@ -256,30 +256,29 @@ def read_options(kind: type[Kind], given: Mapping[str, Any]) -> Kind:
     >>> dict(read_options(TableOptions, {"threads": 2}))
     {'compiled': None, 'threads': 2, 'at': None, 'at_time': None}
     """
-    options = declared_options(kind)
+    declared = declared_options(options_class)
     for name in given:
-        if name not in options:
-            raise _wrong_option(kind, name)
-    made = {name: given.get(name, option.default) for name, (_, option) in options.items()}
-    if made.get("at_time") is not None and made["at"] is None:
-        message = (
+        if name not in declared:
+            raise _wrong_option(options_class, name)
+    options = {name: given.get(name, option.default) for name, (_, option) in declared.items()}
+    if options.get("at_time") is not None and options["at"] is None:
+        raise TypeError(
             "at_time= names the time column of labels, but there are none. Pass labels as at=, or leave at_time= out."
         )
-        raise TypeError(message)
     for name, value in given.items():
-        dtype, option = options[name]
+        dtype, option = declared[name]
         choices = get_args(dtype) if get_origin(dtype) is Literal else None
         if not (option.valid(value) if choices is None else value in choices):
             raise option.error(option.message.format(given=f"{name}={value!r}"))
-    return cast("Kind", MappingProxyType(made))
+    return cast("Kind", MappingProxyType(options))
 
 
-def _wrong_option(kind: Any, name: str) -> TypeError:
+def _wrong_option(options_class: Any, name: str) -> TypeError:
     """Return the error for an option that does not exist, or does not apply to a kind of data."""
-    data, names = DATA[kind], list(declared_options(kind))
+    data, names = DATA[options_class], list(declared_options(options_class))
     if name not in AnyOptions.__annotations__:
         hint = did_you_mean(name, names)
-        if name in {field.name for field in fields(Declared)}:
+        if name in {field.name for field in fields(QuerySpec)}:
             hint = f" Pass it to the query: Query({name}=…)."
         elif NAMES_ELSEWHERE.get(name) in names:
             hint = f" Use {NAMES_ELSEWHERE[name]}=."
@@ -302,12 +301,14 @@ PARAMETERS = [
 def with_options(function: Function) -> Function:
     """Show all options in the signature and the docstring of a function, in place of `**options`."""
     signature = inspect.signature(function)
-    own = [one for one in signature.parameters.values() if one.kind is not inspect.Parameter.VAR_KEYWORD]
-    function.__signature__ = signature.replace(parameters=[*own, *PARAMETERS])  # type: ignore[attr-defined]
+    own_parameters = [
+        parameter for parameter in signature.parameters.values() if parameter.kind is not inspect.Parameter.VAR_KEYWORD
+    ]
+    function.__signature__ = signature.replace(parameters=[*own_parameters, *PARAMETERS])  # type: ignore[attr-defined]
     text = inspect.cleandoc(function.__doc__ or "")
     if ALL_OPTIONS in text:
         groups = [inspect.cleandoc(group.__doc__ or "").replace(".\n", ":\n", 1) for group in GROUPS]
         text = text.replace(ALL_OPTIONS, "\n\n".join(groups))
-    names = ", ".join(f"`{one.name}`" for one in PARAMETERS)
+    names = ", ".join(f"`{parameter.name}`" for parameter in PARAMETERS)
     function.__doc__ = text.replace(NAMES_OF_OPTIONS, f"{NAMES_OF_OPTIONS[:-1]}, {names}.")
     return function

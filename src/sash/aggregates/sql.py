@@ -3,8 +3,8 @@
     rows ──SQL──► columns of a slice ──lift──► partial ──combine, lower──► result
                   sum of load, …
 
-The field `sql` of an aggregate is a function from a `SqlInput` (the columns and their types) to a `SqlForm` (the expressions,
-and the aggregate that reads their results), or to the reason why SQL has no such partials for these columns.
+`sql=` of an aggregate is a function from a `SqlInput` (the columns and their types) to a `SqlForm` (the expressions, and the
+aggregate that reads their results), or to the reason why SQL has no such partials for these columns.
 
 A slice without a value for an aggregate has a null in at least one of the aggregate's columns, and is skipped as a row without
 a value is. The name of a column says what it holds, so that aggregates that need the same one share it.
@@ -15,15 +15,18 @@ This module builds text only; it does not import PySpark, nor PyArrow before it 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sash.aggregates.base import Aggregate
+from sash.aggregates.base import Aggregate, with_fields
+from sash.aggregates.pickling import Picklable
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 EPOCH = "TIMESTAMP_NTZ'1970-01-01 00:00:00'"
+SLICE = "(slice)"
+"""The column that says where a slice begins, in ticks."""
 
 
 def sql_form(
@@ -42,17 +45,39 @@ def sql_form(
     >>> sql_form("middle", agg.median("load"), schema, "`ts`", ())
     "'middle': Spark SQL has no partials of median."
     """
-    if aggregate.sql is None or not aggregate.has_sql:
+    if aggregate.sql is None or not aggregate.sql.fits(aggregate):
         return f"{name!r}: Spark SQL has no partials of {aggregate.name}."
     columns = [column_of(schema.field(column)) for column in aggregate.columns]
     order = RowOrder(ticks, tuple(column_of(schema.field(column)) for column in order_by))
-    form = aggregate.sql(SqlInput(_of_kind(aggregate, columns), columns, order))
+    variant = aggregate.of_kind(columns[0].kind) if len(columns) == 1 else aggregate
+    form = aggregate.sql.make_form(SqlInput(variant, columns, order))
     return f"{name!r}: {form}" if isinstance(form, str) else form
 
 
-def _of_kind(aggregate: Aggregate[Any], columns: Sequence[SqlColumn]) -> Aggregate[Any]:
-    """Return the variant for the kind of the column."""
-    return aggregate.of_kind(columns[0].kind) if len(columns) == 1 else aggregate
+@dataclass(frozen=True)
+class SqlRule(Picklable):
+    """How Spark SQL computes the partials of an aggregate."""
+
+    make_form: Callable[[SqlInput], SqlForm | str]
+    """Returns the SQL form, or why there is none for these columns."""
+    functions: tuple[Callable[..., Any], ...]
+    """The lift, combine and lower that the form belongs to."""
+
+    def fits(self, aggregate: Aggregate[Any]) -> bool:
+        """Return whether an aggregate still has the functions that the form belongs to."""
+        return self.functions == (aggregate.lift, aggregate.combine, aggregate.lower)
+
+
+@dataclass(frozen=True)
+class NativeSql:
+    """An aggregate that Spark computes alone: the results equal those that Python lowers from partials."""
+
+    expressions: Mapping[str, str]
+    """SQL aggregates of the rows of a window, or of a slice, by the names of their columns."""
+    result: str
+    """SQL for the result, over these columns."""
+    merges: Mapping[str, str]
+    """SQL aggregates that combine the columns of slices, by the same names; empty if SQL cannot combine them."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +88,8 @@ class SqlForm:
     """SQL aggregates, evaluated per slice, by the names of their columns."""
     aggregate: Aggregate[Any]
     """The aggregate that reads these columns."""
+    native: NativeSql | None = None
+    """How Spark computes results without Python; None if it cannot."""
 
 
 @dataclass(frozen=True)
@@ -83,15 +110,20 @@ class SqlInput:
         """Whether all columns hold numbers."""
         return all(column.is_number for column in self.columns)
 
-    def form(self, expressions: Mapping[str, str], lift: Callable[..., Any] | None = None, **fields: Any) -> SqlForm:
+    def form(
+        self,
+        expressions: Mapping[str, str],
+        lift: Callable[..., Any] | None = None,
+        native: NativeSql | None = None,
+        **fields: Any,
+    ) -> SqlForm:
         """Return the form with these expressions by name.
 
-        `lift` makes a partial of their results; None means the aggregate's own lift. `fields` replace other fields of
-        the aggregate. If the type of the result depends on that of a column, this is the last expression.
+        `lift` makes a partial of their results; None means the aggregate's own lift. `native` is from `self.native`. `fields` replace
+        other fields of the aggregate. If the type of the result depends on that of a column, this is the last expression.
         """
-        label = ", ".join(column.name for column in self.columns) or "*"
-        named = {f"{name} of {label}": text for name, text in expressions.items()}
-        aggregate = replace(
+        named = {self._column_name(name): text for name, text in expressions.items()}
+        aggregate = with_fields(
             self.aggregate,
             lift=lift or self.aggregate.lift,
             columns=tuple(named),
@@ -102,7 +134,22 @@ class SqlInput:
             sql=None,
             **fields,
         )
-        return SqlForm(named, aggregate)
+        return SqlForm(named, aggregate, native)
+
+    def native(self, expressions: Mapping[str, str], result: str, merges: Mapping[str, str] | None = None) -> NativeSql:
+        """Return how Spark computes results alone: `result` and `merges` name expressions in braces, as in "{sum} / {count}".
+
+        In `merges`, `{slice}` is where a slice begins, in ticks.
+        """
+        columns = {name: quote(self._column_name(name)) for name in expressions} | {"slice": quote(SLICE)}
+        return NativeSql(
+            {self._column_name(name): text for name, text in expressions.items()},
+            result.format_map(columns),
+            {self._column_name(name): text.format_map(columns) for name, text in (merges or {}).items()},
+        )
+
+    def _column_name(self, expression: str) -> str:
+        return f"{expression} of {', '.join(column.name for column in self.columns) or '*'}"
 
     def refuse(self, why: str = "") -> str:
         """Return the sentence that says that SQL has no partials for these columns."""
@@ -119,6 +166,16 @@ def quote(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
+def literal(text: str) -> str:
+    r"""Return text as a literal of Spark SQL.
+
+    >>> print(literal("it's"))
+    'it\'s'
+    """
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
+
+
 @dataclass(frozen=True)
 class SqlColumn:
     """A column that an expression reads."""
@@ -132,6 +189,8 @@ class SqlColumn:
     """The size of an integer or a float."""
     precision: int = 0
     """The digits of a decimal."""
+    scale: int = 0
+    """The digits of a decimal behind the point."""
     has_zone: bool = False
 
     @property
@@ -200,7 +259,7 @@ def column_of(field: pa.Field) -> SqlColumn:
 
     >>> import pyarrow as pa
     >>> column_of(pa.field("x", pa.decimal128(28, 3)))
-    SqlColumn(name='x', kind='decimal', type='decimal128(28, 3)', bits=0, precision=28, has_zone=False)
+    SqlColumn(name='x', kind='decimal', type='decimal128(28, 3)', bits=0, precision=28, scale=3, has_zone=False)
     """
     from pyarrow import types  # noqa: PLC0415 — `import sash` does not import PyArrow
 
@@ -222,6 +281,7 @@ def column_of(field: pa.Field) -> SqlColumn:
         str(field.type),
         bits=field.type.bit_width if kind in ("int", "float") else 0,
         precision=field.type.precision if kind == "decimal" else 0,
+        scale=field.type.scale if kind == "decimal" else 0,
         has_zone=kind == "timestamp" and field.type.tz is not None,
     )
 
@@ -263,9 +323,9 @@ class RowOrder:
 
     def largest(self, value: str) -> str:
         """Return a key that is largest in the first row with the largest value; empty if there is none."""
-        parts = [f"~({self.ticks})"]
+        keys = [f"~({self.ticks})"]
         for tie in self.ties:
             if not tie.descending:
                 return ""
-            parts += [f"{tie.sql} IS NOT NULL", tie.descending]
-        return f"struct({', '.join([value, *parts])})"
+            keys += [f"{tie.sql} IS NOT NULL", tie.descending]
+        return f"struct({', '.join([value, *keys])})"

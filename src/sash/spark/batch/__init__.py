@@ -1,1 +1,1 @@
-"""A query on a Spark DataFrame that is no stream. See README.md."""
+"""A query on a batch DataFrame of Spark. See README.md."""

@@ -1,5 +1,6 @@
-"""BatchQuery: a query on a Spark DataFrame that is no stream, by one of three strategies. Nothing runs before the result is used.
+"""BatchQuery: a query on a batch DataFrame of Spark, by one of four strategies. Nothing runs before the result is used.
 
+native   Spark computes the results alone; nothing goes to Python
 slices   Spark aggregates slices itself; only slices are shuffled, and only slices reach Python
 buckets  the rows of a key go to one task, together with those of other keys
 ranges   the rows of one key go to several tasks: the time axis is split, for no key or one that dominates
@@ -16,19 +17,21 @@ from pyspark.sql import DataFrame
 from sash.engine.executors.bind import compile_ahead
 from sash.engine.prepare import Prepared, prepare
 from sash.options import SparkTableOptions
-from sash.plan.declared import Declared
+from sash.plan.query_spec import QuerySpec
 from sash.plan.tree import Branch
 from sash.spark.arrow_types import arrow_schema
 from sash.spark.batch.describe_batch import describe_batch
-from sash.spark.batch.ranges import RangePlan, run_ranges
+from sash.spark.batch.native import native_frame, why_not_native
+from sash.spark.batch.ranges import split_frame
 from sash.spark.batch.sql_slices import slice_frame, why_not
 from sash.spark.given_schema import runs_no_job
-from sash.spark.groups import hash_of, run_keys
+from sash.spark.groups import GroupWorker, hash_of, run_groups, run_keys
 from sash.spark.schema import ZONE, has_maps
 from sash.spark.spark_query import SparkQuery
 from sash.windows.base import Reach
 from sash.workers.bucket_worker import BucketWorker
-from sash.workers.time_ranges import no_partials, reach_of
+from sash.workers.time_ranges import reach_of
+from sash.workers.zones import RangeWindows
 
 PARTITIONS = "spark.sql.shuffle.partitions"
 DEFAULT_PARTITIONS = 200
@@ -48,11 +51,12 @@ class Strategy:
 class BatchQuery(SparkQuery):
     """A query and its DataFrame."""
 
-    def __init__(self, query: Declared, frame: DataFrame, options: SparkTableOptions) -> None:
+    def __init__(self, query: QuerySpec, frame: DataFrame, options: SparkTableOptions) -> None:
         super().__init__(query, frame, options)
         self.options = options
         self.strategy = choose_strategy(self)
-        self.in_python = compile_ahead(self._over_slices() if self.cuts_pairs else self.prepared)
+        if self.strategy.name != "native":
+            self.in_python = compile_ahead(self._over_slices() if self.cuts_pairs else self.prepared)
 
     def _over_slices(self) -> Prepared:
         """Return the query over slices that Spark aggregates."""
@@ -64,10 +68,17 @@ class BatchQuery(SparkQuery):
 
     def run(self) -> DataFrame:
         """Return the results."""
+        if self.strategy.name == "native":
+            return native_frame(self)
         if self.strategy.name == "ranges":
-            return run_ranges(self.range_plan)
+            grouped, worker = self.in_ranges()
+            return run_groups(grouped, worker, self.results)
         key = hash_of(self.query.by, self.frame.schema) if self.query.by else None
         return run_keys(self.sent, key, self._fixed_buckets, self.worker, self.results)
+
+    def in_ranges(self) -> tuple[DataFrame, GroupWorker]:
+        """Return rows in groups, time ranges or buckets, and the worker for them. This runs the jobs that find where to split."""
+        return split_frame(self)
 
     def describe(self) -> Branch:
         """Return the branch of an explanation that says what Spark does."""
@@ -110,14 +121,10 @@ class BatchQuery(SparkQuery):
             return "Spark groups different keys together if they contain maps with nulls"
         return reach_of(self.query.windows.values(), self.prepared.unit)
 
-    @property
-    def range_plan(self) -> RangePlan:
-        """What the strategy "ranges" needs to know."""
+    def range_windows(self, *, has_partials: bool) -> RangeWindows:
+        """Return the windows, as time ranges are made for them."""
         assert isinstance(self.reach, Reach)
-        partials = not no_partials(self.in_python)
-        return RangePlan(
-            self.sent, self.in_python, self.worker, self.results, self.reach, self.ranges, self.buckets, partials
-        )
+        return RangeWindows(tuple(self.query.windows.values()), self.reach, has_partials)
 
     @property
     def worker(self) -> BucketWorker:
@@ -130,11 +137,11 @@ def choose_strategy(batch: BatchQuery) -> Strategy:
     """Return the strategy that was asked for, or the first that fits. Raise ValueError if the one asked for does not."""
     asked = batch.options["strategy"]
     no_slices = why_not(batch.query, batch.prepared, batch.frame.schema)
+    no_native = why_not_native(batch.query, batch.prepared, batch.frame.schema) if asked == "native" else ""
     no_ranges = batch.reach if isinstance(batch.reach, str) else ""
-    reason = {"slices": no_slices, "ranges": no_ranges}.get(asked, "")
+    reason = {"native": no_native, "slices": no_slices, "ranges": no_ranges}.get(asked, "")
     if reason:
-        message = f'run: strategy="{asked}" does not fit: {reason.rstrip(".")}.'
-        raise ValueError(message)
+        raise ValueError(f'run: strategy="{asked}" does not fit: {reason.rstrip(".")}.')
     if asked != "auto":
         return Strategy(asked, "it was asked for")
     if not no_slices:

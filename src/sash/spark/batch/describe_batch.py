@@ -1,4 +1,4 @@
-"""The part of an explanation that says what Spark does with a DataFrame that is no stream."""
+"""The part of an explanation that says what Spark does with a batch DataFrame."""
 
 from __future__ import annotations
 
@@ -17,13 +17,24 @@ FEW_ROWS = 10_000
 
 
 def describe_batch(batch: BatchQuery) -> Branch:
-    """Return what Spark does with a DataFrame that is no stream."""
+    """Return what Spark does with a batch DataFrame."""
+    if batch.strategy.name == "native":
+        return Branch("spark", (f"native: {batch.strategy.reason}",), _of_native(batch))
     say = {"slices": _of_slices, "buckets": _of_buckets, "ranges": _of_ranges}[batch.strategy.name]
     leaves = say(batch)
     rows = int(batch.frame.sparkSession.conf.get(BATCH) or 0)
     if 0 < rows <= FEW_ROWS:
         leaves["batches"] = f"{rows:,} rows go to Python at a time; {BATCH}=100000 is faster by about a third"
     return Branch("spark", (f"{batch.strategy.name}: {batch.strategy.reason.rstrip('.')}",), leaves)
+
+
+def _of_native(batch: BatchQuery) -> dict[str, str]:
+    return {
+        "in SQL": f"groupBy({', '.join([*batch.query.by, 'window'])}), and the results of its aggregates",
+        "shuffled": "partials of windows, which Spark combines within a partition before the shuffle",
+        "in Python": "nothing",
+        "before": "no job runs before the result is used",
+    }
 
 
 def _of_slices(batch: BatchQuery) -> dict[str, str]:

@@ -1,0 +1,179 @@
+"""The strategy "native": Spark computes results alone, and nothing goes to Python.
+
+    windows that do not overlap    groupBy(keys, window).agg(…)
+    windows that overlap           slices as above; a copy of each slice per window; groupBy(keys, window) again
+    sessions                       groupBy(keys, session_window(…)).agg(…)
+
+Each aggregate brings its `NativeSql`. Rows without a time, and times near the end of 64 bits, raise as in the other strategies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812 — the usual name
+from pyspark.sql.types import DataType, StructType, TimestampNTZType, TimestampType
+
+from sash.aggregates.sql import EPOCH, SLICE, NativeSql, literal, quote
+from sash.plan.query_spec import QuerySpec
+from sash.spark.batch.sql_slices import read_forms, slice_sql, ticks_sql, why_not_grouped
+from sash.windows import Window
+from sash.windows.base import Cycle
+from sash.workers.own_columns import TICKS
+
+if TYPE_CHECKING:
+    from sash.engine.prepare import Prepared
+    from sash.spark.batch.batch_query import BatchQuery
+
+MOST_COPIES = 4
+"""Up to this many windows may hold a slice. With more, Python combines slices faster than Spark copies them."""
+START, SESSION = "sash_start", "sash_session"
+LAST_TICK = (1 << 63) - 1
+"""The largest time in ticks."""
+
+
+def why_not_native(query: QuerySpec, prepared: Prepared, schema: StructType) -> str:  # noqa: PLR0911 — a chain
+    """Return why Spark cannot compute the results of a query alone; empty if it can."""
+    if len(query.windows) > 1:
+        return "there are several windows, which share slices in Python."
+    [window] = query.windows.values()
+    if window.per_row:
+        return f"{window} has a result per row."
+    if window.emits_empty:
+        return f"{window} has results without rows."
+    cycle, gap = _cycle_of(window, prepared), _gap_of(window, prepared)
+    if cycle is None and gap is None:
+        return f"{window} is neither periodic nor a session."
+    if cycle is not None and cycle.step < cycle.length:
+        return f"{window} has several ends, which share slices in Python."
+    if reason := why_not_grouped(query, schema):
+        return reason
+    assert query.time is not None
+    if not isinstance(schema[query.time].dataType, TimestampType | TimestampNTZType):
+        return f"{query.time} is not a timestamp, which Spark's own windows need."
+    if query.time in query.by:
+        return f"{query.time} is a key too."
+    return _why_no_sql(query, prepared, cycle)
+
+
+def _why_no_sql(query: QuerySpec, prepared: Prepared, cycle: Cycle | None) -> str:
+    forms = read_forms(query, prepared, "")
+    if isinstance(forms, str):
+        return forms
+    copies = 1 if cycle is None else -(-cycle.length // cycle.period)
+    if copies > MOST_COPIES:
+        return f"each slice belongs to {copies} windows, which Python combines faster."
+    for name, form in forms.items():
+        if form.native is None:
+            return f"{name!r}: {form.aggregate.name} is computed from partials in Python."
+        if copies > 1 and not form.native.merges:
+            return f"{name!r}: Spark SQL does not combine slices of {form.aggregate.name}."
+        if query.aggregates[name].result.type is not None:
+            return f"{name!r}: types= declares its type."
+    return ""
+
+
+def native_frame(batch: BatchQuery) -> DataFrame:
+    """Return the results of a query that Spark computes alone."""
+    query, prepared = batch.query, batch.prepared
+    assert query.time is not None
+    [window] = query.windows.values()
+    forms = read_forms(query, prepared, quote(TICKS))
+    assert not isinstance(forms, str), forms
+    natives = {name: form.native for name, form in forms.items() if form.native is not None}
+    rows = batch.frame.select(
+        *(F.col(quote(name)) for name in query.columns), F.expr(_checked_ticks(batch)).alias(TICKS)
+    )
+    cycle, gap = _cycle_of(window, prepared), _gap_of(window, prepared)
+    time = batch.frame.schema[query.time].dataType
+    if cycle is None:
+        session = F.session_window(F.col(quote(query.time)), f"{gap} microseconds").alias(SESSION)
+        # The ticks are checked in a filter, since session_window drops rows without a time.
+        grouped = _aggregate(rows.where(F.col(quote(TICKS)).isNotNull()), query, session, _expressions(natives))
+        return _results(batch, grouped, natives, F.col(f"{SESSION}.start"), F.col(f"{SESSION}.end"))
+    grouped = _in_windows(rows, query, batch, cycle, natives)
+    assert window.cuts is not None
+    start = f"{quote(START)} - {window.cuts.shift}L" if window.cuts.shift else quote(START)
+    end = f"{quote(START)} + {cycle.length - window.cuts.shift}L"
+    return _results(batch, grouped, natives, F.expr(time_sql(start, time)), F.expr(time_sql(end, time)))
+
+
+def _in_windows(
+    rows: DataFrame, query: QuerySpec, batch: BatchQuery, cycle: Cycle, natives: Mapping[str, NativeSql]
+) -> DataFrame:
+    """Return the columns of each window, and where it starts."""
+    ticks = quote(TICKS)
+    if cycle.period >= cycle.length:
+        since = since_start(ticks, cycle)
+        held = rows if cycle.period == cycle.length else rows.where(f"{since} < {cycle.length}")
+        return _aggregate(held, query, F.expr(f"{ticks} - {since}").alias(START), _expressions(natives))
+    slice_begin = F.expr(slice_sql(batch.prepared.borders.edges, ticks)).alias(SLICE)
+    slices = _aggregate(rows, query, slice_begin, _expressions(natives))
+    last = f"{quote(SLICE)} - {since_start(quote(SLICE), cycle)}"
+    copies = -(-cycle.length // cycle.period)
+    starts = f"explode(transform(sequence(0, {copies - 1}), i -> {last} - i * {cycle.period}L))"
+    copied = slices.withColumn(START, F.expr(starts)).where(f"{quote(START)} + {cycle.length}L > {quote(SLICE)}")
+    merges = {name: text for native in natives.values() for name, text in native.merges.items()}
+    return _aggregate(copied, query, F.col(START), merges)
+
+
+def _aggregate(rows: DataFrame, query: QuerySpec, group: Column, expressions: Mapping[str, str]) -> DataFrame:
+    grouped = rows.groupBy(*(F.col(quote(name)) for name in query.by), group)
+    return grouped.agg(*(F.expr(text).alias(name) for name, text in expressions.items()))
+
+
+def _expressions(natives: Mapping[str, NativeSql]) -> dict[str, str]:
+    return {name: text for native in natives.values() for name, text in native.expressions.items()}
+
+
+def _results(
+    batch: BatchQuery, grouped: DataFrame, natives: Mapping[str, NativeSql], start: Column, end: Column
+) -> DataFrame:
+    """Return the columns of results, in the types that all strategies have."""
+    columns: dict[str, Column] = {name: F.col(quote(name)) for name in batch.query.by}
+    columns |= {"window_start": start, "window_end": end}
+    columns |= {name: F.expr(native.result) for name, native in natives.items()}
+    return grouped.select(*(columns[field.name].cast(field.dataType).alias(field.name) for field in batch.results))
+
+
+def since_start(ticks: str, cycle: Cycle) -> str:
+    """Return SQL for the ticks since the last start of a window."""
+    return f"pmod(pmod({ticks}, {cycle.period}L) - {cycle.offset % cycle.period}L, {cycle.period}L)"
+
+
+def time_sql(ticks: str, dtype: DataType) -> str:
+    """Return SQL for the time at some ticks; that of a timestamp without a zone does not depend on the session's zone.
+
+    >>> time_sql("t", TimestampType())
+    'timestamp_micros(t)'
+    """
+    return (
+        f"timestamp_micros({ticks})"
+        if isinstance(dtype, TimestampType)
+        else f"{EPOCH} + INTERVAL '0.000001' SECOND * ({ticks})"
+    )
+
+
+def _checked_ticks(batch: BatchQuery) -> str:
+    """Return SQL for the time of rows in ticks. It raises an error for rows without a time, as all strategies do."""
+    time = batch.query.time
+    assert time is not None
+    assert batch.prepared.time is not None
+    ticks = ticks_sql(time, batch.frame.schema[time].dataType)
+    limit = LAST_TICK - 2 * (batch.prepared.extent or 0)
+    missing = f"[SASH] The time column '{time}' has nulls. Rows without a time have no order. Drop them."
+    too_far = f"[SASH] The time column '{time}' has times so far from 1970 that windows would end beyond 64 bits."
+    return (
+        f"CASE WHEN {ticks} BETWEEN -{limit}L AND {limit}L THEN {ticks} "
+        f"WHEN {quote(time)} IS NULL THEN raise_error({literal(missing)}) ELSE raise_error({literal(too_far)}) END"
+    )
+
+
+def _cycle_of(window: Window, prepared: Prepared) -> Cycle | None:
+    return None if window.cuts is None else window.cuts.cycle(prepared.unit)
+
+
+def _gap_of(window: Window, prepared: Prepared) -> int | None:
+    return None if window.cuts is None else window.cuts.gap(prepared.unit)

@@ -1,0 +1,141 @@
+"""The strategy "native": Spark computes results alone, and they are those of the other strategies."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+import sash
+from sash import agg, window
+from sash.windows import Window
+
+ROWS = 400
+AGGREGATES: dict[str, Any] = {
+    "n": agg.count(), "some": agg.count("x"), "top": agg.max("x"), "low": agg.min("x"), "mean": agg.mean("x"), "sum": agg.sum("x"),
+    "whole": agg.sum("big"), "average": agg.mean("big"), "small": agg.sum("i"), "middle": agg.mean("i"), "paid": agg.sum("d"),
+    "last": agg.last("word"), "first": agg.first("word"), "who": agg.arg_max("i", "word"), "least": agg.arg_min("i", "word"),
+    "any": agg.any("b"), "all": agg.all("b"), "squares": agg.sum_of_squares("i"), "largest": agg.max("word"),
+}  # fmt: skip
+ONE_STAGE: dict[str, Any] = {
+    "sd": agg.stddev("x"), "var": agg.variance("i"), "pop": agg.var_pop("x"), "price": agg.mean("d"), "root": agg.geometric_mean("i"),
+}  # fmt: skip
+WINDOWS: dict[str, Window] = {
+    "tumbling": window.tumbling("1m"),
+    "offset": window.tumbling("1m", offset="7s"),
+    "right": window.time("1m", slide="1m", closed="right"),
+    "apart": window.time("20s", slide="1m"),
+    "twice": window.time("2m", slide="1m"),
+    "uneven": window.time("100s", slide="30s"),
+}
+SCHEMA = "k string, ts timestamp, id int, x double, i int, big bigint, d decimal(9, 2), word string, b boolean"
+
+
+@pytest.fixture(scope="module")
+def frame(spark: SparkSession) -> DataFrame:
+    """Nulls, NaN, ties, times before 1970, integers of 64 bits."""
+    start = datetime(1969, 12, 31, 23, 55, tzinfo=UTC)
+    rows = []
+    for number in range(ROWS):
+        x = None if number % 7 == 0 else float("nan") if number % 50 == 3 else number % 13 - 6.5
+        rows.append(
+            (
+                f"k{number % 3}", start + timedelta(seconds=number // 2 * 3), number, x, None if number % 5 == 0 else number % 11,
+                2**57 - number if number % 4 else -(2**57), Decimal(number) / 4, None if number % 9 == 0 else f"w{number % 4}",
+                None if number % 6 == 0 else number % 8 > 1,
+            )
+        )  # fmt: skip
+    return spark.createDataFrame(rows, SCHEMA).repartition(5)
+
+
+def listed(frame: DataFrame) -> list[dict[str, Any]]:
+    return [row.asDict() for row in frame.orderBy("k", "window_start").collect()]
+
+
+def assert_same(native: DataFrame, other: DataFrame) -> None:
+    assert native.dtypes == other.dtypes
+    for mine, theirs in zip(listed(native), listed(other), strict=True):
+        for name, value in theirs.items():
+            if isinstance(value, float):
+                assert mine[name] == pytest.approx(value, rel=1e-9, nan_ok=True), (name, mine, theirs)
+            else:
+                assert mine[name] == value, (name, mine, theirs)
+
+
+@pytest.mark.parametrize("name", WINDOWS)
+def test_results_are_those_of_buckets(frame: DataFrame, name: str) -> None:
+    overlaps = name in ("twice", "uneven")
+    aggregates = AGGREGATES if overlaps else AGGREGATES | ONE_STAGE
+    query = sash.Query(aggregates, WINDOWS[name], by="k", time="ts", order_by="id")
+    assert_same(query.run(frame, strategy="native"), query.run(frame, strategy="buckets"))
+
+
+def test_without_a_key_and_without_a_zone(frame: DataFrame) -> None:
+    local = frame.withColumn("ts", frame["ts"].cast("timestamp_ntz"))
+    query = sash.Query({"n": agg.count(), "top": agg.max("x")}, window.tumbling("1m"), time="ts")
+    native, other = (query.run(local, strategy=strategy) for strategy in ("native", "slices"))
+    assert native.dtypes == other.dtypes
+    assert repr(native.orderBy("window_start").collect()) == repr(other.orderBy("window_start").collect())
+
+
+def test_sessions(frame: DataFrame) -> None:
+    query = sash.Query(
+        {"n": agg.count(), "last": agg.last("word")}, window.session("10s"), by="k", time="ts", order_by="id"
+    )
+    rows = frame.where("id % 60 < 20")
+    assert_same(query.run(rows, strategy="native"), query.run(rows, strategy="buckets"))
+
+
+def test_nothing_goes_to_python(frame: DataFrame) -> None:
+    query = sash.Query({"n": agg.count()}, window.tumbling("1m"), by="k", time="ts")
+    plan = io.StringIO()
+    with contextlib.redirect_stdout(plan):
+        query.run(frame, strategy="native").explain()
+    assert "HashAggregate" in plan.getvalue()
+    assert "Arrow" not in plan.getvalue()
+    assert "native" in str(query.explain(frame, strategy="native"))
+
+
+@pytest.mark.parametrize(
+    ("aggregate", "text", "sentence"),
+    [
+        (agg.sum("big"), "CAST(9223372036854775807 AS BIGINT)", "sum of a window needs more than 64 bits"),
+        (agg.sum_of_squares("big"), "CAST(9223372036854775807 AS BIGINT)", "needs more than 64 bits"),
+    ],
+)
+def test_an_overflow_is_an_error(frame: DataFrame, aggregate: Any, text: str, sentence: str) -> None:
+    rows = frame.selectExpr("k", "ts", f"{text} AS big")
+    query = sash.Query({"s": aggregate}, window.tumbling("1m"), by="k", time="ts")
+    with pytest.raises(PySparkException, match=rf"\[SASH\].*{sentence}"):
+        query.run(rows, strategy="native").collect()
+
+
+@pytest.mark.parametrize("windows", [window.tumbling("1m"), window.session("1m")], ids=str)
+def test_a_row_without_a_time_is_an_error(frame: DataFrame, windows: Window) -> None:
+    rows = frame.selectExpr("k", "CASE WHEN id <> 7 THEN ts END AS ts")
+    with pytest.raises(PySparkException, match=r"\[SASH\] The time column 'ts' has nulls"):
+        sash.Query({"n": agg.count()}, windows, by="k", time="ts").run(rows, strategy="native").collect()
+
+
+@pytest.mark.parametrize(
+    ("aggregate", "windows", "sentence"),
+    [
+        (agg.median("x"), window.tumbling("1m"), "Spark SQL has no partials of median"),
+        (agg.stddev("x"), window.time("2m", slide="1m"), "does not combine slices of stddev"),
+        (agg.max("x"), window.time("1h", slide="1m"), "belongs to 60 windows"),
+        (agg.max("x"), window.rows(3), "has a result per row"),
+        (agg.max("x"), window.tumbling("1m", min_rows=2), "needs the number of values"),
+        (agg.max("x"), window.cumulative("1h", "1m"), "has several ends"),
+        (agg.max("x"), window.time("1m", slide="1m", empty=True), "results without rows"),
+    ],
+)
+def test_what_does_not_fit_is_refused(frame: DataFrame, aggregate: Any, windows: Window, sentence: str) -> None:
+    query = sash.Query({"r": aggregate}, windows, by="k", time="ts")
+    with pytest.raises(ValueError, match=sentence):
+        query.run(frame, strategy="native")
