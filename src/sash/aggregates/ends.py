@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 from sash.aggregates.base import Aggregate, P, unchanged
 from sash.aggregates.comparison import ascending, descending
 from sash.aggregates.definition import Fields, define, require_positive
-from sash.aggregates.sql import SqlForm, SqlInput, filtered
+from sash.aggregates.sql import SqlForm, SqlInput, unless_null
 from sash.expressions import ColumnLike, Condition
 
 Few: TypeAlias = tuple[Any, ...]
@@ -203,6 +203,6 @@ def end_sql(source: SqlInput, function: str, name: str) -> SqlForm | str:
     """Take the first of the first values, or the last of the last."""
     if not (source.column.is_ordered and source.order.is_known):
         return source.refuse()
-    end = {name: filtered(f"{function}({source.column.sql}, {source.order.key})", source.columns)}
+    end = {name: f"{function}({source.column.sql}, {unless_null(source.order.key, source.columns)})"}
     merges = {name: f"{function}({{{name}}}, {{slice}}) FILTER (WHERE {{{name}}} IS NOT NULL)"}
     return source.form(end, native=source.native(end, f"{{{name}}}", merges))

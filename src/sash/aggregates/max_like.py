@@ -15,7 +15,7 @@ from typing import Any
 from sash.aggregates.base import Aggregate, P, pair, second_field, unchanged
 from sash.aggregates.comparison import is_above
 from sash.aggregates.definition import BOOLEANS, FLOATS, INTEGERS, WHOLE, Fields, define
-from sash.aggregates.sql import SqlForm, SqlInput, filtered
+from sash.aggregates.sql import SqlForm, SqlInput, unless_null
 from sash.expressions import ColumnLike, Condition
 
 LARGEST_INTEGER = (1 << 63) - 1
@@ -385,27 +385,26 @@ def spread_sql(source: SqlInput) -> SqlForm | str:
 
 def arg_min_sql(source: SqlInput) -> SqlForm | str:
     """Take the smallest x, and `a` of the first row that has it."""
-    x, a = source.columns
-    return _argument_sql(source, "min", f"min_by({a.sql}, {source.order.smallest(x.sql)})")
+    x, _ = source.columns
+    return _argument_sql(source, "min", "min_by", source.order.smallest(x.sql))
 
 
 def arg_max_sql(source: SqlInput) -> SqlForm | str:
     """Take the largest x, and `a` of the first row that has it."""
-    x, a = source.columns
+    x, _ = source.columns
     if x.descending:
-        return _argument_sql(source, "max", f"min_by({a.sql}, {source.order.smallest(x.descending)})")
-    key = source.order.largest(x.sql)
-    return _argument_sql(source, "max", f"max_by({a.sql}, {key})" if key else "")
+        return _argument_sql(source, "max", "min_by", source.order.smallest(x.descending))
+    return _argument_sql(source, "max", "max_by", source.order.largest(x.sql))
 
 
-def _argument_sql(source: SqlInput, function: str, argument: str) -> SqlForm | str:
+def _argument_sql(source: SqlInput, function: str, function_by: str, key: str) -> SqlForm | str:
     x, a = source.columns
     if not (x.is_ordered and a.is_ordered and source.order.is_known):
         return source.refuse()
-    if not argument:
+    if not key:
         return source.refuse(" in an order of text")
-    expressions = {function: f"{function}({x.sql})", f"arg_{function}": argument}
-    expressions = {name: filtered(text, source.columns) for name, text in expressions.items()}
+    extreme = f"{function}({unless_null(x.sql, source.columns)})"
+    expressions = {function: extreme, f"arg_{function}": f"{function_by}({a.sql}, {unless_null(key, source.columns)})"}
     later = "{slice}" if function == "min" else "~{slice}"
     best = (
         f"{function}_by({{arg_{function}}}, struct({{{function}}}, {later})) FILTER (WHERE {{{function}}} IS NOT NULL)"

@@ -31,7 +31,7 @@ from sash.aggregates.compensated import (
 )
 from sash.aggregates.definition import FLOATS, INTEGERS, define
 from sash.aggregates.integers import split
-from sash.aggregates.sql import NativeSql, SqlForm, SqlInput, filtered
+from sash.aggregates.sql import NativeSql, SqlForm, SqlInput, unless_null
 from sash.aggregates.sum_like import add_both, subtract_both, sums_of
 from sash.expressions import ColumnLike, Condition
 
@@ -293,7 +293,7 @@ def weighted_mean_sql(source: SqlInput) -> SqlForm | str:
         return source.refuse()
     x, w = (column.as_double for column in source.columns)
     return source.form(
-        {"sum of products": f"sum({x} * {w})", "sum of weights": filtered(f"sum({w})", source.columns)}, both_sums
+        {"sum of products": f"sum({x} * {w})", "sum of weights": f"sum({unless_null(w, source.columns)})"}, both_sums
     )
 
 

@@ -119,6 +119,10 @@ class Frame(NamedTuple):
     """
     goes_back: bool = False
     """Whether the frame of a later point may begin earlier than that of an earlier point."""
+    sql: str = ""
+    """The frame in SQL, such as "ROWS BETWEEN 9 PRECEDING AND CURRENT ROW"; empty if it is none of rows or of all rows before."""
+    rows: int | None = None
+    """How many rows it holds at most; None if that is not known."""
     reach: Callable[[TimeUnit], Reach | None] = _unknown
     """Returns the furthest that it reaches back, also if it looks ahead or leaves out rows; None if that is not known."""
     width: Callable[[TimeUnit], int | None] = _unknown

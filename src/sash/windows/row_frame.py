@@ -201,6 +201,11 @@ class RowFrame(Window):
         """The window of a row."""
         more: dict[str, Any] = {"ready": self._ready, "held": self._held, "needed_from": self._needed_from}
         sides = (self.before, self.after)
+        if not self.exclude:
+            more |= {
+                "sql": f"ROWS BETWEEN {side_sql(self.before, -1)} AND {side_sql(self.after, 1)}",
+                "rows": self.length,
+            }
         return frame_around(*sides, self.exclude, self._reach, self._begin_zones, around=sides, **more)
 
     def _ready(self, items: Items) -> Ints:
@@ -239,6 +244,18 @@ class RowFrame(Window):
         around = f"before={self.before}" + (f", after={self.after}" if self.after != 0 else "")
         frame = str(self.before + 1) if self.before is not None and self.after == 0 else around
         return f"rows({frame}{options_text(exclude=self.exclude, min_rows=self.min_rows)})"
+
+
+def side_sql(rows: int | None, direction: int) -> str:
+    """Return where a frame of SQL begins (direction -1) or ends (1): some rows from its row, None for all rows on that side.
+
+    >>> side_sql(9, -1), side_sql(-2, 1), side_sql(0, 1), side_sql(None, -1)
+    ('9 PRECEDING', '2 PRECEDING', 'CURRENT ROW', 'UNBOUNDED PRECEDING')
+    """
+    if rows == 0:
+        return "CURRENT ROW"
+    ahead = direction > 0 if rows is None else rows * direction > 0
+    return f"{'UNBOUNDED' if rows is None else abs(rows)} {'FOLLOWING' if ahead else 'PRECEDING'}"
 
 
 def bounds_around(rows: Ints, firsts: Ints, counts: Ints, before: int | None, after: int | None) -> tuple[Ints, Ints]:

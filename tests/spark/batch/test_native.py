@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 — the usual name
 
 import sash
 from sash import agg, window
@@ -34,6 +35,15 @@ WINDOWS: dict[str, Window] = {
     "twice": window.time("2m", slide="1m"),
     "uneven": window.time("100s", slide="30s"),
 }
+FRAMES: dict[str, Window] = {
+    "last": window.rows(3),
+    "before": window.rows(before=2, after=-1),
+    "after": window.rows(before=-1, after=3),
+    "centred": window.rows(before=1, after=1),
+    "growing": window.rows(before=None, after=-1),
+    "whole": window.rows(before=None, after=None),
+    "expanding": window.expanding(),
+}
 SCHEMA = "k string, ts timestamp, id int, x double, i int, big bigint, d decimal(9, 2), word string, b boolean"
 
 
@@ -54,13 +64,13 @@ def frame(spark: SparkSession) -> DataFrame:
     return spark.createDataFrame(rows, SCHEMA).repartition(5)
 
 
-def listed(frame: DataFrame) -> list[dict[str, Any]]:
-    return [row.asDict() for row in frame.orderBy("k", "window_start").collect()]
+def listed(frame: DataFrame, order: str) -> list[dict[str, Any]]:
+    return [row.asDict() for row in frame.orderBy("k", order).collect()]
 
 
-def assert_same(native: DataFrame, other: DataFrame) -> None:
+def assert_same(native: DataFrame, other: DataFrame, order: str = "window_start") -> None:
     assert native.dtypes == other.dtypes
-    for mine, theirs in zip(listed(native), listed(other), strict=True):
+    for mine, theirs in zip(listed(native, order), listed(other, order), strict=True):
         for name, value in theirs.items():
             if isinstance(value, float):
                 assert mine[name] == pytest.approx(value, rel=1e-9, nan_ok=True), (name, mine, theirs)
@@ -74,6 +84,49 @@ def test_results_are_those_of_buckets(frame: DataFrame, name: str) -> None:
     aggregates = AGGREGATES if overlaps else AGGREGATES | ONE_STAGE
     query = sash.Query(aggregates, WINDOWS[name], by="k", time="ts", order_by="id")
     assert_same(query.run(frame, strategy="native"), query.run(frame, strategy="buckets"))
+
+
+def test_results_of_frames_are_those_of_buckets(frame: DataFrame) -> None:
+    frame = frame.withColumn("big", F.expr("big DIV 256"))  # the sums of all rows fit in 64 bits
+    for name, windows in FRAMES.items():
+        query = sash.Query(AGGREGATES | ONE_STAGE, windows, by="k", time="ts", order_by="id")
+        assert_same(query.run(frame, strategy="native"), query.run(frame, strategy="buckets"), "id")
+        assert "native" in str(query.explain(frame)), name
+
+
+def test_several_frames_and_computed_columns(frame: DataFrame) -> None:
+    query = sash.Query(
+        {"twice": agg.sum(sash.expr("i * 2")), "large": agg.count("i", where="i > 5")},
+        {"short": window.rows(2), "long": window.expanding()},
+        by=["k", "b"],
+        time="ts",
+        order_by="id",
+    )
+    native, other = query.run(frame, strategy="native"), query.run(frame, strategy="buckets")
+    assert native.columns == [*frame.columns, "twice_short", "twice_long", "large_short", "large_long"]
+    assert_same(native, other, "id")
+
+
+@pytest.mark.parametrize(
+    ("windows", "options", "strategy"),
+    [
+        (window.tumbling("1m"), {}, "native"),
+        (window.tumbling("1m"), {"buckets": 3}, "slices"),
+        (window.tumbling("1m"), {"compiled": False}, "slices"),
+        (window.time("1h", slide="1m"), {}, "slices"),
+        ({"a": window.tumbling("1m"), "b": window.tumbling("1h")}, {}, "slices"),
+        (window.rows(10), {}, "native"),
+        (window.rows(11), {}, "buckets"),
+        (window.rows(before=0, after=None), {}, "buckets"),
+        (window.time("1m"), {}, "buckets"),
+        (window.expanding(exclude="row"), {}, "buckets"),
+    ],
+    ids=str,
+)
+def test_the_strategy_that_is_chosen(frame: DataFrame, windows: Any, options: dict[str, Any], strategy: str) -> None:
+    query = sash.Query({"top": agg.max("x")}, windows, by="k", time="ts")
+    explanation = str(query.explain(frame, **options))
+    assert f"{strategy}: " in explanation, explanation
 
 
 def test_without_a_key_and_without_a_zone(frame: DataFrame) -> None:
@@ -129,7 +182,7 @@ def test_a_row_without_a_time_is_an_error(frame: DataFrame, windows: Window) -> 
         (agg.median("x"), window.tumbling("1m"), "Spark SQL has no partials of median"),
         (agg.stddev("x"), window.time("2m", slide="1m"), "does not combine slices of stddev"),
         (agg.max("x"), window.time("1h", slide="1m"), "belongs to 60 windows"),
-        (agg.max("x"), window.rows(3), "has a result per row"),
+        (agg.max("x"), window.time("3m"), "neither a frame of rows nor expanding"),
         (agg.max("x"), window.tumbling("1m", min_rows=2), "needs the number of values"),
         (agg.max("x"), window.cumulative("1h", "1m"), "has several ends"),
         (agg.max("x"), window.time("1m", slide="1m", empty=True), "results without rows"),

@@ -21,7 +21,7 @@ from sash.plan.query_spec import QuerySpec
 from sash.plan.tree import Branch
 from sash.spark.arrow_types import arrow_schema
 from sash.spark.batch.describe_batch import describe_batch
-from sash.spark.batch.native import native_frame, why_not_native
+from sash.spark.batch.native import native_frame, why_not_native, why_slower
 from sash.spark.batch.ranges import split_frame
 from sash.spark.batch.sql_slices import slice_frame, why_not
 from sash.spark.given_schema import runs_no_job
@@ -80,6 +80,10 @@ class BatchQuery(SparkQuery):
         """Return rows in groups, time ranges or buckets, and the worker for them. This runs the jobs that find where to split."""
         return split_frame(self)
 
+    def why_not_native(self) -> str:
+        """Return why Spark cannot compute the results alone; empty if it can."""
+        return why_not_native(self.query, self.prepared, self.frame.schema)
+
     def describe(self) -> Branch:
         """Return the branch of an explanation that says what Spark does."""
         return describe_batch(self)
@@ -136,16 +140,19 @@ class BatchQuery(SparkQuery):
 def choose_strategy(batch: BatchQuery) -> Strategy:
     """Return the strategy that was asked for, or the first that fits. Raise ValueError if the one asked for does not."""
     asked = batch.options["strategy"]
+    no_native = batch.why_not_native()
     no_slices = why_not(batch.query, batch.prepared, batch.frame.schema)
-    no_native = why_not_native(batch.query, batch.prepared, batch.frame.schema) if asked == "native" else ""
     no_ranges = batch.reach if isinstance(batch.reach, str) else ""
     reason = {"native": no_native, "slices": no_slices, "ranges": no_ranges}.get(asked, "")
     if reason:
         raise ValueError(f'run: strategy="{asked}" does not fit: {reason.rstrip(".")}.')
     if asked != "auto":
         return Strategy(asked, "it was asked for")
+    slower = no_native or why_slower(batch)
+    if not slower:
+        return Strategy("native", "Spark has all aggregates, and a row is in few windows")
     if not no_slices:
-        return Strategy("slices", "windows are periodic, and Spark itself can aggregate slices")
+        return Strategy("slices", f"Spark itself can aggregate slices; not native: {slower}")
     if batch.query.by:
         return Strategy("buckets", f"not slices: {no_slices}")
     if not no_ranges:

@@ -59,6 +59,10 @@ class LabelQuery(BatchQuery):
             self._check_type(name)
         self.sent = self._united()
 
+    def why_not_native(self) -> str:
+        """Return why Spark cannot compute the results alone."""
+        return "at= was given, and Python evaluates windows as of labels."
+
     @property
     def results(self) -> StructType:
         """The columns of the result: those of labels, and one for each aggregate and window."""

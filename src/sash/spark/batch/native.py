@@ -3,21 +3,23 @@
     windows that do not overlap    groupBy(keys, window).agg(…)
     windows that overlap           slices as above; a copy of each slice per window; groupBy(keys, window) again
     sessions                       groupBy(keys, session_window(…)).agg(…)
+    frames of rows, expanding()    … OVER (PARTITION BY keys ORDER BY time ROWS BETWEEN …)
 
 Each aggregate brings its `NativeSql`. Rows without a time, and times near the end of 64 bits, raise as in the other strategies.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 — the usual name
 from pyspark.sql.types import DataType, StructType, TimestampNTZType, TimestampType
 
-from sash.aggregates.sql import EPOCH, SLICE, NativeSql, literal, quote
+from sash.aggregates.sql import EPOCH, SLICE, NativeSql, SqlForm, column_of, literal, quote
 from sash.plan.query_spec import QuerySpec
+from sash.plan.tree import and_between
 from sash.spark.batch.sql_slices import read_forms, slice_sql, ticks_sql, why_not_grouped
 from sash.windows import Window
 from sash.windows.base import Cycle
@@ -29,60 +31,139 @@ if TYPE_CHECKING:
 
 MOST_COPIES = 4
 """Up to this many windows may hold a slice. With more, Python combines slices faster than Spark copies them."""
+MOST_ROWS = 10
+"""Up to this many rows may be in a frame: Spark reads all of them for each row. Frames that begin with the first row grow instead."""
 START, SESSION = "sash_start", "sash_session"
 LAST_TICK = (1 << 63) - 1
 """The largest time in ticks."""
 
 
-def why_not_native(query: QuerySpec, prepared: Prepared, schema: StructType) -> str:  # noqa: PLR0911 — a chain
+def why_not_native(  # noqa: PLR0911 — a chain
+    query: QuerySpec, prepared: Prepared, schema: StructType
+) -> str:
     """Return why Spark cannot compute the results of a query alone; empty if it can."""
-    if len(query.windows) > 1:
-        return "there are several windows, which share slices in Python."
-    [window] = query.windows.values()
-    if window.per_row:
-        return f"{window} has a result per row."
-    if window.emits_empty:
-        return f"{window} has results without rows."
-    cycle, gap = _cycle_of(window, prepared), _gap_of(window, prepared)
-    if cycle is None and gap is None:
-        return f"{window} is neither periodic nor a session."
-    if cycle is not None and cycle.step < cycle.length:
-        return f"{window} has several ends, which share slices in Python."
     if reason := why_not_grouped(query, schema):
         return reason
-    assert query.time is not None
-    if not isinstance(schema[query.time].dataType, TimestampType | TimestampNTZType):
-        return f"{query.time} is not a timestamp, which Spark's own windows need."
+    if query.time is None:
+        return "there is no time=, whose order Spark needs."
     if query.time in query.by:
         return f"{query.time} is a key too."
-    return _why_no_sql(query, prepared, cycle)
-
-
-def _why_no_sql(query: QuerySpec, prepared: Prepared, cycle: Cycle | None) -> str:
     forms = read_forms(query, prepared, "")
     if isinstance(forms, str):
         return forms
-    copies = 1 if cycle is None else -(-cycle.length // cycle.period)
-    if copies > MOST_COPIES:
-        return f"each slice belongs to {copies} windows, which Python combines faster."
     for name, form in forms.items():
         if form.native is None:
             return f"{name!r}: {form.aggregate.name} is computed from partials in Python."
-        if copies > 1 and not form.native.merges:
-            return f"{name!r}: Spark SQL does not combine slices of {form.aggregate.name}."
         if query.aggregates[name].result.type is not None:
             return f"{name!r}: types= declares its type."
+    natives = _natives(forms)
+    if reason := _clash(query, natives, schema.names if query.per_row else query.by):
+        return reason
+    return (
+        _why_not_frames(query, prepared, schema)
+        if query.per_row
+        else _why_not_windows(query, prepared, schema, natives)
+    )
+
+
+def _why_not_frames(query: QuerySpec, prepared: Prepared, schema: StructType) -> str:
+    for window in query.windows.values():
+        if window.frame is None or not window.frame.sql:
+            return f"{window} is neither a frame of rows nor expanding()."
+    assert query.time is not None
+    for field in map(prepared.schema.field, query.order_by):
+        if not column_of(field).is_ordered:
+            return f"{field.name} orders rows, and Spark and Python may order {field.type} differently."
+    return (
+        "" if ticks_sql(query.time, schema[query.time].dataType) else f"{query.time} is neither a time nor an integer."
+    )
+
+
+def _why_not_windows(  # noqa: PLR0911 — a chain
+    query: QuerySpec, prepared: Prepared, schema: StructType, natives: Mapping[str, NativeSql]
+) -> str:
+    if len(query.windows) > 1:
+        return "there are several windows, which share slices in Python."
+    [window] = query.windows.values()
+    if window.emits_empty:
+        return f"{window} has results without rows."
+    assert query.time is not None
+    if not isinstance(schema[query.time].dataType, TimestampType | TimestampNTZType):
+        return f"{query.time} is not a timestamp, which Spark's own windows need."
+    cycle, gap = _cycle_of(window, prepared), _gap_of(window, prepared)
+    if cycle is None:
+        return f"{window} is neither periodic nor a session." if gap is None else ""
+    if cycle.step < cycle.length:
+        return f"{window} has several ends, which share slices in Python."
+    copies = _copies(cycle)
+    if copies > MOST_COPIES:
+        return f"each slice belongs to {copies} windows, which Python combines faster."
+    for name, native in natives.items():
+        if copies > 1 and not native.merges:
+            return f"{name!r}: Spark SQL does not combine slices of {query.aggregates[name].name}."
+    return ""
+
+
+def _clash(query: QuerySpec, natives: Mapping[str, NativeSql], columns: Sequence[str]) -> str:
+    """Return why a column of partials would have the name of another column, ignoring case; empty if none would."""
+    partials = {name.lower() for name in _expressions(natives)}
+    clash = next((name for name in (*columns, *query.by) if name.lower() in partials), None)
+    return f"the column {clash!r} has the name of a column of partials. Rename it." if clash else ""
+
+
+def why_slower(batch: BatchQuery) -> str:
+    """Return why another strategy suits a query better, although Spark could compute its results alone; empty if none does."""
+    given = [f"{name}=" for name in ("buckets", "ranges", "compiled") if batch.options[name] is not None]
+    if given:
+        return f"{and_between(given)} {'tells' if len(given) == 1 else 'tell'} how Python evaluates it."
+    if batch.query.per_row and not batch.query.by:
+        return "there is no key, and Spark would send all rows to one task."
+    for window in batch.query.windows.values():
+        frame = window.frame
+        if frame is None or frame.grows or frame.around == (None, None):
+            continue
+        if frame.rows is None or frame.rows > MOST_ROWS:
+            return f"{window} holds more than {MOST_ROWS} rows, which Spark would read for each row."
     return ""
 
 
 def native_frame(batch: BatchQuery) -> DataFrame:
     """Return the results of a query that Spark computes alone."""
+    forms = read_forms(batch.query, batch.prepared, quote(TICKS))
+    assert not isinstance(forms, str), forms
+    return _in_frames(batch, _natives(forms)) if batch.query.per_row else _per_window(batch, _natives(forms))
+
+
+def _in_frames(batch: BatchQuery, natives: Mapping[str, NativeSql]) -> DataFrame:
+    """Return the rows, with the results of their frames."""
+    query = batch.query
+    rows = batch.frame.withColumn(TICKS, F.expr(_checked_ticks(batch)))
+    types = {field.name: field.dataType for field in batch.added}
+    for name, window in query.windows.items():
+        assert window.frame is not None
+        over = _over(query, window.frame.sql)
+        held = rows.select("*", *(F.expr(f"{text} {over}").alias(part) for part, text in _expressions(natives).items()))
+        results = {query.result_name(aggregate, name): native.result for aggregate, native in natives.items()}
+        rows = held.select(
+            *(F.col(quote(column)) for column in rows.columns),
+            *(F.expr(text).cast(types[column]).alias(column) for column, text in results.items()),
+        )
+    return rows.select(*(F.col(quote(field.name)) for field in batch.results))
+
+
+def _over(query: QuerySpec, frame: str) -> str:
+    """Return the OVER clause of a frame. In a frame of times, rows of equal time are peers, whatever else orders them."""
+    ties = query.order_by if frame.startswith("ROWS") else ()
+    keys = f"PARTITION BY {', '.join(map(quote, query.by))} " if query.by else ""
+    order = [quote(TICKS), *(f"{quote(name)} ASC NULLS LAST" for name in ties)]
+    return f"OVER ({keys}ORDER BY {', '.join(order)} {frame})"
+
+
+def _per_window(batch: BatchQuery, natives: Mapping[str, NativeSql]) -> DataFrame:
+    """Return a result per window."""
     query, prepared = batch.query, batch.prepared
     assert query.time is not None
     [window] = query.windows.values()
-    forms = read_forms(query, prepared, quote(TICKS))
-    assert not isinstance(forms, str), forms
-    natives = {name: form.native for name, form in forms.items() if form.native is not None}
     rows = batch.frame.select(
         *(F.col(quote(name)) for name in query.columns), F.expr(_checked_ticks(batch)).alias(TICKS)
     )
@@ -112,8 +193,7 @@ def _in_windows(
     slice_begin = F.expr(slice_sql(batch.prepared.borders.edges, ticks)).alias(SLICE)
     slices = _aggregate(rows, query, slice_begin, _expressions(natives))
     last = f"{quote(SLICE)} - {since_start(quote(SLICE), cycle)}"
-    copies = -(-cycle.length // cycle.period)
-    starts = f"explode(transform(sequence(0, {copies - 1}), i -> {last} - i * {cycle.period}L))"
+    starts = f"explode(transform(sequence(0, {_copies(cycle) - 1}), i -> {last} - i * {cycle.period}L))"
     copied = slices.withColumn(START, F.expr(starts)).where(f"{quote(START)} + {cycle.length}L > {quote(SLICE)}")
     merges = {name: text for native in natives.values() for name, text in native.merges.items()}
     return _aggregate(copied, query, F.col(START), merges)
@@ -122,6 +202,15 @@ def _in_windows(
 def _aggregate(rows: DataFrame, query: QuerySpec, group: Column, expressions: Mapping[str, str]) -> DataFrame:
     grouped = rows.groupBy(*(F.col(quote(name)) for name in query.by), group)
     return grouped.agg(*(F.expr(text).alias(name) for name, text in expressions.items()))
+
+
+def _copies(cycle: Cycle) -> int:
+    """Return how many windows hold a slice, at most."""
+    return -(-cycle.length // cycle.period)
+
+
+def _natives(forms: Mapping[str, SqlForm]) -> dict[str, NativeSql]:
+    return {name: form.native for name, form in forms.items() if form.native is not None}
 
 
 def _expressions(natives: Mapping[str, NativeSql]) -> dict[str, str]:
