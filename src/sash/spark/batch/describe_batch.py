@@ -29,9 +29,14 @@ def describe_batch(batch: BatchQuery) -> Branch:
 
 
 def _of_native(batch: BatchQuery) -> dict[str, str]:
+    keys, per_row = ", ".join(batch.query.by), batch.query.per_row
+    grouped = f"groupBy({', '.join([*batch.query.by, 'window'])}), and the results of its aggregates"
+    over = f"aggregates OVER ({f'PARTITION BY {keys} ' if keys else ''}ORDER BY {batch.query.time} …)"
     return {
-        "in SQL": f"groupBy({', '.join([*batch.query.by, 'window'])}), and the results of its aggregates",
-        "shuffled": "partials of windows, which Spark combines within a partition before the shuffle",
+        "in SQL": over if per_row else grouped,
+        "shuffled": f"{_columns(batch)} of all rows, by the key"
+        if per_row
+        else "partials of windows, which Spark combines within a partition before the shuffle",
         "in Python": "nothing",
         "before": "no job runs before the result is used",
     }
