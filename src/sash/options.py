@@ -137,24 +137,24 @@ class OnSpark(TypedDict, total=False):
     """Options for PySpark DataFrames, streaming ones too.
 
     - `buckets`: the number of groups of keys. Default: the number of shuffle partitions; 64 for a stream.
+    - `strategy`: "native", "slices", "buckets" or "ranges", see the page on Spark; for a stream "native". Default: "auto".
     - `types`: the result types of your own aggregates, such as {"s": "double"}, if they are not known before they run.
     """
 
     buckets: Annotated[int | None, COUNT]
+    strategy: Annotated[
+        Literal["auto", "native", "slices", "buckets", "ranges"],
+        Option("auto", "run: {given} does not exist. Use auto, native, slices, buckets, ranges."),
+    ]
     types: Annotated[Mapping[str, Any] | None, Option(None)]
 
 
 class ForSparkTables(TypedDict, total=False):
     """Options for a batch PySpark DataFrame.
 
-    - `strategy`: "native", "slices", "buckets" or "ranges", see the page on Spark. Default: "auto".
     - `ranges`: the number of time ranges. Default: the number of shuffle partitions.
     """
 
-    strategy: Annotated[
-        Literal["auto", "native", "slices", "buckets", "ranges"],
-        Option("auto", "run: {given} does not exist. Use auto, native, slices, buckets, ranges."),
-    ]
     ranges: Annotated[int | None, COUNT]
 
 

@@ -186,7 +186,10 @@ def finish(query: Any, stream: DataFrame, checkpoint: str, **options: Any) -> Da
     from sash.spark.streaming import checkpoint as checkpoints
     from sash.spark.streaming.stream_query import StreamQuery
 
-    streaming = StreamQuery(query._declared, stream, read_options(SparkStreamOptions, options))  # noqa: SLF001
+    given = read_options(SparkStreamOptions, options)
+    if given["strategy"] != "auto":
+        raise ValueError('finish reads the state of Sash\'s own operator. A stream with strategy="native" has none.')
+    streaming = StreamQuery(query._declared, stream, given)  # noqa: SLF001
     return streaming.in_own_case(checkpoints.finish(streaming, str(checkpoint)))
 
 
@@ -228,9 +231,12 @@ def query_on_spark(query: QuerySpec, frame: DataFrame, options: Any) -> SparkQue
     require_pyspark()
     check_version("this session", frame.sparkSession.version)
     if is_stream(frame):
+        from sash.spark.streaming.native_stream import NativeStream
         from sash.spark.streaming.stream_query import StreamQuery
 
-        return StreamQuery(query, frame, options)
+        if (strategy := options["strategy"]) not in ("auto", "native"):
+            raise ValueError(f'run: strategy={strategy!r} is not for streams. Use "native", or leave it out.')
+        return (NativeStream if strategy == "native" else StreamQuery)(query, frame, options)
     from sash.spark.batch.batch_query import BatchQuery
     from sash.spark.batch.label_query import LabelQuery
 

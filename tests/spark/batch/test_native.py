@@ -69,7 +69,7 @@ def listed(frame: DataFrame, order: str) -> list[dict[str, Any]]:
 
 
 def assert_same(native: DataFrame, other: DataFrame, order: str = "window_start") -> None:
-    assert native.dtypes == other.dtypes
+    assert native.schema == other.schema
     for mine, theirs in zip(listed(native, order), listed(other, order), strict=True):
         for name, value in theirs.items():
             if isinstance(value, float):
@@ -133,7 +133,7 @@ def test_without_a_key_and_without_a_zone(frame: DataFrame) -> None:
     local = frame.withColumn("ts", frame["ts"].cast("timestamp_ntz"))
     query = sash.Query({"n": agg.count(), "top": agg.max("x")}, window.tumbling("1m"), time="ts")
     native, other = (query.run(local, strategy=strategy) for strategy in ("native", "slices"))
-    assert native.dtypes == other.dtypes
+    assert native.schema == other.schema
     assert repr(native.orderBy("window_start").collect()) == repr(other.orderBy("window_start").collect())
 
 

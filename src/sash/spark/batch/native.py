@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 — the usual name
-from pyspark.sql.types import DataType, StructType, TimestampNTZType, TimestampType
+from pyspark.sql.types import DataType, StructField, StructType, TimestampNTZType, TimestampType
 
 from sash.aggregates.sql import EPOCH, SLICE, NativeSql, SqlForm, column_of, literal, quote
 from sash.plan.query_spec import QuerySpec
@@ -28,12 +28,13 @@ from sash.workers.own_columns import TICKS
 if TYPE_CHECKING:
     from sash.engine.prepare import Prepared
     from sash.spark.batch.batch_query import BatchQuery
+    from sash.spark.spark_query import SparkQuery
 
 MOST_COPIES = 4
 """Up to this many windows may hold a slice. With more, Python combines slices faster than Spark copies them."""
 MOST_ROWS = 10
 """Up to this many rows may be in a frame: Spark reads all of them for each row. Frames that begin with the first row grow instead."""
-START, SESSION = "sash_start", "sash_session"
+START, WINDOW = "sash_start", "sash_window"
 LAST_TICK = (1 << 63) - 1
 """The largest time in ticks."""
 
@@ -138,15 +139,15 @@ def _in_frames(batch: BatchQuery, natives: Mapping[str, NativeSql]) -> DataFrame
     """Return the rows, with the results of their frames."""
     query = batch.query
     rows = batch.frame.withColumn(TICKS, F.expr(_checked_ticks(batch)))
-    types = {field.name: field.dataType for field in batch.added}
+    fields = {field.name: field for field in batch.added}
     for name, window in query.windows.items():
         assert window.frame is not None
         over = _over(query, window.frame.sql)
         held = rows.select("*", *(F.expr(f"{text} {over}").alias(part) for part, text in _expressions(natives).items()))
-        results = {query.result_name(aggregate, name): native.result for aggregate, native in natives.items()}
+        results = {query.result_name(aggregate, name): _result(native) for aggregate, native in natives.items()}
         rows = held.select(
             *(F.col(quote(column)) for column in rows.columns),
-            *(F.expr(text).cast(types[column]).alias(column) for column, text in results.items()),
+            *(_as_field(value, fields[column]) for column, value in results.items()),
         )
     return rows.select(*(F.col(quote(field.name)) for field in batch.results))
 
@@ -161,24 +162,41 @@ def _over(query: QuerySpec, frame: str) -> str:
 
 def _per_window(batch: BatchQuery, natives: Mapping[str, NativeSql]) -> DataFrame:
     """Return a result per window."""
-    query, prepared = batch.query, batch.prepared
+    query = batch.query
     assert query.time is not None
     [window] = query.windows.values()
-    rows = batch.frame.select(
-        *(F.col(quote(name)) for name in query.columns), F.expr(_checked_ticks(batch)).alias(TICKS)
-    )
-    cycle, gap = _cycle_of(window, prepared), _gap_of(window, prepared)
-    time = batch.frame.schema[query.time].dataType
+    cycle = _cycle_of(window, batch.prepared)
     if cycle is None:
-        session = F.session_window(F.col(quote(query.time)), f"{gap} microseconds").alias(SESSION)
-        # The ticks are checked in a filter, since session_window drops rows without a time.
-        grouped = _aggregate(rows.where(F.col(quote(TICKS)).isNotNull()), query, session, _expressions(natives))
-        return _results(batch, grouped, natives, F.col(f"{SESSION}.start"), F.col(f"{SESSION}.end"))
-    grouped = _in_windows(rows, query, batch, cycle, natives)
+        return in_own_windows(batch, window)
+    grouped = _in_windows(_rows(batch), query, batch, cycle, natives)
+    time = batch.frame.schema[query.time].dataType
     assert window.cuts is not None
     start = f"{quote(START)} - {window.cuts.shift}L" if window.cuts.shift else quote(START)
     end = f"{quote(START)} + {cycle.length - window.cuts.shift}L"
     return _results(batch, grouped, natives, F.expr(time_sql(start, time)), F.expr(time_sql(end, time)))
+
+
+def in_own_windows(source: SparkQuery, window: Window) -> DataFrame:
+    """Return the results of sessions, or of windows that do not overlap, which Spark's own functions find."""
+    time, cycle = F.col(quote(str(source.query.time))), _cycle_of(window, source.prepared)
+    if cycle is None:
+        group = F.session_window(time, f"{_gap_of(window, source.prepared)} microseconds")
+    else:
+        length, offset = (f"{ticks} microseconds" for ticks in (cycle.length, cycle.offset))
+        group = F.window(time, length, length, offset)
+    forms = read_forms(source.query, source.prepared, quote(TICKS))
+    assert not isinstance(forms, str), forms
+    natives = _natives(forms)
+    # The ticks are checked in a filter, since Spark's functions drop rows without a time.
+    rows = _rows(source).where(F.col(quote(TICKS)).isNotNull())
+    grouped = _aggregate(rows, source.query, group.alias(WINDOW), _expressions(natives))
+    return _results(source, grouped, natives, F.col(f"{WINDOW}.start"), F.col(f"{WINDOW}.end"))
+
+
+def _rows(source: SparkQuery) -> DataFrame:
+    """Return the columns that the query reads, and the time of each row in ticks."""
+    columns = (F.col(quote(name)) for name in source.query.columns)
+    return source.frame.select(*columns, F.expr(_checked_ticks(source)).alias(TICKS))
 
 
 def _in_windows(
@@ -218,13 +236,22 @@ def _expressions(natives: Mapping[str, NativeSql]) -> dict[str, str]:
 
 
 def _results(
-    batch: BatchQuery, grouped: DataFrame, natives: Mapping[str, NativeSql], start: Column, end: Column
+    source: SparkQuery, grouped: DataFrame, natives: Mapping[str, NativeSql], start: Column, end: Column
 ) -> DataFrame:
     """Return the columns of results, in the types that all strategies have."""
-    columns: dict[str, Column] = {name: F.col(quote(name)) for name in batch.query.by}
+    columns: dict[str, Column] = {name: F.col(quote(name)) for name in source.query.by}
     columns |= {"window_start": start, "window_end": end}
-    columns |= {name: F.expr(native.result) for name, native in natives.items()}
-    return grouped.select(*(columns[field.name].cast(field.dataType).alias(field.name) for field in batch.results))
+    columns |= {name: _result(native) for name, native in natives.items()}
+    return grouped.select(*(_as_field(columns[field.name], field) for field in source.results))
+
+
+def _as_field(column: Column, field: StructField) -> Column:
+    return column.cast(field.dataType).alias(field.name, metadata=field.metadata)
+
+
+def _result(native: NativeSql) -> Column:
+    """Return a result, nullable as in the other strategies, also if it is a count. Spark drops the comparison with null."""
+    return F.expr(f"nullif({native.result}, NULL)")
 
 
 def since_start(ticks: str, cycle: Cycle) -> str:
@@ -245,13 +272,12 @@ def time_sql(ticks: str, dtype: DataType) -> str:
     )
 
 
-def _checked_ticks(batch: BatchQuery) -> str:
+def _checked_ticks(source: SparkQuery) -> str:
     """Return SQL for the time of rows in ticks. It raises an error for rows without a time, as all strategies do."""
-    time = batch.query.time
+    time = source.query.time
     assert time is not None
-    assert batch.prepared.time is not None
-    ticks = ticks_sql(time, batch.frame.schema[time].dataType)
-    limit = LAST_TICK - 2 * (batch.prepared.extent or 0)
+    ticks = ticks_sql(time, source.frame.schema[time].dataType)
+    limit = LAST_TICK - 2 * (source.prepared.extent or 0)
     missing = f"[SASH] The time column '{time}' has nulls. Rows without a time have no order. Drop them."
     too_far = f"[SASH] The time column '{time}' has times so far from 1970 that windows would end beyond 64 bits."
     return (

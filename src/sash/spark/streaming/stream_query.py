@@ -29,6 +29,7 @@ from sash.options import SparkStreamOptions
 from sash.plan.query_spec import QuerySpec
 from sash.plan.tree import Branch, and_between
 from sash.spark import COUNTED, METRICS
+from sash.spark.batch.native import why_not_native
 from sash.spark.column_identity import identify_columns
 from sash.spark.groups import bucket_of, numbered, plain_names, spread_out
 from sash.spark.private import watermark_delay, with_watermark_delay
@@ -60,16 +61,13 @@ class StreamQuery(SparkQuery):
     """A query and its streaming DataFrame."""
 
     def __init__(self, query: QuerySpec, frame: DataFrame, options: SparkStreamOptions) -> None:
-        if query.time is None:
-            raise ValueError(
-                'Sash cannot sort a stream. Name the column that holds the time of rows: Query(time="ts", …).'
-            )
+        check_time(query)
         check_stream(query)
         self.identified = identify_columns(query, frame)
         super().__init__(self.identified.query, frame, options)
         self.options = options
         self.late = options["late"] or "drop"
-        self.delay = _read_delay(self.query, self.frame)
+        self.delay = read_delay(self.query, self.frame)
         check_mode(self.query, options["mode"])
         _check_ends(self.query)
         ignore_case = self.frame.sparkSession.conf.get(CASE) != "true"
@@ -79,7 +77,7 @@ class StreamQuery(SparkQuery):
         if self.keeps_late:
             self.sent = self.frame
             self.sent_schema = read_schema(self.query, self.frame, all_columns=True)
-        _check_lateness(self)
+        check_lateness(self.query, self.delay)
         _check_store(frame)
         for window in self.query.windows.values():
             window.memory.check_restart()
@@ -222,6 +220,10 @@ class StreamQuery(SparkQuery):
             "times": f"rows without a usable time {bad}",
             "counts": f"rows, late, bad_times and forgotten of each micro-batch, and its state: {shown_counts}",
         }
+        if mode == "append" and not why_not_native_stream(self):
+            leaves["native"] = (
+                'strategy="native" runs it by Spark\'s own operator, without late=, forget=, evolve= and state_from='
+            )
         return Branch("spark", ("a stream: packed buckets of keys over transformWithState",), leaves)
 
 
@@ -234,7 +236,13 @@ def new_metrics_name() -> str:
     return METRICS if number == 1 else f"{METRICS}_{number}"
 
 
-def _read_delay(query: QuerySpec, frame: DataFrame) -> int:
+def check_time(query: QuerySpec) -> None:
+    """Raise ValueError if a query on a stream has no time column."""
+    if query.time is None:
+        raise ValueError('Sash cannot sort a stream. Name the column that holds the time of rows: Query(time="ts", …).')
+
+
+def read_delay(query: QuerySpec, frame: DataFrame) -> int:
     """Return the delay of the watermark in milliseconds. Raise ValueError or TypeError if there is no watermark."""
     assert query.time is not None
     field = frame.schema[query.time]
@@ -266,13 +274,26 @@ def _check_ends(query: QuerySpec) -> None:
         )
 
 
-def _check_lateness(stream: StreamQuery) -> None:
-    lateness = stream.query.lateness
-    if lateness is not None and lateness.in_ticks(MILLISECONDS) != stream.delay:
+def check_lateness(query: QuerySpec, delay: int) -> None:
+    """Raise ValueError if the lateness of a query is not the delay of the watermark, in milliseconds."""
+    if query.lateness is not None and query.lateness.in_ticks(MILLISECONDS) != delay:
         raise ValueError(
-            f"Query(lateness={str(lateness)!r}) differs from the watermark of the stream, {stream.delay} ms. On Spark the "
+            f"Query(lateness={str(query.lateness)!r}) differs from the watermark of the stream, {delay} ms. On Spark the "
             "watermark decides which rows are late. Leave lateness out, or set both to the same delay."
         )
+
+
+def why_not_native_stream(stream: SparkQuery) -> str:
+    """Return why Spark's own operator cannot run a query on a stream; empty if it can."""
+    if stream.query.per_row:
+        return "Spark has no frames on streams."
+    if reason := why_not_native(stream.query, stream.prepared, stream.frame.schema):
+        return reason
+    [window] = stream.query.windows.values()
+    assert window.cuts is not None
+    cycle = window.cuts.cycle(stream.prepared.unit)
+    overlaps = cycle is not None and (cycle.period != cycle.length or window.cuts.shift)
+    return f"{window} is neither tumbling nor a session." if overlaps else ""
 
 
 def _check_store(frame: DataFrame) -> None:
