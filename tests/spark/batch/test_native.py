@@ -119,6 +119,7 @@ def test_several_frames_and_computed_columns(frame: DataFrame) -> None:
         (window.rows(11), {}, "buckets"),
         (window.rows(before=0, after=None), {}, "buckets"),
         (window.time("1m"), {}, "buckets"),
+        (window.session("1m"), {}, "buckets"),
         (window.expanding(exclude="row"), {}, "buckets"),
     ],
     ids=str,
