@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pyspark
 import pytest
+from helpers.spark.connect import connect_builder
 from pyspark.sql import SparkSession
 
 from sash.spark.local_session import settings
@@ -45,10 +46,10 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ.setdefault("PYARROW_IGNORE_TIMEZONE", "1")  # as pandas on Spark asks for
     given = settings(2, "2g", str(tmp_path_factory.mktemp("tables")), CONF)
-    builder = SparkSession.builder.appName("sash tests")
+    builder = SparkSession.builder
     if CONNECT:
-        del given["spark.master"]
-        builder = builder.remote("local[2]")
+        builder = connect_builder(given.pop("spark.master"))
+    builder = builder.appName("sash tests")
     for key, value in given.items():
         builder = builder.config(key, value)
     with warnings.catch_warnings():

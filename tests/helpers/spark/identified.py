@@ -20,6 +20,7 @@ from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 — the usual name
 
 import sash
+from helpers.spark.connect import connect_builder
 from sash import agg, window
 from sash.spark.local_session import settings
 
@@ -39,8 +40,7 @@ def session(folder: Path) -> SparkSession:
     conf = settings(1, "1g", str(folder / "tables"), CONF)
     builder = SparkSession.builder
     if os.environ.get("SASH_SPARK") == "connect":
-        del conf["spark.master"]
-        builder = builder.remote("local[1]")
+        builder = connect_builder(conf.pop("spark.master"))
     for key, value in conf.items():
         builder = builder.config(key, value)
     return builder.getOrCreate()

@@ -21,6 +21,7 @@ from pyspark.sql import SparkSession
 
 import sash
 from helpers.spark.cluster import CONF, READINGS, ROWS, assert_same, own_home, stream_results
+from helpers.spark.connect import connect_builder
 from sash import agg, window
 from sash.spark.generated_readings import Readings
 from sash.spark.local_session import settings
@@ -98,7 +99,7 @@ def start(
     given = {**settings(2, "1g", str(folder / "tables"), {}), **CONF, **own, **conf}
     builder = SparkSession.builder.appName("sash shipped")
     if connect:
-        builder = builder.remote(given.pop("spark.master"))
+        builder = connect_builder(given.pop("spark.master")).appName("sash shipped")
     for key, value in given.items():
         builder = builder.config(key, value)
     return builder.getOrCreate()
