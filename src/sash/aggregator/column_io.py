@@ -1,23 +1,45 @@
-"""The columns that an Aggregator reads, and the columns of results that it returns."""
+"""The columns of an Aggregator: read, slid over as a whole without a persistent window, and returned as results.
+
+Some results depend on more than `lower`: on a second number of the partial, or on a time. Kernels return plain numbers, so they lower the
+second number as a result of its own. The engines finish results in the same way:
+
+    partial ──lower─────► result ──┐
+    partial ──auxiliary─► number ──┼──finish──► final result
+    time of the result ────────────┘
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sash.aggregates.base import Aggregate
+from sash.aggregates.base import Aggregate, with_fields
 from sash.aggregates.ends import last
-from sash.aggregator.finish import finish_column, lowered_by_kernel
-from sash.columns.buffers import Bits, as_arrow, unpack
+from sash.aggregator.object_window import ObjectWindow
+from sash.algorithms import Algorithm
+from sash.columns.buffers import Bits, as_arrow, as_numpy, unpack
 from sash.columns.column_types import CannotCompileError, column_type, difference_type
-from sash.columns.read_column import Column, check_is_column, objects_of, ones, read_numbers, to_arrow
+from sash.columns.read_column import (
+    Column,
+    check_is_column,
+    objects_of,
+    ones,
+    present_in_all,
+    read_numbers,
+    to_arrow,
+    types_of,
+)
 from sash.columns.result_column import maps_to_arrow, objects_to_arrow, results_to_arrow
 from sash.columns.time_probes import check_arithmetic, gives_for
-from sash.kernels.kernel_arrays import ResultColumn
+from sash.kernels import Kernel, loops
+from sash.kernels.kernel_arrays import Positions, ResultColumn, check_bounds
+from sash.kernels.whole_column import column_kernel
 
 KEYS = last("keys")
 """An aggregate that returns values of its column, as the keys of a map are."""
@@ -89,3 +111,99 @@ def interpreted_results(aggregate: Aggregate[Any], results: list[Any], given: tu
     if gives == "difference" and row.is_time:
         return pa.array(results, difference_type(types[-1]))
     return objects_to_arrow(results)
+
+
+def slide_once(
+    aggregate: Aggregate[Any], algorithm: type[Algorithm[Any]], columns: list[Column], length: int
+) -> pa.Array:
+    """Return each row's result over the newest `length` rows."""
+    bits, inputs = present_in_all(columns), types_of(aggregate, columns)
+    lowered = lowered_by_kernel(aggregate)
+    kernel = column_kernel(algorithm, lowered, inputs, loops.slide_rows, nullable=len(bits) > 0, length=length)
+    results = kernel.slide_rows(tuple(column.values for column in columns), length, bits)
+    return of_rows_with_values(aggregate, final_results(results, aggregate, columns), bits)
+
+
+def slide_ranges_once(
+    aggregate: Aggregate[Any], algorithm: type[Algorithm[Any]], columns: list[Column], lengths: tuple[int, ...]
+) -> list[pa.Array]:
+    """Return each row's results over several ranges, which ascend. The columns have no nulls."""
+    kernel = Kernel(algorithm, lowered_by_kernel(aggregate), types_of(aggregate, columns), loops.slide_ranges)
+    results = kernel.slide_ranges(tuple(column.values for column in columns), lengths)
+    return [final_results(results, aggregate, columns, line) for line in reversed(range(len(lengths)))]
+
+
+def slide_between(
+    aggregate: Aggregate[Any], algorithm: type[Algorithm[Any]], columns: list[Column], begins: Any, ends: Any
+) -> pa.Array:
+    """Return the result of the rows begins[i] … ends[i] - 1 for each i."""
+    bits, inputs = present_in_all(columns), types_of(aggregate, columns)
+    kernel = column_kernel(algorithm, lowered_by_kernel(aggregate), inputs, loops.slide_between, nullable=len(bits) > 0)
+    values, ends = tuple(column.values for column in columns), as_positions(ends)
+    results = kernel.slide_between(values, as_positions(begins), ends, bits)
+    if aggregate.result.of_newest and len(bits):
+        present = unpack(bits, len(columns[0]))
+        bits = np.packbits(present[np.maximum(ends - 1, 0)], bitorder="little")  # an empty window has no result anyway
+    return of_rows_with_values(aggregate, final_results(results, aggregate, columns), bits)
+
+
+def interpret_between(
+    aggregate: Aggregate[Any], algorithm: type[Algorithm[Any]], given: tuple[Any, ...], begins: Any, ends: Any
+) -> pa.Array:
+    """Return the same for columns of objects, interpreted."""
+    rows = rows_of(given, aggregate.inputs)
+    begins, ends = as_positions(begins), as_positions(ends)
+    check_bounds(begins, ends, len(rows))
+    window = ObjectWindow(aggregate, algorithm, (), 0)
+    results = []
+    for begin, end in zip(begins.tolist(), ends.tolist(), strict=True):
+        window.evict_to(begin)
+        for row in rows[window.rows_so_far : end]:
+            window.insert(row)
+            window.evict_to(begin)  # a row between two windows is in no window
+        results.append(window.query())
+    return interpreted_results(aggregate, results, given)
+
+
+def as_positions(bounds: Any) -> Positions:
+    """Return bounds as row numbers. Raise TypeError if they are not a column of integers."""
+    array = np.asarray(bounds)
+    if array.size == 0:
+        return np.empty(0, np.int64)
+    if array.ndim != 1 or array.dtype.kind not in "iu":
+        raise TypeError(f"bounds must be two columns of row numbers (integers), not of {array.dtype}.")
+    return np.ascontiguousarray(array, np.int64)
+
+
+def lowered_by_kernel(aggregate: Aggregate[Any]) -> list[Aggregate[Any]]:
+    """Return what a kernel lowers from a partial: the result, and the second number if there is one.
+
+    >>> from sash import agg
+    >>> [one.lower.__name__ for one in lowered_by_kernel(agg.slope("y", "x"))]
+    ['slope_of', 'x_moment']
+    """
+    auxiliary = aggregate.result.auxiliary
+    if auxiliary is None:
+        return [aggregate]
+    return [aggregate, with_fields(aggregate, lower=auxiliary, gives="number", empty=None)]
+
+
+def finish_column(
+    aggregate: Aggregate[Any],
+    results: pa.Array,
+    auxiliary: pa.Array | None,
+    ticks: Callable[[], npt.NDArray[Any]] | None = None,
+) -> pa.Array:
+    """Return the final results. `ticks` returns the times that they belong to; None for those of the newest values."""
+    if aggregate.result.finish is None:
+        return results
+    numbers = None if auxiliary is None else _numbers(auxiliary)
+    times = ticks() if ticks is not None else numbers
+    final = np.ma.MaskedArray(aggregate.result.finish(_numbers(results), numbers, times))
+    return as_arrow(final.data, np.ma.getmaskarray(final) | as_numpy(results.is_null()))
+
+
+def _numbers(column: pa.Array) -> Any:
+    """Return a column as an array, 0 for null."""
+    values = as_numpy(column)
+    return np.where(as_numpy(column.is_null()), 0, values) if column.null_count else values

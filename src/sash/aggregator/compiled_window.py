@@ -12,8 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from sash.aggregates.base import Aggregate
-from sash.aggregator.column_io import final_results, of_rows_with_values
-from sash.aggregator.finish import lowered_by_kernel
+from sash.aggregator.column_io import final_results, lowered_by_kernel, of_rows_with_values
 from sash.aggregator.object_window import HeldWindow
 from sash.algorithms import Algorithm
 from sash.columns.column_types import column_type

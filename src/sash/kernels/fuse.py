@@ -12,7 +12,7 @@ times the work itself. Each rewriting rule is one method. Unsupported syntax is 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import count
 
 from sash.kernels.fuse_expressions import ExpressionRewriter, FusionSpec, item, unsigned
@@ -55,19 +55,11 @@ class StatementRewriter(ExpressionRewriter):
         out: list[ast.stmt] = []
         for number, statement in enumerate(statements):
             if isinstance(statement, ast.If) and _returns(statement):
-                return out + self._branch(statement, statements[number + 1 :])
+                return out + self._if(statement, statements[number + 1 :])
             out += self._statement(statement)
             if isinstance(statement, ast.Return):
                 break
         return out
-
-    def _branch(self, statement: ast.If, rest: list[ast.stmt]) -> list[ast.stmt]:
-        """Move the statements after an `if` that returns into the branches that don't return: inlined code can't return."""
-        test = self.expression(statement.test)
-        before = self._take_before()
-        body = self.block(statement.body + ([] if _always_returns(statement.body) else rest))
-        orelse = self.block(statement.orelse + ([] if _always_returns(statement.orelse) else rest))
-        return [*before, ast.If(test, body or [ast.Pass()], orelse)]
 
     def _statement(self, statement: ast.stmt) -> list[ast.stmt]:
         rule = getattr(self, f"_{type(statement).__name__.lower()}", None)
@@ -127,10 +119,14 @@ class StatementRewriter(ExpressionRewriter):
             stores.append(ast.Assign([item(f"{columns}_{number}", index, ast.Store())], field))
         return stores
 
-    def _if(self, statement: ast.If) -> list[ast.stmt]:
+    def _if(self, statement: ast.If, rest: Sequence[ast.stmt] = ()) -> list[ast.stmt]:
+        """Move the `rest`, the statements after an `if` that returns, into branches that don't: inlined code can't return."""
         test = self.expression(statement.test)
         before = self._take_before()
-        body, orelse = self.block(statement.body), self.block(statement.orelse)
+        body, orelse = (
+            self.block(branch if _always_returns(branch) else [*branch, *rest])
+            for branch in (statement.body, statement.orelse)
+        )
         if not body and not orelse:
             return before
         return [*before, ast.If(test, body or [ast.Pass()], orelse)]

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from sash.kernels.fused_partial import FusedPartial
-from sash.kernels.layout import PartialLayout
+from sash.kernels.fused_partial import FusedPartial, PartialLayout
 from sash.kernels.read import AlgorithmSource, FunctionSource
 
 KNOWN_FUNCTIONS = {"min", "max", "abs", "int", "range", "same", "is_newer", "is_above", "only_value"}

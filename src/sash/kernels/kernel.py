@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from copy import copy
+from dataclasses import replace
 from functools import wraps
 from itertools import pairwise
 from typing import Any, Self
@@ -20,6 +21,7 @@ from sash.kernels import loops
 from sash.kernels.cache import find_module, load_module, loaded_module
 from sash.kernels.design import KernelDesign, Loop
 from sash.kernels.functions import first_line
+from sash.kernels.fused_partial import PartialLayout, Shape, shape_from
 from sash.kernels.kernel_arrays import (
     NOTHING,
     Columns,
@@ -35,7 +37,6 @@ from sash.kernels.kernel_arrays import (
 )
 from sash.kernels.kernel_state import KernelState, empty_state, grown_state
 from sash.kernels.lanes import cut_into_lanes, deal_to_lanes
-from sash.kernels.layout import PartialLayout, Shape, shape_from
 from sash.kernels.read import CannotFuseError
 
 SMALL = 1 << 12
@@ -151,9 +152,7 @@ class Kernel:
             loops.slide_between: lambda: self.slide_between(columns, NOTHING, NOTHING),
             loops.slide_ranges: lambda: self.slide_ranges(columns, (1,)),
             loops.cut_slices: lambda: self.cut_slices(columns, NOTHING, np.empty(0, np.bool_)),
-            loops.slide_slices: lambda: self.slide_slices(
-                columns, Schedule(NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, NOTHING)
-            ),
+            loops.slide_slices: lambda: self.slide_slices(columns, Schedule(*(NOTHING,) * 6)),
             loops.combine_runs: lambda: self.combine_runs(columns, 1, NOTHING),
             loops.advance: lambda: self.advance(self.new_state((1,)), columns, NO_BITS, limit=1),
         }
@@ -166,7 +165,8 @@ class Kernel:
         """Return each row's aggregates over the newest `length` rows."""
         rows = self._check_columns(columns)
         results = self._new_results((rows,))
-        self._slide_section(columns, length, results, validity)
+        steps, starts = cut_into_lanes(rows, length, self.design.lanes)
+        self._slide_lanes(columns, length, steps, starts, results, validity)
         return results if self.spec.marks else self._null_if_few(results, np.array([0, rows]), length)
 
     def slide_keys(
@@ -186,14 +186,12 @@ class Kernel:
         begin, shown = max(0, -ahead), max(0, ahead)
         results = [ResultColumn(array[begin : begin + rows], None) for array in arrays]
         calls, alone = deal_to_lanes(firsts, self.design.lanes)
-        read = columns[: len(self.inputs)]
+        for first, end in zip(firsts[alone].tolist(), firsts[1:][alone].tolist(), strict=True):
+            steps, starts = cut_into_lanes(end - first, length, self.design.lanes)
+            calls.append((steps, [first + start for start in starts]))
         try:
             for steps, starts in calls:
-                self._slide_lanes(read, length, steps, starts, results)
-            for key in alone:
-                rows_of_key = slice(int(firsts[key]), int(firsts[key + 1]))
-                sections = [ResultColumn(result.values[rows_of_key], None) for result in results]
-                self._slide_section(tuple(column[rows_of_key] for column in read), length, sections)
+                self._slide_lanes(columns, length, steps, starts, results)
         except FailedWithoutRowError:
             return self._slide_each_key(columns, firsts, length, validity, ahead)  # which finds the row, if it has one
         answers = self._null_if_few(results, firsts, length)
@@ -224,13 +222,6 @@ class Kernel:
             for result, aggregate in zip(results, self.design.aggregates, strict=True)
         ]
 
-    def _slide_section(
-        self, columns: Columns, length: int, results: list[ResultColumn], validity: Bits = NO_BITS
-    ) -> None:
-        """Write each row's aggregates over the newest `length` rows."""
-        steps, starts = cut_into_lanes(len(columns[0]), length, self.design.lanes)
-        self._slide_lanes(columns[: len(self.inputs)], length, steps, starts, results, validity)
-
     def _slide_lanes(
         self,
         columns: Columns,
@@ -241,7 +232,7 @@ class Kernel:
         validity: Bits = NO_BITS,
     ) -> None:
         """Write the aggregates over the newest `length` rows, for `steps` rows in each lane, which begin at `starts`."""
-        lanes = tuple(column[start:] for start in starts for column in columns)
+        lanes = tuple(column[start:] for start in starts for column in columns[: len(self.inputs)])
         written = [result.values[start:] for start in starts for result in results]
         state = self.new_state((max(1, min(length, steps)),))
         self._run((steps, length, self.at_least), lanes, validity, results, state, written)
@@ -289,7 +280,7 @@ class Kernel:
     def slide_slices(self, columns: Columns, schedule: Schedule, validity: Bits = NO_BITS) -> list[ResultColumn]:
         """Return the aggregates of windows that are combined from slices; see `loops.slide_slices`."""
         longest = check_bounds(schedule.begins, schedule.ends, self._check_columns(columns))
-        arguments = (len(schedule.begins), *schedule.columns, self.at_least)
+        arguments = (len(schedule.begins), *schedule[:6], self.at_least)
         state = self.new_state(schedule.ranges or (max(1, longest),), longest)
         return self._run(arguments, columns, validity, self._new_results((len(schedule.begins),)), state)
 
@@ -347,7 +338,7 @@ class Kernel:
     def tracking_row(self) -> Kernel:
         """Return the same kernel in one lane, which records each row before it emits its results."""
         tracking = Kernel.__new__(Kernel)
-        tracking.load(self.design.tracking_row())
+        tracking.load(replace(self.design, lanes=1, tracks_row=True))
         tracking.where = self.where
         return tracking
 
@@ -361,12 +352,10 @@ class Kernel:
         """Allocate the results; if the loop marks those of windows with enough values, with the result of an empty window."""
         results = []
         for dtype, aggregate in zip(self.results, self.design.aggregates, strict=False):
-            values, bits = empty_array(shape, dtype), None
+            values, bits, empty = empty_array(shape, dtype), None, aggregate.result.empty
             if self.spec.marks:
-                values[...] = 0 if aggregate.result.empty is None else aggregate.result.empty
-                bits = np.full(
-                    (*shape[:-1], (shape[-1] + 7) // 8), 0 if aggregate.result.empty is None else 255, np.uint8
-                )
+                values[...] = empty or 0
+                bits = np.full((*shape[:-1], (shape[-1] + 7) // 8), 0 if empty is None else 255, np.uint8)
             results.append(ResultColumn(values, bits))
         return results
 

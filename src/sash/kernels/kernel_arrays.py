@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -122,9 +122,8 @@ def put_results(column: ResultColumn, rows: Positions, others: ResultColumn) -> 
     return ResultColumn(column.values, pack(valid))
 
 
-@dataclass(frozen=True)
-class Schedule:
-    """Windows ordered by their ends: the arguments of `loops.slide_slices`."""
+class Schedule(NamedTuple):
+    """Windows ordered by their ends: the arguments of `loops.slide_slices`, in its order."""
 
     begins: Positions
     ends: Positions
@@ -134,11 +133,6 @@ class Schedule:
     values: Positions
     ranges: tuple[int, ...] = ()
     """The maximum number of slices in the windows of each kind, ascending; empty if there is one kind."""
-
-    @property
-    def columns(self) -> tuple[Positions, ...]:
-        """The columns, in the order of the loop's parameters."""
-        return self.begins, self.ends, self.lasts, self.numbers, self.opens, self.values
 
 
 def check_bounds(begins: Positions, ends: Positions, rows: int) -> int:
@@ -168,12 +162,3 @@ def find_longest(begins: Positions, ends: Positions) -> int:
             return -1
         longest = max(longest, int(lengths.max()))
     return longest
-
-
-def first_missing(rows: int, missing: int) -> Bits:
-    """Return the validity bitmap of rows of which only the first `missing` are null."""
-    bits = np.full((rows + 7) // 8, 255, np.uint8)
-    bits[: missing // 8] = 0
-    if missing % 8:
-        bits[missing // 8] = 255 & (255 << missing % 8)
-    return bits

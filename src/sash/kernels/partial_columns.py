@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sash.kernels.layout import Shape
+from sash.kernels.fused_partial import Shape
 from sash.kernels.traced import CannotVectorizeError
 
 Partial = Any

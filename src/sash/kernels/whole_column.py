@@ -8,9 +8,9 @@ from typing import Any
 from sash.aggregates.base import Aggregate
 from sash.algorithms.base import Algorithm
 from sash.kernels import loops
+from sash.kernels.fused_partial import Shape
 from sash.kernels.kernel import Kernel
 from sash.kernels.lanes import count_lanes
-from sash.kernels.layout import Shape
 from sash.kernels.numpy_kernel import NumpyKernel
 from sash.kernels.ranks import NumpyDistinctKernel, NumpyRankKernel, RankKernel
 

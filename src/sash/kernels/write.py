@@ -9,8 +9,7 @@ from typing import Any
 
 from sash.kernels.fuse import fuse
 from sash.kernels.fuse_expressions import FusionSpec
-from sash.kernels.fused_partial import FusedPartial
-from sash.kernels.layout import InferredTypes, PartialLayout
+from sash.kernels.fused_partial import FusedPartial, InferredTypes, PartialLayout
 from sash.kernels.read import FunctionSource, read_function
 
 OF_THE_LOOP = {"window", "present", "lifted", "emit", "keep"}

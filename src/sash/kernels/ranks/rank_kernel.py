@@ -12,12 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from sash.aggregates.base import Aggregate
-from sash.algorithms.base import Algorithm
 from sash.algorithms.sorted_block import SortedBlock, lay_out
 from sash.columns.buffers import NO_BITS, Bits
-from sash.kernels import loops
 from sash.kernels.kernel import Kernel
 from sash.kernels.kernel_arrays import Columns, Positions, ResultColumn, check_bounds, null_if_few, without_nulls
+from sash.kernels.loops import Emit, Ints, Lifted, Window
 from sash.kernels.ranks.blocks import BoundedWindows, FixedLengthWindows, RankBlock, in_batches
 from sash.kernels.ranks.row_sorter import RowSorter
 
@@ -108,14 +107,7 @@ class RankKernel(Kernel):
 
 
 def slide_on(
-    window: Algorithm[Any],
-    rows: int,
-    begins: Sequence[int],
-    ends: Sequence[int],
-    offset: int,
-    at_least: int,
-    lifted: loops.Lifted,
-    emit: loops.Emit,
+    window: Window, rows: int, begins: Ints, ends: Ints, offset: int, at_least: int, lifted: Lifted, emit: Emit
 ) -> None:
     """Emit for each row the aggregate of the rows begins[row] + offset … ends[row] + offset - 1, from the current window on."""
     for row in range(rows):

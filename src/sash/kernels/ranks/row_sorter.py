@@ -133,12 +133,7 @@ def write_keys(
 
 
 def repair_ties(
-    numbers: Numbers,
-    zero: int,
-    infinity: int,
-    row_bits: int,
-    cuts: npt.NDArray[np.int64],
-    keys: npt.NDArray[np.int64],
+    numbers: Numbers, zero: int, infinity: int, row_bits: int, cuts: npt.NDArray[np.int64], keys: npt.NDArray[np.int64]
 ) -> bool:
     """Sort rows whose keys differ only in the row. Return False if that takes more than one step per row."""
     rows = len(keys)
