@@ -23,8 +23,9 @@ from sash.engine.executors.results import with_min_rows
 from sash.kernels import Kernel, loops
 from sash.kernels.kernel_arrays import ResultColumn
 from sash.kernels.numpy_kernel import NumpyKernel
-from sash.kernels.ranks import NumpyDistinctKernel, NumpyRankKernel, RankKernel, blocks
-from sash.kernels.ranks.numpy_kernels import SortedBlocks
+from sash.kernels.ranks import blocks
+from sash.kernels.ranks.numpy_kernels import NumpyDistinctKernel, NumpyRankKernel, SortedBlocks
+from sash.kernels.ranks.rank_kernel import RankKernel
 from sash.kernels.ranks.wavelet_matrix import count_up_to, select
 from sash.kernels.traced import CannotVectorizeError
 from sash.kernels.whole_column import numpy_column_kernel

@@ -424,9 +424,8 @@ class Aggregator:
         return self._object_window(ranges)
 
     def _object_window(self, ranges: tuple[int, ...]) -> HeldWindow:
-        if self.algorithm.takes_times:
-            return TimedWindow(self.aggregate, self.algorithm)
-        return ObjectWindow(self.aggregate, self.algorithm, ranges, self._limit)
+        form = TimedWindow if self.algorithm.takes_times else ObjectWindow
+        return form(self.aggregate, self.algorithm, ranges, self._limit)
 
     def _as_objects(self, nulls: HeldWindow, reason: str) -> HeldWindow:
         """Replace a compiled window of nulls without a type by one of objects, which takes values of any type."""
@@ -441,7 +440,7 @@ class Aggregator:
 
     def _slide_once(self, columns: list[Column], lengths: tuple[int, ...]) -> list[Any] | None:
         """Slide over a whole column without a persistent window: the fastest way. Return None if it is not possible."""
-        from sash.aggregator import column_io  # noqa: PLC0415 — imports pyarrow
+        from sash.aggregator import compiled_window  # noqa: PLC0415 — imports pyarrow
 
         kept = self._find(columns, self.ranges or _several(lengths))
         has_nulls = any(len(column.bits) for column in columns)
@@ -449,11 +448,11 @@ class Aggregator:
         whole = (self.aggregate, algorithm, columns)
         takes_one = len(lengths) == 1 or algorithm.about.ranges == "one"
         if takes_one or (has_nulls and self._asked_for == "auto"):  # a pass for each range
-            results = [self._or_reason(column_io.slide_once, *whole, length) for length in lengths]
+            results = [self._or_reason(compiled_window.slide_once, *whole, length) for length in lengths]
         elif has_nulls:
             return None
         else:
-            results = self._or_reason(column_io.slide_ranges_once, *whole, lengths) or [None]
+            results = self._or_reason(compiled_window.slide_ranges_once, *whole, lengths) or [None]
         if any(result is None for result in results):
             return None
         if len(columns[0]):
@@ -476,13 +475,13 @@ class Aggregator:
         return [interpreted_results(self.aggregate, column, given) for column in results]
 
     def _slide_between(self, given: tuple[Any, ...], begins: Any, ends: Any) -> Any:
-        from sash.aggregator import column_io  # noqa: PLC0415 — imports pyarrow
+        from sash.aggregator import column_io, compiled_window  # noqa: PLC0415 — imports pyarrow
 
         refuse_columns(self.algorithm)
         results = None
         if columns := self._read_columns(given):
             algorithm = self._find(columns, (), "whole")
-            results = self._or_reason(column_io.slide_between, self.aggregate, algorithm, columns, begins, ends)
+            results = self._or_reason(compiled_window.slide_between, self.aggregate, algorithm, columns, begins, ends)
         if results is None:
             algorithm = self._find([], (), "whole")
             results = column_io.interpret_between(self.aggregate, algorithm, given, begins, ends)

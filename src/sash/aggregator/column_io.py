@@ -1,4 +1,4 @@
-"""The columns of an Aggregator: read, slid over as a whole without a persistent window, and returned as results.
+"""The columns that an Aggregator reads, and the columns of results that it returns.
 
 Some results depend on more than `lower`: on a second number of the partial, or on a time. Kernels return plain numbers, so they lower the
 second number as a result of its own. The engines finish results in the same way:
@@ -25,21 +25,10 @@ from sash.aggregator.object_window import ObjectWindow
 from sash.algorithms import Algorithm
 from sash.columns.buffers import Bits, as_arrow, as_numpy, unpack
 from sash.columns.column_types import CannotCompileError, column_type, difference_type
-from sash.columns.read_column import (
-    Column,
-    check_is_column,
-    objects_of,
-    ones,
-    present_in_all,
-    read_numbers,
-    to_arrow,
-    types_of,
-)
+from sash.columns.read_column import Column, check_is_column, objects_of, ones, read_numbers, to_arrow
 from sash.columns.result_column import maps_to_arrow, objects_to_arrow, results_to_arrow
 from sash.columns.time_probes import check_arithmetic, gives_for
-from sash.kernels import Kernel, loops
 from sash.kernels.kernel_arrays import Positions, ResultColumn, check_bounds
-from sash.kernels.whole_column import column_kernel
 
 KEYS = last("keys")
 """An aggregate that returns values of its column, as the keys of a map are."""
@@ -113,44 +102,10 @@ def interpreted_results(aggregate: Aggregate[Any], results: list[Any], given: tu
     return objects_to_arrow(results)
 
 
-def slide_once(
-    aggregate: Aggregate[Any], algorithm: type[Algorithm[Any]], columns: list[Column], length: int
-) -> pa.Array:
-    """Return each row's result over the newest `length` rows."""
-    bits, inputs = present_in_all(columns), types_of(aggregate, columns)
-    lowered = lowered_by_kernel(aggregate)
-    kernel = column_kernel(algorithm, lowered, inputs, loops.slide_rows, nullable=len(bits) > 0, length=length)
-    results = kernel.slide_rows(tuple(column.values for column in columns), length, bits)
-    return of_rows_with_values(aggregate, final_results(results, aggregate, columns), bits)
-
-
-def slide_ranges_once(
-    aggregate: Aggregate[Any], algorithm: type[Algorithm[Any]], columns: list[Column], lengths: tuple[int, ...]
-) -> list[pa.Array]:
-    """Return each row's results over several ranges, which ascend. The columns have no nulls."""
-    kernel = Kernel(algorithm, lowered_by_kernel(aggregate), types_of(aggregate, columns), loops.slide_ranges)
-    results = kernel.slide_ranges(tuple(column.values for column in columns), lengths)
-    return [final_results(results, aggregate, columns, line) for line in reversed(range(len(lengths)))]
-
-
-def slide_between(
-    aggregate: Aggregate[Any], algorithm: type[Algorithm[Any]], columns: list[Column], begins: Any, ends: Any
-) -> pa.Array:
-    """Return the result of the rows begins[i] … ends[i] - 1 for each i."""
-    bits, inputs = present_in_all(columns), types_of(aggregate, columns)
-    kernel = column_kernel(algorithm, lowered_by_kernel(aggregate), inputs, loops.slide_between, nullable=len(bits) > 0)
-    values, ends = tuple(column.values for column in columns), as_positions(ends)
-    results = kernel.slide_between(values, as_positions(begins), ends, bits)
-    if aggregate.result.of_newest and len(bits):
-        present = unpack(bits, len(columns[0]))
-        bits = np.packbits(present[np.maximum(ends - 1, 0)], bitorder="little")  # an empty window has no result anyway
-    return of_rows_with_values(aggregate, final_results(results, aggregate, columns), bits)
-
-
 def interpret_between(
     aggregate: Aggregate[Any], algorithm: type[Algorithm[Any]], given: tuple[Any, ...], begins: Any, ends: Any
 ) -> pa.Array:
-    """Return the same for columns of objects, interpreted."""
+    """Return the result of the rows begins[i] … ends[i] - 1 for each i, for columns of objects, interpreted."""
     rows = rows_of(given, aggregate.inputs)
     begins, ends = as_positions(begins), as_positions(ends)
     check_bounds(begins, ends, len(rows))

@@ -90,7 +90,10 @@ class _Functions:
                 f"{function} of {self.aggregate} can't be compiled: {first_line(error)}"
             ) from error
         if not str(self.sources[name].__module__).startswith("sash."):  # tests compare Sash's own functions
-            refuse_differences(compiled, arguments, f"{function} of {self.aggregate}")
+            for difference in _differences(compiled, arguments, set()):
+                raise CannotCompileError(
+                    f"{function} of {self.aggregate} uses {difference}, which machine code computes differently from Python."
+                )
         return self._shape(compiled.overloads[arguments].signature.return_type)
 
     def _shape(self, numba_type: Any) -> Shape:
@@ -118,17 +121,8 @@ def _numba_type(shape: Shape) -> Any:
     return types.BaseTuple.from_types([_numba_type(field) for field in shape])
 
 
-def refuse_differences(function: Any, arguments: tuple[Any, ...], label: str) -> None:
-    """Raise CannotCompileError if a compiled function, or one that it calls, computes something else than Python.
-
-    `arguments` are the types that it was compiled for, `label` names it in the message.
-    """
-    for difference in _differences(function, arguments, set()):
-        raise CannotCompileError(f"{label} uses {difference}, which machine code computes differently from Python.")
-
-
 def _differences(function: Any, arguments: tuple[Any, ...], visited: set[Any]) -> Iterator[str]:
-    """Yield a phrase for each difference in one overload of a compiled function and in the functions that it calls."""
+    """Yield a phrase for each difference in a compiled function, for the types of its arguments, and in the functions that it calls."""
     if (function, arguments) in visited or arguments not in function.overloads:
         return
     visited.add((function, arguments))

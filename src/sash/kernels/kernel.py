@@ -8,7 +8,7 @@ from copy import copy
 from dataclasses import replace
 from functools import wraps
 from itertools import pairwise
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -22,19 +22,7 @@ from sash.kernels.cache import find_module, load_module, loaded_module
 from sash.kernels.design import KernelDesign, Loop
 from sash.kernels.functions import first_line
 from sash.kernels.fused_partial import PartialLayout, Shape, shape_from
-from sash.kernels.kernel_arrays import (
-    NOTHING,
-    Columns,
-    Positions,
-    ResultColumn,
-    Schedule,
-    check_bounds,
-    join_columns,
-    null_if_few,
-    shift_bits,
-    shift_results,
-    short_windows,
-)
+from sash.kernels.kernel_arrays import NOTHING, Columns, Positions, ResultColumn, Schedule, check_bounds, null_if_short
 from sash.kernels.kernel_state import KernelState, empty_state, grown_state
 from sash.kernels.lanes import cut_into_lanes, deal_to_lanes
 from sash.kernels.read import CannotFuseError
@@ -92,6 +80,9 @@ class Kernel:
     >>> result.values.tolist()
     [3.0, 3.0, 2.0, 2.0]
     """
+
+    takes_keys_alone: ClassVar[bool] = False
+    """Whether keys are never processed in lanes."""
 
     def __init__(
         self,
@@ -177,7 +168,7 @@ class Kernel:
         With `ahead`, each row has the results of the row `ahead` rows later, or earlier if it is negative. They are undefined where the key
         has no such row.
         """
-        if self.spec.marks:
+        if self.spec.marks or self.takes_keys_alone:
             return self._slide_each_key(columns, firsts, length, validity, ahead)
         rows = self._check_columns(columns)
         dtypes = self.results[: len(self.design.aggregates)]
@@ -198,7 +189,7 @@ class Kernel:
         if not ahead:
             return answers
         return [
-            ResultColumn(array[shown : shown + rows], shift_bits(answer, ahead))
+            ResultColumn(array[shown : shown + rows], answer.shifted_bits(ahead))
             for array, answer in zip(arrays, answers, strict=True)
         ]
 
@@ -212,13 +203,13 @@ class Kernel:
             of_key = tuple(column[first:end] for column in columns)
             answers.append(self.slide_rows(of_key, length, slice_bits(validity, first, end - first)))
         self.where = where
-        joined = [join_columns(sections) for sections in zip(*answers, strict=True)]
-        return [shift_results(column, ahead) for column in joined] if ahead else joined
+        joined = [ResultColumn.joined(sections) for sections in zip(*answers, strict=True)]
+        return [column.shifted(ahead) for column in joined] if ahead else joined
 
     def _null_if_few(self, results: list[ResultColumn], firsts: Positions, length: int) -> list[ResultColumn]:
         """Return results that are null for the first rows of each key, as long as their windows hold too few values."""
         return [
-            null_if_few(result.values, short_windows(firsts, length, aggregate.result.at_least))
+            null_if_short(result.values, firsts, length, aggregate.result.at_least)
             for result, aggregate in zip(results, self.design.aggregates, strict=True)
         ]
 
@@ -257,9 +248,9 @@ class Kernel:
         self._run(arguments, columns, NO_BITS, results, self.new_state(ranges))
         for number, aggregate in enumerate(self.design.aggregates):
             if aggregate.result.at_least > 1:
-                values, firsts = results[number].values, np.array([0, rows])
-                few = [short_windows(firsts, length, aggregate.result.at_least) for length in lengths]
-                valid = [null_if_few(line, rows).valid for line, rows in zip(values, few, strict=True)]
+                values, least = results[number].values, aggregate.result.at_least
+                each = zip(values, lengths, strict=True)
+                valid = [null_if_short(line, np.array([0, rows]), length, least).valid for line, length in each]
                 results[number] = ResultColumn(values, pack(np.stack(valid)))
         return results
 

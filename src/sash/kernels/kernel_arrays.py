@@ -29,6 +29,29 @@ class ResultColumn:
         """Which results are not null."""
         return np.ones(self.values.shape, np.bool_) if self.bits is None else unpack(self.bits, self.values.shape[-1])
 
+    def shifted(self, ahead: int) -> ResultColumn:
+        """Return for each row the result of the row `ahead` rows later, or earlier if it is negative; undefined where there is none.
+
+        >>> ResultColumn(np.array([1, 2, 3]), None).shifted(1).values[:2].tolist()
+        [2, 3]
+        """
+        return ResultColumn(_shifted(self.values, ahead), self.shifted_bits(ahead))
+
+    def shifted_bits(self, ahead: int) -> Bits | None:
+        """Return the validity bitmap of the shifted results."""
+        return None if self.bits is None else pack(_shifted(self.valid, ahead))
+
+    @staticmethod
+    def joined(sections: Sequence[ResultColumn]) -> ResultColumn:
+        """Return the sections of a column of results as one column."""
+        if len(sections) == 1:
+            return sections[0]
+        values = empty_array((sum(len(section.values) for section in sections),), sections[0].values.dtype)
+        np.concatenate([section.values for section in sections], out=values)
+        if all(section.bits is None for section in sections):
+            return ResultColumn(values, None)
+        return ResultColumn(values, pack(np.concatenate([section.valid for section in sections])))
+
 
 def without_nulls(validity: Bits, rows: int, *bounds: Positions) -> tuple[Any, list[Positions]]:
     """Return which rows have values, and bounds of windows in these rows. Without nulls: all rows, and the same bounds.
@@ -74,29 +97,9 @@ def short_windows(firsts: Positions, length: int, at_least: int) -> Positions:
     return ranges(firsts[:-1], np.minimum(counts, max(0, at_least - 1)) if at_least <= length else counts)
 
 
-def join_columns(sections: Sequence[ResultColumn]) -> ResultColumn:
-    """Return the sections of a column of results as one column."""
-    if len(sections) == 1:
-        return sections[0]
-    values = empty_array((sum(len(section.values) for section in sections),), sections[0].values.dtype)
-    np.concatenate([section.values for section in sections], out=values)
-    if all(section.bits is None for section in sections):
-        return ResultColumn(values, None)
-    return ResultColumn(values, pack(np.concatenate([section.valid for section in sections])))
-
-
-def shift_results(column: ResultColumn, ahead: int) -> ResultColumn:
-    """Return for each row the result of the row `ahead` rows later, or earlier if it is negative; undefined where there is none.
-
-    >>> shift_results(ResultColumn(np.array([1, 2, 3]), None), 1).values[:2].tolist()
-    [2, 3]
-    """
-    return ResultColumn(_shifted(column.values, ahead), shift_bits(column, ahead))
-
-
-def shift_bits(column: ResultColumn, ahead: int) -> Bits | None:
-    """Return the validity bitmap of `shift_results`."""
-    return None if column.bits is None else pack(_shifted(column.valid, ahead))
+def null_if_short(values: npt.NDArray[Any], firsts: Positions, length: int, at_least: int) -> ResultColumn:
+    """Return results that are null for the first rows of each key, as long as their windows of `length` rows hold too few."""
+    return null_if_few(values, short_windows(firsts, length, at_least))
 
 
 def _shifted(array: npt.NDArray[Any], ahead: int) -> npt.NDArray[Any]:

@@ -25,19 +25,7 @@ from sash.columns.buffers import NO_BITS, Bits, Flags, unpack
 from sash.columns.column_types import KINDS
 from sash.kernels.fused_partial import Component, PartialLayout, Shape, fuse_partials, join_shapes, split_shape
 from sash.kernels.kernel_arrays import Columns, Positions, ResultColumn, Schedule, null_if_few, without_nulls
-from sash.kernels.partial_columns import (
-    Partial,
-    build,
-    cast,
-    empty_like,
-    fields_of,
-    map_fields,
-    ones,
-    put,
-    shape_of,
-    take,
-    widen,
-)
+from sash.kernels.partial_columns import Partial, cast, empty_like, fields_of, map_fields, put, take
 from sash.kernels.traced import CannotVectorizeError
 from sash.kernels.vectorize import VectorFunction, vectorize
 
@@ -140,7 +128,7 @@ class NumpyKernel:
         lifted = []
         for component, shape in zip(self.fused.components, self.shapes, strict=True):
             if self.over is not None:
-                partial = build(shape, fields)
+                partial = map_fields(lambda _: next(fields), shape)
             else:
                 partial = vectorize(component.aggregate.lift)(*self._read(component, columns))
                 if not component.aggregate.inputs:  # a count of rows reads no column
@@ -162,9 +150,11 @@ class NumpyKernel:
         for component, combine in zip(self.fused.components, self.combines, strict=True):
             partial = vectorize(component.aggregate.lift).example(*self._read(component, row))
             shape: Shape = ""
-            while (wider := shape_of(partial)) != shape:  # types only widen, so this ends
+            # types only widen, so this ends
+            while (wider := map_fields(lambda field: str(field.dtype), partial)) != shape:
                 shape = wider
-                partial = widen(partial, combine.example(partial, partial))
+                combined = combine.example(partial, partial)
+                partial = map_fields(lambda mine, yours: mine.astype(np.result_type(mine, yours)), partial, combined)
             shapes.append(shape)
         return shapes
 
@@ -212,7 +202,7 @@ class NumpyKernel:
 
 def _result_type(lower: VectorFunction, shape: Shape) -> np.dtype[Any]:
     """Return the type that lower returns."""
-    result = lower.example(ones(shape))
+    result = lower.example(map_fields(lambda dtype: np.ones(1, dtype), shape))
     if not isinstance(result, np.ndarray):
         raise CannotVectorizeError("a result is not one number.")
     dtype: np.dtype[Any] = result.dtype

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -47,31 +47,10 @@ def empty_like(partial: Partial, rows: int) -> Partial:
 
 def cast(partial: Partial, shape: Shape) -> Partial:
     """Return a partial with the types of a shape: lift may return an integer where combine returns a float."""
-    return map_fields(_cast_field, partial, shape)
 
+    def cast_field(field: npt.NDArray[Any], dtype: str) -> npt.NDArray[Any]:
+        if not np.can_cast(field.dtype, dtype, "same_kind"):  # nothing is ever rounded here
+            raise CannotVectorizeError(f"it returns {field.dtype} where {dtype} was expected.")
+        return field.astype(dtype, copy=False)
 
-def _cast_field(field: npt.NDArray[Any], dtype: str) -> npt.NDArray[Any]:
-    if not np.can_cast(field.dtype, dtype, "same_kind"):  # nothing is ever rounded here
-        raise CannotVectorizeError(f"it returns {field.dtype} where {dtype} was expected.")
-    return field if field.dtype == dtype else field.astype(dtype)
-
-
-def shape_of(partial: Partial) -> Shape:
-    """Return the types of a partial."""
-    shape: Shape = map_fields(lambda field: str(field.dtype), partial)
-    return shape
-
-
-def widen(older: Partial, newer: Partial) -> Partial:
-    """Return a partial with the wider type of each field. Raise CannotVectorizeError if the partials have different forms."""
-    return map_fields(lambda mine, yours: mine.astype(np.promote_types(mine.dtype, yours.dtype)), older, newer)
-
-
-def build(shape: Shape, fields: Iterator[npt.NDArray[Any]]) -> Partial:
-    """Return a partial from its columns."""
-    return map_fields(lambda _: next(fields), shape)
-
-
-def ones(shape: Shape) -> Partial:
-    """Return a partial of one row, as an example of a shape."""
-    return map_fields(lambda dtype: np.ones(1, dtype), shape)
+    return map_fields(cast_field, partial, shape)

@@ -64,19 +64,14 @@ def _extreme(choose: Callable[[Any, Any], Any]) -> Any:
     return apply
 
 
+UNCHANGED = (abs, len, range, tuple, OverflowError, ValueError, ZeroDivisionError)
 BUILTINS: dict[str, Any] = {
-    "abs": abs,
+    **{builtin.__name__: builtin for builtin in UNCHANGED},
     "bool": as_truth,
     "float": as_real,
     "int": as_integer,
-    "len": len,
     "max": _extreme(max),
     "min": _extreme(min),
-    "range": range,
-    "tuple": tuple,
-    "OverflowError": OverflowError,
-    "ValueError": ValueError,
-    "ZeroDivisionError": ZeroDivisionError,
 }
 """What functions may use of Python's builtins."""
 
@@ -212,9 +207,11 @@ def _copy(function: Any, done: dict[Any, Any]) -> Any:
             raise CannotVectorizeError(f"{named} calls itself.")
         return done[function]
     done[function] = None
-    if forbidden := sorted({instruction.opname for instruction in _instructions(function.__code__)} & CHANGES):
+    instructions = list(_instructions(function.__code__))
+    if forbidden := sorted({instruction.opname for instruction in instructions} & CHANGES):
         raise CannotVectorizeError(f"{named} does more than compute a result ({forbidden[0]}).")
-    names = {name: _value(name, function.__globals__, done) for name in _global_names(function.__code__)}
+    used = {str(each.argval) for each in instructions if each.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
+    names = {name: _value(name, function.__globals__, done) for name in used}
     cells = tuple(CellType(_allowed(cell.cell_contents, done)) for cell in function.__closure__ or ())
     copied = FunctionType(function.__code__, {**names, "__builtins__": {}}, named, function.__defaults__, cells)
     done[function] = copied
@@ -249,10 +246,6 @@ def _instructions(code: CodeType) -> Iterator[dis.Instruction]:
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             yield from _instructions(constant)
-
-
-def _global_names(code: CodeType) -> set[str]:
-    return {str(each.argval) for each in _instructions(code) if each.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
 
 
 # -- partials --------------------------------------------------------------------------------------------------------

@@ -12,7 +12,8 @@ from sash.kernels.fused_partial import Shape
 from sash.kernels.kernel import Kernel
 from sash.kernels.lanes import count_lanes
 from sash.kernels.numpy_kernel import NumpyKernel
-from sash.kernels.ranks import NumpyDistinctKernel, NumpyRankKernel, RankKernel
+from sash.kernels.ranks.numpy_kernels import NumpyDistinctKernel, NumpyRankKernel
+from sash.kernels.ranks.rank_kernel import RankKernel
 
 
 def column_kernel(

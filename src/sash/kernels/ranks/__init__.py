@@ -6,8 +6,3 @@ rank_kernel.py      slides windows over the ranks of a block, compiled
 wavelet_matrix.py   the element of any rank, or the number of small elements, in any range; for many ranges at once
 numpy_kernels.py    order statistics, or the number of distinct values, of all windows of a block at once, with NumPy
 """
-
-from sash.kernels.ranks.numpy_kernels import NumpyDistinctKernel, NumpyRankKernel
-from sash.kernels.ranks.rank_kernel import RankKernel
-
-__all__ = ["NumpyDistinctKernel", "NumpyRankKernel", "RankKernel"]

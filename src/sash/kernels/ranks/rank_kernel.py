@@ -32,6 +32,8 @@ class RankKernel(Kernel):
     [3.0, 2.0, 2.0, 1.0]
     """
 
+    takes_keys_alone = True
+
     def __init__(self, aggregates: Aggregate[Any] | Sequence[Aggregate[Any]], inputs: tuple[str, ...]) -> None:
         first, *others = [aggregates] if isinstance(aggregates, Aggregate) else aggregates
         super().__init__(SortedBlock, first, inputs, slide_on)
@@ -48,12 +50,6 @@ class RankKernel(Kernel):
             return self._slide(columns[0], FixedLengthWindows(rows, min(length, rows)))
         ends = np.arange(1, rows + 1)
         return self.slide_between(columns, np.maximum(ends - length, 0), ends, validity)
-
-    def slide_keys(
-        self, columns: Columns, firsts: Positions, length: int, validity: Bits = NO_BITS, ahead: int = 0
-    ) -> list[ResultColumn]:
-        """Return each row's aggregate over the newest `length` rows of its key; with `ahead`, that of the row `ahead` rows later."""
-        return self._slide_each_key(columns, firsts, length, validity, ahead)
 
     def slide_between(
         self, columns: Columns, begins: Positions, ends: Positions, validity: Bits = NO_BITS
