@@ -272,8 +272,7 @@ class Aggregator:
             raise TypeError(f"Only a compiled window can be frozen, and this one is interpreted: {self._reason}.")
         named = [self.aggregate.name, *self.aggregate.columns]
         chosen = {"algorithm": self._asked_for, "class": window.algorithm.__name__}
-        encoded: bytes = window.encode({"aggregate": named, **chosen, "limits": list(self.ranges)})
-        return encoded
+        return bytes(window.encode({"aggregate": named, **chosen, "limits": list(self.ranges)}))
 
     @classmethod
     def thaw(cls, aggregate: Aggregate[Any], data: bytes) -> Aggregator:

@@ -43,10 +43,9 @@ def read_columns(given: tuple[Any, ...], aggregate: Aggregate[Any]) -> list[Colu
         check_is_column(given[0])
         return [ones(len(given[0]))]
     columns = [read_numbers(values, compared=aggregate.only_compares) for values in given]
-    if len({len(column) for column in columns}) > 1:
-        raise ValueError(
-            f"The columns have different lengths: {', '.join(str(len(column)) for column in columns)} rows."
-        )
+    lengths = [str(len(column)) for column in columns]
+    if len(set(lengths)) > 1:
+        raise ValueError(f"The columns have different lengths: {', '.join(lengths)} rows.")
     check_arithmetic(aggregate, [column.type for column in columns])
     return columns
 

@@ -157,16 +157,9 @@ class CompiledWindow(HeldWindow):
         self._make_room(max(1, min(limit, len(self) + len(columns[0]))))
         ordered = sorted(lengths, reverse=True)
         numbers = np.array([self._number_of(length) for length in ordered], np.int64)
-        results: list[ResultColumn] = self._run(
-            self.kernel.advance,
-            self.state,
-            tuple(column.values for column in columns),
-            validity,
-            limit=limit,
-            lengths=np.array(ordered, np.int64),
-            numbers=numbers,
-            emit_now=emit_now,
-        )
+        options = {"limit": limit, "lengths": np.array(ordered, np.int64), "numbers": numbers, "emit_now": emit_now}
+        values = tuple(column.values for column in columns)
+        results: list[ResultColumn] = self._run(self.kernel.advance, self.state, values, validity, **options)
         rows = len(columns[0])
         if rows:
             self._newest_is_null = len(validity) > 0 and not validity[(rows - 1) // 8] >> (rows - 1) % 8 & 1

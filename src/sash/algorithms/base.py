@@ -221,6 +221,8 @@ class RankedAlgorithm(Algorithm[P]):
     keeps_values = True
     one_aggregate = True
     branches_on_data = True
+    values: Any
+    """The values by position; subclasses declare the kind of state."""
 
     def __init__(self, aggregate: Aggregate[P], ranges: tuple[int, ...] = ()) -> None:
         super().__init__(aggregate, ranges)
@@ -243,8 +245,8 @@ class RankedAlgorithm(Algorithm[P]):
         return self._value_at(rank)
 
     def newest(self) -> Any:
-        """Return the newest value in the window."""
-        raise NotImplementedError
+        """Return the newest value in the window: O(1)."""
+        return self.values[self.end - 1]
 
     def _value_at(self, rank: int) -> Any:
         raise NotImplementedError
@@ -253,7 +255,7 @@ class RankedAlgorithm(Algorithm[P]):
 @cache
 def columns_of(algorithm: type[Any]) -> list[str]:
     """Return the columns that a class and its base classes declare."""
-    declared = {name: kind for level in algorithm.__mro__ for name, kind in get_annotations(level).items()}
+    declared = {name: kind for level in reversed(algorithm.__mro__) for name, kind in get_annotations(level).items()}
     return [name for name, kind in declared.items() if str(kind).startswith(("Column[", "dict["))]
 
 
@@ -288,9 +290,8 @@ def alike(one: Any, other: Any, rounding: float = 1e-9) -> bool:
     """
     one, other = (side.tolist() if hasattr(side, "tolist") else side for side in (one, other))  # NumPy arrays
     if isinstance(one, tuple | list) and isinstance(other, tuple | list):
-        return len(one) == len(other) and all(
-            alike(mine, yours, rounding) for mine, yours in zip(one, other, strict=True)
-        )
+        pairs = zip(one, other, strict=False)
+        return len(one) == len(other) and all(alike(mine, yours, rounding) for mine, yours in pairs)
     if isinstance(one, float) and isinstance(other, float):
         return math.isclose(one, other, rel_tol=min(rounding, 1e-9), abs_tol=rounding) or same(one, other)
     return same(one, other)

@@ -253,10 +253,6 @@ class OrderStatisticsTree(BalancedTree[P]):
                     node = 0
         return self.place(smaller, equal, self.end - self.begin)
 
-    def newest(self) -> P:
-        """Return the newest value in the window: O(1)."""
-        return self.values[self.end - 1]
-
     def make_room(self, rows: int) -> None:
         """Add nodes for a window of `rows` values."""
         self._resize(1 + rows)

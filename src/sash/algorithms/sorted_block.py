@@ -114,10 +114,6 @@ class SortedBlock(RankedAlgorithm[P]):
             above = self._after(below)
         return self.between(self.values[self.order[below]], self.values[self.order[above]], place - first)
 
-    def newest(self) -> P:
-        """Return the newest value in the window: O(1)."""
-        return self.values[self.end - 1]
-
     def _value_at(self, rank: int) -> P:
         """Return the value of a rank: O(1) near the rank selected last."""
         return self.values[self.order[self._at(rank)]]

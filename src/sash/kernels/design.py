@@ -118,16 +118,10 @@ class KernelDesign:
             source = replace(source, query="place_of_newest")
         emits = "emit" in read_function(self.loop).parameters
         costly = any(component.aggregate.coding.costly_lift for component in self.fused.components)
-        return FusionSpec(
-            source,
-            PartialLayout(shape),
-            self.fused,
-            nullable=self.nullable,
-            marks=emits and (self.nullable or self.loop is loops.slide_between),
-            # A position of the stream is a row of the input only if every row is inserted.
-            from_input=frozenset() if self.nullable or costly else source.from_input,
-            tracks_row=self.tracks_row,
-        )
+        marks = emits and (self.nullable or self.loop is loops.slide_between)
+        # A position of the stream is a row of the input only if every row is inserted.
+        from_input = frozenset() if self.nullable or costly else source.from_input
+        return FusionSpec(source, PartialLayout(shape), self.fused, self.nullable, marks, from_input, self.tracks_row)
 
 
 def form_for(algorithm: type[Algorithm[Any]], aggregate: Aggregate[Any], inputs: tuple[str, ...]) -> Aggregate[Any]:

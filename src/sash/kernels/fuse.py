@@ -30,9 +30,6 @@ def fuse(spec: FusionSpec, loop: FunctionSource) -> list[ast.stmt]:
 class StatementRewriter(ExpressionRewriter):
     """Rewrites the body of one inlined call, or of the loop itself: a method for each type of statement."""
 
-    result = ""
-    """The name that holds the result of the call."""
-
     def inline(self, method: FunctionSource, arguments: list[ast.expr], call: ast.Call) -> ast.expr:
         """Add the statements of a call to `before`, and return its result."""
         number = next(self.numbers)
@@ -41,8 +38,7 @@ class StatementRewriter(ExpressionRewriter):
             message = f"{method.node.name} takes {len(parameters)} argument(s), not {len(arguments)}"
             raise self.source.error(call, message)
         renamed = {name: f"{name}_{number}" for name in method.assigned}
-        inner = StatementRewriter(self.spec, self.numbers, method, receiver, renamed)
-        inner.result = f"result_{number}"
+        inner = StatementRewriter(self.spec, self.numbers, method, receiver, renamed, result=f"result_{number}")
         self.before += [
             ast.Assign([ast.Name(renamed[name], ast.Store())], value)
             for name, value in zip(parameters, arguments, strict=True)
@@ -62,11 +58,10 @@ class StatementRewriter(ExpressionRewriter):
         return out
 
     def _statement(self, statement: ast.stmt) -> list[ast.stmt]:
-        rule = getattr(self, f"_{type(statement).__name__.lower()}", None)
+        kind = type(statement).__name__.lower()
+        rule = getattr(self, f"_{kind}", None)
         if rule is None:
-            raise self.source.error(
-                statement, f"the fuser doesn't support the statement {type(statement).__name__.lower()}"
-            )
+            raise self.source.error(statement, f"the fuser doesn't support the statement {kind}")
         rewritten: list[ast.stmt] = rule(statement)
         return self._take_before() + rewritten
 

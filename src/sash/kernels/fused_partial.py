@@ -130,19 +130,11 @@ class FusedPartial:
     @property
     def identity(self) -> tuple[Any, ...]:
         """Everything that a kernel takes from the components, for its fingerprint."""
-        components = [
-            (
-                each.columns,
-                self.read_as(each),
-                each.in_first_lane,
-                each.aggregate.coding.counts,
-                each.aggregate.laws.distinct,
-                each.aggregate.coding.costly_lift,
-            )
-            for each in self.components
-        ]
+        columns = [(each.columns, self.read_as(each), each.in_first_lane) for each in self.components]
+        forms = [each.aggregate for each in self.components]
+        options = [(form.coding.counts, form.coding.costly_lift, form.laws.distinct) for form in forms]
         outputs = [(output.component, output.at_least, output.held) for output in self.outputs]
-        return self.inputs, components, outputs, *self.functions.items()
+        return self.inputs, columns, options, outputs, *self.functions.items()
 
     def read_as(self, component: Component) -> tuple[str, ...]:
         """The types in which a component reads its columns: float32 as float64, as interpreted, unless it returns input values."""
@@ -178,20 +170,13 @@ class FusedPartial:
 
     def in_lanes(self, lanes: int) -> FusedPartial:
         """Return the same pass over several sections of the columns at once."""
-        width, count = len(self.inputs), len(self.components)
-        return FusedPartial(
-            tuple(
-                replace(component, columns=tuple(column + lane * width for column in component.columns))
-                for lane in range(lanes)
-                for component in self.components
-            ),
-            tuple(
-                replace(output, component=output.component + lane * count)
-                for lane in range(lanes)
-                for output in self.outputs
-            ),
-            self.inputs * lanes,
-        )
+        components, outputs = list[Component](), list[Output]()
+        for lane in range(lanes):
+            first_column, first_component = lane * len(self.inputs), lane * len(self.components)
+            for each in self.components:
+                components.append(replace(each, columns=tuple(first_column + column for column in each.columns)))
+            outputs += [replace(each, component=first_component + each.component) for each in self.outputs]
+        return FusedPartial(tuple(components), tuple(outputs), self.inputs * lanes)
 
 
 @cache

@@ -82,17 +82,15 @@ class _Functions:
 
     def returned(self, name: str, arguments: tuple[Any, ...]) -> Shape:
         """Return the shape that a function returns for arguments of these types."""
-        function, compiled = name.partition("_")[0], self.compiled[name]
+        label, compiled = f"{name.partition('_')[0]} of {self.aggregate}", self.compiled[name]
         try:
             compiled.compile(arguments)
         except Exception as error:  # Numba raises many types, internal ones too; nothing of the user's runs here
-            raise CannotCompileError(
-                f"{function} of {self.aggregate} can't be compiled: {first_line(error)}"
-            ) from error
+            raise CannotCompileError(f"{label} can't be compiled: {first_line(error)}") from error
         if not str(self.sources[name].__module__).startswith("sash."):  # tests compare Sash's own functions
             for difference in _differences(compiled, arguments, set()):
                 raise CannotCompileError(
-                    f"{function} of {self.aggregate} uses {difference}, which machine code computes differently from Python."
+                    f"{label} uses {difference}, which machine code computes differently from Python."
                 )
         return self._shape(compiled.overloads[arguments].signature.return_type)
 

@@ -15,14 +15,14 @@ import numpy.typing as npt
 
 from sash.aggregates.base import Aggregate
 from sash.algorithms.base import Algorithm
-from sash.columns.buffers import NO_BITS, Bits, empty_array, pack, slice_bits
+from sash.columns.buffers import NO_BITS, Bits, Flags, empty_array, pack, slice_bits
 from sash.columns.column_types import CannotCompileError
 from sash.kernels import loops
 from sash.kernels.cache import find_module, load_module, loaded_module
 from sash.kernels.design import KernelDesign, Loop
 from sash.kernels.functions import first_line
 from sash.kernels.fused_partial import PartialLayout, Shape, shape_from
-from sash.kernels.kernel_arrays import NOTHING, Columns, Positions, ResultColumn, Schedule, check_bounds, null_if_short
+from sash.kernels.kernel_arrays import NOTHING, Columns, Positions, ResultColumn, Results, Schedule, check_bounds
 from sash.kernels.kernel_state import KernelState, empty_state, grown_state
 from sash.kernels.lanes import cut_into_lanes, deal_to_lanes
 from sash.kernels.read import CannotFuseError
@@ -36,14 +36,14 @@ class FailedWithoutRowError(Exception):
     """A function of the aggregate raised in a loop that does not track its row."""
 
 
-def _retry_with_row(slide: Callable[..., list[ResultColumn]]) -> Callable[..., list[ResultColumn]]:
+def _retry_with_row(slide: Callable[..., Results]) -> Callable[..., Results]:
     """Run again after an error, with a kernel that tracks its row: tracking costs a tenth of the time.
 
     An error in lanes may be spurious: all lanes but the first begin with windows that are shorter than the range.
     """
 
     @wraps(slide)
-    def run(kernel: Kernel, *arguments: Any, **options: Any) -> list[ResultColumn]:
+    def run(kernel: Kernel, *arguments: Any, **options: Any) -> Results:
         try:
             return slide(kernel, *arguments, **options)
         except FailedWithoutRowError:
@@ -152,7 +152,7 @@ class Kernel:
     # -- running ---------------------------------------------------------------------------------------------------
 
     @_retry_with_row
-    def slide_rows(self, columns: Columns, length: int, validity: Bits = NO_BITS) -> list[ResultColumn]:
+    def slide_rows(self, columns: Columns, length: int, validity: Bits = NO_BITS) -> Results:
         """Return each row's aggregates over the newest `length` rows."""
         rows = self._check_columns(columns)
         results = self._new_results((rows,))
@@ -162,7 +162,7 @@ class Kernel:
 
     def slide_keys(
         self, columns: Columns, firsts: Positions, length: int, validity: Bits = NO_BITS, ahead: int = 0
-    ) -> list[ResultColumn]:
+    ) -> Results:
         """Return each row's aggregates over the newest `length` rows of its key; keys begin at `firsts`, which end with the number of rows.
 
         With `ahead`, each row has the results of the row `ahead` rows later, or earlier if it is negative. They are undefined where the key
@@ -195,7 +195,7 @@ class Kernel:
 
     def _slide_each_key(
         self, columns: Columns, firsts: Positions, length: int, validity: Bits, ahead: int = 0
-    ) -> list[ResultColumn]:
+    ) -> Results:
         """Return the results of each key's rows, one after the other."""
         where, answers = self.where, []
         for first, end in pairwise(firsts.tolist()):
@@ -206,21 +206,15 @@ class Kernel:
         joined = [ResultColumn.joined(sections) for sections in zip(*answers, strict=True)]
         return [column.shifted(ahead) for column in joined] if ahead else joined
 
-    def _null_if_few(self, results: list[ResultColumn], firsts: Positions, length: int) -> list[ResultColumn]:
+    def _null_if_few(self, results: Results, firsts: Positions, length: int) -> Results:
         """Return results that are null for the first rows of each key, as long as their windows hold too few values."""
         return [
-            null_if_short(result.values, firsts, length, aggregate.result.at_least)
+            result.null_if_short(firsts, length, aggregate.result.at_least)
             for result, aggregate in zip(results, self.design.aggregates, strict=True)
         ]
 
     def _slide_lanes(
-        self,
-        columns: Columns,
-        length: int,
-        steps: int,
-        starts: Sequence[int],
-        results: list[ResultColumn],
-        validity: Bits = NO_BITS,
+        self, columns: Columns, length: int, steps: int, starts: list[int], results: Results, validity: Bits = NO_BITS
     ) -> None:
         """Write the aggregates over the newest `length` rows, for `steps` rows in each lane, which begin at `starts`."""
         lanes = tuple(column[start:] for start in starts for column in columns[: len(self.inputs)])
@@ -229,9 +223,7 @@ class Kernel:
         self._run((steps, length, self.at_least), lanes, validity, results, state, written)
 
     @_retry_with_row
-    def slide_between(
-        self, columns: Columns, begins: Positions, ends: Positions, validity: Bits = NO_BITS
-    ) -> list[ResultColumn]:
+    def slide_between(self, columns: Columns, begins: Positions, ends: Positions, validity: Bits = NO_BITS) -> Results:
         """Return the aggregates of the rows begins[row] … ends[row] - 1 for each row."""
         longest = check_bounds(begins, ends, self._check_columns(columns))
         arguments = (len(begins), begins, ends, self.at_least)
@@ -239,7 +231,7 @@ class Kernel:
         return self._run(arguments, columns, validity, results, self.new_state((max(1, longest),)))
 
     @_retry_with_row
-    def slide_ranges(self, columns: Columns, ranges: tuple[int, ...]) -> list[ResultColumn]:
+    def slide_ranges(self, columns: Columns, ranges: tuple[int, ...]) -> Results:
         """Return each row's aggregates over several ranges, which ascend: one line per range, the widest first."""
         rows = self._check_columns(columns)
         lengths = ranges[::-1]
@@ -249,13 +241,13 @@ class Kernel:
         for number, aggregate in enumerate(self.design.aggregates):
             if aggregate.result.at_least > 1:
                 values, least = results[number].values, aggregate.result.at_least
-                each = zip(values, lengths, strict=True)
-                valid = [null_if_short(line, np.array([0, rows]), length, least).valid for line, length in each]
+                lines = zip((ResultColumn(line, None) for line in values), lengths, strict=True)
+                valid = [line.null_if_short(np.array([0, rows]), length, least).valid for line, length in lines]
                 results[number] = ResultColumn(values, pack(np.stack(valid)))
         return results
 
     def cut_slices(
-        self, columns: Columns, positions: Positions, closes: npt.NDArray[np.bool_], validity: Bits = NO_BITS
+        self, columns: Columns, positions: Positions, closes: Flags, validity: Bits = NO_BITS
     ) -> list[npt.NDArray[Any]]:
         """Return the fields of the open slice's partial at each position; undefined where the slice has no value."""
         self._check_columns(columns)
@@ -268,7 +260,7 @@ class Kernel:
         return fields
 
     @_retry_with_row
-    def slide_slices(self, columns: Columns, schedule: Schedule, validity: Bits = NO_BITS) -> list[ResultColumn]:
+    def slide_slices(self, columns: Columns, schedule: Schedule, validity: Bits = NO_BITS) -> Results:
         """Return the aggregates of windows that are combined from slices; see `loops.slide_slices`."""
         longest = check_bounds(schedule.begins, schedule.ends, self._check_columns(columns))
         arguments = (len(schedule.begins), *schedule[:6], self.at_least)
@@ -276,9 +268,7 @@ class Kernel:
         return self._run(arguments, columns, validity, self._new_results((len(schedule.begins),)), state)
 
     @_retry_with_row
-    def combine_runs(
-        self, columns: Columns, runs: int, values: Positions, validity: Bits = NO_BITS
-    ) -> list[ResultColumn]:
+    def combine_runs(self, columns: Columns, runs: int, values: Positions, validity: Bits = NO_BITS) -> Results:
         """Return the aggregates of windows that are combined from several runs; see `loops.combine_runs`."""
         if self._check_columns(columns) != runs * len(values):
             raise ValueError(f"{runs} runs of {len(values)} windows need as many records; given: {len(columns[0])}.")
@@ -295,7 +285,7 @@ class Kernel:
         lengths: Positions = NOTHING,
         numbers: Positions = NOTHING,
         emit_now: bool = False,
-    ) -> list[ResultColumn]:
+    ) -> Results:
         """Continue the window of a state; see `loops.advance`."""
         rows = self._check_columns(columns)
         steps = 1 if emit_now else rows
@@ -308,10 +298,10 @@ class Kernel:
         arguments: tuple[Any, ...],
         columns: Columns,
         validity: Bits,
-        results: list[ResultColumn],
+        results: Results,
         state: KernelState,
         written: list[npt.NDArray[Any]] | None = None,
-    ) -> list[ResultColumn]:
+    ) -> Results:
         """Run the loop and return the results; it writes their values, or the arrays in `written`."""
         columns = columns[: len(self.design.fused.inputs)]
         masks = [validity] if self.design.nullable else []
@@ -339,7 +329,7 @@ class Kernel:
         copied.progress = np.zeros(1, np.int64)
         return copied
 
-    def _new_results(self, shape: tuple[int, ...]) -> list[ResultColumn]:
+    def _new_results(self, shape: tuple[int, ...]) -> Results:
         """Allocate the results; if the loop marks those of windows with enough values, with the result of an empty window."""
         results = []
         for dtype, aggregate in zip(self.results, self.design.aggregates, strict=False):

@@ -12,7 +12,8 @@ import numpy.typing as npt
 from sash.columns.buffers import Bits, Flags, empty_array, pack, unpack
 from sash.windows.arrays import BLOCK, is_sorted, ranges
 
-Columns = tuple[npt.NDArray[Any], ...]
+Values = npt.NDArray[Any]
+Columns = tuple[Values, ...]
 Positions = npt.NDArray[np.int64]
 NOTHING: Positions = np.empty(0, np.int64)
 
@@ -21,13 +22,17 @@ NOTHING: Positions = np.empty(0, np.int64)
 class ResultColumn:
     """One column of results. `bits` is Arrow's validity bitmap; None if no result is null."""
 
-    values: npt.NDArray[Any]
+    values: Values
     bits: Bits | None
 
     @property
     def valid(self) -> Flags:
         """Which results are not null."""
         return np.ones(self.values.shape, np.bool_) if self.bits is None else unpack(self.bits, self.values.shape[-1])
+
+    def null_if_short(self, firsts: Positions, length: int, at_least: int) -> ResultColumn:
+        """Return results that are null for the first rows of each key, as long as their windows of `length` rows hold too few."""
+        return null_if_few(self.values, short_windows(firsts, length, at_least))
 
     def shifted(self, ahead: int) -> ResultColumn:
         """Return for each row the result of the row `ahead` rows later, or earlier if it is negative; undefined where there is none.
@@ -53,6 +58,9 @@ class ResultColumn:
         return ResultColumn(values, pack(np.concatenate([section.valid for section in sections])))
 
 
+Results = list[ResultColumn]
+
+
 def without_nulls(validity: Bits, rows: int, *bounds: Positions) -> tuple[Any, list[Positions]]:
     """Return which rows have values, and bounds of windows in these rows. Without nulls: all rows, and the same bounds.
 
@@ -68,7 +76,7 @@ def without_nulls(validity: Bits, rows: int, *bounds: Positions) -> tuple[Any, l
     return present, [before[bound] for bound in bounds]
 
 
-def null_if_few(values: npt.NDArray[Any], few: npt.NDArray[Any], empty: Any = None) -> ResultColumn:
+def null_if_few(values: Values, few: Values, empty: Any = None) -> ResultColumn:
     """Return results that are null, or `empty` if it is not None, where windows hold too few values. It changes them in place.
 
     `few` are these windows, as positions or as flags. Loops that count the values of a window anyway mark such results themselves
@@ -97,12 +105,7 @@ def short_windows(firsts: Positions, length: int, at_least: int) -> Positions:
     return ranges(firsts[:-1], np.minimum(counts, max(0, at_least - 1)) if at_least <= length else counts)
 
 
-def null_if_short(values: npt.NDArray[Any], firsts: Positions, length: int, at_least: int) -> ResultColumn:
-    """Return results that are null for the first rows of each key, as long as their windows of `length` rows hold too few."""
-    return null_if_few(values, short_windows(firsts, length, at_least))
-
-
-def _shifted(array: npt.NDArray[Any], ahead: int) -> npt.NDArray[Any]:
+def _shifted(array: Values, ahead: int) -> Values:
     kept = max(0, len(array) - abs(ahead))
     if ahead > 0:
         array[:kept] = array[len(array) - kept :]

@@ -24,10 +24,9 @@ from sash.algorithms.base import Algorithm
 from sash.columns.buffers import NO_BITS, Bits, Flags, unpack
 from sash.columns.column_types import KINDS
 from sash.kernels.fused_partial import Component, PartialLayout, Shape, fuse_partials, join_shapes, split_shape
-from sash.kernels.kernel_arrays import Columns, Positions, ResultColumn, Schedule, null_if_few, without_nulls
-from sash.kernels.partial_columns import Partial, cast, empty_like, fields_of, map_fields, put, take
+from sash.kernels.kernel_arrays import Columns, Positions, Results, Schedule, Values, null_if_few, without_nulls
 from sash.kernels.traced import CannotVectorizeError
-from sash.kernels.vectorize import VectorFunction, vectorize
+from sash.kernels.vectorize import Partial, cast, empty_like, fields_of, map_fields, put, take, vectorize
 
 
 class NumpyKernel:
@@ -61,10 +60,8 @@ class NumpyKernel:
         self.combines = [vectorize(component.aggregate.combine) for component in self.fused.components]
         self.lowers = [vectorize(output.lower) for output in self.fused.outputs]
         self.shapes = self._infer_shapes() if over is None else split_shape(over, len(self.combines))
-        self.results = [
-            _result_type(lower, self.shapes[output.component])
-            for lower, output in zip(self.lowers, self.fused.outputs, strict=True)
-        ]
+        outputs = zip(self.lowers, self.fused.outputs, strict=True)
+        self.results = [lower.number_type(self.shapes[output.component]) for lower, output in outputs]
 
     def copy_for_thread(self) -> Self:
         """Return a kernel with another `where`, for another thread."""
@@ -77,9 +74,7 @@ class NumpyKernel:
 
     # -- the methods of a kernel -------------------------------------------------------------------------------------
 
-    def slide_between(
-        self, columns: Columns, begins: Positions, ends: Positions, validity: Bits = NO_BITS
-    ) -> list[ResultColumn]:
+    def slide_between(self, columns: Columns, begins: Positions, ends: Positions, validity: Bits = NO_BITS) -> Results:
         """Return the aggregates of the rows begins[n] … ends[n] - 1 for each window n."""
         present, (begins, ends) = without_nulls(validity, len(columns[0]), begins, ends)
         items = self._lift(tuple(column[present] for column in columns))
@@ -87,7 +82,7 @@ class NumpyKernel:
 
     def cut_slices(
         self, columns: Columns, positions: Positions, closes: Flags, validity: Bits = NO_BITS
-    ) -> list[npt.NDArray[Any]]:
+    ) -> list[Values]:
         """Return the fields of the open slice's partial at each position; undefined where the slice has no value."""
         before: Positions = np.cumsum(closes) - closes  # the number of slices that closed before each record
         begins = np.concatenate([np.zeros(1, np.int64), positions[closes]])[before]
@@ -95,7 +90,7 @@ class NumpyKernel:
         items = self._lift(tuple(column[present] for column in columns))
         return [np.ascontiguousarray(field) for field in fields_of(self._slide(items, begins, ends))]
 
-    def slide_slices(self, columns: Columns, schedule: Schedule, validity: Bits = NO_BITS) -> list[ResultColumn]:
+    def slide_slices(self, columns: Columns, schedule: Schedule, validity: Bits = NO_BITS) -> Results:
         """Return the aggregates of windows that are combined from slices; see `loops.slide_slices`."""
         records = self._lift(columns)
         present, [ends] = without_nulls(validity, len(columns[0]), schedule.ends)
@@ -105,9 +100,7 @@ class NumpyKernel:
             self._add_records(whole, schedule.lasts > 0, take(records, schedule.opens), has_open)
         return self._results(whole, schedule.values)
 
-    def combine_runs(
-        self, columns: Columns, runs: int, values: Positions, validity: Bits = NO_BITS
-    ) -> list[ResultColumn]:
+    def combine_runs(self, columns: Columns, runs: int, values: Positions, validity: Bits = NO_BITS) -> Results:
         """Return the aggregates of windows that are combined from several runs; see `loops.combine_runs`."""
         windows = len(values)
         records = self._lift(columns)
@@ -136,7 +129,7 @@ class NumpyKernel:
             lifted.append(cast(partial, shape))
         return tuple(lifted)
 
-    def _read(self, component: Component, columns: Sequence[npt.NDArray[Any]]) -> list[npt.NDArray[Any]]:
+    def _read(self, component: Component, columns: Sequence[npt.NDArray[Any]]) -> list[Values]:
         """Return the columns that a component is lifted from, in the types in which it reads them."""
         if not component.aggregate.inputs:
             return []
@@ -181,12 +174,11 @@ class NumpyKernel:
 
     # -- lower -------------------------------------------------------------------------------------------------------
 
-    def _results(self, whole: Partial, held: Positions) -> list[ResultColumn]:
+    def _results(self, whole: Partial, held: Positions) -> Results:
         """Return the results of windows that have enough values, and the result of an empty window for the others."""
         columns = []
-        for output, lower, dtype, aggregate in zip(
-            self.fused.outputs, self.lowers, self.results, self.aggregates, strict=True
-        ):
+        outputs = zip(self.fused.outputs, self.lowers, self.results, self.aggregates, strict=True)
+        for output, lower, dtype, aggregate in outputs:
             partial = whole[output.component]
             enough = held >= (1 if output.held is not None else max(1, output.at_least))
             if output.held is not None:
@@ -198,15 +190,6 @@ class NumpyKernel:
                 values[enough] = cast(lower(take(partial, enough)), str(dtype))
             columns.append(null_if_few(values, ~enough, aggregate.result.empty))
         return columns
-
-
-def _result_type(lower: VectorFunction, shape: Shape) -> np.dtype[Any]:
-    """Return the type that lower returns."""
-    result = lower.example(map_fields(lambda dtype: np.ones(1, dtype), shape))
-    if not isinstance(result, np.ndarray):
-        raise CannotVectorizeError("a result is not one number.")
-    dtype: np.dtype[Any] = result.dtype
-    return dtype
 
 
 def _form_for(algorithm: type[Algorithm[Any]], aggregate: Aggregate[Any], inputs: tuple[str, ...]) -> Aggregate[Any]:

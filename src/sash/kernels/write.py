@@ -136,9 +136,8 @@ def _component(partial: str, number: int, fused: FusedPartial, types: InferredTy
     shape = types.shapes[number]
     if component.in_first_lane == number or isinstance(shape, str):
         return f"{partial}[{number}]"
-    lanes = [
-        component.in_first_lane if field in component.aggregate.coding.counts else number for field in range(len(shape))
-    ]
+    counts = component.aggregate.coding.counts
+    lanes = [component.in_first_lane if field in counts else number for field in range(len(shape))]
     return f"({''.join(f'{partial}[{lane}][{field}], ' for field, lane in enumerate(lanes))})"
 
 

@@ -31,11 +31,10 @@ from sash.columns.column_types import KINDS
 from sash.kernels.fused_partial import as_values
 from sash.kernels.kernel_arrays import Positions
 from sash.kernels.numpy_kernel import NumpyKernel
-from sash.kernels.partial_columns import Partial, cast, empty_like, put
 from sash.kernels.ranks.blocks import EqualBlocks
 from sash.kernels.ranks.wavelet_matrix import Numbers, Places, count_up_to, select
 from sash.kernels.traced import CannotVectorizeError
-from sash.kernels.vectorize import VectorFunction, vectorize
+from sash.kernels.vectorize import Partial, VectorFunction, cast, empty_like, put, vectorize
 
 SHORT = 16
 """Ranks of this many bits are sorted into levels faster than longer ones."""

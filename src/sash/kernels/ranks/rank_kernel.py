@@ -15,7 +15,7 @@ from sash.aggregates.base import Aggregate
 from sash.algorithms.sorted_block import SortedBlock, lay_out
 from sash.columns.buffers import NO_BITS, Bits
 from sash.kernels.kernel import Kernel
-from sash.kernels.kernel_arrays import Columns, Positions, ResultColumn, check_bounds, null_if_few, without_nulls
+from sash.kernels.kernel_arrays import Columns, Positions, Results, check_bounds, null_if_few, without_nulls
 from sash.kernels.loops import Emit, Ints, Lifted, Window
 from sash.kernels.ranks.blocks import BoundedWindows, FixedLengthWindows, RankBlock, in_batches
 from sash.kernels.ranks.row_sorter import RowSorter
@@ -43,7 +43,7 @@ class RankKernel(Kernel):
     def _compile_now(self) -> None:
         self.slide_rows((np.zeros(1, self.inputs[0]),), 1)
 
-    def slide_rows(self, columns: Columns, length: int, validity: Bits = NO_BITS) -> list[ResultColumn]:
+    def slide_rows(self, columns: Columns, length: int, validity: Bits = NO_BITS) -> Results:
         """Return each row's aggregates over the newest `length` rows."""
         rows = self._check_columns(columns)
         if len(validity) == 0:
@@ -51,16 +51,14 @@ class RankKernel(Kernel):
         ends = np.arange(1, rows + 1)
         return self.slide_between(columns, np.maximum(ends - length, 0), ends, validity)
 
-    def slide_between(
-        self, columns: Columns, begins: Positions, ends: Positions, validity: Bits = NO_BITS
-    ) -> list[ResultColumn]:
+    def slide_between(self, columns: Columns, begins: Positions, ends: Positions, validity: Bits = NO_BITS) -> Results:
         """Return the aggregates of the rows begins[row] … ends[row] - 1 for each row."""
         rows = self._check_columns(columns)
         check_bounds(begins, ends, rows)
         present, bounds = without_nulls(validity, rows, begins, ends)
         return self._slide(columns[0][present], BoundedWindows(*bounds))
 
-    def _slide(self, column: npt.NDArray[Any], windows: FixedLengthWindows | BoundedWindows) -> list[ResultColumn]:
+    def _slide(self, column: npt.NDArray[Any], windows: FixedLengthWindows | BoundedWindows) -> Results:
         kernels = getattr(self, "kernels", [self])  # it compiles before there are others
         results = [np.zeros(len(windows), kernel.results[0]) for kernel in kernels]
         sorter = RowSorter()
