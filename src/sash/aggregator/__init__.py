@@ -10,14 +10,7 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
 from sash.aggregates.base import Aggregate
-from sash.aggregator.checks import (
-    check_columns,
-    check_length,
-    check_lengths,
-    check_ranges,
-    refuse_columns,
-    refuse_nanoseconds,
-)
+from sash.aggregator.checks import check_columns, check_length, check_lengths, check_ranges, refuse_columns
 from sash.aggregator.object_window import HeldWindow, ObjectWindow, TimedWindow
 from sash.algorithms import ALGORITHMS, Algorithm, find_algorithm
 from sash.plan.choose import choose_algorithm
@@ -345,7 +338,7 @@ class Aggregator:
 
     def _read_columns(self, given: tuple[Any, ...]) -> list[Column]:
         """Return the columns as a kernel takes them. If they must be interpreted, store the reason and return none."""
-        from sash.aggregator.column_io import read_columns  # noqa: PLC0415 — imports Numba and pyarrow
+        from sash.aggregator.column_io import read_columns  # noqa: PLC0415 — imports pyarrow
 
         return self._or_reason(read_columns, given, self.aggregate) or []
 
@@ -361,7 +354,7 @@ class Aggregator:
 
     def _rows_for(self, window: HeldWindow, given: tuple[Any, ...], columns: list[Column]) -> list[Any]:
         """Return rows in the form that a window takes: columns, or tuples of objects."""
-        from sash.aggregator.column_io import rows_of  # noqa: PLC0415 — imports Numba and pyarrow
+        from sash.aggregator.column_io import refuse_nanoseconds, rows_of  # noqa: PLC0415 — imports pyarrow
 
         refuse_columns(window.algorithm)
         if window.is_compiled:
@@ -374,7 +367,7 @@ class Aggregator:
     def _current(self) -> HeldWindow:
         """Return the window, after inserting pending rows."""
         if self._pending:
-            from sash.columns.result_column import column_to_arrow  # noqa: PLC0415 — imports Numba and pyarrow
+            from sash.columns.result_column import column_to_arrow  # noqa: PLC0415 — imports pyarrow
 
             columns, self._pending = self._pending, []
             try:
@@ -463,7 +456,7 @@ class Aggregator:
 
     def _slide_on(self, given: tuple[Any, ...], columns: list[Column], lengths: tuple[int, ...]) -> list[Any]:
         """Slide on from the rows in the window."""
-        from sash.aggregator.column_io import interpreted_results  # noqa: PLC0415 — imports Numba and pyarrow
+        from sash.aggregator.column_io import interpreted_results  # noqa: PLC0415 — imports pyarrow
 
         if len(self):
             check_lengths(lengths, self._current().ranges, self.algorithm, self._limit)

@@ -56,6 +56,17 @@ def rows_of(given: tuple[Any, ...], inputs: int) -> list[tuple[Any, ...]]:
     return rows if inputs else [()] * len(rows)
 
 
+def refuse_nanoseconds(given: tuple[Any, ...], aggregate: Aggregate[Any]) -> None:
+    """Raise TypeError for times whose middle would be a float, which has too few digits; a query computes it in ticks."""
+    for values in given if "ticks" in aggregate.forms.variants else ():
+        dtype = getattr(values, "type", getattr(values, "dtype", None))
+        if getattr(dtype, "unit", "") == "ns" or str(dtype).endswith("64[ns]"):
+            raise TypeError(
+                f"Aggregator cannot compute {aggregate.name} of nanoseconds ({dtype}). Cast the column to microseconds, "
+                "or use a Query."
+            )
+
+
 def final_results(
     results: Sequence[ResultColumn], aggregate: Aggregate[Any], columns: list[Column], line: int | None = None
 ) -> pa.Array:

@@ -116,15 +116,11 @@ class HeldWindow:
 
     def _check_stored(self, rows: int) -> None:
         """Raise ValueError if the algorithm answers only its ranges, and all of them hold fewer rows."""
-        if (
-            self.ranges
-            and self.algorithm.answers_ranges
-            and not self.algorithm.answers_any_length
-            and rows > max(self.ranges)
-        ):
+        most = max(self.ranges, default=rows)
+        if rows > most and self.algorithm.answers_ranges and not self.algorithm.answers_any_length:
             raise ValueError(
-                f"{self.algorithm.about.name} stores the newest {max(self.ranges)} rows at most, not {rows}. Evict rows before "
-                f"the query, or pass ranges=[…] to the Aggregator."
+                f"{self.algorithm.about.name} stores the newest {most} rows at most, not {rows}. Evict rows before the query, "
+                "or pass ranges=[…] to the Aggregator."
             )
 
     def _refuse_if_lost(self) -> None:

@@ -177,12 +177,12 @@ class Kernel:
         begin, shown = max(0, -ahead), max(0, ahead)
         results = [ResultColumn(array[begin : begin + rows], None) for array in arrays]
         calls, alone = deal_to_lanes(firsts, self.design.lanes)
-        for first, end in zip(firsts[alone].tolist(), firsts[1:][alone].tolist(), strict=True):
-            steps, starts = cut_into_lanes(end - first, length, self.design.lanes)
-            calls.append((steps, [first + start for start in starts]))
         try:
             for steps, starts in calls:
                 self._slide_lanes(columns, length, steps, starts, results)
+            for first, end in zip(firsts[alone].tolist(), firsts[1:][alone].tolist(), strict=True):
+                steps, starts = cut_into_lanes(end - first, length, self.design.lanes)
+                self._slide_lanes(columns, length, steps, [first + start for start in starts], results)
         except FailedWithoutRowError:
             return self._slide_each_key(columns, firsts, length, validity, ahead)  # which finds the row, if it has one
         answers = self._null_if_few(results, firsts, length)

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -144,9 +145,9 @@ class PlaceReader:
     def read(self, blocks: SortedBlocks, begins: Positions, ends: Positions) -> Any:
         """Return the result of each window; its bounds are rows of the blocks."""
         lowest, highest = blocks.ranks_of_equals(ends - 1)
-        bounds = begins.astype(np.int32), ends.astype(np.int32)
-        smaller = blocks.count_up_to(*bounds, np.maximum(lowest - 1, 0)) * (lowest > 0)
-        equal = blocks.count_up_to(*bounds, highest) - smaller
+        count = partial(count_up_to, blocks.ranks, blocks.bits, begins.astype(np.int32), ends.astype(np.int32))
+        smaller = count(np.maximum(lowest - 1, 0)) * (lowest > 0)
+        equal = count(highest) - smaller
         return self.place(smaller.astype(np.int64), equal.astype(np.int64), ends - begins)
 
 
@@ -182,10 +183,6 @@ class SortedBlocks:
         """Return the value of a rank in each window. A window lies in one block; the first row of all blocks is row 0."""
         in_block = select(self.ranks, self.bits, begins, ends, ranks)
         return self.sorted.take((begins >> self.bits << self.bits) + in_block)
-
-    def count_up_to(self, begins: Places, ends: Places, ranks: Places) -> Places:
-        """Return the number of values in each window whose rank in the block is at most that."""
-        return count_up_to(self.ranks, self.bits, begins, ends, ranks)
 
     def ranks_of_equals(self, rows: Positions) -> tuple[Places, Places]:
         """Return the lowest and the highest rank of the values in a row's block that equal its own; NaN equals NaN.
