@@ -15,7 +15,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -28,7 +27,7 @@ from sash.columns.column_types import CannotCompileError, column_type, differenc
 from sash.columns.read_column import Column, check_is_column, objects_of, ones, read_numbers, to_arrow
 from sash.columns.result_column import maps_to_arrow, objects_to_arrow, results_to_arrow
 from sash.columns.time_probes import check_arithmetic, gives_for
-from sash.kernels.kernel_arrays import Positions, ResultColumn, check_bounds
+from sash.kernels.kernel_arrays import Positions, ResultColumn, Values, check_bounds
 
 KEYS = last("keys")
 """An aggregate that returns values of its column, as the keys of a map are."""
@@ -154,10 +153,7 @@ def lowered_by_kernel(aggregate: Aggregate[Any]) -> list[Aggregate[Any]]:
 
 
 def finish_column(
-    aggregate: Aggregate[Any],
-    results: pa.Array,
-    auxiliary: pa.Array | None,
-    ticks: Callable[[], npt.NDArray[Any]] | None = None,
+    aggregate: Aggregate[Any], results: pa.Array, auxiliary: pa.Array | None, ticks: Callable[[], Values] | None = None
 ) -> pa.Array:
     """Return the final results. `ticks` returns the times that they belong to; None for those of the newest values."""
     if aggregate.result.finish is None:

@@ -193,9 +193,7 @@ class Kernel:
             for array, answer in zip(arrays, answers, strict=True)
         ]
 
-    def _slide_each_key(
-        self, columns: Columns, firsts: Positions, length: int, validity: Bits, ahead: int = 0
-    ) -> Results:
+    def _slide_each_key(self, columns: Columns, firsts: Positions, length: int, validity: Bits, ahead: int) -> Results:
         """Return the results of each key's rows, one after the other."""
         where, answers = self.where, []
         for first, end in pairwise(firsts.tolist()):
