@@ -21,7 +21,7 @@ from sash.algorithms.base import alike, fits
 from sash.columns.buffers import NO_BITS
 from sash.kernels import CannotCompileError, Kernel, loops
 from sash.kernels.kernel_arrays import ResultColumn
-from sash.kernels.ranks import RankKernel
+from sash.kernels.ranks.rank_kernel import RankKernel
 from sash.kernels.whole_column import column_kernel
 from sash.testing import recompute
 

@@ -23,8 +23,9 @@ from sash.engine.executors.results import with_min_rows
 from sash.kernels import Kernel, loops
 from sash.kernels.kernel_arrays import ResultColumn
 from sash.kernels.numpy_kernel import NumpyKernel
-from sash.kernels.ranks import NumpyDistinctKernel, NumpyRankKernel, RankKernel, blocks
-from sash.kernels.ranks.numpy_rank_kernel import SortedBlocks
+from sash.kernels.ranks import blocks
+from sash.kernels.ranks.numpy_kernels import NumpyDistinctKernel, NumpyRankKernel, SortedBlocks
+from sash.kernels.ranks.rank_kernel import RankKernel
 from sash.kernels.ranks.wavelet_matrix import count_up_to, select
 from sash.kernels.traced import CannotVectorizeError
 from sash.kernels.whole_column import numpy_column_kernel
@@ -198,7 +199,7 @@ def test_the_entries_of_a_list_share_the_sorted_blocks(monkeypatch: pytest.Monke
     some = np.packbits(chooser.random(3000) < 0.8, bitorder="little")
     entries = [with_min_rows(agg.quantile("x", q), 3) for q in (0.5, 0.1, 1.0)]
     alone = [NumpyRankKernel(entry, ("float64",)).slide_between((column,), begins, ends, some)[0] for entry in entries]
-    monkeypatch.setattr("sash.kernels.ranks.numpy_rank_kernel.SortedBlocks", Counted)
+    monkeypatch.setattr("sash.kernels.ranks.numpy_kernels.SortedBlocks", Counted)
     NumpyRankKernel(entries[0], ("float64",)).slide_between((column,), begins, ends, some)
     once = len(made)
     made.clear()

@@ -234,7 +234,7 @@ def test_bounds_that_move_back_or_out_are_refused() -> None:
 START = """
 import numpy as np
 from sash import agg
-from sash.kernels.ranks import RankKernel
+from sash.kernels.ranks.rank_kernel import RankKernel
 from sash.kernels.plain import compile_plain
 from sash.kernels.ranks.row_sorter import STEPS
 kernel = RankKernel(agg.quantile(q={q}), ("int32",))

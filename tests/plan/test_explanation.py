@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import sash
 from sash import agg, window
 from sash.kernels import Kernel, loops
-from sash.kernels.layout import PartialLayout
+from sash.kernels.fused_partial import PartialLayout
 from sash.plan.expected import Expected
 from sash.plan.sharing import make_plan
 from sash.plan.slicing import CUT, regular_slices

@@ -10,14 +10,7 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
 from sash.aggregates.base import Aggregate
-from sash.aggregator.checks import (
-    check_columns,
-    check_length,
-    check_lengths,
-    check_ranges,
-    refuse_columns,
-    refuse_nanoseconds,
-)
+from sash.aggregator.checks import check_columns, check_length, check_lengths, check_ranges, refuse_columns
 from sash.aggregator.object_window import HeldWindow, ObjectWindow, TimedWindow
 from sash.algorithms import ALGORITHMS, Algorithm, find_algorithm
 from sash.plan.choose import choose_algorithm
@@ -272,8 +265,7 @@ class Aggregator:
             raise TypeError(f"Only a compiled window can be frozen, and this one is interpreted: {self._reason}.")
         named = [self.aggregate.name, *self.aggregate.columns]
         chosen = {"algorithm": self._asked_for, "class": window.algorithm.__name__}
-        encoded: bytes = window.encode({"aggregate": named, **chosen, "limits": list(self.ranges)})
-        return encoded
+        return bytes(window.encode({"aggregate": named, **chosen, "limits": list(self.ranges)}))
 
     @classmethod
     def thaw(cls, aggregate: Aggregate[Any], data: bytes) -> Aggregator:
@@ -346,7 +338,7 @@ class Aggregator:
 
     def _read_columns(self, given: tuple[Any, ...]) -> list[Column]:
         """Return the columns as a kernel takes them. If they must be interpreted, store the reason and return none."""
-        from sash.aggregator.column_io import read_columns  # noqa: PLC0415 — imports Numba and pyarrow
+        from sash.aggregator.column_io import read_columns  # noqa: PLC0415 — imports pyarrow
 
         return self._or_reason(read_columns, given, self.aggregate) or []
 
@@ -362,7 +354,7 @@ class Aggregator:
 
     def _rows_for(self, window: HeldWindow, given: tuple[Any, ...], columns: list[Column]) -> list[Any]:
         """Return rows in the form that a window takes: columns, or tuples of objects."""
-        from sash.aggregator.column_io import rows_of  # noqa: PLC0415 — imports Numba and pyarrow
+        from sash.aggregator.column_io import refuse_nanoseconds, rows_of  # noqa: PLC0415 — imports pyarrow
 
         refuse_columns(window.algorithm)
         if window.is_compiled:
@@ -375,7 +367,7 @@ class Aggregator:
     def _current(self) -> HeldWindow:
         """Return the window, after inserting pending rows."""
         if self._pending:
-            from sash.columns.result_column import column_to_arrow  # noqa: PLC0415 — imports Numba and pyarrow
+            from sash.columns.result_column import column_to_arrow  # noqa: PLC0415 — imports pyarrow
 
             columns, self._pending = self._pending, []
             try:
@@ -424,9 +416,8 @@ class Aggregator:
         return self._object_window(ranges)
 
     def _object_window(self, ranges: tuple[int, ...]) -> HeldWindow:
-        if self.algorithm.takes_times:
-            return TimedWindow(self.aggregate, self.algorithm)
-        return ObjectWindow(self.aggregate, self.algorithm, ranges, self._limit)
+        form = TimedWindow if self.algorithm.takes_times else ObjectWindow
+        return form(self.aggregate, self.algorithm, ranges, self._limit)
 
     def _as_objects(self, nulls: HeldWindow, reason: str) -> HeldWindow:
         """Replace a compiled window of nulls without a type by one of objects, which takes values of any type."""
@@ -441,7 +432,7 @@ class Aggregator:
 
     def _slide_once(self, columns: list[Column], lengths: tuple[int, ...]) -> list[Any] | None:
         """Slide over a whole column without a persistent window: the fastest way. Return None if it is not possible."""
-        from sash.aggregator import whole_columns  # noqa: PLC0415 — imports Numba
+        from sash.aggregator import compiled_window  # noqa: PLC0415 — imports pyarrow
 
         kept = self._find(columns, self.ranges or _several(lengths))
         has_nulls = any(len(column.bits) for column in columns)
@@ -449,11 +440,11 @@ class Aggregator:
         whole = (self.aggregate, algorithm, columns)
         takes_one = len(lengths) == 1 or algorithm.about.ranges == "one"
         if takes_one or (has_nulls and self._asked_for == "auto"):  # a pass for each range
-            results = [self._or_reason(whole_columns.slide_once, *whole, length) for length in lengths]
+            results = [self._or_reason(compiled_window.slide_once, *whole, length) for length in lengths]
         elif has_nulls:
             return None
         else:
-            results = self._or_reason(whole_columns.slide_ranges_once, *whole, lengths) or [None]
+            results = self._or_reason(compiled_window.slide_ranges_once, *whole, lengths) or [None]
         if any(result is None for result in results):
             return None
         if len(columns[0]):
@@ -465,7 +456,7 @@ class Aggregator:
 
     def _slide_on(self, given: tuple[Any, ...], columns: list[Column], lengths: tuple[int, ...]) -> list[Any]:
         """Slide on from the rows in the window."""
-        from sash.aggregator.column_io import interpreted_results  # noqa: PLC0415 — imports Numba and pyarrow
+        from sash.aggregator.column_io import interpreted_results  # noqa: PLC0415 — imports pyarrow
 
         if len(self):
             check_lengths(lengths, self._current().ranges, self.algorithm, self._limit)
@@ -476,16 +467,16 @@ class Aggregator:
         return [interpreted_results(self.aggregate, column, given) for column in results]
 
     def _slide_between(self, given: tuple[Any, ...], begins: Any, ends: Any) -> Any:
-        from sash.aggregator import whole_columns  # noqa: PLC0415 — imports Numba
+        from sash.aggregator import column_io, compiled_window  # noqa: PLC0415 — imports pyarrow
 
         refuse_columns(self.algorithm)
         results = None
         if columns := self._read_columns(given):
             algorithm = self._find(columns, (), "whole")
-            results = self._or_reason(whole_columns.slide_between, self.aggregate, algorithm, columns, begins, ends)
+            results = self._or_reason(compiled_window.slide_between, self.aggregate, algorithm, columns, begins, ends)
         if results is None:
             algorithm = self._find([], (), "whole")
-            results = whole_columns.interpret_between(self.aggregate, algorithm, given, begins, ends)
+            results = column_io.interpret_between(self.aggregate, algorithm, given, begins, ends)
         return results
 
 

@@ -71,16 +71,5 @@ def refuse_columns(algorithm: type[Algorithm[Any]]) -> None:
         )
 
 
-def refuse_nanoseconds(given: tuple[Any, ...], aggregate: Aggregate[Any]) -> None:
-    """Raise TypeError for times whose middle would be a float, which has too few digits; a query computes it in ticks."""
-    for values in given if "ticks" in aggregate.forms.variants else ():
-        dtype = getattr(values, "type", getattr(values, "dtype", None))
-        if getattr(dtype, "unit", "") == "ns" or str(dtype).endswith("64[ns]"):
-            raise TypeError(
-                f"Aggregator cannot compute {aggregate.name} of nanoseconds ({dtype}). Cast the column to microseconds, "
-                "or use a Query."
-            )
-
-
 def _is_positive(length: object) -> bool:
     return isinstance(length, Integral) and not isinstance(length, bool) and int(length) >= 1

@@ -1,23 +1,33 @@
-"""The columns that an Aggregator reads, and the columns of results that it returns."""
+"""The columns that an Aggregator reads, and the columns of results that it returns.
+
+Some results depend on more than `lower`: on a second number of the partial, or on a time. Kernels return plain numbers, so they lower the
+second number as a result of its own. The engines finish results in the same way:
+
+    partial ──lower─────► result ──┐
+    partial ──auxiliary─► number ──┼──finish──► final result
+    time of the result ────────────┘
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sash.aggregates.base import Aggregate
+from sash.aggregates.base import Aggregate, with_fields
 from sash.aggregates.ends import last
-from sash.aggregator.finish import finish_column, lowered_by_kernel
-from sash.columns.buffers import Bits, as_arrow, unpack
+from sash.aggregator.object_window import ObjectWindow
+from sash.algorithms import Algorithm
+from sash.columns.buffers import Bits, as_arrow, as_numpy, unpack
 from sash.columns.column_types import CannotCompileError, column_type, difference_type
 from sash.columns.read_column import Column, check_is_column, objects_of, ones, read_numbers, to_arrow
 from sash.columns.result_column import maps_to_arrow, objects_to_arrow, results_to_arrow
 from sash.columns.time_probes import check_arithmetic, gives_for
-from sash.kernels.kernel_arrays import ResultColumn
+from sash.kernels.kernel_arrays import Positions, ResultColumn, Values, check_bounds
 
 KEYS = last("keys")
 """An aggregate that returns values of its column, as the keys of a map are."""
@@ -32,10 +42,9 @@ def read_columns(given: tuple[Any, ...], aggregate: Aggregate[Any]) -> list[Colu
         check_is_column(given[0])
         return [ones(len(given[0]))]
     columns = [read_numbers(values, compared=aggregate.only_compares) for values in given]
-    if len({len(column) for column in columns}) > 1:
-        raise ValueError(
-            f"The columns have different lengths: {', '.join(str(len(column)) for column in columns)} rows."
-        )
+    lengths = [str(len(column)) for column in columns]
+    if len(set(lengths)) > 1:
+        raise ValueError(f"The columns have different lengths: {', '.join(lengths)} rows.")
     check_arithmetic(aggregate, [column.type for column in columns])
     return columns
 
@@ -44,6 +53,17 @@ def rows_of(given: tuple[Any, ...], inputs: int) -> list[tuple[Any, ...]]:
     """Return the rows of columns as Python objects, for the interpreter."""
     rows = list(zip(*(objects_of(values) for values in given), strict=True))
     return rows if inputs else [()] * len(rows)
+
+
+def refuse_nanoseconds(given: tuple[Any, ...], aggregate: Aggregate[Any]) -> None:
+    """Raise TypeError for times whose middle would be a float, which has too few digits; a query computes it in ticks."""
+    for values in given if "ticks" in aggregate.forms.variants else ():
+        dtype = getattr(values, "type", getattr(values, "dtype", None))
+        if getattr(dtype, "unit", "") == "ns" or str(dtype).endswith("64[ns]"):
+            raise TypeError(
+                f"Aggregator cannot compute {aggregate.name} of nanoseconds ({dtype}). Cast the column to microseconds, "
+                "or use a Query."
+            )
 
 
 def final_results(
@@ -89,3 +109,62 @@ def interpreted_results(aggregate: Aggregate[Any], results: list[Any], given: tu
     if gives == "difference" and row.is_time:
         return pa.array(results, difference_type(types[-1]))
     return objects_to_arrow(results)
+
+
+def interpret_between(
+    aggregate: Aggregate[Any], algorithm: type[Algorithm[Any]], given: tuple[Any, ...], begins: Any, ends: Any
+) -> pa.Array:
+    """Return the result of the rows begins[i] … ends[i] - 1 for each i, for columns of objects, interpreted."""
+    rows = rows_of(given, aggregate.inputs)
+    begins, ends = as_positions(begins), as_positions(ends)
+    check_bounds(begins, ends, len(rows))
+    window = ObjectWindow(aggregate, algorithm, (), 0)
+    results = []
+    for begin, end in zip(begins.tolist(), ends.tolist(), strict=True):
+        window.evict_to(begin)
+        for row in rows[window.rows_so_far : end]:
+            window.insert(row)
+            window.evict_to(begin)  # a row between two windows is in no window
+        results.append(window.query())
+    return interpreted_results(aggregate, results, given)
+
+
+def as_positions(bounds: Any) -> Positions:
+    """Return bounds as row numbers. Raise TypeError if they are not a column of integers."""
+    array = np.asarray(bounds)
+    if array.size == 0:
+        return np.empty(0, np.int64)
+    if array.ndim != 1 or array.dtype.kind not in "iu":
+        raise TypeError(f"bounds must be two columns of row numbers (integers), not of {array.dtype}.")
+    return np.ascontiguousarray(array, np.int64)
+
+
+def lowered_by_kernel(aggregate: Aggregate[Any]) -> list[Aggregate[Any]]:
+    """Return what a kernel lowers from a partial: the result, and the second number if there is one.
+
+    >>> from sash import agg
+    >>> [one.lower.__name__ for one in lowered_by_kernel(agg.slope("y", "x"))]
+    ['slope_of', 'x_moment']
+    """
+    auxiliary = aggregate.result.auxiliary
+    if auxiliary is None:
+        return [aggregate]
+    return [aggregate, with_fields(aggregate, lower=auxiliary, gives="number", empty=None)]
+
+
+def finish_column(
+    aggregate: Aggregate[Any], results: pa.Array, auxiliary: pa.Array | None, ticks: Callable[[], Values] | None = None
+) -> pa.Array:
+    """Return the final results. `ticks` returns the times that they belong to; None for those of the newest values."""
+    if aggregate.result.finish is None:
+        return results
+    numbers = None if auxiliary is None else _numbers(auxiliary)
+    times = ticks() if ticks is not None else numbers
+    final = np.ma.MaskedArray(aggregate.result.finish(_numbers(results), numbers, times))
+    return as_arrow(final.data, np.ma.getmaskarray(final) | as_numpy(results.is_null()))
+
+
+def _numbers(column: pa.Array) -> Any:
+    """Return a column as an array, 0 for null."""
+    values = as_numpy(column)
+    return np.where(as_numpy(column.is_null()), 0, values) if column.null_count else values

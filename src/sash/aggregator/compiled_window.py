@@ -1,10 +1,14 @@
-"""A window of numbers: the algorithm's class fused with the aggregate, its state in NumPy arrays between calls."""
+"""A window of numbers: the algorithm's class fused with the aggregate, its state in NumPy arrays between calls.
+
+Slides over whole columns, for windows that begin empty and are not kept, are faster: they need no such state.
+"""
 
 from __future__ import annotations
 
 import base64
 import sys
 from bisect import bisect_left
+from dataclasses import InitVar, dataclass
 from numbers import Integral
 from typing import Any
 
@@ -12,48 +16,44 @@ import numpy as np
 import pyarrow as pa
 
 from sash.aggregates.base import Aggregate
-from sash.aggregator.column_io import final_results, of_rows_with_values
-from sash.aggregator.finish import lowered_by_kernel
+from sash.aggregator.column_io import as_positions, final_results, lowered_by_kernel, of_rows_with_values
 from sash.aggregator.object_window import HeldWindow
 from sash.algorithms import Algorithm
+from sash.columns.buffers import unpack
 from sash.columns.column_types import column_type
 from sash.columns.read_column import Column, nulls, present_in_all, read_numbers, types_of
 from sash.kernels import CannotCompileError, Kernel, loops
 from sash.kernels.array_codec import decode_state, encode_state
 from sash.kernels.functions import fingerprint
 from sash.kernels.kernel_arrays import ResultColumn
+from sash.kernels.whole_column import column_kernel
 
 NO_LIMIT = 2**62
 
 
+@dataclass(eq=False)
 class CompiledWindow(HeldWindow):
     """Rows of numbers in machine code's own form."""
 
+    columns: InitVar[list[Column]]
     is_compiled = True
+    _newest_is_null = False
 
-    def __init__(
-        self,
-        aggregate: Aggregate[Any],
-        algorithm: type[Algorithm[Any]],
-        ranges: tuple[int, ...],
-        limit: int,
-        columns: list[Column],
-    ) -> None:
+    def __post_init__(self, columns: list[Column]) -> None:
         """Compile for columns of these types. Raise CannotCompileError if that is not possible."""
-        super().__init__(aggregate, algorithm, ranges, limit)
         # A kernel never inserts nulls, and this algorithm would have to count them.
-        self._refuses_nulls = algorithm.takes_nulls and len(ranges) > 1
+        self._refuses_nulls = self.algorithm.takes_nulls and len(self.ranges) > 1
         if self._refuses_nulls and len(present_in_all(columns)):
             raise CannotCompileError(
-                f"{algorithm.about.name} counts inserts, so for several ranges it must be given the nulls too."
+                f"{self.algorithm.about.name} counts inserts, so for several ranges it must be given the nulls too."
             )
         self.types = tuple(column.type for column in columns)
         self.holds_untyped_nulls = all(dtype == pa.null() for dtype in self.types)
-        self._no_rows = [nulls(0, dtype, compared=aggregate.only_compares) for dtype in self.types]
-        self.kernel = Kernel(algorithm, lowered_by_kernel(aggregate), types_of(aggregate, self._no_rows), loops.advance)
-        self.capacity = max(ranges, default=8)
-        self.state = self.kernel.new_state(ranges, self.capacity)
-        self._newest_is_null = False
+        self._no_rows = [nulls(0, dtype, compared=self.aggregate.only_compares) for dtype in self.types]
+        inputs = types_of(self.aggregate, self._no_rows)
+        self.kernel = Kernel(self.algorithm, lowered_by_kernel(self.aggregate), inputs, loops.advance)
+        self.capacity = max(self.ranges, default=8)
+        self.state = self.kernel.new_state(self.ranges, self.capacity)
 
     def retyped(self, columns: list[Column]) -> CompiledWindow:
         """Return the window for columns of these types: another one if it holds only nulls without a type."""
@@ -157,16 +157,9 @@ class CompiledWindow(HeldWindow):
         self._make_room(max(1, min(limit, len(self) + len(columns[0]))))
         ordered = sorted(lengths, reverse=True)
         numbers = np.array([self._number_of(length) for length in ordered], np.int64)
-        results: list[ResultColumn] = self._run(
-            self.kernel.advance,
-            self.state,
-            tuple(column.values for column in columns),
-            validity,
-            limit=limit,
-            lengths=np.array(ordered, np.int64),
-            numbers=numbers,
-            emit_now=emit_now,
-        )
+        options = {"limit": limit, "lengths": np.array(ordered, np.int64), "numbers": numbers, "emit_now": emit_now}
+        values = tuple(column.values for column in columns)
+        results: list[ResultColumn] = self._run(self.kernel.advance, self.state, values, validity, **options)
         rows = len(columns[0])
         if rows:
             self._newest_is_null = len(validity) > 0 and not validity[(rows - 1) // 8] >> (rows - 1) % 8 & 1
@@ -182,6 +175,40 @@ class CompiledWindow(HeldWindow):
         if rows > self.capacity:
             self.capacity = max(rows, 2 * self.capacity)
             self.state = self.kernel.grow(self.state, self.capacity)
+
+
+def slide_once(
+    aggregate: Aggregate[Any], algorithm: type[Algorithm[Any]], columns: list[Column], length: int
+) -> pa.Array:
+    """Return each row's result over the newest `length` rows."""
+    bits, inputs = present_in_all(columns), types_of(aggregate, columns)
+    lowered = lowered_by_kernel(aggregate)
+    kernel = column_kernel(algorithm, lowered, inputs, loops.slide_rows, nullable=len(bits) > 0, length=length)
+    results = kernel.slide_rows(tuple(column.values for column in columns), length, bits)
+    return of_rows_with_values(aggregate, final_results(results, aggregate, columns), bits)
+
+
+def slide_ranges_once(
+    aggregate: Aggregate[Any], algorithm: type[Algorithm[Any]], columns: list[Column], lengths: tuple[int, ...]
+) -> list[pa.Array]:
+    """Return each row's results over several ranges, which ascend. The columns have no nulls."""
+    kernel = Kernel(algorithm, lowered_by_kernel(aggregate), types_of(aggregate, columns), loops.slide_ranges)
+    results = kernel.slide_ranges(tuple(column.values for column in columns), lengths)
+    return [final_results(results, aggregate, columns, line) for line in reversed(range(len(lengths)))]
+
+
+def slide_between(
+    aggregate: Aggregate[Any], algorithm: type[Algorithm[Any]], columns: list[Column], begins: Any, ends: Any
+) -> pa.Array:
+    """Return the result of the rows begins[i] … ends[i] - 1 for each i."""
+    bits, inputs = present_in_all(columns), types_of(aggregate, columns)
+    kernel = column_kernel(algorithm, lowered_by_kernel(aggregate), inputs, loops.slide_between, nullable=len(bits) > 0)
+    values, ends = tuple(column.values for column in columns), as_positions(ends)
+    results = kernel.slide_between(values, as_positions(begins), ends, bits)
+    if aggregate.result.of_newest and len(bits):
+        present = unpack(bits, len(columns[0]))
+        bits = np.packbits(present[np.maximum(ends - 1, 0)], bitorder="little")  # an empty window has no result anyway
+    return of_rows_with_values(aggregate, final_results(results, aggregate, columns), bits)
 
 
 def _as_column(value: Any, dtype: pa.DataType, *, compared: bool) -> Column:

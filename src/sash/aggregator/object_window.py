@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Any
 
 from sash.aggregates.base import Aggregate
@@ -12,28 +13,28 @@ from sash.aggregates.objects import object_lift, result_of
 from sash.algorithms import Algorithm, FiBA, SharedAlgorithm
 
 
+@dataclass(eq=False)
 class HeldWindow:
-    """The window of an Aggregator: what windows of objects and compiled windows have in common."""
+    """The window of an Aggregator: what windows of objects and compiled windows have in common. It begins empty."""
 
+    aggregate: Aggregate[Any]
+    algorithm: type[Algorithm[Any]]
+    ranges: tuple[int, ...]
+    """The announced lengths."""
+    limit: int
+    """The maximum number of rows; 0 if there is none."""
+    _failure: Exception | None = field(default=None, init=False)
+    _row = ""
+    """The newest row, for notes of errors."""
+    rows_before = 0
+    """How many rows the Aggregator had before this window: `evict(at=…)` counts them too."""
     is_compiled = False
     holds_untyped_nulls = False
     """Whether a compiled window holds only nulls, from columns without a type."""
 
-    def __init__(
-        self, aggregate: Aggregate[Any], algorithm: type[Algorithm[Any]], ranges: tuple[int, ...], limit: int
-    ) -> None:
-        """Make an empty window; `ranges` are the announced lengths, `limit` the maximum number of rows (0: none)."""
-        self.aggregate = aggregate
-        self._used = aggregate
+    def __post_init__(self) -> None:
+        self._used = counting_values(self.aggregate) if self.algorithm.takes_nulls else self.aggregate
         """The form of the aggregate that the algorithm computes."""
-        self.algorithm = algorithm
-        self.ranges = ranges
-        self.limit = limit
-        self._failure: Exception | None = None
-        self._row = ""
-        """The newest row, for notes of errors."""
-        self.rows_before = 0
-        """How many rows the Aggregator had before this window: `evict(at=…)` counts them too."""
 
     @property
     def rows_so_far(self) -> int:
@@ -115,15 +116,11 @@ class HeldWindow:
 
     def _check_stored(self, rows: int) -> None:
         """Raise ValueError if the algorithm answers only its ranges, and all of them hold fewer rows."""
-        if (
-            self.ranges
-            and self.algorithm.answers_ranges
-            and not self.algorithm.answers_any_length
-            and rows > max(self.ranges)
-        ):
+        most = max(self.ranges, default=rows)
+        if rows > most and self.algorithm.answers_ranges and not self.algorithm.answers_any_length:
             raise ValueError(
-                f"{self.algorithm.about.name} stores the newest {max(self.ranges)} rows at most, not {rows}. Evict rows before "
-                f"the query, or pass ranges=[…] to the Aggregator."
+                f"{self.algorithm.about.name} stores the newest {most} rows at most, not {rows}. Evict rows before the query, "
+                "or pass ranges=[…] to the Aggregator."
             )
 
     def _refuse_if_lost(self) -> None:
@@ -136,23 +133,21 @@ class HeldWindow:
 class ObjectWindow(HeldWindow):
     """Rows in order. It counts rows and values separately, because most algorithms never see a null."""
 
-    def __init__(
-        self, aggregate: Aggregate[Any], algorithm: type[Algorithm[Any]], ranges: tuple[int, ...], limit: int
-    ) -> None:
-        super().__init__(aggregate, algorithm, ranges, limit)
-        self._used = counting_values(aggregate) if algorithm.takes_nulls else aggregate
+    _begin = 0
+    """No row before this one is in the window."""
+    _end = 0
+    _inserted = 0
+    _values = 0
+    """The number of partials in the window."""
+    _column_start = 0
+    """The number of rows before the current column, for notes of errors."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
         self._lift = object_lift(self._used)
-        self._window: Any = algorithm(self._used, ranges)
-        self._begin = 0
-        """No row before this one is in the window."""
-        self._end = 0
+        self._window: Any = self.algorithm(self._used, self.ranges)
         self._rows: dict[int, tuple[int, bool]] = {}
         """By row in the window: the number of partials that were inserted before it, and whether it has one itself."""
-        self._inserted = 0
-        self._values = 0
-        """The number of partials in the window."""
-        self._column_start = 0
-        """The number of rows before the current column, for notes of errors."""
 
     def insert(self, values: tuple[Any, ...], time: Any = None) -> None:
         """Add the newest row."""
@@ -227,14 +222,11 @@ class ObjectWindow(HeldWindow):
         values = self._values
         if last is not None and last < len(self) and not self.algorithm.evicts_any:  # which answers no other length
             values = self._inserted - self._rows[self._end - last][0]
-        if self._used.result.of_newest and not self._newest_has_value():
-            return self._used.result.empty
+        if self._used.result.of_newest and not (self._rows and next(reversed(self._rows.values()))[1]):
+            return self._used.result.empty  # the newest row has no value
         if last is not None and isinstance(self._window, SharedAlgorithm):
             return self._lower_if_enough(values, self._window.query_last, values)
         return self._lower_if_enough(values, self._window.query)
-
-    def _newest_has_value(self) -> bool:
-        return bool(self._rows) and next(reversed(self._rows.values()))[1]
 
     @property
     def rows_so_far(self) -> int:
@@ -249,10 +241,10 @@ class ObjectWindow(HeldWindow):
 class TimedWindow(HeldWindow):
     """Rows with times, in any order, by FiBA."""
 
-    def __init__(self, aggregate: Aggregate[Any], algorithm: type[Algorithm[Any]]) -> None:
-        super().__init__(aggregate, algorithm, (), 0)
-        self._rows = 0
-        self._used = counting_values(aggregate)
+    _rows = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
         self._window: FiBA[Any] = FiBA(self._used)
 
     def insert(self, values: tuple[Any, ...], time: Any = None) -> None:

@@ -10,8 +10,8 @@ fuses it with an aggregate into one compiled loop. For that its state is declare
     flip: int              a cursor
 
 At most as many positions of a column as the window has rows, plus `rows_behind`, may be in use at once: compiled, a column
-is a ring. `del` drops a position that will not be read again: it frees the item in the interpreter and does nothing
-compiled. The algorithms do not check for `evict` or `query` of an empty window; `sash.Aggregator` does.
+is a ring. A column begins empty, and a cursor with the value of its declaration (`flip: int = 0`). `del` drops a position that
+will not be read again: it frees the item in the interpreter and does nothing compiled. The algorithms do not check for `evict` or `query` of an empty window; `sash.Aggregator` does.
 """
 
 from __future__ import annotations
@@ -19,8 +19,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
+from functools import cache, reduce
+from inspect import get_annotations
+from typing import Any, ClassVar, Generic, TypeAlias, TypeVar, cast
 
+from sash.aggregates.algebra import Ranking
 from sash.aggregates.base import Aggregate, P
 
 Item = TypeVar("Item")
@@ -122,15 +125,19 @@ class Algorithm(Generic[P]):
     """The number of positions before the window that it still reads: its rings have that much more room."""
     interpreted_only: ClassVar[str] = ""
     """Why the class can't be compiled; empty if it can."""
-    begin: int
-    end: int
+    inverse: Callable[[P, P], P]
+    """The aggregate's inverse, if the algorithm needs one."""
+    begin: int = 0
+    end: int = 0
 
     def __init__(self, aggregate: Aggregate[P], ranges: tuple[int, ...] = ()) -> None:  # noqa: ARG002 — for subclasses
         """Make an empty window; `ranges` are the lengths of later queries, where they are known."""
-        refuse_what_cannot_work(type(self).about, aggregate)
+        refuse_what_cannot_work(self.about, aggregate)
         self.combine = aggregate.combine
-        self.begin = 0
-        self.end = 0
+        if self.about.needs_inverse and aggregate.inverse is not None:
+            self.inverse = aggregate.inverse
+        for column in columns_of(cast("Any", type(self))):
+            setattr(self, column, {})
 
     def insert(self, partial: P) -> None:
         """Add the newest partial."""
@@ -158,6 +165,10 @@ class Algorithm(Generic[P]):
     def _check(self) -> None:
         """Assert the invariants."""
         raise NotImplementedError
+
+    def _combined(self, items: Column[P] | Array[P], begin: int, end: int) -> P:
+        """Combine the items begin … end - 1 in order, for `_check`."""
+        return reduce(self.combine, (items[i] for i in range(begin, end)))
 
 
 class SharedAlgorithm(Algorithm[P]):
@@ -204,10 +215,48 @@ class TreeAlgorithm(Algorithm[P]):
         raise NotImplementedError
 
 
-def inverse_of(aggregate: Aggregate[P]) -> Callable[[P, P], P]:
-    """Return the inverse of an aggregate that has one."""
-    assert aggregate.inverse is not None
-    return aggregate.inverse
+class RankedAlgorithm(Algorithm[P]):
+    """A window of values, sorted. `query` returns the window itself, which is read with `len`, `select` and `newest`."""
+
+    keeps_values = True
+    one_aggregate = True
+    branches_on_data = True
+    values: Any
+    """The values by position; subclasses declare the kind of state."""
+
+    def __init__(self, aggregate: Aggregate[P], ranges: tuple[int, ...] = ()) -> None:
+        super().__init__(aggregate, ranges)
+        ranking = aggregate.laws.ranked or Ranking()
+        if ranking.rank is not None:
+            self.rank = ranking.rank
+        if ranking.between is not None:
+            self.between = ranking.between
+        if ranking.place is not None:
+            self.place = ranking.place
+
+    def query(self) -> P:
+        """Return the window itself, to be read with `len` and `select` before it changes again: O(1)."""
+        return cast("P", self)
+
+    def select(self, rank: int) -> Any:
+        """Return the value of a rank in the window, counted from 0. Raise IndexError if there is none."""
+        if not 0 <= rank < len(self):
+            raise IndexError(f"Rank {rank} is not in the window: it holds {len(self)} values, with the ranks from 0.")
+        return self._value_at(rank)
+
+    def newest(self) -> Any:
+        """Return the newest value in the window: O(1)."""
+        return self.values[self.end - 1]
+
+    def _value_at(self, rank: int) -> Any:
+        raise NotImplementedError
+
+
+@cache
+def columns_of(algorithm: type[Any]) -> list[str]:
+    """Return the columns that a class and its base classes declare."""
+    declared = {name: kind for level in reversed(algorithm.__mro__) for name, kind in get_annotations(level).items()}
+    return [name for name, kind in declared.items() if str(kind).startswith(("Column[", "dict["))]
 
 
 def same(one: Any, other: Any) -> bool:
@@ -241,9 +290,8 @@ def alike(one: Any, other: Any, rounding: float = 1e-9) -> bool:
     """
     one, other = (side.tolist() if hasattr(side, "tolist") else side for side in (one, other))  # NumPy arrays
     if isinstance(one, tuple | list) and isinstance(other, tuple | list):
-        return len(one) == len(other) and all(
-            alike(mine, yours, rounding) for mine, yours in zip(one, other, strict=True)
-        )
+        pairs = zip(one, other, strict=False)
+        return len(one) == len(other) and all(alike(mine, yours, rounding) for mine, yours in pairs)
     if isinstance(one, float) and isinstance(other, float):
         return math.isclose(one, other, rel_tol=min(rounding, 1e-9), abs_tol=rounding) or same(one, other)
     return same(one, other)

@@ -26,9 +26,7 @@ Invariants:
 
 from __future__ import annotations
 
-from functools import reduce
-
-from sash.aggregates.base import Aggregate, P
+from sash.aggregates.base import P
 from sash.algorithms.base import About, Algorithm, Column, SlideCost, SpaceCost, alike
 
 
@@ -55,18 +53,10 @@ class DABA(Algorithm[P]):
     partials: Column[P]
     middle: P
     newest: P
-    left: int
-    right: int
-    accum: int
-    back: int
-
-    def __init__(self, aggregate: Aggregate[P], ranges: tuple[int, ...] = ()) -> None:
-        super().__init__(aggregate, ranges)
-        self.partials = {}
-        self.left = 0
-        self.right = 0
-        self.accum = 0
-        self.back = 0
+    left: int = 0
+    right: int = 0
+    accum: int = 0
+    back: int = 0
 
     def insert(self, partial: P) -> None:
         """Append, and take one step of the flip: at most 3 combines."""
@@ -126,8 +116,7 @@ class DABA(Algorithm[P]):
         if self.begin < self.end:
             assert self.left - self.begin == (self.end - self.back) + 1
         if self.back < self.end:
-            assert alike(self.newest, reduce(self.combine, (self.partials[i] for i in range(self.back, self.end))))
+            assert alike(self.newest, self._combined(self.partials, self.back, self.end))
         if self.left < self.right:
-            first_done = [self.partials[self.accum]] if self.accum < self.back else []
-            middle = [self.partials[i] for i in range(self.right, self.accum)] + first_done
-            assert alike(self.middle, reduce(self.combine, middle))
+            done = self.accum + (self.accum < self.back)  # the first row after accum reaches to back
+            assert alike(self.middle, self._combined(self.partials, self.right, done))

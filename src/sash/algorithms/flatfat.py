@@ -31,7 +31,6 @@ Invariants:
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import reduce
 
 from sash.aggregates.base import Aggregate, P
 from sash.algorithms.base import About, SharedAlgorithm, SlideCost, SpaceCost, TreeAlgorithm, alike
@@ -141,12 +140,8 @@ class FlatFAT(FlatTree[P], SharedAlgorithm[P]):
         space=SpaceCost(2),
         paper="FlatFAT (PVLDB 2015)",
     )
-    settled: int
+    settled: int = 0
     """The `end` at which all ancestors of the newest leaf were last up to date."""
-
-    def __init__(self, aggregate: Aggregate[P], ranges: tuple[int, ...] = ()) -> None:
-        super().__init__(aggregate, ranges)
-        self.settled = 0
 
     @classmethod
     def new(cls, aggregate: Aggregate[P], values: Sequence[P]) -> FlatFAT[P]:
@@ -248,6 +243,5 @@ class FlatFAT(FlatTree[P], SharedAlgorithm[P]):
         for height in range(self.capacity.bit_length()):
             leaves = 1 << height
             for interval in range(-(-self.begin // leaves), self.end // leaves):
-                leaf_numbers = [self._leaf(interval * leaves + i) for i in range(leaves)]
-                below = reduce(self.combine, (self.tree[leaf] for leaf in leaf_numbers))
-                assert alike(self.tree[leaf_numbers[0] >> height], below)
+                first = self._leaf(interval * leaves)
+                assert alike(self.tree[first >> height], self._combined(self.tree, first, first + leaves))

@@ -24,7 +24,7 @@ Invariants:
 
 from __future__ import annotations
 
-from sash.aggregates.base import Aggregate, P
+from sash.aggregates.base import P
 from sash.algorithms.base import About, Column, SharedAlgorithm, SlideCost, SpaceCost
 
 
@@ -51,13 +51,7 @@ class FlatFIT(SharedAlgorithm[P]):
     )
     partials: Column[P]
     pointers: Column[int]
-    touched: int
-
-    def __init__(self, aggregate: Aggregate[P], ranges: tuple[int, ...] = ()) -> None:
-        super().__init__(aggregate, ranges)
-        self.partials = {}
-        self.pointers = {}
-        self.touched = -1
+    touched: int = -1
 
     def insert(self, partial: P) -> None:
         """Write the newest place: no combine."""

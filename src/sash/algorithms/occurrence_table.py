@@ -47,7 +47,6 @@ class PositionTable(Algorithm[P]):
 
     def __init__(self, aggregate: Aggregate[P], ranges: tuple[int, ...] = ()) -> None:
         super().__init__(aggregate, ranges)
-        self.values = {}
         self.table = []
         self._resize(ROOM << (max(ranges, default=8) - 1).bit_length())
 
@@ -126,12 +125,7 @@ class OccurrenceTable(PositionTable[P]):
         paper="Knuth (TAOCP 3, 1998), section 6.4",
     )
     repeated: Column[int]
-    distinct: int
-
-    def __init__(self, aggregate: Aggregate[P], ranges: tuple[int, ...] = ()) -> None:
-        super().__init__(aggregate, ranges)
-        self.repeated = {}
-        self.distinct = 0
+    distinct: int = 0
 
     def insert(self, partial: P) -> None:
         """Add the only value of the partial; count it if no older row has it: O(1) expected."""

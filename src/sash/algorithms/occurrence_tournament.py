@@ -29,7 +29,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import cast
 
-from sash.aggregates.base import Aggregate, P
+from sash.aggregates.base import P
 from sash.algorithms.base import About, Array, Column, SlideCost, SpaceCost
 from sash.algorithms.occurrence_table import FREE, ROOM, PositionTable, only_key
 
@@ -62,16 +62,8 @@ class OccurrenceTournament(PositionTable[P]):
     following: Column[int]
     newest: Column[int]
     tree: Array[int]
-    leaves: int
-    best: int
-
-    def __init__(self, aggregate: Aggregate[P], ranges: tuple[int, ...] = ()) -> None:
-        self.tree = []
-        self.leaves = 0
-        super().__init__(aggregate, ranges)
-        self.following = {}
-        self.newest = {}
-        self.best = 0
+    leaves: int = 0
+    best: int = 0
 
     def insert(self, partial: P) -> None:
         """Add the only value of the partial, and one to the count at the first row that has it: O(log n)."""

@@ -28,8 +28,7 @@ from typing import Any
 
 from sash.aggregates.base import Aggregate, P
 from sash.aggregates.comparison import is_above
-from sash.algorithms.base import About, Array, Column, SlideCost, SpaceCost, same
-from sash.algorithms.ranked import RankedAlgorithm
+from sash.algorithms.base import About, Array, Column, RankedAlgorithm, SlideCost, SpaceCost, same
 from sash.algorithms.sorted_block import SortedBlock
 
 
@@ -44,17 +43,14 @@ class BalancedTree(RankedAlgorithm[P]):
     size: Array[int]
     height: Array[int]
     multiplicity: Array[int]
-    root: int
-    free: int
+    root: int = 0
+    free: int = 0
 
     def __init__(self, aggregate: Aggregate[P], ranges: tuple[int, ...] = ()) -> None:
         super().__init__(aggregate, ranges)
-        self.values = {}
         self.keys = [None]  # type: ignore[list-item]  # node 0 is the empty tree
         self.left, self.right, self.parent = [0], [0], [0]
         self.size, self.height, self.multiplicity = [0], [0], [0]
-        self.root = 0
-        self.free = 0
         self._resize(1 + max(ranges, default=8))
 
     def _nearest(self, key: P) -> int:
@@ -256,10 +252,6 @@ class OrderStatisticsTree(BalancedTree[P]):
                     equal = self.multiplicity[node]
                     node = 0
         return self.place(smaller, equal, self.end - self.begin)
-
-    def newest(self) -> P:
-        """Return the newest value in the window: O(1)."""
-        return self.values[self.end - 1]
 
     def make_room(self, rows: int) -> None:
         """Add nodes for a window of `rows` values."""

@@ -184,13 +184,8 @@ class ReactiveAggregator(FifoReactiveAggregator[P]):
     evicts_any = True
     filled: Array[bool]
     positions: Array[int]
-    count: int
-    back: int
-
-    def __init__(self, aggregate: Aggregate[P], ranges: tuple[int, ...] = ()) -> None:
-        super().__init__(aggregate, ranges)
-        self.count = 0
-        self.back = 0
+    count: int = 0
+    back: int = 0
 
     def insert(self, partial: P) -> None:
         """Write the next leaf; if the buffer is full compact it, or double it when more than ¾ is used: no combine."""

@@ -16,7 +16,7 @@ Invariants:
 
 from __future__ import annotations
 
-from sash.aggregates.base import Aggregate, P
+from sash.aggregates.base import P
 from sash.algorithms.base import About, Column, SharedAlgorithm, SlideCost, SpaceCost
 
 
@@ -42,10 +42,6 @@ class Recalculate(SharedAlgorithm[P]):
         paper="Tutorial (DEBS 2017)",
     )
     values: Column[P]
-
-    def __init__(self, aggregate: Aggregate[P], ranges: tuple[int, ...] = ()) -> None:
-        super().__init__(aggregate, ranges)
-        self.values = {}
 
     def insert(self, partial: P) -> None:
         """Keep the newest partial."""

@@ -31,22 +31,10 @@ Invariants:
 
 from __future__ import annotations
 
-from functools import reduce
 from itertools import pairwise
 
 from sash.aggregates.base import Aggregate, P
-from sash.algorithms.base import (
-    About,
-    Array,
-    Column,
-    SharedAlgorithm,
-    SlideCost,
-    SpaceCost,
-    alike,
-    inverse_of,
-    is_newer,
-    same,
-)
+from sash.algorithms.base import About, Array, Column, SharedAlgorithm, SlideCost, SpaceCost, alike, is_newer, same
 
 NO_LIMIT = 2**62
 
@@ -82,8 +70,6 @@ class SlickDequeInvertible(SharedAlgorithm[P]):
 
     def __init__(self, aggregate: Aggregate[P], ranges: tuple[int, ...] = ()) -> None:
         super().__init__(aggregate, ranges)
-        self.inverse = inverse_of(aggregate)
-        self.values = {}
         self.lengths = sorted(set(ranges)) or [NO_LIMIT]
         self.count = len(self.lengths)
         self.answers = [None] * self.count  # type: ignore[list-item]  # read only after an insert has set them
@@ -128,7 +114,7 @@ class SlickDequeInvertible(SharedAlgorithm[P]):
         if self.values:
             for length, answer in zip(self.lengths, self.answers, strict=True):
                 first = max(self.begin, self.end - length)
-                assert alike(answer, reduce(self.combine, (self.values[i] for i in range(first, self.end))))
+                assert alike(answer, self._combined(self.values, first, self.end))
 
 
 class SlickDequeSelective(SharedAlgorithm[P]):
@@ -160,16 +146,12 @@ class SlickDequeSelective(SharedAlgorithm[P]):
     nodes: Column[P]
     births: Column[int]
     found: Array[int]
-    head: int
-    tail: int
+    head: int = 0
+    tail: int = 0
 
     def __init__(self, aggregate: Aggregate[P], ranges: tuple[int, ...] = ()) -> None:
         super().__init__(aggregate, ranges)
-        self.nodes = {}
-        self.births = {}
         self.found = [0] * max(1, len(ranges))
-        self.head = 0
-        self.tail = 0
 
     def insert(self, partial: P) -> None:
         """Drop the nodes that lose to the new one, then append it: fewer than 2 combines, amortised."""

@@ -30,10 +30,8 @@ Invariants:
 
 from __future__ import annotations
 
-from functools import reduce
-
 from sash.aggregates.base import Aggregate, P
-from sash.algorithms.base import About, Column, SharedAlgorithm, SlideCost, SpaceCost, alike, inverse_of, same
+from sash.algorithms.base import About, Column, SharedAlgorithm, SlideCost, SpaceCost, alike, same
 
 
 class SlideSideInvertible(SharedAlgorithm[P]):
@@ -62,16 +60,11 @@ class SlideSideInvertible(SharedAlgorithm[P]):
     values: Column[P]
     prefixes: Column[P]
     suffixes: Column[P]
-    lap: int
+    lap: int = 0
     widest: int
 
     def __init__(self, aggregate: Aggregate[P], ranges: tuple[int, ...] = ()) -> None:
         super().__init__(aggregate, ranges)
-        self.inverse = inverse_of(aggregate)
-        self.values = {}
-        self.prefixes = {}
-        self.suffixes = {}
-        self.lap = 0
         self.widest = max(ranges, default=1)
 
     def insert(self, partial: P) -> None:
@@ -126,10 +119,10 @@ class SlideSideInvertible(SharedAlgorithm[P]):
     def _check(self) -> None:
         assert list(self.values) == list(range(self.begin, self.end))
         for i in range(self.begin, self.lap):
-            assert alike(self.suffixes[i], reduce(self.combine, (self.values[j] for j in range(i, self.lap))))
+            assert alike(self.suffixes[i], self._combined(self.values, i, self.lap))
         if self.begin <= self.lap < self.end:
             for i in range(self.lap, self.end):
-                assert alike(self.prefixes[i], reduce(self.combine, (self.values[j] for j in range(self.lap, i + 1))))
+                assert alike(self.prefixes[i], self._combined(self.values, self.lap, i + 1))
 
 
 class SlideSideNonInvertible(SharedAlgorithm[P]):
@@ -156,12 +149,7 @@ class SlideSideNonInvertible(SharedAlgorithm[P]):
     branches_on_data = True
     partials: Column[P]
     back: P
-    flip: int
-
-    def __init__(self, aggregate: Aggregate[P], ranges: tuple[int, ...] = ()) -> None:
-        super().__init__(aggregate, ranges)
-        self.partials = {}
-        self.flip = 0
+    flip: int = 0
 
     def insert(self, partial: P) -> None:
         """Add to the back value: 1 combine."""
@@ -204,4 +192,4 @@ class SlideSideNonInvertible(SharedAlgorithm[P]):
         assert self.flip <= self.end
         assert list(self.partials) == list(range(self.begin, self.end))
         if self.begin <= self.flip < self.end:
-            assert alike(self.back, reduce(self.combine, (self.partials[i] for i in range(self.flip, self.end))))
+            assert alike(self.back, self._combined(self.partials, self.flip, self.end))

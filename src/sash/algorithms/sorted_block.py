@@ -35,9 +35,8 @@ from typing import Any
 
 from sash.aggregates.base import Aggregate, P
 from sash.aggregates.comparison import is_above
-from sash.algorithms.base import About, Array, SlideCost, SpaceCost
+from sash.algorithms.base import About, Array, RankedAlgorithm, SlideCost, SpaceCost
 from sash.algorithms.bit_words import WIDTH, count_ones, highest_one, lowest_one, select_one
-from sash.algorithms.ranked import RankedAlgorithm
 
 SHIFT = 6
 PLACES = WIDTH - 1
@@ -72,7 +71,7 @@ class SortedBlock(RankedAlgorithm[P]):
     words: Array[int]
     leaves: int
     word: int
-    below: int
+    below: int = 0
 
     def __init__(self, aggregate: Aggregate[P], ranges: tuple[int, ...] = (), values: Sequence[P] = ()) -> None:
         super().__init__(aggregate, ranges)
@@ -84,7 +83,6 @@ class SortedBlock(RankedAlgorithm[P]):
         self.leaves, nodes = lay_out(len(values))
         self.words = [0] * nodes
         self.word = self.leaves
-        self.below = 0
 
     def insert(self, partial: P) -> None:  # noqa: ARG002 — it is the next value of the block, whose rank is known
         """Add the rank of the next row to the set: O(1)."""
@@ -115,10 +113,6 @@ class SortedBlock(RankedAlgorithm[P]):
         if place > first:
             above = self._after(below)
         return self.between(self.values[self.order[below]], self.values[self.order[above]], place - first)
-
-    def newest(self) -> P:
-        """Return the newest value in the window: O(1)."""
-        return self.values[self.end - 1]
 
     def _value_at(self, rank: int) -> P:
         """Return the value of a rank: O(1) near the rank selected last."""

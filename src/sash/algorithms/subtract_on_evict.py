@@ -16,10 +16,8 @@ Invariants:
 
 from __future__ import annotations
 
-from functools import reduce
-
-from sash.aggregates.base import Aggregate, P
-from sash.algorithms.base import About, Algorithm, Column, SlideCost, SpaceCost, alike, inverse_of
+from sash.aggregates.base import P
+from sash.algorithms.base import About, Algorithm, Column, SlideCost, SpaceCost, alike
 
 
 class SubtractOnEvict(Algorithm[P]):
@@ -46,11 +44,6 @@ class SubtractOnEvict(Algorithm[P]):
     values: Column[P]
     total: P
 
-    def __init__(self, aggregate: Aggregate[P], ranges: tuple[int, ...] = ()) -> None:
-        super().__init__(aggregate, ranges)
-        self.inverse = inverse_of(aggregate)
-        self.values = {}
-
     def insert(self, partial: P) -> None:
         """Add to the total: 1 combine."""
         self.values[self.end] = partial
@@ -72,4 +65,4 @@ class SubtractOnEvict(Algorithm[P]):
     def _check(self) -> None:
         assert list(self.values) == list(range(self.begin, self.end))
         if self.values:
-            assert alike(self.total, reduce(self.combine, self.values.values()))
+            assert alike(self.total, self._combined(self.values, self.begin, self.end))

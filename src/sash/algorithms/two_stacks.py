@@ -21,9 +21,7 @@ Invariants:
 
 from __future__ import annotations
 
-from functools import reduce
-
-from sash.aggregates.base import Aggregate, P
+from sash.aggregates.base import P
 from sash.algorithms.base import About, Algorithm, Column, SlideCost, SpaceCost, alike
 
 
@@ -51,13 +49,7 @@ class TwoStacks(Algorithm[P]):
     values: Column[P]
     suffixes: Column[P]
     back: P
-    flip: int
-
-    def __init__(self, aggregate: Aggregate[P], ranges: tuple[int, ...] = ()) -> None:
-        super().__init__(aggregate, ranges)
-        self.values = {}
-        self.suffixes = {}
-        self.flip = 0
+    flip: int = 0
 
     def insert(self, partial: P) -> None:
         """Push on the back stack: 1 combine."""
@@ -93,6 +85,6 @@ class TwoStacks(Algorithm[P]):
     def _check(self) -> None:
         assert self.begin <= self.flip <= self.end
         for i in range(self.begin, self.flip):
-            assert alike(self.suffixes[i], reduce(self.combine, (self.values[j] for j in range(i, self.flip))))
+            assert alike(self.suffixes[i], self._combined(self.values, i, self.flip))
         if self.flip < self.end:
-            assert alike(self.back, reduce(self.combine, (self.values[j] for j in range(self.flip, self.end))))
+            assert alike(self.back, self._combined(self.values, self.flip, self.end))

@@ -1,4 +1,4 @@
-"""The last step of aggregates whose results depend on more than `lower` (see `aggregator/finish.py`), for the results of a query.
+"""The last step of aggregates whose results depend on more than `lower` (see `aggregator/column_io.py`), for the results of a query.
 
 A pass lowers the second number as a result of its own, under a name that no column of the user has. `evaluate` calls `finish_columns`
 for each window, so that all engines share this step. The times are those of the rows, or `window_end`.
@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from sash.aggregates.base import Aggregate
-from sash.aggregator.finish import finish_column, lowered_by_kernel
+from sash.aggregator.column_io import finish_column, lowered_by_kernel
 from sash.windows.base import Ints
 
 SUFFIX = "\0auxiliary"

@@ -14,7 +14,7 @@ import pyarrow as pa
 from sash.columns.buffers import NO_BITS, Bits
 from sash.engine.failures import Where
 from sash.engine.keys import KeyOrder
-from sash.kernels.layout import Shape
+from sash.kernels.fused_partial import Shape
 from sash.windows.base import Flags, Ints
 
 

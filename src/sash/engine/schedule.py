@@ -41,7 +41,8 @@ def make_schedule(windows: Sequence[SliceRefs], counts: SliceCounts) -> SharedSc
     ascending = sorted(range(len(windows)), key=lambda window: (longest[window], window))
     number_of = {window: number for number, window in enumerate(ascending)}
     widest_first = ascending[::-1]
-    joined = [np.concatenate([schedules[window].columns[column] for window in widest_first]) for column in range(6)]
+    columns = zip(*(schedules[window][:6] for window in widest_first), strict=True)
+    joined = [np.concatenate(parts) for parts in columns]
     lengths = [len(schedules[window].begins) for window in widest_first]
     # The number of a window is the position of its range among the structure's ranges, which ascend.
     joined[3] = np.repeat([number_of[window] for window in widest_first], lengths).astype(np.int64)

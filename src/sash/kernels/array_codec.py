@@ -33,13 +33,8 @@ def encode_arrays(arrays: Mapping[str, npt.NDArray[Any]], described: Mapping[str
     """
     listed = [[name, array.dtype.str, len(array)] for name, array in arrays.items()]
     header = json.dumps({**described, "arrays": listed}).encode()
-    data = b"".join(
-        [
-            START.pack(MAGIC, VERSION, len(header)),
-            header,
-            *(np.ascontiguousarray(array).data for array in arrays.values()),
-        ]
-    )
+    start = START.pack(MAGIC, VERSION, len(header))
+    data = b"".join([start, header, *(np.ascontiguousarray(array).data for array in arrays.values())])
     return data + END.pack(zlib.crc32(data))
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import suppress
 from types import ModuleType
@@ -43,23 +44,17 @@ def cache_folders() -> list[Path]:
         if is_safe(candidate) and is_safe(folder):
             folders.append(folder)
         elif NAMED in os.environ and folder.exists():
-            _warn(candidate)
+            message = (
+                f"{NAMED} is not used, because other users can write to {candidate}, and Sash would execute their files. Make it a "
+                f"folder of this user or of root that only they can write: chmod -R go-w {candidate}."
+            )
+            warnings.warn(message, RuntimeWarning, stacklevel=3)
     return folders
 
 
 def cache_folder() -> Path | None:
     """Return the first folder that can be written; else None."""
     return next((folder for folder in cache_folders() if os.access(folder, os.W_OK | os.X_OK)), None)
-
-
-def _warn(candidate: Path) -> None:
-    import warnings  # noqa: PLC0415 — as above
-
-    message = (
-        f"{NAMED} is not used, because other users can write to {candidate}, and Sash would execute their files. Make it a folder of "
-        f"this user or of root that only they can write: chmod -R go-w {candidate}."
-    )
-    warnings.warn(message, RuntimeWarning, stacklevel=4)
 
 
 def _candidates() -> Iterator[Path]:
@@ -69,9 +64,8 @@ def _candidates() -> Iterator[Path]:
     if named := os.environ.get(NAMED):
         yield Path(named).absolute()
         return
-    with suppress(
-        RuntimeError
-    ):  # no home: HOME is not set, and the system does not know this user, as in some containers
+    # no home: HOME is not set, and the system does not know this user, as in some containers
+    with suppress(RuntimeError):
         yield Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "sash"
     with suppress(OSError):  # no folder is writable
         yield Path(tempfile.gettempdir()) / f"sash-{os.getuid() if hasattr(os, 'getuid') else 0}"

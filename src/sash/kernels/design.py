@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -19,8 +19,7 @@ from sash.columns.column_types import KINDS, CannotCompileError
 from sash.kernels import loops
 from sash.kernels.functions import compile_function, fingerprint, first_line
 from sash.kernels.fuse_expressions import FusionSpec
-from sash.kernels.fused_partial import as_values, fuse_partials
-from sash.kernels.layout import PartialLayout, Shape, join_shapes
+from sash.kernels.fused_partial import PartialLayout, Shape, as_values, fuse_partials, join_shapes
 from sash.kernels.read import parse_code, read_algorithm, read_function
 from sash.kernels.write import write_kernel
 
@@ -48,42 +47,37 @@ def generating_code() -> Iterator[tuple[str, str]]:
         names += [each for each in dict.fromkeys(imported) if each not in names]
 
 
+@dataclass
 class KernelDesign:
     """One loop, one algorithm, the aggregates of one pass, and the types of their columns."""
 
-    def __init__(
-        self,
-        algorithm: type[Algorithm[Any]],
-        aggregates: Sequence[Aggregate[Any]],
-        inputs: tuple[str, ...],
-        loop: Loop,
-        *,
-        nullable: bool = False,
-        lanes: int = 1,
-        tracks_row: bool = False,
-        over: Shape | None = None,
-    ) -> None:
+    algorithm: type[Algorithm[Any]]
+    aggregates: Sequence[Aggregate[Any]]
+    column_types: tuple[str, ...]
+    """The types of the columns that the aggregates read."""
+    loop: Loop
+    _: KW_ONLY
+    nullable: bool = False
+    lanes: int = 1
+    tracks_row: bool = False
+    over: Shape | None = None
+    """The shape of the partials that replace rows, if any."""
+
+    def __post_init__(self) -> None:
         """Raise CannotCompileError if the aggregates must be interpreted."""
-        self.algorithm = algorithm
-        self.aggregates = [form_for(algorithm, aggregate, inputs) for aggregate in aggregates]
-        self.column_types = inputs
-        """The types of the columns that the aggregates read."""
-        self.loop = loop
-        self.nullable = nullable or loop is loops.advance
-        self.lanes = lanes
-        self.tracks_row = tracks_row or loop is loops.advance  # its state has changed, so it can't run again
-        self.over = over
-        """The shape of the partials that replace rows, if any."""
-        fused = fuse_partials(self.aggregates, inputs)
-        if algorithm.one_aggregate and len(fused.components) > 1:
+        self.aggregates = [form_for(self.algorithm, aggregate, self.column_types) for aggregate in self.aggregates]
+        self.nullable |= self.loop is loops.advance
+        self.tracks_row |= self.loop is loops.advance  # its state has changed, so it can't run again
+        fused = fuse_partials(self.aggregates, self.column_types)
+        if self.algorithm.one_aggregate and len(fused.components) > 1:
             raise CannotCompileError(
-                f"{self.label} can't be computed together: {algorithm.about.name} takes one aggregate."
+                f"{self.label} can't be computed together: {self.algorithm.about.name} takes one aggregate."
             )
-        if over is not None:
-            fused = fused.of_partials(over)
+        if self.over is not None:
+            fused = fused.of_partials(self.over)
         self.inputs = fused.inputs
         """The types of the columns that the loop reads, in one lane."""
-        self.fused = fused.in_lanes(lanes)
+        self.fused = fused.in_lanes(self.lanes)
         self.name = self._fingerprint()
 
     @property
@@ -124,21 +118,10 @@ class KernelDesign:
             source = replace(source, query="place_of_newest")
         emits = "emit" in read_function(self.loop).parameters
         costly = any(component.aggregate.coding.costly_lift for component in self.fused.components)
-        return FusionSpec(
-            source,
-            PartialLayout(shape),
-            self.fused,
-            nullable=self.nullable,
-            marks=emits and (self.nullable or self.loop is loops.slide_between),
-            # A position of the stream is a row of the input only if every row is inserted.
-            from_input=frozenset() if self.nullable or costly else source.from_input,
-            tracks_row=self.tracks_row,
-        )
-
-    def tracking_row(self) -> KernelDesign:
-        """Return the same in one lane, with each row recorded before its results are emitted."""
-        options: dict[str, Any] = {"nullable": self.nullable, "tracks_row": True, "over": self.over}
-        return KernelDesign(self.algorithm, self.aggregates, self.column_types, self.loop, **options)
+        marks = emits and (self.nullable or self.loop is loops.slide_between)
+        # A position of the stream is a row of the input only if every row is inserted.
+        from_input = frozenset() if self.nullable or costly else source.from_input
+        return FusionSpec(source, PartialLayout(shape), self.fused, self.nullable, marks, from_input, self.tracks_row)
 
 
 def form_for(algorithm: type[Algorithm[Any]], aggregate: Aggregate[Any], inputs: tuple[str, ...]) -> Aggregate[Any]:

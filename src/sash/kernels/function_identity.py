@@ -11,23 +11,26 @@ from __future__ import annotations
 
 import copyreg
 import functools
+import hashlib
 import pickle
 import sys
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from importlib import import_module
 from itertools import chain
 from types import BuiltinFunctionType, CodeType, FunctionType, MappingProxyType, MethodType, ModuleType
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from sash.aggregates.pickling import PICKLED
 from sash.kernels.functions import cells_of, globals_of, names_in
 from sash.kernels.libraries import imports_in, is_library, package_of, undecorated
-from sash.kernels.tree_digest import Reading, Token, TooLargeError, digest_tree
 
+Reading: TypeAlias = "Iterator[Token]"
+Token: TypeAlias = "str | bytes | Reading"  # noqa: S105
+"""A part of the hash: text, or the tokens of an inner value."""
 PLAIN = (bool, int, float, complex, str, bytes, type(None))
 METHODS_IN_C = (types.ClassMethodDescriptorType, types.MethodDescriptorType, types.WrapperDescriptorType)
 SLOTS = (types.GetSetDescriptorType, types.MemberDescriptorType)
@@ -36,8 +39,14 @@ LOCKS = "_thread"
 MOST_SETS = 20
 MOST_IN_SETS = 20_000
 """How deep sets lie in sets, and how many items those have: each item is read alone, which takes exponential time in a graph of sets."""
+MOST_DEEP = 100_000
+"""Values that lie deeper in others are not read: an object may make new ones without end."""
 MOST_INSTALLED = 1_000
 """The functions and classes that are read of an installed package. One with more is named, such as pandas."""
+
+
+class TooLargeError(Exception):
+    """Why a value is not read completely."""
 
 
 class UnknownContentError(Exception):
@@ -63,6 +72,32 @@ def identify(*values: object, exact: bool = False) -> str:
     if exact:
         raise UnknownContentError(str(too_large)) from too_large
     return _Visitor(set(), exact=False, types_only=True).digest(values).hex()[:20]
+
+
+def digest_tree(root: Token) -> bytes:
+    """Return the hash of a tree. Each token has its length before it, and each reading stands in brackets.
+
+    >>> one, other = iter(["a", iter(["b", "c"])]), iter(["a", iter(["b"]), "c"])
+    >>> digest_tree(one) == digest_tree(other)
+    False
+    """
+    digest = hashlib.sha256()
+    stack: list[Reading] = [iter([root])]
+    while stack:
+        token = next(stack[-1], None)
+        if token is None:
+            stack.pop()
+            digest.update(b")")
+        elif isinstance(token, str | bytes):
+            data = token.encode() if isinstance(token, str) else token
+            digest.update(b"%d:" % len(data))
+            digest.update(data)
+        else:
+            if len(stack) == MOST_DEEP:
+                raise TooLargeError(f"it uses values that contain each other more than {MOST_DEEP:,} deep")
+            stack.append(token)
+            digest.update(b"(")
+    return digest.digest()
 
 
 class _Visitor:

@@ -12,7 +12,7 @@ times the work itself. Each rewriting rule is one method. Unsupported syntax is 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import count
 
 from sash.kernels.fuse_expressions import ExpressionRewriter, FusionSpec, item, unsigned
@@ -30,9 +30,6 @@ def fuse(spec: FusionSpec, loop: FunctionSource) -> list[ast.stmt]:
 class StatementRewriter(ExpressionRewriter):
     """Rewrites the body of one inlined call, or of the loop itself: a method for each type of statement."""
 
-    result = ""
-    """The name that holds the result of the call."""
-
     def inline(self, method: FunctionSource, arguments: list[ast.expr], call: ast.Call) -> ast.expr:
         """Add the statements of a call to `before`, and return its result."""
         number = next(self.numbers)
@@ -41,8 +38,7 @@ class StatementRewriter(ExpressionRewriter):
             message = f"{method.node.name} takes {len(parameters)} argument(s), not {len(arguments)}"
             raise self.source.error(call, message)
         renamed = {name: f"{name}_{number}" for name in method.assigned}
-        inner = StatementRewriter(self.spec, self.numbers, method, receiver, renamed)
-        inner.result = f"result_{number}"
+        inner = StatementRewriter(self.spec, self.numbers, method, receiver, renamed, result=f"result_{number}")
         self.before += [
             ast.Assign([ast.Name(renamed[name], ast.Store())], value)
             for name, value in zip(parameters, arguments, strict=True)
@@ -55,26 +51,17 @@ class StatementRewriter(ExpressionRewriter):
         out: list[ast.stmt] = []
         for number, statement in enumerate(statements):
             if isinstance(statement, ast.If) and _returns(statement):
-                return out + self._branch(statement, statements[number + 1 :])
+                return out + self._if(statement, statements[number + 1 :])
             out += self._statement(statement)
             if isinstance(statement, ast.Return):
                 break
         return out
 
-    def _branch(self, statement: ast.If, rest: list[ast.stmt]) -> list[ast.stmt]:
-        """Move the statements after an `if` that returns into the branches that don't return: inlined code can't return."""
-        test = self.expression(statement.test)
-        before = self._take_before()
-        body = self.block(statement.body + ([] if _always_returns(statement.body) else rest))
-        orelse = self.block(statement.orelse + ([] if _always_returns(statement.orelse) else rest))
-        return [*before, ast.If(test, body or [ast.Pass()], orelse)]
-
     def _statement(self, statement: ast.stmt) -> list[ast.stmt]:
-        rule = getattr(self, f"_{type(statement).__name__.lower()}", None)
+        kind = type(statement).__name__.lower()
+        rule = getattr(self, f"_{kind}", None)
         if rule is None:
-            raise self.source.error(
-                statement, f"the fuser doesn't support the statement {type(statement).__name__.lower()}"
-            )
+            raise self.source.error(statement, f"the fuser doesn't support the statement {kind}")
         rewritten: list[ast.stmt] = rule(statement)
         return self._take_before() + rewritten
 
@@ -127,10 +114,14 @@ class StatementRewriter(ExpressionRewriter):
             stores.append(ast.Assign([item(f"{columns}_{number}", index, ast.Store())], field))
         return stores
 
-    def _if(self, statement: ast.If) -> list[ast.stmt]:
+    def _if(self, statement: ast.If, rest: Sequence[ast.stmt] = ()) -> list[ast.stmt]:
+        """Move the `rest`, the statements after an `if` that returns, into branches that don't: inlined code can't return."""
         test = self.expression(statement.test)
         before = self._take_before()
-        body, orelse = self.block(statement.body), self.block(statement.orelse)
+        body, orelse = (
+            self.block(branch if _always_returns(branch) else [*branch, *rest])
+            for branch in (statement.body, statement.orelse)
+        )
         if not body and not orelse:
             return before
         return [*before, ast.If(test, body or [ast.Pass()], orelse)]

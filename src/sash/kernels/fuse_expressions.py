@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from sash.kernels.fused_partial import FusedPartial
-from sash.kernels.layout import PartialLayout
+from sash.kernels.fused_partial import FusedPartial, PartialLayout
 from sash.kernels.read import AlgorithmSource, FunctionSource
 
 KNOWN_FUNCTIONS = {"min", "max", "abs", "int", "range", "same", "is_newer", "is_above", "only_value"}
@@ -45,23 +44,27 @@ class FusionSpec:
         return [f"{prefix}_{attribute}_{field}" for field in range(len(self.layout.fields))]
 
 
+@dataclass(eq=False)
 class ExpressionRewriter(ast.NodeTransformer):
     """Rewrites the expressions of one inlined call."""
 
-    def __init__(
-        self, spec: FusionSpec, numbers: Iterator[int], source: FunctionSource, receiver: str, renamed: dict[str, str]
-    ) -> None:
-        self.spec = spec
-        self.numbers = numbers
-        """Numbers for names that occur nowhere else in the loop."""
-        self.source = source
-        self.receiver = receiver
-        self.renamed = renamed
-        self.is_loop = not renamed  # a method has a receiver to rename
-        self.before: list[ast.stmt] = []
-        """Inlined statements that must run before the current expression."""
-        self.conditional = 0
-        """The depth of conditional expressions: a call in them can't be inlined, because its statements would always run."""
+    spec: FusionSpec
+    numbers: Iterator[int]
+    """Numbers for names that occur nowhere else in the loop."""
+    source: FunctionSource
+    receiver: str
+    renamed: dict[str, str]
+    before: list[ast.stmt] = field(default_factory=list)
+    """Inlined statements that must run before the current expression."""
+    conditional: int = 0
+    """The depth of conditional expressions: a call in them can't be inlined, because its statements would always run."""
+    result: str = ""
+    """The name that holds the result of the call."""
+
+    @property
+    def is_loop(self) -> bool:
+        """Whether this is the loop itself: a method has a receiver to rename."""
+        return not self.renamed
 
     def expression(self, node: ast.expr) -> ast.expr:
         """Return an expression rewritten; the statements that it needs are in `before`."""
@@ -93,9 +96,7 @@ class ExpressionRewriter(ast.NodeTransformer):
         self.conditional -= 1
         return rewritten
 
-    def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
-        """Rewrite expressions that may not be evaluated."""
-        return self.visit_BoolOp(node)
+    visit_IfExp = visit_BoolOp  # noqa: N815 — ast's name
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         """Return a local name of the loop, or the value of a constant."""

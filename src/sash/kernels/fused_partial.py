@@ -1,19 +1,95 @@
-"""What one pass over columns computes: partials side by side, and the results that are read from them."""
+"""What one pass over columns computes: partials in flat columns, side by side, and the results that are read from them."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 from sash.aggregates.base import Aggregate, unchanged, with_fields
 from sash.aggregates.derived import derive_lower
-from sash.kernels.layout import PartialLayout, Shape, split_shape
 
-KINDS = {"bool": "bool", "int32": "int", "int64": "int", "float32": "float", "float64": "float"}
-"""The types of columns that kernels take, and their kinds for `Aggregate.of_kind`."""
+Shape = str | tuple["Shape", ...]
+"""The name of a NumPy type ("float64"), or a tuple of shapes."""
+
+
+@dataclass(frozen=True)
+class PartialLayout:
+    """The fields of a partial, in order.
+
+    >>> PartialLayout(("int64", ("float64", "bool"))).fields
+    ['int64', 'float64', 'bool']
+    """
+
+    shape: Shape
+
+    @cached_property
+    def fields(self) -> list[str]:
+        """The NumPy type of each field."""
+        return [field for _, field in _leaves(self.shape, ())]
+
+    @property
+    def paths(self) -> list[tuple[int, ...]]:
+        """The indices that lead to each field."""
+        return [path for path, _ in _leaves(self.shape, ())]
+
+    def build(self, field: Callable[[int], ast.expr]) -> ast.expr:
+        """Return the expression of a partial from one expression per field."""
+        numbers = iter(range(len(self.fields)))
+        return _build(self.shape, lambda: field(next(numbers)))
+
+    def take_apart(self, partial: ast.expr) -> list[ast.expr]:
+        """Return one expression per field of the partial."""
+        fields = []
+        for path in self.paths:
+            field = partial
+            for index in path:
+                field = ast.Subscript(field, ast.Constant(index), ast.Load())
+            fields.append(field)
+        return fields
+
+
+@dataclass(frozen=True)
+class InferredTypes:
+    """The types of the partials and results of a pass."""
+
+    shapes: list[Shape]
+    """The shape of each component."""
+    results: list[str]
+    """The NumPy type of each result."""
+    exact: set[str]
+    """The functions that return exactly the shape of their component and need no cast."""
+
+
+def _leaves(shape: Shape, path: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], str]]:
+    if isinstance(shape, str):
+        yield path, shape
+    else:
+        for index, field in enumerate(shape):
+            yield from _leaves(field, (*path, index))
+
+
+def _build(shape: Shape, next_field: Callable[[], ast.expr]) -> ast.expr:
+    if isinstance(shape, str):
+        return next_field()
+    return ast.Tuple([_build(field, next_field) for field in shape], ast.Load())
+
+
+def shape_from(value: Any) -> Shape:
+    """Return a shape from the nested lists of JSON."""
+    return value if isinstance(value, str) else tuple(map(shape_from, value))
+
+
+def join_shapes(shapes: list[Shape]) -> Shape:
+    """Return the shape of a partial that has components of these shapes; one component is the partial itself."""
+    return shapes[0] if len(shapes) == 1 else tuple(shapes)
+
+
+def split_shape(shape: Shape, components: int) -> list[Shape]:
+    """Return the shapes of the components of a partial."""
+    return [shape] if components == 1 else list(shape)
 
 
 @dataclass(frozen=True)
@@ -54,19 +130,11 @@ class FusedPartial:
     @property
     def identity(self) -> tuple[Any, ...]:
         """Everything that a kernel takes from the components, for its fingerprint."""
-        components = [
-            (
-                each.columns,
-                self.read_as(each),
-                each.in_first_lane,
-                each.aggregate.coding.counts,
-                each.aggregate.laws.distinct,
-                each.aggregate.coding.costly_lift,
-            )
-            for each in self.components
-        ]
+        columns = [(each.columns, self.read_as(each), each.in_first_lane) for each in self.components]
+        forms = [each.aggregate for each in self.components]
+        options = [(form.coding.counts, form.coding.costly_lift, form.laws.distinct) for form in forms]
         outputs = [(output.component, output.at_least, output.held) for output in self.outputs]
-        return self.inputs, components, outputs, *self.functions.items()
+        return self.inputs, columns, options, outputs, *self.functions.items()
 
     def read_as(self, component: Component) -> tuple[str, ...]:
         """The types in which a component reads its columns: float32 as float64, as interpreted, unless it returns input values."""
@@ -102,20 +170,13 @@ class FusedPartial:
 
     def in_lanes(self, lanes: int) -> FusedPartial:
         """Return the same pass over several sections of the columns at once."""
-        width, count = len(self.inputs), len(self.components)
-        return FusedPartial(
-            tuple(
-                replace(component, columns=tuple(column + lane * width for column in component.columns))
-                for lane in range(lanes)
-                for component in self.components
-            ),
-            tuple(
-                replace(output, component=output.component + lane * count)
-                for lane in range(lanes)
-                for output in self.outputs
-            ),
-            self.inputs * lanes,
-        )
+        components, outputs = list[Component](), list[Output]()
+        for lane in range(lanes):
+            first_column, first_component = lane * len(self.inputs), lane * len(self.components)
+            for each in self.components:
+                components.append(replace(each, columns=tuple(first_column + column for column in each.columns)))
+            outputs += [replace(each, component=first_component + each.component) for each in self.outputs]
+        return FusedPartial(tuple(components), tuple(outputs), self.inputs * lanes)
 
 
 @cache

@@ -5,37 +5,26 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from copy import copy
+from dataclasses import replace
 from functools import wraps
 from itertools import pairwise
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from sash.aggregates.base import Aggregate
 from sash.algorithms.base import Algorithm
-from sash.columns.buffers import NO_BITS, Bits, empty_array, pack, slice_bits
+from sash.columns.buffers import NO_BITS, Bits, Flags, empty_array, pack, slice_bits
 from sash.columns.column_types import CannotCompileError
 from sash.kernels import loops
 from sash.kernels.cache import find_module, load_module, loaded_module
 from sash.kernels.design import KernelDesign, Loop
 from sash.kernels.functions import first_line
-from sash.kernels.kernel_arrays import (
-    NOTHING,
-    Columns,
-    Positions,
-    ResultColumn,
-    Schedule,
-    check_bounds,
-    join_columns,
-    null_if_few,
-    shift_bits,
-    shift_results,
-    short_windows,
-)
+from sash.kernels.fused_partial import PartialLayout, Shape, shape_from
+from sash.kernels.kernel_arrays import NOTHING, Columns, Positions, ResultColumn, Results, Schedule, check_bounds
 from sash.kernels.kernel_state import KernelState, empty_state, grown_state
 from sash.kernels.lanes import cut_into_lanes, deal_to_lanes
-from sash.kernels.layout import PartialLayout, Shape, shape_from
 from sash.kernels.read import CannotFuseError
 
 SMALL = 1 << 12
@@ -47,14 +36,14 @@ class FailedWithoutRowError(Exception):
     """A function of the aggregate raised in a loop that does not track its row."""
 
 
-def _retry_with_row(slide: Callable[..., list[ResultColumn]]) -> Callable[..., list[ResultColumn]]:
+def _retry_with_row(slide: Callable[..., Results]) -> Callable[..., Results]:
     """Run again after an error, with a kernel that tracks its row: tracking costs a tenth of the time.
 
     An error in lanes may be spurious: all lanes but the first begin with windows that are shorter than the range.
     """
 
     @wraps(slide)
-    def run(kernel: Kernel, *arguments: Any, **options: Any) -> list[ResultColumn]:
+    def run(kernel: Kernel, *arguments: Any, **options: Any) -> Results:
         try:
             return slide(kernel, *arguments, **options)
         except FailedWithoutRowError:
@@ -91,6 +80,9 @@ class Kernel:
     >>> result.values.tolist()
     [3.0, 3.0, 2.0, 2.0]
     """
+
+    takes_keys_alone: ClassVar[bool] = False
+    """Whether keys are never processed in lanes."""
 
     def __init__(
         self,
@@ -151,9 +143,7 @@ class Kernel:
             loops.slide_between: lambda: self.slide_between(columns, NOTHING, NOTHING),
             loops.slide_ranges: lambda: self.slide_ranges(columns, (1,)),
             loops.cut_slices: lambda: self.cut_slices(columns, NOTHING, np.empty(0, np.bool_)),
-            loops.slide_slices: lambda: self.slide_slices(
-                columns, Schedule(NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, NOTHING)
-            ),
+            loops.slide_slices: lambda: self.slide_slices(columns, Schedule(*(NOTHING,) * 6)),
             loops.combine_runs: lambda: self.combine_runs(columns, 1, NOTHING),
             loops.advance: lambda: self.advance(self.new_state((1,)), columns, NO_BITS, limit=1),
         }
@@ -162,22 +152,23 @@ class Kernel:
     # -- running ---------------------------------------------------------------------------------------------------
 
     @_retry_with_row
-    def slide_rows(self, columns: Columns, length: int, validity: Bits = NO_BITS) -> list[ResultColumn]:
+    def slide_rows(self, columns: Columns, length: int, validity: Bits = NO_BITS) -> Results:
         """Return each row's aggregates over the newest `length` rows."""
         rows = self._check_columns(columns)
         results = self._new_results((rows,))
-        self._slide_section(columns, length, results, validity)
+        steps, starts = cut_into_lanes(rows, length, self.design.lanes)
+        self._slide_lanes(columns, length, steps, starts, results, validity)
         return results if self.spec.marks else self._null_if_few(results, np.array([0, rows]), length)
 
     def slide_keys(
         self, columns: Columns, firsts: Positions, length: int, validity: Bits = NO_BITS, ahead: int = 0
-    ) -> list[ResultColumn]:
+    ) -> Results:
         """Return each row's aggregates over the newest `length` rows of its key; keys begin at `firsts`, which end with the number of rows.
 
         With `ahead`, each row has the results of the row `ahead` rows later, or earlier if it is negative. They are undefined where the key
         has no such row.
         """
-        if self.spec.marks:
+        if self.spec.marks or self.takes_keys_alone:
             return self._slide_each_key(columns, firsts, length, validity, ahead)
         rows = self._check_columns(columns)
         dtypes = self.results[: len(self.design.aggregates)]
@@ -186,27 +177,23 @@ class Kernel:
         begin, shown = max(0, -ahead), max(0, ahead)
         results = [ResultColumn(array[begin : begin + rows], None) for array in arrays]
         calls, alone = deal_to_lanes(firsts, self.design.lanes)
-        read = columns[: len(self.inputs)]
         try:
             for steps, starts in calls:
-                self._slide_lanes(read, length, steps, starts, results)
-            for key in alone:
-                rows_of_key = slice(int(firsts[key]), int(firsts[key + 1]))
-                sections = [ResultColumn(result.values[rows_of_key], None) for result in results]
-                self._slide_section(tuple(column[rows_of_key] for column in read), length, sections)
+                self._slide_lanes(columns, length, steps, starts, results)
+            for first, end in zip(firsts[alone].tolist(), firsts[1:][alone].tolist(), strict=True):
+                steps, starts = cut_into_lanes(end - first, length, self.design.lanes)
+                self._slide_lanes(columns, length, steps, [first + start for start in starts], results)
         except FailedWithoutRowError:
             return self._slide_each_key(columns, firsts, length, validity, ahead)  # which finds the row, if it has one
         answers = self._null_if_few(results, firsts, length)
         if not ahead:
             return answers
         return [
-            ResultColumn(array[shown : shown + rows], shift_bits(answer, ahead))
+            ResultColumn(array[shown : shown + rows], answer.shifted_bits(ahead))
             for array, answer in zip(arrays, answers, strict=True)
         ]
 
-    def _slide_each_key(
-        self, columns: Columns, firsts: Positions, length: int, validity: Bits, ahead: int = 0
-    ) -> list[ResultColumn]:
+    def _slide_each_key(self, columns: Columns, firsts: Positions, length: int, validity: Bits, ahead: int) -> Results:
         """Return the results of each key's rows, one after the other."""
         where, answers = self.where, []
         for first, end in pairwise(firsts.tolist()):
@@ -214,42 +201,27 @@ class Kernel:
             of_key = tuple(column[first:end] for column in columns)
             answers.append(self.slide_rows(of_key, length, slice_bits(validity, first, end - first)))
         self.where = where
-        joined = [join_columns(sections) for sections in zip(*answers, strict=True)]
-        return [shift_results(column, ahead) for column in joined] if ahead else joined
+        joined = [ResultColumn.joined(sections) for sections in zip(*answers, strict=True)]
+        return [column.shifted(ahead) for column in joined] if ahead else joined
 
-    def _null_if_few(self, results: list[ResultColumn], firsts: Positions, length: int) -> list[ResultColumn]:
+    def _null_if_few(self, results: Results, firsts: Positions, length: int) -> Results:
         """Return results that are null for the first rows of each key, as long as their windows hold too few values."""
         return [
-            null_if_few(result.values, short_windows(firsts, length, aggregate.result.at_least))
+            result.null_if_short(firsts, length, aggregate.result.at_least)
             for result, aggregate in zip(results, self.design.aggregates, strict=True)
         ]
 
-    def _slide_section(
-        self, columns: Columns, length: int, results: list[ResultColumn], validity: Bits = NO_BITS
-    ) -> None:
-        """Write each row's aggregates over the newest `length` rows."""
-        steps, starts = cut_into_lanes(len(columns[0]), length, self.design.lanes)
-        self._slide_lanes(columns[: len(self.inputs)], length, steps, starts, results, validity)
-
     def _slide_lanes(
-        self,
-        columns: Columns,
-        length: int,
-        steps: int,
-        starts: Sequence[int],
-        results: list[ResultColumn],
-        validity: Bits = NO_BITS,
+        self, columns: Columns, length: int, steps: int, starts: list[int], results: Results, validity: Bits = NO_BITS
     ) -> None:
         """Write the aggregates over the newest `length` rows, for `steps` rows in each lane, which begin at `starts`."""
-        lanes = tuple(column[start:] for start in starts for column in columns)
+        lanes = tuple(column[start:] for start in starts for column in columns[: len(self.inputs)])
         written = [result.values[start:] for start in starts for result in results]
         state = self.new_state((max(1, min(length, steps)),))
         self._run((steps, length, self.at_least), lanes, validity, results, state, written)
 
     @_retry_with_row
-    def slide_between(
-        self, columns: Columns, begins: Positions, ends: Positions, validity: Bits = NO_BITS
-    ) -> list[ResultColumn]:
+    def slide_between(self, columns: Columns, begins: Positions, ends: Positions, validity: Bits = NO_BITS) -> Results:
         """Return the aggregates of the rows begins[row] … ends[row] - 1 for each row."""
         longest = check_bounds(begins, ends, self._check_columns(columns))
         arguments = (len(begins), begins, ends, self.at_least)
@@ -257,7 +229,7 @@ class Kernel:
         return self._run(arguments, columns, validity, results, self.new_state((max(1, longest),)))
 
     @_retry_with_row
-    def slide_ranges(self, columns: Columns, ranges: tuple[int, ...]) -> list[ResultColumn]:
+    def slide_ranges(self, columns: Columns, ranges: tuple[int, ...]) -> Results:
         """Return each row's aggregates over several ranges, which ascend: one line per range, the widest first."""
         rows = self._check_columns(columns)
         lengths = ranges[::-1]
@@ -266,14 +238,14 @@ class Kernel:
         self._run(arguments, columns, NO_BITS, results, self.new_state(ranges))
         for number, aggregate in enumerate(self.design.aggregates):
             if aggregate.result.at_least > 1:
-                values, firsts = results[number].values, np.array([0, rows])
-                few = [short_windows(firsts, length, aggregate.result.at_least) for length in lengths]
-                valid = [null_if_few(line, rows).valid for line, rows in zip(values, few, strict=True)]
+                values, least = results[number].values, aggregate.result.at_least
+                lines = zip((ResultColumn(line, None) for line in values), lengths, strict=True)
+                valid = [line.null_if_short(np.array([0, rows]), length, least).valid for line, length in lines]
                 results[number] = ResultColumn(values, pack(np.stack(valid)))
         return results
 
     def cut_slices(
-        self, columns: Columns, positions: Positions, closes: npt.NDArray[np.bool_], validity: Bits = NO_BITS
+        self, columns: Columns, positions: Positions, closes: Flags, validity: Bits = NO_BITS
     ) -> list[npt.NDArray[Any]]:
         """Return the fields of the open slice's partial at each position; undefined where the slice has no value."""
         self._check_columns(columns)
@@ -286,17 +258,15 @@ class Kernel:
         return fields
 
     @_retry_with_row
-    def slide_slices(self, columns: Columns, schedule: Schedule, validity: Bits = NO_BITS) -> list[ResultColumn]:
+    def slide_slices(self, columns: Columns, schedule: Schedule, validity: Bits = NO_BITS) -> Results:
         """Return the aggregates of windows that are combined from slices; see `loops.slide_slices`."""
         longest = check_bounds(schedule.begins, schedule.ends, self._check_columns(columns))
-        arguments = (len(schedule.begins), *schedule.columns, self.at_least)
+        arguments = (len(schedule.begins), *schedule[:6], self.at_least)
         state = self.new_state(schedule.ranges or (max(1, longest),), longest)
         return self._run(arguments, columns, validity, self._new_results((len(schedule.begins),)), state)
 
     @_retry_with_row
-    def combine_runs(
-        self, columns: Columns, runs: int, values: Positions, validity: Bits = NO_BITS
-    ) -> list[ResultColumn]:
+    def combine_runs(self, columns: Columns, runs: int, values: Positions, validity: Bits = NO_BITS) -> Results:
         """Return the aggregates of windows that are combined from several runs; see `loops.combine_runs`."""
         if self._check_columns(columns) != runs * len(values):
             raise ValueError(f"{runs} runs of {len(values)} windows need as many records; given: {len(columns[0])}.")
@@ -313,7 +283,7 @@ class Kernel:
         lengths: Positions = NOTHING,
         numbers: Positions = NOTHING,
         emit_now: bool = False,
-    ) -> list[ResultColumn]:
+    ) -> Results:
         """Continue the window of a state; see `loops.advance`."""
         rows = self._check_columns(columns)
         steps = 1 if emit_now else rows
@@ -326,10 +296,10 @@ class Kernel:
         arguments: tuple[Any, ...],
         columns: Columns,
         validity: Bits,
-        results: list[ResultColumn],
+        results: Results,
         state: KernelState,
         written: list[npt.NDArray[Any]] | None = None,
-    ) -> list[ResultColumn]:
+    ) -> Results:
         """Run the loop and return the results; it writes their values, or the arrays in `written`."""
         columns = columns[: len(self.design.fused.inputs)]
         masks = [validity] if self.design.nullable else []
@@ -347,7 +317,7 @@ class Kernel:
     def tracking_row(self) -> Kernel:
         """Return the same kernel in one lane, which records each row before it emits its results."""
         tracking = Kernel.__new__(Kernel)
-        tracking.load(self.design.tracking_row())
+        tracking.load(replace(self.design, lanes=1, tracks_row=True))
         tracking.where = self.where
         return tracking
 
@@ -357,16 +327,14 @@ class Kernel:
         copied.progress = np.zeros(1, np.int64)
         return copied
 
-    def _new_results(self, shape: tuple[int, ...]) -> list[ResultColumn]:
+    def _new_results(self, shape: tuple[int, ...]) -> Results:
         """Allocate the results; if the loop marks those of windows with enough values, with the result of an empty window."""
         results = []
         for dtype, aggregate in zip(self.results, self.design.aggregates, strict=False):
-            values, bits = empty_array(shape, dtype), None
+            values, bits, empty = empty_array(shape, dtype), None, aggregate.result.empty
             if self.spec.marks:
-                values[...] = 0 if aggregate.result.empty is None else aggregate.result.empty
-                bits = np.full(
-                    (*shape[:-1], (shape[-1] + 7) // 8), 0 if aggregate.result.empty is None else 255, np.uint8
-                )
+                values[...] = empty or 0
+                bits = np.full((*shape[:-1], (shape[-1] + 7) // 8), 0 if empty is None else 255, np.uint8)
             results.append(ResultColumn(values, bits))
         return results
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +12,8 @@ import numpy.typing as npt
 from sash.columns.buffers import Bits, Flags, empty_array, pack, unpack
 from sash.windows.arrays import BLOCK, is_sorted, ranges
 
-Columns = tuple[npt.NDArray[Any], ...]
+Values = npt.NDArray[Any]
+Columns = tuple[Values, ...]
 Positions = npt.NDArray[np.int64]
 NOTHING: Positions = np.empty(0, np.int64)
 
@@ -21,13 +22,43 @@ NOTHING: Positions = np.empty(0, np.int64)
 class ResultColumn:
     """One column of results. `bits` is Arrow's validity bitmap; None if no result is null."""
 
-    values: npt.NDArray[Any]
+    values: Values
     bits: Bits | None
 
     @property
     def valid(self) -> Flags:
         """Which results are not null."""
         return np.ones(self.values.shape, np.bool_) if self.bits is None else unpack(self.bits, self.values.shape[-1])
+
+    def null_if_short(self, firsts: Positions, length: int, at_least: int) -> ResultColumn:
+        """Return results that are null for the first rows of each key, as long as their windows of `length` rows hold too few."""
+        return null_if_few(self.values, short_windows(firsts, length, at_least))
+
+    def shifted(self, ahead: int) -> ResultColumn:
+        """Return for each row the result of the row `ahead` rows later, or earlier if it is negative; undefined where there is none.
+
+        >>> ResultColumn(np.array([1, 2, 3]), None).shifted(1).values[:2].tolist()
+        [2, 3]
+        """
+        return ResultColumn(_shifted(self.values, ahead), self.shifted_bits(ahead))
+
+    def shifted_bits(self, ahead: int) -> Bits | None:
+        """Return the validity bitmap of the shifted results."""
+        return None if self.bits is None else pack(_shifted(self.valid, ahead))
+
+    @staticmethod
+    def joined(sections: Sequence[ResultColumn]) -> ResultColumn:
+        """Return the sections of a column of results as one column."""
+        if len(sections) == 1:
+            return sections[0]
+        values = empty_array((sum(len(section.values) for section in sections),), sections[0].values.dtype)
+        np.concatenate([section.values for section in sections], out=values)
+        if all(section.bits is None for section in sections):
+            return ResultColumn(values, None)
+        return ResultColumn(values, pack(np.concatenate([section.valid for section in sections])))
+
+
+Results = list[ResultColumn]
 
 
 def without_nulls(validity: Bits, rows: int, *bounds: Positions) -> tuple[Any, list[Positions]]:
@@ -45,7 +76,7 @@ def without_nulls(validity: Bits, rows: int, *bounds: Positions) -> tuple[Any, l
     return present, [before[bound] for bound in bounds]
 
 
-def null_if_few(values: npt.NDArray[Any], few: npt.NDArray[Any], empty: Any = None) -> ResultColumn:
+def null_if_few(values: Values, few: Values, empty: Any = None) -> ResultColumn:
     """Return results that are null, or `empty` if it is not None, where windows hold too few values. It changes them in place.
 
     `few` are these windows, as positions or as flags. Loops that count the values of a window anyway mark such results themselves
@@ -74,32 +105,7 @@ def short_windows(firsts: Positions, length: int, at_least: int) -> Positions:
     return ranges(firsts[:-1], np.minimum(counts, max(0, at_least - 1)) if at_least <= length else counts)
 
 
-def join_columns(sections: Sequence[ResultColumn]) -> ResultColumn:
-    """Return the sections of a column of results as one column."""
-    if len(sections) == 1:
-        return sections[0]
-    values = empty_array((sum(len(section.values) for section in sections),), sections[0].values.dtype)
-    np.concatenate([section.values for section in sections], out=values)
-    if all(section.bits is None for section in sections):
-        return ResultColumn(values, None)
-    return ResultColumn(values, pack(np.concatenate([section.valid for section in sections])))
-
-
-def shift_results(column: ResultColumn, ahead: int) -> ResultColumn:
-    """Return for each row the result of the row `ahead` rows later, or earlier if it is negative; undefined where there is none.
-
-    >>> shift_results(ResultColumn(np.array([1, 2, 3]), None), 1).values[:2].tolist()
-    [2, 3]
-    """
-    return ResultColumn(_shifted(column.values, ahead), shift_bits(column, ahead))
-
-
-def shift_bits(column: ResultColumn, ahead: int) -> Bits | None:
-    """Return the validity bitmap of `shift_results`."""
-    return None if column.bits is None else pack(_shifted(column.valid, ahead))
-
-
-def _shifted(array: npt.NDArray[Any], ahead: int) -> npt.NDArray[Any]:
+def _shifted(array: Values, ahead: int) -> Values:
     kept = max(0, len(array) - abs(ahead))
     if ahead > 0:
         array[:kept] = array[len(array) - kept :]
@@ -122,9 +128,8 @@ def put_results(column: ResultColumn, rows: Positions, others: ResultColumn) -> 
     return ResultColumn(column.values, pack(valid))
 
 
-@dataclass(frozen=True)
-class Schedule:
-    """Windows ordered by their ends: the arguments of `loops.slide_slices`."""
+class Schedule(NamedTuple):
+    """Windows ordered by their ends: the arguments of `loops.slide_slices`, in its order."""
 
     begins: Positions
     ends: Positions
@@ -134,11 +139,6 @@ class Schedule:
     values: Positions
     ranges: tuple[int, ...] = ()
     """The maximum number of slices in the windows of each kind, ascending; empty if there is one kind."""
-
-    @property
-    def columns(self) -> tuple[Positions, ...]:
-        """The columns, in the order of the loop's parameters."""
-        return self.begins, self.ends, self.lasts, self.numbers, self.opens, self.values
 
 
 def check_bounds(begins: Positions, ends: Positions, rows: int) -> int:
@@ -168,12 +168,3 @@ def find_longest(begins: Positions, ends: Positions) -> int:
             return -1
         longest = max(longest, int(lengths.max()))
     return longest
-
-
-def first_missing(rows: int, missing: int) -> Bits:
-    """Return the validity bitmap of rows of which only the first `missing` are null."""
-    bits = np.full((rows + 7) // 8, 255, np.uint8)
-    bits[: missing // 8] = 0
-    if missing % 8:
-        bits[missing // 8] = 255 & (255 << missing % 8)
-    return bits

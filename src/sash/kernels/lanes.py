@@ -1,39 +1,12 @@
-"""How many sections of a column, or keys, a kernel processes at once (lanes), and where they begin."""
+"""Where the sections of a column, or the keys, begin that a kernel processes at once (lanes)."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from sash.algorithms.base import Algorithm
-from sash.kernels.read import read_algorithm
-
-LANES = 2
-"""Measured for max: one lane waits for its last combine (5.2 ns per row); two take 2.9 ns, four 2.3 ns if they fit the cache."""
-LANES_OF_SMALL = 4
-SMALL = 1 << 13
-"""Up to this many rows per window, more lanes fit into the processor's cache."""
-
-
 MOST_WASTE = 1.25
 """Keys are processed at once if this takes at most 1.25 times as long as their rows need: the longest key counts."""
-
-
-def count_lanes(algorithm: type[Algorithm[Any]], length: int) -> int:
-    """Return the best number of lanes: all lanes take the same branches and must fit into the cache together.
-
-    Columns that are read from the input leave memory for another lane.
-    """
-    if algorithm.branches_on_data:
-        return 1
-    if length <= SMALL:
-        return LANES_OF_SMALL
-    source = read_algorithm(algorithm)
-    declared = source.attributes("Column[P]", "Array[P]")
-    stored = [attribute for attribute in declared if attribute not in source.from_input]
-    return LANES if LANES * len(stored) <= len(declared) else 1
 
 
 def cut_into_lanes(rows: int, length: int, lanes: int) -> tuple[int, list[int]]:

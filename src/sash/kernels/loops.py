@@ -12,6 +12,8 @@ from typing import Any
 
 from sash.algorithms.base import Algorithm
 
+Window = Algorithm[Any]
+Ints = Sequence[int]
 Present = Callable[[int], bool]
 Lifted = Callable[[int], Any]
 Emit = Callable[[int, int, Any], None]
@@ -20,13 +22,7 @@ Keep = Callable[[int, Any], None]
 
 
 def slide_rows(
-    window: Algorithm[Any],
-    rows: int,
-    length: int,
-    at_least: int,
-    present: Present,
-    lifted: Lifted,
-    emit: Emit,
+    window: Window, rows: int, length: int, at_least: int, present: Present, lifted: Lifted, emit: Emit
 ) -> None:
     """Emit for each row the aggregate of the newest `length` rows."""
     for row in range(rows):
@@ -40,14 +36,7 @@ def slide_rows(
 
 
 def slide_between(
-    window: Algorithm[Any],
-    rows: int,
-    begins: Sequence[int],
-    ends: Sequence[int],
-    at_least: int,
-    present: Present,
-    lifted: Lifted,
-    emit: Emit,
+    window: Window, rows: int, begins: Ints, ends: Ints, at_least: int, present: Present, lifted: Lifted, emit: Emit
 ) -> None:
     """Emit for each row the aggregate of the rows begins[row] … ends[row] - 1; the bounds never move back."""
     inserted = 0
@@ -71,13 +60,7 @@ def slide_between(
 
 
 def slide_ranges(
-    window: Algorithm[Any],
-    rows: int,
-    ranges: int,
-    lengths: Sequence[int],
-    at_least: int,
-    lifted: Lifted,
-    emit: EmitRange,
+    window: Window, rows: int, ranges: int, lengths: Ints, at_least: int, lifted: Lifted, emit: EmitRange
 ) -> None:
     """Emit for each row the aggregates of several ranges, the widest first."""
     for row in range(rows):
@@ -91,13 +74,13 @@ def slide_ranges(
 
 
 def advance(
-    window: Algorithm[Any],
+    window: Window,
     rows: int,
     steps: int,
     limit: int,
     ranges: int,
-    lengths: Sequence[int],
-    numbers: Sequence[int],
+    lengths: Ints,
+    numbers: Ints,
     span: MutableSequence[int],
     before: MutableSequence[int],
     ring: int,
@@ -139,13 +122,7 @@ def advance(
 
 
 def cut_slices(
-    window: Algorithm[Any],
-    records: int,
-    positions: Sequence[int],
-    closes: Sequence[bool],
-    present: Present,
-    lifted: Lifted,
-    keep: Keep,
+    window: Window, records: int, positions: Ints, closes: Sequence[bool], present: Present, lifted: Lifted, keep: Keep
 ) -> None:
     """Write the partial of the open slice at each position, and begin a new slice where one closes."""
     row = 0
@@ -161,14 +138,14 @@ def cut_slices(
 
 
 def slide_slices(
-    window: Algorithm[Any],
+    window: Window,
     rows: int,
-    begins: Sequence[int],
-    ends: Sequence[int],
-    lasts: Sequence[int],
-    numbers: Sequence[int],
-    opens: Sequence[int],
-    values: Sequence[int],
+    begins: Ints,
+    ends: Ints,
+    lasts: Ints,
+    numbers: Ints,
+    opens: Ints,
+    values: Ints,
     at_least: int,
     present: Present,
     lifted: Lifted,
@@ -203,14 +180,7 @@ def slide_slices(
 
 
 def combine_runs(
-    window: Algorithm[Any],
-    rows: int,
-    runs: int,
-    values: Sequence[int],
-    at_least: int,
-    present: Present,
-    lifted: Lifted,
-    emit: Emit,
+    window: Window, rows: int, runs: int, values: Ints, at_least: int, present: Present, lifted: Lifted, emit: Emit
 ) -> None:
     """Emit for each window the aggregate of its runs, which do not overlap; values[row] is the number of values in the window.
 

@@ -79,7 +79,8 @@ class MachineCodeCache(numba_caching.FunctionCache):  # type: ignore[misc]
         except MemoryError:
             raise
         except Exception:  # noqa: BLE001 — of pickle, for a damaged file: any
-            self._forget()
+            with suppress(OSError):
+                self.flush()  # delete the index: the next save would read the damaged one
             return None
 
     def save_overload(self, signature: Any, data: Any) -> None:
@@ -94,8 +95,3 @@ class MachineCodeCache(numba_caching.FunctionCache):  # type: ignore[misc]
     def _is_safe(self) -> bool:
         """Return whether nobody but this user and root can write the files."""
         return all(map(is_safe, Path(self.cache_path).glob(f"{self._impl.filename_base}.*")))
-
-    def _forget(self) -> None:
-        """Delete the index: the next save would read the damaged one."""
-        with suppress(OSError):
-            self.flush()

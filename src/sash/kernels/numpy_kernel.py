@@ -7,7 +7,7 @@ window of 1,000 rows takes ten steps over whole columns, whatever the number of 
     pairs        ab bc cd de ef fg        f, then bcde before it
     fours        abcd bcde cdef defg
 
-Slices do not overlap. They are combined in pairs until one partial is left. Items stay in order, so combine need not commute.
+Windows apart, as slices are, are combined in pairs until one partial is left. Items stay in order, so combine need not commute.
 """
 
 from __future__ import annotations
@@ -23,24 +23,10 @@ from sash.aggregates.base import Aggregate
 from sash.algorithms.base import Algorithm
 from sash.columns.buffers import NO_BITS, Bits, Flags, unpack
 from sash.columns.column_types import KINDS
-from sash.kernels.doubling import double_in_blocks, reduce_runs
-from sash.kernels.fused_partial import Component, fuse_partials
-from sash.kernels.kernel_arrays import Columns, Positions, ResultColumn, Schedule, null_if_few, without_nulls
-from sash.kernels.layout import PartialLayout, Shape, join_shapes, split_shape
-from sash.kernels.partial_columns import (
-    Partial,
-    build,
-    cast,
-    fields_of,
-    map_fields,
-    ones,
-    put,
-    shape_of,
-    take,
-    widen,
-)
+from sash.kernels.fused_partial import Component, PartialLayout, Shape, fuse_partials, join_shapes, split_shape
+from sash.kernels.kernel_arrays import Columns, Positions, Results, Schedule, Values, null_if_few, without_nulls
 from sash.kernels.traced import CannotVectorizeError
-from sash.kernels.vectorize import VectorFunction, vectorize
+from sash.kernels.vectorize import Partial, cast, empty_like, fields_of, map_fields, put, take, vectorize
 
 
 class NumpyKernel:
@@ -74,10 +60,8 @@ class NumpyKernel:
         self.combines = [vectorize(component.aggregate.combine) for component in self.fused.components]
         self.lowers = [vectorize(output.lower) for output in self.fused.outputs]
         self.shapes = self._infer_shapes() if over is None else split_shape(over, len(self.combines))
-        self.results = [
-            _result_type(lower, self.shapes[output.component])
-            for lower, output in zip(self.lowers, self.fused.outputs, strict=True)
-        ]
+        outputs = zip(self.lowers, self.fused.outputs, strict=True)
+        self.results = [lower.number_type(self.shapes[output.component]) for lower, output in outputs]
 
     def copy_for_thread(self) -> Self:
         """Return a kernel with another `where`, for another thread."""
@@ -90,9 +74,7 @@ class NumpyKernel:
 
     # -- the methods of a kernel -------------------------------------------------------------------------------------
 
-    def slide_between(
-        self, columns: Columns, begins: Positions, ends: Positions, validity: Bits = NO_BITS
-    ) -> list[ResultColumn]:
+    def slide_between(self, columns: Columns, begins: Positions, ends: Positions, validity: Bits = NO_BITS) -> Results:
         """Return the aggregates of the rows begins[n] … ends[n] - 1 for each window n."""
         present, (begins, ends) = without_nulls(validity, len(columns[0]), begins, ends)
         items = self._lift(tuple(column[present] for column in columns))
@@ -100,7 +82,7 @@ class NumpyKernel:
 
     def cut_slices(
         self, columns: Columns, positions: Positions, closes: Flags, validity: Bits = NO_BITS
-    ) -> list[npt.NDArray[Any]]:
+    ) -> list[Values]:
         """Return the fields of the open slice's partial at each position; undefined where the slice has no value."""
         before: Positions = np.cumsum(closes) - closes  # the number of slices that closed before each record
         begins = np.concatenate([np.zeros(1, np.int64), positions[closes]])[before]
@@ -108,7 +90,7 @@ class NumpyKernel:
         items = self._lift(tuple(column[present] for column in columns))
         return [np.ascontiguousarray(field) for field in fields_of(self._slide(items, begins, ends))]
 
-    def slide_slices(self, columns: Columns, schedule: Schedule, validity: Bits = NO_BITS) -> list[ResultColumn]:
+    def slide_slices(self, columns: Columns, schedule: Schedule, validity: Bits = NO_BITS) -> Results:
         """Return the aggregates of windows that are combined from slices; see `loops.slide_slices`."""
         records = self._lift(columns)
         present, [ends] = without_nulls(validity, len(columns[0]), schedule.ends)
@@ -118,9 +100,7 @@ class NumpyKernel:
             self._add_records(whole, schedule.lasts > 0, take(records, schedule.opens), has_open)
         return self._results(whole, schedule.values)
 
-    def combine_runs(
-        self, columns: Columns, runs: int, values: Positions, validity: Bits = NO_BITS
-    ) -> list[ResultColumn]:
+    def combine_runs(self, columns: Columns, runs: int, values: Positions, validity: Bits = NO_BITS) -> Results:
         """Return the aggregates of windows that are combined from several runs; see `loops.combine_runs`."""
         windows = len(values)
         records = self._lift(columns)
@@ -141,7 +121,7 @@ class NumpyKernel:
         lifted = []
         for component, shape in zip(self.fused.components, self.shapes, strict=True):
             if self.over is not None:
-                partial = build(shape, fields)
+                partial = map_fields(lambda _: next(fields), shape)
             else:
                 partial = vectorize(component.aggregate.lift)(*self._read(component, columns))
                 if not component.aggregate.inputs:  # a count of rows reads no column
@@ -149,7 +129,7 @@ class NumpyKernel:
             lifted.append(cast(partial, shape))
         return tuple(lifted)
 
-    def _read(self, component: Component, columns: Sequence[npt.NDArray[Any]]) -> list[npt.NDArray[Any]]:
+    def _read(self, component: Component, columns: Sequence[npt.NDArray[Any]]) -> list[Values]:
         """Return the columns that a component is lifted from, in the types in which it reads them."""
         if not component.aggregate.inputs:
             return []
@@ -163,9 +143,11 @@ class NumpyKernel:
         for component, combine in zip(self.fused.components, self.combines, strict=True):
             partial = vectorize(component.aggregate.lift).example(*self._read(component, row))
             shape: Shape = ""
-            while (wider := shape_of(partial)) != shape:  # types only widen, so this ends
+            # types only widen, so this ends
+            while (wider := map_fields(lambda field: str(field.dtype), partial)) != shape:
                 shape = wider
-                partial = widen(partial, combine.example(partial, partial))
+                combined = combine.example(partial, partial)
+                partial = map_fields(lambda mine, yours: mine.astype(np.result_type(mine, yours)), partial, combined)
             shapes.append(shape)
         return shapes
 
@@ -192,12 +174,11 @@ class NumpyKernel:
 
     # -- lower -------------------------------------------------------------------------------------------------------
 
-    def _results(self, whole: Partial, held: Positions) -> list[ResultColumn]:
+    def _results(self, whole: Partial, held: Positions) -> Results:
         """Return the results of windows that have enough values, and the result of an empty window for the others."""
         columns = []
-        for output, lower, dtype, aggregate in zip(
-            self.fused.outputs, self.lowers, self.results, self.aggregates, strict=True
-        ):
+        outputs = zip(self.fused.outputs, self.lowers, self.results, self.aggregates, strict=True)
+        for output, lower, dtype, aggregate in outputs:
             partial = whole[output.component]
             enough = held >= (1 if output.held is not None else max(1, output.at_least))
             if output.held is not None:
@@ -211,15 +192,6 @@ class NumpyKernel:
         return columns
 
 
-def _result_type(lower: VectorFunction, shape: Shape) -> np.dtype[Any]:
-    """Return the type that lower returns."""
-    result = lower.example(ones(shape))
-    if not isinstance(result, np.ndarray):
-        raise CannotVectorizeError("a result is not one number.")
-    dtype: np.dtype[Any] = result.dtype
-    return dtype
-
-
 def _form_for(algorithm: type[Algorithm[Any]], aggregate: Aggregate[Any], inputs: tuple[str, ...]) -> Aggregate[Any]:
     """Return the form of an aggregate for columns of these types. Raise CannotVectorizeError if it cannot be vectorised."""
     form = aggregate.of_kind(KINDS[inputs[0]]) if len(inputs) == 1 else aggregate
@@ -230,3 +202,76 @@ def _form_for(algorithm: type[Algorithm[Any]], aggregate: Aggregate[Any], inputs
             f"the results of {aggregate.name} may have other types over columns of {', '.join(inputs)}."
         )
     return form
+
+
+Merge = Callable[[Partial, Partial], Partial]
+BLOCK = 1 << 14
+"""The number of windows that are combined together, at least."""
+
+
+def double_in_blocks(combine: Merge, items: Partial, begins: Positions, ends: Positions) -> Partial:
+    """Return the partial of each window, for some windows after the other: their items stay in the processor cache."""
+    lengths = ends - begins
+    size = max(BLOCK, 4 * int(lengths.max(initial=0)))
+    whole = empty_like(items, len(ends))
+    for first in range(0, len(ends), size):
+        block = slice(first, first + size)
+        begin, end = int(begins[block].min()), int(ends[block].max())
+        partials = double(combine, take(items, slice(begin, end)), ends[block] - begin, lengths[block])
+        put(whole, block, partials)
+    return whole
+
+
+def double(combine: Merge, items: Partial, ends: Positions, lengths: Positions) -> Partial:
+    """Return the partial of the newest lengths[n] items before ends[n], from partials of 1, 2, 4, … items."""
+    whole = empty_like(items, len(ends))
+    stops = ends.copy()
+    longest = int(lengths.max(initial=0))
+    size, partials = 1, items
+    while size <= longest:
+        chosen = np.flatnonzero(lengths & size)
+        if len(chosen):
+            starts = stops[chosen] - size
+            older = take(partials, starts)
+            newer_exists = (lengths[chosen] & (size - 1)) > 0
+            if newer_exists.all():
+                put(whole, chosen, combine(older, take(whole, chosen)))
+            elif not newer_exists.any():
+                put(whole, chosen, older)
+            else:
+                both = chosen[newer_exists]
+                put(whole, chosen[~newer_exists], take(older, ~newer_exists))
+                put(whole, both, combine(take(older, newer_exists), take(whole, both)))
+            stops[chosen] = starts
+        size *= 2
+        if size <= longest:
+            half = size // 2
+            partials = combine(take(partials, slice(None, -half)), take(partials, slice(half, None)))
+    return whole
+
+
+def reduce_runs(combine: Merge, items: Partial, begins: Positions, lengths: Positions) -> Partial:
+    """Return the partial of each run of items. Neighbours are combined in pairs until each run has one partial."""
+    whole = empty_like(items, len(begins))
+    runs = np.flatnonzero(lengths)
+    left = lengths[runs]
+    firsts = np.cumsum(left) - left
+    in_order = len(runs) and bool((begins[runs] == firsts + begins[runs[0]]).all())
+    if in_order:
+        partials = take(items, slice(int(begins[runs[0]]), int(begins[runs[-1]] + left[-1])))
+    else:
+        partials = take(items, np.repeat(begins[runs] - firsts, left) + np.arange(int(left.sum())))
+    while len(left) and left.max() > 1:
+        numbers = np.arange(int(left.sum())) - np.repeat(np.cumsum(left) - left, left)
+        older = np.flatnonzero(numbers % 2 == 0)
+        has_newer = numbers[older] + 1 < np.repeat(left, (left + 1) // 2)
+        kept = take(partials, older)
+        if has_newer.all():
+            partials = combine(kept, take(partials, older + 1))
+        else:
+            pairs = np.flatnonzero(has_newer)
+            put(kept, pairs, combine(take(kept, pairs), take(partials, older[pairs] + 1)))
+            partials = kept
+        left = (left + 1) // 2
+    put(whole, runs, partials)
+    return whole

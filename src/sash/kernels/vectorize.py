@@ -10,22 +10,24 @@ from __future__ import annotations
 import dis
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import lru_cache, partial, reduce
 from types import CellType, CodeType, FunctionType, ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from sash.kernels.functions import fingerprint_any, shown
-from sash.kernels.partial_columns import Partial, fields_of, map_fields
+from sash.kernels.fused_partial import Shape
 from sash.kernels.traced import CannotVectorizeError, Paths, Traced, is_integer, number
 
-CHANGES = frozenset(
-    {
-        "STORE_GLOBAL", "DELETE_GLOBAL", "STORE_DEREF", "STORE_ATTR", "DELETE_ATTR", "STORE_SUBSCR", "DELETE_SUBSCR",
-        "IMPORT_NAME", "YIELD_VALUE", "RETURN_GENERATOR", "LIST_APPEND", "SET_ADD", "MAP_ADD",
-    }
-)  # fmt: skip
+Partial = Any
+"""A column, or a tuple of partials."""
+CHANGES = {
+    "STORE_GLOBAL", "DELETE_GLOBAL", "STORE_DEREF", "STORE_ATTR", "DELETE_ATTR", "STORE_SUBSCR", "DELETE_SUBSCR",
+    "IMPORT_NAME", "YIELD_VALUE", "RETURN_GENERATOR", "LIST_APPEND", "SET_ADD", "MAP_ADD",
+}  # fmt: skip
 """Instructions of functions that change something, or that build what is not a number or a tuple."""
 
 
@@ -64,19 +66,14 @@ def _extreme(choose: Callable[[Any, Any], Any]) -> Any:
     return apply
 
 
+UNCHANGED = (abs, len, range, tuple, OverflowError, ValueError, ZeroDivisionError)
 BUILTINS: dict[str, Any] = {
-    "abs": abs,
+    **{builtin.__name__: builtin for builtin in UNCHANGED},
     "bool": as_truth,
     "float": as_real,
     "int": as_integer,
-    "len": len,
     "max": _extreme(max),
     "min": _extreme(min),
-    "range": range,
-    "tuple": tuple,
-    "OverflowError": OverflowError,
-    "ValueError": ValueError,
-    "ZeroDivisionError": ZeroDivisionError,
 }
 """What functions may use of Python's builtins."""
 
@@ -125,9 +122,7 @@ def _rounded(name: str) -> Any:
 WRONG: dict[str, Callable[[Any], Any] | None] = {
     "sqrt": lambda values: values < 0,
     "exp": lambda values: np.isfinite(values) & (values > 700),  # noqa: PLR2004 — overflow
-    "log": lambda values: values <= 0,
-    "log2": lambda values: values <= 0,
-    "log10": lambda values: values <= 0,
+    **dict.fromkeys(("log", "log2", "log10"), lambda values: values <= 0),
     "log1p": lambda values: values <= -1,
     **dict.fromkeys(("fabs", "isnan", "isinf", "isfinite")),
 }
@@ -163,11 +158,11 @@ def _vectorized(function: Callable[..., Any], _: str) -> VectorFunction:
     return VectorFunction(_copy(function, {}))
 
 
+@dataclass(frozen=True)
 class VectorFunction:
     """A function over columns of partials."""
 
-    def __init__(self, copied: Callable[..., Any]) -> None:
-        self.copied = copied
+    copied: Callable[..., Any]
 
     def __call__(self, *arguments: Partial) -> Partial:
         """Return the result of each row. Raise CannotVectorizeError if the function would not return for one of them."""
@@ -183,6 +178,14 @@ class VectorFunction:
         if not results:
             raise CannotVectorizeError("it never returns.")
         return reduce(partial(_choose, np.array([True])), results)
+
+    def number_type(self, shape: Shape) -> np.dtype[Any]:
+        """Return the type of the number that the function returns for partials of a shape."""
+        result = self.example(map_fields(lambda dtype: np.ones(1, dtype), shape))
+        if not isinstance(result, np.ndarray):
+            raise CannotVectorizeError("a result is not one number.")
+        dtype: np.dtype[Any] = result.dtype
+        return dtype
 
     def _run(self, paths: Paths, arguments: tuple[Partial, ...], rows: int) -> Iterator[tuple[Any, Partial]]:
         """Yield the rows and the results of each path."""
@@ -212,9 +215,11 @@ def _copy(function: Any, done: dict[Any, Any]) -> Any:
             raise CannotVectorizeError(f"{named} calls itself.")
         return done[function]
     done[function] = None
-    if forbidden := sorted({instruction.opname for instruction in _instructions(function.__code__)} & CHANGES):
+    instructions = list(_instructions(function.__code__))
+    if forbidden := sorted({instruction.opname for instruction in instructions} & CHANGES):
         raise CannotVectorizeError(f"{named} does more than compute a result ({forbidden[0]}).")
-    names = {name: _value(name, function.__globals__, done) for name in _global_names(function.__code__)}
+    used = {str(each.argval) for each in instructions if each.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
+    names = {name: _value(name, function.__globals__, done) for name in used}
     cells = tuple(CellType(_allowed(cell.cell_contents, done)) for cell in function.__closure__ or ())
     copied = FunctionType(function.__code__, {**names, "__builtins__": {}}, named, function.__defaults__, cells)
     done[function] = copied
@@ -251,11 +256,48 @@ def _instructions(code: CodeType) -> Iterator[dis.Instruction]:
             yield from _instructions(constant)
 
 
-def _global_names(code: CodeType) -> set[str]:
-    return {str(each.argval) for each in _instructions(code) if each.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
-
-
 # -- partials --------------------------------------------------------------------------------------------------------
+
+
+def map_fields(function: Callable[..., Any], partial: Any, *others: Any) -> Any:
+    """Return a partial with a function applied to each column, and to the fields of other partials or shapes in the same place."""
+    if not any(isinstance(each, tuple) for each in (partial, *others)):
+        return function(partial, *others)
+    if not all(isinstance(each, tuple) and len(each) == len(partial) for each in (partial, *others)):
+        raise CannotVectorizeError("its results have different forms.")
+    return tuple(map_fields(function, *fields) for fields in zip(partial, *others, strict=True))
+
+
+def fields_of(partial: Partial) -> list[npt.NDArray[Any]]:
+    """Return the columns of a partial."""
+    return [field for inner in partial for field in fields_of(inner)] if isinstance(partial, tuple) else [partial]
+
+
+def take(partial: Partial, rows: Any) -> Partial:
+    """Return some rows of a partial."""
+    return map_fields(lambda field: field[rows], partial)
+
+
+def put(partial: Partial, rows: Any, values: Partial) -> None:
+    """Write the values of some rows."""
+    for field, new in zip(fields_of(partial), fields_of(values), strict=True):
+        field[rows] = new
+
+
+def empty_like(partial: Partial, rows: int) -> Partial:
+    """Return a partial of the same types, with zeros."""
+    return map_fields(lambda field: np.zeros(rows, field.dtype), partial)
+
+
+def cast(partial: Partial, shape: Shape) -> Partial:
+    """Return a partial with the types of a shape: lift may return an integer where combine returns a float."""
+
+    def cast_field(field: npt.NDArray[Any], dtype: str) -> npt.NDArray[Any]:
+        if not np.can_cast(field.dtype, dtype, "same_kind"):  # nothing is ever rounded here
+            raise CannotVectorizeError(f"it returns {field.dtype} where {dtype} was expected.")
+        return field.astype(dtype, copy=False)
+
+    return map_fields(cast_field, partial, shape)
 
 
 def _unwrap(result: Any, rows: int) -> Partial:

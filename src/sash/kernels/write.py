@@ -9,8 +9,7 @@ from typing import Any
 
 from sash.kernels.fuse import fuse
 from sash.kernels.fuse_expressions import FusionSpec
-from sash.kernels.fused_partial import FusedPartial
-from sash.kernels.layout import InferredTypes, PartialLayout
+from sash.kernels.fused_partial import FusedPartial, InferredTypes, PartialLayout
 from sash.kernels.read import FunctionSource, read_function
 
 OF_THE_LOOP = {"window", "present", "lifted", "emit", "keep"}
@@ -137,9 +136,8 @@ def _component(partial: str, number: int, fused: FusedPartial, types: InferredTy
     shape = types.shapes[number]
     if component.in_first_lane == number or isinstance(shape, str):
         return f"{partial}[{number}]"
-    lanes = [
-        component.in_first_lane if field in component.aggregate.coding.counts else number for field in range(len(shape))
-    ]
+    counts = component.aggregate.coding.counts
+    lanes = [component.in_first_lane if field in counts else number for field in range(len(shape))]
     return f"({''.join(f'{partial}[{lane}][{field}], ' for field, lane in enumerate(lanes))})"
 
 

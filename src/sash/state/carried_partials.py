@@ -24,8 +24,7 @@ from sash.engine.executors.results import kernel_forms
 from sash.engine.finish import with_auxiliary
 from sash.engine.prepare import Prepared
 from sash.kernels.array_codec import Arrays
-from sash.kernels.fused_partial import fuse_partials
-from sash.kernels.layout import PartialLayout, Shape, shape_from
+from sash.kernels.fused_partial import PartialLayout, Shape, fuse_partials, shape_from
 from sash.plan.sharing import Pass, form_for
 
 PARTS = "parts of partials"

@@ -24,9 +24,8 @@ from sash.engine.partials import SliceCounts, SlicePartials
 from sash.engine.prepare import Prepared
 from sash.engine.row_block import RowBlock
 from sash.kernels import loops
-from sash.kernels.fused_partial import read_fields
+from sash.kernels.fused_partial import Shape, read_fields
 from sash.kernels.kernel_arrays import ResultColumn, Schedule
-from sash.kernels.layout import Shape
 from sash.plan.sharing import Pass
 from sash.slices.cuts import SliceRecords
 from sash.slices.open_slice import OpenSlice

@@ -1,16 +1,8 @@
 """Kernels for aggregates of all values of a window (median, quantile, count_distinct): they work on whole columns in blocks.
 
-blocks.py                 where a column is cut into blocks
-row_sorter.py             sorts a block: the rank of each row
-rank_kernel.py            slides windows over the ranks of a block, compiled
-wavelet_matrix.py         the element of any rank, or the number of small elements, in any range; for many ranges at once
-numpy_values_kernel.py    what the next two have in common
-numpy_rank_kernel.py      order statistics of all windows of a block at once, with NumPy
-numpy_distinct_kernel.py  the number of distinct values of all windows of a block at once, with NumPy
+blocks.py           where a column is cut into blocks
+row_sorter.py       sorts a block: the rank of each row
+rank_kernel.py      slides windows over the ranks of a block, compiled
+wavelet_matrix.py   the element of any rank, or the number of small elements, in any range; for many ranges at once
+numpy_kernels.py    order statistics, or the number of distinct values, of all windows of a block at once, with NumPy
 """
-
-from sash.kernels.ranks.numpy_distinct_kernel import NumpyDistinctKernel
-from sash.kernels.ranks.numpy_rank_kernel import NumpyRankKernel
-from sash.kernels.ranks.rank_kernel import RankKernel
-
-__all__ = ["NumpyDistinctKernel", "NumpyRankKernel", "RankKernel"]

@@ -12,12 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from sash.aggregates.base import Aggregate
-from sash.algorithms.base import Algorithm
 from sash.algorithms.sorted_block import SortedBlock, lay_out
 from sash.columns.buffers import NO_BITS, Bits
-from sash.kernels import loops
 from sash.kernels.kernel import Kernel
-from sash.kernels.kernel_arrays import Columns, Positions, ResultColumn, check_bounds, null_if_few, without_nulls
+from sash.kernels.kernel_arrays import Columns, Positions, Results, check_bounds, null_if_few, without_nulls
+from sash.kernels.loops import Emit, Ints, Lifted, Window
 from sash.kernels.ranks.blocks import BoundedWindows, FixedLengthWindows, RankBlock, in_batches
 from sash.kernels.ranks.row_sorter import RowSorter
 
@@ -33,6 +32,8 @@ class RankKernel(Kernel):
     [3.0, 2.0, 2.0, 1.0]
     """
 
+    takes_keys_alone = True
+
     def __init__(self, aggregates: Aggregate[Any] | Sequence[Aggregate[Any]], inputs: tuple[str, ...]) -> None:
         first, *others = [aggregates] if isinstance(aggregates, Aggregate) else aggregates
         super().__init__(SortedBlock, first, inputs, slide_on)
@@ -42,7 +43,7 @@ class RankKernel(Kernel):
     def _compile_now(self) -> None:
         self.slide_rows((np.zeros(1, self.inputs[0]),), 1)
 
-    def slide_rows(self, columns: Columns, length: int, validity: Bits = NO_BITS) -> list[ResultColumn]:
+    def slide_rows(self, columns: Columns, length: int, validity: Bits = NO_BITS) -> Results:
         """Return each row's aggregates over the newest `length` rows."""
         rows = self._check_columns(columns)
         if len(validity) == 0:
@@ -50,22 +51,14 @@ class RankKernel(Kernel):
         ends = np.arange(1, rows + 1)
         return self.slide_between(columns, np.maximum(ends - length, 0), ends, validity)
 
-    def slide_keys(
-        self, columns: Columns, firsts: Positions, length: int, validity: Bits = NO_BITS, ahead: int = 0
-    ) -> list[ResultColumn]:
-        """Return each row's aggregate over the newest `length` rows of its key; with `ahead`, that of the row `ahead` rows later."""
-        return self._slide_each_key(columns, firsts, length, validity, ahead)
-
-    def slide_between(
-        self, columns: Columns, begins: Positions, ends: Positions, validity: Bits = NO_BITS
-    ) -> list[ResultColumn]:
+    def slide_between(self, columns: Columns, begins: Positions, ends: Positions, validity: Bits = NO_BITS) -> Results:
         """Return the aggregates of the rows begins[row] … ends[row] - 1 for each row."""
         rows = self._check_columns(columns)
         check_bounds(begins, ends, rows)
         present, bounds = without_nulls(validity, rows, begins, ends)
         return self._slide(columns[0][present], BoundedWindows(*bounds))
 
-    def _slide(self, column: npt.NDArray[Any], windows: FixedLengthWindows | BoundedWindows) -> list[ResultColumn]:
+    def _slide(self, column: npt.NDArray[Any], windows: FixedLengthWindows | BoundedWindows) -> Results:
         kernels = getattr(self, "kernels", [self])  # it compiles before there are others
         results = [np.zeros(len(windows), kernel.results[0]) for kernel in kernels]
         sorter = RowSorter()
@@ -108,14 +101,7 @@ class RankKernel(Kernel):
 
 
 def slide_on(
-    window: Algorithm[Any],
-    rows: int,
-    begins: Sequence[int],
-    ends: Sequence[int],
-    offset: int,
-    at_least: int,
-    lifted: loops.Lifted,
-    emit: loops.Emit,
+    window: Window, rows: int, begins: Ints, ends: Ints, offset: int, at_least: int, lifted: Lifted, emit: Emit
 ) -> None:
     """Emit for each row the aggregate of the rows begins[row] + offset … ends[row] + offset - 1, from the current window on."""
     for row in range(rows):

@@ -20,6 +20,7 @@ import numpy.typing as npt
 from sash.kernels.plain import compile_plain
 
 Numbers = npt.NDArray[Any]
+Ints = npt.NDArray[np.int64]
 
 KEY_BITS = 63
 """One bit less than a word, so that no key is negative."""
@@ -44,7 +45,7 @@ class RowSorter:
         self._keys = np.empty(0, np.int64)
         self._ranks = np.empty(0, np.int32)
 
-    def sort(self, values: Numbers, cuts: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
+    def sort(self, values: Numbers, cuts: Ints) -> tuple[Ints, npt.NDArray[np.int32]]:
         """Return the rows in the order of their values, and the rank of each row; the next call overwrites both.
 
         Each piece between two cuts is sorted separately: its ranks start at its first row.
@@ -61,7 +62,7 @@ class RowSorter:
         self.steps.number_rows(row_bits, order, ranks)
         return order, ranks
 
-    def _sort_keys(self, values: Numbers, cuts: npt.NDArray[np.int64], row_bits: int) -> bool:
+    def _sort_keys(self, values: Numbers, cuts: Ints, row_bits: int) -> bool:
         """Sort the values with their rows as keys. Return whether the order is correct."""
         rows = len(values)
         if len(self._keys) < rows:
@@ -79,7 +80,7 @@ class RowSorter:
         return dropped == 0 or bool(self.steps.repair_ties(numbers, zero, infinity, row_bits, cuts, keys))
 
 
-def sort_arguments(values: Numbers, cuts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def sort_arguments(values: Numbers, cuts: Ints) -> Ints:
     """Return the rows in the order of their values, piece by piece.
 
     >>> sort_arguments(np.array([5, 4, 1, 3, 2]), np.array([0, 2, 5])).tolist()
@@ -115,14 +116,7 @@ def find_extremes(numbers: Numbers, zero: int, infinity: int) -> tuple[int, int]
 
 
 def write_keys(
-    numbers: Numbers,
-    zero: int,
-    infinity: int,
-    low: int,
-    nan: int,
-    dropped: int,
-    row_bits: int,
-    keys: npt.NDArray[np.int64],
+    numbers: Numbers, zero: int, infinity: int, low: int, nan: int, dropped: int, row_bits: int, keys: Ints
 ) -> None:
     """Write the key of each row."""
     bits = KEY_BITS - row_bits
@@ -132,14 +126,7 @@ def write_keys(
         keys[row] = (((above >> dropped) & ((1 << bits) - 1)) << row_bits) | row
 
 
-def repair_ties(
-    numbers: Numbers,
-    zero: int,
-    infinity: int,
-    row_bits: int,
-    cuts: npt.NDArray[np.int64],
-    keys: npt.NDArray[np.int64],
-) -> bool:
+def repair_ties(numbers: Numbers, zero: int, infinity: int, row_bits: int, cuts: Ints, keys: Ints) -> bool:
     """Sort rows whose keys differ only in the row. Return False if that takes more than one step per row."""
     rows = len(keys)
     row_mask = (1 << row_bits) - 1
@@ -162,7 +149,7 @@ def repair_ties(
     return True
 
 
-def number_rows(row_bits: int, keys: npt.NDArray[np.int64], ranks: npt.NDArray[np.int32]) -> None:
+def number_rows(row_bits: int, keys: Ints, ranks: npt.NDArray[np.int32]) -> None:
     """Reduce each key to its row, and write the place of the key as the rank of that row."""
     for place in range(len(keys)):
         row = int(keys[place]) & ((1 << row_bits) - 1)

@@ -1,30 +1,77 @@
-"""The kernel for aggregates that are read by rank, with NumPy: it sorts blocks, and reads all windows of a block at once.
+"""The kernels for aggregates that read all values of a window, with NumPy: they read all windows of a block at once.
 
-In a block each row is replaced by its rank. A wavelet matrix (`wavelet_matrix`) of these numbers gives the rank in the block of the value
-that has a given rank in the window, and with it the value; or the number of values in the window that are smaller than the newest.
-Several aggregates, as the entries of a list, share the sorted blocks.
+Order statistics: in a block each row is replaced by its rank. A wavelet matrix (`wavelet_matrix`) of these numbers gives the rank in the
+block of the value that has a given rank in the window, and with it the value; or the number of values in the window that are smaller than
+the newest. Several aggregates, as the entries of a list, share the sorted blocks.
+
+Distinct values: a row counts if its value occurs nowhere before it in the window. In a block each row is replaced by its earlier row. A
+wavelet matrix of these numbers counts the rows of a window whose earlier row lies before the window:
+
+    row                0  1  2  3  4  5
+    value              5  3  8  3  5  5
+    earlier row        -  -  -  1  0  4        the newest earlier row with the same value
+
+The window of rows 1 to 4 holds 3 8 3 5. The earlier row of the second 3 is row 1, which is in the window, so this 3 does not count. The
+other three rows count: three distinct values.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from sash.aggregates.algebra import Ranking
 from sash.aggregates.base import Aggregate
+from sash.algorithms.recalculate import Recalculate
+from sash.columns.buffers import empty_array
+from sash.columns.column_types import KINDS
+from sash.kernels.fused_partial import as_values
 from sash.kernels.kernel_arrays import Positions
-from sash.kernels.partial_columns import cast
+from sash.kernels.numpy_kernel import NumpyKernel
 from sash.kernels.ranks.blocks import EqualBlocks
-from sash.kernels.ranks.numpy_values_kernel import NumpyValuesKernel
 from sash.kernels.ranks.wavelet_matrix import Numbers, Places, count_up_to, select
 from sash.kernels.traced import CannotVectorizeError
-from sash.kernels.vectorize import VectorFunction, vectorize
+from sash.kernels.vectorize import Partial, VectorFunction, cast, empty_like, put, vectorize
 
 SHORT = 16
 """Ranks of this many bits are sorted into levels faster than longer ones."""
+
+
+class NumpyValuesKernel(NumpyKernel):
+    """Windows over rows only: the partial of a row is its value, and the results of a window take the place of its partial.
+
+    Several aggregates are the entries of a list: they read the same values, and need the same number of them.
+    """
+
+    def __init__(self, aggregates: Sequence[Aggregate[Any]], inputs: tuple[str, ...]) -> None:
+        self.forms = [aggregate.of_kind(KINDS[inputs[0]]) for aggregate in aggregates]
+        if len({(form.result.rows_needed, form.result.gives) for form in self.forms}) > 1:
+            raise CannotVectorizeError(
+                f"{' and '.join(form.label for form in self.forms)} read different values of a window."
+            )
+        super().__init__(Recalculate, [as_values(form) for form in self.forms], inputs)
+        outputs = enumerate(self.fused.outputs)
+        self.fused = replace(self.fused, outputs=tuple(replace(output, component=number) for number, output in outputs))
+
+    def _slide(self, items: Partial, begins: Positions, ends: Positions) -> Partial:
+        """Return the results of windows, one column for each aggregate; undefined where there are too few values."""
+        enough = ends - begins >= self.forms[0].result.rows_needed
+        results = tuple(empty_array((int(enough.sum()),), dtype) for dtype in self.results)
+        if enough.all():
+            self._read_windows(items[0], begins, ends, results)
+            return results
+        self._read_windows(items[0], begins[enough], ends[enough], results)
+        whole = empty_like(results, len(begins))
+        put(whole, enough, results)
+        return whole
+
+    def _read_windows(self, values: Numbers, begins: Positions, ends: Positions, results: Sequence[Numbers]) -> None:
+        """Write the results of each window. None is empty."""
+        raise NotImplementedError
 
 
 class NumpyRankKernel(NumpyValuesKernel):
@@ -98,9 +145,9 @@ class PlaceReader:
     def read(self, blocks: SortedBlocks, begins: Positions, ends: Positions) -> Any:
         """Return the result of each window; its bounds are rows of the blocks."""
         lowest, highest = blocks.ranks_of_equals(ends - 1)
-        bounds = begins.astype(np.int32), ends.astype(np.int32)
-        smaller = blocks.count_up_to(*bounds, np.maximum(lowest - 1, 0)) * (lowest > 0)
-        equal = blocks.count_up_to(*bounds, highest) - smaller
+        count = partial(count_up_to, blocks.ranks, blocks.bits, begins.astype(np.int32), ends.astype(np.int32))
+        smaller = count(np.maximum(lowest - 1, 0)) * (lowest > 0)
+        equal = count(highest) - smaller
         return self.place(smaller.astype(np.int64), equal.astype(np.int64), ends - begins)
 
 
@@ -137,10 +184,6 @@ class SortedBlocks:
         in_block = select(self.ranks, self.bits, begins, ends, ranks)
         return self.sorted.take((begins >> self.bits << self.bits) + in_block)
 
-    def count_up_to(self, begins: Places, ends: Places, ranks: Places) -> Places:
-        """Return the number of values in each window whose rank in the block is at most that."""
-        return count_up_to(self.ranks, self.bits, begins, ends, ranks)
-
     def ranks_of_equals(self, rows: Positions) -> tuple[Places, Places]:
         """Return the lowest and the highest rank of the values in a row's block that equal its own; NaN equals NaN.
 
@@ -170,3 +213,51 @@ def has_negative_zero(values: Numbers) -> bool:
     (True, False, False)
     """
     return values.dtype.kind == "f" and bool(np.signbit(values[values == 0]).any())
+
+
+class NumpyDistinctKernel(NumpyValuesKernel):
+    """Windows over rows, with the results of a compiled kernel of OccurrenceTable.
+
+    >>> from sash import agg
+    >>> kernel = NumpyDistinctKernel(agg.count_distinct(), ("int64",))
+    >>> [result] = kernel.slide_between((np.array([5, 3, 8, 3, 5, 5]),), np.array([0, 1, 3]), np.array([2, 5, 6]))
+    >>> result.values.tolist()
+    [2, 3, 2]
+    """
+
+    seconds_per_row = 0.4e-6
+
+    def __init__(self, aggregate: Aggregate[Any], inputs: tuple[str, ...]) -> None:
+        super().__init__([aggregate], inputs)
+        self.results = [np.dtype(np.int64)]
+
+    def _read_windows(self, values: Numbers, begins: Positions, ends: Positions, results: Sequence[Numbers]) -> None:
+        """Write the number of distinct values of each window."""
+        [numbers] = results
+        earlier = find_earlier(values)
+        blocks = EqualBlocks(begins, ends, len(earlier))
+        in_block = np.arange(1 << blocks.bits)
+        for batch in blocks.batches():
+            rows = batch.starts[:, None] + in_block
+            # 1 + the earlier row in the block; 0 if there is none. Rows after the last are in no window.
+            numbers_in_block = earlier.take(rows, mode="clip") + 1
+            numbers_in_block -= batch.starts[:, None]
+            sequence = numbers_in_block.clip(0, len(in_block) - 1).ravel().astype(np.int32)
+            first, after = ((bound[batch.windows] + batch.offsets).astype(np.int32) for bound in (begins, ends))
+            numbers[batch.windows] = count_up_to(sequence, blocks.bits, first, after, first & (len(in_block) - 1))
+
+
+def find_earlier(values: Numbers) -> Positions:
+    """Return for each row the newest earlier row with the same value, -1 if there is none. NaN equals NaN, and -0.0 equals 0.0.
+
+    >>> find_earlier(np.array([5, 3, 8, 3, 5, 5])).tolist()
+    [-1, -1, -1, 1, 0, 4]
+    """
+    order = np.argsort(values, kind="stable")
+    ordered = values[order]
+    same = ordered[1:] == ordered[:-1]
+    if values.dtype.kind == "f":
+        same |= np.isnan(ordered[:-1])  # NaN come last
+    earlier = np.full(len(values), -1)
+    earlier[order[1:][same]] = order[:-1][same]
+    return earlier
