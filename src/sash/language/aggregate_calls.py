@@ -29,8 +29,9 @@ from sash.language.aggregate_names import (
     plain,
     unknown,
 )
-from sash.language.nodes import errors_at, fail, is_name
+from sash.language.grammar import is_name
 from sash.language.source_text import SourceText
+from sash.language.sql_error import errors_at, fail
 
 AROUND = (exp.Filter, exp.WithinGroup, exp.IgnoreNulls, exp.RespectNulls)
 """What may follow the call of an aggregate, besides OVER."""

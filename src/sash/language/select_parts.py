@@ -1,15 +1,19 @@
-"""The parts of a SELECT statement. Parts that Sash does not evaluate are rejected here, so that none is ignored."""
+"""The parts of a SELECT statement, and its keys. Parts that Sash does not evaluate are rejected here, so that none is ignored."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from sqlglot import exp
 
-from sash.language.nodes import Bracket, TableFunction, fail
+from sash.expressions import Expression
+from sash.language.aggregate_calls import calls_in, check_collation
+from sash.language.grammar import Bracket, TableFunction, is_name
 from sash.language.source_text import SourceText
+from sash.language.sql_error import fail
+from sash.language.window_clauses import GROUP_FUNCTIONS, Clause
 
 SELECT_PARTS = {"expressions", "from_", "where", "group", "having", "qualify", "windows", "order", "limit", "offset"}
 TABLE_PARTS = {"this", "db", "catalog", "alias", "bracket"}
@@ -26,22 +30,39 @@ class Item:
     node: Any
 
 
-@dataclass(frozen=True)
 class SelectParts:
     """One SELECT."""
 
-    source: SourceText
-    table: Any
-    """A table, perhaps with a bracket, or a table function."""
-    items: list[Item]
-    where: Any
-    group: list[Any]
-    having: Any
-    """The condition of HAVING or QUALIFY; None if there is none."""
-    named_windows: dict[str, Any]
-    order: list[Any]
-    limit: int | None
-    offset: int
+    def __init__(self, source: SourceText) -> None:
+        """Read a statement. Raise NodeError if it is not a SELECT over one table, or has parts that Sash does not evaluate."""
+        select = source.statement
+        if not isinstance(select, exp.Select):
+            fail(None, "The text must be one SELECT statement.")
+        _check_parts(select)
+        if select.args.get("from_") is None:
+            fail(None, "FROM is missing. Name a table, or a file as in FROM 'data.parquet'.")
+        where, having, qualify, order = map(select.args.get, ("where", "having", "qualify", "order"))
+        self.source = source
+        self.table = select.args["from_"].this
+        """A table, perhaps with a bracket, or a table function."""
+        self.named_table = self.table.this if isinstance(self.table, TableFunction) else self.table
+        """The table, without a function around it."""
+        self._check_table()
+        self._drop_table_names()
+        if qualify is not None and having is not None:
+            fail(qualify, "A query has HAVING or QUALIFY, not both.")
+        having = having or qualify
+        self.items = _items(select)
+        self.where = where and where.this
+        self.group = _group(select)
+        self.having = having and having.this
+        """The condition of HAVING or QUALIFY; None if there is none."""
+        self.named_windows = _named_windows(select)
+        self.order: list[Any] = [] if order is None else list(order.expressions)
+        self.limit = _count(select.args.get("limit"), "LIMIT")
+        self.offset = _count(select.args.get("offset"), "OFFSET") or 0
+        self.bracket: Bracket | None = self.table.args.get("bracket")
+        """The windows in brackets; None if there are none."""
 
     @property
     def results(self) -> Iterator[Any]:
@@ -49,17 +70,6 @@ class SelectParts:
         yield from (item.node for item in self.items)
         yield from () if self.having is None else (self.having,)
         yield from (ordered.this for ordered in self.order)
-
-    @property
-    def named_table(self) -> Any:
-        """The table, without a function around it."""
-        return self.table.this if isinstance(self.table, TableFunction) else self.table
-
-    @property
-    def bracket(self) -> Bracket | None:
-        """The windows in brackets; None if there are none."""
-        bracket: Bracket | None = self.table.args.get("bracket")
-        return bracket
 
     @property
     def is_path(self) -> bool:
@@ -73,34 +83,33 @@ class SelectParts:
         """The name of the table or the path of the file."""
         return ".".join(part.name for part in self.named_table.parts)
 
+    def _check_table(self) -> None:
+        table, named = self.table, self.named_table
+        is_name = isinstance(named, exp.Table) and isinstance(named.this, exp.Identifier | exp.Literal)
+        if not is_name:
+            fail(table, "FROM must name one table, or a file as in FROM 'data.parquet'.")
+        for name, value in named.args.items():
+            if value and name not in TABLE_PARTS:
+                fail(table, f"{WORDS.get(name, name.upper())} of a table is not supported.")
+        for node in (table, named):
+            alias = node.args.get("alias")
+            if alias is not None and alias.args.get("columns"):
+                fail(alias, "Names of columns after the name of a table are not supported.")
 
-def read_parts(source: SourceText) -> SelectParts:
-    """Return the parts of a statement. Raise NodeError if it is not a SELECT over one table, or has parts that Sash does not evaluate."""
-    select = source.statement
-    if not isinstance(select, exp.Select):
-        fail(None, "The text must be one SELECT statement.")
-    _check_parts(select)
-    origin = select.args.get("from_")
-    if origin is None:
-        fail(None, "FROM is missing. Name a table, or a file as in FROM 'data.parquet'.")
-    _check_table(origin.this)
-    _drop_table_names(source, select, origin.this)
-    where, having, qualify, order = map(select.args.get, ("where", "having", "qualify", "order"))
-    if qualify is not None and having is not None:
-        fail(qualify, "A query has HAVING or QUALIFY, not both.")
-    having = having or qualify
-    return SelectParts(
-        source,
-        table=origin.this,
-        items=_items(select),
-        where=where and where.this,
-        group=_group(select),
-        having=having and having.this,
-        named_windows=_named_windows(select),
-        order=[] if order is None else list(order.expressions),
-        limit=_count(select.args.get("limit"), "LIMIT"),
-        offset=_count(select.args.get("offset"), "OFFSET") or 0,
-    )
+    def _drop_table_names(self) -> None:
+        """Read `meters.load` as `load`: the engine that evaluates it does not know the name of the table."""
+        source, named = self.source, self.named_table
+        prefixes = [[name.lower()] for name in (self.table.alias, named.alias, named.name) if name]
+        prefixes.append([part.name.lower() for part in named.parts])
+        for column in list(source.statement.find_all(exp.Column)):
+            names = [part.name.lower() for part in column.parts]
+            lengths = [len(prefix) for prefix in prefixes if names[:-1][: len(prefix)] == prefix]
+            span = source.span(column)
+            if lengths and span is not None:
+                source.dropped.update(range(span[0], span[0] + 2 * max(lengths)))  # names and dots
+                qualifiers = [name for name in ("catalog", "db", "table") if column.args.get(name) is not None]
+                for name in qualifiers[: max(lengths)]:
+                    column.set(name, None)
 
 
 def _check_parts(select: exp.Select) -> None:
@@ -112,36 +121,6 @@ def _check_parts(select: exp.Select) -> None:
             word = WORDS.get(name, name.upper().strip("_"))
             node = value[0] if isinstance(value, list) else value
             fail(node, f"{word} is not supported. A query is one SELECT over one table.")
-
-
-def _check_table(table: Any) -> None:
-    named = table.this if isinstance(table, TableFunction) else table
-    is_name = isinstance(named, exp.Table) and isinstance(named.this, exp.Identifier | exp.Literal)
-    if not is_name:
-        fail(table, "FROM must name one table, or a file as in FROM 'data.parquet'.")
-    for name, value in named.args.items():
-        if value and name not in TABLE_PARTS:
-            fail(table, f"{WORDS.get(name, name.upper())} of a table is not supported.")
-    for node in (table, named):
-        alias = node.args.get("alias")
-        if alias is not None and alias.args.get("columns"):
-            fail(alias, "Names of columns after the name of a table are not supported.")
-
-
-def _drop_table_names(source: SourceText, select: exp.Select, table: Any) -> None:
-    """Read `meters.load` as `load`: the engine that evaluates it does not know the name of the table."""
-    named = table.this if isinstance(table, TableFunction) else table
-    prefixes = [[name.lower()] for name in (table.alias, named.alias, named.name) if name]
-    prefixes.append([part.name.lower() for part in named.parts])
-    for column in list(select.find_all(exp.Column)):
-        names = [part.name.lower() for part in column.parts]
-        lengths = [len(prefix) for prefix in prefixes if names[:-1][: len(prefix)] == prefix]
-        span = source.span(column)
-        if lengths and span is not None:
-            source.dropped.update(range(span[0], span[0] + 2 * max(lengths)))  # names and dots
-            qualifiers = [name for name in ("catalog", "db", "table") if column.args.get(name) is not None]
-            for name in qualifiers[: max(lengths)]:
-                column.set(name, None)
 
 
 def _items(select: exp.Select) -> list[Item]:
@@ -184,3 +163,81 @@ def _count(clause: Any, word: str) -> int | None:
     if not is_plain or any(part for name, part in clause.args.items() if name != "expression"):
         fail(clause, f"{word} takes a whole number.")
     return int(value.name)
+
+
+# -- keys: PARTITION BY, and the members of GROUP BY besides windows ---------------------------------------------------
+
+WINDOW_COLUMNS = ("window_start", "window_end", "window_time")
+
+
+@dataclass(frozen=True)
+class Keys:
+    """The keys of a query."""
+
+    by: tuple[str | Expression, ...]
+    columns: dict[str | None, str]
+    """The columns of the results, by the text of the key; see `SourceText.normal`."""
+
+
+def is_group_function(node: Any) -> bool:
+    """Return whether a node is `window(…)` or `session_window(…)`."""
+    return isinstance(node, exp.Anonymous) and node.name.lower() in GROUP_FUNCTIONS
+
+
+def read_keys(parts: SelectParts, clause: Clause) -> Keys:
+    """Return the keys. Raise NodeError if GROUP BY does not fit the windows."""
+    source = parts.source
+    if clause.of_call:
+        if parts.group:
+            fail(parts.group[0], "GROUP BY does not apply to windows with OVER. Use PARTITION BY.")
+        return _keys(source, clause.by or ())
+    if isinstance(parts.table, TableFunction):
+        _check_grouped_by_window(parts)
+    grouped = [_unaliased(parts, node) for node in _without_windows(parts)]
+    if clause.by is None:
+        return _keys(source, grouped)
+    has_group = bool(parts.group) or isinstance(parts.table, TableFunction)
+    if has_group and set(map(source.normal, grouped)) != set(map(source.normal, clause.by)):
+        fail(parts.group[0], "PARTITION BY and GROUP BY name different keys.")
+    return _keys(source, clause.by)
+
+
+def _without_windows(parts: SelectParts) -> Iterator[Any]:
+    """Yield the members of GROUP BY that are neither functions of windows nor their columns."""
+    for node in parts.group:
+        is_bound = isinstance(node, exp.Column) and len(node.parts) == 1 and node.name.lower() in WINDOW_COLUMNS
+        if not is_group_function(node) and not is_bound:
+            yield node
+
+
+def _check_grouped_by_window(parts: SelectParts) -> None:
+    """Raise NodeError unless GROUP BY tells windows apart: windows of CUMULATE begin together, others do not."""
+    named = {node.name.lower() for node in parts.group if isinstance(node, exp.Column)}
+    needed = {"window_end"} if parts.table.args["kind"] == "CUMULATE" else {"window_start", "window_end"}
+    if not named & needed:
+        fail(parts.table, "The query needs GROUP BY window_start, window_end.")
+
+
+def _unaliased(parts: SelectParts, node: Any) -> Any:
+    """Return what a name in GROUP BY stands for: a column, or an expression of the select list with this alias."""
+    if not isinstance(node, exp.Column) or len(node.parts) > 1:
+        return node
+    name = node.name.lower()
+    item = next((item for item in parts.items if item.alias is not None and item.alias.lower() == name), None)
+    if item is None or isinstance(item.node, exp.Column) or any(calls_in(item.node)):
+        return node
+    mentions = {column.name.lower() for column in item.node.find_all(exp.Column)}
+    return node if name in mentions else item.node
+
+
+def _keys(source: SourceText, nodes: Sequence[Any]) -> Keys:
+    by: list[str | Expression] = []
+    columns: dict[str | None, str] = {}
+    for node in nodes:
+        if isinstance(node, exp.Literal):
+            fail(node, "Name the column of a key. Positions are not supported.")
+        check_collation(node, "keys")
+        key = str(node.name) if is_name(node) else Expression(source.of(node))
+        by.append(key)
+        columns[source.normal(node)] = key if isinstance(key, str) else key.text
+    return Keys(tuple(by), columns)

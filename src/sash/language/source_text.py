@@ -11,9 +11,8 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError, TokenError
 from sqlglot.tokenizer_core import TokenType
 
-from sash.language.grammar import SPAN, WindowSql
-from sash.language.nodes import PlacedError, fail
-from sash.language.sql_error import SqlError
+from sash.language.grammar import SPAN, PlacedError, WindowSql
+from sash.language.sql_error import SqlError, fail
 
 INTERNAL = (AttributeError, IndexError, KeyError, TypeError, ValueError)
 """Errors that sqlglot raises for some texts that it cannot parse, besides its own."""

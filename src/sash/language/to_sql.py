@@ -20,7 +20,7 @@ from sash.aggregates.base import Aggregate
 from sash.durations import LONG_NAMES
 from sash.expressions import SQL, Computed
 from sash.language.aggregate_names import REGISTERED, plain
-from sash.language.nodes import is_name
+from sash.language.grammar import is_name
 from sash.language.source_text import SourceText, quoted
 from sash.language.sql_error import SqlError
 from sash.language.window_clauses import EXCLUDED

@@ -15,14 +15,19 @@ from sqlglot import exp
 from sash.aggregates.base import Aggregate
 from sash.expressions import Expression, Selection
 from sash.language.aggregate_calls import calls_in
-from sash.language.keys import is_group_function, read_keys
-from sash.language.nodes import NodeError, TableFunction, fail
-from sash.language.over_windows import over_clause
+from sash.language.grammar import TableFunction
 from sash.language.select_list import SelectList
-from sash.language.select_parts import SelectParts, read_parts
+from sash.language.select_parts import SelectParts, is_group_function, read_keys
 from sash.language.source_text import SourceText
-from sash.language.sql_error import SqlError
-from sash.language.window_clauses import Clause, of_bracket, of_group_function, of_table_function
+from sash.language.sql_error import NodeError, SqlError, fail
+from sash.language.window_clauses import (
+    Clause,
+    needs_time,
+    of_bracket,
+    of_group_function,
+    of_table_function,
+    over_clause,
+)
 from sash.windows import Window
 
 PLACES = "Use one: FROM t [RANGE 1 HOUR ON ts], TABLE(TUMBLE(…)), GROUP BY window(ts, '1 hour'), or OVER (…)."
@@ -53,8 +58,7 @@ class Statement:
     @property
     def needs_time(self) -> bool:
         """Whether the windows or aggregates need a time column."""
-        needed = [window.needs_time for window in self.windows.values()]
-        return any(needed) or any(aggregate.time is not None for aggregate in self.aggregates.values())
+        return needs_time(self.windows, self.aggregates)
 
 
 def translate(text: str, time: str | None = None, quote: str = '"') -> Statement:
@@ -70,19 +74,21 @@ def translate(text: str, time: str | None = None, quote: str = '"') -> Statement
 
 
 def _statement(source: SourceText, time: str | None) -> Statement:
-    parts = read_parts(source)
+    parts = SelectParts(source)
     clause = _windows(parts)
     clause = replace(clause, time=time or clause.time)
     keys = read_keys(parts, clause)
     select_list = SelectList(parts, keys, clause)
     selection = select_list.selection()
     outputs = None if selection is None else selection.outputs
+    for call in () if parts.where is None else calls_in(parts.where):
+        fail(call, "WHERE is evaluated before the windows, so it has no aggregates. Use HAVING.")
     drops_columns = clause.per_row and outputs is not None and None not in outputs.values()
     return Statement(
         table=parts.table_name,
         is_path=parts.is_path,
-        where=_where(parts),
-        aggregates=select_list.calls.aggregates,
+        where=None if parts.where is None else Expression(source.of(parts.where)),
+        aggregates=select_list.aggregates,
         windows=clause.windows,
         by=keys.by,
         time=clause.time,
@@ -106,14 +112,6 @@ def _windows(parts: SelectParts) -> Clause:
     if parts.bracket is not None:
         return of_bracket(parts.bracket)
     return of_group_function(functions[0]) if functions else of_table_function(table)
-
-
-def _where(parts: SelectParts) -> Expression | None:
-    if parts.where is None:
-        return None
-    for call in calls_in(parts.where):
-        fail(call, "WHERE is evaluated before the windows, so it has no aggregates. Use HAVING.")
-    return Expression(parts.source.of(parts.where))
 
 
 def _columns(source: SourceText, clause: Clause) -> tuple[str, ...]:
