@@ -15,9 +15,7 @@ from typing import Any
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from sash.live.feed import Feed
-from sash.live.messages import encode
-from sash.live.panels import PanelView, panels_message
-from sash.live.query_box import answer
+from sash.live.messages import PanelView, answer, encode, panels_message
 from sash.live.source import Rate, Source
 
 MESSAGES_PER_SECOND = 15

@@ -12,11 +12,14 @@ import threading
 import time
 import webbrowser
 from collections.abc import Generator
+from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import quote
 
+import numpy as np
 import uvicorn
 from rich.console import Console
+from rich.table import Table
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import FileResponse, PlainTextResponse, Response
@@ -26,10 +29,9 @@ from starlette.types import ASGIApp
 from starlette.websockets import WebSocket
 
 from sash.live.client import STATUS_SECONDS, Client, Shared
-from sash.live.feed import Feed
+from sash.live.feed import Feed, Layout
 from sash.live.security import Access, Guard, check_access
 from sash.live.source import Source
-from sash.live.terminal import newest_table
 
 STATIC = Path(__file__).with_name("static")
 MOST_CLIENTS = 32
@@ -181,9 +183,8 @@ def serve_source(
     if not shared.ever_connected and shared.feed.layout is not None and shared.feed.results:
         console.print(newest_table(shared.feed, shared.feed.layout))
     if runner.error is not None:
-        Console(stderr=True, highlight=False).print(
-            f"The stream has failed: {runner.error}", markup=False, soft_wrap=True
-        )
+        failed = f"The stream has failed: {runner.error}"
+        Console(stderr=True, highlight=False).print(failed, markup=False, soft_wrap=True)
         return 1
     return 0
 
@@ -223,3 +224,23 @@ async def _watch(server: Server, shared: Shared, runner: Runner, idle_exit: floa
         waited = now - max(shared.left, first) if first is not None else 0.0
         if waited >= idle_exit or (first is None and now - began >= max(LONGEST_START, idle_exit)):
             server.should_exit = True
+
+
+MOST_ROWS = 12
+
+
+def newest_table(feed: Feed, layout: Layout) -> Table:
+    """Return the newest complete window of each key and zoom, as a table."""
+    title = f"The newest of {feed.results:,} results; {feed.corrections:,} corrected a window of the past"
+    table = Table("key", "window", "end", title=title, title_justify="left")
+    for name in layout.values:
+        table.add_column(name, justify="right")
+    with feed.lock:
+        filled = [(key, feed.zooms.index(zoom), series) for (zoom, key), series in feed.series.items() if series.count]
+        for key, zoom, series in sorted(filled, key=lambda item: item[:2])[:MOST_ROWS]:
+            # the newest window that has ended, or else the oldest one
+            row = max(int(np.searchsorted(series.ends, feed.newest or 0, side="right")) - 1, 0)
+            end = float(layout.seconds(series.ends[row]))
+            shown = f"{datetime.fromtimestamp(end, UTC):%Y-%m-%d %H:%M}" if layout.unit > 0 else f"{end:,.6g}"
+            table.add_row(key, feed.zooms[zoom], shown, *(f"{value:,.6g}" for value in series.values[row].tolist()))
+    return table
