@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from sash.cli.display import is_number, print_listing
 from sash.cli.file_readers import connect_duckdb
 from sash.cli.inputs import open_input
 from sash.cli.local_run import input_of, temporary_folder
-from sash.cli.tables import is_number, print_listing
 from sash.cli.terminal import say
 from sash.cli.text_query import TextQuery
 from sash.sql_query import translate

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from rich.text import Text
 
-from sash.cli.tables import is_number
+from sash.cli.display import is_number
 from sash.plan.query_spec import QuerySpec
 
 Numbers = npt.NDArray[np.float64]

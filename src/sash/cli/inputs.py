@@ -14,8 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from sash.cli.file_readers import Input, from_files, reader_of_columns
-from sash.cli.formats import ENDINGS, format_of, named_format, sniff
+from sash.cli.file_readers import ENDINGS, Input, format_of, from_files, named_format, reader_of_columns, sniff
 from sash.hints import list_names
 
 STDIN = "-"

@@ -19,8 +19,8 @@ from typing import Any, BinaryIO
 
 import pyarrow as pa
 
-from sash.cli.formats import ENDINGS, format_of, named_format
-from sash.cli.tables import nanoseconds_as_text, print_rows
+from sash.cli.display import nanoseconds_as_text, print_rows
+from sash.cli.file_readers import ENDINGS, format_of, named_format
 from sash.engine.select_sql import PACKED
 
 STDOUT = "-"
