@@ -33,7 +33,8 @@ from sash.language.grammar import is_name
 from sash.language.source_text import SourceText
 from sash.language.sql_error import errors_at, fail
 
-AROUND = (exp.Filter, exp.WithinGroup, exp.IgnoreNulls, exp.RespectNulls)
+NULLS = (exp.IgnoreNulls, exp.RespectNulls)
+AROUND = (exp.Filter, exp.WithinGroup, *NULLS)
 """What may follow the call of an aggregate, besides OVER."""
 DISTINCT = {"count": "count_distinct", "collect": "collect_distinct", "min": "min", "max": "max"}
 """Aggregates of distinct values, by the aggregate that has DISTINCT."""
@@ -69,7 +70,9 @@ def build(source: SourceText, node: Any) -> Aggregate[Any]:
     if not is_aggregate(call):
         fail(function, unknown(getattr(function, "name", "") or source.of(function)))
     arguments = list(function.expressions)
-    where, ignores_nulls = None, False
+    where = None
+    nulls = [argument for argument in arguments if isinstance(argument, NULLS)]  # first_value(load IGNORE NULLS)
+    arguments = [argument.this if isinstance(argument, NULLS) else argument for argument in arguments]
     while call is not function:
         if isinstance(call, exp.Filter):
             for inner in calls_in(call.expression.this):
@@ -78,25 +81,16 @@ def build(source: SourceText, node: Any) -> Aggregate[Any]:
         elif isinstance(call, exp.WithinGroup):
             arguments.insert(0, _ordered_column(source, function, call))
         else:
-            ignores_nulls = True
-            _refuse_nulls(call)
+            nulls.append(call)
         call = call.this
-    for position, argument in enumerate(arguments):
-        if isinstance(argument, exp.IgnoreNulls | exp.RespectNulls):  # first_value(load IGNORE NULLS)
-            ignores_nulls = True
-            _refuse_nulls(argument)
-            arguments[position] = argument.this
-    if is_one_of(function.name, KEEP_NULLS) and not ignores_nulls:
+    for wrong in (node for node in nulls if isinstance(node, exp.RespectNulls)):
+        fail(wrong, "Aggregates skip nulls. Leave RESPECT NULLS out.")
+    if is_one_of(function.name, KEEP_NULLS) and not nulls:
         problem = f"{function.name} includes nulls in SQL, but aggregates of Sash skip them."
         fail(function, f"{problem} Write {function.name}(x) IGNORE NULLS, or {BY_NAME[plain(function.name)]}(x).")
     if is_one_of(function.name, ["percentile_cont"]) and function is node:
         fail(function, f"{function.name} needs WITHIN GROUP (ORDER BY column).")
     return _call(source, function, arguments, {} if where is None else {"where": where})
-
-
-def _refuse_nulls(node: Any) -> None:
-    if isinstance(node, exp.RespectNulls):
-        fail(node, "Aggregates skip nulls. Leave RESPECT NULLS out.")
 
 
 def _ordered_column(source: SourceText, function: Any, within: Any) -> Any:
@@ -145,26 +139,22 @@ def _by_parameter(source: SourceText, node: Any, name: str, arguments: list[Any]
     free = [name for name, parameter in parameters.items() if parameter.kind is not parameter.KEYWORD_ONLY]
     named: dict[str, Any] = {}
     for argument in arguments:
-        value, parameter_name = argument, None
         if isinstance(argument, exp.Kwarg | exp.PropertyEQ):
             value, parameter_name = argument.expression, argument.name.lower()
         elif free:
-            parameter_name = free.pop(0)
-        if parameter_name is None:
+            value, parameter_name = argument, free.pop(0)
+        else:
             fail(argument, f"{node.name} has too many arguments. It takes {', '.join(parameters)}.")
         if parameter_name not in parameters:
             fail(argument, f"{node.name} has no parameter {parameter_name}.{did_you_mean(parameter_name, parameters)}")
         if parameter_name in named:
             fail(argument, f"{node.name} got {parameter_name} twice.")
-        named[parameter_name] = _argument(source, value, str(parameters[parameter_name].annotation))
+        annotation = str(parameters[parameter_name].annotation)
+        if "ColumnLike" in annotation:
+            named[parameter_name] = _column(source, value)
+        else:
+            named[parameter_name] = build(source, value) if "Aggregate" in annotation else literal(value)
     return named
-
-
-def _argument(source: SourceText, node: Any, annotation: str) -> Any:
-    """Return an argument as its parameter takes it: a column, an aggregate, or a value."""
-    if "ColumnLike" in annotation:
-        return _column(source, node)
-    return build(source, node) if "Aggregate" in annotation else literal(node)
 
 
 def _column(source: SourceText, node: Any) -> str | Expression:

@@ -63,9 +63,8 @@ def register(aggregate: Aggregate[Any], name: str | None = None) -> None:
         raise TypeError(f"register got {type(aggregate).__name__}. Pass what sash.aggregate returned.")
     called = name or aggregate.name
     if plain(called) in BY_NAME:
-        raise ValueError(
-            f"{called!r} is the name of a built-in aggregate. Pass name= to register yours under another one."
-        )
+        advice = "Pass name= to register yours under another one."
+        raise ValueError(f"{called!r} is the name of a built-in aggregate. {advice}")
     REGISTERED[plain(called)] = aggregate
 
 

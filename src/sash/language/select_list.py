@@ -29,10 +29,7 @@ class SelectList:
     """Reads a select list, HAVING and ORDER BY."""
 
     def __init__(self, parts: SelectParts, keys: Keys, clause: Clause) -> None:
-        self.parts = parts
-        self.source = parts.source
-        self.keys = keys
-        self.clause = clause
+        self.parts, self.source, self.keys, self.clause = parts, parts.source, keys, clause
         self.several = len(clause.windows) > 1
         self.aggregates: dict[str, Aggregate[Any]] = {}
         self.columns: dict[int, list[str]] = {}
@@ -72,12 +69,9 @@ class SelectList:
 
     def _is_free(self, name: str, aggregate: Aggregate[Any]) -> bool:
         """Return whether a column of the results can have a name: rows also have the columns that the text mentions."""
-        if self.is_rows_only:
-            taken = set()  # the query itself rejects names that the rows have
-        elif self.clause.per_row:
-            taken = self.mentioned
-        else:
-            taken = {*self.keys.columns.values(), "window", *BOUNDS.values()}
+        taken = {*self.keys.columns.values(), "window", *BOUNDS.values()}
+        if self.clause.per_row:  # a query whose results are rows only rejects names that the rows have itself
+            taken = set() if self.is_rows_only else self.mentioned
         same = self.aggregates.get(name)
         return name.lower() not in taken and (same is None or repr(same) == repr(aggregate))
 
@@ -97,9 +91,8 @@ class SelectList:
     def window_columns(self) -> list[str]:
         """The columns of results per window, besides keys and aggregates."""
         has_time = self.clause.time is not None or needs_time(self.clause.windows, self.aggregates)
-        return ["window"] * self.several + [
-            *BOUNDS.values()
-        ] * has_time  # without a time, windows of rows have no bounds
+        bounds = [*BOUNDS.values()] if has_time else []  # without a time, windows of rows have no bounds
+        return ["window", *bounds] if self.several else bounds
 
     # -- columns of the result -----------------------------------------------------------------------------------------
 
@@ -142,10 +135,8 @@ class SelectList:
 
     def _own_name(self, node: Any, value: Value) -> str:
         """Return the name of a column without AS."""
-        if is_group_function(node):
-            return str(node.name.lower())
-        if isinstance(node, exp.Column):
-            return str(node.name)
+        if is_group_function(node) or isinstance(node, exp.Column):
+            return str(node.name if isinstance(node, exp.Column) else node.name.lower())
         return value if isinstance(value, str) else self.source.of(node)
 
     def _check_star(self, node: Any) -> None:
@@ -168,10 +159,8 @@ class SelectList:
             return columns[id(node)]
         if is_name(node):
             return str(node.name)
-        texts = {
-            inner: f"({value.text})" if isinstance(value, Expression) else quoted(value, self.source.quote)
-            for inner, value in columns.items()
-        }
+        quote = self.source.quote
+        texts = {at: f"({v.text})" if isinstance(v, Expression) else quoted(v, quote) for at, v in columns.items()}
         return Expression(self.source.of(node, texts))
 
     def _find_columns(self, node: Any, aliases: dict[str, Value], found: dict[int, str | Expression]) -> None:

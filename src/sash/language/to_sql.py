@@ -49,8 +49,8 @@ def to_sql(query: QuerySpec) -> str:
             raise ValueError(f"A text cannot say {name}={getattr(query, name)!r}. Leave it out, or pass it to Query.")
     items = [f"{aggregate_text(aggregate)} AS {name_text(name)}" for name, aggregate in query.aggregates.items()]
     has_names = list(query.windows) != [window.kind for window in query.windows.values()]
-    names = [f" AS {name_text(name)}" if has_names else "" for name in query.windows]
-    listed = [window_text(window) + name for window, name in zip(query.windows.values(), names, strict=True)]
+    aliases = {name: f" AS {name_text(name)}" if has_names else "" for name in query.windows}
+    listed = [window_text(window) + aliases[name] for name, window in query.windows.items()]
     bracket = f"PARTITION BY {', '.join(map(key_text, query.by))} " if query.by else ""
     bracket += ", ".join(listed)
     bracket += f" ON {name_text(query.time)}" if query.time is not None else ""
@@ -124,9 +124,9 @@ def _option_text(name: str, value: Any, *, is_first: bool) -> str:
     """Return an argument of a window. The first one has no word, unless only its name tells what it is."""
     if name == "column":
         return name_text(value)
-    if name in ("tz", "exclude", "closed", "empty"):
-        shown = {"tz": f"'{value}'", "exclude": EXCLUDES.get(value, ""), "closed": str(value), "empty": ""}[name]
-        return f"{name.upper()} {shown}".strip()
+    fixed = {"tz": f"'{value}'", "exclude": EXCLUDES.get(value, ""), "closed": str(value), "empty": ""}
+    if name in fixed:
+        return f"{name.upper()} {fixed[name]}".strip()
     words = "" if name == "threshold" or (is_first and name in ("range", "gap")) else name.upper().replace("_", " ")
     return f"{words} {length_text(value)}".strip()
 

@@ -131,12 +131,10 @@ def _bracket_window(node: BracketWindow, options: dict[str, Any]) -> Window:
 def _option(words: str, value: Any) -> Any:
     if isinstance(value, Amount):
         return None if value.this == "UNBOUNDED" else length_of(value)
-    if words == "MIN ROWS":
+    if words in ("MIN ROWS", "EMPTY"):
         return literal(value)
     if words == "EXCLUDE":
         return EXCLUDED[value.name.upper()]
-    if words == "EMPTY":
-        return True
     return value.name.lower() if words == "CLOSED" else value.name
 
 
@@ -233,9 +231,8 @@ def over_clause(source: SourceText, calls: list[Any], named: Mapping[str, Any]) 
 
 
 def _read(node: Any, named: Mapping[str, Any], seen: tuple[str, ...] = ()) -> Over:
-    if node.args.get("over", "OVER") not in ("OVER", None) or any(
-        value for name, value in node.args.items() if name not in OVER_PARTS
-    ):
+    others = [value for name, value in node.args.items() if name not in OVER_PARTS]
+    if node.args.get("over", "OVER") not in ("OVER", None) or any(others):
         fail(node, "Only OVER (PARTITION BY … ORDER BY … frame) is supported.")
     order = node.args.get("order")
     keys = tuple(node.args.get("partition_by") or ())
@@ -260,10 +257,8 @@ def _columns(source: SourceText, over: Over) -> tuple[str, ...]:
             problem = "ORDER BY … DESC in a window is not supported: windows follow time."
             fail(ordered, f"{problem} Swap PRECEDING and FOLLOWING.")
         if source.nulls_first(ordered):
-            problem = (
-                "NULLS FIRST in a window is not supported: a time must not be null, and columns that break its ties"
-            )
-            fail(ordered, f"{problem} have nulls last. Leave it out, or write NULLS LAST.")
+            problem = "NULLS FIRST in a window is not supported: a time must not be null, and columns that break"
+            fail(ordered, f"{problem} its ties have nulls last. Leave it out, or write NULLS LAST.")
     return tuple(column_name(ordered.this) for ordered in over.order)
 
 
@@ -278,12 +273,9 @@ def _frame(call: Any, over: Over) -> Window:
     if words in ("TIES", "GROUP") and not over.order:
         fail(call, f"EXCLUDE {words} needs ORDER BY: without it, all rows of a window are ties.")
     options: dict[str, Any] = {"exclude": EXCLUDED[words]} if words else {}
-    before: Length | None = None
-    after: Length | None = 0
-    if spec is not None:
-        start = _bound(call, spec, "start")
-        before = None if start is None else negated(start)
-        after = _bound(call, spec, "end") if spec.args.get("end") else 0
+    start: Length | None = None if spec is None else _bound(call, spec, "start")
+    before = None if start is None else negated(start)
+    after: Length | None = 0 if spec is None or not spec.args.get("end") else _bound(call, spec, "end")
     if not over.order and kind == "RANGE" and after == 0:
         after = None  # all rows are ties
     if kind == "ROWS" or (before, after) == (None, None):
