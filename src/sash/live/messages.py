@@ -213,15 +213,8 @@ def run_text(text: str, rows: pa.Table | None) -> tuple[dict[str, Any], list[Col
         raise ValueError("No rows have arrived yet. Try again in a few seconds.")
     query = query_of(text, rows.schema)
     results = query.run(rows)
-    header: dict[str, Any] = {
-        "rows": len(rows),
-        "results": len(results),
-        "names": results.column_names,
-        "table": _texts(results),
-        "note": "",
-        "isTime": False,
-        "lines": [],
-    }
+    header: dict[str, Any] = {"rows": len(rows), "results": len(results), "names": results.column_names}
+    header |= {"table": _texts(results), "note": "", "isTime": False, "lines": []}
     columns: list[Column] = []
     try:
         layout = layout_of_query(query, results.schema)
@@ -253,7 +246,7 @@ def _lines(results: pa.Table, layout: Layout) -> list[tuple[str, Any, Any]]:
 def _texts(results: pa.Table) -> list[list[str]]:
     """Return the last results as strings, newest first."""
     newest = results.slice(max(0, len(results) - MOST_TABLE_ROWS)).to_pylist()
-    return [[_text(value) for value in row.values()] for row in reversed(newest)]
+    return [[*map(_text, row.values())] for row in reversed(newest)]
 
 
 def _text(value: Any) -> str:

@@ -135,10 +135,8 @@ def bind(host: str, port: int) -> socket.socket:
         listening.listen()
     except OSError as error:
         listening.close()
-        message = (
-            f"Cannot listen on {host}, port {port}: {error.strerror}. Choose another port, or 0 for any that is free."
-        )
-        raise OSError(error.errno, message) from error
+        problem = f"Cannot listen on {host}, port {port}: {error.strerror}."
+        raise OSError(error.errno, f"{problem} Choose another port, or 0 for any that is free.") from error
     return listening
 
 

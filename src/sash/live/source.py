@@ -183,8 +183,7 @@ def query_of(text: str, schema: pa.Schema) -> Query:
 
 def time_of(query: Query) -> str | None:
     """Return the time column."""
-    time: str | None = query._declared.time  # noqa: SLF001 — the page shows queries, and queries have no public members
-    return time
+    return query._declared.time  # noqa: SLF001 — the page shows queries, and queries have no public members
 
 
 def layout_of_query(query: Query, results: pa.Schema) -> Layout:
@@ -233,9 +232,8 @@ class Folder:
         """Return the schema of the oldest file. Raise FileNotFoundError if there is none yet."""
         files = self.files()
         if not files:
-            raise FileNotFoundError(
-                f"{self.path} has no file that ends in {', '.join(ENDINGS)}. The first one tells the columns: add it."
-            )
+            problem = f"{self.path} has no file that ends in {', '.join(ENDINGS)}."
+            raise FileNotFoundError(f"{problem} The first one tells the columns: add it.")
         return read_file(files[0]).schema
 
     def poll(self) -> Iterator[tuple[Path, pa.Table | Exception]]:
@@ -244,11 +242,10 @@ class Folder:
             if path in self.read:
                 continue
             try:
-                size = path.stat().st_size
-                if self.sizes.get(path) != size:
-                    self.sizes[path] = size
-                    continue
-                self.read.add(path)
-                yield path, read_file(path)
+                size, before = path.stat().st_size, self.sizes.get(path)
+                self.sizes[path] = size
+                if size == before:
+                    self.read.add(path)
+                    yield path, read_file(path)
             except (OSError, ValueError, pa.ArrowException) as error:
                 yield path, error

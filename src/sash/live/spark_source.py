@@ -77,19 +77,17 @@ class SparkSource(QuerySource):
         on_spark.require_pyspark()
         folder = Folder(Path(path))
         if folder.path.is_file():
-            raise ValueError(
-                f"{path} is a file, but Spark reads a folder as a stream. Name its folder, or use engine='local'."
-            )
+            problem = f"{path} is a file, but Spark reads a folder as a stream."
+            raise ValueError(f"{problem} Name its folder, or use engine='local'.")
         schema = folder.schema()
         query = query_of(text, schema)
         if time_of(query) is None:
             raise ValueError("A Spark stream needs a time column. Name it in the query, or use engine='local'.")
         endings = {ending_of(file) for file in folder.files()}
         if len(endings) > 1 or not endings <= FORMATS.keys():
+            problem = f"{path} has files that end in {', '.join(sorted(endings))}"
             known = f"Spark reads a folder of one of {', '.join(FORMATS)}"
-            raise ValueError(
-                f"{path} has files that end in {', '.join(sorted(endings))}, but {known}. Use engine='local'."
-            )
+            raise ValueError(f"{problem}, but {known}. Use engine='local'.")
         file_format = FORMATS[endings.pop()]
 
         def rows(session: Any, _: Path) -> Any:
@@ -104,9 +102,8 @@ class SparkSource(QuerySource):
         self.feed = feed
         session = on_spark.session("sash live", **SETTINGS)
         if "connect" in type(session).__module__:
-            raise RuntimeError(
-                "The live page needs a classic Spark session: with Spark Connect, results do not arrive in this process."
-            )
+            problem = "The live page needs a classic Spark session: with Spark Connect"
+            raise RuntimeError(f"{problem}, results do not arrive in this process.")
         rows = self.rows(session, self.folder)
         marked = rows.withWatermark(time_of(self.query), WATERMARK)
         self.status.message = "Spark runs the first micro-batch."
@@ -169,10 +166,8 @@ class SparkSource(QuerySource):
         seen = -1
         while not self.stopped.wait(POLL_SECONDS):
             for running in streams:
-                if running.exception() is not None:
-                    raise RuntimeError(
-                        f"The Spark stream has failed: {str(running.exception()).strip().splitlines()[0]}"
-                    )
+                if (error := running.exception()) is not None:
+                    raise RuntimeError(f"The Spark stream has failed: {str(error).strip().splitlines()[0]}")
             for progress in streams[0].recentProgress:
                 if progress["batchId"] > seen:
                     seen = progress["batchId"]
