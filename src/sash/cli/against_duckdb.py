@@ -31,9 +31,8 @@ def generated(rows: int) -> pa.Table:
     """
     random = np.random.default_rng(0)
     seconds = pa.array(1_767_225_600 + np.arange(rows)).cast(pa.timestamp("s"))
-    return pa.table(
-        {"ts": seconds, "key": random.integers(0, KEYS, rows), "value": random.normal(20, 5, rows).round(3)}
-    )
+    keys, values = random.integers(0, KEYS, rows), random.normal(20, 5, rows).round(3)
+    return pa.table({"ts": seconds, "key": keys, "value": values})
 
 
 def compare(
@@ -89,9 +88,8 @@ def _in_duckdb(query: TextQuery, table: pa.Table, threads: int | None) -> Callab
     try:
         connection.sql(text)
     except duckdb.Error as error:
-        raise ValueError(
-            f"DuckDB cannot run this text ({str(error).splitlines()[0]}), so only Sash is timed."
-        ) from error
+        problem = str(error).splitlines()[0]
+        raise ValueError(f"DuckDB cannot run this text ({problem}), so only Sash is timed.") from error
     return lambda: connection.sql(text).to_arrow_table()
 
 

@@ -252,14 +252,8 @@ def live(
     from sash.cli.text_query import read_text
     from sash.live import serve
 
+    query = None if text is None else read_text(text)
     code = serve(
-        None if text is None else read_text(text),
-        source,
-        host=host,
-        port=port,
-        token=token,
-        open_browser=open_browser,
-        idle_exit=idle_exit,
-        engine=engine,
+        query, source, host=host, port=port, token=token, open_browser=open_browser, idle_exit=idle_exit, engine=engine
     )
     raise typer.Exit(code)

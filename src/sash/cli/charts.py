@@ -94,9 +94,8 @@ def _rows_by_key(results: pa.Table, keys: Sequence[str]) -> dict[str, list[int]]
 
 
 def _curve(label: str, rows: Sequence[int], xs: Numbers, column: pa.ChunkedArray) -> Curve:
-    xs, ys = xs[rows], _numbers(column)[rows]
-    order = np.argsort(xs, kind="stable")
-    return Curve(label, *reduce_points(xs[order], ys[order], BINS))
+    ordered = np.asarray(rows)[np.argsort(xs[rows], kind="stable")]
+    return Curve(label, *reduce_points(xs[ordered], _numbers(column)[ordered], BINS))
 
 
 def reduce_points(xs: Numbers, ys: Numbers, bins: int) -> tuple[Numbers, Numbers]:
@@ -214,9 +213,7 @@ def _dots(across: Numbers, down: Numbers) -> Iterator[tuple[int, int]]:
 
 
 def _x_label(value: float, *, is_time: bool) -> str:
-    if not is_time:
-        return f"{value:.6g}"
-    return str(np.datetime64(int(value), "s")).replace("T", " ")
+    return str(np.datetime64(int(value), "s")).replace("T", " ") if is_time else f"{value:.6g}"
 
 
 def format_of_picture(target: str) -> str:

@@ -14,22 +14,14 @@ from sash.engine.select_sql import PACKED, ending_of
 from sash.hints import did_you_mean
 from sash.language.source_text import quoted
 
+NAMES = {"feather": "arrow", "ipc": "arrow", "jsonl": "ndjson"}
+"""Other names of formats."""
 ENDINGS = {
-    ".csv": "csv",
-    ".tsv": "tsv",
-    ".json": "json",
-    ".jsonl": "ndjson",
-    ".ndjson": "ndjson",
-    ".parquet": "parquet",
-    ".arrow": "arrow",
-    ".arrows": "arrows",
-    ".feather": "arrow",
-    ".ipc": "arrow",
+    f".{name}": NAMES.get(name, name)
+    for name in ("csv", "tsv", "json", "jsonl", "ndjson", "parquet", "arrow", "arrows", "feather", "ipc")
 }
 """Formats by the ending of a file: "arrow" is Arrow's file format, which is also Feather's, and "arrows" its stream format."""
 FORMATS = tuple(dict.fromkeys(ENDINGS.values()))
-NAMES = {"feather": "arrow", "ipc": "arrow", "jsonl": "ndjson"}
-"""Other names of formats."""
 CONTINUATION = b"\xff\xff\xff\xff"
 """The first bytes of Arrow's stream format."""
 
@@ -40,12 +32,10 @@ def named_format(name: str) -> str:
     >>> named_format("Feather"), named_format("csv")
     ('arrow', 'csv')
     """
-    lower = name.lower()
-    file_format = NAMES.get(lower, lower)
-    if file_format not in FORMATS:
-        raise ValueError(
-            f"There is no format {name!r}.{did_you_mean(name, (*FORMATS, *NAMES))} The formats are {', '.join(FORMATS)}."
-        )
+    file_format = ENDINGS.get(f".{name.lower()}")
+    if file_format is None:
+        hint = did_you_mean(name, (*FORMATS, *NAMES))
+        raise ValueError(f"There is no format {name!r}.{hint} The formats are {', '.join(FORMATS)}.")
     return file_format
 
 
@@ -64,14 +54,9 @@ def sniff(head: bytes) -> str:
     >>> sniff(b"PAR1..."), sniff(b'  [{"a": 1}]'), sniff(b'{"a": 1}'), sniff(b"a,b")
     ('parquet', 'json', 'ndjson', 'csv')
     """
-    if head.startswith(b"PAR1"):
-        return "parquet"
-    if head.startswith(b"ARROW1"):
-        return "arrow"
-    if head.startswith(CONTINUATION):
-        return "arrows"
-    text = head.lstrip()
-    return "json" if text.startswith(b"[") else "ndjson" if text.startswith(b"{") else "csv"
+    binary = {b"PAR1": "parquet", b"ARROW1": "arrow", CONTINUATION: "arrows"}
+    formats = [file_format for begin, file_format in binary.items() if head.startswith(begin)]
+    return formats[0] if formats else {b"[": "json", b"{": "ndjson"}.get(head.lstrip()[:1], "csv")
 
 
 BATCH_ROWS = 1 << 17
@@ -237,11 +222,8 @@ def _text_files(name: str, files: Sequence[str], file_format: str) -> Input:
         def batches() -> Iterator[pa.RecordBatch]:
             try:
                 yield from reader
-            except (
-                duckdb.Error,
-                pa.ArrowException,
-                OSError,
-            ) as error:  # a value far below that does not fit its column
+            # a value far below that does not fit its column
+            except (duckdb.Error, pa.ArrowException, OSError) as error:
                 raise _unreadable(name, file_format, error) from error
 
         return pa.RecordBatchReader.from_batches(reader.schema, batches())

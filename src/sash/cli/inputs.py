@@ -33,9 +33,8 @@ def open_input(path: str, format_name: str | None, temporary: Path, *, at_once: 
         files = find_files(path, file_format)
         return from_files(path, files, file_format or _only_format(files), temporary)
     if sys.stdin.isatty():
-        raise ValueError(
-            "The input is this terminal. Name a file with -i, or send rows: cat data.csv | sash run … -i -"
-        )
+        problem = "The input is this terminal."
+        raise ValueError(f"{problem} Name a file with -i, or send rows: cat data.csv | sash run … -i -")
     pipe: Any = sys.stdin.buffer
     head = pipe.peek(HEAD)[:HEAD]
     if not head:
@@ -79,9 +78,8 @@ def _only_format(files: Sequence[str]) -> str:
     if None in formats:
         raise ValueError(f"{files[0]!r} does not end in {', '.join(ENDINGS)}. Name its format with --input-format.")
     if len(formats) > 1:
-        raise ValueError(
-            f"The input has files of several formats: {list_names(filter(None, formats))}. Name one with a pattern, such as 'folder/*.csv'."
-        )
+        problem = f"The input has files of several formats: {list_names(filter(None, formats))}."
+        raise ValueError(f"{problem} Name one with a pattern, such as 'folder/*.csv'.")
     return str(next(iter(formats)))
 
 

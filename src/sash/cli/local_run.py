@@ -83,14 +83,12 @@ def temporary_folder() -> TemporaryDirectory[str]:
 def input_of(query: TextQuery, source: str | None) -> str:
     """Return the input of a query: that of -i, or the files that FROM names. Raise ValueError if there is none, or both."""
     if source is not None and query.path is not None:
-        raise ValueError(
-            f"FROM names the file {query.path!r}, and -i names {source!r}. Leave -i out, or name a table in FROM."
-        )
+        problem = f"FROM names the file {query.path!r}, and -i names {source!r}."
+        raise ValueError(f"{problem} Leave -i out, or name a table in FROM.")
     path = source if source is not None else query.path
     if path is None:
-        raise ValueError(
-            "There is no input. Name it with -i data.parquet, or in the text: FROM 'data.parquet'. For a pipe, use -i -."
-        )
+        advice = "Name it with -i data.parquet, or in the text: FROM 'data.parquet'. For a pipe, use -i -."
+        raise ValueError(f"There is no input. {advice}")
     return path
 
 
@@ -133,8 +131,7 @@ class LocalRun:
     def _over_batches(self) -> pa.RecordBatchReader:
         """Return the results over rows in order of time: as they are, or sorted by DuckDB."""
         options, source, declared = self.options, self.source, self.declared
-        total = source.rows
-        order = "time"
+        total, order = source.rows, "time"
         sorts = not source.once and options.lateness is None and bool(declared.time or declared.order_by)
         if sorts and declared.time is not None and not declared.order_by:
             self.progress.step("checking the order")
@@ -218,9 +215,8 @@ def sort_columns(query: QuerySpec) -> tuple[list[str], str]:
     Rows sorted by key need the state of one key at a time. A key that is computed has no column yet.
     """
     by_keys = bool(query.by) and not any(isinstance(name, Computed) for name in query.by)
-    keys = list(map(str, query.by)) if by_keys else []
-    times = [query.time] if query.time is not None else []
-    return [*keys, *times, *query.order_by], "keys" if by_keys else "time"
+    columns = [*(query.by if by_keys else ()), query.time, *query.order_by]
+    return [str(name) for name in columns if name is not None], "keys" if by_keys else "time"
 
 
 def sorted_rows(rows: pa.RecordBatchReader, by: Sequence[str], memory: float, temporary: Path) -> pa.RecordBatchReader:

@@ -50,20 +50,17 @@ def draw(options: RunOptions, what: str | None) -> None:
     check_output(options.target)
     has_input = options.source is not None or query.path is not None
     if what == "plan":
-        _draw_plan(explanation(query, options.source, options.input_format), options.target, picture_format)
+        plan = explanation(query, options.source, options.input_format)
+        if picture_format is None:
+            console().print(str(plan), markup=False)
+        else:
+            _save(plan._repr_svg_(), options.target, picture_format)
     elif what == "results" or (what is None and has_input):
         _draw_results(query, options, picture_format)
     else:
         schema = input_schema(query, options.source, options.input_format) if has_input else None
         plan = query.explain() if schema is None else query.over_windows(schema.empty_table()).explain()
         _draw_windows([*plan.declared.windows.values()], options.target, picture_format)
-
-
-def _draw_plan(plan: Explanation, target: str | None, picture_format: str | None) -> None:
-    if picture_format is None:
-        console().print(str(plan), markup=False)
-    else:
-        _save(plan._repr_svg_(), target, picture_format)
 
 
 def _draw_windows(windows: Sequence[Window], target: str | None, picture_format: str | None) -> None:
@@ -121,9 +118,8 @@ def window_lines(window: Window, width: int) -> Iterator[str]:
     technique = make_plan({"": window}, {"count": count()}).technique
     sample = make_sample(window, technique, None, "time")
     if sample is None:
-        raise ValueError(
-            f"There are no sample rows for {window}. Draw the results instead: --what results -i data.parquet"
-        )
+        problem = f"There are no sample rows for {window}."
+        raise ValueError(f"{problem} Draw the results instead: --what results -i data.parquet")
     columns = max(width - LABEL - RIGHT, 20)
 
     def column_of(value: float) -> int:
@@ -220,11 +216,9 @@ def _draw(axes: Any, group: Any, top: float) -> None:
         elif tag == "circle":
             axes.add_patch(patches.Circle((at["cx"], at["cy"] + top), at["r"], **inks))
         elif tag == "line":
-            dashes = (
-                (0, tuple(map(float, shape.get("stroke-dasharray").split()))) if shape.get("stroke-dasharray") else "-"
-            )
+            dashes: Any = tuple(map(float, shape.get("stroke-dasharray", "").split()))
             ends = [at["x1"], at["x2"]], [at["y1"] + top, at["y2"] + top]
-            axes.plot(*ends, color=stroke, linewidth=0.8, linestyle=dashes, zorder=order + top)
+            axes.plot(*ends, color=stroke, linewidth=0.8, linestyle=(0, dashes) if dashes else "-", zorder=order + top)
         elif tag == "path":
             numbers = [float(number) for number in re.findall(r"-?[\d.]+", shape.get("d"))]
             points = [(x, y + top) for x, y in zip(numbers[::2], numbers[1::2], strict=True)]

@@ -10,6 +10,7 @@ import sys
 import traceback
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, NoReturn
 
 import typer
@@ -47,10 +48,8 @@ def report_errors(function: Callable[..., None]) -> Callable[..., None]:
         finally:
             signal.signal(signal.SIGTERM, previous)
 
-    own, debug_option = (
-        inspect.signature(function),
-        inspect.Parameter("debug", inspect.Parameter.KEYWORD_ONLY, default=DEBUG),
-    )
+    own = inspect.signature(function)
+    debug_option = inspect.Parameter("debug", inspect.Parameter.KEYWORD_ONLY, default=DEBUG)
     run.__signature__ = own.replace(parameters=[*own.parameters.values(), debug_option])  # type: ignore[attr-defined]
     run.__annotations__ = {**function.__annotations__, "debug": bool}
     return run
@@ -76,11 +75,9 @@ def message_of(error: BaseException) -> str:
 
 def say(message: str) -> None:
     """Write a message to standard error."""
-    try:
+    with suppress(BrokenPipeError):
         sys.stderr.write(f"sash: {message}\n")
         sys.stderr.flush()
-    except BrokenPipeError:
-        pass
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
