@@ -226,8 +226,9 @@ def bench(
 ) -> None:
     """Time a query in Sash, and in DuckDB if it can run the same text; compare the results first."""
     from sash.cli.against_duckdb import compare
+    from sash.cli.local_run import RunOptions
 
-    compare(text, source, input_format, time, generate, repeat, threads)
+    compare(RunOptions(text or "", source, None, input_format, time=time, threads=threads), generate, repeat)
 
 
 @command(

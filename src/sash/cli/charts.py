@@ -6,10 +6,9 @@ results ──► Chart: panels of lines ──► matplotlib (SVG, PNG), or dot
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from textwrap import wrap
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -33,8 +32,7 @@ DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
 """The bits of the eight dots of a braille letter, by row and column."""
 
 
-@dataclass(frozen=True)
-class Curve:
+class Curve(NamedTuple):
     """The values of one key."""
 
     label: str
@@ -42,15 +40,14 @@ class Curve:
     ys: Numbers
 
 
-@dataclass(frozen=True)
-class Chart:
+class Chart(NamedTuple):
     """What a chart shows."""
 
     x_name: str
     is_time: bool
     """Whether x is seconds since 1970."""
-    panels: dict[str, list[Curve]] = field(default_factory=dict)
-    left_out: int = 0
+    panels: dict[str, list[Curve]]
+    left_out: int
     """The number of keys that are not drawn."""
 
 

@@ -98,18 +98,11 @@ class RowProgress(progress.Progress):
     """Rows, rate and remaining time, if standard error is a terminal; otherwise nothing."""
 
     def __init__(self) -> None:
-        super().__init__(
-            progress.SpinnerColumn(),
-            progress.TextColumn("{task.description}"),
-            progress.BarColumn(),
-            progress.TaskProgressColumn(),
-            progress.TextColumn("{task.completed:,.0f} rows"),
-            RowRate(),
-            progress.TimeRemainingColumn(elapsed_when_finished=True),
-            console=Console(stderr=True),
-            transient=True,
-            disable=not sys.stderr.isatty(),
-        )
+        step = progress.SpinnerColumn(), progress.TextColumn("{task.description}"), progress.BarColumn()
+        rows = progress.TaskProgressColumn(), progress.TextColumn("{task.completed:,.0f} rows"), RowRate()
+        remaining = progress.TimeRemainingColumn(elapsed_when_finished=True)
+        console, disable = Console(stderr=True), not sys.stderr.isatty()
+        super().__init__(*step, *rows, remaining, console=console, transient=True, disable=disable)
 
     def count(self, what: str, rows: pa.RecordBatchReader, total: int | None) -> pa.RecordBatchReader:
         """Return a reader of the same batches that counts its rows."""

@@ -124,17 +124,13 @@ def write_results(
 ) -> None:
     """Write results. Without a format, show at most `most_rows` of them on the terminal, after `before_table`."""
     reader = results.to_reader() if isinstance(results, pa.Table) else results
-    if file_format is None:
-        _show(reader, most_rows, before_table)
+    if file_format is not None:
+        with opened(target) as file:
+            writer = WRITERS[file_format](file, reader.schema)
+            for batch in reader:
+                writer.write(batch)
+            writer.close()
         return
-    with opened(target) as file:
-        writer = WRITERS[file_format](file, reader.schema)
-        for batch in reader:
-            writer.write(batch)
-        writer.close()
-
-
-def _show(reader: pa.RecordBatchReader, most_rows: int, before_table: Callable[[], None]) -> None:
     shown, total = [], 0
     for batch in reader:
         if total < most_rows:

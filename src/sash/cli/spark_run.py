@@ -160,8 +160,7 @@ class BatchPrinter:
     """Prints the results of each micro-batch: a table on a terminal, otherwise lines of the chosen format."""
 
     def __init__(self, file_format: str | None, most_rows: int) -> None:
-        self.file_format = "arrows" if file_format == "arrow" else file_format
-        self.most_rows = most_rows
+        self.file_format, self.most_rows = "arrows" if file_format == "arrow" else file_format, most_rows
         self.writer: Any = None
         self.error: BaseException | None = None
 
@@ -212,8 +211,6 @@ def _await(running: Any, printer: BatchPrinter | None) -> None:
             running.stop()
         raise
     if printer is not None:
-        if printer.error is not None:
-            raise printer.error
         printer.close()
     if late:
         say(f"warning: {late:,} rows came later than --lateness, and were dropped")

@@ -18,17 +18,7 @@ from sash.aggregates import BUILT_IN
 from sash.aggregates.base import Aggregate
 from sash.expressions import Expression
 from sash.hints import did_you_mean
-from sash.language.aggregate_names import (
-    BY_NAME,
-    KEEP_NULLS,
-    REGISTERED,
-    SWAPPED,
-    WITHIN_GROUP,
-    is_known,
-    is_one_of,
-    plain,
-    unknown,
-)
+from sash.language import aggregate_names as names
 from sash.language.grammar import is_name
 from sash.language.source_text import SourceText
 from sash.language.sql_error import errors_at, fail
@@ -50,7 +40,8 @@ def innermost(node: Any) -> Any:
 def is_aggregate(node: Any) -> bool:
     """Return whether a node calls an aggregate, with or without OVER."""
     called = innermost(node)
-    return isinstance(called, exp.Anonymous) and is_known(called.name)
+    name = names.plain(called.name) if isinstance(called, exp.Anonymous) else ""
+    return name in names.BY_NAME or name in names.REGISTERED
 
 
 def is_call(node: Any) -> bool:
@@ -68,11 +59,10 @@ def build(source: SourceText, node: Any) -> Aggregate[Any]:
     call = node.this if isinstance(node, exp.Window) else node
     function = innermost(call)
     if not is_aggregate(call):
-        fail(function, unknown(getattr(function, "name", "") or source.of(function)))
-    arguments = list(function.expressions)
+        fail(function, names.unknown(getattr(function, "name", "") or source.of(function)))
     where = None
-    nulls = [argument for argument in arguments if isinstance(argument, NULLS)]  # first_value(load IGNORE NULLS)
-    arguments = [argument.this if isinstance(argument, NULLS) else argument for argument in arguments]
+    nulls = [inner for inner in function.expressions if isinstance(inner, NULLS)]  # first_value(load IGNORE NULLS)
+    arguments = [inner.this if isinstance(inner, NULLS) else inner for inner in function.expressions]
     while call is not function:
         if isinstance(call, exp.Filter):
             for inner in calls_in(call.expression.this):
@@ -85,17 +75,20 @@ def build(source: SourceText, node: Any) -> Aggregate[Any]:
         call = call.this
     for wrong in (node for node in nulls if isinstance(node, exp.RespectNulls)):
         fail(wrong, "Aggregates skip nulls. Leave RESPECT NULLS out.")
-    if is_one_of(function.name, KEEP_NULLS) and not nulls:
+    if names.is_one_of(function.name, names.KEEP_NULLS) and not nulls:
         problem = f"{function.name} includes nulls in SQL, but aggregates of Sash skip them."
-        fail(function, f"{problem} Write {function.name}(x) IGNORE NULLS, or {BY_NAME[plain(function.name)]}(x).")
-    if is_one_of(function.name, ["percentile_cont"]) and function is node:
+        fail(
+            function,
+            f"{problem} Write {function.name}(x) IGNORE NULLS, or {names.BY_NAME[names.plain(function.name)]}(x).",
+        )
+    if names.is_one_of(function.name, ["percentile_cont"]) and function is node:
         fail(function, f"{function.name} needs WITHIN GROUP (ORDER BY column).")
     return _call(source, function, arguments, {} if where is None else {"where": where})
 
 
 def _ordered_column(source: SourceText, function: Any, within: Any) -> Any:
     """Return the column of WITHIN GROUP (ORDER BY column)."""
-    if not is_one_of(function.name, WITHIN_GROUP):
+    if not names.is_one_of(function.name, names.WITHIN_GROUP):
         fail(function, f"WITHIN GROUP does not apply to {function.name}.")
     ordered = within.expression.expressions
     if len(ordered) != 1 or ordered[0].args.get("desc"):
@@ -106,12 +99,12 @@ def _ordered_column(source: SourceText, function: Any, within: Any) -> Any:
 
 def _call(source: SourceText, node: Any, arguments: list[Any], options: dict[str, Any]) -> Aggregate[Any]:
     """Return the aggregate of a function and its arguments."""
-    registered = REGISTERED.get(plain(node.name))
+    registered = names.REGISTERED.get(names.plain(node.name))
     if registered is not None:
         columns = [_column(source, argument) for argument in arguments]
         with errors_at(node):
             return registered(*columns, **options)
-    name = BY_NAME[plain(node.name)]
+    name = names.BY_NAME[names.plain(node.name)]
     if len(arguments) == 1 and isinstance(arguments[0], exp.Star):
         if name != "count":
             fail(arguments[0], f"{node.name}(*) is not valid; only COUNT(*) is. Name a column.")
@@ -125,7 +118,7 @@ def _call(source: SourceText, node: Any, arguments: list[Any], options: dict[str
         if name not in DISTINCT or arguments[0].args.get("on"):
             fail(arguments[0], f"{node.name}(DISTINCT …) is not supported.")
         name, arguments = DISTINCT[name], [*arguments[0].expressions, *arguments[1:]]
-    if is_one_of(node.name, SWAPPED):
+    if names.is_one_of(node.name, names.SWAPPED):
         arguments = [*reversed(arguments[:2]), *arguments[2:]]
     named = _by_parameter(source, node, name, arguments)
     with errors_at(node):

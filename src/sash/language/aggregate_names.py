@@ -68,11 +68,6 @@ def register(aggregate: Aggregate[Any], name: str | None = None) -> None:
     REGISTERED[plain(called)] = aggregate
 
 
-def is_known(name: str) -> bool:
-    """Return whether there is an aggregate of a name."""
-    return plain(name) in BY_NAME or plain(name) in REGISTERED
-
-
 def is_one_of(name: str, names: Any) -> bool:
     """Return whether a name is one of several."""
     return plain(name) in map(plain, names)

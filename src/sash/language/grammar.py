@@ -50,14 +50,7 @@ class BracketWindow(exp.Expression):
 class TableFunction(exp.Expression):
     """`TABLE(HOP(TABLE t, DESCRIPTOR(ts), slide, size))`: its name, the table, the time column, and durations."""
 
-    arg_types: ClassVar = {
-        "kind": True,
-        "this": True,
-        "expressions": True,
-        "time": False,
-        "partition_by": False,
-        "alias": False,
-    }
+    arg_types: ClassVar = dict.fromkeys(("kind", "this", "expressions", "time", "partition_by", "alias"), False)
 
 
 class Amount(exp.Expression):
@@ -169,8 +162,7 @@ class WindowSql(Dialect):
             start = self._curr
             self._parse_bracket_options(options)
             kind = self._curr.text.upper() if self._curr else ""
-            this: Any = None
-            threshold: Any = None
+            this = threshold = None
             if self._match_texts(("RANGE", "ROWS")):
                 this = None if self._curr and self._curr.text.upper() in ("BEFORE", "AFTER") else self._parse_amount()
             elif self._match_texts(("SESSION", "CUMULATE", "TUMBLE")):

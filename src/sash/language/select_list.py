@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from sqlglot import exp
@@ -14,10 +14,10 @@ from sash.hints import did_you_mean
 from sash.language.aggregate_calls import build, calls_in, is_call
 from sash.language.aggregate_names import unknown
 from sash.language.grammar import is_name
-from sash.language.select_parts import Item, Keys, SelectParts, is_group_function
+from sash.language.select_parts import Item, SelectParts
 from sash.language.source_text import quoted
 from sash.language.sql_error import fail
-from sash.language.window_clauses import GROUP_FUNCTIONS, Clause, needs_time
+from sash.language.window_clauses import GROUP_FUNCTIONS, Clause, is_group_function, needs_time
 
 BOUNDS = {"start": "window_start", "end": "window_end"}
 """The fields of Spark's struct `window`, and the columns of the results."""
@@ -28,7 +28,7 @@ Value = str | Expression | dict[str, str] | None
 class SelectList:
     """Reads a select list, HAVING and ORDER BY."""
 
-    def __init__(self, parts: SelectParts, keys: Keys, clause: Clause) -> None:
+    def __init__(self, parts: SelectParts, keys: Mapping[str | None, str], clause: Clause) -> None:
         self.parts, self.source, self.keys, self.clause = parts, parts.source, keys, clause
         self.several = len(clause.windows) > 1
         self.aggregates: dict[str, Aggregate[Any]] = {}
@@ -69,7 +69,7 @@ class SelectList:
 
     def _is_free(self, name: str, aggregate: Aggregate[Any]) -> bool:
         """Return whether a column of the results can have a name: rows also have the columns that the text mentions."""
-        taken = {*self.keys.columns.values(), "window", *BOUNDS.values()}
+        taken = {*self.keys.values(), "window", *BOUNDS.values()}
         if self.clause.per_row:  # a query whose results are rows only rejects names that the rows have itself
             taken = set() if self.is_rows_only else self.mentioned
         same = self.aggregates.get(name)
@@ -109,7 +109,7 @@ class SelectList:
         names_bounds = any(value in BOUNDS.values() for value in named.values() if isinstance(value, str))
         if self.clause.per_row or self.parts.bracket is None or names_bounds:
             return named
-        keys = {_name_of(named, key): key for key in self.keys.columns.values()}
+        keys = {_name_of(named, key): key for key in self.keys.values()}
         implied: dict[str, Value] = {**keys, **{name: name for name in self.window_columns}}
         for name, value in implied.items():
             if named.get(name, value) != value:
@@ -165,7 +165,7 @@ class SelectList:
 
     def _find_columns(self, node: Any, aliases: dict[str, Value], found: dict[int, str | Expression]) -> None:
         """Find which columns of the results stand for members of an expression. Raise NodeError if there are none for a member."""
-        key = None if self.clause.per_row else self.keys.columns.get(self.source.normal(node))
+        key = None if self.clause.per_row else self.keys.get(self.source.normal(node))
         if key is not None:
             found[id(node)] = key
         elif is_call(node):
@@ -194,7 +194,7 @@ class SelectList:
             return bound
         if len(node.parts) == 1 and node.name.lower() in self.window_columns:
             return str(node.name.lower())
-        if node.parts[0].name in self.keys.columns.values():  # a field of a key
+        if node.parts[0].name in self.keys.values():  # a field of a key
             return None
         self._fail_ungrouped(node)
         return None
@@ -205,7 +205,7 @@ class SelectList:
             fail(function, unknown(function.name))
         if self._is_struct(node):
             fail(node, f"{node.name} is a struct. Use {node.name}.start or {node.name}.end.")
-        hint = did_you_mean(node.name, [*self.keys.columns.values(), *self.window_columns])
+        hint = did_you_mean(node.name, [*self.keys.values(), *self.window_columns])
         fail(node, f"{node.name} is neither a key in GROUP BY nor the input of an aggregate.{hint}")
 
     def _functions(self) -> Iterator[Any]:
@@ -239,7 +239,7 @@ class SelectList:
 
     def _is_natural(self) -> bool:
         """Return whether the query has these columns in this order."""
-        names = [*self.keys.columns.values(), *self.window_columns, *self.aggregates]
+        names = [*self.keys.values(), *self.window_columns, *self.aggregates]
         natural: list[tuple[str, Value]] = [(name, name) for name in names]
         if self.clause.per_row:
             natural = [("*", None), *((name, name) for name in self.result_columns)]
@@ -251,7 +251,7 @@ class SelectList:
         if not first and self.clause.per_row:
             named -= self.mentioned - {name.lower() for name in self._only_after()}
         elif not first:
-            named -= {name.lower() for name in self.keys.columns.values()}
+            named -= {name.lower() for name in self.keys.values()}
         return {name.lower(): value for name, value in self.outputs.items() if name.lower() in named}
 
     def _only_after(self) -> set[str]:

@@ -13,8 +13,9 @@ from sash import windows
 from sash.aggregates.base import Aggregate
 from sash.durations import UNIT_NAMES
 from sash.hints import did_you_mean
-from sash.language.aggregate_calls import literal, number
+from sash.language.aggregate_calls import calls_in, literal, number
 from sash.language.grammar import Amount, Bracket, BracketWindow, TableFunction, column_name
+from sash.language.select_parts import SelectParts
 from sash.language.source_text import SourceText
 from sash.language.sql_error import errors_at, fail
 from sash.windows import Window
@@ -35,6 +36,9 @@ KINDS: dict[str, Callable[..., Window]] = {
 """The functions of the windows in a bracket. Their parameters are the options."""
 EXCLUDED = {"CURRENT ROW": "row", "TIES": "ties", "GROUP": "group", "NO OTHERS": None}
 """The argument `exclude` of a window, by the words after EXCLUDE."""
+
+
+PLACES = "Use one: FROM t [RANGE 1 HOUR ON ts], TABLE(TUMBLE(…)), GROUP BY window(ts, '1 hour'), or OVER (…)."
 
 
 @dataclass(frozen=True)
@@ -58,6 +62,22 @@ def needs_time(windows: Mapping[str, Window], aggregates: Mapping[str, Aggregate
     """Return whether windows or aggregates need a time column."""
     readers = any(aggregate.time is not None for aggregate in aggregates.values())
     return readers or any(window.needs_time for window in windows.values())
+
+
+def read_windows(parts: SelectParts) -> Clause:
+    """Return the windows. Raise NodeError unless they are in one place."""
+    table = parts.table
+    over = [call for node in parts.results for call in calls_in(node) if isinstance(call, exp.Window)]
+    functions = [node for node in parts.group if is_group_function(node)]
+    places = [table] * (parts.bracket is not None) + [table] * isinstance(table, TableFunction) + functions + over[:1]
+    if len(places) != 1:
+        problem = "windows in several places" if places else "no window"
+        fail(places[-1] if places else table, f"The query has {problem}. {PLACES}")
+    if over:
+        return over_clause(parts.source, over, parts.named_windows)
+    if parts.bracket is not None:
+        return of_bracket(parts.bracket)
+    return of_group_function(functions[0]) if functions else of_table_function(table)
 
 
 # -- lengths -----------------------------------------------------------------------------------------------------------
@@ -176,6 +196,11 @@ GROUP_FUNCTIONS: dict[str, Callable[..., Window]] = {
     "session_window": windows.session,
 }
 """Functions in GROUP BY, as in Spark: what follows the time column."""
+
+
+def is_group_function(node: Any) -> bool:
+    """Return whether a node is `window(…)` or `session_window(…)`."""
+    return isinstance(node, exp.Anonymous) and node.name.lower() in GROUP_FUNCTIONS
 
 
 def of_group_function(node: exp.Anonymous) -> Clause:

@@ -48,21 +48,14 @@ class Shared:
     def page(self) -> bytes:
         """Return the message that describes the page."""
         source, feed = self.source, self.feed
+        header = {"run": self.run, "title": source.title, "engine": source.engine, "canBurst": source.can_burst}
+        header |= {"query": source.query_text, "example": source.example}
         with feed.lock:
             layout = feed.layout
-            header = {
-                "run": self.run,
-                "title": source.title,
-                "engine": source.engine,
-                "query": source.query_text,
-                "example": source.example,
-                "canBurst": source.can_burst,
-                "zooms": list(feed.zooms),
-                "keys": sorted(feed.keys.values()),
-                "keyNames": [] if layout is None else list(layout.keys),
-                "lines": [] if layout is None else [asdict(line) for line in layout.lines],
-                "isTime": layout is not None and layout.unit > 0,
-            }
+            header |= {"zooms": list(feed.zooms), "keys": sorted(feed.keys.values())}
+            header["keyNames"] = [] if layout is None else list(layout.keys)
+            header["lines"] = [] if layout is None else [asdict(line) for line in layout.lines]
+            header["isTime"] = layout is not None and layout.unit > 0
         return encode("page", header)
 
     def status(self) -> bytes:

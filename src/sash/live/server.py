@@ -14,6 +14,7 @@ import webbrowser
 from collections.abc import Generator
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import numpy as np
@@ -157,17 +158,11 @@ def serve_source(
         port = listening.getsockname()[1]
         shared = Shared(source, Feed(), secrets.token_hex(8))
         app = make_app(shared, Access(host, port, token))
-        config = uvicorn.Config(
-            app,
-            log_level="warning",
-            lifespan="off",
-            ws_max_size=MOST_BYTES,
-            ws_per_message_deflate=False,  # messages change little, but compressing them costs more than sending them
-            timeout_graceful_shutdown=2,
-            server_header=False,
-        )
-        server = Server(config)
-        runner = Runner(source, shared.feed, server)
+        # messages change little, but compressing them costs more than sending them
+        sockets: dict[str, Any] = {"ws_max_size": MOST_BYTES, "ws_per_message_deflate": False}
+        quiet: dict[str, Any] = {"log_level": "warning", "lifespan": "off", "server_header": False}
+        config = uvicorn.Config(app, timeout_graceful_shutdown=2, **sockets, **quiet)
+        runner = Runner(source, shared.feed, Server(config))
         url = address(host, port, token)
         console.print(f"Live page: {url}  (Ctrl-C ends it)", markup=False, soft_wrap=True)
         runner.thread.start()
@@ -175,7 +170,7 @@ def serve_source(
             threading.Thread(target=webbrowser.open, args=(url,), daemon=True).start()
         try:
             with contextlib.suppress(KeyboardInterrupt):
-                asyncio.run(_serve(server, listening, shared, runner, idle_exit))
+                asyncio.run(_serve(listening, shared, runner, idle_exit))
         finally:
             runner.stop()
     if not shared.ever_connected and shared.feed.layout is not None and shared.feed.results:
@@ -198,30 +193,28 @@ def address(host: str, port: int, token: str | None) -> str:
     return f"http://{name}:{port}/" + (f"?token={quote(token, safe='')}" if token else "")
 
 
-async def _serve(
-    server: Server, listening: socket.socket, shared: Shared, runner: Runner, idle_exit: float | None
-) -> None:
-    watching = asyncio.create_task(_watch(server, shared, runner, idle_exit))
+async def _serve(listening: socket.socket, shared: Shared, runner: Runner, idle_exit: float | None) -> None:
+    watching = asyncio.create_task(_watch(shared, runner, idle_exit))
     try:
-        await server.serve(sockets=[listening])
+        await runner.server.serve(sockets=[listening])
     finally:
         watching.cancel()
 
 
-async def _watch(server: Server, shared: Shared, runner: Runner, idle_exit: float | None) -> None:
+async def _watch(shared: Shared, runner: Runner, idle_exit: float | None) -> None:
     """Measure rates. End the server if the stream has failed, or if nobody has been connected for long enough."""
     began = time.monotonic()
     while True:
         await asyncio.sleep(STATUS_SECONDS)
         shared.measure()
         if runner.error is not None:
-            server.should_exit = True
+            runner.server.should_exit = True
         if idle_exit is None or shared.clients:
             continue
         now, first = time.monotonic(), shared.feed.first_result
         waited = now - max(shared.left, first) if first is not None else 0.0
         if waited >= idle_exit or (first is None and now - began >= max(LONGEST_START, idle_exit)):
-            server.should_exit = True
+            runner.server.should_exit = True
 
 
 MOST_ROWS = 12
