@@ -10,8 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from sash.cli.display import is_number, print_listing
-from sash.cli.file_readers import connect_duckdb
-from sash.cli.inputs import open_input
+from sash.cli.inputs import connect_duckdb, open_input
 from sash.cli.local_run import RunOptions, input_of, temporary_folder
 from sash.cli.terminal import say
 from sash.cli.text_query import TextQuery

@@ -195,7 +195,9 @@ def _panel(curves: Sequence[Curve], width: int, height: int, *, is_time: bool) -
         for cell, colour in zip(cells[row].tolist(), colours[row].tolist(), strict=True):
             text.append(chr(BRAILLE + cell) if cell else " ", colour)
         yield text
-    left, right = (_x_label(value, is_time=is_time) for value in (first, last))
+    left, right = (f"{x:.6g}" for x in (first, last))
+    if is_time:
+        left, right = (str(np.datetime64(int(x), "s")).replace("T", " ") for x in (first, last))
     yield Text(" " * room + "└" + left + right.rjust(columns - len(left)), "dim")
 
 
@@ -207,10 +209,6 @@ def _dots(across: Numbers, down: Numbers) -> Iterator[tuple[int, int]]:
         steps = int(max(abs(across[to] - across[point]), abs(down[to] - down[point]))) + 1
         lines = (np.linspace(axis[point], axis[to], steps, endpoint=False).round() for axis in (across, down))
         yield from zip(*(line.astype(int).tolist() for line in lines), strict=True)
-
-
-def _x_label(value: float, *, is_time: bool) -> str:
-    return str(np.datetime64(int(value), "s")).replace("T", " ") if is_time else f"{value:.6g}"
 
 
 def format_of_picture(target: str) -> str:

@@ -41,9 +41,8 @@ def show_aggregate(name: str) -> None:
     lower = name.lower()
     built_in = OTHER_NAMES.get(lower, lower)
     if built_in not in BUILT_IN:
-        raise ValueError(
-            f"There is no aggregate {name}.{did_you_mean(name, [*BUILT_IN, *SYNONYMS, *SWAPPED])} sash aggregates lists them."
-        )
+        hint = did_you_mean(name, [*BUILT_IN, *SYNONYMS, *SWAPPED])
+        raise ValueError(f"There is no aggregate {name}.{hint} sash aggregates lists them.")
     others = other_names(built_in)
     also = f"\nIn SQL also: {', '.join(others)}" if others else ""
     typer.echo(f"{call_of(built_in)}{also}\n\n{inspect.getdoc(BUILT_IN[built_in])}")

@@ -16,8 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from sash.cli.display import RowProgress
-from sash.cli.file_readers import BATCH_ROWS, Input, connect_duckdb
-from sash.cli.inputs import STDIN, open_input
+from sash.cli.inputs import BATCH_ROWS, STDIN, Input, connect_duckdb, open_input
 from sash.cli.outputs import check_output, output_format, write_results
 from sash.cli.text_query import TextQuery
 from sash.expressions import Computed

@@ -20,7 +20,7 @@ from typing import Any, BinaryIO
 import pyarrow as pa
 
 from sash.cli.display import nanoseconds_as_text, print_rows
-from sash.cli.file_readers import ENDINGS, format_of, named_format
+from sash.cli.inputs import ENDINGS, format_of, named_format
 from sash.engine.select_sql import PACKED
 
 STDOUT = "-"

@@ -16,8 +16,7 @@ import pyarrow as pa
 
 import sash
 from sash.cli.display import print_rows
-from sash.cli.file_readers import format_of, named_format, sniff
-from sash.cli.inputs import HEAD, STDIN, find_files
+from sash.cli.inputs import HEAD, STDIN, find_files, format_of, named_format, sniff
 from sash.cli.local_run import RunOptions, input_of
 from sash.cli.outputs import WRITERS, check_output, output_format, write_results
 from sash.cli.terminal import say

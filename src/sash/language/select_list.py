@@ -16,7 +16,7 @@ from sash.language.aggregate_names import unknown
 from sash.language.grammar import is_name
 from sash.language.select_parts import Item, SelectParts
 from sash.language.source_text import quoted
-from sash.language.sql_error import fail
+from sash.language.sql_error import NodeError, fail
 from sash.language.window_clauses import GROUP_FUNCTIONS, Clause, is_group_function, needs_time
 
 BOUNDS = {"start": "window_start", "end": "window_end"}
@@ -31,6 +31,7 @@ class SelectList:
     def __init__(self, parts: SelectParts, keys: Mapping[str | None, str], clause: Clause) -> None:
         self.parts, self.source, self.keys, self.clause = parts, parts.source, keys, clause
         self.several = len(clause.windows) > 1
+        self.group_functions = list(filter(is_group_function, parts.group))
         self.aggregates: dict[str, Aggregate[Any]] = {}
         self.columns: dict[int, list[str]] = {}
         """The columns of the query's results that hold a call, by its `id`: one for each window."""
@@ -109,7 +110,8 @@ class SelectList:
         names_bounds = any(value in BOUNDS.values() for value in named.values() if isinstance(value, str))
         if self.clause.per_row or self.parts.bracket is None or names_bounds:
             return named
-        keys = {_name_of(named, key): key for key in self.keys.values()}
+        names = {value: name for name, value in reversed(named.items()) if isinstance(value, str)}
+        keys = {names.get(key, key): key for key in self.keys.values()}
         implied: dict[str, Value] = {**keys, **{name: name for name in self.window_columns}}
         for name, value in implied.items():
             if named.get(name, value) != value:
@@ -122,12 +124,16 @@ class SelectList:
         """Yield the columns of a member of the select list: several for an aggregate over several windows."""
         node = item.node
         if isinstance(node, exp.Star) or (isinstance(node, exp.Column) and isinstance(node.this, exp.Star)):
-            self._check_star(node)
+            if not self.clause.per_row:
+                columns = "keys, window_start, window_end and aggregates"
+                fail(node, f"SELECT * is for results per row. Name the columns: {columns}.")
+            if any((node if isinstance(node, exp.Star) else node.this).args.values()):
+                fail(node, "SELECT * with EXCEPT, REPLACE or RENAME is not supported. Name the columns.")
             yield "*", None
             return
-        columns = self.columns.get(id(node), [])
-        if len(columns) > 1:
-            for window, column in zip(self.clause.windows, columns, strict=True):
+        held_in = self.columns.get(id(node), [])
+        if len(held_in) > 1:
+            for window, column in zip(self.clause.windows, held_in, strict=True):
                 yield f"{item.alias}_{window}" if item.alias else column, column
             return
         value = self.value(node)
@@ -138,14 +144,6 @@ class SelectList:
         if is_group_function(node) or isinstance(node, exp.Column):
             return str(node.name if isinstance(node, exp.Column) else node.name.lower())
         return value if isinstance(value, str) else self.source.of(node)
-
-    def _check_star(self, node: Any) -> None:
-        star = node.this if isinstance(node, exp.Column) else node
-        if not self.clause.per_row:
-            columns = "keys, window_start, window_end and aggregates"
-            fail(node, f"SELECT * is for results per row. Name the columns: {columns}.")
-        if any(star.args.values()):
-            fail(node, "SELECT * with EXCEPT, REPLACE or RENAME is not supported. Name the columns.")
 
     # -- expressions over results --------------------------------------------------------------------------------------
 
@@ -196,32 +194,25 @@ class SelectList:
             return str(node.name.lower())
         if node.parts[0].name in self.keys.values():  # a field of a key
             return None
-        self._fail_ungrouped(node)
-        return None
-
-    def _fail_ungrouped(self, node: exp.Column) -> None:
         function = node.find_ancestor(exp.Anonymous)
         if function is not None and "Did you mean" in unknown(function.name):
             fail(function, unknown(function.name))
         if self._is_struct(node):
             fail(node, f"{node.name} is a struct. Use {node.name}.start or {node.name}.end.")
         hint = did_you_mean(node.name, [*self.keys.values(), *self.window_columns])
-        fail(node, f"{node.name} is neither a key in GROUP BY nor the input of an aggregate.{hint}")
-
-    def _functions(self) -> Iterator[Any]:
-        return filter(is_group_function, self.parts.group)
+        raise NodeError(node, f"{node.name} is neither a key in GROUP BY nor the input of an aggregate.{hint}")
 
     def _bound(self, node: exp.Column) -> str | None:
         """Return the column that `window.start` or `window.end` stands for."""
-        is_field = node.table.lower() in GROUP_FUNCTIONS and any(self._functions())
+        is_field = node.table.lower() in GROUP_FUNCTIONS and bool(self.group_functions)
         return BOUNDS.get(node.name.lower()) if is_field else None
 
     def _is_struct(self, node: Any) -> bool:
         """Return whether a node is Spark's struct with the bounds of a window: `window`, or `window(ts, '1 hour')` again."""
         if isinstance(node, exp.Column):
-            names = {function.name.lower() for function in self._functions()}
+            names = {function.name.lower() for function in self.group_functions}
             return len(node.parts) == 1 and node.name.lower() in names
-        return is_group_function(node) and self.source.normal(node) in map(self.source.normal, self._functions())
+        return is_group_function(node) and self.source.normal(node) in map(self.source.normal, self.group_functions)
 
     # -- the selection -------------------------------------------------------------------------------------------------
 
@@ -279,8 +270,3 @@ class SelectList:
         if not 1 <= place <= len(columns) or None in columns[:place]:
             fail(node, "ORDER BY takes columns, expressions, or positions of columns.")
         return columns[place - 1]
-
-
-def _name_of(outputs: dict[str, Value], column: str) -> str:
-    """Return the name of a column in the result."""
-    return next((name for name, value in outputs.items() if value == column), column)

@@ -20,23 +20,17 @@ from sash.aggregates.base import Aggregate
 from sash.durations import LONG_NAMES
 from sash.expressions import SQL, Computed
 from sash.language.aggregate_names import REGISTERED, plain
-from sash.language.grammar import is_name
+from sash.language.grammar import WindowSql, is_name
 from sash.language.source_text import SourceText, quoted
 from sash.language.sql_error import SqlError
-from sash.language.window_clauses import EXCLUDED
+from sash.language.window_clauses import EXCLUDED, KINDS
 from sash.plan.query_spec import QuerySpec
 from sash.windows import Window
 
-KINDS = {
-    "time": "RANGE", "rows": "ROWS", "tumbling": "TUMBLE", "session": "SESSION", "cumulative": "CUMULATE", "expanding": "EXPANDING",
-    "delta": "DELTA", "punctuated": "PUNCTUATED BY",
-}  # fmt: skip
+WORDS = {make.__name__: kind for kind, make in KINDS.items()} | {"punctuated": "PUNCTUATED BY"}
 """The words of windows in brackets, by the function that makes them."""
 EXCLUDES = {argument: words for words, argument in EXCLUDED.items()}
-BRACKET_WORDS = (
-    "AFTER", "AS", "BEFORE", "CLOSED", "CUMULATE", "DELTA", "EMPTY", "EXCLUDE", "EXPANDING", "MIN", "OFFSET", "ON", "ORDER", "PARTITION", "PUNCTUATED",
-    "RANGE", "ROWS", "SESSION", "SLIDE", "STEP", "TUMBLE", "TZ", "WATTR",
-)  # fmt: skip
+BRACKET_WORDS = " ".join([*KINDS, *WindowSql.Parser.BRACKET_OPTIONS, "AS", "ORDER", "PARTITION"]).split()
 """Words with a meaning in brackets."""
 DEFAULTS = {"algorithm": "auto", "objective": "throughput", "slicing": "auto", "lateness": None}
 """Arguments of a query that a text cannot have."""
@@ -110,14 +104,14 @@ def window_text(window: Window) -> str:
     """
     call = _call_of(window)
     kind = call.func.id
-    if kind not in KINDS:
+    if kind not in WORDS:
         raise _no_text(f"{window!r} calls a function of yours", "Use another window.")
     parameters = [*inspect.signature(getattr(windows, kind)).parameters]
     arguments = dict(zip(parameters, map(ast.literal_eval, call.args), strict=False))
     arguments |= {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in call.keywords}
     first = next(iter(arguments), "")
     options = [_option_text(name, value, is_first=name == first) for name, value in arguments.items()]
-    return " ".join([KINDS[kind], *options])
+    return " ".join([WORDS[kind], *options])
 
 
 def _option_text(name: str, value: Any, *, is_first: bool) -> str:

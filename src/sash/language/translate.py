@@ -7,7 +7,7 @@ A text that has only the middle part is a plain Query.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -110,23 +110,21 @@ def _key_nodes(parts: SelectParts, clause: Clause) -> Sequence[Any]:
         if parts.group:
             fail(parts.group[0], "GROUP BY does not apply to windows with OVER. Use PARTITION BY.")
         return clause.by or ()
-    if isinstance(parts.table, TableFunction):
+    is_function = isinstance(parts.table, TableFunction)
+    if is_function:
         _check_grouped_by_window(parts)
-    grouped = [_unaliased(parts, node) for node in _without_windows(parts)]
+    others = [node for node in parts.group if not is_group_function(node) and not _is_bound(node)]
+    grouped = [_unaliased(parts, node) for node in others]
     if clause.by is None:
         return grouped
-    has_group = bool(parts.group) or isinstance(parts.table, TableFunction)
-    if has_group and set(map(source.normal, grouped)) != set(map(source.normal, clause.by)):
+    if (parts.group or is_function) and set(map(source.normal, grouped)) != set(map(source.normal, clause.by)):
         fail(parts.group[0], "PARTITION BY and GROUP BY name different keys.")
     return clause.by
 
 
-def _without_windows(parts: SelectParts) -> Iterator[Any]:
-    """Yield the members of GROUP BY that are neither functions of windows nor their columns."""
-    for node in parts.group:
-        is_bound = isinstance(node, exp.Column) and len(node.parts) == 1 and node.name.lower() in WINDOW_COLUMNS
-        if not is_group_function(node) and not is_bound:
-            yield node
+def _is_bound(node: Any) -> bool:
+    """Return whether a node is a column of windows."""
+    return isinstance(node, exp.Column) and len(node.parts) == 1 and node.name.lower() in WINDOW_COLUMNS
 
 
 def _check_grouped_by_window(parts: SelectParts) -> None:
