@@ -81,7 +81,5 @@ def late_rows(newest: int, key: tuple[int, int], seed: int) -> pa.Table:
 def burst_text(key: str) -> str:
     """Describe a burst."""
     first, last = BURST_MINUTES
-    return (
-        f"Sent {BURST_ROWS} late readings of {key}, {first} to {last} minutes old, and {TOO_LATE_ROWS} that are three days old "
-        "and will be dropped."
-    )
+    sent = f"{BURST_ROWS} late readings of {key}, {first} to {last} minutes old"
+    return f"Sent {sent}, and {TOO_LATE_ROWS} that are three days old and will be dropped."

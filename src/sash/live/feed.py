@@ -98,10 +98,8 @@ def layout_of(schema: pa.Schema, by: Sequence[str], time: str | None) -> Layout:
     names = schema.names
     drawn_at = next((name for name in ("window_end", "window_start", time) if name in names), None)
     if drawn_at is None:
-        raise ValueError(
-            "The live page needs the time of each result, but the select list has neither window_end nor the time column. "
-            "Add one of them."
-        )
+        problem = "The live page needs the time of each result"
+        raise ValueError(f"{problem}, but the select list has neither window_end nor the time column. Add one of them.")
     values = tuple(name for name in names if name not in (*ADDED, time, *by) and is_number(schema.field(name).type))
     if not values:
         raise ValueError(f"The live page draws numbers, but no column of the results has any: {', '.join(names)}.")

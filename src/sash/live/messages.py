@@ -170,14 +170,10 @@ def panels_message(feed: Feed, key: str, line_name: str, views: dict[str, PanelV
         if layout is None or not feed.series:
             return None
         line = next((line for line in layout.lines if line.name == line_name), layout.lines[0])
-        now = feed.clock()
         panels: list[dict[str, Any]] = []
         columns: list[Column] = []
-        for zoom, view in views.items():
-            series = feed.series.get((zoom, key))
-            if series is None:
-                continue
-            header, panel = panel_columns(series, layout, line, view, now)
+        for zoom in (zoom for zoom in views if (zoom, key) in feed.series):
+            header, panel = panel_columns(feed.series[zoom, key], layout, line, views[zoom], feed.clock())
             panels.append({"zoom": zoom, **header, "first": len(columns)})
             columns += panel
         newest = None if feed.newest is None else float(layout.seconds(np.array([feed.newest]))[0])

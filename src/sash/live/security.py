@@ -65,10 +65,9 @@ def check_access(host: str, token: str | None) -> None:
         problem = f"The token has {len(token)} characters, but at least {SHORTEST_TOKEN} are needed."
         raise ValueError(f"{problem} Use secrets.token_urlsafe().")
     if token is None and not is_loopback(host):
-        raise ValueError(
-            f"host={host!r} lets other machines use the page, so it needs a token. Pass token=secrets.token_urlsafe(), or leave "
-            "host out to listen on this machine only."
-        )
+        problem = f"host={host!r} lets other machines use the page, so it needs a token."
+        advice = "Pass token=secrets.token_urlsafe(), or leave host out to listen on this machine only."
+        raise ValueError(f"{problem} {advice}")
 
 
 @dataclass(frozen=True)
