@@ -86,9 +86,8 @@ class Duration:
         """
         column, tick, _ = unit
         if self.is_time and tick is None:
-            raise ValueError(
-                f"{self.text} is a duration, but column {column!r} holds integers. Use a number in the unit of {column!r}."
-            )
+            problem = f"{self.text} is a duration, but column {column!r} holds integers."
+            raise ValueError(f"{problem} Use a number in the unit of {column!r}.")
         if not self.is_time and tick is not None:
             raise ValueError(f"{self.text} has no unit, but column {column!r} holds times. Add a unit: {EXAMPLES}.")
         if tick is None:
@@ -122,10 +121,9 @@ def read_duration(argument: DurationLike, name: str, *, at_least: int = 1, month
         needed = "be more than 0" if at_least == 1 else "not be negative"
         raise ValueError(f"{name}={argument!r} must {needed if abs(amount) < 2**62 else 'be less than 2**62'}.")
     if duration.months and not months:
-        raise ValueError(
-            f"{name}={argument!r}: months, quarters and years differ in length, so only the range, slide and offset of windows of "
-            f'time can have them. Use days, as in "{30 * abs(duration.months)}d".'
-        )
+        problem = "months, quarters and years differ in length, so only the range, slide and offset of windows of time"
+        advice = f'Use days, as in "{30 * abs(duration.months)}d".'
+        raise ValueError(f"{name}={argument!r}: {problem} can have them. {advice}")
     return duration
 
 
@@ -154,10 +152,8 @@ def _of_nanoseconds(nanoseconds: int) -> Duration:
 def _parse(text: str, name: str) -> Duration:
     total = months = Fraction(0)
     counted = set()
-    rest = text.strip()
-    sign = 1
-    if rest.startswith("-"):
-        sign, rest = -1, rest[1:]
+    sign = -1 if text.strip().startswith("-") else 1
+    rest = text.strip().removeprefix("-")
     position = 0
     while position < len(rest):
         match = PART.match(rest, position)

@@ -20,10 +20,8 @@ NATIVE = {("polars", "Expr"): "Polars", ("pyarrow", "Expression"): "Arrow", ("py
 """The classes of native expressions, by top-level package and name, and what messages call them."""
 SQL = "SQL"
 OF_A_PROCESS = (
-    (
-        re.compile(r",Origin\([^@]*@[0-9a-f]+\),(?:None|Some\(\(.*?:\d+\)\)),None\)"),
-        "",
-    ),  # the line of a call, and its stack
+    # the line of a call, and its stack
+    (re.compile(r",Origin\([^@]*@[0-9a-f]+\),(?:None|Some\(\(.*?:\d+\)\)),None\)"), ""),
     (re.compile(r"columnnodeexpression\(UnresolvedAttribute\(List\(([^()]*)\),None,false\)\)"), r"\1"),
     (re.compile(r"\[B@[0-9a-f]+"), "binary"),
     (re.compile(r"\b(rand|randn|uuid)\(-?\d+L?\)"), r"\1()"),  # a seed that PySpark chooses
@@ -74,10 +72,8 @@ class Expression:
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the arguments. Raise TypeError for a column of PySpark, which belongs to the session of its process."""
         if self.kind == "PySpark":
-            raise TypeError(
-                f"{self.text} is an expression of PySpark, which cannot be pickled. Use SQL, as in "
-                'sash.expr("price * quantity"), to send a query to other processes.'
-            )
+            advice = 'Use SQL, as in sash.expr("price * quantity"), to send a query to other processes.'
+            raise TypeError(f"{self.text} is an expression of PySpark, which cannot be pickled. {advice}")
         return Expression, (self.source, self.kind)
 
 
@@ -192,15 +188,11 @@ def in_case(name: str, names: Sequence[str]) -> str:
     >>> in_case("TS", ["ts", "load"])
     'ts'
     """
-    matches = [column for column in names if column == name] or [
-        column for column in names if column.lower() == name.lower()
-    ]
+    similar = [column for column in names if column.lower() == name.lower()]
+    matches = [column for column in similar if column == name] or similar
     if len(matches) != 1:
-        problem = (
-            f"There is no column {name!r}"
-            if not matches
-            else f"The name {name!r} may mean {' or '.join(map(repr, matches))}"
-        )
+        several = f"The name {name!r} may mean {' or '.join(map(repr, matches))}"
+        problem = several if matches else f"There is no column {name!r}"
         raise ValueError(f"{problem}. The results have {', '.join(map(repr, names))}.")
     return matches[0]
 
@@ -334,8 +326,7 @@ def as_condition(name: str, value: Any) -> Expression:
         return Expression(value)
     expression = as_expression(value)
     if expression is None:
-        problem = ValueError if isinstance(value, str) else TypeError
-        text = repr(value)
+        problem, text = ValueError if isinstance(value, str) else TypeError, repr(value)
         shown = text if len(text) < 60 and "\n" not in text else f"<{type(value).__name__}>"  # noqa: PLR2004
         raise problem(f'{name} got where={shown}, which is not a condition. Use SQL, as in where="amount > 100".')
     return expression

@@ -49,6 +49,24 @@ def is_text(value: Any) -> bool:
 
 
 COUNT = Option(None, "{given} is not valid. Use an integer of at least 1.", is_count)
+COMPILED = Option(
+    None, "{given} is not valid. Use True, False or None.", lambda v: isinstance(v, bool | None), TypeError
+)
+MODE = Option(
+    "append", '{given} does not exist. Use "append" (each window once, when final) or "update" (on every change).'
+)
+ORDER = Option(
+    "time", '{given} is not an order of rows. Use "time", or "keys" if rows are sorted by key and then time.'
+)
+STRATEGY = Option("auto", "run: {given} does not exist. Use auto, native, slices, buckets, ranges.")
+AHEAD = Option(
+    "1d",
+    'run: {given} must be a length of time, such as "1d", or None.',
+    lambda value: value is None or read_duration(value, "ahead").is_time,
+)
+METRICS = Option(None, 'run: {given} must be a name for the row counts, such as "sash".', is_text)
+EVOLVE = Option(False, "run: {given} must be True or False.", lambda value: isinstance(value, bool), TypeError)
+STATE_FROM = Option(None, "run: {given} must be the checkpointLocation of another stream.", is_text, TypeError)
 NO_LABELS = (
     "the result of a label needs all events up to its time, and more may arrive. Labels need finite data. On Spark, call run "
     "inside foreachBatch."
@@ -62,10 +80,7 @@ class ForAllData(TypedDict, total=False):
       compiles when that is faster than NumPy for the rows of all runs together.
     """
 
-    compiled: Annotated[
-        bool | None,
-        Option(None, "{given} is not valid. Use True, False or None.", lambda v: isinstance(v, bool | None), TypeError),
-    ]
+    compiled: Annotated[bool | None, COMPILED]
 
 
 class InThisProcess(TypedDict, total=False):
@@ -107,13 +122,7 @@ class ForStreams(TypedDict, total=False):
       as the first row of its key. It cannot change for a checkpoint. Default: None, which forgets no key.
     """
 
-    mode: Annotated[
-        Literal["append", "update"],
-        Option(
-            "append",
-            '{given} does not exist. Use "append" (each window once, when final) or "update" (on every change).',
-        ),
-    ]
+    mode: Annotated[Literal["append", "update"], MODE]
     late: Annotated[Literal["drop", "error", "keep"] | None, Option(None)]
     forget: Annotated[DurationLike | None, Option(None)]
 
@@ -124,13 +133,7 @@ class ForReaders(TypedDict, total=False):
     - `order`: "time", or "keys" if the rows are sorted by key and then time. Default: "time".
     """
 
-    order: Annotated[
-        Literal["time", "keys"],
-        Option(
-            "time",
-            '{given} is not an order of rows. Use "time", or "keys" if rows are sorted by key and then time.',
-        ),
-    ]
+    order: Annotated[Literal["time", "keys"], ORDER]
 
 
 class OnSpark(TypedDict, total=False):
@@ -142,10 +145,7 @@ class OnSpark(TypedDict, total=False):
     """
 
     buckets: Annotated[int | None, COUNT]
-    strategy: Annotated[
-        Literal["auto", "native", "slices", "buckets", "ranges"],
-        Option("auto", "run: {given} does not exist. Use auto, native, slices, buckets, ranges."),
-    ]
+    strategy: Annotated[Literal["auto", "native", "slices", "buckets", "ranges"], STRATEGY]
     types: Annotated[Mapping[str, Any] | None, Option(None)]
 
 
@@ -174,23 +174,10 @@ class ForSparkStreams(TypedDict, total=False):
     """
 
     on_bad_time: Annotated[Literal["error", "drop"], Option("error", "run: {given} must be 'error' or 'drop'.")]
-    ahead: Annotated[
-        DurationLike | None,
-        Option(
-            "1d",
-            'run: {given} must be a length of time, such as "1d", or None.',
-            lambda value: value is None or read_duration(value, "ahead").is_time,
-        ),
-    ]
-    metrics: Annotated[
-        str | None, Option(None, 'run: {given} must be a name for the row counts, such as "sash".', is_text)
-    ]
-    evolve: Annotated[
-        bool, Option(False, "run: {given} must be True or False.", lambda value: isinstance(value, bool), TypeError)
-    ]
-    state_from: Annotated[
-        str | None, Option(None, "run: {given} must be the checkpointLocation of another stream.", is_text, TypeError)
-    ]
+    ahead: Annotated[DurationLike | None, AHEAD]
+    metrics: Annotated[str | None, METRICS]
+    evolve: Annotated[bool, EVOLVE]
+    state_from: Annotated[str | None, STATE_FROM]
 
 
 class TableOptions(ForAllData, InThisProcess, WithLabels, total=False):
@@ -262,9 +249,8 @@ def read_options(options_class: type[Kind], given: Mapping[str, Any]) -> Kind:
             raise _wrong_option(options_class, name)
     options = {name: given.get(name, option.default) for name, (_, option) in declared.items()}
     if options.get("at_time") is not None and options["at"] is None:
-        raise TypeError(
-            "at_time= names the time column of labels, but there are none. Pass labels as at=, or leave at_time= out."
-        )
+        problem = "at_time= names the time column of labels, but there are none."
+        raise TypeError(f"{problem} Pass labels as at=, or leave at_time= out.")
     for name, value in given.items():
         dtype, option = declared[name]
         choices = get_args(dtype) if get_origin(dtype) is Literal else None
@@ -301,10 +287,8 @@ PARAMETERS = [
 def with_options(function: Function) -> Function:
     """Show all options in the signature and the docstring of a function, in place of `**options`."""
     signature = inspect.signature(function)
-    own_parameters = [
-        parameter for parameter in signature.parameters.values() if parameter.kind is not inspect.Parameter.VAR_KEYWORD
-    ]
-    function.__signature__ = signature.replace(parameters=[*own_parameters, *PARAMETERS])  # type: ignore[attr-defined]
+    own = [parameter for parameter in signature.parameters.values() if parameter.kind is not parameter.VAR_KEYWORD]
+    function.__signature__ = signature.replace(parameters=[*own, *PARAMETERS])  # type: ignore[attr-defined]
     text = inspect.cleandoc(function.__doc__ or "")
     if ALL_OPTIONS in text:
         groups = [inspect.cleandoc(group.__doc__ or "").replace(".\n", ":\n", 1) for group in GROUPS]

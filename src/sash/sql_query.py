@@ -56,9 +56,8 @@ def sql(text: str, time: str | None = None) -> SqlQuery:
     if not isinstance(text, str):
         raise TypeError(f"sql got {type(text).__name__}, but a query is a string in SQL or CQL.")
     if time is not None and (not isinstance(time, str) or not time):
-        raise TypeError(
-            f'time={time!r} is not the name of a column. Name the column that orders the rows, as in time="ts".'
-        )
+        advice = 'Name the column that orders the rows, as in time="ts".'
+        raise TypeError(f"time={time!r} is not the name of a column. {advice}")
     statement = translate(text, time)
     try:
         return SqlQuery(text, statement, time)
@@ -201,17 +200,15 @@ def _for_stream(selection: Selection | None, options: Mapping[str, Any]) -> Sele
     if selection is None or (mode != "update" and late != "keep"):
         return selection
     if mode == "update" and (selection.having is not None or not selection.by_rows):
-        raise ValueError(
-            'HAVING, ORDER BY and LIMIT do not apply with mode="update", because a window may change after it was emitted.'
-        )
+        problem = 'HAVING, ORDER BY and LIMIT do not apply with mode="update"'
+        raise ValueError(f"{problem}, because a window may change after it was emitted.")
     if selection.having is not None:
-        raise ValueError(
-            'HAVING does not apply with late="keep", because it would drop the late rows. Filter the results instead.'
-        )
+        problem = 'HAVING does not apply with late="keep", because it would drop the late rows.'
+        raise ValueError(f"{problem} Filter the results instead.")
     outputs = selection.outputs
     if outputs is None or None in outputs.values():  # all columns
         return selection
-    added = [*([CHANGE] if mode == "update" else []), *([LATE] if late == "keep" else [])]
+    added = [CHANGE] * (mode == "update") + [LATE] * (late == "keep")
     return replace(selection, outputs={**outputs, **{name: name for name in added}})
 
 
@@ -219,9 +216,7 @@ def only_time(columns: list[str]) -> str:
     """Return the time column if the text names none: the only one that holds times."""
     if len(columns) == 1:
         return columns[0]
-    problem = (
-        f"The data has the columns {list_names(columns)} with times" if columns else "No column of the data holds times"
-    )
-    raise ValueError(
-        f'{problem}, and the query does not name one. Name it, as in [RANGE 1 HOUR ON ts] or sash.sql(text, time="ts").'
-    )
+    several = f"The data has the columns {list_names(columns)} with times"
+    problem = several if columns else "No column of the data holds times"
+    advice = 'Name it, as in [RANGE 1 HOUR ON ts] or sash.sql(text, time="ts").'
+    raise ValueError(f"{problem}, and the query does not name one. {advice}")

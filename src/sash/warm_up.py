@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
+from sash.plan.query_spec import QuerySpec
 from sash.query import Query
 
 if TYPE_CHECKING:
@@ -46,26 +48,18 @@ def warm(query: Query, data: Any) -> None:
     sizes = [FEW]
     if prepared.edges is not None and not any(plan_pass.over_objects for plan_pass in prepared.plan.passes):
         sizes.append(3 * CHUNK_ROWS)  # large tables in order of time run other loops
-    for rows in sizes:
-        for has_nulls in (False, True):
-            columns = {
-                field.name: _column(field, rows, declared.time, has_nulls=has_nulls and field.name not in declared.by)
-                for field in schema
-            }
-            run_table(prepared, pa.table(columns, schema=schema), threads=1)
+    for rows, has_nulls in product(sizes, (False, True)):
+        columns = {field.name: _column(field, rows, declared, has_nulls=has_nulls) for field in schema}
+        run_table(prepared, pa.table(columns, schema=schema), threads=1)
 
 
-def _column(field: pa.Field, rows: int, time: str | None, *, has_nulls: bool) -> pa.Array:
+def _column(field: pa.Field, rows: int, declared: QuerySpec, *, has_nulls: bool) -> pa.Array:
     """Return values of a type: times in order, other values alternating."""
     import numpy as np  # noqa: PLC0415 — as above
     import pyarrow as pa  # noqa: PLC0415 — as above
 
-    numbers = np.arange(rows)
-    if field.name == time:
-        has_nulls = False
-    else:
-        numbers %= 2
-    mask = numbers.astype(bool) if has_nulls else None
+    numbers = np.arange(rows) if field.name == declared.time else np.arange(rows) % 2
+    mask = numbers.astype(bool) if has_nulls and field.name not in (declared.time, *declared.by) else None
     for dtype in (np.int64, np.int32):
         try:
             return pa.array(numbers.astype(dtype), mask=mask).cast(field.type, safe=False)

@@ -13,8 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from sash.live.demo import EXAMPLE, QUERY, READINGS
-from sash.live.feed import Feed
-from sash.live.result_layout import layout_of
+from sash.live.feed import Feed, layout_of
 from sash.live.server import serve_source
 from sash.live.source import RecentRows, Status
 from sash.plan.explanation import Explanation

@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from live.decoded import decode
 from live.generated import KEYS, SCHEMA, ZOOMS, results_at
 from sash.live import feed as feeds
-from sash.live.feed import ALL_ROWS, Feed, Series
-from sash.live.panels import PanelView, panels_message
-from sash.live.result_layout import layout_of
+from sash.live.feed import ALL_ROWS, Feed, Series, layout_of
+from sash.live.messages import PanelView, panels_message
 
 ROWS = pa.schema(
     {

@@ -9,9 +9,8 @@ import numpy as np
 import pyarrow.compute as pc
 
 from sash.live import demo
-from sash.live.feed import Feed
+from sash.live.feed import Feed, layout_of
 from sash.live.local_source import LocalSource
-from sash.live.result_layout import layout_of
 from sash.spark.generated_readings import FIRST
 
 KEY = "house 2, household 1"

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sash.live.reduce import highest, last, lowest, pixel_starts, visible
+from sash.live.messages import highest, last, lowest, pixel_starts, visible
 
 POINTS = st.lists(st.tuples(st.floats(0, 1000, width=32), st.floats(-1e6, 1e6) | st.just(math.nan)), max_size=200)
 

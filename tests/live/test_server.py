@@ -22,11 +22,10 @@ from live.decoded import decode
 from live.generated import GeneratedSource
 from sash import live
 from sash.live.feed import Feed
-from sash.live.folder import Folder
 from sash.live.local_source import POLL_SECONDS, LocalSource
-from sash.live.query_box import answer, run_text
+from sash.live.messages import answer, run_text
 from sash.live.server import serve_source
-from sash.live.source import RecentRows
+from sash.live.source import Folder, RecentRows
 
 TEXT = "SELECT max(load) AS peak, count(*) AS n FROM meters [RANGE 10 SLIDE 5 ON t] GROUP BY home"
 KEY = "house 1, household 1"

@@ -19,7 +19,7 @@ from pyspark.sql import SparkSession
 
 from sash.live import demo
 from sash.live.feed import Feed
-from sash.live.query_box import run_text
+from sash.live.messages import run_text
 from sash.live.spark_source import SparkSource
 from sash.spark.generated_readings import FIRST, Readings
 

@@ -9,10 +9,9 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from sash.cli.file_readers import connect_duckdb
-from sash.cli.inputs import open_input
-from sash.cli.local_run import input_of, temporary_folder
-from sash.cli.tables import is_number, print_listing
+from sash.cli.display import is_number, print_listing
+from sash.cli.inputs import connect_duckdb, open_input
+from sash.cli.local_run import RunOptions, input_of, temporary_folder
 from sash.cli.terminal import say
 from sash.cli.text_query import TextQuery
 from sash.sql_query import translate
@@ -31,28 +30,19 @@ def generated(rows: int) -> pa.Table:
     """
     random = np.random.default_rng(0)
     seconds = pa.array(1_767_225_600 + np.arange(rows)).cast(pa.timestamp("s"))
-    return pa.table(
-        {"ts": seconds, "key": random.integers(0, KEYS, rows), "value": random.normal(20, 5, rows).round(3)}
-    )
+    keys, values = random.integers(0, KEYS, rows), random.normal(20, 5, rows).round(3)
+    return pa.table({"ts": seconds, "key": keys, "value": values})
 
 
-def compare(
-    text: str | None,
-    source: str | None,
-    input_format: str | None,
-    time: str | None,
-    rows: int,
-    repeat: int,
-    threads: int | None,
-) -> None:
-    """Time a text in Sash, and in DuckDB if it runs there, and print both."""
-    query = TextQuery(text or DEFAULT_TEXT, time)
-    if text is None or (source is None and query.path is None):
+def compare(options: RunOptions, rows: int, repeat: int) -> None:
+    """Time a text in Sash, and in DuckDB if it runs there, and print both. Without a text or an input, rows are generated."""
+    query, threads = TextQuery(options.text or DEFAULT_TEXT, options.time), options.threads
+    if not options.text or (options.source is None and query.path is None):
         table = generated(rows)
         say(f"no input, so the query runs on {rows:,} generated rows with the columns ts, key and value")
     else:
         with temporary_folder() as folder:
-            data = open_input(input_of(query, source), input_format, Path(folder))
+            data = open_input(input_of(query, options.source), options.input_format, Path(folder))
             table = data.open(query.columns(data.schema)).read_all()
     query.checked(table.schema)
     timed = {"Sash": _timed(lambda: query.run(table, threads=threads), repeat)}
@@ -89,9 +79,8 @@ def _in_duckdb(query: TextQuery, table: pa.Table, threads: int | None) -> Callab
     try:
         connection.sql(text)
     except duckdb.Error as error:
-        raise ValueError(
-            f"DuckDB cannot run this text ({str(error).splitlines()[0]}), so only Sash is timed."
-        ) from error
+        problem = str(error).splitlines()[0]
+        raise ValueError(f"DuckDB cannot run this text ({problem}), so only Sash is timed.") from error
     return lambda: connection.sql(text).to_arrow_table()
 
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import typer
 
@@ -20,23 +20,18 @@ app = typer.Typer(
 
 Engine = Literal["local", "spark"]
 Picture = Literal["results", "windows", "plan"]
-Text = Annotated[str, typer.Argument(metavar="QUERY", help="The text of a query, or a file that holds it.")]
-OptionalText = Annotated[
-    str | None, typer.Argument(metavar="QUERY", help="The text of a query, or a file that holds it. Default: a demo.")
-]
-Source = Annotated[
-    str | None,
-    typer.Option(
-        "--input", "-i", metavar="PATH", help="A file, a folder, a pattern such as 'data/*.csv', or - for a pipe."
-    ),
-]
-InputFormat = Annotated[
-    str | None,
-    typer.Option(metavar="FORMAT", help="csv, tsv, json, ndjson, parquet, arrow or arrows. Default: by ending."),
-]
-Time = Annotated[str | None, typer.Option(metavar="COLUMN", help="The time column, if the text does not name it.")]
-Threads = Annotated[int | None, typer.Option(min=1, help="The number of threads. Default: all cores.")]
-Debug = Annotated[bool, typer.Option("--debug", help="Show where an error comes from.")]
+TEXT = typer.Argument(metavar="QUERY", help="The text of a query, or a file that holds it.")
+OPTIONAL_TEXT = typer.Argument(
+    None, metavar="QUERY", help="The text of a query, or a file that holds it. Default: a demo."
+)
+SOURCE = typer.Option(
+    None, "--input", "-i", metavar="PATH", help="A file, a folder, a pattern such as 'data/*.csv', or - for a pipe."
+)
+INPUT_FORMAT = typer.Option(
+    None, metavar="FORMAT", help="csv, tsv, json, ndjson, parquet, arrow or arrows. Default: by ending."
+)
+TIME = typer.Option(None, metavar="COLUMN", help="The time column, if the text does not name it.")
+THREADS = typer.Option(None, min=1, help="The number of threads. Default: all cores.")
 
 
 def command(*examples: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -56,9 +51,7 @@ def _print_version(value: bool) -> None:
 
 @app.callback()
 def sash_command(
-    version: Annotated[
-        bool, typer.Option("--version", help="Show the version.", is_eager=True, callback=_print_version)
-    ] = False,
+    version: bool = typer.Option(False, "--version", help="Show the version.", is_eager=True, callback=_print_version),
 ) -> None:
     """Sliding-window aggregation over files: SQL or CQL in, a table out."""
 
@@ -70,65 +63,45 @@ def sash_command(
     'cat readings.csv | sash run "SELECT count(*) AS n FROM t [RANGE 1 DAY SLIDE 1 DAY]" -i - --output-format json',
 )
 def run(
-    text: Text,
-    source: Source = None,
-    target: Annotated[
-        str | None, typer.Option("--output", "-o", metavar="PATH", help="A file; - for standard output.")
-    ] = None,
-    input_format: InputFormat = None,
-    output_format: Annotated[
-        str | None,
-        typer.Option(metavar="FORMAT", help="As --input-format. Default: by ending; csv for a pipe."),
-    ] = None,
-    engine: Annotated[
-        Engine | None, typer.Option(help="Where the query runs. Default: local, or spark with --stream.")
-    ] = None,
-    master: Annotated[str | None, typer.Option(help="Spark's master, such as local[4] or spark://host:7077.")] = None,
-    stream: Annotated[
-        bool, typer.Option("--stream", help="Read new files of a folder as they arrive, on Spark.")
-    ] = False,
-    once: Annotated[
-        bool, typer.Option("--once", help="With --stream: process the files that are there, and end.")
-    ] = False,
-    checkpoint: Annotated[
-        str | None,
-        typer.Option(metavar="FOLDER", help="Where a stream stores its state, to go on after a restart."),
-    ] = None,
-    forget: Annotated[
-        str | None,
-        typer.Option(
-            metavar="DURATION",
-            help="With --stream: drop the state of a key that had no rows for this long, such as 30d.",
-        ),
-    ] = None,
-    time: Time = None,
-    at: Annotated[
-        str | None,
-        typer.Option(metavar="PATH", help="Labels: keys and times at which to compute the aggregates."),
-    ] = None,
-    at_time: Annotated[
-        str | None,
-        typer.Option(metavar="COLUMN", help="The time column of the labels. Default: that of the query."),
-    ] = None,
-    lateness: Annotated[
-        str | None,
-        typer.Option(
-            metavar="DURATION",
-            help="Process rows as they come; a row may be this much older than the newest one, such as 5m.",
-        ),
-    ] = None,
-    threads: Threads = None,
-    batches: Annotated[
-        bool | None,
-        typer.Option(
-            "--batches/--no-batches", help="Process the input in batches. Default: if it may not fit into memory."
-        ),
-    ] = None,
-    memory: Annotated[
-        str | None, typer.Option(metavar="SIZE", help="The memory to use, such as 2GB. Default: what is free.")
-    ] = None,
-    rows: Annotated[int, typer.Option(min=1, help="How many rows a terminal shows.")] = 20,
-    debug: Debug = False,
+    text: str = TEXT,
+    source: str | None = SOURCE,
+    target: str | None = typer.Option(None, "--output", "-o", metavar="PATH", help="A file; - for standard output."),
+    input_format: str | None = INPUT_FORMAT,
+    output_format: str | None = typer.Option(
+        None, metavar="FORMAT", help="As --input-format. Default: by ending; csv for a pipe."
+    ),
+    engine: Engine | None = typer.Option(None, help="Where the query runs. Default: local, or spark with --stream."),
+    master: str | None = typer.Option(None, help="Spark's master, such as local[4] or spark://host:7077."),
+    stream: bool = typer.Option(False, "--stream", help="Read new files of a folder as they arrive, on Spark."),
+    once: bool = typer.Option(False, "--once", help="With --stream: process the files that are there, and end."),
+    checkpoint: str | None = typer.Option(
+        None, metavar="FOLDER", help="Where a stream stores its state, to go on after a restart."
+    ),
+    forget: str | None = typer.Option(
+        None,
+        metavar="DURATION",
+        help="With --stream: drop the state of a key that had no rows for this long, such as 30d.",
+    ),
+    time: str | None = TIME,
+    at: str | None = typer.Option(
+        None, metavar="PATH", help="Labels: keys and times at which to compute the aggregates."
+    ),
+    at_time: str | None = typer.Option(
+        None, metavar="COLUMN", help="The time column of the labels. Default: that of the query."
+    ),
+    lateness: str | None = typer.Option(
+        None,
+        metavar="DURATION",
+        help="Process rows as they come; a row may be this much older than the newest one, such as 5m.",
+    ),
+    threads: int | None = THREADS,
+    batches: bool | None = typer.Option(
+        None, "--batches/--no-batches", help="Process the input in batches. Default: if it may not fit into memory."
+    ),
+    memory: str | None = typer.Option(
+        None, metavar="SIZE", help="The memory to use, such as 2GB. Default: what is free."
+    ),
+    rows: int = typer.Option(20, min=1, help="How many rows a terminal shows."),
 ) -> None:
     """Run a query and write its results.
 
@@ -174,7 +147,7 @@ def _refuse(options: Mapping[str, Any], needed: str) -> None:
     'sash explain "SELECT avg(load), stddev(load) FROM t [RANGE 1 HOUR SLIDE 5 MINUTES]" -i readings.parquet',
 )
 def explain(
-    text: Text, source: Source = None, input_format: InputFormat = None, time: Time = None, debug: Debug = False
+    text: str = TEXT, source: str | None = SOURCE, input_format: str | None = INPUT_FORMAT, time: str | None = TIME
 ) -> None:
     """Show how a query is evaluated: slices, algorithms and why, cost and memory."""
     from sash.cli.plots import explanation
@@ -190,18 +163,14 @@ def explain(
     'sash plot "SELECT max(load), avg(load) FROM t [RANGE 1 HOUR SLIDE 5 MINUTES ON ts]" --what plan -o plan.svg',
 )
 def plot(
-    text: Text,
-    source: Source = None,
-    target: Annotated[
-        str | None, typer.Option("--output", "-o", metavar="PATH", help="A file that ends in .svg or .png.")
-    ] = None,
-    what: Annotated[
-        Picture | None,
-        typer.Option(help="Results, windows or the plan. Default: results if there is an input, otherwise windows."),
-    ] = None,
-    input_format: InputFormat = None,
-    time: Time = None,
-    debug: Debug = False,
+    text: str = TEXT,
+    source: str | None = SOURCE,
+    target: str | None = typer.Option(None, "--output", "-o", metavar="PATH", help="A file that ends in .svg or .png."),
+    what: Picture | None = typer.Option(
+        None, help="Results, windows or the plan. Default: results if there is an input, otherwise windows."
+    ),
+    input_format: str | None = INPUT_FORMAT,
+    time: str | None = TIME,
 ) -> None:
     """Draw the results, the windows or the plan of a query: on the terminal, or as SVG or PNG."""
     from sash.cli.local_run import RunOptions
@@ -211,7 +180,7 @@ def plot(
 
 
 @command("sash algorithms", "sash algorithms > algorithms.md")
-def algorithms(debug: Debug = False) -> None:
+def algorithms() -> None:
     """List the algorithms: what they need, what they cost, and their papers."""
     from sash.cli.listings import list_algorithms
 
@@ -219,9 +188,7 @@ def algorithms(debug: Debug = False) -> None:
 
 
 @command("sash aggregates", "sash aggregates arg_max")
-def aggregates(
-    name: Annotated[str | None, typer.Argument(help="Show all about one aggregate.")] = None, debug: Debug = False
-) -> None:
+def aggregates(name: str | None = typer.Argument(None, help="Show all about one aggregate.")) -> None:
     """List the aggregates: name, arguments, other names in SQL, and what they compute."""
     from sash.cli.listings import list_aggregates, show_aggregate
 
@@ -233,7 +200,7 @@ def aggregates(
 
 @command('sash warm "SELECT avg(load) FROM t [RANGE 1 HOUR SLIDE 5 MINUTES]" -i readings.parquet')
 def warm(
-    text: Text, source: Source = None, input_format: InputFormat = None, time: Time = None, debug: Debug = False
+    text: str = TEXT, source: str | None = SOURCE, input_format: str | None = INPUT_FORMAT, time: str | None = TIME
 ) -> None:
     """Compile a query ahead, so that later runs over data of the same types start compiled."""
     from sash.cli.listings import warm_up
@@ -247,21 +214,21 @@ def warm(
     "sash bench --generate 100000",
 )
 def bench(
-    text: OptionalText = None,
-    source: Source = None,
-    input_format: InputFormat = None,
-    time: Time = None,
-    generate: Annotated[
-        int, typer.Option(metavar="ROWS", min=1000, help="Without -i: the number of rows to generate.")
-    ] = 1_000_000,
-    repeat: Annotated[int, typer.Option(min=1, help="How often each engine runs; the best time counts.")] = 3,
-    threads: Threads = None,
-    debug: Debug = False,
+    text: str | None = OPTIONAL_TEXT,
+    source: str | None = SOURCE,
+    input_format: str | None = INPUT_FORMAT,
+    time: str | None = TIME,
+    generate: int = typer.Option(
+        1_000_000, metavar="ROWS", min=1000, help="Without -i: the number of rows to generate."
+    ),
+    repeat: int = typer.Option(3, min=1, help="How often each engine runs; the best time counts."),
+    threads: int | None = THREADS,
 ) -> None:
     """Time a query in Sash, and in DuckDB if it can run the same text; compare the results first."""
     from sash.cli.against_duckdb import compare
+    from sash.cli.local_run import RunOptions
 
-    compare(text, source, input_format, time, generate, repeat, threads)
+    compare(RunOptions(text or "", source, None, input_format, time=time, threads=threads), generate, repeat)
 
 
 @command(
@@ -269,35 +236,25 @@ def bench(
     'sash live "SELECT max(load) AS peak FROM t [RANGE 1 HOUR SLIDE 1 MINUTE ON ts] GROUP BY household" -i folder/',
 )
 def live(
-    text: OptionalText = None,
-    source: Annotated[
-        str | None, typer.Option("--input", "-i", metavar="FOLDER", help="A folder whose files are the input.")
-    ] = None,
-    host: Annotated[
-        str, typer.Option(help="The address to listen on. Others than this machine's need --token.")
-    ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 for any that is free.")] = 0,
-    token: Annotated[str | None, typer.Option(help="What a browser must present.", envvar="SASH_TOKEN")] = None,
-    open_browser: Annotated[bool, typer.Option("--open/--no-open", help="Open a browser.")] = True,
-    idle_exit: Annotated[
-        float | None,
-        typer.Option("--exit-when-idle", metavar="SECONDS", min=0, help="End when no page is connected for this long."),
-    ] = None,
-    engine: Annotated[Engine, typer.Option(help="Where the query runs.")] = "spark",
-    debug: Debug = False,
+    text: str | None = OPTIONAL_TEXT,
+    source: str | None = typer.Option(
+        None, "--input", "-i", metavar="FOLDER", help="A folder whose files are the input."
+    ),
+    host: str = typer.Option("127.0.0.1", help="The address to listen on. Others than this machine's need --token."),
+    port: int = typer.Option(0, min=0, max=65535, help="The port; 0 for any that is free."),
+    token: str | None = typer.Option(None, help="What a browser must present.", envvar="SASH_TOKEN"),
+    open_browser: bool = typer.Option(True, "--open/--no-open", help="Open a browser."),
+    idle_exit: float | None = typer.Option(
+        None, "--exit-when-idle", metavar="SECONDS", min=0, help="End when no page is connected for this long."
+    ),
+    engine: Engine = typer.Option("spark", help="Where the query runs."),
 ) -> None:
     """Serve a page that shows windows live: of a demo, or of your own query and data."""
     from sash.cli.text_query import read_text
     from sash.live import serve
 
+    query = None if text is None else read_text(text)
     code = serve(
-        None if text is None else read_text(text),
-        source,
-        host=host,
-        port=port,
-        token=token,
-        open_browser=open_browser,
-        idle_exit=idle_exit,
-        engine=engine,
+        query, source, host=host, port=port, token=token, open_browser=open_browser, idle_exit=idle_exit, engine=engine
     )
     raise typer.Exit(code)

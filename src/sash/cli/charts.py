@@ -6,10 +6,9 @@ results ──► Chart: panels of lines ──► matplotlib (SVG, PNG), or dot
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from textwrap import wrap
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from rich.text import Text
 
-from sash.cli.tables import is_number
+from sash.cli.display import is_number
 from sash.plan.query_spec import QuerySpec
 
 Numbers = npt.NDArray[np.float64]
@@ -33,8 +32,7 @@ DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
 """The bits of the eight dots of a braille letter, by row and column."""
 
 
-@dataclass(frozen=True)
-class Curve:
+class Curve(NamedTuple):
     """The values of one key."""
 
     label: str
@@ -42,15 +40,14 @@ class Curve:
     ys: Numbers
 
 
-@dataclass(frozen=True)
-class Chart:
+class Chart(NamedTuple):
     """What a chart shows."""
 
     x_name: str
     is_time: bool
     """Whether x is seconds since 1970."""
-    panels: dict[str, list[Curve]] = field(default_factory=dict)
-    left_out: int = 0
+    panels: dict[str, list[Curve]]
+    left_out: int
     """The number of keys that are not drawn."""
 
 
@@ -94,9 +91,8 @@ def _rows_by_key(results: pa.Table, keys: Sequence[str]) -> dict[str, list[int]]
 
 
 def _curve(label: str, rows: Sequence[int], xs: Numbers, column: pa.ChunkedArray) -> Curve:
-    xs, ys = xs[rows], _numbers(column)[rows]
-    order = np.argsort(xs, kind="stable")
-    return Curve(label, *reduce_points(xs[order], ys[order], BINS))
+    ordered = np.asarray(rows)[np.argsort(xs[rows], kind="stable")]
+    return Curve(label, *reduce_points(xs[ordered], _numbers(column)[ordered], BINS))
 
 
 def reduce_points(xs: Numbers, ys: Numbers, bins: int) -> tuple[Numbers, Numbers]:
@@ -199,7 +195,9 @@ def _panel(curves: Sequence[Curve], width: int, height: int, *, is_time: bool) -
         for cell, colour in zip(cells[row].tolist(), colours[row].tolist(), strict=True):
             text.append(chr(BRAILLE + cell) if cell else " ", colour)
         yield text
-    left, right = (_x_label(value, is_time=is_time) for value in (first, last))
+    left, right = (f"{x:.6g}" for x in (first, last))
+    if is_time:
+        left, right = (str(np.datetime64(int(x), "s")).replace("T", " ") for x in (first, last))
     yield Text(" " * room + "└" + left + right.rjust(columns - len(left)), "dim")
 
 
@@ -211,12 +209,6 @@ def _dots(across: Numbers, down: Numbers) -> Iterator[tuple[int, int]]:
         steps = int(max(abs(across[to] - across[point]), abs(down[to] - down[point]))) + 1
         lines = (np.linspace(axis[point], axis[to], steps, endpoint=False).round() for axis in (across, down))
         yield from zip(*(line.astype(int).tolist() for line in lines), strict=True)
-
-
-def _x_label(value: float, *, is_time: bool) -> str:
-    if not is_time:
-        return f"{value:.6g}"
-    return str(np.datetime64(int(value), "s")).replace("T", " ")
 
 
 def format_of_picture(target: str) -> str:

@@ -11,14 +11,12 @@ import typer
 import sash
 from sash.aggregates import BUILT_IN
 from sash.algorithms.catalogue import HEADINGS
+from sash.cli.display import print_listing
 from sash.cli.local_run import input_schema
-from sash.cli.tables import print_listing
 from sash.cli.text_query import TextQuery
 from sash.hints import did_you_mean
-from sash.language.aggregate_names import KEEP_NULLS, SWAPPED, SYNONYMS, WITHIN_GROUP
+from sash.language.aggregate_names import OTHER_NAMES, SWAPPED, SYNONYMS
 
-OTHER_NAMES = SYNONYMS | SWAPPED | WITHIN_GROUP | KEEP_NULLS
-"""Aggregates by their other names in SQL."""
 SHOWN = ("algorithm", "order", "laws needed", "amortised", "worst", "space", "paper")
 """The columns of the catalogue that fit a terminal."""
 
@@ -43,9 +41,8 @@ def show_aggregate(name: str) -> None:
     lower = name.lower()
     built_in = OTHER_NAMES.get(lower, lower)
     if built_in not in BUILT_IN:
-        raise ValueError(
-            f"There is no aggregate {name}.{did_you_mean(name, [*BUILT_IN, *SYNONYMS, *SWAPPED])} sash aggregates lists them."
-        )
+        hint = did_you_mean(name, [*BUILT_IN, *SYNONYMS, *SWAPPED])
+        raise ValueError(f"There is no aggregate {name}.{hint} sash aggregates lists them.")
     others = other_names(built_in)
     also = f"\nIn SQL also: {', '.join(others)}" if others else ""
     typer.echo(f"{call_of(built_in)}{also}\n\n{inspect.getdoc(BUILT_IN[built_in])}")

@@ -1,19 +1,27 @@
-"""`sash run` in this process: input → a table, or batches in order if it is larger than memory → query → output."""
+"""`sash run` in this process: input → a table, or batches in order if it is larger than memory → query → output.
+
+Batches come as they are, or sorted by DuckDB, which spills to disk.
+"""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import numpy as np
 import pyarrow as pa
 
-from sash.cli.in_order import is_in_order, sort_columns, sorted_rows
-from sash.cli.inputs import STDIN, open_input
-from sash.cli.memory import available_memory, read_size
+from sash.cli.display import RowProgress
+from sash.cli.inputs import BATCH_ROWS, STDIN, Input, connect_duckdb, open_input
 from sash.cli.outputs import check_output, output_format, write_results
-from sash.cli.progress import RowProgress
 from sash.cli.text_query import TextQuery
+from sash.expressions import Computed
+from sash.language.source_text import quoted
+from sash.plan.query_spec import QuerySpec
 
 COPIES = 4
 """How many times the memory of its input a run over a table takes: the table, its rows in order, partials and results."""
@@ -74,14 +82,12 @@ def temporary_folder() -> TemporaryDirectory[str]:
 def input_of(query: TextQuery, source: str | None) -> str:
     """Return the input of a query: that of -i, or the files that FROM names. Raise ValueError if there is none, or both."""
     if source is not None and query.path is not None:
-        raise ValueError(
-            f"FROM names the file {query.path!r}, and -i names {source!r}. Leave -i out, or name a table in FROM."
-        )
+        problem = f"FROM names the file {query.path!r}, and -i names {source!r}."
+        raise ValueError(f"{problem} Leave -i out, or name a table in FROM.")
     path = source if source is not None else query.path
     if path is None:
-        raise ValueError(
-            "There is no input. Name it with -i data.parquet, or in the text: FROM 'data.parquet'. For a pipe, use -i -."
-        )
+        advice = "Name it with -i data.parquet, or in the text: FROM 'data.parquet'. For a pipe, use -i -."
+        raise ValueError(f"There is no input. {advice}")
     return path
 
 
@@ -124,8 +130,7 @@ class LocalRun:
     def _over_batches(self) -> pa.RecordBatchReader:
         """Return the results over rows in order of time: as they are, or sorted by DuckDB."""
         options, source, declared = self.options, self.source, self.declared
-        total = source.rows
-        order = "time"
+        total, order = source.rows, "time"
         sorts = not source.once and options.lateness is None and bool(declared.time or declared.order_by)
         if sorts and declared.time is not None and not declared.order_by:
             self.progress.step("checking the order")
@@ -138,3 +143,110 @@ class LocalRun:
             unsorted = self.progress.count("sorting", rows, total)
             rows = sorted_rows(unsorted, by, SORT_SHARE * options.bytes, self.temporary)
         return self.query.run(self.progress.count("computing", rows, total), order=order, threads=options.threads)
+
+
+# -- memory ------------------------------------------------------------------------------------------------------------
+
+
+def read_size(text: str) -> float:
+    """Return a number of bytes. Raise ValueError if the text is not a size.
+
+    >>> read_size("300MB"), read_size("2 gb")
+    (300000000.0, 2000000000.0)
+    """
+    match = re.fullmatch(r"([\d.]+)\s*([kmgt]?)b?", text.strip().lower())
+    if match is None:
+        raise ValueError(f"{text!r} is not a size. Use a number and a unit, as in 300MB or 2GB.")
+    return float(match[1]) * float(1000 ** " kmgt".index(match[2] or " "))
+
+
+def available_memory() -> float:
+    """Return the bytes of memory that this process may still take, by the machine, its container and its limits."""
+    limits = [float("inf")]
+    with suppress(OSError, ValueError, StopIteration):
+        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+        limits.append(1024 * float(next(line for line in lines if line.startswith("MemAvailable")).split()[1]))
+    with suppress(OSError, ValueError):
+        group = Path("/sys/fs/cgroup")
+        limit, used = ((group / f"memory.{name}").read_text(encoding="ascii") for name in ("max", "current"))
+        limits.append(float(limit) - float(used))
+    with suppress(ImportError, OSError):
+        import resource  # noqa: PLC0415 — Windows has none
+
+        for number in (resource.RLIMIT_AS, resource.RLIMIT_DATA):
+            most_bytes = resource.getrlimit(number)[0]
+            if most_bytes != resource.RLIM_INFINITY:
+                limits.append(float(most_bytes) / 2)  # code and threads take address space too
+    return max(min(limits), 0.0)
+
+
+# -- rows in order -----------------------------------------------------------------------------------------------------
+
+DAYS_BITS = 32
+"""The width of dates in days."""
+ROW = "sash_row"
+"""The column with the number of a row: DuckDB's sort is not stable, but rows of one time must keep their order."""
+
+
+def is_in_order(source: Input, time: str) -> tuple[bool, int]:
+    """Return whether the rows are in order of time, and how many rows were read to find out.
+
+    Nulls count as in order: the query itself reports them.
+    """
+    newest, rows = None, 0
+    for batch in source.open([time]):
+        rows += len(batch)
+        column = batch.column(0)
+        if column.null_count or not len(column):
+            continue
+        if pa.types.is_temporal(column.type):
+            column = column.cast(pa.int32() if column.type.bit_width == DAYS_BITS else pa.int64())
+        times = column.to_numpy()
+        if (newest is not None and times[0] < newest) or (times[1:] < times[:-1]).any():
+            return False, rows
+        newest = times[-1]
+    return True, rows
+
+
+def sort_columns(query: QuerySpec) -> tuple[list[str], str]:
+    """Return the columns to sort by, and the name of this order for `Query.run`.
+
+    Rows sorted by key need the state of one key at a time. A key that is computed has no column yet.
+    """
+    by_keys = bool(query.by) and not any(isinstance(name, Computed) for name in query.by)
+    columns = [*(query.by if by_keys else ()), query.time, *query.order_by]
+    return [str(name) for name in columns if name is not None], "keys" if by_keys else "time"
+
+
+def sorted_rows(rows: pa.RecordBatchReader, by: Sequence[str], memory: float, temporary: Path) -> pa.RecordBatchReader:
+    """Return rows sorted by columns, nulls last; rows that are equal there keep their order.
+
+    >>> import tempfile
+    >>> rows = pa.table({"t": [3, 1, 3], "x": ["a", "b", "c"]}).to_reader()
+    >>> sorted_rows(rows, ["t"], 1e9, Path(tempfile.mkdtemp())).read_all()["x"].to_pylist()
+    ['b', 'a', 'c']
+    """
+    connection = connect_duckdb(
+        memory_limit=f"{max(int(memory / 1e6), 64)}MB", temp_directory=str(temporary), preserve_insertion_order="false"
+    )
+    connection.register("unsorted", _numbered(rows))
+    order = ", ".join(f"{quoted(name)} NULLS LAST" for name in [*by, ROW])
+    ordered = connection.sql(f"SELECT * FROM unsorted ORDER BY {order}").to_arrow_reader(BATCH_ROWS)  # noqa: S608 — quoted names
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        with connection:
+            for batch in ordered:
+                # DuckDB returns dictionaries as their values, and times with a zone in UTC
+                yield from pa.Table.from_batches([batch]).drop_columns([ROW]).cast(rows.schema).to_batches()
+
+    return pa.RecordBatchReader.from_batches(rows.schema, batches())
+
+
+def _numbered(rows: pa.RecordBatchReader) -> pa.RecordBatchReader:
+    def batches() -> Iterator[pa.RecordBatch]:
+        number = 0
+        for batch in rows:
+            yield batch.append_column(ROW, pa.array(np.arange(number, number + len(batch))))
+            number += len(batch)
+
+    return pa.RecordBatchReader.from_batches(rows.schema.append(pa.field(ROW, pa.int64())), batches())

@@ -19,8 +19,8 @@ from typing import Any, BinaryIO
 
 import pyarrow as pa
 
-from sash.cli.formats import ENDINGS, format_of, named_format
-from sash.cli.tables import nanoseconds_as_text, print_rows
+from sash.cli.display import nanoseconds_as_text, print_rows
+from sash.cli.inputs import ENDINGS, format_of, named_format
 from sash.engine.select_sql import PACKED
 
 STDOUT = "-"
@@ -52,9 +52,7 @@ class JsonWriter:
     """JSON: one array of objects, or one object per line. NaN and infinities are null, because JSON has no such numbers."""
 
     def __init__(self, file: BinaryIO, *, lines: bool) -> None:
-        self.file = file
-        self.lines = lines
-        self.count = 0
+        self.file, self.lines, self.count = file, lines, 0
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Write a batch."""
@@ -97,14 +95,12 @@ def output_format(target: str | None, name: str | None) -> str | None:
     if target is None or target == STDOUT:
         if name is None:
             return None if target is None and sys.stdout.isatty() else "csv"
-        file_format = named_format(name)
-        return "arrows" if file_format == "arrow" else file_format
-    if name is not None:
-        return named_format(name)
-    by_ending = None if target.lower().endswith(PACKED) else format_of(target)
-    if by_ending is None:
+        named = named_format(name)
+        return "arrows" if named == "arrow" else named
+    file_format = named_format(name) if name is not None else format_of(target)
+    if file_format is None or (name is None and target.lower().endswith(PACKED)):
         raise ValueError(f"{target!r} does not end in {', '.join(ENDINGS)}. Name its format with --output-format.")
-    return by_ending
+    return file_format
 
 
 def check_output(target: str | None) -> None:
@@ -115,9 +111,8 @@ def check_output(target: str | None) -> None:
     if path.is_dir():
         raise ValueError(f"The output {target!r} is a folder. Name a file in it.")
     if not path.absolute().parent.is_dir():
-        raise FileNotFoundError(
-            f"The output {target!r} is in a folder that does not exist. Make it first: mkdir -p {path.parent}"
-        )
+        problem = f"The output {target!r} is in a folder that does not exist."
+        raise FileNotFoundError(f"{problem} Make it first: mkdir -p {path.parent}")
 
 
 def write_results(
@@ -129,19 +124,14 @@ def write_results(
 ) -> None:
     """Write results. Without a format, show at most `most_rows` of them on the terminal, after `before_table`."""
     reader = results.to_reader() if isinstance(results, pa.Table) else results
-    if file_format is None:
-        _show(reader, most_rows, before_table)
+    if file_format is not None:
+        with opened(target) as file:
+            writer = WRITERS[file_format](file, reader.schema)
+            for batch in reader:
+                writer.write(batch)
+            writer.close()
         return
-    with opened(target) as file:
-        writer = WRITERS[file_format](file, reader.schema)
-        for batch in reader:
-            writer.write(batch)
-        writer.close()
-
-
-def _show(reader: pa.RecordBatchReader, most_rows: int, before_table: Callable[[], None]) -> None:
-    shown: list[pa.RecordBatch] = []
-    total = 0
+    shown, total = [], 0
     for batch in reader:
         if total < most_rows:
             shown.append(batch.slice(0, most_rows - total))
@@ -213,6 +203,4 @@ def plain(value: Any) -> Any:  # noqa: PLR0911 — one line for each type of val
         return value.isoformat()
     if isinstance(value, timedelta):
         return value.total_seconds()
-    if isinstance(value, int | str | None):
-        return value
-    return str(value)
+    return value if isinstance(value, int | str | None) else str(value)

@@ -1,20 +1,25 @@
-"""`sash explain` and `sash plot`: the plan, the windows and the results of a query, for a terminal or as a picture."""
+"""`sash explain` and `sash plot`: the plan, the windows and the results of a query, for a terminal or as a picture.
+
+Sash's own pictures are SVG. For PNG, matplotlib draws the few shapes that they have.
+"""
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
 from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
 
 import pyarrow as pa
 
 from sash.aggregates import count
 from sash.cli.charts import chart_lines, format_of_picture, make_chart, save_chart
+from sash.cli.display import RowProgress, console
 from sash.cli.local_run import LocalRun, RunOptions, input_schema, temporary_folder
 from sash.cli.outputs import check_output, opened
-from sash.cli.progress import RowProgress
-from sash.cli.svg_to_png import save_png, stack
-from sash.cli.tables import console
 from sash.cli.terminal import say
 from sash.cli.text_query import TextQuery
 from sash.plan.explanation import Explanation
@@ -45,20 +50,17 @@ def draw(options: RunOptions, what: str | None) -> None:
     check_output(options.target)
     has_input = options.source is not None or query.path is not None
     if what == "plan":
-        _draw_plan(explanation(query, options.source, options.input_format), options.target, picture_format)
+        plan = explanation(query, options.source, options.input_format)
+        if picture_format is None:
+            console().print(str(plan), markup=False)
+        else:
+            _save(plan._repr_svg_(), options.target, picture_format)
     elif what == "results" or (what is None and has_input):
         _draw_results(query, options, picture_format)
     else:
         schema = input_schema(query, options.source, options.input_format) if has_input else None
         plan = query.explain() if schema is None else query.over_windows(schema.empty_table()).explain()
         _draw_windows([*plan.declared.windows.values()], options.target, picture_format)
-
-
-def _draw_plan(plan: Explanation, target: str | None, picture_format: str | None) -> None:
-    if picture_format is None:
-        console().print(str(plan), markup=False)
-    else:
-        _save(plan._repr_svg_(), target, picture_format)
 
 
 def _draw_windows(windows: Sequence[Window], target: str | None, picture_format: str | None) -> None:
@@ -116,9 +118,8 @@ def window_lines(window: Window, width: int) -> Iterator[str]:
     technique = make_plan({"": window}, {"count": count()}).technique
     sample = make_sample(window, technique, None, "time")
     if sample is None:
-        raise ValueError(
-            f"There are no sample rows for {window}. Draw the results instead: --what results -i data.parquet"
-        )
+        problem = f"There are no sample rows for {window}."
+        raise ValueError(f"{problem} Draw the results instead: --what results -i data.parquet")
     columns = max(width - LABEL - RIGHT, 20)
 
     def column_of(value: float) -> int:
@@ -144,3 +145,88 @@ def window_lines(window: Window, width: int) -> Iterator[str]:
 def _time_text(sample: Sample, time: int) -> str:
     amount = time - sample.origin + sample.omitted * (time >= sample.gap.stop if sample.gap else 0)
     return length_to_text(amount, sample.unit) if amount else "0"
+
+
+# -- SVG to PNG --------------------------------------------------------------------------------------------------------
+
+SCALE = 2
+"""Dots of the PNG per unit of the SVG."""
+UNITS_PER_INCH = 100
+POINTS_PER_UNIT = 72 / UNITS_PER_INCH
+SVG = "{http://www.w3.org/2000/svg}"
+ANCHORS = {"middle": "center", "end": "right"}
+
+
+def stack(pictures: Sequence[str]) -> str:
+    """Return pictures below each other in one SVG.
+
+    >>> stack(['<svg width="10" height="5"></svg>'] * 2).count("<svg")
+    3
+    """
+    if len(pictures) == 1:
+        return pictures[0]
+    widths, heights = zip(*map(_size, pictures), strict=True)
+    width, height = max(widths), sum(heights)
+    tops = [0.0, *accumulate(heights[:-1])]
+    inner = [picture.replace("<svg ", f'<svg y="{top:g}" ', 1) for picture, top in zip(pictures, tops, strict=True)]
+    size = f'width="{width:g}" height="{height:g}" viewBox="0 0 {width:g} {height:g}"'
+    return "\n".join([f'<svg xmlns="http://www.w3.org/2000/svg" {size}>', *inner, "</svg>"])
+
+
+def _size(picture: str) -> tuple[float, float]:
+    head = picture[: picture.index(">")]
+    width, height = (float(re.search(rf' {name}="([\d.]+)"', head)[1]) for name in ("width", "height"))  # type: ignore[index]
+    return width, height
+
+
+def save_png(picture: str, file: Any) -> None:
+    """Draw a picture of Sash, or several that are stacked, as PNG."""
+    import matplotlib as mpl  # noqa: PLC0415 — it takes long to import
+
+    mpl.use("agg")
+    from matplotlib import pyplot as plt  # noqa: PLC0415 — as above
+
+    width, height = _size(picture)
+    figure = plt.figure(figsize=(width / UNITS_PER_INCH, height / UNITS_PER_INCH))
+    axes = figure.add_axes((0, 0, 1, 1))
+    axes.set_xlim(0, width)
+    axes.set_ylim(height, 0)
+    axes.axis("off")
+    _draw(axes, ET.fromstring(picture), 0.0)  # noqa: S314 — Sash has made it
+    figure.savefig(file, format="png", dpi=SCALE * UNITS_PER_INCH)
+    plt.close(figure)
+
+
+def _draw(axes: Any, group: Any, top: float) -> None:
+    from matplotlib import patches, path  # noqa: PLC0415 — as above
+
+    for order, shape in enumerate(group):
+        at = {name: float(value) for name, value in shape.attrib.items() if re.fullmatch(r"-?[\d.]+", value)}
+        fill, stroke = (None if shape.get(name, "none") == "none" else shape.get(name) for name in ("fill", "stroke"))
+        colours = {"facecolor": fill or "none", "edgecolor": stroke or "none"}
+        inks: dict[str, Any] = {**colours, "linewidth": 0.8, "zorder": order + top}
+        tag = shape.tag.removeprefix(SVG)
+        if tag == "svg":
+            _draw(axes, shape, top + at.get("y", 0.0))
+        elif tag == "rect":
+            radius = min(at.get("rx", 0.0), at["width"] / 2, at["height"] / 2)
+            style = f"round,pad=0,rounding_size={radius}" if radius else "square,pad=0"
+            corner = at["x"], at["y"] + top
+            axes.add_patch(patches.FancyBboxPatch(corner, at["width"], at["height"], boxstyle=style, **inks))
+        elif tag == "circle":
+            axes.add_patch(patches.Circle((at["cx"], at["cy"] + top), at["r"], **inks))
+        elif tag == "line":
+            dashes: Any = tuple(map(float, shape.get("stroke-dasharray", "").split()))
+            ends = [at["x1"], at["x2"]], [at["y1"] + top, at["y2"] + top]
+            axes.plot(*ends, color=stroke, linewidth=0.8, linestyle=(0, dashes) if dashes else "-", zorder=order + top)
+        elif tag == "path":
+            numbers = [float(number) for number in re.findall(r"-?[\d.]+", shape.get("d"))]
+            points = [(x, y + top) for x, y in zip(numbers[::2], numbers[1::2], strict=True)]
+            codes = [path.Path.MOVETO] + [path.Path.CURVE4] * (len(points) - 1)
+            axes.add_patch(patches.PathPatch(path.Path(points, codes), **inks))
+        elif tag == "text":
+            size = at.get("font-size", 12.0) * POINTS_PER_UNIT
+            align = ANCHORS.get(shape.get("text-anchor", ""), "left")
+            weight = shape.get("font-weight") or "normal"
+            font = {"color": fill, "fontsize": size, "weight": weight}
+            axes.text(at["x"], at["y"] + top, shape.text, ha=align, va="baseline", zorder=order + top, **font)

@@ -15,27 +15,26 @@ from typing import Any
 import pyarrow as pa
 
 import sash
-from sash.cli.formats import format_of, named_format, sniff
-from sash.cli.inputs import HEAD, STDIN, find_files
+from sash.cli.display import print_rows
+from sash.cli.inputs import HEAD, STDIN, find_files, format_of, named_format, sniff
 from sash.cli.local_run import RunOptions, input_of
 from sash.cli.outputs import WRITERS, check_output, output_format, write_results
-from sash.cli.tables import print_rows
 from sash.cli.terminal import say
 from sash.cli.text_query import TextQuery, read_lateness
 
-READERS: dict[str, tuple[str, dict[str, Any]]] = {
-    "csv": ("csv", {"header": True, "inferSchema": True}),
-    "tsv": ("csv", {"header": True, "inferSchema": True, "sep": "\t"}),
-    "json": ("json", {"multiLine": True}),
-    "ndjson": ("json", {}),
-    "parquet": ("parquet", {}),
+READERS: dict[str, dict[str, Any]] = {
+    "csv": {"format": "csv", "header": True, "inferSchema": True},
+    "tsv": {"format": "csv", "header": True, "inferSchema": True, "sep": "\t"},
+    "json": {"format": "json", "multiLine": True},
+    "ndjson": {"format": "json"},
+    "parquet": {"format": "parquet"},
 }
 """Spark's formats and their options."""
-SINKS: dict[str, tuple[str, dict[str, Any]]] = {
-    "csv": ("csv", {"header": True}),
-    "ndjson": ("json", {}),
-    "json": ("json", {}),
-    "parquet": ("parquet", {}),
+SINKS: dict[str, dict[str, Any]] = {
+    "csv": {"format": "csv", "header": True},
+    "ndjson": {"format": "json"},
+    "json": {"format": "json"},
+    "parquet": {"format": "parquet"},
 }
 REMOTE = re.compile(r"^\w{2,}:/")
 """A path on another file system, which only Spark can look at."""
@@ -49,18 +48,18 @@ def run_spark(options: RunOptions, master: str | None) -> None:
     if options.lateness is not None:
         raise ValueError("--lateness is for streams. Add --stream, or leave it out: a batch query reads all rows.")
     target = options.target
-    folder = target if target is not None and is_folder(target) else None
-    if folder is not None:
+    to_folder = target is not None and is_folder(target)
+    if to_folder:
         file_format: str | None = named_format(options.output_format or "parquet")
-        check_folder(folder, str(file_format))
+        check_folder(str(target), str(file_format))
     else:
         file_format = output_format(target, options.output_format)
         check_output(target)
-    path, input_format = _spark_input(query, options)
+    path, reading = _spark_input(query, options)
     session = start(master)
-    results = query.run(session if path is None else read_frame(session.read, path, input_format))
-    if folder is not None:
-        _to_sink(results.write, str(file_format)).mode("error").save(folder)
+    results = query.run(session if path is None else session.read.load(path, **reading))
+    if to_folder:
+        results.write.save(target, mode="error", **SINKS[str(file_format)])
     elif file_format is None:
         first = results.limit(options.rows + 1).toArrow()
         print_rows(first.slice(0, options.rows), len(first), complete=False)
@@ -74,29 +73,27 @@ def run_stream(
     """Run a query over the files of a growing folder."""
     query = TextQuery(options.text, options.time)
     if options.lateness is None:
-        raise ValueError(
-            "A stream needs --lateness: how much older than the newest row a row may be, such as --lateness 5m."
-        )
+        problem = "A stream needs --lateness: how much older than the newest row a row may be"
+        raise ValueError(f"{problem}, such as --lateness 5m.")
     lateness = read_lateness(options.lateness)
     target = options.target
     if target is not None and checkpoint is None:
-        raise ValueError(
-            "A stream that writes files needs --checkpoint: it stores there which files it has read, and the open windows."
-        )
+        problem = "A stream that writes files needs --checkpoint: it stores there which files it has read"
+        raise ValueError(f"{problem}, and the open windows.")
     usual_format = "parquet" if target else None if sys.stdout.isatty() else "csv"
     file_format = named_format(options.output_format) if options.output_format else usual_format
     if target is not None and file_format not in SINKS:
         raise ValueError(f"A stream cannot write {file_format}. Use --output-format {', '.join(SINKS)}.")
-    path, input_format = _spark_input(query, options)
+    path, reading = _spark_input(query, options)
     if path is None:
         input_of(query, None)  # it raises the error that tells how to name an input
     session = start(master)
-    schema = read_frame(session.read, str(path), input_format).schema
+    schema = session.read.load(path, **reading).schema
     windows = query.over_windows(session.createDataFrame([], schema))
     time = windows._declared.time  # noqa: SLF001 — a part of Query, which editors show apart
     if time is None:
         raise ValueError("A stream needs a time. Name it, as in [RANGE 1 HOUR ON ts], or with --time.")
-    stream = read_frame(session.readStream.schema(schema), str(path), input_format)
+    stream = session.readStream.load(path, schema=schema, **reading)
     delayed = stream.withWatermark(time, f"{lateness.amount // 1000} microseconds")
     results = query.run(delayed, **({} if forget is None else {"forget": forget}))
     writer = results.writeStream.outputMode("append").queryName("sash")
@@ -104,7 +101,7 @@ def run_stream(
     if checkpoint is not None:
         writer = writer.option("checkpointLocation", checkpoint)
     if target is not None:
-        _await(_to_sink(writer, str(file_format)).option("path", target).start(), None)
+        _await(writer.start(target, **SINKS[str(file_format)]), None)
         return
     printer = BatchPrinter(file_format, options.rows)
     _await(writer.foreachBatch(printer).start(), printer)
@@ -133,17 +130,16 @@ def is_folder(target: str) -> bool:
 def check_folder(target: str, file_format: str) -> None:
     """Raise ValueError if Spark cannot write this format, or if the folder exists."""
     if file_format not in SINKS:
-        raise ValueError(
-            f"Spark cannot write a folder of {file_format}. Use --output-format {', '.join(SINKS)}, or name a file."
-        )
+        problem = f"Spark cannot write a folder of {file_format}."
+        raise ValueError(f"{problem} Use --output-format {', '.join(SINKS)}, or name a file.")
     if not REMOTE.match(target) and Path(target).exists():
         raise ValueError(f"The output {target!r} exists. Name a new folder.")
 
 
-def _spark_input(query: TextQuery, options: RunOptions) -> tuple[str | None, str]:
-    """Return the path of the input, None for a table of the session, and its format."""
+def _spark_input(query: TextQuery, options: RunOptions) -> tuple[str | None, dict[str, Any]]:
+    """Return the path of the input, None for a table of the session, and how Spark reads it."""
     if options.source is None and query.path is None:
-        return None, ""
+        return None, {}
     path = input_of(query, options.source)
     if path == STDIN:
         raise ValueError("Spark cannot read standard input. Name a file or folder with -i.")
@@ -156,44 +152,30 @@ def _spark_input(query: TextQuery, options: RunOptions) -> tuple[str | None, str
             file_format = "json" if sniff(file.read(HEAD)) == "json" else "ndjson"
     if file_format not in READERS:
         raise ValueError(f"Spark cannot read {file_format or repr(path)}. Use {', '.join(READERS)}, or --engine local.")
-    return path, file_format
-
-
-def read_frame(reader: Any, path: str, file_format: str) -> Any:
-    """Return the rows of files: a DataFrame, or a streaming one for a reader of streams."""
-    name, settings = READERS[file_format]
-    return reader.format(name).options(**settings).load(path)
-
-
-def _to_sink(writer: Any, file_format: str) -> Any:
-    name, settings = SINKS[file_format]
-    return writer.format(name).options(**settings)
+    return path, READERS[file_format]
 
 
 class BatchPrinter:
     """Prints the results of each micro-batch: a table on a terminal, otherwise lines of the chosen format."""
 
     def __init__(self, file_format: str | None, most_rows: int) -> None:
-        self.file_format = "arrows" if file_format == "arrow" else file_format
-        self.most_rows = most_rows
+        self.file_format, self.most_rows = "arrows" if file_format == "arrow" else file_format, most_rows
         self.writer: Any = None
         self.error: BaseException | None = None
 
     def __call__(self, frame: Any, _: int) -> None:
         """Print the results of a micro-batch."""
         try:
-            self.print(frame.toArrow())
+            table = frame.toArrow()
+            if self.file_format is not None:
+                self._write(table, self.file_format)
+            elif len(table):
+                print_rows(table.slice(0, self.most_rows), len(table))
         except BrokenPipeError as error:  # Spark would report it as its own error
             self.error = error
 
-    def print(self, table: pa.Table) -> None:
-        """Print some results."""
-        if self.file_format is None:
-            if len(table):
-                print_rows(table.slice(0, self.most_rows), len(table))
-            return
-        if self.writer is None:
-            self.writer = WRITERS[self.file_format](sys.stdout.buffer, table.schema)
+    def _write(self, table: pa.Table, file_format: str) -> None:
+        self.writer = self.writer or WRITERS[file_format](sys.stdout.buffer, table.schema)
         for batch in table.to_batches():
             self.writer.write(batch)
         sys.stdout.buffer.flush()
@@ -206,10 +188,8 @@ class BatchPrinter:
 
 def _await(running: Any, printer: BatchPrinter | None) -> None:
     """Wait until a stream ends or is interrupted, and report late rows."""
-    late = 0
-    seen = -1
+    late, seen, active = 0, -1, True
     try:
-        active = True
         while active:
             clock.sleep(POLL)  # not in a call of Java, which Ctrl-C would break
             active = running.isActive
@@ -230,8 +210,6 @@ def _await(running: Any, printer: BatchPrinter | None) -> None:
             running.stop()
         raise
     if printer is not None:
-        if printer.error is not None:
-            raise printer.error
         printer.close()
     if late:
         say(f"warning: {late:,} rows came later than --lateness, and were dropped")

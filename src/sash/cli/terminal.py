@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import os
 import signal
 import sys
 import traceback
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, NoReturn
 
 import typer
@@ -17,10 +19,12 @@ ERROR, PIPE_CLOSED, INTERRUPTED, TERMINATED = 1, 141, 130, 143
 """Exit codes: those of a shell for a process that a signal has ended are 128 and the number of the signal."""
 EXPECTED = (ValueError, TypeError, OverflowError, FileNotFoundError, ImportError, ModuleNotFoundError, RuntimeError)
 """Errors whose messages are sentences for users; for others, messages also show the type."""
+DEBUG = typer.Option(False, "--debug", help="Show where an error comes from.")
+"""The option that all commands have."""
 
 
 def report_errors(function: Callable[..., None]) -> Callable[..., None]:
-    """Return a command that reports an error in one message, or with a traceback if `debug`, and ends with an exit code."""
+    """Return a command that reports an error in one message, or with a traceback if --debug, and ends with an exit code."""
 
     @functools.wraps(function)
     def run(*args: Any, debug: bool = False, **options: Any) -> None:
@@ -44,6 +48,10 @@ def report_errors(function: Callable[..., None]) -> Callable[..., None]:
         finally:
             signal.signal(signal.SIGTERM, previous)
 
+    own = inspect.signature(function)
+    debug_option = inspect.Parameter("debug", inspect.Parameter.KEYWORD_ONLY, default=DEBUG)
+    run.__signature__ = own.replace(parameters=[*own.parameters.values(), debug_option])  # type: ignore[attr-defined]
+    run.__annotations__ = {**function.__annotations__, "debug": bool}
     return run
 
 
@@ -67,11 +75,9 @@ def message_of(error: BaseException) -> str:
 
 def say(message: str) -> None:
     """Write a message to standard error."""
-    try:
+    with suppress(BrokenPipeError):
         sys.stderr.write(f"sash: {message}\n")
         sys.stderr.flush()
-    except BrokenPipeError:
-        pass
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:

@@ -27,12 +27,10 @@ def read_text(argument: str) -> str:
     is_file_name = len(argument.split()) == 1 or argument.lower().endswith((".sql", ".cql"))
     if not is_file_name:
         return argument
-    path = Path(argument)
-    if not path.is_file():
-        raise FileNotFoundError(
-            f"There is no file {argument!r}. Give the text of a query, or the name of a file that holds it."
-        )
-    return path.read_text(encoding="utf-8")
+    if not Path(argument).is_file():
+        advice = "Give the text of a query, or the name of a file that holds it."
+        raise FileNotFoundError(f"There is no file {argument!r}. {advice}")
+    return Path(argument).read_text(encoding="utf-8")
 
 
 def read_lateness(text: str) -> Duration:

@@ -18,21 +18,13 @@ from sash.aggregates import BUILT_IN
 from sash.aggregates.base import Aggregate
 from sash.expressions import Expression
 from sash.hints import did_you_mean
-from sash.language.aggregate_names import (
-    BY_NAME,
-    KEEP_NULLS,
-    REGISTERED,
-    SWAPPED,
-    WITHIN_GROUP,
-    is_known,
-    is_one_of,
-    plain,
-    unknown,
-)
-from sash.language.nodes import errors_at, fail, is_name
+from sash.language import aggregate_names as names
+from sash.language.grammar import is_name
 from sash.language.source_text import SourceText
+from sash.language.sql_error import errors_at, fail
 
-AROUND = (exp.Filter, exp.WithinGroup, exp.IgnoreNulls, exp.RespectNulls)
+NULLS = (exp.IgnoreNulls, exp.RespectNulls)
+AROUND = (exp.Filter, exp.WithinGroup, *NULLS)
 """What may follow the call of an aggregate, besides OVER."""
 DISTINCT = {"count": "count_distinct", "collect": "collect_distinct", "min": "min", "max": "max"}
 """Aggregates of distinct values, by the aggregate that has DISTINCT."""
@@ -48,7 +40,8 @@ def innermost(node: Any) -> Any:
 def is_aggregate(node: Any) -> bool:
     """Return whether a node calls an aggregate, with or without OVER."""
     called = innermost(node)
-    return isinstance(called, exp.Anonymous) and is_known(called.name)
+    name = names.plain(called.name) if isinstance(called, exp.Anonymous) else ""
+    return name in names.BY_NAME or name in names.REGISTERED
 
 
 def is_call(node: Any) -> bool:
@@ -66,9 +59,10 @@ def build(source: SourceText, node: Any) -> Aggregate[Any]:
     call = node.this if isinstance(node, exp.Window) else node
     function = innermost(call)
     if not is_aggregate(call):
-        fail(function, unknown(getattr(function, "name", "") or source.of(function)))
-    arguments = list(function.expressions)
-    where, ignores_nulls = None, False
+        fail(function, names.unknown(getattr(function, "name", "") or source.of(function)))
+    where = None
+    nulls = [inner for inner in function.expressions if isinstance(inner, NULLS)]  # first_value(load IGNORE NULLS)
+    arguments = [inner.this if isinstance(inner, NULLS) else inner for inner in function.expressions]
     while call is not function:
         if isinstance(call, exp.Filter):
             for inner in calls_in(call.expression.this):
@@ -77,30 +71,24 @@ def build(source: SourceText, node: Any) -> Aggregate[Any]:
         elif isinstance(call, exp.WithinGroup):
             arguments.insert(0, _ordered_column(source, function, call))
         else:
-            ignores_nulls = True
-            _refuse_nulls(call)
+            nulls.append(call)
         call = call.this
-    for position, argument in enumerate(arguments):
-        if isinstance(argument, exp.IgnoreNulls | exp.RespectNulls):  # first_value(load IGNORE NULLS)
-            ignores_nulls = True
-            _refuse_nulls(argument)
-            arguments[position] = argument.this
-    if is_one_of(function.name, KEEP_NULLS) and not ignores_nulls:
+    for wrong in (node for node in nulls if isinstance(node, exp.RespectNulls)):
+        fail(wrong, "Aggregates skip nulls. Leave RESPECT NULLS out.")
+    if names.is_one_of(function.name, names.KEEP_NULLS) and not nulls:
         problem = f"{function.name} includes nulls in SQL, but aggregates of Sash skip them."
-        fail(function, f"{problem} Write {function.name}(x) IGNORE NULLS, or {BY_NAME[plain(function.name)]}(x).")
-    if is_one_of(function.name, ["percentile_cont"]) and function is node:
+        fail(
+            function,
+            f"{problem} Write {function.name}(x) IGNORE NULLS, or {names.BY_NAME[names.plain(function.name)]}(x).",
+        )
+    if names.is_one_of(function.name, ["percentile_cont"]) and function is node:
         fail(function, f"{function.name} needs WITHIN GROUP (ORDER BY column).")
     return _call(source, function, arguments, {} if where is None else {"where": where})
 
 
-def _refuse_nulls(node: Any) -> None:
-    if isinstance(node, exp.RespectNulls):
-        fail(node, "Aggregates skip nulls. Leave RESPECT NULLS out.")
-
-
 def _ordered_column(source: SourceText, function: Any, within: Any) -> Any:
     """Return the column of WITHIN GROUP (ORDER BY column)."""
-    if not is_one_of(function.name, WITHIN_GROUP):
+    if not names.is_one_of(function.name, names.WITHIN_GROUP):
         fail(function, f"WITHIN GROUP does not apply to {function.name}.")
     ordered = within.expression.expressions
     if len(ordered) != 1 or ordered[0].args.get("desc"):
@@ -111,12 +99,12 @@ def _ordered_column(source: SourceText, function: Any, within: Any) -> Any:
 
 def _call(source: SourceText, node: Any, arguments: list[Any], options: dict[str, Any]) -> Aggregate[Any]:
     """Return the aggregate of a function and its arguments."""
-    registered = REGISTERED.get(plain(node.name))
+    registered = names.REGISTERED.get(names.plain(node.name))
     if registered is not None:
         columns = [_column(source, argument) for argument in arguments]
         with errors_at(node):
             return registered(*columns, **options)
-    name = BY_NAME[plain(node.name)]
+    name = names.BY_NAME[names.plain(node.name)]
     if len(arguments) == 1 and isinstance(arguments[0], exp.Star):
         if name != "count":
             fail(arguments[0], f"{node.name}(*) is not valid; only COUNT(*) is. Name a column.")
@@ -130,7 +118,7 @@ def _call(source: SourceText, node: Any, arguments: list[Any], options: dict[str
         if name not in DISTINCT or arguments[0].args.get("on"):
             fail(arguments[0], f"{node.name}(DISTINCT …) is not supported.")
         name, arguments = DISTINCT[name], [*arguments[0].expressions, *arguments[1:]]
-    if is_one_of(node.name, SWAPPED):
+    if names.is_one_of(node.name, names.SWAPPED):
         arguments = [*reversed(arguments[:2]), *arguments[2:]]
     named = _by_parameter(source, node, name, arguments)
     with errors_at(node):
@@ -144,26 +132,22 @@ def _by_parameter(source: SourceText, node: Any, name: str, arguments: list[Any]
     free = [name for name, parameter in parameters.items() if parameter.kind is not parameter.KEYWORD_ONLY]
     named: dict[str, Any] = {}
     for argument in arguments:
-        value, parameter_name = argument, None
         if isinstance(argument, exp.Kwarg | exp.PropertyEQ):
             value, parameter_name = argument.expression, argument.name.lower()
         elif free:
-            parameter_name = free.pop(0)
-        if parameter_name is None:
+            value, parameter_name = argument, free.pop(0)
+        else:
             fail(argument, f"{node.name} has too many arguments. It takes {', '.join(parameters)}.")
         if parameter_name not in parameters:
             fail(argument, f"{node.name} has no parameter {parameter_name}.{did_you_mean(parameter_name, parameters)}")
         if parameter_name in named:
             fail(argument, f"{node.name} got {parameter_name} twice.")
-        named[parameter_name] = _argument(source, value, str(parameters[parameter_name].annotation))
+        annotation = str(parameters[parameter_name].annotation)
+        if "ColumnLike" in annotation:
+            named[parameter_name] = _column(source, value)
+        else:
+            named[parameter_name] = build(source, value) if "Aggregate" in annotation else literal(value)
     return named
-
-
-def _argument(source: SourceText, node: Any, annotation: str) -> Any:
-    """Return an argument as its parameter takes it: a column, an aggregate, or a value."""
-    if "ColumnLike" in annotation:
-        return _column(source, node)
-    return build(source, node) if "Aggregate" in annotation else literal(node)
 
 
 def _column(source: SourceText, node: Any) -> str | Expression:

@@ -36,6 +36,8 @@ KEEP_NULLS = {"first_value": "first", "last_value": "last", "array_agg": "collec
 """Functions of SQL that include nulls. Aggregates of Sash skip them, so the text must say IGNORE NULLS."""
 WITHIN_GROUP = {"percentile_cont": "quantile", "median": "median", "mode": "mode"}
 """Aggregates over `WITHIN GROUP (ORDER BY column)`."""
+OTHER_NAMES = SYNONYMS | SWAPPED | WITHIN_GROUP | KEEP_NULLS
+"""The built-in aggregate of each other name."""
 NO_AGGREGATES = ("row_number", "dense_rank", "percent_rank", "cume_dist", "ntile", "lag", "lead", "nth_value")
 """Functions that need OVER in SQL, but do not combine values."""
 REGISTERED: dict[str, Aggregate[Any]] = {}
@@ -51,10 +53,7 @@ def plain(name: str) -> str:
     return name.lower().replace("_", "")
 
 
-BY_NAME: dict[str, str] = {
-    plain(name): own
-    for name, own in {**{name: name for name in BUILT_IN}, **SYNONYMS, **SWAPPED, **KEEP_NULLS, **WITHIN_GROUP}.items()
-}
+BY_NAME = {plain(name): built_in for name, built_in in ({name: name for name in BUILT_IN} | OTHER_NAMES).items()}
 """The built-in aggregate of each name."""
 
 
@@ -64,15 +63,9 @@ def register(aggregate: Aggregate[Any], name: str | None = None) -> None:
         raise TypeError(f"register got {type(aggregate).__name__}. Pass what sash.aggregate returned.")
     called = name or aggregate.name
     if plain(called) in BY_NAME:
-        raise ValueError(
-            f"{called!r} is the name of a built-in aggregate. Pass name= to register yours under another one."
-        )
+        advice = "Pass name= to register yours under another one."
+        raise ValueError(f"{called!r} is the name of a built-in aggregate. {advice}")
     REGISTERED[plain(called)] = aggregate
-
-
-def is_known(name: str) -> bool:
-    """Return whether there is an aggregate of a name."""
-    return plain(name) in BY_NAME or plain(name) in REGISTERED
 
 
 def is_one_of(name: str, names: Any) -> bool:
@@ -88,12 +81,5 @@ def unknown(name: str) -> str:
     """
     if is_one_of(name, NO_AGGREGATES):
         return f"{name} combines no values of several rows, so it is not an aggregate, and Sash does not evaluate it."
-    known = [
-        *BUILT_IN,
-        *SYNONYMS,
-        *SWAPPED,
-        *KEEP_NULLS,
-        *WITHIN_GROUP,
-        *(aggregate.name for aggregate in REGISTERED.values()),
-    ]
+    known = [*BUILT_IN, *OTHER_NAMES, *(aggregate.name for aggregate in REGISTERED.values())]
     return f"There is no aggregate {name}.{did_you_mean(name, known)}"

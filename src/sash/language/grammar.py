@@ -12,10 +12,11 @@ from typing import Any, ClassVar
 
 from sqlglot import exp, parser, tokens
 from sqlglot.dialects.dialect import Dialect
+from sqlglot.errors import ParseError
 from sqlglot.tokenizer_core import TokenType
 
 from sash.durations import UNIT_NAMES
-from sash.language.nodes import Amount, Bracket, BracketWindow, PlacedError, TableFunction
+from sash.language.sql_error import fail
 
 TABLE_FUNCTIONS = ("HOP", "TUMBLE", "CUMULATE", "SESSION")
 WITH_OWN_SYNTAX = ("CAST", "TRY_CAST", "EXTRACT", "SUBSTRING", "TRIM", "POSITION", "OVERLAY")
@@ -24,6 +25,51 @@ CALLABLE = (TokenType.WINDOW, TokenType.ALL, TokenType.ANY, TokenType.SOME)
 """Keywords that are also names of functions."""
 SPAN = "span"
 """The key of the first and last token of an expression, in its `meta`."""
+
+
+class PlacedError(ParseError):
+    """The text cannot be parsed. `start` and `end` are the first and the last character of the token that is wrong."""
+
+    def __init__(self, problem: str, start: int, end: int) -> None:
+        super().__init__(problem)
+        self.start, self.end = start, end
+
+
+class Bracket(exp.Expression):
+    """The windows of a table in CQL: `[PARTITION BY k RANGE 24 HOURS SLIDE 1 MINUTE ON ts]`."""
+
+    arg_types: ClassVar = {"expressions": True, "partition_by": False}
+
+
+class BracketWindow(exp.Expression):
+    """One window of a bracket: its kind, the length or column after it, and its options by name."""
+
+    arg_types: ClassVar = {"kind": True, "this": False, "threshold": False, "options": True, "alias": False}
+
+
+class TableFunction(exp.Expression):
+    """`TABLE(HOP(TABLE t, DESCRIPTOR(ts), slide, size))`: its name, the table, the time column, and durations."""
+
+    arg_types: ClassVar = dict.fromkeys(("kind", "this", "expressions", "time", "partition_by", "alias"), False)
+
+
+class Amount(exp.Expression):
+    """A number with a unit of time, `24 HOURS`, or without one."""
+
+    arg_types: ClassVar = {"this": True, "unit": False}
+
+
+def is_name(node: Any) -> bool:
+    """Return whether a node is the name of a column, and nothing more."""
+    is_column = isinstance(node, exp.Column) and len(node.parts) == 1
+    return is_column and isinstance(node.this, exp.Identifier) and bool(node.name)
+
+
+def column_name(node: Any) -> str:
+    """Return the name of a column. Raise NodeError for other expressions."""
+    if not is_name(node):
+        fail(node, "Expected the name of a column.")
+    return str(node.name)
 
 
 class WindowSql(Dialect):
@@ -105,21 +151,18 @@ class WindowSql(Dialect):
             keys = self._parse_partition_by()
             windows = self._parse_csv(self._parse_bracket_window)
             if not self._match(TokenType.R_BRACKET):
-                word = self._curr.text if self._curr else None
-                problem = (
-                    f"{word} is neither a unit of time nor an option of the window" if word else "The window has no end"
-                )
+                problem = "The window has no end"
+                if self._curr:
+                    problem = f"{self._curr.text} is neither a unit of time nor an option of the window"
                 self.raise_error(f"{problem}. Expected ]")
             return self.expression(Bracket(expressions=windows, partition_by=keys)).update_positions(start)
 
         def _parse_bracket_window(self) -> BracketWindow:
             options: dict[str, Any] = {}
             start = self._curr
-            while self._parse_bracket_option(options):
-                pass
+            self._parse_bracket_options(options)
             kind = self._curr.text.upper() if self._curr else ""
-            this: Any = None
-            threshold: Any = None
+            this = threshold = None
             if self._match_texts(("RANGE", "ROWS")):
                 this = None if self._curr and self._curr.text.upper() in ("BEFORE", "AFTER") else self._parse_amount()
             elif self._match_texts(("SESSION", "CUMULATE", "TUMBLE")):
@@ -130,13 +173,15 @@ class WindowSql(Dialect):
                 this, threshold = self._parse_name(), self._parse_amount()
             elif not self._match_texts(("EXPANDING",)):
                 self.raise_error("Expected RANGE, ROWS, TUMBLE, CUMULATE, SESSION, EXPANDING, DELTA or PUNCTUATED BY")
-            while self._parse_bracket_option(options):
-                pass
+            self._parse_bracket_options(options)
             name = self._parse_id_var() if self._match(TokenType.ALIAS) else None
-            while self._parse_bracket_option(options):
-                pass
+            self._parse_bracket_options(options)
             window = BracketWindow(kind=kind, this=this, threshold=threshold, options=options, alias=name)
             return self.expression(window).update_positions(start)
+
+        def _parse_bracket_options(self, options: dict[str, Any]) -> None:
+            while self._parse_bracket_option(options):
+                pass
 
         def _parse_bracket_option(self, options: dict[str, Any]) -> bool:
             token = self._curr
@@ -172,14 +217,16 @@ class WindowSql(Dialect):
             value = f"-{number.name}" if negative else number.name
             return self.expression(Amount(this=value, unit=unit and unit.name)).update_positions(start)
 
+        def _parse_bound(self) -> Amount:
+            """Read a length, or UNBOUNDED."""
+            if self._match_text_seq("UNBOUNDED"):
+                return self.expression(Amount(this="UNBOUNDED")).update_positions(self._prev)
+            return self._parse_amount()
+
         BRACKET_OPTIONS: ClassVar[dict[str, Any]] = {
-            "SLIDE": lambda self: self._parse_amount(),
-            "BEFORE": lambda self: self._parse_bound(),
-            "AFTER": lambda self: self._parse_bound(),
-            "STEP": lambda self: self._parse_amount(),
-            "ON": lambda self: self._parse_name(),
-            "WATTR": lambda self: self._parse_name(),
-            "OFFSET": lambda self: self._parse_amount(),
+            **dict.fromkeys(("SLIDE", "STEP", "OFFSET"), _parse_amount),
+            **dict.fromkeys(("BEFORE", "AFTER"), _parse_bound),
+            **dict.fromkeys(("ON", "WATTR"), _parse_name),
             "CLOSED": lambda self: self._parse_var(any_token=True),
             "TZ": lambda self: self._parse_string(),
             "MIN ROWS": lambda self: self._parse_number(),
@@ -187,15 +234,8 @@ class WindowSql(Dialect):
             "EMPTY": lambda _: exp.true(),
         }
 
-        def _parse_bound(self) -> Amount:
-            """Read a length, or UNBOUNDED."""
-            if self._match_text_seq("UNBOUNDED"):
-                return self.expression(Amount(this="UNBOUNDED")).update_positions(self._prev)
-            return self._parse_amount()
-
         def _parse_table_function(self) -> TableFunction:
-            wrapped = self._match_text_seq("TABLE")
-            if wrapped:
+            if wrapped := self._match_text_seq("TABLE"):
                 self._match_l_paren()
             token = self._curr
             kind = token.text.upper() if token else ""
@@ -226,8 +266,7 @@ class WindowSql(Dialect):
         def _parse_table_keys(self) -> list[Any]:
             """Read the columns after PARTITION BY, in parentheses or not."""
             if self._curr and self._curr.token_type is TokenType.L_PAREN:
-                wrapped: list[Any] = self._parse_wrapped_csv(self._parse_name)
-                return wrapped
+                return list(self._parse_wrapped_csv(self._parse_name))
             keys = [self._parse_name()]
             while self._curr and self._curr.token_type is TokenType.COMMA and self._is_key(self._index + 1):
                 self._advance()
@@ -238,8 +277,7 @@ class WindowSql(Dialect):
             """Return whether the token is a column after PARTITION BY, rather than the next argument."""
             if index + 1 >= len(self._tokens) or self._tokens[index].token_type not in self.ID_VAR_TOKENS:
                 return False
-            following = self._tokens[index + 1].token_type
-            return following not in (TokenType.L_PAREN, TokenType.FARROW)
+            return self._tokens[index + 1].token_type not in (TokenType.L_PAREN, TokenType.FARROW)
 
         def _skip_name(self) -> str | None:
             """Read the name of an argument, as in `DATA => TABLE t`."""

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from sqlglot import exp
 
+from sash.aggregates.base import Aggregate
+from sash.aggregates.naming import result_name
 from sash.expressions import Expression, Order, Selection
 from sash.hints import did_you_mean
-from sash.language.aggregate_calls import is_call
+from sash.language.aggregate_calls import build, calls_in, is_call
 from sash.language.aggregate_names import unknown
-from sash.language.keys import Keys, is_group_function
-from sash.language.named_calls import BOUNDS, NamedCalls
-from sash.language.nodes import fail, is_name
+from sash.language.grammar import is_name
 from sash.language.select_parts import Item, SelectParts
 from sash.language.source_text import quoted
-from sash.language.window_clauses import GROUP_FUNCTIONS, Clause
+from sash.language.sql_error import NodeError, fail
+from sash.language.window_clauses import GROUP_FUNCTIONS, Clause, is_group_function, needs_time
+
+BOUNDS = {"start": "window_start", "end": "window_end"}
+"""The fields of Spark's struct `window`, and the columns of the results."""
 
 Value = str | Expression | dict[str, str] | None
 
@@ -24,13 +28,72 @@ Value = str | Expression | dict[str, str] | None
 class SelectList:
     """Reads a select list, HAVING and ORDER BY."""
 
-    def __init__(self, parts: SelectParts, keys: Keys, clause: Clause) -> None:
-        self.parts = parts
-        self.source = parts.source
-        self.keys = keys
-        self.clause = clause
-        self.calls = NamedCalls(parts, keys, clause)
+    def __init__(self, parts: SelectParts, keys: Mapping[str | None, str], clause: Clause) -> None:
+        self.parts, self.source, self.keys, self.clause = parts, parts.source, keys, clause
+        self.several = len(clause.windows) > 1
+        self.group_functions = list(filter(is_group_function, parts.group))
+        self.aggregates: dict[str, Aggregate[Any]] = {}
+        self.columns: dict[int, list[str]] = {}
+        """The columns of the query's results that hold a call, by its `id`: one for each window."""
+        self.mentioned = {column.parts[0].name.lower() for column in parts.source.statement.find_all(exp.Column)}
+        self._name_calls()
         self.outputs = self._outputs()
+
+    # -- calls of aggregates -------------------------------------------------------------------------------------------
+
+    def _name_calls(self) -> None:
+        """Name each aggregate after its column, or after its call if it is part of an expression."""
+        aliases = [(item.node, item.alias) for item in self.parts.items if is_call(item.node)]
+        inner = [(call, None) for node in self.parts.results for call in calls_in(node)]
+        for call, alias in [*aliases, *inner]:
+            if id(call) not in self.columns:
+                self._name_call(call, alias)
+        if not self.aggregates:
+            for function in (node for item in self.parts.items for node in item.node.find_all(exp.Anonymous)):
+                fail(function, unknown(function.name))
+            fail(self.parts.items[0].node, "The query has no aggregate. Name one, as in SELECT max(load).")
+
+    def _name_call(self, call: Any, alias: str | None) -> None:
+        over = self.clause.of_call.get(id(call))
+        if over is None and self.clause.of_call:
+            fail(call, "This aggregate has no OVER, but others have.")
+        aggregate = build(self.source, call)
+        several = self.several and self.clause.per_row
+        name = alias if alias is not None and not (several and over) else None
+        same = (name for name, known in self.aggregates.items() if repr(known) == repr(aggregate))
+        name = name or next(same, result_name(aggregate))
+        while not self._is_free(name, aggregate):
+            name += "_"
+        self.aggregates[name] = aggregate
+        windows = [over] if over else self.clause.windows
+        self.columns[id(call)] = [f"{name}_{window}" for window in windows] if several else [name]
+
+    def _is_free(self, name: str, aggregate: Aggregate[Any]) -> bool:
+        """Return whether a column of the results can have a name: rows also have the columns that the text mentions."""
+        taken = {*self.keys.values(), "window", *BOUNDS.values()}
+        if self.clause.per_row:  # a query whose results are rows only rejects names that the rows have itself
+            taken = set() if self.is_rows_only else self.mentioned
+        same = self.aggregates.get(name)
+        return name.lower() not in taken and (same is None or repr(same) == repr(aggregate))
+
+    @property
+    def is_rows_only(self) -> bool:
+        """Whether the result is the rows with new columns: in CQL, a list of aggregates alone."""
+        is_cql = self.clause.per_row and self.parts.bracket is not None
+        return is_cql and all(is_call(item.node) for item in self.parts.items)
+
+    @property
+    def result_columns(self) -> list[str]:
+        """The columns that the query adds to rows, in their order."""
+        windows = self.clause.windows
+        return [f"{name}_{window}" if self.several else name for name in self.aggregates for window in windows]
+
+    @property
+    def window_columns(self) -> list[str]:
+        """The columns of results per window, besides keys and aggregates."""
+        has_time = self.clause.time is not None or needs_time(self.clause.windows, self.aggregates)
+        bounds = [*BOUNDS.values()] if has_time else []  # without a time, windows of rows have no bounds
+        return ["window", *bounds] if self.several else bounds
 
     # -- columns of the result -----------------------------------------------------------------------------------------
 
@@ -42,13 +105,14 @@ class SelectList:
                 if name in named:
                     fail(item.node, f"Two columns are named {name}. Name one, as in max(load) AS peak.")
                 named[name] = value
-        if self.calls.is_rows_only:
+        if self.is_rows_only:
             return {"*": None, **named}
         names_bounds = any(value in BOUNDS.values() for value in named.values() if isinstance(value, str))
         if self.clause.per_row or self.parts.bracket is None or names_bounds:
             return named
-        keys = {_name_of(named, key): key for key in self.keys.columns.values()}
-        implied: dict[str, Value] = {**keys, **{name: name for name in self.calls.window_columns}}
+        names = {value: name for name, value in reversed(named.items()) if isinstance(value, str)}
+        keys = {names.get(key, key): key for key in self.keys.values()}
+        implied: dict[str, Value] = {**keys, **{name: name for name in self.window_columns}}
         for name, value in implied.items():
             if named.get(name, value) != value:
                 problem = f"The result has a column {name}, besides those of the select list."
@@ -60,12 +124,16 @@ class SelectList:
         """Yield the columns of a member of the select list: several for an aggregate over several windows."""
         node = item.node
         if isinstance(node, exp.Star) or (isinstance(node, exp.Column) and isinstance(node.this, exp.Star)):
-            self._check_star(node)
+            if not self.clause.per_row:
+                columns = "keys, window_start, window_end and aggregates"
+                fail(node, f"SELECT * is for results per row. Name the columns: {columns}.")
+            if any((node if isinstance(node, exp.Star) else node.this).args.values()):
+                fail(node, "SELECT * with EXCEPT, REPLACE or RENAME is not supported. Name the columns.")
             yield "*", None
             return
-        columns = self.calls.columns.get(id(node), [])
-        if len(columns) > 1:
-            for window, column in zip(self.clause.windows, columns, strict=True):
+        held_in = self.columns.get(id(node), [])
+        if len(held_in) > 1:
+            for window, column in zip(self.clause.windows, held_in, strict=True):
                 yield f"{item.alias}_{window}" if item.alias else column, column
             return
         value = self.value(node)
@@ -73,19 +141,9 @@ class SelectList:
 
     def _own_name(self, node: Any, value: Value) -> str:
         """Return the name of a column without AS."""
-        if is_group_function(node):
-            return str(node.name.lower())
-        if isinstance(node, exp.Column):
-            return str(node.name)
+        if is_group_function(node) or isinstance(node, exp.Column):
+            return str(node.name if isinstance(node, exp.Column) else node.name.lower())
         return value if isinstance(value, str) else self.source.of(node)
-
-    def _check_star(self, node: Any) -> None:
-        star = node.this if isinstance(node, exp.Column) else node
-        if not self.clause.per_row:
-            columns = "keys, window_start, window_end and aggregates"
-            fail(node, f"SELECT * is for results per row. Name the columns: {columns}.")
-        if any(star.args.values()):
-            fail(node, "SELECT * with EXCEPT, REPLACE or RENAME is not supported. Name the columns.")
 
     # -- expressions over results --------------------------------------------------------------------------------------
 
@@ -99,19 +157,17 @@ class SelectList:
             return columns[id(node)]
         if is_name(node):
             return str(node.name)
-        texts = {
-            inner: f"({value.text})" if isinstance(value, Expression) else quoted(value, self.source.quote)
-            for inner, value in columns.items()
-        }
+        quote = self.source.quote
+        texts = {at: f"({v.text})" if isinstance(v, Expression) else quoted(v, quote) for at, v in columns.items()}
         return Expression(self.source.of(node, texts))
 
     def _find_columns(self, node: Any, aliases: dict[str, Value], found: dict[int, str | Expression]) -> None:
         """Find which columns of the results stand for members of an expression. Raise NodeError if there are none for a member."""
-        key = None if self.clause.per_row else self.keys.columns.get(self.source.normal(node))
+        key = None if self.clause.per_row else self.keys.get(self.source.normal(node))
         if key is not None:
             found[id(node)] = key
         elif is_call(node):
-            columns = self.calls.columns[id(node)]
+            columns = self.columns[id(node)]
             if len(columns) > 1:
                 problem = f"This aggregate has a result for each of {len(columns)} windows"
                 fail(node, f"{problem}, so it cannot be part of an expression.")
@@ -134,36 +190,29 @@ class SelectList:
             return value
         if bound is not None or self.clause.per_row:
             return bound
-        if len(node.parts) == 1 and node.name.lower() in self.calls.window_columns:
+        if len(node.parts) == 1 and node.name.lower() in self.window_columns:
             return str(node.name.lower())
-        if node.parts[0].name in self.keys.columns.values():  # a field of a key
+        if node.parts[0].name in self.keys.values():  # a field of a key
             return None
-        self._fail_ungrouped(node)
-        return None
-
-    def _fail_ungrouped(self, node: exp.Column) -> None:
         function = node.find_ancestor(exp.Anonymous)
         if function is not None and "Did you mean" in unknown(function.name):
             fail(function, unknown(function.name))
         if self._is_struct(node):
             fail(node, f"{node.name} is a struct. Use {node.name}.start or {node.name}.end.")
-        hint = did_you_mean(node.name, [*self.keys.columns.values(), *self.calls.window_columns])
-        fail(node, f"{node.name} is neither a key in GROUP BY nor the input of an aggregate.{hint}")
-
-    def _functions(self) -> Iterator[Any]:
-        return filter(is_group_function, self.parts.group)
+        hint = did_you_mean(node.name, [*self.keys.values(), *self.window_columns])
+        raise NodeError(node, f"{node.name} is neither a key in GROUP BY nor the input of an aggregate.{hint}")
 
     def _bound(self, node: exp.Column) -> str | None:
         """Return the column that `window.start` or `window.end` stands for."""
-        is_field = node.table.lower() in GROUP_FUNCTIONS and any(self._functions())
+        is_field = node.table.lower() in GROUP_FUNCTIONS and bool(self.group_functions)
         return BOUNDS.get(node.name.lower()) if is_field else None
 
     def _is_struct(self, node: Any) -> bool:
         """Return whether a node is Spark's struct with the bounds of a window: `window`, or `window(ts, '1 hour')` again."""
         if isinstance(node, exp.Column):
-            names = {function.name.lower() for function in self._functions()}
+            names = {function.name.lower() for function in self.group_functions}
             return len(node.parts) == 1 and node.name.lower() in names
-        return is_group_function(node) and self.source.normal(node) in map(self.source.normal, self._functions())
+        return is_group_function(node) and self.source.normal(node) in map(self.source.normal, self.group_functions)
 
     # -- the selection -------------------------------------------------------------------------------------------------
 
@@ -175,25 +224,25 @@ class SelectList:
         if parts.having is not None:
             value = self.value(parts.having, self._aliases(first=False))
             having = value if isinstance(value, Expression) else Expression(quoted(str(value), self.source.quote))
-        added, order = tuple(self.calls.result_columns), tuple(self._order())
+        added, order = tuple(self.result_columns), tuple(self._order())
         selection = Selection(outputs, added, having, order, parts.limit, parts.offset)
         return None if outputs is None and having is None and selection.by_rows else selection
 
     def _is_natural(self) -> bool:
         """Return whether the query has these columns in this order."""
-        names = [*self.keys.columns.values(), *self.calls.window_columns, *self.calls.aggregates]
+        names = [*self.keys.values(), *self.window_columns, *self.aggregates]
         natural: list[tuple[str, Value]] = [(name, name) for name in names]
         if self.clause.per_row:
-            natural = [("*", None), *((name, name) for name in self.calls.result_columns)]
+            natural = [("*", None), *((name, name) for name in self.result_columns)]
         return list(self.outputs.items()) == natural
 
     def _aliases(self, *, first: bool) -> dict[str, Value]:
         """Return the columns of the select list by name: in ORDER BY they come first, in HAVING the columns of the rows do."""
         named = {item.alias.lower() for item in self.parts.items if item.alias is not None}
         if not first and self.clause.per_row:
-            named -= self.calls.mentioned - {name.lower() for name in self._only_after()}
+            named -= self.mentioned - {name.lower() for name in self._only_after()}
         elif not first:
-            named -= {name.lower() for name in self.keys.columns.values()}
+            named -= {name.lower() for name in self.keys.values()}
         return {name.lower(): value for name, value in self.outputs.items() if name.lower() in named}
 
     def _only_after(self) -> set[str]:
@@ -221,8 +270,3 @@ class SelectList:
         if not 1 <= place <= len(columns) or None in columns[:place]:
             fail(node, "ORDER BY takes columns, expressions, or positions of columns.")
         return columns[place - 1]
-
-
-def _name_of(outputs: dict[str, Value], column: str) -> str:
-    """Return the name of a column in the result."""
-    return next((name for name, value in outputs.items() if value == column), column)

@@ -8,8 +8,9 @@ from typing import Any
 
 from sqlglot import exp
 
-from sash.language.nodes import Bracket, TableFunction, fail
+from sash.language.grammar import Bracket, TableFunction
 from sash.language.source_text import SourceText
+from sash.language.sql_error import fail
 
 SELECT_PARTS = {"expressions", "from_", "where", "group", "having", "qualify", "windows", "order", "limit", "offset"}
 TABLE_PARTS = {"this", "db", "catalog", "alias", "bracket"}
@@ -26,22 +27,39 @@ class Item:
     node: Any
 
 
-@dataclass(frozen=True)
 class SelectParts:
     """One SELECT."""
 
-    source: SourceText
-    table: Any
-    """A table, perhaps with a bracket, or a table function."""
-    items: list[Item]
-    where: Any
-    group: list[Any]
-    having: Any
-    """The condition of HAVING or QUALIFY; None if there is none."""
-    named_windows: dict[str, Any]
-    order: list[Any]
-    limit: int | None
-    offset: int
+    def __init__(self, source: SourceText) -> None:
+        """Read a statement. Raise NodeError if it is not a SELECT over one table, or has parts that Sash does not evaluate."""
+        select = source.statement
+        if not isinstance(select, exp.Select):
+            fail(None, "The text must be one SELECT statement.")
+        _check_parts(select)
+        if select.args.get("from_") is None:
+            fail(None, "FROM is missing. Name a table, or a file as in FROM 'data.parquet'.")
+        where, having, qualify, order = map(select.args.get, ("where", "having", "qualify", "order"))
+        self.source = source
+        self.table = select.args["from_"].this
+        """A table, perhaps with a bracket, or a table function."""
+        self.named_table = self.table.this if isinstance(self.table, TableFunction) else self.table
+        """The table, without a function around it."""
+        self._check_table()
+        self._drop_table_names()
+        if qualify is not None and having is not None:
+            fail(qualify, "A query has HAVING or QUALIFY, not both.")
+        having = having or qualify
+        self.items = _items(select)
+        self.where = where and where.this
+        self.group = _group(select)
+        self.having = having and having.this
+        """The condition of HAVING or QUALIFY; None if there is none."""
+        self.named_windows = _named_windows(select)
+        self.order: list[Any] = [] if order is None else list(order.expressions)
+        self.limit = _count(select.args.get("limit"), "LIMIT")
+        self.offset = _count(select.args.get("offset"), "OFFSET") or 0
+        self.bracket: Bracket | None = self.table.args.get("bracket")
+        """The windows in brackets; None if there are none."""
 
     @property
     def results(self) -> Iterator[Any]:
@@ -49,17 +67,6 @@ class SelectParts:
         yield from (item.node for item in self.items)
         yield from () if self.having is None else (self.having,)
         yield from (ordered.this for ordered in self.order)
-
-    @property
-    def named_table(self) -> Any:
-        """The table, without a function around it."""
-        return self.table.this if isinstance(self.table, TableFunction) else self.table
-
-    @property
-    def bracket(self) -> Bracket | None:
-        """The windows in brackets; None if there are none."""
-        bracket: Bracket | None = self.table.args.get("bracket")
-        return bracket
 
     @property
     def is_path(self) -> bool:
@@ -73,34 +80,33 @@ class SelectParts:
         """The name of the table or the path of the file."""
         return ".".join(part.name for part in self.named_table.parts)
 
+    def _check_table(self) -> None:
+        table, named = self.table, self.named_table
+        is_name = isinstance(named, exp.Table) and isinstance(named.this, exp.Identifier | exp.Literal)
+        if not is_name:
+            fail(table, "FROM must name one table, or a file as in FROM 'data.parquet'.")
+        for name, value in named.args.items():
+            if value and name not in TABLE_PARTS:
+                fail(table, f"{WORDS.get(name, name.upper())} of a table is not supported.")
+        for node in (table, named):
+            alias = node.args.get("alias")
+            if alias is not None and alias.args.get("columns"):
+                fail(alias, "Names of columns after the name of a table are not supported.")
 
-def read_parts(source: SourceText) -> SelectParts:
-    """Return the parts of a statement. Raise NodeError if it is not a SELECT over one table, or has parts that Sash does not evaluate."""
-    select = source.statement
-    if not isinstance(select, exp.Select):
-        fail(None, "The text must be one SELECT statement.")
-    _check_parts(select)
-    origin = select.args.get("from_")
-    if origin is None:
-        fail(None, "FROM is missing. Name a table, or a file as in FROM 'data.parquet'.")
-    _check_table(origin.this)
-    _drop_table_names(source, select, origin.this)
-    where, having, qualify, order = map(select.args.get, ("where", "having", "qualify", "order"))
-    if qualify is not None and having is not None:
-        fail(qualify, "A query has HAVING or QUALIFY, not both.")
-    having = having or qualify
-    return SelectParts(
-        source,
-        table=origin.this,
-        items=_items(select),
-        where=where and where.this,
-        group=_group(select),
-        having=having and having.this,
-        named_windows=_named_windows(select),
-        order=[] if order is None else list(order.expressions),
-        limit=_count(select.args.get("limit"), "LIMIT"),
-        offset=_count(select.args.get("offset"), "OFFSET") or 0,
-    )
+    def _drop_table_names(self) -> None:
+        """Read `meters.load` as `load`: the engine that evaluates it does not know the name of the table."""
+        source, named = self.source, self.named_table
+        prefixes = [[name.lower()] for name in (self.table.alias, named.alias, named.name) if name]
+        prefixes.append([part.name.lower() for part in named.parts])
+        for column in list(source.statement.find_all(exp.Column)):
+            names = [part.name.lower() for part in column.parts]
+            lengths = [len(prefix) for prefix in prefixes if names[:-1][: len(prefix)] == prefix]
+            span = source.span(column)
+            if lengths and span is not None:
+                source.dropped.update(range(span[0], span[0] + 2 * max(lengths)))  # names and dots
+                qualifiers = [name for name in ("catalog", "db", "table") if column.args.get(name) is not None]
+                for name in qualifiers[: max(lengths)]:
+                    column.set(name, None)
 
 
 def _check_parts(select: exp.Select) -> None:
@@ -112,36 +118,6 @@ def _check_parts(select: exp.Select) -> None:
             word = WORDS.get(name, name.upper().strip("_"))
             node = value[0] if isinstance(value, list) else value
             fail(node, f"{word} is not supported. A query is one SELECT over one table.")
-
-
-def _check_table(table: Any) -> None:
-    named = table.this if isinstance(table, TableFunction) else table
-    is_name = isinstance(named, exp.Table) and isinstance(named.this, exp.Identifier | exp.Literal)
-    if not is_name:
-        fail(table, "FROM must name one table, or a file as in FROM 'data.parquet'.")
-    for name, value in named.args.items():
-        if value and name not in TABLE_PARTS:
-            fail(table, f"{WORDS.get(name, name.upper())} of a table is not supported.")
-    for node in (table, named):
-        alias = node.args.get("alias")
-        if alias is not None and alias.args.get("columns"):
-            fail(alias, "Names of columns after the name of a table are not supported.")
-
-
-def _drop_table_names(source: SourceText, select: exp.Select, table: Any) -> None:
-    """Read `meters.load` as `load`: the engine that evaluates it does not know the name of the table."""
-    named = table.this if isinstance(table, TableFunction) else table
-    prefixes = [[name.lower()] for name in (table.alias, named.alias, named.name) if name]
-    prefixes.append([part.name.lower() for part in named.parts])
-    for column in list(select.find_all(exp.Column)):
-        names = [part.name.lower() for part in column.parts]
-        lengths = [len(prefix) for prefix in prefixes if names[:-1][: len(prefix)] == prefix]
-        span = source.span(column)
-        if lengths and span is not None:
-            source.dropped.update(range(span[0], span[0] + 2 * max(lengths)))  # names and dots
-            qualifiers = [name for name in ("catalog", "db", "table") if column.args.get(name) is not None]
-            for name in qualifiers[: max(lengths)]:
-                column.set(name, None)
 
 
 def _items(select: exp.Select) -> list[Item]:

@@ -11,9 +11,8 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError, TokenError
 from sqlglot.tokenizer_core import TokenType
 
-from sash.language.grammar import SPAN, WindowSql
-from sash.language.nodes import PlacedError, fail
-from sash.language.sql_error import SqlError
+from sash.language.grammar import SPAN, PlacedError, WindowSql
+from sash.language.sql_error import SqlError, fail
 
 INTERNAL = (AttributeError, IndexError, KeyError, TypeError, ValueError)
 """Errors that sqlglot raises for some texts that it cannot parse, besides its own."""
@@ -107,12 +106,10 @@ class SourceText:
         span = self.span(node)
         if span is None:
             fail(node, "This expression is not supported here.")
-        replaced = {}
+        replaced, texts = {}, texts or {}
         for inner in node.walk():
-            text = (texts or {}).get(id(inner))
-            inner_span = None if text is None else self.span(inner)
-            if inner_span is not None:
-                replaced[inner_span[0]] = (inner_span[1], str(text))
+            if id(inner) in texts and (inner_span := self.span(inner)) is not None:
+                replaced[inner_span[0]] = (inner_span[1], texts[id(inner)])
         return "".join(self._pieces(*span, replaced)).strip()
 
     def _pieces(self, first: int, end: int, replaced: Mapping[int, tuple[int, str]]) -> Iterator[str]:

@@ -1,8 +1,11 @@
-"""Errors in the text of a query: the problem, its place, and the nearest valid name."""
+"""Errors in the text of a query: the problem, and its place."""
 
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NoReturn
 
 TAB = "\t"
 
@@ -46,3 +49,25 @@ def width(text: str) -> int:
 def blank(text: str) -> str:
     """Return spaces as wide as a text; tabs stay, because only a terminal knows their width."""
     return "".join(TAB if letter == TAB else " " * width(letter) for letter in text)
+
+
+class NodeError(Exception):
+    """The statement is not one that Sash can run, because of a node. `translate` finds the place of the node in the text."""
+
+    def __init__(self, node: Any, problem: str) -> None:
+        super().__init__(problem)
+        self.node = node
+
+
+def fail(node: Any, problem: str) -> NoReturn:
+    """Raise NodeError."""
+    raise NodeError(node, problem)
+
+
+@contextmanager
+def errors_at(node: Any) -> Iterator[None]:
+    """Raise NodeError with the message of a window or an aggregate if its arguments are not valid."""
+    try:
+        yield
+    except (TypeError, ValueError, ArithmeticError) as error:
+        raise NodeError(node, str(error)) from error

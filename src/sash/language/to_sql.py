@@ -20,23 +20,17 @@ from sash.aggregates.base import Aggregate
 from sash.durations import LONG_NAMES
 from sash.expressions import SQL, Computed
 from sash.language.aggregate_names import REGISTERED, plain
-from sash.language.nodes import is_name
+from sash.language.grammar import WindowSql, is_name
 from sash.language.source_text import SourceText, quoted
 from sash.language.sql_error import SqlError
-from sash.language.window_clauses import EXCLUDED
+from sash.language.window_clauses import EXCLUDED, KINDS
 from sash.plan.query_spec import QuerySpec
 from sash.windows import Window
 
-KINDS = {
-    "time": "RANGE", "rows": "ROWS", "tumbling": "TUMBLE", "session": "SESSION", "cumulative": "CUMULATE", "expanding": "EXPANDING",
-    "delta": "DELTA", "punctuated": "PUNCTUATED BY",
-}  # fmt: skip
+WORDS = {make.__name__: kind for kind, make in KINDS.items()} | {"punctuated": "PUNCTUATED BY"}
 """The words of windows in brackets, by the function that makes them."""
 EXCLUDES = {argument: words for words, argument in EXCLUDED.items()}
-BRACKET_WORDS = (
-    "AFTER", "AS", "BEFORE", "CLOSED", "CUMULATE", "DELTA", "EMPTY", "EXCLUDE", "EXPANDING", "MIN", "OFFSET", "ON", "ORDER", "PARTITION", "PUNCTUATED",
-    "RANGE", "ROWS", "SESSION", "SLIDE", "STEP", "TUMBLE", "TZ", "WATTR",
-)  # fmt: skip
+BRACKET_WORDS = " ".join([*KINDS, *WindowSql.Parser.BRACKET_OPTIONS, "AS", "ORDER", "PARTITION"]).split()
 """Words with a meaning in brackets."""
 DEFAULTS = {"algorithm": "auto", "objective": "throughput", "slicing": "auto", "lateness": None}
 """Arguments of a query that a text cannot have."""
@@ -49,8 +43,8 @@ def to_sql(query: QuerySpec) -> str:
             raise ValueError(f"A text cannot say {name}={getattr(query, name)!r}. Leave it out, or pass it to Query.")
     items = [f"{aggregate_text(aggregate)} AS {name_text(name)}" for name, aggregate in query.aggregates.items()]
     has_names = list(query.windows) != [window.kind for window in query.windows.values()]
-    names = [f" AS {name_text(name)}" if has_names else "" for name in query.windows]
-    listed = [window_text(window) + name for window, name in zip(query.windows.values(), names, strict=True)]
+    aliases = {name: f" AS {name_text(name)}" if has_names else "" for name in query.windows}
+    listed = [window_text(window) + aliases[name] for name, window in query.windows.items()]
     bracket = f"PARTITION BY {', '.join(map(key_text, query.by))} " if query.by else ""
     bracket += ", ".join(listed)
     bracket += f" ON {name_text(query.time)}" if query.time is not None else ""
@@ -110,23 +104,23 @@ def window_text(window: Window) -> str:
     """
     call = _call_of(window)
     kind = call.func.id
-    if kind not in KINDS:
+    if kind not in WORDS:
         raise _no_text(f"{window!r} calls a function of yours", "Use another window.")
     parameters = [*inspect.signature(getattr(windows, kind)).parameters]
     arguments = dict(zip(parameters, map(ast.literal_eval, call.args), strict=False))
     arguments |= {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in call.keywords}
     first = next(iter(arguments), "")
     options = [_option_text(name, value, is_first=name == first) for name, value in arguments.items()]
-    return " ".join([KINDS[kind], *options])
+    return " ".join([WORDS[kind], *options])
 
 
 def _option_text(name: str, value: Any, *, is_first: bool) -> str:
     """Return an argument of a window. The first one has no word, unless only its name tells what it is."""
     if name == "column":
         return name_text(value)
-    if name in ("tz", "exclude", "closed", "empty"):
-        shown = {"tz": f"'{value}'", "exclude": EXCLUDES.get(value, ""), "closed": str(value), "empty": ""}[name]
-        return f"{name.upper()} {shown}".strip()
+    fixed = {"tz": f"'{value}'", "exclude": EXCLUDES.get(value, ""), "closed": str(value), "empty": ""}
+    if name in fixed:
+        return f"{name.upper()} {fixed[name]}".strip()
     words = "" if name == "threshold" or (is_first and name in ("range", "gap")) else name.upper().replace("_", " ")
     return f"{words} {length_text(value)}".strip()
 

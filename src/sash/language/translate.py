@@ -7,6 +7,7 @@ A text that has only the middle part is a plain Query.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,18 +15,14 @@ from sqlglot import exp
 
 from sash.aggregates.base import Aggregate
 from sash.expressions import Expression, Selection
-from sash.language.aggregate_calls import calls_in
-from sash.language.keys import is_group_function, read_keys
-from sash.language.nodes import NodeError, TableFunction, fail
-from sash.language.over_windows import over_clause
+from sash.language.aggregate_calls import calls_in, check_collation
+from sash.language.grammar import TableFunction, is_name
 from sash.language.select_list import SelectList
-from sash.language.select_parts import SelectParts, read_parts
+from sash.language.select_parts import SelectParts
 from sash.language.source_text import SourceText
-from sash.language.sql_error import SqlError
-from sash.language.window_clauses import Clause, of_bracket, of_group_function, of_table_function
+from sash.language.sql_error import NodeError, SqlError, fail
+from sash.language.window_clauses import Clause, is_group_function, needs_time, read_windows
 from sash.windows import Window
-
-PLACES = "Use one: FROM t [RANGE 1 HOUR ON ts], TABLE(TUMBLE(…)), GROUP BY window(ts, '1 hour'), or OVER (…)."
 
 
 @dataclass(frozen=True)
@@ -53,8 +50,7 @@ class Statement:
     @property
     def needs_time(self) -> bool:
         """Whether the windows or aggregates need a time column."""
-        needed = [window.needs_time for window in self.windows.values()]
-        return any(needed) or any(aggregate.time is not None for aggregate in self.aggregates.values())
+        return needs_time(self.windows, self.aggregates)
 
 
 def translate(text: str, time: str | None = None, quote: str = '"') -> Statement:
@@ -70,21 +66,24 @@ def translate(text: str, time: str | None = None, quote: str = '"') -> Statement
 
 
 def _statement(source: SourceText, time: str | None) -> Statement:
-    parts = read_parts(source)
-    clause = _windows(parts)
+    parts = SelectParts(source)
+    clause = read_windows(parts)
     clause = replace(clause, time=time or clause.time)
-    keys = read_keys(parts, clause)
-    select_list = SelectList(parts, keys, clause)
+    keys = [(node, _key(source, node)) for node in _key_nodes(parts, clause)]
+    columns = {source.normal(node): key if isinstance(key, str) else key.text for node, key in keys}
+    select_list = SelectList(parts, columns, clause)
     selection = select_list.selection()
     outputs = None if selection is None else selection.outputs
+    for call in () if parts.where is None else calls_in(parts.where):
+        fail(call, "WHERE is evaluated before the windows, so it has no aggregates. Use HAVING.")
     drops_columns = clause.per_row and outputs is not None and None not in outputs.values()
     return Statement(
         table=parts.table_name,
         is_path=parts.is_path,
-        where=_where(parts),
-        aggregates=select_list.calls.aggregates,
+        where=None if parts.where is None else Expression(source.of(parts.where)),
+        aggregates=select_list.aggregates,
         windows=clause.windows,
-        by=keys.by,
+        by=tuple(key for _, key in keys),
         time=clause.time,
         order_by=clause.order_by,
         columns=_columns(source, clause) if drops_columns else None,
@@ -92,32 +91,64 @@ def _statement(source: SourceText, time: str | None) -> Statement:
     )
 
 
-def _windows(parts: SelectParts) -> Clause:
-    """Return the windows. Raise NodeError unless they are in one place."""
-    table = parts.table
-    over = [call for node in parts.results for call in calls_in(node) if isinstance(call, exp.Window)]
-    functions = [node for node in parts.group if is_group_function(node)]
-    places = [table] * (parts.bracket is not None) + [table] * isinstance(table, TableFunction) + functions + over[:1]
-    if len(places) != 1:
-        problem = "windows in several places" if places else "no window"
-        fail(places[-1] if places else table, f"The query has {problem}. {PLACES}")
-    if over:
-        return over_clause(parts.source, over, parts.named_windows)
-    if parts.bracket is not None:
-        return of_bracket(parts.bracket)
-    return of_group_function(functions[0]) if functions else of_table_function(table)
-
-
-def _where(parts: SelectParts) -> Expression | None:
-    if parts.where is None:
-        return None
-    for call in calls_in(parts.where):
-        fail(call, "WHERE is evaluated before the windows, so it has no aggregates. Use HAVING.")
-    return Expression(parts.source.of(parts.where))
-
-
 def _columns(source: SourceText, clause: Clause) -> tuple[str, ...]:
     """Return the columns that the text names."""
     named: list[Any] = [column.parts[0].name for column in source.statement.find_all(exp.Column)]
     of_windows = [column for window in clause.windows.values() for column in window.columns]
     return tuple(dict.fromkeys(name for name in [*named, clause.time, *clause.order_by, *of_windows] if name))
+
+
+# -- keys: PARTITION BY, and the members of GROUP BY besides windows ---------------------------------------------------
+
+WINDOW_COLUMNS = ("window_start", "window_end", "window_time")
+
+
+def _key_nodes(parts: SelectParts, clause: Clause) -> Sequence[Any]:
+    """Return the columns and expressions that are keys. Raise NodeError if GROUP BY does not fit the windows."""
+    source = parts.source
+    if clause.of_call:
+        if parts.group:
+            fail(parts.group[0], "GROUP BY does not apply to windows with OVER. Use PARTITION BY.")
+        return clause.by or ()
+    is_function = isinstance(parts.table, TableFunction)
+    if is_function:
+        _check_grouped_by_window(parts)
+    others = [node for node in parts.group if not is_group_function(node) and not _is_bound(node)]
+    grouped = [_unaliased(parts, node) for node in others]
+    if clause.by is None:
+        return grouped
+    if (parts.group or is_function) and set(map(source.normal, grouped)) != set(map(source.normal, clause.by)):
+        fail(parts.group[0], "PARTITION BY and GROUP BY name different keys.")
+    return clause.by
+
+
+def _is_bound(node: Any) -> bool:
+    """Return whether a node is a column of windows."""
+    return isinstance(node, exp.Column) and len(node.parts) == 1 and node.name.lower() in WINDOW_COLUMNS
+
+
+def _check_grouped_by_window(parts: SelectParts) -> None:
+    """Raise NodeError unless GROUP BY tells windows apart: windows of CUMULATE begin together, others do not."""
+    named = {node.name.lower() for node in parts.group if isinstance(node, exp.Column)}
+    needed = {"window_end"} if parts.table.args["kind"] == "CUMULATE" else {"window_start", "window_end"}
+    if not named & needed:
+        fail(parts.table, "The query needs GROUP BY window_start, window_end.")
+
+
+def _unaliased(parts: SelectParts, node: Any) -> Any:
+    """Return what a name in GROUP BY stands for: a column, or an expression of the select list with this alias."""
+    if not isinstance(node, exp.Column) or len(node.parts) > 1:
+        return node
+    name = node.name.lower()
+    item = next((item for item in parts.items if item.alias is not None and item.alias.lower() == name), None)
+    if item is None or isinstance(item.node, exp.Column) or any(calls_in(item.node)):
+        return node
+    mentions = {column.name.lower() for column in item.node.find_all(exp.Column)}
+    return node if name in mentions else item.node
+
+
+def _key(source: SourceText, node: Any) -> str | Expression:
+    if isinstance(node, exp.Literal):
+        fail(node, "Name the column of a key. Positions are not supported.")
+    check_collation(node, "keys")
+    return str(node.name) if is_name(node) else Expression(source.of(node))

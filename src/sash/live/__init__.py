@@ -66,10 +66,8 @@ def _source(text: str | None, source: str | None, engine: str) -> Source:
     if engine not in ENGINES:
         raise ValueError(f"There is no engine {engine!r}.{did_you_mean(engine, ENGINES)} Use 'spark' or 'local'.")
     if (text is None) != (source is None):
-        present, missing = ("text", "source") if source is None else ("source", "text")
-        raise ValueError(
-            f"{present} needs {missing}: a query runs over the files of a folder. Leave both out for the demo."
-        )
+        problem = "text needs source" if source is None else "source needs text"
+        raise ValueError(f"{problem}: a query runs over the files of a folder. Leave both out for the demo.")
     if engine == "spark":
         from sash.live.spark_source import SparkSource
 

@@ -15,9 +15,7 @@ from typing import Any
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from sash.live.feed import Feed
-from sash.live.messages import encode
-from sash.live.panels import PanelView, panels_message
-from sash.live.query_box import answer
+from sash.live.messages import PanelView, answer, encode, panels_message
 from sash.live.source import Rate, Source
 
 MESSAGES_PER_SECOND = 15
@@ -50,48 +48,32 @@ class Shared:
     def page(self) -> bytes:
         """Return the message that describes the page."""
         source, feed = self.source, self.feed
+        header = {"run": self.run, "title": source.title, "engine": source.engine, "canBurst": source.can_burst}
+        header |= {"query": source.query_text, "example": source.example}
         with feed.lock:
             layout = feed.layout
-            header = {
-                "run": self.run,
-                "title": source.title,
-                "engine": source.engine,
-                "query": source.query_text,
-                "example": source.example,
-                "canBurst": source.can_burst,
-                "zooms": list(feed.zooms),
-                "keys": sorted(feed.keys.values()),
-                "keyNames": [] if layout is None else list(layout.keys),
-                "lines": [] if layout is None else [asdict(line) for line in layout.lines],
-                "isTime": layout is not None and layout.unit > 0,
-            }
+            header |= {"zooms": list(feed.zooms), "keys": sorted(feed.keys.values())}
+            header["keyNames"] = [] if layout is None else list(layout.keys)
+            header["lines"] = [] if layout is None else [asdict(line) for line in layout.lines]
+            header["isTime"] = layout is not None and layout.unit > 0
         return encode("page", header)
 
     def status(self) -> bytes:
         """Return the message with the numbers about the stream."""
-        status, feed = asdict(self.source.status), self.feed
-        rows, results = self.rates
-        more = {
-            "rowsPerSecond": rows,
-            "resultsPerSecond": results,
-            "results": feed.results,
-            "corrections": feed.corrections,
-        }
-        return encode("status", {**status, **more, "clients": len(self.clients)})
+        status = asdict(self.source.status) | {"clients": len(self.clients)}
+        status |= {"results": self.feed.results, "corrections": self.feed.corrections}
+        status["rowsPerSecond"], status["resultsPerSecond"] = self.rates
+        return encode("status", status)
 
 
 class Client:
     """One browser."""
 
     def __init__(self, socket: WebSocket, shared: Shared) -> None:
-        self.socket = socket
-        self.shared = shared
-        self.key = ""
-        self.line = ""
+        self.socket, self.shared = socket, shared
+        self.key = self.line = ""
         self.views: dict[str, PanelView] = {}
-        self.view_revision = 0
-        self.sent = 0
-        self.acknowledged = 0
+        self.view_revision = self.sent = self.acknowledged = 0
         self.drawn: dict[str, tuple[int, int]] = {}
         """By zoom: the revisions of the series and of the view in the last message."""
         self.answers: set[asyncio.Task[None]] = set()
@@ -115,9 +97,7 @@ class Client:
             message = json.loads(text)
         except ValueError:
             return
-        if not isinstance(message, dict):
-            return
-        action = message.get("type")
+        action = message.get("type") if isinstance(message, dict) else None
         if action == "ack" and isinstance(message.get("seq"), int):
             self.acknowledged = max(self.acknowledged, min(message["seq"], self.sent))
         elif action == "view":
@@ -171,16 +151,14 @@ class Client:
 
     def _panels(self) -> bytes | None:
         """Return a message of the panels that have changed since the last one, None if none has."""
-        changed = {}
-        for zoom in self.views:
-            series = self.shared.feed.series.get((zoom, self.key))
-            revisions = (-1 if series is None else series.revision, self.view_revision)
-            if revisions != self.drawn.get(zoom):
-                changed[zoom] = revisions
+        feed = self.shared.feed
+        series = {zoom: feed.series.get((zoom, self.key)) for zoom in self.views}
+        revisions = {zoom: (-1 if one is None else one.revision, self.view_revision) for zoom, one in series.items()}
+        changed = {zoom: pair for zoom, pair in revisions.items() if pair != self.drawn.get(zoom)}
         if not changed:
             return None
         views = {zoom: self.views[zoom] for zoom in changed}
-        message = panels_message(self.shared.feed, self.key, self.line, views, self.sent + 1)
+        message = panels_message(feed, self.key, self.line, views, self.sent + 1)
         if message is not None:
             self.sent += 1
             self.drawn |= changed

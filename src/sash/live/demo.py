@@ -73,22 +73,13 @@ def late_rows(newest: int, key: tuple[int, int], seed: int) -> pa.Table:
     load = np.concatenate([wave + random.normal(0, 60, BURST_ROWS), np.full(TOO_LATE_ROWS, 1000.0)])
     minutes = np.concatenate([back, np.full(TOO_LATE_ROWS, TOO_LATE_MINUTES)])
     times = newest - (minutes * MINUTE).astype(np.int64)
-    count = len(times)
-    columns = {
-        "house": pa.array(np.full(count, key[0]), pa.int32()),
-        "household": pa.array(np.full(count, key[1]), pa.int32()),
-        "plug": pa.array(["heater"] * count),
-        "ts": pa.array(times).cast(SCHEMA.field("ts").type),
-        "load": pa.array(load.round(1)),
-        "work": pa.nulls(count, pa.float64()),
-    }
-    return pa.table(columns, schema=SCHEMA)
+    house, household = (np.full(len(times), number) for number in key)
+    columns = [house, household, ["heater"] * len(times), times, load.round(1), [None] * len(times)]
+    return pa.Table.from_arrays([pa.array(column) for column in columns], SCHEMA.names).cast(SCHEMA)
 
 
 def burst_text(key: str) -> str:
     """Describe a burst."""
     first, last = BURST_MINUTES
-    return (
-        f"Sent {BURST_ROWS} late readings of {key}, {first} to {last} minutes old, and {TOO_LATE_ROWS} that are three days old "
-        "and will be dropped."
-    )
+    sent = f"{BURST_ROWS} late readings of {key}, {first} to {last} minutes old"
+    return f"Sent {sent}, and {TOO_LATE_ROWS} that are three days old and will be dropped."

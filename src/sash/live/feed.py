@@ -5,7 +5,7 @@ A zoom is a window of the query. Each zoom and key has a `Series`, a buffer of i
     results ──► by zoom and key ──► Series: ends, values ──► reduce ──► message
                                     a result replaces the one with the same end; the oldest leave
 
-A result that changes a window of the past is a correction. The series keeps when it came and what the value was before.
+`Layout` tells which column of the results is the time, the key, the zoom or a number. A result that changes a window of the past is a correction. The series keeps when it came and what the value was before.
 """
 
 from __future__ import annotations
@@ -21,8 +21,111 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sash.live.reduce import Floats, Ints
-from sash.live.result_layout import Layout
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+BAND = ("min", "mean", "max")
+"""Columns with these three names are drawn as one line with a band."""
+ADDED = ("window", "window_start", "window_end", "change")
+"""Columns that Sash adds to results."""
+SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of a chart: the column of its values, and those of the band around it."""
+
+    name: str
+    low: str
+    last: str
+    high: str
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The columns of results."""
+
+    time: str
+    """The time at which a result is drawn: the end of its window, or the time of its row."""
+    start: str
+    """The start of its window, or again the time of its row."""
+    keys: tuple[str, ...]
+    values: tuple[str, ...]
+    window: str | None
+    change: str | None
+    unit: float
+    """Seconds in a tick of the time column; 0 if it holds plain numbers."""
+
+    @property
+    def lines(self) -> list[Line]:
+        """The lines that a chart can show."""
+        lines = [Line(name, name, name, name) for name in self.values]
+        if not set(BAND) <= set(self.values):
+            return lines
+        return [Line(", ".join(BAND), *BAND), *(line for line in lines if line.name not in BAND)]
+
+    def ticks(self, column: pa.ChunkedArray) -> Ints:
+        """Return times as integers."""
+        if pa.types.is_floating(column.type):
+            column = pc.floor(column)
+        if pa.types.is_date32(column.type):
+            column = column.cast(pa.int32())
+        return np.asarray(column.cast(pa.int64(), safe=False).to_numpy(), np.int64)
+
+    def seconds(self, ticks: Ints) -> Floats:
+        """Return times as the page draws them: seconds since 1970, or plain numbers."""
+        return np.asarray(ticks * (self.unit or 1.0), np.float64)
+
+    def numbers(self, results: pa.Table) -> Floats:
+        """Return the values of results, one row each; nulls are NaN."""
+        columns = [pc.cast(results[name], pa.float64(), safe=False).to_numpy() for name in self.values]
+        return np.stack(columns, axis=1)
+
+    def deleted(self, results: pa.Table) -> npt.NDArray[np.bool_]:
+        """Return which results are deletions."""
+        if self.change is None:
+            return np.zeros(len(results), np.bool_)
+        return np.asarray(pc.equal(results[self.change], "delete").to_numpy(), np.bool_)
+
+
+def layout_of(schema: pa.Schema, by: Sequence[str], time: str | None) -> Layout:
+    """Find the columns of results. Raise ValueError if none tells a time, or none has numbers.
+
+    >>> schema = pa.schema({"k": pa.string(), "window_start": pa.int64(), "window_end": pa.int64(), "n": pa.int64()})
+    >>> layout_of(schema, ["k"], None).lines
+    [Line(name='n', low='n', last='n', high='n')]
+    """
+    names = schema.names
+    drawn_at = next((name for name in ("window_end", "window_start", time) if name in names), None)
+    if drawn_at is None:
+        problem = "The live page needs the time of each result"
+        raise ValueError(f"{problem}, but the select list has neither window_end nor the time column. Add one of them.")
+    values = tuple(name for name in names if name not in (*ADDED, time, *by) and is_number(schema.field(name).type))
+    if not values:
+        raise ValueError(f"The live page draws numbers, but no column of the results has any: {', '.join(names)}.")
+    return Layout(
+        time=drawn_at,
+        start="window_start" if "window_start" in names else drawn_at,
+        keys=tuple(name for name in by if name in names),
+        values=values,
+        window="window" if "window" in names else None,
+        change="change" if "change" in names else None,
+        unit=unit_of(schema.field(drawn_at).type),
+    )
+
+
+def is_number(dtype: pa.DataType) -> bool:
+    """Return whether a chart can draw values of a type."""
+    checks = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_boolean)
+    return any(check(dtype) for check in checks)
+
+
+def unit_of(dtype: pa.DataType) -> float:
+    """Return the seconds in a tick of a time column, 0 for plain numbers."""
+    if pa.types.is_timestamp(dtype):
+        return SECONDS[dtype.unit]
+    return 86_400.0 if pa.types.is_date32(dtype) else 1e-3 if pa.types.is_date64(dtype) else 0.0
+
 
 MOST_POINTS = 4096
 """Results of a series: more than the pixels of a wide screen."""
@@ -43,36 +146,20 @@ class Series:
     """The newest results of one zoom and key, in order of time. The buffer has room for twice as many, so that it rarely moves."""
 
     def __init__(self, columns: int) -> None:
-        values = [(name, np.float64, (columns,)) for name in ("values", "before")]
-        self._buffer = np.empty(0, [("end", np.int64), ("corrected", np.float64), *values])
-        self.count = 0
         self.revision = 0
         self._forgotten = FIRST
         """The newest end that has left the series: older results are not taken back."""
+        values = [(name, np.float64, (columns,)) for name in ("values", "before")]
+        self._keep(np.empty(0, [("ends", np.int64), ("corrected", np.float64), *values]), 0)
 
-    @property
-    def _results(self) -> npt.NDArray[Any]:
-        return self._buffer[: self.count]
+    def _keep(self, buffer: npt.NDArray[Any], count: int) -> None:
+        """Make the first results of a buffer those of the series.
 
-    @property
-    def ends(self) -> Ints:
-        """The time of each result, ascending."""
-        return self._results["end"]
-
-    @property
-    def values(self) -> Floats:
-        """The values of each result."""
-        return self._results["values"]
-
-    @property
-    def before(self) -> Floats:
-        """The values of each result before its last correction; NaN if there was none."""
-        return self._results["before"]
-
-    @property
-    def corrected(self) -> Floats:
-        """When each result was corrected last, or `NEVER`."""
-        return self._results["corrected"]
+        Their `ends` ascend. `corrected` is when each was corrected last, or `NEVER`; `before` is its values before that, or NaN.
+        """
+        self._buffer, self.count, results = buffer, count, buffer[:count]
+        self.ends, self.corrected = results["ends"], results["corrected"]
+        self.values, self.before = results["values"], results["before"]
 
     def merge(self, ends: Ints, values: Floats, past: int, now: float, most: int) -> int:
         """Add results with ascending ends. Return how many of them correct a window that ends at `past` or before."""
@@ -95,9 +182,9 @@ class Series:
     def delete(self, ends: Ints) -> None:
         """Remove results, such as sessions that another one has replaced."""
         self.revision += 1
-        kept = self._results[~np.isin(self.ends, ends)]
-        self.count = len(kept)
-        self._results[:] = kept
+        kept = self._buffer[: self.count][~np.isin(self.ends, ends)]
+        self._buffer[: len(kept)] = kept
+        self._keep(self._buffer, len(kept))
 
     def _append(self, ends: Ints, values: Floats, corrected: Floats, most: int) -> None:
         if not len(ends):
@@ -107,10 +194,11 @@ class Series:
         if self.count + len(ends) > len(self._buffer):
             self._make_room(len(ends), most)
         new = self._buffer[self.count : self.count + len(ends)]
-        new["end"], new["values"], new["corrected"], new["before"] = ends, values, corrected, np.nan
-        self.count += len(ends)
+        new["ends"], new["values"], new["corrected"], new["before"] = ends, values, corrected, np.nan
+        self._keep(self._buffer, self.count + len(ends))
         if not in_order:
-            self._results[:] = self._results[np.argsort(self.ends, kind="stable")]
+            results = self._buffer[: self.count]
+            results[:] = results[np.argsort(self.ends, kind="stable")]
 
     def _make_room(self, more: int, most: int) -> None:
         """Keep the newest results, in a buffer with room for more."""
@@ -119,8 +207,8 @@ class Series:
         if dropped:
             self._forgotten = int(self.ends[dropped - 1])
         buffer = np.empty(min(max(2 * (kept + more), FEWEST_POINTS), 2 * most), self._buffer.dtype)
-        buffer[:kept] = self._results[dropped:]
-        self._buffer, self.count = buffer, kept
+        buffer[:kept] = self._buffer[dropped : self.count]
+        self._keep(buffer, kept)
 
     def _check(self) -> None:
         assert (np.diff(self.ends) > 0).all()
@@ -170,12 +258,15 @@ class Feed:
         with self.lock:
             only_zoom = self.zooms[0] if self.zooms else ONE_ZOOM
             newest: dict[str, int] = {}
-            now, most = self.clock(), self._most()
+            now = self.clock()
+            most = max(FEWEST_POINTS, min(MOST_POINTS, MOST_RESULTS // max(1, len(self.series))))
             for group, begin, end in zip(groups, edges[:-1], edges[1:], strict=True):
                 rows = order[begin:end]
                 zoom = str(group[0]) if layout.window else only_zoom
                 newest[zoom] = max(int(starts[rows].max()), newest.get(zoom, FIRST))
-                self._add_zoom(zoom)
+                if zoom not in self.zooms:
+                    self.zooms.append(zoom)
+                    self.revision += 1
                 key = self._key(group[1:] if layout.window else group)
                 if key is None:
                     continue
@@ -193,15 +284,6 @@ class Feed:
             self.newest = max(self.newest_by_zoom.values())
             self.first_result = now if self.first_result is None else self.first_result
 
-    def _most(self) -> int:
-        """Return how many results each series keeps."""
-        return max(FEWEST_POINTS, min(MOST_POINTS, MOST_RESULTS // max(1, len(self.series))))
-
-    def _add_zoom(self, name: str) -> None:
-        if name not in self.zooms:
-            self.zooms.append(name)
-            self.revision += 1
-
     def _key(self, key: tuple[Any, ...]) -> str | None:
         """Return the text that stands for a key; None if there are too many keys."""
         text = self.keys.get(key)
@@ -211,11 +293,6 @@ class Feed:
             text = self.keys[key] = ", ".join(f"{name} {value}" for name, value in named) or ALL_ROWS
             self.revision += 1
         return text
-
-    def key_values(self) -> dict[str, tuple[Any, ...]]:
-        """Return the keys by the texts that stand for them."""
-        with self.lock:
-            return {text: values for values, text in self.keys.items()}
 
 
 def _groups(results: pa.Table, names: Sequence[str]) -> tuple[Ints, list[tuple[Any, ...]]]:

@@ -11,7 +11,7 @@ import queue
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -22,10 +22,7 @@ from sash.engine.prepare import prepare
 from sash.engine.stream_plan import stream_plan
 from sash.live import demo
 from sash.live.feed import Feed
-from sash.live.folder import Folder
-from sash.live.query_source import QuerySource
-from sash.live.source import Status
-from sash.live.texts import layout_of_query, query_of, time_of, zooms_of
+from sash.live.source import Folder, QuerySource, Status, layout_of_query, query_of, time_of
 from sash.query import Query
 from sash.spark.generated_readings import FIRST, Readings
 from sash.spark.generated_readings import SCHEMA as READINGS
@@ -37,16 +34,6 @@ HISTORY_SECONDS = 24
 
 class StreamStopped(Exception):  # noqa: N818 — no error
     """Ends a stream in the middle: at an orderly end it would emit its open windows, as if they were complete."""
-
-
-class Rows(Protocol):
-    """Where rows come from."""
-
-    schema: pa.Schema
-    status: Status
-
-    def poll(self) -> pa.Table:
-        """Return the rows that are new."""
 
 
 class ReadingRows:
@@ -87,12 +74,8 @@ class FolderRows:
                 tables.append(rows.select(self.schema.names).cast(self.schema))
             except (OSError, ValueError, KeyError, pa.ArrowException) as error:
                 self.status.message = f"{path.name} was left out: {error}"
-        if not tables:
-            return self.schema.empty_table()
-        return self._in_order(pa.concat_tables(tables))
-
-    def _in_order(self, rows: pa.Table) -> pa.Table:
-        if self.time is None:
+        rows = pa.concat_tables([self.schema.empty_table(), *tables])
+        if self.time is None or not tables:
             return rows
         known = rows.filter(pc.is_valid(rows[self.time])).sort_by(self.time)
         kept = known if self.newest is None else known.filter(pc.greater_equal(known[self.time], self.newest))
@@ -107,13 +90,16 @@ class LocalSource(QuerySource):
 
     engine = "this process"
 
-    def __init__(self, title: str, query: Query, query_text: str, example: str, rows: Rows) -> None:
+    def __init__(self, title: str, query: Query, query_text: str, example: str, rows: ReadingRows | FolderRows) -> None:
         super().__init__(title, query, query_text, example)
         self.rows, self.status = rows, rows.status
         self.bursts: queue.SimpleQueue[pa.Table] = queue.SimpleQueue()
         self.newest = FIRST
-        self.mode, results = self._mode()
-        declared = query._declared  # noqa: SLF001 — as in texts.py
+        try:  # updates, unless rows end the windows
+            self.mode, results = "update", self._schema("update")
+        except ValueError:
+            self.mode, results = "append", self._schema("append")
+        declared = query._declared  # noqa: SLF001 — as in time_of
         self.prepared = prepare(declared, rows.schema, compiled=False)
         self.lateness = 0 if declared.lateness is None else declared.lateness.in_ticks(TimeUnit("ts", 1_000))
         layout_of_query(query, results)  # a query that the page cannot draw fails before it runs
@@ -137,7 +123,7 @@ class LocalSource(QuerySource):
         with contextlib.suppress(StreamStopped):
             self.status.message = "The query is being compiled. That takes some seconds, once."
             results = self.query.run(batches, mode=self.mode, compiled=True)  # type: ignore[call-overload]  # the mode is a str
-            feed.describe(layout_of_query(self.query, results.schema), zooms_of(self.query))
+            self.describe(feed, results.schema)
             self.status.message = ""
             for batch in results:
                 feed.add(pa.Table.from_batches([batch]))
@@ -150,13 +136,6 @@ class LocalSource(QuerySource):
     def send(self, rows: pa.Table) -> None:
         """Add rows to the stream."""
         self.bursts.put(rows)
-
-    def _mode(self) -> tuple[str, pa.Schema]:
-        """Return the mode and the schema of results: updates, unless rows end the windows. Raise ValueError for a wrong query."""
-        try:
-            return "update", self._schema("update")
-        except ValueError:
-            return "append", self._schema("append")
 
     def _schema(self, mode: str) -> pa.Schema:
         return self.query.run(pa.RecordBatchReader.from_batches(self.rows.schema, []), mode=mode).schema  # type: ignore[call-overload]
@@ -185,6 +164,5 @@ class LocalSource(QuerySource):
         times = np.asarray(rows["ts"].cast(pa.int64()).to_numpy())
         seen = np.maximum.accumulate(np.concatenate([[self.newest], times]))
         self.newest = int(seen[-1])
-        self.status.late += int(
-            np.count_nonzero(stream_plan(self.prepared).late_from(times) <= seen[:-1] - self.lateness)
-        )
+        late = stream_plan(self.prepared).late_from(times) <= seen[:-1] - self.lateness
+        self.status.late += int(np.count_nonzero(late))

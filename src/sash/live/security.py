@@ -62,14 +62,12 @@ def _address(name: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
 def check_access(host: str, token: str | None) -> None:
     """Raise ValueError if other machines could use the page without a token."""
     if token is not None and len(token) < SHORTEST_TOKEN:
-        raise ValueError(
-            f"The token has {len(token)} characters, but at least {SHORTEST_TOKEN} are needed. Use secrets.token_urlsafe()."
-        )
+        problem = f"The token has {len(token)} characters, but at least {SHORTEST_TOKEN} are needed."
+        raise ValueError(f"{problem} Use secrets.token_urlsafe().")
     if token is None and not is_loopback(host):
-        raise ValueError(
-            f"host={host!r} lets other machines use the page, so it needs a token. Pass token=secrets.token_urlsafe(), or leave "
-            "host out to listen on this machine only."
-        )
+        problem = f"host={host!r} lets other machines use the page, so it needs a token."
+        advice = "Pass token=secrets.token_urlsafe(), or leave host out to listen on this machine only."
+        raise ValueError(f"{problem} {advice}")
 
 
 @dataclass(frozen=True)
@@ -129,8 +127,7 @@ class Guard:
     """ASGI middleware: refuses requests that `Access` does not allow, and adds the headers to all answers."""
 
     def __init__(self, app: ASGIApp, access: Access) -> None:
-        self.app = app
-        self.access = access
+        self.app, self.access = app, access
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""

@@ -12,11 +12,15 @@ import threading
 import time
 import webbrowser
 from collections.abc import Generator
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
+import numpy as np
 import uvicorn
 from rich.console import Console
+from rich.table import Table
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import FileResponse, PlainTextResponse, Response
@@ -26,10 +30,9 @@ from starlette.types import ASGIApp
 from starlette.websockets import WebSocket
 
 from sash.live.client import STATUS_SECONDS, Client, Shared
-from sash.live.feed import Feed
+from sash.live.feed import Feed, Layout
 from sash.live.security import Access, Guard, check_access
 from sash.live.source import Source
-from sash.live.terminal import newest_table
 
 STATIC = Path(__file__).with_name("static")
 MOST_CLIENTS = 32
@@ -133,10 +136,8 @@ def bind(host: str, port: int) -> socket.socket:
         listening.listen()
     except OSError as error:
         listening.close()
-        message = (
-            f"Cannot listen on {host}, port {port}: {error.strerror}. Choose another port, or 0 for any that is free."
-        )
-        raise OSError(error.errno, message) from error
+        problem = f"Cannot listen on {host}, port {port}: {error.strerror}."
+        raise OSError(error.errno, f"{problem} Choose another port, or 0 for any that is free.") from error
     return listening
 
 
@@ -157,17 +158,11 @@ def serve_source(
         port = listening.getsockname()[1]
         shared = Shared(source, Feed(), secrets.token_hex(8))
         app = make_app(shared, Access(host, port, token))
-        config = uvicorn.Config(
-            app,
-            log_level="warning",
-            lifespan="off",
-            ws_max_size=MOST_BYTES,
-            ws_per_message_deflate=False,  # messages change little, but compressing them costs more than sending them
-            timeout_graceful_shutdown=2,
-            server_header=False,
-        )
-        server = Server(config)
-        runner = Runner(source, shared.feed, server)
+        # messages change little, but compressing them costs more than sending them
+        sockets: dict[str, Any] = {"ws_max_size": MOST_BYTES, "ws_per_message_deflate": False}
+        quiet: dict[str, Any] = {"log_level": "warning", "lifespan": "off", "server_header": False}
+        config = uvicorn.Config(app, timeout_graceful_shutdown=2, **sockets, **quiet)
+        runner = Runner(source, shared.feed, Server(config))
         url = address(host, port, token)
         console.print(f"Live page: {url}  (Ctrl-C ends it)", markup=False, soft_wrap=True)
         runner.thread.start()
@@ -175,15 +170,14 @@ def serve_source(
             threading.Thread(target=webbrowser.open, args=(url,), daemon=True).start()
         try:
             with contextlib.suppress(KeyboardInterrupt):
-                asyncio.run(_serve(server, listening, shared, runner, idle_exit))
+                asyncio.run(_serve(listening, shared, runner, idle_exit))
         finally:
             runner.stop()
     if not shared.ever_connected and shared.feed.layout is not None and shared.feed.results:
         console.print(newest_table(shared.feed, shared.feed.layout))
     if runner.error is not None:
-        Console(stderr=True, highlight=False).print(
-            f"The stream has failed: {runner.error}", markup=False, soft_wrap=True
-        )
+        failed = f"The stream has failed: {runner.error}"
+        Console(stderr=True, highlight=False).print(failed, markup=False, soft_wrap=True)
         return 1
     return 0
 
@@ -199,27 +193,45 @@ def address(host: str, port: int, token: str | None) -> str:
     return f"http://{name}:{port}/" + (f"?token={quote(token, safe='')}" if token else "")
 
 
-async def _serve(
-    server: Server, listening: socket.socket, shared: Shared, runner: Runner, idle_exit: float | None
-) -> None:
-    watching = asyncio.create_task(_watch(server, shared, runner, idle_exit))
+async def _serve(listening: socket.socket, shared: Shared, runner: Runner, idle_exit: float | None) -> None:
+    watching = asyncio.create_task(_watch(shared, runner, idle_exit))
     try:
-        await server.serve(sockets=[listening])
+        await runner.server.serve(sockets=[listening])
     finally:
         watching.cancel()
 
 
-async def _watch(server: Server, shared: Shared, runner: Runner, idle_exit: float | None) -> None:
+async def _watch(shared: Shared, runner: Runner, idle_exit: float | None) -> None:
     """Measure rates. End the server if the stream has failed, or if nobody has been connected for long enough."""
     began = time.monotonic()
     while True:
         await asyncio.sleep(STATUS_SECONDS)
         shared.measure()
         if runner.error is not None:
-            server.should_exit = True
+            runner.server.should_exit = True
         if idle_exit is None or shared.clients:
             continue
         now, first = time.monotonic(), shared.feed.first_result
         waited = now - max(shared.left, first) if first is not None else 0.0
         if waited >= idle_exit or (first is None and now - began >= max(LONGEST_START, idle_exit)):
-            server.should_exit = True
+            runner.server.should_exit = True
+
+
+MOST_ROWS = 12
+
+
+def newest_table(feed: Feed, layout: Layout) -> Table:
+    """Return the newest complete window of each key and zoom, as a table."""
+    title = f"The newest of {feed.results:,} results; {feed.corrections:,} corrected a window of the past"
+    table = Table("key", "window", "end", title=title, title_justify="left")
+    for name in layout.values:
+        table.add_column(name, justify="right")
+    with feed.lock:
+        filled = [(key, feed.zooms.index(zoom), series) for (zoom, key), series in feed.series.items() if series.count]
+        for key, zoom, series in sorted(filled, key=lambda item: item[:2])[:MOST_ROWS]:
+            # the newest window that has ended, or else the oldest one
+            row = max(int(np.searchsorted(series.ends, feed.newest or 0, side="right")) - 1, 0)
+            end = float(layout.seconds(series.ends[row]))
+            shown = f"{datetime.fromtimestamp(end, UTC):%Y-%m-%d %H:%M}" if layout.unit > 0 else f"{end:,.6g}"
+            table.add_row(key, feed.zooms[zoom], shown, *(f"{value:,.6g}" for value in series.values[row].tolist()))
+    return table

@@ -24,9 +24,7 @@ from sash import spark as on_spark
 from sash.engine.select_sql import ending_of
 from sash.live import demo
 from sash.live.feed import Feed
-from sash.live.folder import Folder
-from sash.live.query_source import QuerySource
-from sash.live.texts import layout_of_query, query_of, time_of, zooms_of
+from sash.live.source import Folder, QuerySource, query_of, time_of
 from sash.query import Query
 from sash.spark.generated_readings import FIRST
 
@@ -40,6 +38,8 @@ LONGEST_BATCH = 15.0
 RECENT_PER_BATCH = 50_000
 SETTINGS: dict[str, Any] = {"spark.sql.shuffle.partitions": 2, "spark.sql.session.timeZone": "UTC"}
 POLL_SECONDS = 0.25
+READ_OPTIONS = {"parquet": {}, "csv": {"header": "true", "timeZone": "UTC"}, "json": {"timeZone": "UTC"}}
+"""Times in texts without a zone are in UTC, as the page shows them, whatever the zone of the session."""
 FORMATS = {".parquet": "parquet", ".csv": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json"}
 
 
@@ -77,27 +77,21 @@ class SparkSource(QuerySource):
         on_spark.require_pyspark()
         folder = Folder(Path(path))
         if folder.path.is_file():
-            raise ValueError(
-                f"{path} is a file, but Spark reads a folder as a stream. Name its folder, or use engine='local'."
-            )
+            problem = f"{path} is a file, but Spark reads a folder as a stream."
+            raise ValueError(f"{problem} Name its folder, or use engine='local'.")
         schema = folder.schema()
         query = query_of(text, schema)
         if time_of(query) is None:
             raise ValueError("A Spark stream needs a time column. Name it in the query, or use engine='local'.")
         endings = {ending_of(file) for file in folder.files()}
         if len(endings) > 1 or not endings <= FORMATS.keys():
+            problem = f"{path} has files that end in {', '.join(sorted(endings))}"
             known = f"Spark reads a folder of one of {', '.join(FORMATS)}"
-            raise ValueError(
-                f"{path} has files that end in {', '.join(sorted(endings))}, but {known}. Use engine='local'."
-            )
+            raise ValueError(f"{problem}, but {known}. Use engine='local'.")
         file_format = FORMATS[endings.pop()]
-        # times in texts without a zone are in UTC, as the page shows them, whatever the zone of the session
-        options = {"parquet": {}, "csv": {"header": "true", "timeZone": "UTC"}, "json": {"timeZone": "UTC"}}[
-            file_format
-        ]
 
         def rows(session: Any, _: Path) -> Any:
-            reader = session.readStream.format(file_format).options(**options)
+            reader = session.readStream.format(file_format).options(**READ_OPTIONS[file_format])
             spark_schema = session.createDataFrame(schema.empty_table()).schema
             return reader.schema(spark_schema).load(str(folder.path.resolve()))
 
@@ -108,9 +102,8 @@ class SparkSource(QuerySource):
         self.feed = feed
         session = on_spark.session("sash live", **SETTINGS)
         if "connect" in type(session).__module__:
-            raise RuntimeError(
-                "The live page needs a classic Spark session: with Spark Connect, results do not arrive in this process."
-            )
+            problem = "The live page needs a classic Spark session: with Spark Connect"
+            raise RuntimeError(f"{problem}, results do not arrive in this process.")
         rows = self.rows(session, self.folder)
         marked = rows.withWatermark(time_of(self.query), WATERMARK)
         self.status.message = "Spark runs the first micro-batch."
@@ -165,7 +158,7 @@ class SparkSource(QuerySource):
         results = batch.toArrow()
         assert self.feed is not None
         if self.feed.layout is None:
-            self.feed.describe(layout_of_query(self.query, results.schema), zooms_of(self.query))
+            self.describe(self.feed, results.schema)
         self.feed.add(results)
 
     def _follow(self, *streams: Any) -> None:
@@ -173,10 +166,8 @@ class SparkSource(QuerySource):
         seen = -1
         while not self.stopped.wait(POLL_SECONDS):
             for running in streams:
-                if running.exception() is not None:
-                    raise RuntimeError(
-                        f"The Spark stream has failed: {str(running.exception()).strip().splitlines()[0]}"
-                    )
+                if (error := running.exception()) is not None:
+                    raise RuntimeError(f"The Spark stream has failed: {str(error).strip().splitlines()[0]}")
             for progress in streams[0].recentProgress:
                 if progress["batchId"] > seen:
                     seen = progress["batchId"]
@@ -184,12 +175,11 @@ class SparkSource(QuerySource):
 
     def _note(self, progress: Any) -> None:
         counted = on_spark.counts(progress)
-        status = self.status
+        status, states = self.status, progress["stateOperators"]
         status.state, status.message = "running", ""
         status.rows += counted["rows"]
         status.late += counted["late"]
         status.batches += 1
-        states = progress["stateOperators"]
         status.state_bytes = sum(int(state["memoryUsedBytes"]) for state in states)
         status.state_rows = sum(int(state["numRowsTotal"]) for state in states)
         status.delay = int(progress["durationMs"].get("triggerExecution", 0)) / 1000

@@ -86,9 +86,8 @@ class _Check:
         before = copy.deepcopy((older, newer))
         self.combine(older, newer)
         if not same((older, newer), before):
-            raise LawError(
-                f"combine of {self.aggregate.name} changes an argument: {before!r} became {(older, newer)!r}."
-            )
+            changed = f"{before!r} became {(older, newer)!r}"
+            raise LawError(f"combine of {self.aggregate.name} changes an argument: {changed}.")
 
     def associative(self, older: Any, middle: Any, newer: Any) -> None:
         left = self.combine(self.combine(older, middle), newer)
@@ -120,9 +119,8 @@ class _Check:
     def selective(self, older: Any, newer: Any) -> None:
         chosen = self.combine(older, newer)
         if not (same(chosen, older) or same(chosen, newer)):
-            raise LawError(
-                f"{self.aggregate.name} is not selective: combine({older!r}, {newer!r}) = {chosen!r} is neither."
-            )
+            called = f"combine({older!r}, {newer!r})"
+            raise LawError(f"{self.aggregate.name} is not selective: {called} = {chosen!r} is neither.")
 
     def invertible(self, older: Any, newer: Any) -> None:
         assert self.aggregate.inverse is not None
@@ -141,9 +139,8 @@ class _Check:
 
     def _agree(self, law: str, left: tuple[str, Any], right: tuple[str, Any], allowed: float) -> None:
         if not alike(left[1], right[1], allowed):
-            raise LawError(
-                f"{self.aggregate.name} is not {law}: {left[0]} = {left[1]!r},\nbut {right[0]} = {right[1]!r}."
-            )
+            problem, other = f"{left[0]} = {left[1]!r}", f"{right[0]} = {right[1]!r}"
+            raise LawError(f"{self.aggregate.name} is not {law}: {problem},\nbut {other}.")
 
 
 def _size(partial: Any) -> float:

@@ -123,25 +123,24 @@ def rows_of_each(window: Window, rows: list[Row], time: str, order_by: Sequence[
     >>> [[row["t"] for row in held] for held in rows_of_each(window.time(3), [{"t": 1}, {"t": 3}, {"t": 4}], "t")]
     [[1], [1, 3], [3, 4]]
     """
+    numbers = range(len(rows))
+    ordered = [time] if time else []
     match window:
         case RowFrame():
-            numbers = range(len(rows))
             frames = [[other for other in numbers if _is_near(other - number, window)] for number in numbers]
             return _without(frames, rows, window.exclude, [time, *order_by] if time else [])
         case TimeFrame() if window.clock.by_calendar:
-            return _without(_since(window, rows, time), rows, window.exclude, [time])
+            frames = _since(window, rows, time)
+        case TimeFrame() if not time:
+            frames = [list(range(number + 1)) for number in numbers]
         case TimeFrame():
-            if not time:
-                frames = [list(range(number + 1)) for number in range(len(rows))]
-                return _without(frames, rows, window.exclude, [])
-            frames = [
-                [number for number, other in enumerate(rows) if _is_within(row[time], other[time], window)]
-                for row in rows
-            ]
-            return _without(frames, rows, window.exclude, [time])
+            times = [row[time] for row in rows]
+            frames = [[other for other in numbers if _is_within(now, times[other], window)] for now in times]
         case Delta():
             return _near(window, rows)
-    raise ValueError(f"{window} has no result for each row.")
+        case _:
+            raise ValueError(f"{window} has no result for each row.")
+    return _without(frames, rows, window.exclude, ordered)
 
 
 def _without(frames: list[list[int]], rows: list[Row], exclude: str, ordered: list[str]) -> list[list[Row]]:
@@ -274,19 +273,16 @@ def _of_calendar(window: Periodic, rows: list[Row], time: str) -> list[Span]:
         numbers = range(min(spans)[0], max(spans)[0] + 1, period)
         spans |= {(start, stop) for start in numbers for stop in range(start + step, start + length + 1, step)}
     bounds = [(border(start), border(stop)) for start, stop in sorted(spans)]
-    return with_rows(
-        window, [(low, high, [row for row in rows if is_between(window, low, row[time], high)]) for low, high in bounds]
-    )
+    held = [[row for row in rows if is_between(window, low, row[time], high)] for low, high in bounds]
+    return with_rows(window, [(*ends, inside) for ends, inside in zip(bounds, held, strict=True)])
 
 
 def _since(window: TimeFrame, rows: list[Row], time: str) -> list[list[int]]:
     """Return for each row the rows since the same local time some days or months earlier, and never before those of the row before."""
     assert window.before is not None
     with_begin, with_end = window.closed in ("left", "both"), window.closed in ("right", "both")
-    frames = []
-    begin = None
-    for row in rows:
-        now = row[time]
+    frames, begin, times = [], None, [row[time] for row in rows]
+    for now in times:
         local = local_time(now, window.clock.zone)
         if window.before.months:
             month = _first_of_month((local.year - 1970) * 12 + local.month - 1 - window.before.months)
@@ -296,15 +292,8 @@ def _since(window: TimeFrame, rows: list[Row], time: str) -> list[list[int]]:
             earlier = local - timedelta(days=window.before.days)
         instant = first_instant(earlier, window.clock.zone) if zone_of_column(now) else earlier
         begin = instant if begin is None else max(begin, instant)
-        frames.append(
-            [
-                number
-                for number, other in enumerate(rows)
-                if (begin < other[time] < now)
-                or (with_begin and other[time] == begin < now)
-                or (with_end and other[time] == now)
-            ]
-        )
+        ends = [begin] * (with_begin and begin < now) + [now] * with_end
+        frames.append([number for number, then in enumerate(times) if begin < then < now or then in ends])
     return frames
 
 
@@ -334,14 +323,12 @@ def _turns(window: Delta, rows: list[Row]) -> list[list[Row]]:
 
 
 def _marked(window: Punctuated, rows: list[Row]) -> list[list[Row]]:
-    windows: list[list[Row]] = []
-    held: list[Row] = []
+    windows: list[list[Row]] = [[]]
     for row in rows:
-        held.append(row)
+        windows[-1].append(row)
         if row[window.column]:
-            windows.append(held)
-            held = []
-    return windows
+            windows.append([])
+    return windows[:-1]
 
 
 def _discretized(window: Custom, rows: list[Row]) -> list[list[Row]]:

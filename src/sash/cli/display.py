@@ -1,16 +1,18 @@
-"""Tables on standard output: the first rows of results, and listings."""
+"""Tables on standard output: the first rows of results, and listings. The progress of a command on standard error."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
 import pyarrow as pa
+from rich import progress
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 LONGEST_CELL = 60
 GUIDES_FROM = 10
@@ -82,3 +84,40 @@ def print_listing(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> Non
     for row in rows:
         table.add_row(*map(escape, row))
     console().print(table)
+
+
+class RowRate(progress.ProgressColumn):
+    """Rows per second."""
+
+    def render(self, task: progress.Task) -> Text:
+        """Return the rate; nothing until it is known."""
+        return Text(f"{task.speed:,.0f}/s" if task.speed else "")
+
+
+class RowProgress(progress.Progress):
+    """Rows, rate and remaining time, if standard error is a terminal; otherwise nothing."""
+
+    def __init__(self) -> None:
+        step = progress.SpinnerColumn(), progress.TextColumn("{task.description}"), progress.BarColumn()
+        rows = progress.TaskProgressColumn(), progress.TextColumn("{task.completed:,.0f} rows"), RowRate()
+        remaining = progress.TimeRemainingColumn(elapsed_when_finished=True)
+        console, disable = Console(stderr=True), not sys.stderr.isatty()
+        super().__init__(*step, *rows, remaining, console=console, transient=True, disable=disable)
+
+    def count(self, what: str, rows: pa.RecordBatchReader, total: int | None) -> pa.RecordBatchReader:
+        """Return a reader of the same batches that counts its rows."""
+        task = self.add_task(what, total=total)
+
+        def batches() -> Iterator[pa.RecordBatch]:
+            for batch in rows:
+                yield batch
+                self.advance(task, len(batch))
+            self.update(task, visible=False)
+
+        return pa.RecordBatchReader.from_batches(rows.schema, batches())
+
+    def step(self, what: str) -> None:
+        """Show a step whose length is not known."""
+        for task in self.task_ids:
+            self.update(task, visible=False)
+        self.add_task(what, total=None)
