@@ -7,12 +7,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from sash.backends.base import named_alike
-from sash.backends.frames import FrameBackend
+from sash.backends.base import FrameBackend, named_alike
 from sash.columns.column_types import column_type
 from sash.engine.check_columns import check_columns
-from sash.engine.computed_columns import source_columns
-from sash.engine.needed_columns import read_computed, reads_all
+from sash.engine.needed_columns import read_computed, reads_all, source_columns
 from sash.expressions import Computed
 from sash.plan.query_spec import QuerySpec
 

@@ -6,11 +6,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from sash.backends.frames import FrameBackend
+from sash.backends.base import FrameBackend
 from sash.columns.readable import readable
 from sash.engine.check_columns import check_columns
-from sash.engine.computed_columns import check_conditions, source_columns
-from sash.engine.needed_columns import read_computed, reads_all
+from sash.engine.needed_columns import check_conditions, read_computed, reads_all, source_columns
 from sash.engine.prepare import PreparedCache
 from sash.expressions import Computed, Expression, Selection, expressions_in
 from sash.options import TableOptions

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from sash.backends.arrow import ArrowBatch, ArrowTable, SchemaOnly
-from sash.backends.arrow_stream import ArrowStream
+from sash.backends.arrow import ArrowBatch, ArrowStream, ArrowTable, SchemaOnly
 from sash.backends.base import Backend, is_a, no_data
 from sash.backends.pandas import PandasFrame
 from sash.backends.polars import PolarsFrame, PolarsLazyFrame
 from sash.backends.spark_frames import SparkStream, SparkTable, find_table
-from sash.engine.executors.describe import bind_for_explanation, describe_compiling, describe_executor
+from sash.engine.executors.execute import bind_for_explanation, describe_compiling, describe_executor
 from sash.engine.prepare import PreparedCache, prepare
 from sash.engine.select_sql import read_files
 from sash.engine.stream_plan import stream_plan

@@ -15,12 +15,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sash.engine.cut import cut_each_row
 from sash.engine.executors import Executor, Results, naming_pass, open_pass
 from sash.engine.partials import SlicePartials
 from sash.engine.prepare import Prepared
 from sash.engine.row_block import RowBlock
-from sash.engine.slice_block import SliceBlock
+from sash.engine.slice_block import SliceBlock, cut_each_row
 from sash.engine.stream_plan import stream_plan
 from sash.engine.window_bounds import BoundsInRows, BoundsInSlices, WindowBounds, WindowResults
 from sash.plan.sharing import Pass

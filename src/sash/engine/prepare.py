@@ -6,14 +6,13 @@ from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from threading import Lock
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
 from sash.columns.column_types import CannotCompileError, column_type
 from sash.durations import TimeUnit
 from sash.engine.check_columns import check_types, interpreted_form, why_interpreted
-from sash.engine.recent import Recent
 from sash.engine.row_block import RowBlock, RowLayout, read_rows
 from sash.engine.time_column import TimeColumn, check_times, time_column
 from sash.kernels.functions import fingerprint, fingerprint_any
@@ -24,6 +23,30 @@ from sash.slices.borders import Borders, borders_of
 from sash.slices.edges import Edges, cut_edges
 from sash.windows.base import NO_UNIT, Ints, LoopCompiler
 from sash.windows.numpy_forms import numpy_form
+
+Key = TypeVar("Key", bound=Hashable)
+Value = TypeVar("Value")
+
+
+class Recent(dict[Key, Value]):
+    """A dictionary of at most `most` entries: a new one replaces the oldest.
+
+    >>> recent = Recent[str, int](2)
+    >>> recent["a"], recent["b"], recent["c"] = 1, 2, 3
+    >>> recent
+    {'b': 2, 'c': 3}
+    """
+
+    def __init__(self, most: int) -> None:
+        super().__init__()
+        self.most = most
+
+    def __setitem__(self, key: Key, value: Value) -> None:
+        """Store an entry."""
+        while len(self) >= self.most:
+            self.pop(next(iter(self)), None)  # another thread may have removed it
+        super().__setitem__(key, value)
+
 
 MOST_SCHEMAS = 8
 """The number of schemas for which a cache holds a prepared query."""

@@ -18,16 +18,15 @@ import pyarrow as pa
 from sash.columns.buffers import as_arrow
 from sash.columns.read_column import to_arrow
 from sash.engine.assemble import join_rows, join_windows, row_columns, window_tables
-from sash.engine.cut import cut
 from sash.engine.evaluate import Block, check_compiles, evaluate
 from sash.engine.executors import Results
 from sash.engine.executors.execute import execute
-from sash.engine.executors.pass_columns import codings
+from sash.engine.executors.kernel_executor import codings
 from sash.engine.keys import KeyOrder
 from sash.engine.prepare import Prepared
 from sash.engine.row_block import TICKS, InputRows, RowBlock, RowSource, read_rows, rows_in_order
 from sash.engine.scatter import scatter_in_chunks
-from sash.engine.slice_block import SliceBlock, concat_in_time
+from sash.engine.slice_block import SliceBlock, concat_in_time, cut
 from sash.windows.arrays import growing_blocks, is_sorted
 from sash.windows.base import Ints, whole_span
 

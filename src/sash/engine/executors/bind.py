@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from sash.engine.evaluate import check_compiles
 from sash.engine.executors import PassFailedError
-from sash.engine.executors.numpy_executor import NumpyExecutor
+from sash.engine.executors.kernel_executor import NumpyExecutor
 from sash.engine.prepare import Prepared
 from sash.engine.stream_plan import stream_plan
 from sash.kernels.plain import compile_loop

@@ -64,7 +64,7 @@ class CompiledExecutor(KernelExecutor):
         masked = [] if frame.ahead else self._masked(aggregates)
         if masked:
             return self._slide_masked(aggregates, masked, frame)
-        values, bits = self.columns.values, self.columns.bits
+        values, bits = self.values, self.bits
         kernel = self.kernel(
             self.plan_pass.algorithm, loops.slide_rows, aggregates, min_rows=window.min_rows, length=frame.length
         )
@@ -83,7 +83,7 @@ class CompiledExecutor(KernelExecutor):
         A branch on random nulls is mispredicted, and keeps a kernel from working on several sections at once: over rows(1000), half
         of them null, max takes 2.5 times as long as without nulls instead of 5.
         """
-        dtypes = self.columns.dtypes
+        dtypes = self.dtypes
         if not self.has_nulls or dtypes not in MASKED_INPUTS or self.plan_pass.algorithm.keeps_values:
             return []
         forms = [form.of_kind(KINDS[dtypes[0]]) for form in kernel_forms(aggregates)]
@@ -100,11 +100,11 @@ class CompiledExecutor(KernelExecutor):
             masked,
             length=frame.length,
             computes="masked",
-            inputs=(*self.columns.dtypes, "bool"),
+            inputs=(*self.dtypes, "bool"),
             nullable=False,
         )
         with self.notes():
-            answers = kernel.slide_keys((*self.columns.values, self.present), frame.firsts, frame.length)
+            answers = kernel.slide_keys((*self.values, self.present), frame.firsts, frame.length)
         forms = kernel_forms(aggregates)
         few = {
             least: rows_with_few(self.present, frame, least)
@@ -121,7 +121,7 @@ class CompiledExecutor(KernelExecutor):
 
     def slide_runs(self, window: Window, bounds: Bounds) -> Results:
         """Return the results of windows that consist of several runs of rows."""
-        is_plain = not self.has_nulls and self.columns.dictionary is None
+        is_plain = not self.has_nulls and self.dictionary is None
         if bounds.frames and is_plain and pays_by_key(bounds.frames[0]):
             try:
                 return self._slide_sections(window, bounds)
@@ -152,7 +152,7 @@ class CompiledExecutor(KernelExecutor):
         algorithm = self.plan_pass.algorithm
         kernel = self.kernel(algorithm, loops.slide_rows, fields, length=frame.length, computes="fields")
         with self.notes():
-            values = tuple(column[rows] for column in self.columns.values)
+            values = tuple(column[rows] for column in self.values)
             answers = kernel.slide_keys(values, frame.firsts, frame.length, NO_BITS, frame.ahead)
             # The rows are cut at the ends of a key, or so far from the section that its windows do not reach the cut.
             if rows.stop - section.stop < frame.ahead or section.start - rows.start < -frame.ahead:

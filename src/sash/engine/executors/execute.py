@@ -13,6 +13,7 @@ code. A process that ends before Numba would be imported stores nothing, because
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -22,10 +23,21 @@ from time import perf_counter
 from typing import TypeVar
 
 from sash.engine.executors import PassFailedError
-from sash.engine.executors.bind import Failure, bind, failures_of, keeps_executor, numpy_seconds_per_row
+from sash.engine.executors.bind import (
+    Failure,
+    Failures,
+    bind,
+    choose_executor,
+    failures_of,
+    find_failures,
+    keeps_executor,
+    numpy_seconds_per_row,
+    vectorises,
+)
 from sash.engine.prepare import Prepared
 from sash.kernels.cache import add_seconds, has_mark, read_seconds, set_mark
 from sash.plan.sharing import COMPILED, Pass
+from sash.plan.tree import and_between
 
 T = TypeVar("T")
 
@@ -209,3 +221,43 @@ def seconds_to_compile(prepared: Prepared, *, on_stream: bool = False) -> float:
     passes = undecided(prepared, on_stream=on_stream)
     aggregates = sum(len(plan_pass.aggregates) for plan_pass in passes)
     return LOOP_SECONDS + PASS_SECONDS * len(passes) + AGGREGATE_SECONDS * aggregates
+
+
+def bind_for_explanation(prepared: Prepared, rows: int | None) -> Prepared:
+    """Return a query whose passes are bound as for a run over a number of rows; None if the number is not known.
+
+    Aggregates that a user wrote are compiled, to find out whether they can be.
+    """
+    if prepared.compiled is False:
+        return prepared
+    has_custom = any(not aggregate.is_built_in for aggregate in prepared.query.aggregates.values())
+    failures = find_failures(prepared) if has_custom else frozenset()
+    return bind(prepared, failures, compiles=rows is None or Run(prepared, rows).compiles)
+
+
+def describe_executor(prepared: Prepared, plan_pass: Pass, *, has_data: bool, knows_rows: bool) -> str:
+    """Return how a pass runs, in words. If the number of rows is not known, it may run in one way first and be compiled later."""
+    if plan_pass.reason:
+        return f"{plan_pass.executor}: {plan_pass.reason.rstrip('.')}"
+    if prepared.compiled is not None or knows_rows:
+        return plan_pass.executor
+    first = choose_executor(prepared, plan_pass, Failures(frozenset()), compiles=False, on_stream=False)
+    custom = [name for name, aggregate in plan_pass.aggregates.items() if not aggregate.is_built_in]
+    if custom and not has_data:
+        return f"{first}, then compiled if {and_between(custom)} can be; explain(data) finds out"
+    return f"{first}, then compiled"
+
+
+def describe_compiling(prepared: Prepared) -> str:
+    """Return when a query compiles, in words; "" if it does not depend on the number of rows."""
+    per_row = seconds_per_row(prepared)
+    if prepared.compiled is not None or not per_row:
+        return ""
+    seconds = IMPORT_SECONDS + seconds_to_compile(prepared)
+    rows = seconds / per_row
+    digits = 10 ** int(math.log10(rows))
+    passes = undecided(prepared, on_stream=False)
+    way = "with NumPy" if all(vectorises(prepared, plan_pass) for plan_pass in passes) else "interpreted"
+    return (
+        f"after about {round(rows / digits) * digits:,} rows in all runs, in about {seconds:.0f} s; {way} before that"
+    )

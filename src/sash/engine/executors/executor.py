@@ -18,13 +18,11 @@ import pyarrow.compute as pc
 
 from sash.aggregates.base import Aggregate
 from sash.columns.buffers import as_arrow
-from sash.engine.executors.results import Results, with_min_rows
+from sash.engine.executors.results import Results, with_auxiliary, with_min_rows
 from sash.engine.failures import Where, name_row
-from sash.engine.finish import with_auxiliary
-from sash.engine.partials import SliceCounts, SlicePartials, concat_partials
+from sash.engine.partials import SliceCounts, SlicePartials, concat_partials, make_schedule
 from sash.engine.prepare import Prepared
 from sash.engine.row_block import RowBlock
-from sash.engine.schedule import make_schedule
 from sash.kernels import CannotCompileError
 from sash.kernels.kernel_arrays import Schedule
 from sash.kernels.traced import CannotVectorizeError

@@ -8,25 +8,29 @@ from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from sash.aggregates.base import Aggregate
 from sash.algorithms import Algorithm
 from sash.algorithms.recalculate import Recalculate
-from sash.columns.buffers import NO_BITS, slice_bits
-from sash.columns.column_types import KINDS
+from sash.columns.buffers import NO_BITS, Bits, slice_bits, unpack
+from sash.columns.column_types import KINDS, column_type
+from sash.columns.read_column import nulls, ones, present_in_all, types_of
 from sash.engine.check_columns import interpreted_form
 from sash.engine.executors.executor import Executor, Repeat, RunPartials
 from sash.engine.executors.interpreted_executor import InterpretedExecutor
-from sash.engine.executors.pass_columns import PassColumns
 from sash.engine.executors.results import Results, join_results, kernel_forms, to_results
 from sash.engine.failures import ErrorNotes, Where
 from sash.engine.partials import SliceCounts, SlicePartials
 from sash.engine.prepare import Prepared
-from sash.engine.row_block import RowBlock
+from sash.engine.row_block import FLIPPED, TICKS, RowBlock
 from sash.kernels import loops
 from sash.kernels.fused_partial import read_fields
-from sash.kernels.kernel_arrays import ResultColumn, Schedule
+from sash.kernels.kernel_arrays import Columns, ResultColumn, Schedule
 from sash.kernels.layout import Shape
+from sash.kernels.numpy_kernel import NumpyKernel
+from sash.kernels.traced import CannotVectorizeError
+from sash.kernels.whole_column import numpy_column_kernel
 from sash.plan.sharing import Pass
 from sash.slices.cuts import SliceRecords
 from sash.slices.open_slice import OpenSlice
@@ -61,7 +65,22 @@ class KernelExecutor(Executor):
 
     def __init__(self, prepared: Prepared, plan_pass: Pass, block: RowBlock | None = None) -> None:
         super().__init__(prepared, plan_pass, block)
-        self.columns = PassColumns(plan_pass, prepared.schema, block)
+        self.dictionary: pa.Array | None = None
+        """The values that the integers of the last column stand for, if it is coded."""
+        self.columns = []
+        schema = prepared.schema
+        for name, coding in codings(plan_pass, schema):
+            if block is None:
+                dtype = schema.field(name).type if coding in ("", FLIPPED) else pa.int32()
+                dtype = pa.int64() if coding == TICKS else dtype
+                self.columns.append(nulls(0, dtype, compared=coding == FLIPPED))
+            else:
+                coded = block.coded(name, coding)
+                self.columns.append(coded.column)
+                self.dictionary = coded.values
+        if not self.aggregates[0].columns:
+            self.columns = [ones(0 if block is None else len(block))]
+        self.dtypes = types_of(self.aggregates[0], self.columns)
 
     def make_kernel(self, key: KernelKey, aggregates: list[Aggregate[Any]]) -> Any:
         """Return a kernel. Raise CannotCompileError or CannotVectorizeError if there is none."""
@@ -74,19 +93,29 @@ class KernelExecutor(Executor):
         forms = kernel_forms(self.aggregates if aggregates is None else aggregates)
         # Slices may be without values; so may rows, if there are nulls.
         nullable = loop is loops.slide_slices or options.get("over") is not None or self.has_nulls
-        key = KernelKey(algorithm, loop, **{"nullable": nullable, "inputs": self.columns.dtypes, **options})
+        key = KernelKey(algorithm, loop, **{"nullable": nullable, "inputs": self.dtypes, **options})
         name = (type(self), *self.plan_pass.aggregates, key)
         return self.prepared.kernels.get(name, partial(self.make_kernel, key, forms))
 
     @property
+    def values(self) -> Columns:
+        """The values of each column; undefined at nulls."""
+        return tuple(column.values for column in self.columns)
+
+    @cached_property
+    def bits(self) -> Bits:
+        """Arrow's validity bitmap of rows that have a value in all columns; empty if all have."""
+        return present_in_all(self.columns)
+
+    @cached_property
     def present(self) -> Flags:
         """Which rows have a value in all columns."""
-        return self.columns.present
+        return unpack(self.bits, len(self.columns[0]))
 
     @property
     def has_nulls(self) -> bool:
         """Whether some rows lack a value."""
-        return len(self.columns.bits) > 0
+        return len(self.bits) > 0
 
     # -- over rows ---------------------------------------------------------------------------------------------------
 
@@ -95,7 +124,7 @@ class KernelExecutor(Executor):
         kernel = self.between(window)
         with self.notes(lambda other: other.slide_rows(window, bounds)) as notes:
             kernel.where = lambda number: notes.at(self.name_row(int(bounds.ends[number]) - 1))
-            answers = kernel.slide_between(self.columns.values, bounds.begins, bounds.ends, self.columns.bits)
+            answers = kernel.slide_between(self.values, bounds.begins, bounds.ends, self.bits)
         return self.to_results(answers)
 
     def between(self, window: Window) -> Any:
@@ -111,7 +140,7 @@ class KernelExecutor(Executor):
         """
         longest = max(int((ends - begins).max(initial=0)) for begins, ends in bounds.runs)
         step = max(WINDOWS_PER_CALL, 8 * longest)  # each call starts with the rows of a whole window
-        if self.columns.dictionary is not None or len(bounds) <= step:
+        if self.dictionary is not None or len(bounds) <= step:
             return super().slide_runs(window, bounds)
         sections = []
         for first in range(0, len(bounds), step):
@@ -127,21 +156,21 @@ class KernelExecutor(Executor):
         kernel = self.kernel(self.plan_pass.algorithm, loops.slide_between, fields, computes="fields")
         # Bounds never move back. A loop begins with the first row, so it gets only those of its windows.
         first, last = (int(begins[0]), int(ends[-1])) if len(begins) else (0, 0)
-        values = tuple(column[first:last] for column in self.columns.values)
-        bits = slice_bits(self.columns.bits, first, last - first) if self.has_nulls else NO_BITS
+        values = tuple(column[first:last] for column in self.values)
+        bits = slice_bits(self.bits, first, last - first) if self.has_nulls else NO_BITS
         with self.notes():
             answers = kernel.slide_between(values, begins - first, ends - first, bits)
         return self.as_partials(answers, shape, self.count_between(begins, ends))
 
     def as_partials(self, answers: list[ResultColumn], shape: Shape, counts: SliceCounts) -> SlicePartials:
         """Return what a kernel for `fields` has computed."""
-        return SlicePartials([answer.values for answer in answers], shape, counts, self.columns.dictionary)
+        return SlicePartials([answer.values for answer in answers], shape, counts, self.dictionary)
 
     @cached_property
     def fields(self) -> tuple[Shape, list[Aggregate[Any]]]:
         """The structure of a partial, and the aggregates whose results are its fields."""
         shape = self.kernel(OpenSlice, loops.cut_slices).layout.shape
-        dtypes = self.columns.dtypes
+        dtypes = self.dtypes
         forms = [form.of_kind(KINDS[dtypes[0]]) if form.inputs == 1 else form for form in kernel_forms(self.aggregates)]
         return shape, read_fields(forms, dtypes, shape)
 
@@ -159,15 +188,15 @@ class KernelExecutor(Executor):
     def rows_as_slices(self) -> SlicePartials:
         """Return each row as a slice."""
         counts, ends = SliceCounts(self.present.astype(np.int64)), np.arange(1, len(self.block) + 1)
-        return SlicePartials(self.columns.values, None, counts, self.columns.dictionary, ends)
+        return SlicePartials(self.values, None, counts, self.dictionary, ends)
 
     def cut(self, records: SliceRecords) -> SlicePartials:
         """Return the partials of slices."""
         kernel = self.kernel(OpenSlice, loops.cut_slices)
         with self.notes(lambda other: other.cut(records)):
-            fields = kernel.cut_slices(self.columns.values, records.positions, records.closes, self.columns.bits)
+            fields = kernel.cut_slices(self.values, records.positions, records.closes, self.bits)
         shape, counts = kernel.layout.shape, self.count_in(records)
-        return SlicePartials(fields, shape, counts, self.columns.dictionary, records.positions)
+        return SlicePartials(fields, shape, counts, self.dictionary, records.positions)
 
     # -- over slices -------------------------------------------------------------------------------------------------
 
@@ -204,10 +233,10 @@ class KernelExecutor(Executor):
 
     def to_results(self, answers: list[ResultColumn], partials: SlicePartials | None = None) -> Results:
         """Return the results of windows over rows, or over partials."""
-        dictionary = self.columns.dictionary
+        dictionary = self.dictionary
         if partials is not None and partials.dictionary is not None:
             dictionary = partials.dictionary
-        return to_results(self.named, answers, self.columns.columns, dictionary, self.prepared.schema)
+        return to_results(self.named, answers, self.columns, dictionary, self.prepared.schema)
 
     def notes(self, repeat: Repeat | None = None) -> ErrorNotes:
         """Return a context manager that adds the row to errors, by calling `repeat` with the interpreter."""
@@ -221,3 +250,35 @@ class KernelExecutor(Executor):
                 yield partial(repeat, InterpretedExecutor(self.prepared, alone, self.rows))
 
         return ErrorNotes(self.plan_pass.label, runs)
+
+
+class NumpyExecutor(KernelExecutor):
+    """Runs a pass by kernels whose steps go over whole columns."""
+
+    def make_kernel(self, key: KernelKey, aggregates: list[Aggregate[Any]]) -> NumpyKernel:
+        """Return a kernel. Raise CannotVectorizeError if NumPy cannot evaluate an aggregate."""
+        return numpy_column_kernel(key.algorithm, aggregates, key.inputs, key.over)
+
+    @property
+    def seconds_per_row(self) -> float | None:
+        """The expected time of a row; None if NumPy cannot evaluate this pass."""
+        forms = kernel_forms(self.aggregates)
+        try:
+            kernel = numpy_column_kernel(self.plan_pass.algorithm, forms, self.dtypes)
+        except CannotVectorizeError:
+            return None
+        return kernel.seconds_per_row * len(forms)
+
+
+def codings(plan_pass: Pass, schema: pa.Schema) -> list[tuple[str, str]]:
+    """Return the columns of a pass, and how each is coded; "" if it holds numbers."""
+    first = next(iter(plan_pass.aggregates.values()))
+    compared = all(aggregate.only_compares for aggregate in plan_pass.aggregates.values())
+
+    def coding(dtype: pa.DataType, number: int) -> str:
+        if column_type(dtype).numbers is None:
+            return first.coding.codes[number]
+        return FLIPPED if compared and dtype == pa.uint64() else ""
+
+    coded = [(name, coding(schema.field(name).type, number)) for number, name in enumerate(first.named_columns)]
+    return [*coded, (first.columns[-1], TICKS)] if first.time is not None else coded

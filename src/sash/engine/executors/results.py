@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,10 +10,12 @@ import numpy as np
 import pyarrow as pa
 
 from sash.aggregates.base import Aggregate, with_fields
+from sash.aggregator.finish import finish_column, lowered_by_kernel
 from sash.columns.buffers import as_arrow
 from sash.columns.read_column import Column
 from sash.columns.result_column import decoded, results_to_arrow
 from sash.kernels.kernel_arrays import ResultColumn
+from sash.windows.base import Ints
 
 Results = dict[str, pa.Array]
 """By the names of aggregates."""
@@ -92,3 +94,32 @@ def with_min_rows(aggregate: Aggregate[Any], min_rows: int) -> Aggregate[Any]:
     return with_fields(
         aggregate, at_least=max(min_rows, aggregate.result.at_least), empty=None, variants=variants, entries=entries
     )
+
+
+SUFFIX = "\0auxiliary"
+
+
+def with_auxiliary(aggregates: Mapping[str, Aggregate[Any]]) -> dict[str, Aggregate[Any]]:
+    """Return aggregates by the names of their results, followed by those that lower second numbers from the same partials.
+
+    >>> from sash import agg
+    >>> [form.lower.__name__ for form in with_auxiliary({"s": agg.slope("y", "x"), "n": agg.count()}).values()]
+    ['slope_of', 'unchanged', 'x_moment']
+    """
+    auxiliary = {
+        f"{name}{SUFFIX}": second
+        for name, aggregate in aggregates.items()
+        for second in lowered_by_kernel(aggregate)[1:]
+    }
+    return {**aggregates, **auxiliary}
+
+
+def finish_columns(
+    aggregates: Mapping[str, Aggregate[Any]], columns: Mapping[str, pa.Array], ticks: Callable[[], Ints]
+) -> dict[str, pa.Array]:
+    """Return the final results; `ticks` returns the times that they belong to."""
+    return {
+        name: finish_column(aggregates[name], column, columns.get(f"{name}{SUFFIX}"), ticks)
+        for name, column in columns.items()
+        if not name.endswith(SUFFIX)
+    }

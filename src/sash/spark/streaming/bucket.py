@@ -20,8 +20,7 @@ from pyspark.sql.types import BinaryType, LongType, StringType, StructField, Str
 
 from sash.columns.readable import readable
 from sash.durations import Duration
-from sash.engine.prepare import Prepared
-from sash.engine.recent import Recent
+from sash.engine.prepare import Prepared, Recent
 from sash.spark import COUNTED
 from sash.spark.streaming import state_cache
 from sash.state.codec import REMEDY, WHAT, as_schema, read_state_header, read_table, table_bytes
