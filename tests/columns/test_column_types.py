@@ -19,8 +19,7 @@ from sash.columns.column_types import (
     middle_type,
     sample_of,
 )
-from sash.columns.read_column import nulls, objects_of, read_numbers
-from sash.columns.readable import readable_schema
+from sash.columns.read_column import nulls, objects_of, read_numbers, readable_schema
 from sash.columns.result_column import column_to_arrow, holds
 
 UNITS = ("s", "ms", "us", "ns")

@@ -20,8 +20,7 @@ from sash.aggregator.checks import (
 )
 from sash.aggregator.object_window import HeldWindow, ObjectWindow, TimedWindow
 from sash.algorithms import ALGORITHMS, Algorithm, find_algorithm
-from sash.plan.choose import choose_algorithm
-from sash.plan.costs import Use
+from sash.plan.choose import Use, choose_algorithm
 
 if TYPE_CHECKING:
     from sash.columns.read_column import Column

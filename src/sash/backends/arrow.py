@@ -1,4 +1,7 @@
-"""Arrow: a pyarrow Table or RecordBatch; or a Schema in place of data, as `explain`, `schema` and `warm` need no rows."""
+"""Arrow: a pyarrow Table or RecordBatch; or a Schema in place of data, as `explain`, `schema` and `warm` need no rows.
+
+ArrowStream is a stream in this process: a RecordBatchReader, or any object with an Arrow C stream.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from sash.backends.base import FrameBackend, InProcess, RunPlan, named_alike, no_data
-from sash.columns.readable import readable, readable_schema
+from sash.backends.base import Backend, FrameBackend, RunPlan, named_alike, no_data
+from sash.columns.read_column import readable, readable_schema
 from sash.engine.check_columns import check_columns, check_keys
 from sash.engine.needed_columns import needed_schema, read_columns, with_computed
 from sash.engine.prepare import PreparedCache, prepare
@@ -134,7 +137,7 @@ def no_rows(schema: pa.Schema) -> pa.Table:
     return pa.Table.from_arrays([pa.nulls(0, dtype) for dtype in schema.types], schema=schema)
 
 
-class ArrowStream(InProcess[ReaderOptions]):
+class ArrowStream(Backend[ReaderOptions]):
     """A pyarrow RecordBatchReader, or any object with an Arrow C stream."""
 
     options = ReaderOptions

@@ -1,4 +1,9 @@
-"""Backend: the interface of a kind of data. It knows its options, and how a query runs on it."""
+"""Backend: the interface of a kind of data. It knows its options, and how a query runs on it.
+
+FrameBackend is a table in this process, of Arrow, pandas or Polars. Each kind is read as an Arrow table of the columns that the query
+needs. Results per row go back beside the input rows, which keep their types, their order and, in pandas, their index. Results per
+window are data of their own.
+"""
 
 from __future__ import annotations
 
@@ -73,20 +78,10 @@ class Backend(ABC, Generic[Options]):
         """Return some columns, if the data has them, whatever their case."""
 
     @abstractmethod
-    def time_columns(self, data: Any) -> list[str]:
-        """Return the columns that hold timestamps or dates."""
-
-    @abstractmethod
     def select(self, data: Any, selection: Selection) -> Any:
         """Return what SQL makes of results."""
 
-    @abstractmethod
-    def select_schema(self, data: Any, results: Any, selection: Selection) -> Any:
-        """Return the schema of what SQL makes of results of a schema."""
-
-
-class InProcess(Backend[Options]):
-    """A kind of data in this process: its columns have an Arrow schema, and DuckDB evaluates SQL around a query."""
+    # -- for data in this process: its columns have an Arrow schema, and DuckDB evaluates SQL around a query --------------
 
     def input_schema(self, data: Any) -> pa.Schema:
         """Return the Arrow schema of all columns."""
@@ -94,11 +89,10 @@ class InProcess(Backend[Options]):
 
     def time_columns(self, data: Any) -> list[str]:
         """Return the columns that hold timestamps or dates."""
-        return [
-            field.name for field in self.input_schema(data) if column_type(field.type).group in ("timestamp", "date")
-        ]
+        fields = self.input_schema(data)
+        return [field.name for field in fields if column_type(field.type).group in ("timestamp", "date")]
 
-    def select_schema(self, data: Any, results: pa.Schema, selection: Selection) -> pa.Schema:  # noqa: ARG002 — Spark needs the data
+    def select_schema(self, data: Any, results: Any, selection: Selection) -> Any:  # noqa: ARG002 — Spark needs the data
         """Return the schema of what SQL makes of results of a schema."""
         return select_from(results.empty_table(), selection).schema
 
@@ -130,7 +124,7 @@ def no_data(data: Any) -> TypeError:
     return TypeError(f"A query runs on {ACCEPTED}, not on {called}.{hints.get(called, '')}")
 
 
-class FrameBackend(InProcess[TableOptions]):
+class FrameBackend(Backend[TableOptions]):
     """A table in this process."""
 
     options = TableOptions

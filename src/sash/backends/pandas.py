@@ -123,9 +123,7 @@ class PandasFrame(FrameBackend):
 
         if column_type(column.type).group == "dictionary" and column.type.value_type == pa.null():
             column = pa.chunked_array([pa.nulls(len(column), column.type)])  # pyarrow cannot join dictionaries of nulls
-        if (
-            column_type(column.type).group == "map"
-        ):  # as dictionaries; to_pandas would make integers of nanoseconds in them
+        if column_type(column.type).group == "map":  # to_pandas would make integers of nanoseconds in them
             return pd.Series(column.to_pylist(maps_as_pydicts="lossy"), dtype=object)
         if column.null_count and column.type in nullable:
             dtype = pd.api.types.pandas_dtype(nullable[column.type])

@@ -10,8 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from sash.cli.formats import CONTINUATION
-from sash.engine.duckdb_sql import first_line
-from sash.engine.select_sql import PACKED
+from sash.engine.select_sql import PACKED, first_line
 from sash.language.source_text import quoted
 
 BATCH_ROWS = 1 << 17

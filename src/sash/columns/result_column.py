@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sash.aggregates.base import Aggregate
-from sash.columns.buffers import NO_BITS, Bits, as_arrow, from_bits
+from sash.columns.buffers import NO_BITS, Bits, as_arrow, binary_array, from_bits
 from sash.columns.column_types import (
     DAY,
     MOST_DIGITS,
@@ -80,9 +80,8 @@ def may_vary(dtype: pa.DataType) -> bool:
 
 def sample_type(aggregate: Aggregate[Any], columns: list[pa.DataType]) -> pa.DataType | None:
     """Return the type of the result for sample values; None if the functions of the aggregate fail on them."""
-    fits_any = (
-        aggregate.result.gives == "number" and aggregate.is_built_in
-    )  # sketches refuse some values, but never nulls
+    # Sketches refuse some values, but never nulls.
+    fits_any = aggregate.result.gives == "number" and aggregate.is_built_in
     for tried in (columns, [pa.float64()] * len(columns)) if fits_any else (columns,):
         try:
             return try_out(aggregate, tried)
@@ -159,11 +158,9 @@ def interpreted_to_arrow(
     ListType(list<item: large_string>)
     """
     if aggregate.forms.inner is not None and aggregate.result.type is None:
-        keys, items = (
-            partial(_keys_to_arrow, plain_type(columns[0])),
-            partial(interpreted_to_arrow, aggregate.forms.inner),
-        )
-        return maps_to_arrow(results, keys, partial(items, columns=columns[1:], categories=categories))
+        keys = partial(_keys_to_arrow, plain_type(columns[0]))
+        items = partial(interpreted_to_arrow, aggregate.forms.inner, columns=columns[1:], categories=categories)
+        return maps_to_arrow(results, keys, items)
     if aggregate.result.gives == "value" and categories is not None:
         return decoded(pa.array(results, pa.int32()), categories, columns[-1])
     dtype = result_type(aggregate, columns)
@@ -201,9 +198,8 @@ def _typed(results: list[Any], dtype: pa.DataType) -> pa.Array:
     if column_type(dtype).group != "dictionary":
         return values
     encoded = values.dictionary_encode()  # pa.array makes dictionaries of some types only
-    return pa.DictionaryArray.from_arrays(
-        encoded.indices.cast(dtype.index_type), encoded.dictionary, ordered=dtype.ordered
-    )
+    codes = encoded.indices.cast(dtype.index_type)
+    return pa.DictionaryArray.from_arrays(codes, encoded.dictionary, ordered=dtype.ordered)
 
 
 def objects_to_arrow(results: list[Any]) -> pa.Array:
@@ -252,11 +248,7 @@ def _keys_to_arrow(dtype: pa.DataType, keys: list[Any]) -> pa.Array:
     if dtype != pa.string():
         return pa.array(keys, dtype)
     encoded = [key.encode() for key in keys]
-    ends = np.cumsum([len(key) for key in encoded], dtype=np.int64)
-    if len(ends) and ends[-1] > MOST_OFFSET:
-        return pa.array(keys, dtype)
-    offsets = np.append(0, ends).astype(np.int32)
-    return pa.StringArray.from_buffers(len(keys), pa.py_buffer(offsets), pa.py_buffer(b"".join(encoded)))
+    return pa.array(keys, dtype) if sum(map(len, encoded)) > MOST_OFFSET else binary_array(encoded, dtype)
 
 
 def rounded(result: Any, dtype: pa.DataType) -> Any:

@@ -21,7 +21,7 @@ from sash.engine.prepare import Prepared
 from sash.engine.row_block import RowBlock
 from sash.engine.slice_block import SliceBlock, cut_each_row
 from sash.engine.stream_plan import stream_plan
-from sash.engine.window_bounds import BoundsInRows, BoundsInSlices, WindowBounds, WindowResults
+from sash.engine.window_bounds import BoundsFinder, WindowBounds, WindowResults
 from sash.plan.sharing import Pass
 from sash.slices.cuts import SliceRecords, all_closed
 from sash.windows import Window
@@ -64,11 +64,7 @@ def evaluate(
     prepared.check_times(items.times)
     if points is not None:
         prepared.check_times(points.times)
-    finder = (
-        BoundsInRows(prepared, items, memory)
-        if isinstance(block, RowBlock)
-        else BoundsInSlices(prepared, items, memory)
-    )
+    finder = BoundsFinder(prepared, items, memory, are_slices=isinstance(block, SliceBlock))
     passes = OpenPasses(prepared, block)
     results: dict[str, WindowResults] = {}
     keep: dict[str, Ints] = {}
@@ -139,15 +135,9 @@ class OpenPasses:
             self._opened[number] = self._open(number, plan_pass, records)
         run, partials = self._opened[number]
         if partials is None:
-            return {
-                name: run.slide_rows(window_bounds.window, window_bounds.bounds)
-                for name, window_bounds in bounds.items()
-            }
+            return {name: run.slide_rows(found.window, found.bounds) for name, found in bounds.items()}
         if not plan_pass.over_slices and isinstance(self.block, RowBlock):
-            bounds = {
-                name: replace(window_bounds, refs=all_closed(window_bounds.bounds))
-                for name, window_bounds in bounds.items()
-            }
+            bounds = {name: replace(found, refs=all_closed(found.bounds)) for name, found in bounds.items()}
         results: dict[str, Results] = {}
         for names in [list(bounds)] if plan_pass.together else [[name] for name in bounds]:
             refs = [ref for name in names if (ref := bounds[name].refs) is not None]

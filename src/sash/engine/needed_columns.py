@@ -1,4 +1,10 @@
-"""The columns that a query reads of a table: plain ones, and those that are computed from others."""
+"""The columns that a query reads of a table: plain ones, and those that are computed from others, each filter a column of its own.
+
+    value, where ──► values of expressions ──► value, null where the condition is not true ──► a column of its own
+                     DuckDB, Polars, Arrow     Arrow, so that the type stays
+
+`select_sql.py` evaluates SQL text. Polars evaluates its own expressions, so their values come in as `native`.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +14,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sash.columns.column_types import column_type
-from sash.columns.readable import readable, readable_schema
+from sash.columns.read_column import readable, readable_schema
 from sash.engine.check_columns import check_columns
-from sash.engine.duckdb_sql import names_in, run_sql, sql_types
+from sash.engine.select_sql import names_in, run_sql, sql_types
 from sash.expressions import SQL, Computed, Expression, expressions_in
 from sash.plan.query_spec import QuerySpec
 from sash.windows.base import ALL_COLUMNS

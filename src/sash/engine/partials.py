@@ -1,4 +1,7 @@
-"""SlicePartials: the partials of slices, as one pass stores them."""
+"""SlicePartials: the partials of slices, as one pass stores them; and the order in which one structure evaluates windows over them.
+
+A structure is queried while it slides, so windows are sorted by their ends. A slice is evicted when no later window begins before it.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +14,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from sash.columns.buffers import NO_BITS, Bits, as_arrow
+from sash.columns.buffers import NO_BITS, Bits, as_arrow, pack
 from sash.engine.failures import Where
 from sash.engine.keys import KeyOrder
 from sash.kernels.kernel_arrays import Schedule
 from sash.kernels.layout import Shape
 from sash.slices.cuts import SliceRefs
+from sash.windows.arrays import sums_before
 from sash.windows.base import Flags, Ints
 
 
@@ -42,19 +46,19 @@ class SliceCounts:
     @property
     def bits(self) -> Bits:
         """The validity bitmap of `present`; empty if every record is."""
-        return NO_BITS if self.all_present else np.packbits(self.present, bitorder="little")
+        return NO_BITS if self.all_present else pack(self.present)
 
     @cached_property
     def slices_before(self) -> Ints:
         """How many slices with a value closed before each record."""
-        return _before(self.present)
+        return sums_before(self.present)
 
     @cached_property
     def values_before(self) -> Ints:
         """How many non-null rows the slices held that closed before each record."""
         if self.closes is None or self.all_present:
-            return _before(self.values)
-        return _before(np.where(self.closes, self.values, 0))
+            return sums_before(self.values)
+        return sums_before(np.where(self.closes, self.values, 0))
 
 
 @dataclass(frozen=True)
@@ -94,12 +98,6 @@ def concat_partials(blocks: Sequence[SlicePartials]) -> SlicePartials:
     return SlicePartials(fields, first.shape, counts, first.dictionary)
 
 
-def _before(counts: npt.NDArray[np.generic]) -> Ints:
-    before = np.zeros(len(counts) + 1, np.int64)
-    counts.cumsum(out=before[1:])
-    return before
-
-
 @dataclass(frozen=True)
 class SharedSchedule:
     """The schedule of one or several windows of a query, and which entries belong to which."""
@@ -108,10 +106,10 @@ class SharedSchedule:
     positions: list[Ints | None]
     """For each window, the positions of its entries; None if it has all."""
 
-    def of_window(self, number: int, results: pa.Array) -> pa.Array:
-        """Return the results of one window."""
-        positions = self.positions[number]
-        return results if positions is None else results.take(as_arrow(positions))
+
+def taken(results: pa.Array, positions: Ints | None) -> pa.Array:
+    """Return the results at some positions; all if there are none."""
+    return results if positions is None else results.take(as_arrow(positions))
 
 
 def make_schedule(windows: Sequence[SliceRefs], counts: SliceCounts) -> SharedSchedule:

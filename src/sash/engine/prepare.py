@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from threading import Lock
@@ -18,7 +18,7 @@ from sash.engine.time_column import TimeColumn, check_times, time_column
 from sash.kernels.functions import fingerprint, fingerprint_any
 from sash.kernels.plain import compile_loop
 from sash.plan.query_spec import QuerySpec
-from sash.plan.sharing import Plan, make_plan
+from sash.plan.sharing import Pass, Plan, make_plan
 from sash.slices.borders import Borders, borders_of
 from sash.slices.edges import Edges, cut_edges
 from sash.windows.base import NO_UNIT, Ints, LoopCompiler
@@ -26,6 +26,7 @@ from sash.windows.numpy_forms import numpy_form
 
 Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
+T = TypeVar("T")
 
 
 class Recent(dict[Key, Value]):
@@ -93,10 +94,21 @@ class Prepared:
     derived: dict[Hashable, Any] = field(init=False, default_factory=dict, compare=False, repr=False)
     """What other modules compute once for this query, by a name of their choice."""
 
+    def once(self, name: Hashable, make: Callable[[], T]) -> T:
+        """Return what a function makes of this query, the same each time."""
+        if name not in self.derived:
+            self.derived[name] = make()
+        made: T = self.derived[name]
+        return made
+
     def interpreting(self, reasons: Mapping[str, str]) -> Prepared:
         """Return the same query with some aggregates interpreted, because they do not compile."""
         interpreted = {**self.interpreted, **reasons}
         return replace(self, interpreted=interpreted, plan=_plan(self.query, self.schema, interpreted))
+
+    def with_passes(self, passes: Sequence[Pass]) -> Prepared:
+        """Return the same query with other passes."""
+        return replace(self, plan=replace(self.plan, passes=tuple(passes)))
 
     @cached_property
     def unit(self) -> TimeUnit:
@@ -113,9 +125,8 @@ class Prepared:
             if not aggregate.is_built_in
             for function in (aggregate.lift, aggregate.combine, aggregate.lower)
         ]
-        texts = list(
-            map(repr, (query.aggregates, query.windows, query.by, query.time, query.order_by, self.interpreted))
-        )
+        parts = (query.aggregates, query.windows, query.by, query.time, query.order_by, self.interpreted)
+        texts = list(map(repr, parts))
         choices = (query.algorithm, query.objective, query.slicing, str(self.schema.remove_metadata()))
         try:
             return fingerprint(*texts, *choices, *functions)

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sash.columns.buffers import as_arrow
-from sash.columns.readable import readable
+from sash.columns.read_column import readable
 from sash.engine.group_ids import number_keys
 from sash.engine.labels import first_needed, run_labels
 from sash.engine.needed_columns import needed_columns
@@ -123,7 +123,11 @@ class BucketWorker:
 
 @dataclass(frozen=True)
 class LabelWorker(BucketWorker):
-    """A query as it is sent to workers, with labels."""
+    """A query as it is sent to workers, with labels: events and labels of some keys in, one row for each label out.
+
+    batches ──► they fit memory: events and labels apart, evaluated as a whole
+            └─► they do not: sorted on disk by key and time; each piece together with the earlier events that its labels may need
+    """
 
     at_time: str = ""
     """The time column of labels, for messages."""

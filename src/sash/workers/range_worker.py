@@ -66,9 +66,7 @@ class RangeWorker(BucketWorker):
         def run(prepared: Prepared) -> pa.Table:
             block = one_key(prepared.block(rows))
             context = int(np.searchsorted(block.times, time_range.begin))
-            before = (
-                time_range.rows_before + context
-            )  # windows that count rows continue the count of the earlier ranges
+            before = time_range.rows_before + context  # windows that count rows go on from the earlier ranges
             memory = {name: window.memory.new(block.keys, before) for name, window in prepared.plan.windows.items()}
             items = with_slices(prepared, block, slices) if slices else block
             span = range_span(time_range, items, context + len(slices))

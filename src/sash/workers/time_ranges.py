@@ -8,7 +8,7 @@
 A task emits the windows that its range owns: those of its rows, or those that end in it. All here is arithmetic on ticks.
 
 Windows wider than a range would bring the rows of many ranges to each task. A task needs rows one by one only where a window
-of its own begins (zones.py). All rows between are in each of its windows, or in none, and arrive as slices.
+of its own begins (`Zones`). All rows between are in each of its windows, or in none, and arrive as slices.
 
     task 2   ░░░░░░░▪▪▪▪▪▪▪▪▪▪▪▪▪▪▪▪▪▪▪████████████████████     ▪ one slice for many rows
 """
@@ -221,7 +221,16 @@ EXACT = 2.0**53
 
 @dataclass(frozen=True)
 class Zones:
-    """Where the windows of ranges begin, for a key whose times are known approximately."""
+    """Where the windows of ranges begin before them, for a key whose times are known approximately: the rows that a task needs one by one.
+
+        time     ──────────────────────────────────────────────────►
+        own                                   begin├────────┤end
+        zone          ├────────┤                                       of time(r): begin - r … end - r
+        starts        │    │    │                                      of time(r, slide=s), if they are few
+
+    Rows between are in all windows of the range, or in none. So a task holds the rows that enter its range and those that leave
+    its windows meanwhile. Bounds are chosen such that all tasks hold about equally many.
+    """
 
     windows: tuple[Window, ...]
     axis: KeyAxis

@@ -20,7 +20,7 @@ from sash.aggregates.base import Aggregate
 from sash.columns.buffers import as_arrow
 from sash.engine.executors.results import Results, with_auxiliary, with_min_rows
 from sash.engine.failures import Where, name_row
-from sash.engine.partials import SliceCounts, SlicePartials, concat_partials, make_schedule
+from sash.engine.partials import SliceCounts, SlicePartials, concat_partials, make_schedule, taken
 from sash.engine.prepare import Prepared
 from sash.engine.row_block import RowBlock
 from sash.kernels import CannotCompileError
@@ -29,6 +29,7 @@ from sash.kernels.traced import CannotVectorizeError
 from sash.plan.sharing import Pass
 from sash.slices.cuts import SliceRecords, SliceRefs
 from sash.windows import Window
+from sash.windows.arrays import sums_before
 from sash.windows.base import Bounds, Flags, Ints
 
 
@@ -65,6 +66,9 @@ Repeat = Callable[["Executor"], object]
 class Executor(ABC):
     """Runs one pass of a prepared query over the rows of a block; without a block, over partials of slices only."""
 
+    has_nulls: bool
+    """Whether some rows may lack a value."""
+
     def __init__(self, prepared: Prepared, plan_pass: Pass, block: RowBlock | None = None) -> None:
         self.prepared = prepared
         self.plan_pass = plan_pass
@@ -85,11 +89,6 @@ class Executor(ABC):
     @abstractmethod
     def present(self) -> Flags:
         """Which rows have a value in all columns."""
-
-    @property
-    @abstractmethod
-    def has_nulls(self) -> bool:
-        """Whether some rows may lack a value."""
 
     @abstractmethod
     def cut(self, records: SliceRecords) -> SlicePartials:
@@ -146,10 +145,7 @@ class Executor(ABC):
         """Return the results of windows over slices; several kinds of windows share one structure."""
         schedule = make_schedule(refs, partials.counts)
         results = self.slide_entries(windows[0], partials, schedule.entries, cut_again(windows, partials, refs))
-        return [
-            {name: schedule.of_window(number, column) for name, column in results.items()}
-            for number in range(len(windows))
-        ]
+        return [{name: taken(column, places) for name, column in results.items()} for places in schedule.positions]
 
     def for_window(self, window: Window) -> list[Aggregate[Any]]:
         """Return the aggregates with the window's `min_rows`."""
@@ -160,9 +156,7 @@ class Executor(ABC):
     @cached_property
     def _values_before(self) -> Ints:
         """The number of values before each row, and before the end."""
-        before = np.zeros(len(self.block) + 1, np.int64)
-        np.cumsum(self.present, out=before[1:])
-        return before
+        return sums_before(self.present)
 
     def count_between(self, begins: Ints, ends: Ints) -> SliceCounts:
         """Count the values in runs of rows."""

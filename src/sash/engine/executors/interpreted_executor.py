@@ -170,10 +170,8 @@ class InterpretedExecutor(Executor):
         if len(self.named) > 1:
             pairs = [result if isinstance(result, tuple) else (result, None) for result in results]
             columns = [list(column) for column in zip(*pairs, strict=True)] or [[] for _ in self.named]
-            return {
-                name: interpreted_to_arrow(form, values, types)
-                for (name, form), values in zip(self.named.items(), columns, strict=True)
-            }
+            arrays = [interpreted_to_arrow(*both, types) for both in zip(self.aggregates, columns, strict=True)]
+            return dict(zip(self.named, arrays, strict=True))
         last = len(aggregate.named_columns) - 1
         categories = self._categories(last) if last >= 0 and self.rows is not None else None
         return {name: interpreted_to_arrow(aggregate, results, types, categories) for name in self.named}

@@ -1,4 +1,7 @@
-"""KernelExecutor: what the compiled and the NumPy executor have in common. Both call kernels with the same methods over columns."""
+"""KernelExecutor: what the compiled and the NumPy executor have in common. Both call kernels with the same methods over columns.
+
+NumpyExecutor compiles nothing, and does not import Numba.
+"""
 
 from __future__ import annotations
 
@@ -13,20 +16,21 @@ import pyarrow as pa
 from sash.aggregates.base import Aggregate
 from sash.algorithms import Algorithm
 from sash.algorithms.recalculate import Recalculate
-from sash.columns.buffers import NO_BITS, Bits, slice_bits, unpack
+from sash.columns.buffers import NO_BITS, slice_bits, unpack
 from sash.columns.column_types import KINDS, column_type
 from sash.columns.read_column import nulls, ones, present_in_all, types_of
+from sash.columns.result_column import decoded, results_to_arrow
 from sash.engine.check_columns import interpreted_form
 from sash.engine.executors.executor import Executor, Repeat, RunPartials
 from sash.engine.executors.interpreted_executor import InterpretedExecutor
-from sash.engine.executors.results import Results, join_results, kernel_forms, to_results
+from sash.engine.executors.results import Results, as_lists, join_results, kernel_forms
 from sash.engine.failures import ErrorNotes, Where
 from sash.engine.partials import SliceCounts, SlicePartials
 from sash.engine.prepare import Prepared
 from sash.engine.row_block import FLIPPED, TICKS, RowBlock
 from sash.kernels import loops
 from sash.kernels.fused_partial import read_fields
-from sash.kernels.kernel_arrays import Columns, ResultColumn, Schedule
+from sash.kernels.kernel_arrays import ResultColumn, Schedule
 from sash.kernels.layout import Shape
 from sash.kernels.numpy_kernel import NumpyKernel
 from sash.kernels.traced import CannotVectorizeError
@@ -45,8 +49,8 @@ WINDOWS_PER_CALL = 1 << 15
 class KernelKey:
     """What distinguishes the kernels of a pass."""
 
-    algorithm: type[Algorithm[Any]]
     loop: Any
+    algorithm: type[Algorithm[Any]]
     nullable: bool
     """Whether rows or slices may lack a value."""
     min_rows: int = 1
@@ -81,41 +85,34 @@ class KernelExecutor(Executor):
         if not self.aggregates[0].columns:
             self.columns = [ones(0 if block is None else len(block))]
         self.dtypes = types_of(self.aggregates[0], self.columns)
+        self.values = tuple(column.values for column in self.columns)
+        """The values of each column; undefined at nulls."""
+        self.bits = present_in_all(self.columns)
+        """Arrow's validity bitmap of rows that have a value in all columns; empty if all have."""
+        self.has_nulls = len(self.bits) > 0
 
     def make_kernel(self, key: KernelKey, aggregates: list[Aggregate[Any]]) -> Any:
         """Return a kernel. Raise CannotCompileError or CannotVectorizeError if there is none."""
         raise NotImplementedError
 
     def kernel(
-        self, algorithm: type[Algorithm[Any]], loop: Any, aggregates: list[Aggregate[Any]] | None = None, **options: Any
+        self, loop: Any, aggregates: list[Aggregate[Any]] | None = None, window: Window | None = None, **options: Any
     ) -> Any:
         """Return a kernel of this pass, for its own aggregates unless others are given; `options` are fields of `KernelKey`."""
+        if window is not None:
+            aggregates, options["min_rows"] = self.for_window(window), window.min_rows
         forms = kernel_forms(self.aggregates if aggregates is None else aggregates)
         # Slices may be without values; so may rows, if there are nulls.
         nullable = loop is loops.slide_slices or options.get("over") is not None or self.has_nulls
-        key = KernelKey(algorithm, loop, **{"nullable": nullable, "inputs": self.dtypes, **options})
+        usual = {"algorithm": self.plan_pass.algorithm, "nullable": nullable, "inputs": self.dtypes}
+        key = KernelKey(loop, **{**usual, **options})
         name = (type(self), *self.plan_pass.aggregates, key)
         return self.prepared.kernels.get(name, partial(self.make_kernel, key, forms))
-
-    @property
-    def values(self) -> Columns:
-        """The values of each column; undefined at nulls."""
-        return tuple(column.values for column in self.columns)
-
-    @cached_property
-    def bits(self) -> Bits:
-        """Arrow's validity bitmap of rows that have a value in all columns; empty if all have."""
-        return present_in_all(self.columns)
 
     @cached_property
     def present(self) -> Flags:
         """Which rows have a value in all columns."""
         return unpack(self.bits, len(self.columns[0]))
-
-    @property
-    def has_nulls(self) -> bool:
-        """Whether some rows lack a value."""
-        return len(self.bits) > 0
 
     # -- over rows ---------------------------------------------------------------------------------------------------
 
@@ -129,9 +126,7 @@ class KernelExecutor(Executor):
 
     def between(self, window: Window) -> Any:
         """Return the kernel for windows with given bounds."""
-        return self.kernel(
-            self.plan_pass.algorithm, loops.slide_between, self.for_window(window), min_rows=window.min_rows
-        )
+        return self.kernel(loops.slide_between, window=window)
 
     def slide_runs(self, window: Window, bounds: Bounds) -> Results:
         """Return the results of windows that consist of several runs of rows.
@@ -153,7 +148,7 @@ class KernelExecutor(Executor):
     def partials_of(self, begins: Ints, ends: Ints) -> SlicePartials:
         """Return the partials of runs of rows, which may overlap."""
         shape, fields = self.fields
-        kernel = self.kernel(self.plan_pass.algorithm, loops.slide_between, fields, computes="fields")
+        kernel = self.kernel(loops.slide_between, fields, computes="fields")
         # Bounds never move back. A loop begins with the first row, so it gets only those of its windows.
         first, last = (int(begins[0]), int(ends[-1])) if len(begins) else (0, 0)
         values = tuple(column[first:last] for column in self.values)
@@ -169,7 +164,7 @@ class KernelExecutor(Executor):
     @cached_property
     def fields(self) -> tuple[Shape, list[Aggregate[Any]]]:
         """The structure of a partial, and the aggregates whose results are its fields."""
-        shape = self.kernel(OpenSlice, loops.cut_slices).layout.shape
+        shape = self.kernel(loops.cut_slices, algorithm=OpenSlice).layout.shape
         dtypes = self.dtypes
         forms = [form.of_kind(KINDS[dtypes[0]]) if form.inputs == 1 else form for form in kernel_forms(self.aggregates)]
         return shape, read_fields(forms, dtypes, shape)
@@ -177,9 +172,7 @@ class KernelExecutor(Executor):
     def combine_runs(self, window: Window, runs: RunPartials, where: Where) -> Results:
         """Return the results of windows from the partials of their runs."""
         partials = runs.partials
-        kernel = self.kernel(
-            Recalculate, loops.combine_runs, self.for_window(window), min_rows=window.min_rows, over=partials.shape
-        )
+        kernel = self.kernel(loops.combine_runs, window=window, algorithm=Recalculate, over=partials.shape)
         with self.notes() as notes:
             kernel.where = lambda number: notes.at(where(number))
             answers = kernel.combine_runs(tuple(partials.fields), runs.runs, runs.values, partials.counts.bits)
@@ -192,7 +185,7 @@ class KernelExecutor(Executor):
 
     def cut(self, records: SliceRecords) -> SlicePartials:
         """Return the partials of slices."""
-        kernel = self.kernel(OpenSlice, loops.cut_slices)
+        kernel = self.kernel(loops.cut_slices, algorithm=OpenSlice)
         with self.notes(lambda other: other.cut(records)):
             fields = kernel.cut_slices(self.values, records.positions, records.closes, self.bits)
         shape, counts = kernel.layout.shape, self.count_in(records)
@@ -206,7 +199,7 @@ class KernelExecutor(Executor):
         if len(starts) == len(values):
             return partials
         # A kernel that cuts rows into slices also merges slices: `over` makes it read partials instead of lifting rows.
-        kernel = self.kernel(OpenSlice, loops.cut_slices, over=partials.shape)
+        kernel = self.kernel(loops.cut_slices, algorithm=OpenSlice, over=partials.shape)
         closes, ends = np.ones(len(starts), np.bool_), np.append(starts[1:], len(values))
         with self.notes():
             fields = kernel.cut_slices(tuple(partials.fields), ends, closes, SliceCounts(values).bits)
@@ -216,13 +209,7 @@ class KernelExecutor(Executor):
         self, window: Window, partials: SlicePartials, entries: Schedule, repeat: Repeat | None
     ) -> Results:
         """Return the results of windows over slices, in the order of a schedule."""
-        kernel = self.kernel(
-            self.plan_pass.algorithm,
-            loops.slide_slices,
-            self.for_window(window),
-            min_rows=window.min_rows,
-            over=partials.shape,
-        )
+        kernel = self.kernel(loops.slide_slices, window=window, over=partials.shape)
         where = self.name_record(partials)
         with self.notes(repeat) as notes:
             kernel.where = lambda number: notes.at(where(int(entries.ends[number]) - 1))
@@ -236,7 +223,20 @@ class KernelExecutor(Executor):
         dictionary = self.dictionary
         if partials is not None and partials.dictionary is not None:
             dictionary = partials.dictionary
-        return to_results(self.named, answers, self.columns, dictionary, self.prepared.schema)
+        results = {}
+        remaining = iter(answers)
+        for name, aggregate in self.named.items():
+            arrays = [self._to_arrow(form, next(remaining)) for form in kernel_forms([aggregate])]
+            results[name] = as_lists(arrays) if aggregate.forms.entries else arrays[0]
+            if aggregate.result.gives == "value" and dictionary is not None and not aggregate.forms.entries:
+                dtype = self.prepared.schema.field(aggregate.columns[-1]).type
+                results[name] = decoded(arrays[0], dictionary, dtype)
+        return results
+
+    def _to_arrow(self, aggregate: Aggregate[Any], answer: ResultColumn) -> pa.Array:
+        has_nulls = answer.bits is not None and not (len(answer.values) and answer.valid.all())
+        bits = answer.bits if has_nulls else None  # Arrow has no bitmap without nulls
+        return results_to_arrow(answer.values, bits, aggregate, self.columns)
 
     def notes(self, repeat: Repeat | None = None) -> ErrorNotes:
         """Return a context manager that adds the row to errors, by calling `repeat` with the interpreter."""

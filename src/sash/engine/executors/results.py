@@ -1,9 +1,12 @@
-"""Results of kernels as Arrow columns."""
+"""Results as Arrow columns, and the last step of those that depend on more than `lower` (see `aggregator/finish.py`).
+
+A pass lowers the second number as a result of its own, under a name that no column of the user has. `evaluate` calls `finish_columns`
+for each window, so that all engines share this step. The times are those of the rows, or `window_end`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,43 +15,10 @@ import pyarrow as pa
 from sash.aggregates.base import Aggregate, with_fields
 from sash.aggregator.finish import finish_column, lowered_by_kernel
 from sash.columns.buffers import as_arrow
-from sash.columns.read_column import Column
-from sash.columns.result_column import decoded, results_to_arrow
-from sash.kernels.kernel_arrays import ResultColumn
 from sash.windows.base import Ints
 
 Results = dict[str, pa.Array]
 """By the names of aggregates."""
-
-
-def to_results(
-    aggregates: Mapping[str, Aggregate[Any]],
-    answers: Sequence[ResultColumn],
-    columns: list[Column],
-    dictionary: pa.Array | None,
-    schema: pa.Schema,
-) -> Results:
-    """Return what a kernel has computed from some columns, by the names of aggregates.
-
-    `dictionary` has the values that the integers of the last column stand for, if it is coded.
-    """
-    results = {}
-    remaining = iter(answers)
-    for name, aggregate in aggregates.items():
-        if aggregate.forms.entries:
-            results[name] = as_lists([_to_arrow(entry, next(remaining), columns) for entry in aggregate.forms.entries])
-            continue
-        array = _to_arrow(aggregate, next(remaining), columns)
-        if aggregate.result.gives == "value" and dictionary is not None:
-            array = decoded(array, dictionary, schema.field(aggregate.columns[-1]).type)
-        results[name] = array
-    return results
-
-
-def _to_arrow(aggregate: Aggregate[Any], answer: ResultColumn, columns: list[Column]) -> pa.Array:
-    if answer.bits is not None and len(answer.values) and answer.valid.all():
-        answer = replace(answer, bits=None)  # Arrow has no bitmap without nulls
-    return results_to_arrow(answer.values, answer.bits, aggregate, columns)
 
 
 def kernel_forms(aggregates: Sequence[Aggregate[Any]]) -> list[Aggregate[Any]]:
@@ -87,13 +57,10 @@ def with_min_rows(aggregate: Aggregate[Any], min_rows: int) -> Aggregate[Any]:
     >>> with_min_rows(agg.count(), 3).result.empty is None
     True
     """
-    variants: Mapping[str, Aggregate[Any]] = {
-        kind: with_min_rows(variant, min_rows) for kind, variant in aggregate.forms.variants.items()
-    }
-    entries = tuple(with_min_rows(entry, min_rows) for entry in aggregate.forms.entries)
-    return with_fields(
-        aggregate, at_least=max(min_rows, aggregate.result.at_least), empty=None, variants=variants, entries=entries
-    )
+    forms, at_least = aggregate.forms, max(min_rows, aggregate.result.at_least)
+    variants = {kind: with_min_rows(variant, min_rows) for kind, variant in forms.variants.items()}
+    entries = tuple(with_min_rows(entry, min_rows) for entry in forms.entries)
+    return with_fields(aggregate, at_least=at_least, empty=None, variants=variants, entries=entries)
 
 
 SUFFIX = "\0auxiliary"
@@ -106,12 +73,8 @@ def with_auxiliary(aggregates: Mapping[str, Aggregate[Any]]) -> dict[str, Aggreg
     >>> [form.lower.__name__ for form in with_auxiliary({"s": agg.slope("y", "x"), "n": agg.count()}).values()]
     ['slope_of', 'unchanged', 'x_moment']
     """
-    auxiliary = {
-        f"{name}{SUFFIX}": second
-        for name, aggregate in aggregates.items()
-        for second in lowered_by_kernel(aggregate)[1:]
-    }
-    return {**aggregates, **auxiliary}
+    lowered = {name: lowered_by_kernel(aggregate) for name, aggregate in aggregates.items()}
+    return {**aggregates, **{f"{name}{SUFFIX}": second for name, forms in lowered.items() for second in forms[1:]}}
 
 
 def finish_columns(
