@@ -28,7 +28,11 @@ from sash.windows import Window
 from sash.windows.base import Ints, Memory, Points, Span, whole_span
 
 Block = RowBlock | SliceBlock
+Memories = Mapping[str, Memory]
+"""By window: what it remembers of each key."""
 WINDOW_TIMES = [("key", np.int64), ("start", np.int64), ("stop", np.int64)]
+OpenPass = tuple[Executor, SlicePartials | None]
+"""An executor, and the slices that it slides over; None if it slides over rows."""
 EXACT = Context(prec=76)
 """For computations with decimals: as many digits as Arrow's largest type has. Python's default of 28 would round."""
 
@@ -48,7 +52,7 @@ def evaluate(
     prepared: Prepared,
     block: Block,
     span: Span | None = None,
-    memory: Mapping[str, Memory] | None = None,
+    memory: Memories | None = None,
     points: Points | None = None,
 ) -> Evaluated:
     """Return the results of the windows that a span emits; without a span, of all windows of a block.
@@ -116,7 +120,7 @@ class OpenPasses:
     def __init__(self, prepared: Prepared, block: Block) -> None:
         self.prepared = prepared
         self.block = block
-        self._opened: dict[int, tuple[Executor, SlicePartials | None]] = {}
+        self._opened: dict[int, OpenPass] = {}
 
     def slide(self, records: SliceRecords | None, bounds: Mapping[str, WindowBounds]) -> dict[str, Results]:
         """Return the results of each window's aggregates."""
@@ -145,9 +149,7 @@ class OpenPasses:
             results |= dict(zip(names, window_results, strict=True))
         return results
 
-    def _open(
-        self, number: int, plan_pass: Pass, records: SliceRecords | None
-    ) -> tuple[Executor, SlicePartials | None]:
+    def _open(self, number: int, plan_pass: Pass, records: SliceRecords | None) -> OpenPass:
         """Return a pass and the slices that it slides over; no slices if it slides over rows."""
         if isinstance(self.block, SliceBlock):
             return open_pass(self.prepared, plan_pass), replace(self.block.partials[number], where=self.block.name)

@@ -8,7 +8,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -23,6 +24,7 @@ from sash.windows.base import ALL_COLUMNS
 
 Values = Mapping[Expression, pa.ChunkedArray]
 """The values of native expressions, which their own engine has computed."""
+NONE: Values = MappingProxyType({})
 
 
 def source_columns(query: QuerySpec, names: list[str]) -> list[str]:
@@ -43,9 +45,7 @@ def source_columns(query: QuerySpec, names: list[str]) -> list[str]:
     return [name for name in names if name in needed]
 
 
-def with_computed(
-    query: QuerySpec, table: pa.Table, native: Values | None = None, names: list[str] | None = None
-) -> pa.Table:
+def with_computed(query: QuerySpec, table: pa.Table, native: Values = NONE, names: Sequence[str] = ()) -> pa.Table:
     """Return a table with the computed columns of a query. Raise ValueError or TypeError if an expression is wrong.
 
     `names` are all columns of the data, for messages.
@@ -59,9 +59,8 @@ def with_computed(
     """
     if not query.computed:
         return table
-    native = native or {}
-    _check_types(query, native)
-    values = {**native, **_evaluate(query, table, native, names or table.column_names)}
+    check_conditions(query, types_of(native))
+    values = {**native, **_evaluate(query, table, native, list(names or table.column_names))}
     widened = table
     for column in query.computed:
         widened = widened.append_column(str(column), _column(column, table, values))
@@ -116,12 +115,13 @@ def _evaluate(query: QuerySpec, table: pa.Table, native: Values, names: list[str
     sql = [expression for expression in pending if expression.kind == SQL]
     arrow = [expression for expression in pending if expression.kind == "Arrow"]
     check_conditions(query, sql_types(sql, table, names))  # before the first row is read
-    _check_types(query, _run_arrow(arrow, table.slice(0, 0)))
+    check_conditions(query, types_of(_run_arrow(arrow, table.slice(0, 0))))
     return {**run_sql(sql, table, names), **_run_arrow(arrow, table)}
 
 
-def _check_types(query: QuerySpec, values: Values) -> None:
-    check_conditions(query, {expression: column.type for expression, column in values.items()})
+def types_of(values: Values) -> dict[Expression, pa.DataType]:
+    """Return the types of the values of expressions."""
+    return {expression: column.type for expression, column in values.items()}
 
 
 def _run_arrow(expressions: list[Expression], table: pa.Table) -> dict[Expression, pa.ChunkedArray]:
@@ -131,12 +131,10 @@ def _run_arrow(expressions: list[Expression], table: pa.Table) -> dict[Expressio
 
     sources = [expression.source for expression in expressions]
     names = [str(number) for number in range(len(expressions))]
-    steps = [
-        acero.Declaration("table_source", acero.TableSourceNodeOptions(table)),
-        acero.Declaration("project", acero.ProjectNodeOptions(sources, names)),
-    ]
+    source = acero.Declaration("table_source", acero.TableSourceNodeOptions(table))
+    project = acero.Declaration("project", acero.ProjectNodeOptions(sources, names), [source])
     try:
-        projected = acero.Declaration.from_sequence(steps).to_table(use_threads=False)  # threads would change the order
+        projected = project.to_table(use_threads=False)  # threads would change the order
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, KeyError) as error:
         shown = ", ".join(expression.text for expression in expressions)
         raise ValueError(f"Arrow cannot evaluate {shown}: {error}") from error
@@ -152,7 +150,7 @@ def read_columns(query: QuerySpec, table: pa.Table) -> pa.Table:
     return readable(needed_columns(query, table))
 
 
-def read_computed(query: QuerySpec, table: pa.Table, names: list[str], native: Values | None = None) -> pa.Table:
+def read_computed(query: QuerySpec, table: pa.Table, names: list[str], native: Values = NONE) -> pa.Table:
     """Return the columns that a query reads, with those that are computed from others."""
     return needed_columns(query, readable(with_computed(query, table, native, names)))
 

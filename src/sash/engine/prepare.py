@@ -119,12 +119,8 @@ class Prepared:
     def identity(self) -> str:
         """A name for the query and the schema, which is the same in other processes."""
         query = self.query
-        functions = [
-            function
-            for aggregate in query.aggregates.values()
-            if not aggregate.is_built_in
-            for function in (aggregate.lift, aggregate.combine, aggregate.lower)
-        ]
+        custom = [aggregate for aggregate in query.aggregates.values() if not aggregate.is_built_in]
+        functions = [function for one in custom for function in (one.lift, one.combine, one.lower)]
         parts = (query.aggregates, query.windows, query.by, query.time, query.order_by, self.interpreted)
         texts = list(map(repr, parts))
         choices = (query.algorithm, query.objective, query.slicing, str(self.schema.remove_metadata()))
@@ -206,18 +202,10 @@ def prepare(
 
 
 def _plan(query: QuerySpec, schema: pa.Schema, interpreted: Mapping[str, str]) -> Plan:
-    return make_plan(
-        query.windows,
-        {
-            name: interpreted_form(aggregate, schema) if name in interpreted else aggregate
-            for name, aggregate in query.aggregates.items()
-        },
-        algorithm=query.algorithm,
-        objective=query.objective,
-        slicing=query.slicing,
-        kinds=kinds_of(schema),
-        interpreted=interpreted,
-    )
+    forms = {name: interpreted_form(one, schema) for name, one in query.aggregates.items() if name in interpreted}
+    choices = {"algorithm": query.algorithm, "objective": query.objective, "slicing": query.slicing}
+    aggregates = {**query.aggregates, **forms}
+    return make_plan(query.windows, aggregates, **choices, kinds=kinds_of(schema), interpreted=interpreted)
 
 
 def kinds_of(schema: pa.Schema) -> dict[str, str]:
@@ -251,9 +239,6 @@ class PreparedCache:
         self._known[self._key(prepared.schema, prepared.compiled)] = prepared
 
     def _key(self, schema: pa.Schema, compiled: bool | None) -> Hashable:
-        functions = [
-            fingerprint_any(aggregate.lift, aggregate.combine, aggregate.lower, aggregate.inverse)
-            for aggregate in self.query.aggregates.values()
-            if not aggregate.is_built_in
-        ]
+        custom = [aggregate for aggregate in self.query.aggregates.values() if not aggregate.is_built_in]
+        functions = [fingerprint_any(one.lift, one.combine, one.lower, one.inverse) for one in custom]
         return schema.remove_metadata(), compiled, *functions

@@ -88,11 +88,12 @@ class SliceBlock:
 
     def sections(self, count: int) -> list[SliceBlock]:
         """Return `count` or fewer blocks with about equally many slices, which together hold all keys in order."""
-        return [self._section(first, last) for first, last in cut_evenly(self.firsts, count)]
-
-    def _section(self, first: int, last: int) -> SliceBlock:
-        section = self.select(slice(int(self.firsts[first]), int(self.firsts[last])))
-        return replace(section, keys=self.keys.slice(first, last - first), codes=section.codes - first)
+        sections = []
+        for first, last in cut_evenly(self.firsts, count):
+            section = self.select(slice(int(self.firsts[first]), int(self.firsts[last])))
+            keys, codes = self.keys.slice(first, last - first), section.codes - first
+            sections.append(replace(section, keys=keys, codes=codes))
+        return sections
 
     def select(self, chosen: Flags | slice) -> SliceBlock:
         """Return the chosen slices; a key stays even if it has no slices left."""
@@ -180,7 +181,7 @@ def merge(prepared: Prepared, block: SliceBlock, apart: Flags) -> SliceBlock:
     for plan_pass, stored in zip(prepared.plan.passes, block.partials, strict=True):
         with naming_pass(plan_pass):
             partials.append(open_pass(prepared, plan_pass).merge(stored, starts))
-    last_times = block.last_times
+    alone, last_times = np.diff(starts, append=len(block)) == 1, block.last_times
     return replace(
         block,
         codes=block.codes[starts],
@@ -188,14 +189,8 @@ def merge(prepared: Prepared, block: SliceBlock, apart: Flags) -> SliceBlock:
         partials=tuple(partials),
         last_times=None if last_times is None else last_times[np.append(starts[1:], len(block)) - 1],
         row_counts=None if block.row_counts is None else np.add.reduceat(block.row_counts, starts),
-        origins=None if block.origins is None else _unmerged(block.origins, starts),
+        origins=None if block.origins is None else np.where(alone, block.origins[starts], -1),
     )
-
-
-def _unmerged(origins: Ints, starts: Ints) -> Ints:
-    """Return the origin of each slice that was not merged, and -1 for others."""
-    alone = np.diff(starts, append=len(origins)) == 1
-    return np.where(alone, origins[starts], -1)
 
 
 def _slices(prepared: Prepared, block: RowBlock, records: SliceRecords, last_times: Ints | None = None) -> SliceBlock:

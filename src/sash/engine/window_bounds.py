@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -39,12 +40,9 @@ class WindowBounds:
 
     def select(self, chosen: Flags) -> WindowBounds:
         """Return the chosen windows."""
-        return WindowBounds(
-            self.window,
-            None if self.rows is None else self.rows.select(chosen),
-            None if self.slices is None else self.slices.select(chosen),
-            None if self.refs is None else self.refs.select(chosen),
-        )
+        parts = (self.rows, self.slices, self.refs)
+        selected: list[Any] = [None if part is None else part.select(chosen) for part in parts]
+        return WindowBounds(self.window, *selected)
 
 
 @dataclass(frozen=True)

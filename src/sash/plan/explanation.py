@@ -112,12 +112,8 @@ class Explanation:
         slices = TextBox("slices", self._slices(), "slice", "edge", windows)
         rows = TextBox("rows", [] if True in sliced else [f"slices: {self._slices()[0]}"], reads=windows)
         read = {over_slices: box for over_slices, box in ((True, slices), (False, rows)) if over_slices in sliced}
-        passes = [
-            self._box(plan_pass, box)
-            for over_slices, box in read.items()
-            for plan_pass in self.plan.passes
-            if plan_pass.over_slices == over_slices
-        ]
+        of_slices_first = sorted(self.plan.passes, key=lambda plan_pass: not plan_pass.over_slices)
+        passes = [self._box(plan_pass, read[plan_pass.over_slices]) for plan_pass in of_slices_first]
         heading = " and ".join(box.title for box in read.values())
         return draw_flowchart(self._title(), {"windows": windows, heading: [*read.values()], "aggregates": passes})
 

@@ -28,7 +28,6 @@ from sash.engine.prepare import Prepared
 from sash.plan.sharing import form_for
 from sash.windows import Window
 from sash.windows.base import FOREVER, NEVER, NO_UNIT, Interval, Ints, Reach
-from sash.windows.capabilities import TimeSplit
 
 
 def reach_of(windows: Iterable[Window], unit: TimeUnit) -> Reach | str:
@@ -299,15 +298,12 @@ class Zones:
         places = set(edges)
         for window in self.windows:
             split = window.time_split
-            if window.is_time and split is not None and self._has_wide_zone(split):
+            zones = split.begin_zones(0, 1 << 61, self.axis) if window.is_time and split is not None else None
+            # Windows begin anywhere in a wide zone, rather than at a few places.
+            if split is not None and any(begin != end for begin, end in zones or ()):
                 ticks = split.reach(self.axis.unit).ticks
                 places |= {edge + ticks for edge in edges if newest < edge + ticks < FOREVER}
         return sorted(places)
-
-    def _has_wide_zone(self, split: TimeSplit) -> bool:
-        """Return whether windows begin anywhere in an interval, rather than at a few places."""
-        zones = split.begin_zones(0, 1 << 61, self.axis)
-        return zones is not None and any(begin != end for begin, end in zones)
 
 
 def most_rows(ranges: Iterable[TimeRange], axis: KeyAxis) -> int:

@@ -32,24 +32,17 @@ def bind(prepared: Prepared, failures: Failures = frozenset(), *, compiles: bool
 
 
 def _bind(prepared: Prepared, failures: Failures, *, compiles: bool, on_stream: bool) -> Prepared:
-    chosen = {
-        plan_pass.label: choose_executor(prepared, plan_pass, failures, compiles=compiles, on_stream=on_stream)
-        for plan_pass in prepared.plan.passes
-    }
-    reasons = {
-        name: why_failed(failures, COMPILED, [name]) or NOT_WORTH_IT
-        for plan_pass in prepared.plan.passes
-        if not plan_pass.over_objects and chosen[plan_pass.label] == INTERPRETED
-        for name in plan_pass.aggregates
-        if not compiles or why_failed(failures, COMPILED, [name])
-    }
-    if reasons:  # an interpreted aggregate has a pass of its own
-        planned = prepared.interpreting(reasons)
-        return _bind(planned, failures, compiles=compiles, on_stream=on_stream)
-    passes = []
+    passes, reasons = [], {}
     for plan_pass in prepared.plan.passes:
+        executor = choose_executor(prepared, plan_pass, failures, compiles=compiles, on_stream=on_stream)
         reason = plan_pass.reason or why_failed(failures, COMPILED, plan_pass.aggregates)
-        passes.append(replace(plan_pass, executor=chosen[plan_pass.label], reason=reason))
+        passes.append(replace(plan_pass, executor=executor, reason=reason))
+        for name in plan_pass.aggregates if executor == INTERPRETED and not plan_pass.over_objects else ():
+            own_reason = why_failed(failures, COMPILED, [name])
+            if own_reason or not compiles:
+                reasons[name] = own_reason or NOT_WORTH_IT
+    if reasons:  # an interpreted aggregate has a pass of its own
+        return _bind(prepared.interpreting(reasons), failures, compiles=compiles, on_stream=on_stream)
     return replace(prepared.with_passes(passes), loops=compile_loop if compiles else numpy_form)
 
 

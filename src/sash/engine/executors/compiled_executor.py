@@ -64,7 +64,7 @@ class CompiledExecutor(KernelExecutor):
             kernel.where = lambda number: notes.at(self.name_row(number))
             answers = kernel.slide_keys(values, frame.firsts, frame.length, bits, frame.ahead)
             if frame.ahead:
-                self._put_cut_off(answers, self.between(window), frame, values, bits)
+                self._put_cut_off(answers, self.kernel(loops.slide_between, window=window), frame, values, bits)
         return self.to_results(answers)
 
     # -- nulls as neutral rows ---------------------------------------------------------------------------------------

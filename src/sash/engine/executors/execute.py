@@ -187,11 +187,8 @@ def announced(text: str) -> Iterator[None]:
 
 def undecided(prepared: Prepared, *, on_stream: bool) -> list[Pass]:
     """Return the passes that each run may compile or not."""
-    return [
-        plan_pass
-        for plan_pass in prepared.plan.passes
-        if not plan_pass.over_objects and not (on_stream and keeps_executor(prepared, plan_pass))
-    ]
+    passes = [plan_pass for plan_pass in prepared.plan.passes if not plan_pass.over_objects]
+    return [plan_pass for plan_pass in passes if not (on_stream and keeps_executor(prepared, plan_pass))]
 
 
 def seconds_per_row(prepared: Prepared, *, on_stream: bool = False) -> float:

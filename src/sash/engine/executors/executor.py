@@ -59,8 +59,8 @@ class RunPartials(NamedTuple):
     """How many values each window holds."""
 
 
-Repeat = Callable[["Executor"], object]
-"""Does the same with another executor, to find the row of an error."""
+Repeat = Callable[["Executor"], object] | None
+"""Does the same with another executor, to find the row of an error; None if the rows are not available."""
 
 
 class Executor(ABC):
@@ -115,9 +115,7 @@ class Executor(ABC):
         """Return the results of windows from the partials of their runs; `where` names a window."""
 
     @abstractmethod
-    def slide_entries(
-        self, window: Window, partials: SlicePartials, entries: Schedule, repeat: Repeat | None
-    ) -> Results:
+    def slide_entries(self, window: Window, partials: SlicePartials, entries: Schedule, repeat: Repeat) -> Results:
         """Return the results of windows over slices, in the order of a schedule."""
 
     # -- what all have in common ----------------------------------------------------------------------------------------
@@ -139,9 +137,7 @@ class Executor(ABC):
         runs = [self.partials_of(begins, ends) for begins, ends in bounds.runs]
         return self.combine_runs(window, join_runs(runs), lambda number: self.name_row(int(bounds.ends[number]) - 1))
 
-    def slide_slices(
-        self, windows: Sequence[Window], partials: SlicePartials, refs: Sequence[SliceRefs]
-    ) -> list[Results]:
+    def slide_slices(self, windows: list[Window], partials: SlicePartials, refs: list[SliceRefs]) -> list[Results]:
         """Return the results of windows over slices; several kinds of windows share one structure."""
         schedule = make_schedule(refs, partials.counts)
         results = self.slide_entries(windows[0], partials, schedule.entries, cut_again(windows, partials, refs))
@@ -199,7 +195,7 @@ def join_runs(runs: Sequence[SlicePartials]) -> RunPartials:
     return RunPartials(concat_partials(runs), len(runs), values)
 
 
-def cut_again(windows: Sequence[Window], partials: SlicePartials, refs: Sequence[SliceRefs]) -> Repeat | None:
+def cut_again(windows: list[Window], partials: SlicePartials, refs: list[SliceRefs]) -> Repeat:
     """Return a function that cuts and slides the same slices with another executor; None if the rows are not available."""
     if partials.ends is None:
         return None

@@ -150,7 +150,7 @@ class InterpretedExecutor(Executor):
             f"{self.plan_pass.label} is interpreted, so its {len(partials.counts.values)} slices cannot be merged at {starts}."
         )
 
-    def slide_entries(self, window: Window, partials: SlicePartials, entries: Schedule, _: Repeat | None) -> Results:
+    def slide_entries(self, window: Window, partials: SlicePartials, entries: Schedule, _: Repeat) -> Results:
         """Return the results of windows over slices, in the order of a schedule."""
         run, fields = self._interpreter(window, self.name_record(partials)), partials.fields[0]
         structure, take = self.plan_pass.algorithm(run.aggregate, entries.ranges), run.taking(fields, len(fields))

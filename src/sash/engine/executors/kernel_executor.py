@@ -6,6 +6,7 @@ NumpyExecutor compiles nothing, and does not import Numba.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
@@ -24,11 +25,11 @@ from sash.engine.check_columns import interpreted_form
 from sash.engine.executors.executor import Executor, Repeat, RunPartials
 from sash.engine.executors.interpreted_executor import InterpretedExecutor
 from sash.engine.executors.results import Results, as_lists, join_results, kernel_forms
-from sash.engine.failures import ErrorNotes, Where
+from sash.engine.failures import EVALUATING, ErrorPlace, Where, failure
 from sash.engine.partials import SliceCounts, SlicePartials
 from sash.engine.prepare import Prepared
 from sash.engine.row_block import FLIPPED, TICKS, RowBlock
-from sash.kernels import loops
+from sash.kernels import CannotCompileError, loops
 from sash.kernels.fused_partial import read_fields
 from sash.kernels.kernel_arrays import ResultColumn, Schedule
 from sash.kernels.layout import Shape
@@ -118,15 +119,11 @@ class KernelExecutor(Executor):
 
     def slide_bounds(self, window: Window, bounds: Bounds) -> Results:
         """Return the results of windows, each of which is one run of rows."""
-        kernel = self.between(window)
+        kernel = self.kernel(loops.slide_between, window=window)
         with self.notes(lambda other: other.slide_rows(window, bounds)) as notes:
             kernel.where = lambda number: notes.at(self.name_row(int(bounds.ends[number]) - 1))
             answers = kernel.slide_between(self.values, bounds.begins, bounds.ends, self.bits)
         return self.to_results(answers)
-
-    def between(self, window: Window) -> Any:
-        """Return the kernel for windows with given bounds."""
-        return self.kernel(loops.slide_between, window=window)
 
     def slide_runs(self, window: Window, bounds: Bounds) -> Results:
         """Return the results of windows that consist of several runs of rows.
@@ -205,9 +202,7 @@ class KernelExecutor(Executor):
             fields = kernel.cut_slices(tuple(partials.fields), ends, closes, SliceCounts(values).bits)
         return SlicePartials(fields, partials.shape, SliceCounts(np.add.reduceat(values, starts)), partials.dictionary)
 
-    def slide_entries(
-        self, window: Window, partials: SlicePartials, entries: Schedule, repeat: Repeat | None
-    ) -> Results:
+    def slide_entries(self, window: Window, partials: SlicePartials, entries: Schedule, repeat: Repeat) -> Results:
         """Return the results of windows over slices, in the order of a schedule."""
         kernel = self.kernel(loops.slide_slices, window=window, over=partials.shape)
         where = self.name_record(partials)
@@ -238,18 +233,38 @@ class KernelExecutor(Executor):
         bits = answer.bits if has_nulls else None  # Arrow has no bitmap without nulls
         return results_to_arrow(answer.values, bits, aggregate, self.columns)
 
-    def notes(self, repeat: Repeat | None = None) -> ErrorNotes:
-        """Return a context manager that adds the row to errors, by calling `repeat` with the interpreter."""
+    @contextmanager
+    def notes(self, repeat: Repeat = None) -> Iterator[ErrorPlace]:
+        """Add a note to errors in the functions of aggregates.
 
-        def runs() -> Iterator[Callable[[], object]]:
-            if repeat is None:
-                return
-            for name, aggregate in self.plan_pass.aggregates.items():
-                form = interpreted_form(aggregate, self.prepared.schema)
-                alone = replace(self.plan_pass, aggregates={name: form})
-                yield partial(repeat, InterpretedExecutor(self.prepared, alone, self.rows))
+        Machine code does not tell where it failed. The interpreter does, so `repeat` is called with it. An overflow of a sum already
+        names its window, so the interpreter does not search for it.
+        """
+        place = ErrorPlace()
+        try:
+            yield place
+        except (CannotCompileError, CannotVectorizeError):
+            raise
+        except Exception as error:
+            is_known = place.where and isinstance(error, OverflowError)
+            original = None if is_known or repeat is None else self._interpreted_error(repeat, type(error))
+            if original is None:
+                error.add_note(failure(self.plan_pass.label, EVALUATING, place.where))
+            else:
+                error.add_note(original.__notes__[-1])
+                error.__cause__ = original  # which shows the line of the function
+            raise
 
-        return ErrorNotes(self.plan_pass.label, runs)
+    def _interpreted_error(self, repeat: Callable[[Executor], object], error_type: type[Exception]) -> Exception | None:
+        """Return the same error as the interpreter raises it, with its note."""
+        for name, aggregate in self.plan_pass.aggregates.items():
+            alone = replace(self.plan_pass, aggregates={name: interpreted_form(aggregate, self.prepared.schema)})
+            try:
+                repeat(InterpretedExecutor(self.prepared, alone, self.rows))
+            except Exception as error:  # noqa: BLE001 — whatever a user's function raises; another error is not the one
+                if type(error) is error_type and getattr(error, "__notes__", None):
+                    return error
+        return None
 
 
 class NumpyExecutor(KernelExecutor):

@@ -77,12 +77,7 @@ def with_auxiliary(aggregates: Mapping[str, Aggregate[Any]]) -> dict[str, Aggreg
     return {**aggregates, **{f"{name}{SUFFIX}": second for name, forms in lowered.items() for second in forms[1:]}}
 
 
-def finish_columns(
-    aggregates: Mapping[str, Aggregate[Any]], columns: Mapping[str, pa.Array], ticks: Callable[[], Ints]
-) -> dict[str, pa.Array]:
+def finish_columns(aggregates: Mapping[str, Aggregate[Any]], columns: Results, ticks: Callable[[], Ints]) -> Results:
     """Return the final results; `ticks` returns the times that they belong to."""
-    return {
-        name: finish_column(aggregates[name], column, columns.get(f"{name}{SUFFIX}"), ticks)
-        for name, column in columns.items()
-        if not name.endswith(SUFFIX)
-    }
+    names = [name for name in columns if not name.endswith(SUFFIX)]
+    return {name: finish_column(aggregates[name], columns[name], columns.get(name + SUFFIX), ticks) for name in names}
