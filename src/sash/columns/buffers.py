@@ -97,6 +97,4 @@ def slice_bits(bits: Bits, begin: int, rows: int) -> Bits:
     if not len(bits):
         return bits
     own = bits[begin // 8 : (begin + rows + 7) // 8]
-    if begin % 8 == 0:
-        return own
-    return pack(unpack(own, begin % 8 + rows)[begin % 8 :])
+    return own if begin % 8 == 0 else pack(unpack(own, begin % 8 + rows)[begin % 8 :])

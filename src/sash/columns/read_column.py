@@ -23,6 +23,7 @@ TYPE_NAMES = {np.dtype(name): name for name in KINDS}
 """The names of the types that kernels take. NumPy computes the name of a type each time, which takes longer."""
 SIGN_BIT = np.int64(-(2**63))
 """Flipping this bit maps uint64 to int64 in the same order: 0 to the smallest int64, 2^64 - 1 to the largest."""
+PLAIN_VIEWS = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
 
 
 @dataclass(frozen=True)
@@ -177,9 +178,6 @@ def objects_of(values: Any) -> list[Any]:
         array = pc.cast(plain_array(array), pa.int64())
     listed: list[Any] = array.to_pylist()
     return listed
-
-
-PLAIN_VIEWS = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
 
 
 def readable(table: pa.Table) -> pa.Table:

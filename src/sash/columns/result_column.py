@@ -30,6 +30,9 @@ from sash.columns.time_probes import gives_for
 
 KNOWN = {"text": pa.string(), "whole": pa.int64(), "real": pa.float64()}
 """Result types that do not depend on columns (see `ResultRule.gives`)."""
+MOST_OFFSET = (1 << 31) - 1
+"""The bytes that an array of text can have."""
+ROUNDING = Context(prec=4 * MOST_DIGITS)
 
 
 def result_type(aggregate: Aggregate[Any], columns: list[pa.DataType]) -> pa.DataType | None:
@@ -97,10 +100,6 @@ def try_out(aggregate: Aggregate[Any], columns: list[pa.DataType]) -> pa.DataTyp
     known = {float: pa.float64(), int: pa.int64()}.get(type(result))  # pa.array imports pandas
     return pa.array([result]).type if known is None else known
 
-
-MOST_OFFSET = (1 << 31) - 1
-"""The bytes that an array of text can have."""
-ROUNDING = Context(prec=4 * MOST_DIGITS)
 
 # -- numbers -----------------------------------------------------------------------------------------------------------
 

@@ -33,6 +33,9 @@ NOT_ROW_WISE = {
 """The nodes of DuckDB's parse tree that an expression over one row cannot have."""
 SEVERAL = "it is not one expression. Use one for each input of an aggregate."
 MOST_THREADS = 4
+READERS = {".parquet": "read_parquet", **dict.fromkeys((".csv", ".tsv"), "read_csv")}
+PACKED = (".gz", ".zst")
+"""Endings of compressed files, after that of the format."""
 
 
 def run_sql(expressions: Sequence[Expression], table: pa.Table, names: list[str]) -> dict[Expression, pa.ChunkedArray]:
@@ -220,11 +223,8 @@ def database_of(process: int) -> Any:  # noqa: ARG001 — a forked process needs
     return database
 
 
-READERS = {".parquet": "read_parquet", **dict.fromkeys((".csv", ".tsv"), "read_csv")}
 READERS |= dict.fromkeys((".json", ".jsonl", ".ndjson"), "read_json")
 """DuckDB's functions that read files, by the ending of the name without that of its compression."""
-PACKED = (".gz", ".zst")
-"""Endings of compressed files, after that of the format."""
 
 
 def rows_where(table: pa.Table, condition: Expression) -> pa.ChunkedArray:

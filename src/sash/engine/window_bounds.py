@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from sash.engine.executors import Results
-from sash.engine.executors.results import finish_columns
+from sash.engine.executors.executor import finish_columns
 from sash.engine.prepare import Prepared
 from sash.slices.cuts import SliceRecords, SliceRefs, all_closed, cut_by_bounds, cut_by_edges, records_as_items, refs_of
 from sash.windows import Window

@@ -18,6 +18,12 @@ Ranges = tuple[int, ...]
 """The lengths of ranges in rows, ascending."""
 STEEPNESS = 4
 """How fast the weight of a measured cost falls with its distance: the nearest ones should decide."""
+OBJECTIVES = ("throughput", "latency")
+CLEARLY_CHEAPER, CLEARLY_CHEAPER_ALONE = 0.95, 0.85
+"""An algorithm replaces an earlier one of its line only if it costs less than this share. One range has a stricter share, because the
+first algorithm of its lines is the simplest."""
+SHORT = 8
+"""Windows of at most this many rows may be recalculated. For longer ones it never pays off, and its cost grows with the window."""
 
 
 class Cost(NamedTuple):
@@ -118,14 +124,6 @@ def _distance(line: Cost, ranges: Ranges) -> float:
         return 1.0
     longest, times_shortest = max(ranges) / line.longest, max(ranges) / min(ranges) * line.shortest / line.longest
     return hypot(log(len(ranges) / line.ranges), log(longest), log(times_shortest))
-
-
-OBJECTIVES = ("throughput", "latency")
-CLEARLY_CHEAPER, CLEARLY_CHEAPER_ALONE = 0.95, 0.85
-"""An algorithm replaces an earlier one of its line only if it costs less than this share. One range has a stricter share, because the
-first algorithm of its lines is the simplest."""
-SHORT = 8
-"""Windows of at most this many rows may be recalculated. For longer ones it never pays off, and its cost grows with the window."""
 
 
 @dataclass(frozen=True)

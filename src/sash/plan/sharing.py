@@ -23,7 +23,6 @@ class Pass:
 
     aggregates: Mapping[str, Aggregate[Any]]
     """By the names of the results."""
-    columns: tuple[str, ...]
     algorithm: type[Algorithm[Any]]
     choice: Choice
     """The algorithm that runs: `algorithm`, or the one that replaces it where rows can be sorted in advance."""
@@ -110,7 +109,6 @@ def make_plan(
         columns = (aggregate.columns, aggregate.time is not None)
         plan_pass = Pass(
             {name: aggregate},
-            aggregate.columns,
             chosen,
             choice,
             over_slices,

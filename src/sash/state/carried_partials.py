@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from sash.aggregates.base import Aggregate
 from sash.aggregates.derived import derived_fields, functions_name
-from sash.engine.executors.results import kernel_forms, with_auxiliary
+from sash.engine.executors.executor import kernel_forms, with_auxiliary
 from sash.engine.prepare import Prepared
 from sash.engine.slice_block import cut
 from sash.kernels.array_codec import Arrays

@@ -29,6 +29,13 @@ from sash.plan.sharing import form_for
 from sash.windows import Window
 from sash.windows.base import FOREVER, NEVER, NO_UNIT, Interval, Ints, Reach
 
+STEPS = 12
+"""Of the binary search for bounds: the largest task is found to about a thousandth."""
+TOO_MANY = 1.1
+"""Times twice its share: a task with more rows than that is sent slices."""
+EXACT = 2.0**53
+"""Up to here floats hold all integers, so that bounds are times of rows."""
+
 
 def reach_of(windows: Iterable[Window], unit: TimeUnit) -> Reach | str:
     """Return how far windows reach back together, or why that is not known.
@@ -208,14 +215,6 @@ def move_to_gaps(times: Mapping[int, tuple[int, int, int | None]], gap: int) -> 
                 moved.append(start)
         last = newest
     return moved
-
-
-STEPS = 12
-"""Of the binary search for bounds: the largest task is found to about a thousandth."""
-TOO_MANY = 1.1
-"""Times twice its share: a task with more rows than that is sent slices."""
-EXACT = 2.0**53
-"""Up to here floats hold all integers, so that bounds are times of rows."""
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,9 @@
 """How a pass is executed: compiled, with NumPy, or interpreted. Each executor returns the same results.
 
-executor.py               what executors do, and what they have in common
+executor.py               what executors do, and what they have in common; results as Arrow columns, and their last step
 kernel_executor.py        kernels over columns: what the compiled and the NumPy executor have in common, and the latter
 compiled_executor.py      compiled kernels, also key by key
 interpreted_executor.py   the same loops in Python, over rows of Python objects
-results.py                results as Arrow columns, and their last step
 bind.py                   which executor runs which pass
 execute.py                whether a run compiles; binds its passes, and runs again if an executor fails; the same in words
 """
@@ -12,10 +11,9 @@ execute.py                whether a run compiles; binds its passes, and runs aga
 from __future__ import annotations
 
 from sash.engine.executors.compiled_executor import CompiledExecutor
-from sash.engine.executors.executor import Executor, PassFailedError, naming_pass
+from sash.engine.executors.executor import Executor, PassFailedError, Results, naming_pass
 from sash.engine.executors.interpreted_executor import InterpretedExecutor
 from sash.engine.executors.kernel_executor import NumpyExecutor
-from sash.engine.executors.results import Results
 from sash.engine.prepare import Prepared
 from sash.engine.row_block import RowBlock
 from sash.plan.sharing import COMPILED, INTERPRETED, NUMPY, Pass

@@ -12,9 +12,8 @@ from sash.aggregates.base import ABSENT, Aggregate
 from sash.aggregates.nulls import neutral_if_null
 from sash.columns.buffers import NO_BITS, Bits, pack
 from sash.columns.column_types import KINDS
-from sash.engine.executors.executor import join_runs
+from sash.engine.executors.executor import Results, join_results, join_runs, kernel_forms
 from sash.engine.executors.kernel_executor import KernelExecutor, KernelKey
-from sash.engine.executors.results import Results, join_results, kernel_forms
 from sash.engine.partials import SliceCounts, SlicePartials
 from sash.kernels import CannotCompileError, Kernel, loops
 from sash.kernels.kernel_arrays import Columns, ResultColumn, null_if_few, put_results

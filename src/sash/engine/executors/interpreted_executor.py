@@ -20,8 +20,7 @@ from sash.columns.column_types import column_type, plain_type
 from sash.columns.result_column import interpreted_to_arrow
 from sash.columns.time_probes import gives_for
 from sash.engine.check_columns import input_types
-from sash.engine.executors.executor import Executor, Repeat, RunPartials
-from sash.engine.executors.results import Results
+from sash.engine.executors.executor import Executor, Repeat, Results, RunPartials
 from sash.engine.failures import COMBINING, LIFTING, LOWERING, Where, failure
 from sash.engine.partials import SliceCounts, SlicePartials
 from sash.kernels import CannotCompileError, loops

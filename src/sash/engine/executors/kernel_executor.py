@@ -22,9 +22,8 @@ from sash.columns.column_types import KINDS, column_type
 from sash.columns.read_column import nulls, ones, present_in_all, types_of
 from sash.columns.result_column import decoded, results_to_arrow
 from sash.engine.check_columns import interpreted_form
-from sash.engine.executors.executor import Executor, Repeat, RunPartials
+from sash.engine.executors.executor import Executor, Repeat, Results, RunPartials, as_lists, join_results, kernel_forms
 from sash.engine.executors.interpreted_executor import InterpretedExecutor
-from sash.engine.executors.results import Results, as_lists, join_results, kernel_forms
 from sash.engine.failures import EVALUATING, ErrorPlace, Where, failure
 from sash.engine.partials import SliceCounts, SlicePartials
 from sash.engine.prepare import Prepared
