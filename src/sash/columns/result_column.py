@@ -14,22 +14,14 @@ import pyarrow.compute as pc
 
 from sash.aggregates.base import Aggregate
 from sash.columns.buffers import NO_BITS, Bits, as_arrow, binary_array, from_bits
-from sash.columns.column_types import (
-    DAY,
-    MOST_DIGITS,
-    CannotCompileError,
-    column_type,
-    decimal_type,
-    difference_type,
-    middle_type,
-    plain_type,
-    sample_of,
-)
+from sash.columns.column_types import DAY, CannotCompileError, column_type, plain_type, sample_of
 from sash.columns.read_column import SIGN_BIT, Column
 from sash.columns.time_probes import gives_for
 
 KNOWN = {"text": pa.string(), "whole": pa.int64(), "real": pa.float64()}
 """Result types that do not depend on columns (see `ResultRule.gives`)."""
+MOST_DIGITS = 38
+"""The digits that a decimal of Spark can have, and a decimal128 of Arrow."""
 MOST_OFFSET = (1 << 31) - 1
 """The bytes that an array of text can have."""
 ROUNDING = Context(prec=4 * MOST_DIGITS)
@@ -99,6 +91,42 @@ def try_out(aggregate: Aggregate[Any], columns: list[pa.DataType]) -> pa.DataTyp
     result = aggregate.lower(aggregate.combine(partial, partial))
     known = {float: pa.float64(), int: pa.int64()}.get(type(result))  # pa.array imports pandas
     return pa.array([result]).type if known is None else known
+
+
+def difference_type(dtype: pa.DataType) -> pa.DataType:
+    """Return the type of a difference of times; of dates in seconds, because Arrow has no duration in days.
+
+    >>> difference_type(pa.date32()), difference_type(pa.timestamp("us", "UTC"))
+    (DurationType(duration[s]), DurationType(duration[us]))
+    """
+    dates = {pa.date32(): "s", pa.date64(): "ms"}
+    return pa.duration(dates.get(dtype) or dtype.unit)
+
+
+def middle_type(dtype: pa.DataType) -> pa.DataType:
+    """Return the type of the middle between two times; that of two seconds or milliseconds may have microseconds.
+
+    >>> middle_type(pa.timestamp("s", "UTC")), middle_type(pa.duration("ns")), middle_type(pa.date64())
+    (TimestampType(timestamp[us, tz=UTC]), DurationType(duration[ns]), DataType(date64[ms]))
+    """
+    group = column_type(dtype).group
+    if group == "date":
+        return dtype
+    unit = "ns" if dtype.unit == "ns" else "us"
+    return pa.timestamp(unit, dtype.tz) if group == "timestamp" else pa.duration(unit)
+
+
+def decimal_type(dtype: pa.DataType, more: tuple[int, int] | None) -> pa.DataType:
+    """Return the type of results with more digits than a decimal type: in all, and behind the point (see `ResultRule.decimals`).
+
+    Spark has no decimal256; it stays one.
+
+    >>> decimal_type(pa.decimal128(10, 2), (10, 0)), decimal_type(pa.decimal128(36, 2), (4, 4))
+    (Decimal128Type(decimal128(20, 2)), Decimal128Type(decimal128(38, 6)))
+    """
+    make, most = (pa.decimal256, 2 * MOST_DIGITS) if dtype.bit_width > 128 else (pa.decimal128, MOST_DIGITS)  # noqa: PLR2004
+    digits, behind = more or (most, 4)
+    return make(min(dtype.precision + digits, most), min(dtype.scale + behind, most))
 
 
 # -- numbers -----------------------------------------------------------------------------------------------------------
