@@ -38,7 +38,7 @@ from sash.columns.buffers import NO_BITS
 from sash.kernels import Kernel, loops
 from sash.kernels.kernel_arrays import ResultColumn
 from sash.kernels.whole_column import column_kernel
-from sash.plan.costs import USES, Cost, Use, law_class, read_costs
+from sash.plan.choose import USES, Cost, Use, law_class, read_costs
 
 Run: TypeAlias = Callable[[], ResultColumn]
 Timed: TypeAlias = Callable[[], float]

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 import sash
 from sash import agg, window
 from sash.aggregates import BUILT_IN
-from sash.engine import computed_columns, duckdb_sql
+from sash.engine import needed_columns, select_sql
 
 ROWS = pa.table(
     {
@@ -277,7 +277,7 @@ def test_a_condition_that_is_not_boolean_is_reported_before_any_work(
         return run(*given)
 
     for name in ("run_sql", "_run_arrow"):
-        monkeypatch.setattr(computed_columns, name, partial(count, getattr(computed_columns, name)))
+        monkeypatch.setattr(needed_columns, name, partial(count, getattr(needed_columns, name)))
     frame: Any = pl.from_arrow(ROWS)
     query = sash.Query(agg.sum("x", where=condition), window.rows(2))
     for data in (frame,) if isinstance(condition, pl.Expr) else (ROWS, ROWS.to_reader(), ROWS.to_pandas(), frame):
@@ -323,8 +323,8 @@ def test_text_cannot_leave_the_process(text: str) -> None:
 
 
 def test_a_missing_extra_is_reported_with_the_install_command(monkeypatch: pytest.MonkeyPatch) -> None:
-    duckdb_sql.database_of.cache_clear()
-    duckdb_sql.names_in.cache_clear()
+    select_sql.database_of.cache_clear()
+    select_sql.names_in.cache_clear()
     monkeypatch.setitem(sys.modules, "duckdb", None)
     with pytest.raises(ImportError, match=r"pip install 'sash\[sql\]'"):
         sash.Query(agg.count(where="x > 1"), window.rows(2)).run(ROWS)

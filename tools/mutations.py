@@ -57,8 +57,8 @@ MUTATIONS = (
     Mutation("state/slice_state.py", "since[own] = np.minimum(since", "since[own] = np.maximum(since"),
     Mutation("state/row_state.py", "keep = np.maximum(block.firsts[:-1], keep - 1)", "keep = np.maximum(block.firsts[:-1], keep)"),
     Mutation("engine/partials.py", "present: Flags = self.values > 0", "present: Flags = self.values >= 0", ("tests/engine", "tests/state")),
-    Mutation("engine/schedule.py", "opens = np.where(of_open > 0, opens, -1)", "opens = np.where(of_open > 1, opens, -1)", ("tests/engine", "tests/slices")),
-    Mutation("engine/evaluate.py", "before[ends] > before[begins]", "before[ends] >= before[begins]", ("tests/engine", "tests/state")),
+    Mutation("engine/partials.py", "opens = np.where(of_open > 0, opens, -1)", "opens = np.where(of_open > 1, opens, -1)", ("tests/engine", "tests/slices")),
+    Mutation("engine/window_bounds.py", "before[ends] > before[begins]", "before[ends] >= before[begins]", ("tests/engine", "tests/state")),
     Mutation("kernels/numpy_kernel.py", "max(1, output.at_least)", "1", NUMPY_TESTS),
     Mutation(
         "kernels/numpy_kernel.py",

@@ -12,8 +12,7 @@ from benchmarks.columns import column
 from benchmarks.costs import MEASURED, Situation
 from benchmarks.sash_calls import AGGREGATES
 from sash.algorithms import Algorithm, TwoStacks
-from sash.plan.choose import choose_algorithm
-from sash.plan.costs import Use
+from sash.plan.choose import Use, choose_algorithm
 
 ROWS, FEWEST_WINDOWS = 200_000, 4
 """Rows, and how many times the longest window fits into them."""

@@ -6,7 +6,7 @@ from itertools import product
 
 from benchmarks.choice.case import ChoiceCase, case
 from benchmarks.column_case import Ranges
-from sash.plan.costs import USES
+from sash.plan.choose import USES
 
 AGGREGATES = (
     ("max", "float64"),

@@ -10,7 +10,7 @@ from benchmarks.choice.cases import CASES, UNSEEN_CASES
 from benchmarks.costs import LENGTHS_OF_ONE, several_ranges
 from benchmarks.measure import measure
 from benchmarks.results import CHOICE, read
-from sash.plan.costs import USES
+from sash.plan.choose import USES
 
 READINGS = read(CHOICE)
 ROWS = 300

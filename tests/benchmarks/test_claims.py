@@ -11,7 +11,7 @@ import pytest
 from benchmarks import readme
 from benchmarks.cases import RANGES
 from benchmarks.results import COMPILED, ROOT, read
-from sash.plan.costs import read_costs
+from sash.plan.choose import read_costs
 from sash.workers.bucket_worker import MOST_BYTES
 
 PAGES = [

@@ -16,7 +16,7 @@ from benchmarks.columns import column
 from benchmarks.measure import measure
 from sash import agg
 from sash.algorithms import FlatFIT, TwoStacks
-from sash.plan.costs import USES, Cost, Use, read_costs
+from sash.plan.choose import USES, Cost, Use, read_costs
 
 ROWS = 400
 GROUPS: dict[str, list[ColumnCase]] = {}

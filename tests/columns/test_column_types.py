@@ -15,13 +15,10 @@ from sash.columns.column_types import (
     ColumnType,
     can_be_key,
     column_type,
-    difference_type,
-    middle_type,
     sample_of,
 )
-from sash.columns.read_column import nulls, objects_of, read_numbers
-from sash.columns.readable import readable_schema
-from sash.columns.result_column import column_to_arrow, holds
+from sash.columns.read_column import nulls, objects_of, read_numbers, readable_schema
+from sash.columns.result_column import column_to_arrow, difference_type, holds, middle_type
 
 UNITS = ("s", "ms", "us", "ns")
 NOT_IN_PYTHON = {TypesEnum.INTERVAL_MONTHS, TypesEnum.INTERVAL_DAY_TIME}

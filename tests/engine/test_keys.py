@@ -11,9 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sash.engine import keys
-from sash.engine.group_ids import number_keys
+from sash.engine.group_ids import first_rows, number_keys
 from sash.engine.keys import is_in_order, is_in_time, order_rows, take_rows
-from sash.engine.run_table import first_rows
 from sash.engine.scatter import scatter_in_chunks, sort_codes
 from sash.kernels.plain import compile_loop
 from sash.windows import arrays

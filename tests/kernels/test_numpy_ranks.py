@@ -19,7 +19,7 @@ from sash.aggregates.median_like import SortedValues
 from sash.algorithms import OccurrenceTable, OrderStatisticsTree, TwoStacks
 from sash.columns.buffers import NO_BITS
 from sash.columns.column_types import KINDS
-from sash.engine.executors.results import with_min_rows
+from sash.engine.executors.executor import with_min_rows
 from sash.kernels import Kernel, loops
 from sash.kernels.kernel_arrays import ResultColumn
 from sash.kernels.numpy_kernel import NumpyKernel

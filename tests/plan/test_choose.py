@@ -10,8 +10,7 @@ import sash
 from sash import agg, catalogue
 from sash.algorithms import find_algorithm
 from sash.algorithms.base import SlideCost, SpaceCost
-from sash.plan.choose import OBJECTIVES, Choice, candidates, choose_algorithm
-from sash.plan.costs import cost_of
+from sash.plan.choose import OBJECTIVES, Choice, candidates, choose_algorithm, cost_of
 
 RANGES = ((), (2,), (3_000,), (2, 3), (10, 100, 1_000), (60, 120, 180, 240, 300), tuple(range(5, 105)))
 HOURS = (60, 120, 180, 240, 300)

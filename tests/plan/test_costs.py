@@ -11,8 +11,8 @@ import pytest
 from helpers.cases import affine
 
 from sash import agg, catalogue
-from sash.plan import costs
-from sash.plan.costs import Cost, cost_of, read_costs
+from sash.plan import choose
+from sash.plan.choose import Cost, cost_of, read_costs
 
 
 def test_the_table_of_costs_is_part_of_the_package() -> None:
@@ -22,14 +22,14 @@ def test_the_table_of_costs_is_part_of_the_package() -> None:
     assert len(table) == len(text.splitlines()) - 2
     assert {line.algorithm for line in table} <= {about.name for about in catalogue()}
     assert {line.laws for line in table} == {"selective", "invertible", "associative"}
-    assert {line.use for line in table} == set(costs.USES)
+    assert {line.use for line in table} == set(choose.USES)
     assert all(line.cost > 0 and 0 < line.shortest <= line.longest for line in table)
     assert all((line.ranges == 1) == (line.shortest == line.longest) for line in table)
     assert all(line.cost == 1 for line in table if line.algorithm == "two_stacks")
 
 
 def test_costs_are_read_when_something_is_chosen_and_not_before() -> None:
-    code = "import sash; from sash.plan.costs import read_costs; print(read_costs.cache_info().currsize)"
+    code = "import sash; from sash.plan.choose import read_costs; print(read_costs.cache_info().currsize)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["0"]
 
@@ -47,10 +47,10 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         Cost("associative", "stddev", "kept", 2, 5, 10, "flatfat", 5.0),
         Cost("associative", "sum", "kept", 2, 5, 10, "flatfat", 20.0),
     ]
-    monkeypatch.setattr(costs, "read_costs", lambda: tuple(table))
-    costs._cost_of.cache_clear()
+    monkeypatch.setattr(choose, "read_costs", lambda: tuple(table))
+    choose._cost_of.cache_clear()
     yield
-    costs._cost_of.cache_clear()
+    choose._cost_of.cache_clear()
 
 
 @pytest.mark.usefixtures("measured")

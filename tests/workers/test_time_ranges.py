@@ -30,8 +30,7 @@ from sash.spark.batch.cells import RangeSplit
 from sash.windows import Window
 from sash.windows.base import FOREVER, NEVER, Reach
 from sash.workers import spill
-from sash.workers.time_ranges import even_bounds, no_partials, reach_of
-from sash.workers.zones import RangeWindows, Zones, most_rows
+from sash.workers.time_ranges import RangeWindows, Zones, even_bounds, most_rows, no_partials, reach_of
 
 UNEVEN, EVEN = uneven_rows(), even_rows()
 RANGES = 8

@@ -8,7 +8,7 @@ from typing import Any
 from sash.algorithms import ALGORITHMS, Algorithm
 from sash.algorithms.base import About
 from sash.algorithms.sorted_block import SortedBlock
-from sash.plan.costs import read_costs
+from sash.plan.choose import read_costs
 
 PAGES = {
     **{algorithm.about.name: (algorithm.about.name,) for algorithm in ALGORITHMS},

@@ -13,8 +13,7 @@ from sash.aggregates.base import Aggregate
 from sash.aggregator.checks import check_columns, check_length, check_lengths, check_ranges, refuse_columns
 from sash.aggregator.object_window import HeldWindow, ObjectWindow, TimedWindow
 from sash.algorithms import ALGORITHMS, Algorithm, find_algorithm
-from sash.plan.choose import choose_algorithm
-from sash.plan.costs import Use
+from sash.plan.choose import Use, choose_algorithm
 
 if TYPE_CHECKING:
     from sash.columns.read_column import Column

@@ -23,9 +23,9 @@ from sash.aggregates.ends import last
 from sash.aggregator.object_window import ObjectWindow
 from sash.algorithms import Algorithm
 from sash.columns.buffers import Bits, as_arrow, as_numpy, unpack
-from sash.columns.column_types import CannotCompileError, column_type, difference_type
+from sash.columns.column_types import CannotCompileError, column_type
 from sash.columns.read_column import Column, check_is_column, objects_of, ones, read_numbers, to_arrow
-from sash.columns.result_column import maps_to_arrow, objects_to_arrow, results_to_arrow
+from sash.columns.result_column import difference_type, maps_to_arrow, objects_to_arrow, results_to_arrow
 from sash.columns.time_probes import check_arithmetic, gives_for
 from sash.kernels.kernel_arrays import Positions, ResultColumn, Values, check_bounds
 

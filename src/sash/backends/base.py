@@ -1,4 +1,9 @@
-"""Backend: the interface of a kind of data. It knows its options, and how a query runs on it."""
+"""Backend: the interface of a kind of data. It knows its options, and how a query runs on it.
+
+FrameBackend is a table in this process, of Arrow, pandas or Polars. Each kind is read as an Arrow table of the columns that the query
+needs. Results per row go back beside the input rows, which keep their types, their order and, in pandas, their index. Results per
+window are data of their own.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +13,12 @@ from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 import pyarrow as pa
 
 from sash.columns.column_types import column_type
+from sash.engine.labels import check_labels, check_names, describe_labels, label_query, of_other_kind, run_labels
 from sash.engine.prepare import PreparedCache
-from sash.engine.select_sql import select_from
+from sash.engine.run_table import run_table
+from sash.engine.select_sql import rows_where, select_from
 from sash.expressions import Expression, Selection
+from sash.options import TableOptions
 from sash.plan.query_spec import QuerySpec
 from sash.plan.tree import Branch
 
@@ -70,20 +78,10 @@ class Backend(ABC, Generic[Options]):
         """Return some columns, if the data has them, whatever their case."""
 
     @abstractmethod
-    def time_columns(self, data: Any) -> list[str]:
-        """Return the columns that hold timestamps or dates."""
-
-    @abstractmethod
     def select(self, data: Any, selection: Selection) -> Any:
         """Return what SQL makes of results."""
 
-    @abstractmethod
-    def select_schema(self, data: Any, results: Any, selection: Selection) -> Any:
-        """Return the schema of what SQL makes of results of a schema."""
-
-
-class InProcess(Backend[Options]):
-    """A kind of data in this process: its columns have an Arrow schema, and DuckDB evaluates SQL around a query."""
+    # -- for data in this process: its columns have an Arrow schema, and DuckDB evaluates SQL around a query --------------
 
     def input_schema(self, data: Any) -> pa.Schema:
         """Return the Arrow schema of all columns."""
@@ -91,11 +89,10 @@ class InProcess(Backend[Options]):
 
     def time_columns(self, data: Any) -> list[str]:
         """Return the columns that hold timestamps or dates."""
-        return [
-            field.name for field in self.input_schema(data) if column_type(field.type).group in ("timestamp", "date")
-        ]
+        fields = self.input_schema(data)
+        return [field.name for field in fields if column_type(field.type).group in ("timestamp", "date")]
 
-    def select_schema(self, data: Any, results: pa.Schema, selection: Selection) -> pa.Schema:  # noqa: ARG002 — Spark needs the data
+    def select_schema(self, data: Any, results: Any, selection: Selection) -> Any:  # noqa: ARG002 — Spark needs the data
         """Return the schema of what SQL makes of results of a schema."""
         return select_from(results.empty_table(), selection).schema
 
@@ -125,3 +122,92 @@ def no_data(data: Any) -> TypeError:
     called = name if isinstance(data, list | tuple | dict | str | None) else f"{module}.{name}"
     hints = {"list": " For rows as dictionaries, use pa.Table.from_pylist(data).", "dict": " Use pa.table(data)."}
     return TypeError(f"A query runs on {ACCEPTED}, not on {called}.{hints.get(called, '')}")
+
+
+class FrameBackend(Backend[TableOptions]):
+    """A table in this process."""
+
+    options = TableOptions
+
+    def run(self, cache: PreparedCache, data: Any, options: TableOptions) -> Any:
+        """Return the results of a query, as data of the same kind: for each label, if there are labels."""
+        at = options["at"]
+        labels = None if at is None else self.read_labels(cache.query, at, options["at_time"])
+        results = _run(cache, self.read(cache.query, data), labels, options)
+        return self.write(cache.query, data if at is None else at, results, data)
+
+    def read_labels(self, query: QuerySpec, labels: Any, at_time: str | None) -> pa.Table:
+        """Return the keys and times of labels. Raise TypeError or ValueError if they do not fit the query."""
+        self.check_labels(query, labels, at_time)
+        check_names(query, self.input_schema(labels).names)
+        return self.read(label_query(query, at_time), labels)
+
+    def check_labels(self, query: QuerySpec, labels: Any, at_time: str | None) -> None:
+        """Raise TypeError or ValueError if a query takes no labels, or if these are of another kind."""
+        check_labels(query, at_time)
+        if not self.accepts(labels):
+            raise of_other_kind(labels, ".".join(self.names))
+
+    @abstractmethod
+    def read(self, query: QuerySpec, data: Any) -> pa.Table:
+        """Return the columns that a query reads."""
+
+    @abstractmethod
+    def write(self, query: QuerySpec, data: Any, results: pa.Table, events: Any) -> Any:
+        """Return the results: per row, beside the input rows; per window, as data of their own.
+
+        `data` are the input rows, or labels; the results were computed from `events`.
+        """
+
+    # -- SQL around a query --------------------------------------------------------------------------------------------
+
+    def rows_where(self, data: Any, condition: Expression) -> Any:
+        """Return the rows for which a condition in SQL is true."""
+        return self.keep(data, rows_where(self.to_table(data), condition))
+
+    def select(self, data: Any, selection: Selection) -> Any:
+        """Return what SQL makes of results."""
+        return self.from_table(select_from(self.to_table(data), selection))
+
+    def only_columns(self, data: Any, names: list[str]) -> Any:
+        """Return some columns, if the data has them, whatever their case."""
+        return data.select(named_alike(names, self.input_schema(data).names))
+
+    @abstractmethod
+    def to_table(self, data: Any) -> pa.Table:
+        """Return all columns as an Arrow table."""
+
+    @abstractmethod
+    def from_table(self, table: pa.Table) -> Any:
+        """Return an Arrow table as data of this kind."""
+
+    def keep(self, data: Any, mask: pa.ChunkedArray) -> Any:
+        """Return the rows for which a mask is true."""
+        return data.filter(mask)
+
+    def schema(self, query: QuerySpec, data: Any) -> pa.Schema:
+        """Return the types of the columns that a query reads."""
+        return self.read(query, data).schema
+
+    def plan(self, query: QuerySpec, data: Any, options: TableOptions) -> RunPlan:
+        """Return how a query runs on data."""
+        if options["at"] is None:
+            return RunPlan(query, self.schema(query, data))
+        self.result_schema(PreparedCache(query), data, options)  # checks the labels
+        return RunPlan(query, self.schema(query, data), (describe_labels(query, options["at_time"]),))
+
+    def result_schema(self, cache: PreparedCache, data: Any, options: TableOptions) -> pa.Schema:
+        """Return the Arrow schema of the results: that of a run over no rows."""
+        at = options["at"]
+        events = self.schema(cache.query, data).empty_table()
+        labels = None if at is None else self.read_labels(cache.query, at, options["at_time"]).slice(0, 0)
+        results = _run(cache, events, labels, {**options, "threads": 1}).schema
+        return pa.schema([*(self.input_schema(data if at is None else at) if cache.query.per_row else ()), *results])
+
+
+def _run(cache: PreparedCache, table: pa.Table, labels: pa.Table | None, options: TableOptions) -> pa.Table:
+    """Return a result for each row or window, or for each label if there are labels."""
+    prepared = cache.get(table.schema, compiled=options["compiled"])
+    if labels is None:
+        return run_table(prepared, table, options["threads"])
+    return run_labels(prepared, table, labels, options["at_time"], options["threads"])

@@ -7,12 +7,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from sash.backends.base import named_alike
-from sash.backends.frames import FrameBackend
+from sash.backends.base import FrameBackend, named_alike
 from sash.columns.column_types import column_type
 from sash.engine.check_columns import check_columns
-from sash.engine.computed_columns import source_columns
-from sash.engine.needed_columns import read_computed, reads_all
+from sash.engine.needed_columns import read_computed, reads_all, source_columns
 from sash.expressions import Computed
 from sash.plan.query_spec import QuerySpec
 
@@ -125,9 +123,7 @@ class PandasFrame(FrameBackend):
 
         if column_type(column.type).group == "dictionary" and column.type.value_type == pa.null():
             column = pa.chunked_array([pa.nulls(len(column), column.type)])  # pyarrow cannot join dictionaries of nulls
-        if (
-            column_type(column.type).group == "map"
-        ):  # as dictionaries; to_pandas would make integers of nanoseconds in them
+        if column_type(column.type).group == "map":  # to_pandas would make integers of nanoseconds in them
             return pd.Series(column.to_pylist(maps_as_pydicts="lossy"), dtype=object)
         if column.null_count and column.type in nullable:
             dtype = pd.api.types.pandas_dtype(nullable[column.type])

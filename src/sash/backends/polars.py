@@ -6,11 +6,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from sash.backends.frames import FrameBackend
-from sash.columns.readable import readable
+from sash.backends.base import FrameBackend
+from sash.columns.read_column import readable
 from sash.engine.check_columns import check_columns
-from sash.engine.computed_columns import check_conditions, source_columns
-from sash.engine.needed_columns import read_computed, reads_all
+from sash.engine.needed_columns import check_conditions, read_computed, reads_all, source_columns
 from sash.engine.prepare import PreparedCache
 from sash.expressions import Computed, Expression, Selection, expressions_in
 from sash.options import TableOptions
@@ -43,11 +42,8 @@ class PolarsFrame(FrameBackend):
         import polars as pl  # noqa: PLC0415 — optional
 
         check_columns(query, data.columns)
-        names = {
-            expression: f"sash_{number}"
-            for number, expression in enumerate(expressions_in(query.computed))
-            if expression.kind == "Polars"
-        }
+        own = [expression for expression in expressions_in(query.computed) if expression.kind == "Polars"]
+        names = {expression: f"sash_{number}" for number, expression in enumerate(own)}
         frame = self._with_own(query, data, names) if names else data
         needed = frame if reads_all(query) else frame.select([*source_columns(query, data.columns), *names.values()])
         if unknown := [name for name, dtype in needed.schema.items() if dtype in (pl.Int128, pl.UInt128)]:

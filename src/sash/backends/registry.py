@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from sash.backends.arrow import ArrowBatch, ArrowTable, SchemaOnly
-from sash.backends.arrow_stream import ArrowStream
+from sash.backends.arrow import ArrowBatch, ArrowStream, ArrowTable, SchemaOnly
 from sash.backends.base import Backend, is_a, no_data
 from sash.backends.pandas import PandasFrame
 from sash.backends.polars import PolarsFrame, PolarsLazyFrame
 from sash.backends.spark_frames import SparkStream, SparkTable, find_table
-from sash.engine.executors.describe import bind_for_explanation, describe_compiling, describe_executor
+from sash.engine.executors.execute import bind_for_explanation, describe_compiling, describe_executor
 from sash.engine.prepare import PreparedCache, prepare
 from sash.engine.select_sql import read_files
 from sash.engine.stream_plan import stream_plan
@@ -95,10 +94,8 @@ def explain(query: QuerySpec, data: Any, options: Mapping[str, Any]) -> Explanat
     shape = getattr(data, "shape", None)  # tables of Arrow, pandas and Polars know it
     rows = shape[0] if isinstance(shape, tuple) else None
     bound = prepared if data is None else bind_for_explanation(prepared, rows)
-    executors = [
-        describe_executor(prepared, plan_pass, has_data=data is not None, knows_rows=rows is not None)
-        for plan_pass in bound.plan.passes
-    ]
+    known = {"has_data": data is not None, "knows_rows": rows is not None}
+    executors = [describe_executor(prepared, plan_pass, **known) for plan_pass in bound.plan.passes]
     types = _types_text(shown, schema, assumed=data is None)
     state, compiling = stream_plan(prepared).state_kinds, describe_compiling(prepared)
     return Explanation(shown, bound.plan, bound.kinds, types, executors, state, compiling, branches)

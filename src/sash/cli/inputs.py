@@ -16,8 +16,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from sash.engine.duckdb_sql import first_line
-from sash.engine.select_sql import PACKED, ending_of
+from sash.engine.select_sql import PACKED, ending_of, first_line
 from sash.hints import did_you_mean, list_names
 from sash.language.source_text import quoted
 

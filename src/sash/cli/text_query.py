@@ -8,8 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from sash.backends.arrow import ArrowTable
-from sash.backends.arrow_stream import ArrowStream
+from sash.backends.arrow import ArrowStream, ArrowTable
 from sash.durations import Duration, read_duration
 from sash.expressions import Selection
 from sash.query import Query

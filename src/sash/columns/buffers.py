@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,17 @@ def from_bits(numbers: npt.NDArray[Any], bits: Bits) -> pa.Array:
     data = pack(numbers) if numbers.dtype == np.bool_ else np.ascontiguousarray(numbers)
     validity = pa.py_buffer(np.ascontiguousarray(bits)) if len(bits) else None
     return pa.Array.from_buffers(pa.from_numpy_dtype(numbers.dtype), len(numbers), [validity, pa.py_buffer(data)])
+
+
+def binary_array(values: Sequence[Any], dtype: pa.DataType) -> pa.Array:
+    """Return bytes as an Arrow array of binary data or text. `pa.array` would import pandas.
+
+    >>> binary_array([b"day", b"Stunde", b""], pa.string()).to_pylist()
+    ['day', 'Stunde', '']
+    """
+    ends = np.cumsum([0, *map(len, values)], dtype=np.int32)
+    buffers = [None, pa.py_buffer(ends), pa.py_buffer(b"".join(values))]
+    return pa.Array.from_buffers(dtype, len(values), buffers)
 
 
 def as_numpy(array: pa.Array) -> npt.NDArray[Any]:
@@ -85,6 +97,4 @@ def slice_bits(bits: Bits, begin: int, rows: int) -> Bits:
     if not len(bits):
         return bits
     own = bits[begin // 8 : (begin + rows + 7) // 8]
-    if begin % 8 == 0:
-        return own
-    return pack(unpack(own, begin % 8 + rows)[begin % 8 :])
+    return own if begin % 8 == 0 else pack(unpack(own, begin % 8 + rows)[begin % 8 :])

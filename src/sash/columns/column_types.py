@@ -21,8 +21,6 @@ TIMES = ("date", "time", "timestamp", "duration")
 """Groups whose values are ticks. Only "duration" has no point of origin; "time" is the time of day."""
 NESTED = ("list", "map", "struct", "union", "run_end_encoded")
 DAY = 86_400
-MOST_DIGITS = 38
-"""The digits that a decimal of Spark can have, and a decimal128 of Arrow."""
 
 
 class CannotCompileError(Exception):
@@ -172,42 +170,6 @@ def can_be_key(dtype: pa.DataType) -> bool:
 def has_nanoseconds(dtype: pa.DataType) -> bool:
     """Return whether values are times in nanoseconds. Python's times end at microseconds, so the interpreter reads their ticks."""
     return getattr(plain_type(dtype), "unit", "") == "ns"
-
-
-def difference_type(dtype: pa.DataType) -> pa.DataType:
-    """Return the type of a difference of times; of dates in seconds, because Arrow has no duration in days.
-
-    >>> difference_type(pa.date32()), difference_type(pa.timestamp("us", "UTC"))
-    (DurationType(duration[s]), DurationType(duration[us]))
-    """
-    dates = {pa.date32(): "s", pa.date64(): "ms"}
-    return pa.duration(dates.get(dtype) or dtype.unit)
-
-
-def middle_type(dtype: pa.DataType) -> pa.DataType:
-    """Return the type of the middle between two times; that of two seconds or milliseconds may have microseconds.
-
-    >>> middle_type(pa.timestamp("s", "UTC")), middle_type(pa.duration("ns")), middle_type(pa.date64())
-    (TimestampType(timestamp[us, tz=UTC]), DurationType(duration[ns]), DataType(date64[ms]))
-    """
-    group = column_type(dtype).group
-    if group == "date":
-        return dtype
-    unit = "ns" if dtype.unit == "ns" else "us"
-    return pa.timestamp(unit, dtype.tz) if group == "timestamp" else pa.duration(unit)
-
-
-def decimal_type(dtype: pa.DataType, more: tuple[int, int] | None) -> pa.DataType:
-    """Return the type of results with more digits than a decimal type: in all, and behind the point (see `ResultRule.decimals`).
-
-    Spark has no decimal256; it stays one.
-
-    >>> decimal_type(pa.decimal128(10, 2), (10, 0)), decimal_type(pa.decimal128(36, 2), (4, 4))
-    (Decimal128Type(decimal128(20, 2)), Decimal128Type(decimal128(38, 6)))
-    """
-    make, most = (pa.decimal256, 2 * MOST_DIGITS) if dtype.bit_width > 128 else (pa.decimal128, MOST_DIGITS)  # noqa: PLR2004
-    digits, behind = more or (most, 4)
-    return make(min(dtype.precision + digits, most), min(dtype.scale + behind, most))
 
 
 def sample_of(dtype: pa.DataType) -> Any:

@@ -1,7 +1,8 @@
 """Converts columns (Arrow, NumPy, pandas, Polars, lists) to what kernels or the interpreter read.
 
 Integers, booleans and times never pass through float64. NaN is an ordinary value, except in a NumPy-backed column of pandas, where
-it stands for a null; pandas' nullable and Arrow types tell NaN and NA apart.
+it stands for a null; pandas' nullable and Arrow types tell NaN and NA apart. `readable` makes string views strings and decodes
+run-end encoding.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ TYPE_NAMES = {np.dtype(name): name for name in KINDS}
 """The names of the types that kernels take. NumPy computes the name of a type each time, which takes longer."""
 SIGN_BIT = np.int64(-(2**63))
 """Flipping this bit maps uint64 to int64 in the same order: 0 to the smallest int64, 2^64 - 1 to the largest."""
+PLAIN_VIEWS = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
 
 
 @dataclass(frozen=True)
@@ -176,3 +178,52 @@ def objects_of(values: Any) -> list[Any]:
         array = pc.cast(plain_array(array), pa.int64())
     listed: list[Any] = array.to_pylist()
     return listed
+
+
+def readable(table: pa.Table) -> pa.Table:
+    """Return a table in types that all of Arrow's functions support.
+
+    >>> readable(pa.table({"x": pa.array([["a"]], pa.list_(pa.string_view()))})).schema.field("x").type
+    ListType(list<item: string>)
+    """
+    schema = table.schema
+    if all(column_type(dtype).numbers is not None or dtype == pa.string() for dtype in schema.types):
+        return table
+    for number, field in enumerate(readable_schema(schema)):
+        if field.type != schema.field(number).type:
+            column = table[number]
+            if column_type(column.type).group == "run_end_encoded":
+                column = pc.run_end_decode(column)
+            table = table.set_column(number, field.name, column.cast(field.type))
+    return table
+
+
+def readable_schema(schema: pa.Schema) -> pa.Schema:
+    """Return the schema of a readable table."""
+    fields = []
+    for field in schema:
+        is_encoded = column_type(field.type).group == "run_end_encoded"
+        fields.append(_readable_field(field.with_type(field.type.value_type) if is_encoded else field))
+    return pa.schema(fields)
+
+
+def _readable_field(field: pa.Field) -> pa.Field:
+    return field.with_type(_readable_type(field.type))
+
+
+def _readable_type(dtype: pa.DataType) -> pa.DataType:  # noqa: PLR0911 — a case for each type
+    """Return the readable type. Fields keep their metadata, which tells Spark's variants from structs."""
+    match dtype:
+        case pa.Decimal32Type() | pa.Decimal64Type():
+            return pa.decimal128(dtype.precision, dtype.scale)
+        case pa.StructType():
+            return pa.struct([_readable_field(field) for field in dtype])
+        case pa.MapType():
+            return pa.map_(_readable_field(dtype.key_field), _readable_field(dtype.item_field), dtype.keys_sorted)
+        case pa.FixedSizeListType():
+            return pa.list_(_readable_field(dtype.value_field), dtype.list_size)
+        case pa.ListType():
+            return pa.list_(_readable_field(dtype.value_field))
+        case pa.LargeListType():
+            return pa.large_list(_readable_field(dtype.value_field))
+    return PLAIN_VIEWS.get(dtype, dtype)

@@ -13,15 +13,121 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sash.aggregates.base import Aggregate
-from sash.columns.buffers import NO_BITS, Bits, as_arrow, from_bits
-from sash.columns.column_types import DAY, MOST_DIGITS, column_type, difference_type, plain_type
+from sash.columns.buffers import NO_BITS, Bits, as_arrow, binary_array, from_bits
+from sash.columns.column_types import DAY, CannotCompileError, column_type, plain_type, sample_of
 from sash.columns.read_column import SIGN_BIT, Column
-from sash.columns.result_types import result_type
 from sash.columns.time_probes import gives_for
 
+KNOWN = {"text": pa.string(), "whole": pa.int64(), "real": pa.float64()}
+"""Result types that do not depend on columns (see `ResultRule.gives`)."""
+MOST_DIGITS = 38
+"""The digits that a decimal of Spark can have, and a decimal128 of Arrow."""
 MOST_OFFSET = (1 << 31) - 1
 """The bytes that an array of text can have."""
 ROUNDING = Context(prec=4 * MOST_DIGITS)
+
+
+def result_type(aggregate: Aggregate[Any], columns: list[pa.DataType]) -> pa.DataType | None:
+    """Return the type of results if the types of the columns determine it, or else None."""
+    if aggregate.result.type is not None:
+        declared: pa.DataType = aggregate.result.type
+        return declared
+    if aggregate.forms.inner is not None:
+        item = result_type(aggregate.forms.inner, columns[1:])
+        return None if item is None else pa.map_(plain_type(columns[0]), item)
+    if aggregate.forms.entries:
+        entry = result_type(aggregate.forms.entries[0], columns)
+        return None if entry is None else pa.list_(entry)
+    try:
+        gives = gives_for(aggregate, columns)
+    except CannotCompileError:
+        gives = aggregate.result.gives
+    return KNOWN.get(gives) or _type_for(gives, aggregate, columns)
+
+
+def _type_for(gives: str, aggregate: Aggregate[Any], columns: list[pa.DataType]) -> pa.DataType | None:
+    dtype = columns[-1] if columns else pa.null()
+    plain = plain_type(dtype)
+    row = column_type(plain)
+    if gives == "value":
+        return row.numbers if dtype == pa.null() else dtype
+    if gives == "values":
+        return pa.list_(plain)
+    if row.is_time and gives in ("difference", "arithmetic"):
+        return difference_type(plain) if gives == "difference" else middle_type(plain)
+    sampled = sample_type(aggregate, columns)
+    if sampled is not None and not aggregate.is_built_in and may_vary(sampled):
+        return None
+    if sampled is not None and column_type(sampled).group == row.group == "decimal":
+        return decimal_type(plain, aggregate.result.decimals)
+    return sampled
+
+
+def may_vary(dtype: pa.DataType) -> bool:
+    """Return whether other results may have another type: decimals with more digits, structs with other fields.
+
+    >>> may_vary(pa.float64()), may_vary(pa.list_(pa.struct({"a": pa.int64()})))
+    (False, True)
+    """
+    group = column_type(dtype).group
+    return may_vary(dtype.value_type) if group == "list" else group in ("decimal", "struct")
+
+
+def sample_type(aggregate: Aggregate[Any], columns: list[pa.DataType]) -> pa.DataType | None:
+    """Return the type of the result for sample values; None if the functions of the aggregate fail on them."""
+    # Sketches refuse some values, but never nulls.
+    fits_any = aggregate.result.gives == "number" and aggregate.is_built_in
+    for tried in (columns, [pa.float64()] * len(columns)) if fits_any else (columns,):
+        try:
+            return try_out(aggregate, tried)
+        except Exception:  # noqa: BLE001, S112 — a user's function may raise anything for sample values
+            continue
+    return None
+
+
+def try_out(aggregate: Aggregate[Any], columns: list[pa.DataType]) -> pa.DataType:
+    """Return the type of the result for sample values. Errors of the aggregate's functions pass through."""
+    partial = aggregate.lift(*map(sample_of, columns))
+    result = aggregate.lower(aggregate.combine(partial, partial))
+    known = {float: pa.float64(), int: pa.int64()}.get(type(result))  # pa.array imports pandas
+    return pa.array([result]).type if known is None else known
+
+
+def difference_type(dtype: pa.DataType) -> pa.DataType:
+    """Return the type of a difference of times; of dates in seconds, because Arrow has no duration in days.
+
+    >>> difference_type(pa.date32()), difference_type(pa.timestamp("us", "UTC"))
+    (DurationType(duration[s]), DurationType(duration[us]))
+    """
+    dates = {pa.date32(): "s", pa.date64(): "ms"}
+    return pa.duration(dates.get(dtype) or dtype.unit)
+
+
+def middle_type(dtype: pa.DataType) -> pa.DataType:
+    """Return the type of the middle between two times; that of two seconds or milliseconds may have microseconds.
+
+    >>> middle_type(pa.timestamp("s", "UTC")), middle_type(pa.duration("ns")), middle_type(pa.date64())
+    (TimestampType(timestamp[us, tz=UTC]), DurationType(duration[ns]), DataType(date64[ms]))
+    """
+    group = column_type(dtype).group
+    if group == "date":
+        return dtype
+    unit = "ns" if dtype.unit == "ns" else "us"
+    return pa.timestamp(unit, dtype.tz) if group == "timestamp" else pa.duration(unit)
+
+
+def decimal_type(dtype: pa.DataType, more: tuple[int, int] | None) -> pa.DataType:
+    """Return the type of results with more digits than a decimal type: in all, and behind the point (see `ResultRule.decimals`).
+
+    Spark has no decimal256; it stays one.
+
+    >>> decimal_type(pa.decimal128(10, 2), (10, 0)), decimal_type(pa.decimal128(36, 2), (4, 4))
+    (Decimal128Type(decimal128(20, 2)), Decimal128Type(decimal128(38, 6)))
+    """
+    make, most = (pa.decimal256, 2 * MOST_DIGITS) if dtype.bit_width > 128 else (pa.decimal128, MOST_DIGITS)  # noqa: PLR2004
+    digits, behind = more or (most, 4)
+    return make(min(dtype.precision + digits, most), min(dtype.scale + behind, most))
+
 
 # -- numbers -----------------------------------------------------------------------------------------------------------
 
@@ -79,11 +185,9 @@ def interpreted_to_arrow(
     ListType(list<item: large_string>)
     """
     if aggregate.forms.inner is not None and aggregate.result.type is None:
-        keys, items = (
-            partial(_keys_to_arrow, plain_type(columns[0])),
-            partial(interpreted_to_arrow, aggregate.forms.inner),
-        )
-        return maps_to_arrow(results, keys, partial(items, columns=columns[1:], categories=categories))
+        keys = partial(_keys_to_arrow, plain_type(columns[0]))
+        items = partial(interpreted_to_arrow, aggregate.forms.inner, columns=columns[1:], categories=categories)
+        return maps_to_arrow(results, keys, items)
     if aggregate.result.gives == "value" and categories is not None:
         return decoded(pa.array(results, pa.int32()), categories, columns[-1])
     dtype = result_type(aggregate, columns)
@@ -121,9 +225,8 @@ def _typed(results: list[Any], dtype: pa.DataType) -> pa.Array:
     if column_type(dtype).group != "dictionary":
         return values
     encoded = values.dictionary_encode()  # pa.array makes dictionaries of some types only
-    return pa.DictionaryArray.from_arrays(
-        encoded.indices.cast(dtype.index_type), encoded.dictionary, ordered=dtype.ordered
-    )
+    codes = encoded.indices.cast(dtype.index_type)
+    return pa.DictionaryArray.from_arrays(codes, encoded.dictionary, ordered=dtype.ordered)
 
 
 def objects_to_arrow(results: list[Any]) -> pa.Array:
@@ -172,11 +275,7 @@ def _keys_to_arrow(dtype: pa.DataType, keys: list[Any]) -> pa.Array:
     if dtype != pa.string():
         return pa.array(keys, dtype)
     encoded = [key.encode() for key in keys]
-    ends = np.cumsum([len(key) for key in encoded], dtype=np.int64)
-    if len(ends) and ends[-1] > MOST_OFFSET:
-        return pa.array(keys, dtype)
-    offsets = np.append(0, ends).astype(np.int32)
-    return pa.StringArray.from_buffers(len(keys), pa.py_buffer(offsets), pa.py_buffer(b"".join(encoded)))
+    return pa.array(keys, dtype) if sum(map(len, encoded)) > MOST_OFFSET else binary_array(encoded, dtype)
 
 
 def rounded(result: Any, dtype: pa.DataType) -> Any:

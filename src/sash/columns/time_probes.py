@@ -96,11 +96,8 @@ def gives_for(aggregate: Aggregate[Any], types: list[pa.DataType]) -> str:
     >>> gives_for(newest, [pa.timestamp("s")]), gives_for(newest, [pa.int64()])
     ('value', 'number')
     """
-    if (
-        aggregate.is_built_in
-        or aggregate.result.gives != "number"
-        or not any(column_type(dtype).is_time for dtype in types)
-    ):
+    is_declared = aggregate.is_built_in or aggregate.result.gives != "number"
+    if is_declared or not any(column_type(dtype).is_time for dtype in types):
         return aggregate.result.gives
     try:
         results = list(_try_out(aggregate, types))

@@ -11,13 +11,14 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 
-from sash.columns.buffers import as_arrow, as_numpy
+from sash.columns.buffers import as_arrow, as_numpy, binary_array
 from sash.columns.read_column import to_arrow
 from sash.engine.evaluate import Block, Evaluated, replaced_windows
 from sash.engine.executors import Results
 from sash.engine.prepare import Prepared
 from sash.engine.row_block import RowBlock
 from sash.engine.window_bounds import WindowResults
+from sash.windows.arrays import ranges
 from sash.windows.base import Ints, Span
 
 CHANGE = "change"
@@ -34,11 +35,12 @@ def _window_table(prepared: Prepared, block: Block, name: str, results: WindowRe
     columns: dict[str, pa.Array] = {}
     if query.by:
         keys = as_arrow(np.repeat(np.arange(len(results.counts)), results.counts))
-        columns |= {key: to_arrow(block.key_index.keys[key]).take(keys) for key in query.by}
+        columns |= {key: to_arrow(block.key_table[key]).take(keys) for key in query.by}
     if query.several:
         names = query.window_names
         number = np.full(int(results.counts.sum()), names.index(name), np.int32)
-        columns["window"] = pa.DictionaryArray.from_arrays(as_arrow(number), strings(names))
+        texts = binary_array([name.encode() for name in names], pa.string())
+        columns["window"] = pa.DictionaryArray.from_arrays(as_arrow(number), texts)
     if prepared.time is not None and results.starts is not None and results.stops is not None:
         columns["window_start"] = prepared.time.write(results.starts)
         columns["window_end"] = prepared.time.write(results.stops)
@@ -108,24 +110,10 @@ def with_input_rows(
     return table
 
 
-def strings(texts: Sequence[str]) -> pa.Array:
-    """Return strings as an Arrow array. `pa.array` would import pandas if it is installed, which takes 0.3 s.
-
-    >>> strings(["day", "Stunde", ""]).to_pylist()
-    ['day', 'Stunde', '']
-    """
-    encoded = [text.encode() for text in texts]
-    ends = np.cumsum([0, *map(len, encoded)], dtype=np.int32)
-    return pa.StringArray.from_buffers(len(encoded), pa.py_buffer(ends), pa.py_buffer(b"".join(encoded)))
-
-
 def runs_of(begins: Ints, ends: Ints) -> Ints:
     """Return the numbers begins[i] … ends[i] - 1 for each i, one run after the other.
 
     >>> runs_of(np.array([2, 9]), np.array([4, 10])).tolist()
     [2, 3, 9]
     """
-    lengths = ends - begins
-    before = np.cumsum(lengths) - lengths
-    numbers: Ints = np.repeat(begins - before, lengths) + np.arange(int(lengths.sum()))
-    return numbers
+    return ranges(begins, ends - begins)

@@ -32,9 +32,11 @@ def check_types(query: QuerySpec, schema: pa.Schema) -> None:
     for name in query.order_by:
         _check_ordered(schema.field(name).type, "order_by", name)
     for window in query.windows.values():
-        for name in window.columns:
-            if name != ALL_COLUMNS:
-                _check_window(window, name, schema.field(name).type)
+        for name in [name for name in window.columns if name != ALL_COLUMNS]:
+            dtype = schema.field(name).type
+            groups, need = WINDOW_NEEDS.get(window.columns[name].holds, ((), ""))
+            if groups and column_type(dtype).group not in groups:
+                raise TypeError(f"{window}: column {name!r} is of type {dtype}, but it must {need}.")
     for name, aggregate in query.aggregates.items():
         for number, column in enumerate(aggregate.named_columns):
             _check_aggregate(name, aggregate, number, schema.field(column))
@@ -73,12 +75,6 @@ def check_columns(query: QuerySpec, names: list[str]) -> None:
             raise ValueError(
                 f"The data already has a column {taken[0]!r}, so no result can have this name. Rename the aggregate."
             )
-
-
-def _check_window(window: Window, name: str, dtype: pa.DataType) -> None:
-    groups, need = WINDOW_NEEDS.get(window.columns[name].holds, ((), ""))
-    if groups and column_type(dtype).group not in groups:
-        raise TypeError(f"{window}: column {name!r} is of type {dtype}, but it must {need}.")
 
 
 def window_column(window: Window, name: str, array: pa.Array) -> pa.Array:
@@ -126,13 +122,10 @@ def _check_ordered(dtype: pa.DataType, label: str, column: str) -> None:
 
 def why_interpreted(query: QuerySpec, schema: pa.Schema, *, compiled: bool) -> dict[str, str]:
     """Return the reasons why aggregates are interpreted, as far as types decide, by the names of those that are."""
-    reasons = {}
-    for name, aggregate in query.aggregates.items():
-        if not compiled:
-            reasons[name] = "compiled=False was given"
-        elif reason := _why(query, aggregate, input_types(aggregate, schema)):
-            reasons[name] = reason
-    return reasons
+    if not compiled:
+        return dict.fromkeys(query.aggregates, "compiled=False was given")
+    reasons = {name: _why(query, one, input_types(one, schema)) for name, one in query.aggregates.items()}
+    return {name: reason for name, reason in reasons.items() if reason}
 
 
 def input_types(aggregate: Aggregate[Any], schema: pa.Schema) -> list[pa.DataType]:

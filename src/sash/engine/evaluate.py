@@ -15,21 +15,24 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sash.engine.cut import cut_each_row
 from sash.engine.executors import Executor, Results, naming_pass, open_pass
 from sash.engine.partials import SlicePartials
 from sash.engine.prepare import Prepared
 from sash.engine.row_block import RowBlock
-from sash.engine.slice_block import SliceBlock
+from sash.engine.slice_block import SliceBlock, cut_each_row
 from sash.engine.stream_plan import stream_plan
-from sash.engine.window_bounds import BoundsInRows, BoundsInSlices, WindowBounds, WindowResults
+from sash.engine.window_bounds import BoundsFinder, WindowBounds, WindowResults
 from sash.plan.sharing import Pass
 from sash.slices.cuts import SliceRecords, all_closed
 from sash.windows import Window
 from sash.windows.base import Ints, Memory, Points, Span, whole_span
 
 Block = RowBlock | SliceBlock
+Memories = Mapping[str, Memory]
+"""By window: what it remembers of each key."""
 WINDOW_TIMES = [("key", np.int64), ("start", np.int64), ("stop", np.int64)]
+OpenPass = tuple[Executor, SlicePartials | None]
+"""An executor, and the slices that it slides over; None if it slides over rows."""
 EXACT = Context(prec=76)
 """For computations with decimals: as many digits as Arrow's largest type has. Python's default of 28 would round."""
 
@@ -49,7 +52,7 @@ def evaluate(
     prepared: Prepared,
     block: Block,
     span: Span | None = None,
-    memory: Mapping[str, Memory] | None = None,
+    memory: Memories | None = None,
     points: Points | None = None,
 ) -> Evaluated:
     """Return the results of the windows that a span emits; without a span, of all windows of a block.
@@ -65,11 +68,7 @@ def evaluate(
     prepared.check_times(items.times)
     if points is not None:
         prepared.check_times(points.times)
-    finder = (
-        BoundsInRows(prepared, items, memory)
-        if isinstance(block, RowBlock)
-        else BoundsInSlices(prepared, items, memory)
-    )
+    finder = BoundsFinder(prepared, items, memory, are_slices=isinstance(block, SliceBlock))
     passes = OpenPasses(prepared, block)
     results: dict[str, WindowResults] = {}
     keep: dict[str, Ints] = {}
@@ -121,7 +120,7 @@ class OpenPasses:
     def __init__(self, prepared: Prepared, block: Block) -> None:
         self.prepared = prepared
         self.block = block
-        self._opened: dict[int, tuple[Executor, SlicePartials | None]] = {}
+        self._opened: dict[int, OpenPass] = {}
 
     def slide(self, records: SliceRecords | None, bounds: Mapping[str, WindowBounds]) -> dict[str, Results]:
         """Return the results of each window's aggregates."""
@@ -140,15 +139,9 @@ class OpenPasses:
             self._opened[number] = self._open(number, plan_pass, records)
         run, partials = self._opened[number]
         if partials is None:
-            return {
-                name: run.slide_rows(window_bounds.window, window_bounds.bounds)
-                for name, window_bounds in bounds.items()
-            }
+            return {name: run.slide_rows(found.window, found.bounds) for name, found in bounds.items()}
         if not plan_pass.over_slices and isinstance(self.block, RowBlock):
-            bounds = {
-                name: replace(window_bounds, refs=all_closed(window_bounds.bounds))
-                for name, window_bounds in bounds.items()
-            }
+            bounds = {name: replace(found, refs=all_closed(found.bounds)) for name, found in bounds.items()}
         results: dict[str, Results] = {}
         for names in [list(bounds)] if plan_pass.together else [[name] for name in bounds]:
             refs = [ref for name in names if (ref := bounds[name].refs) is not None]
@@ -156,9 +149,7 @@ class OpenPasses:
             results |= dict(zip(names, window_results, strict=True))
         return results
 
-    def _open(
-        self, number: int, plan_pass: Pass, records: SliceRecords | None
-    ) -> tuple[Executor, SlicePartials | None]:
+    def _open(self, number: int, plan_pass: Pass, records: SliceRecords | None) -> OpenPass:
         """Return a pass and the slices that it slides over; no slices if it slides over rows."""
         if isinstance(self.block, SliceBlock):
             return open_pass(self.prepared, plan_pass), replace(self.block.partials[number], where=self.block.name)

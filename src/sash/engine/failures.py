@@ -3,13 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from types import TracebackType
-from typing import Self
 
 import pyarrow as pa
-
-from sash.kernels import CannotCompileError
-from sash.kernels.traced import CannotVectorizeError
 
 LIFTING = "lifting"
 COMBINING = "combining up to"
@@ -52,43 +47,12 @@ def failure(label: str, step: str = "", where: str = "") -> str:
     return f"{label} failed while {step} {where}." if step and where else f"{label} failed."
 
 
-class ErrorNotes:
-    """Adds a note to errors in compiled functions.
+class ErrorPlace:
+    """The window of an error in a kernel, as far as the kernel knows it; "" if it does not."""
 
-    Machine code does not tell where it failed. The interpreter does, so the functions run again, interpreted. An overflow of
-    a sum already names its window, so the interpreter does not search for it.
-    """
-
-    def __init__(self, label: str, runs: Callable[[], Iterable[Callable[[], object]]]) -> None:
-        """Take the name of the aggregates, and functions that run each of them again, interpreted."""
-        self.label = label
-        self.runs = runs
-        self.where = ""
+    where = ""
 
     def at(self, where: str) -> str:
-        """Store the window of the error, as far as a kernel knows it, and return it for the message."""
+        """Store the window, and return it for the message."""
         self.where = where
         return where or "a window"
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, _: type[BaseException] | None, error: BaseException | None, __: TracebackType | None) -> None:
-        if not isinstance(error, Exception) or isinstance(error, CannotCompileError | CannotVectorizeError):
-            return
-        original = None if self.where and isinstance(error, OverflowError) else self._interpreted_error(type(error))
-        if original is None:
-            error.add_note(failure(self.label, EVALUATING, self.where))
-        else:
-            error.add_note(original.__notes__[-1])
-            error.__cause__ = original  # which shows the line of the function
-
-    def _interpreted_error(self, error_type: type[Exception]) -> Exception | None:
-        """Return the same error as the interpreter raises it, with its note."""
-        for run in self.runs():
-            try:
-                run()
-            except Exception as error:  # noqa: BLE001 — whatever a user's function raises; another error is not the one
-                if type(error) is error_type and getattr(error, "__notes__", None):
-                    return error
-        return None

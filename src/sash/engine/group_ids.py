@@ -16,10 +16,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sash.columns.buffers import as_arrow, as_numpy
+from sash.columns.buffers import as_arrow, as_numpy, pack
 from sash.columns.column_types import column_type
 from sash.columns.read_column import objects_of, plain_array, to_arrow
-from sash.windows.arrays import growing_blocks
+from sash.windows.arrays import growing_blocks, sums_before
 from sash.windows.base import LoopCompiler
 from sash.windows.numpy_forms import numpy_form_of
 
@@ -112,6 +112,23 @@ def number_integers_in_numpy(values: npt.NDArray[Any], least: int, numbers: Code
     return count
 
 
+def first_rows(codes: Codes, keys: int) -> Codes:
+    """Return the first row of each key; group ids are in the order of first rows.
+
+    >>> first_rows(np.array([0, 0, 1, 0, 2]), 3).tolist()
+    [0, 2, 4]
+    """
+    rows: list[Codes] = [np.empty(0, np.int64)]
+    count = 0
+    for block in growing_blocks(len(codes)):
+        newest = np.maximum.accumulate(np.append(count - 1, codes[block]))
+        rows.append(block.start + np.flatnonzero(newest[1:] > newest[:-1]))
+        count = int(newest[-1]) + 1
+        if count == keys:
+            break
+    return np.concatenate(rows)
+
+
 # -- nested keys ---------------------------------------------------------------------------------------------------
 
 
@@ -119,7 +136,7 @@ def _number_nested(column: pa.Array, run: LoopCompiler) -> tuple[Codes, int]:
     if column_type(column.type).group != "struct":
         return _number_column(_items_as_bytes(column, run), run)
     codes, keys = _number_together(column.flatten(), len(column), run)  # where the struct is null, its fields are
-    return _number_column(pa.array(codes, mask=_is_null(column)), run) if column.null_count else (codes, keys)
+    return _number_column(pa.array(codes, mask=as_numpy(column.is_null())), run) if column.null_count else (codes, keys)
 
 
 def _items_as_bytes(column: pa.Array, run: LoopCompiler) -> pa.Array:
@@ -129,7 +146,7 @@ def _items_as_bytes(column: pa.Array, run: LoopCompiler) -> pa.Array:
     if column_type(column.type).group == "map":  # the order of entries does not count
         before = np.repeat(np.arange(len(column)) * distinct, np.diff(ends))
         codes = np.sort(before + codes) - before
-    valid = np.packbits(~_is_null(column), bitorder="little")
+    valid = pack(as_numpy(column.is_valid()))
     buffers = [pa.py_buffer(valid), pa.py_buffer(ends * codes.itemsize), pa.py_buffer(np.ascontiguousarray(codes))]
     return pa.LargeBinaryArray.from_buffers(pa.large_binary(), len(column), buffers)
 
@@ -138,14 +155,7 @@ def _flatten(column: pa.Array) -> tuple[pa.Array, Codes]:
     """Return the items of all lists, and where those of each list begin and end; a null list has none."""
     if column_type(column.type).group == "map":
         column = column.cast(pa.list_(column.type.field(0)))
-    ends = np.zeros(len(column) + 1, np.int64)
-    np.cumsum(as_numpy(pc.list_value_length(column).fill_null(0)), out=ends[1:])
-    return column.flatten(), ends
-
-
-def _is_null(column: pa.Array) -> npt.NDArray[np.bool_]:
-    nulls: npt.NDArray[np.bool_] = as_numpy(column.is_null())
-    return nulls
+    return column.flatten(), sums_before(as_numpy(pc.list_value_length(column).fill_null(0)))
 
 
 def as_hashable(column: pa.Array) -> list[Hashable]:

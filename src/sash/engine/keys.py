@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sash.columns.buffers import as_arrow, as_numpy, unpack
+from sash.columns.buffers import as_arrow, as_numpy, pack, unpack
 from sash.columns.column_types import column_type
 from sash.columns.read_column import Column, plain_array, to_arrow
 from sash.engine.group_ids import Codes
@@ -59,7 +59,7 @@ class KeyOrder:
         if self.rows is None:
             return column.slice(self.begin, int(self.firsts[-1]))
         if len(bits):
-            bits = np.packbits(self.arrange(unpack(bits, len(column))), bitorder="little")
+            bits = pack(self.arrange(unpack(bits, len(column))))
         return Column(self.arrange(column.values), bits, column.type, column.flipped)
 
     def arrange_arrow(self, column: pa.ChunkedArray | pa.Array) -> pa.Array:
@@ -82,7 +82,7 @@ class KeyOrder:
         values = np.frombuffer(column.buffers()[1], f"u{column.type.byte_width}")
         validity = None
         if column.null_count:
-            validity = pa.py_buffer(np.packbits(back(column=as_numpy(column.is_valid())), bitorder="little"))
+            validity = pa.py_buffer(pack(back(column=as_numpy(column.is_valid()))))
         restored = back(column=values[column.offset : column.offset + len(column)])
         return pa.Array.from_buffers(column.type, len(column), [validity, pa.py_buffer(restored)])
 

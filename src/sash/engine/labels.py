@@ -29,6 +29,7 @@ from sash.engine.row_block import InputRows, RowBlock, RowSource
 from sash.engine.run_table import SEVERAL, convert_columns, in_input_order, in_threads, section_count
 from sash.plan.query_spec import QuerySpec
 from sash.plan.tree import Branch
+from sash.windows.arrays import sums_before
 from sash.windows.base import Flags, Points, whole_span
 from sash.windows.time_loops import find_places
 
@@ -144,22 +145,18 @@ class LabelledEvents(LabelledKeys):
 
     def run(self, prepared: Prepared, threads: int = 1) -> pa.Table:
         """Return the results of each label."""
-        if self._section_count >= SEVERAL:
+        count = section_count(len(self.block) + len(self.points.times))
+        if count >= SEVERAL:
             convert_columns(prepared, self.block)
-        sections = self._sections()
-        results = in_threads(prepared, threads, lambda section: section.columns(prepared), sections)
-        return in_input_order(prepared, self.order, results, threads if self._section_count >= SEVERAL else 1)
+        results = in_threads(prepared, threads, lambda section: section.columns(prepared), self._sections(count))
+        return in_input_order(prepared, self.order, results, threads if count >= SEVERAL else 1)
 
-    @property
-    def _section_count(self) -> int:
-        return section_count(len(self.block) + len(self.points.times))
-
-    def _sections(self) -> list[LabelledKeys]:
-        """Return sections with about equally many events and labels."""
-        block, points, count = self.block, self.points, self._section_count
+    def _sections(self, count: int) -> list[LabelledKeys]:
+        """Return `count` or fewer sections with about equally many events and labels."""
+        block, points = self.block, self.points
         if count == 1:
             return [self]
-        ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(points.counts)])
+        ends = sums_before(points.counts)
         sections = []
         for first, last in cut_evenly(block.firsts + ends, count):
             labels = slice(int(ends[first]), int(ends[last]))
@@ -182,11 +179,8 @@ def read_labels(prepared: Prepared, events: pa.Table, labels: pa.Table, at_time:
         )
     codes, keys = np.zeros(len(events) + len(labels), np.int64), 1
     if layout.by:
-        together = {
-            key: pa.chunked_array([*plain(events[key]).chunks, *columns[key].chunks], columns[key].type)
-            for key in layout.by
-        }
-        codes, keys = number_keys(pa.table(together), layout.by, prepared.loops)
+        of_events = pa.table({key: plain(events[key]) for key in layout.by})
+        codes, keys = number_keys(pa.concat_tables([of_events, pa.table(columns)]), layout.by, prepared.loops)
     rows = InputRows(RowSource(events), layout, codes[: len(events)], keys, time.read(events[time.name]))
     block = rows.sorted(prepared.loops)
     order, ticks = order_rows(codes[len(events) :], keys, time.read(moments), prepared.loops)

@@ -2,28 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from threading import Lock
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
 from sash.columns.column_types import CannotCompileError, column_type
 from sash.durations import TimeUnit
 from sash.engine.check_columns import check_types, interpreted_form, why_interpreted
-from sash.engine.recent import Recent
 from sash.engine.row_block import RowBlock, RowLayout, read_rows
 from sash.engine.time_column import TimeColumn, check_times, time_column
 from sash.kernels.functions import fingerprint, fingerprint_any
 from sash.kernels.plain import compile_loop
 from sash.plan.query_spec import QuerySpec
-from sash.plan.sharing import Plan, make_plan
+from sash.plan.sharing import Pass, Plan, make_plan
 from sash.slices.borders import Borders, borders_of
 from sash.slices.edges import Edges, cut_edges
 from sash.windows.base import NO_UNIT, Ints, LoopCompiler
 from sash.windows.numpy_forms import numpy_form
+
+Key = TypeVar("Key", bound=Hashable)
+Value = TypeVar("Value")
+T = TypeVar("T")
+
+
+class Recent(dict[Key, Value]):
+    """A dictionary of at most `most` entries: a new one replaces the oldest.
+
+    >>> recent = Recent[str, int](2)
+    >>> recent["a"], recent["b"], recent["c"] = 1, 2, 3
+    >>> recent
+    {'b': 2, 'c': 3}
+    """
+
+    def __init__(self, most: int) -> None:
+        super().__init__()
+        self.most = most
+
+    def __setitem__(self, key: Key, value: Value) -> None:
+        """Store an entry."""
+        while len(self) >= self.most:
+            self.pop(next(iter(self)), None)  # another thread may have removed it
+        super().__setitem__(key, value)
+
 
 MOST_SCHEMAS = 8
 """The number of schemas for which a cache holds a prepared query."""
@@ -70,10 +94,21 @@ class Prepared:
     derived: dict[Hashable, Any] = field(init=False, default_factory=dict, compare=False, repr=False)
     """What other modules compute once for this query, by a name of their choice."""
 
+    def once(self, name: Hashable, make: Callable[[], T]) -> T:
+        """Return what a function makes of this query, the same each time."""
+        if name not in self.derived:
+            self.derived[name] = make()
+        made: T = self.derived[name]
+        return made
+
     def interpreting(self, reasons: Mapping[str, str]) -> Prepared:
         """Return the same query with some aggregates interpreted, because they do not compile."""
         interpreted = {**self.interpreted, **reasons}
         return replace(self, interpreted=interpreted, plan=_plan(self.query, self.schema, interpreted))
+
+    def with_passes(self, passes: Sequence[Pass]) -> Prepared:
+        """Return the same query with other passes."""
+        return replace(self, plan=replace(self.plan, passes=tuple(passes)))
 
     @cached_property
     def unit(self) -> TimeUnit:
@@ -84,15 +119,10 @@ class Prepared:
     def identity(self) -> str:
         """A name for the query and the schema, which is the same in other processes."""
         query = self.query
-        functions = [
-            function
-            for aggregate in query.aggregates.values()
-            if not aggregate.is_built_in
-            for function in (aggregate.lift, aggregate.combine, aggregate.lower)
-        ]
-        texts = list(
-            map(repr, (query.aggregates, query.windows, query.by, query.time, query.order_by, self.interpreted))
-        )
+        custom = [aggregate for aggregate in query.aggregates.values() if not aggregate.is_built_in]
+        functions = [function for one in custom for function in (one.lift, one.combine, one.lower)]
+        parts = (query.aggregates, query.windows, query.by, query.time, query.order_by, self.interpreted)
+        texts = list(map(repr, parts))
         choices = (query.algorithm, query.objective, query.slicing, str(self.schema.remove_metadata()))
         try:
             return fingerprint(*texts, *choices, *functions)
@@ -172,18 +202,10 @@ def prepare(
 
 
 def _plan(query: QuerySpec, schema: pa.Schema, interpreted: Mapping[str, str]) -> Plan:
-    return make_plan(
-        query.windows,
-        {
-            name: interpreted_form(aggregate, schema) if name in interpreted else aggregate
-            for name, aggregate in query.aggregates.items()
-        },
-        algorithm=query.algorithm,
-        objective=query.objective,
-        slicing=query.slicing,
-        kinds=kinds_of(schema),
-        interpreted=interpreted,
-    )
+    forms = {name: interpreted_form(one, schema) for name, one in query.aggregates.items() if name in interpreted}
+    choices = {"algorithm": query.algorithm, "objective": query.objective, "slicing": query.slicing}
+    aggregates = {**query.aggregates, **forms}
+    return make_plan(query.windows, aggregates, **choices, kinds=kinds_of(schema), interpreted=interpreted)
 
 
 def kinds_of(schema: pa.Schema) -> dict[str, str]:
@@ -217,9 +239,6 @@ class PreparedCache:
         self._known[self._key(prepared.schema, prepared.compiled)] = prepared
 
     def _key(self, schema: pa.Schema, compiled: bool | None) -> Hashable:
-        functions = [
-            fingerprint_any(aggregate.lift, aggregate.combine, aggregate.lower, aggregate.inverse)
-            for aggregate in self.query.aggregates.values()
-            if not aggregate.is_built_in
-        ]
+        custom = [aggregate for aggregate in self.query.aggregates.values() if not aggregate.is_built_in]
+        functions = [fingerprint_any(one.lift, one.combine, one.lower, one.inverse) for one in custom]
         return schema.remove_metadata(), compiled, *functions

@@ -42,14 +42,6 @@ class RowLayout:
 
 
 @dataclass(frozen=True)
-class KeyIndex:
-    """The keys, one row for each, and where the items of each begin."""
-
-    keys: pa.Table
-    firsts: Ints
-
-
-@dataclass(frozen=True)
 class CodedColumn:
     """A column for kernels. If its values are not numbers, integers stand for them, and `values` is the dictionary."""
 
@@ -118,10 +110,9 @@ class RowBlock:
         return self.order.firsts
 
     @cached_property
-    def key_index(self) -> KeyIndex:
-        """The keys of the block."""
-        first = as_arrow(self.source_rows(self.firsts[:-1]))
-        return KeyIndex(self.table.select(list(self.layout.by)).take(first), self.firsts)
+    def key_table(self) -> pa.Table:
+        """One row for each key."""
+        return self.table.select(list(self.layout.by)).take(as_arrow(self.source_rows(self.firsts[:-1])))
 
     def regrouped(self, firsts: Ints) -> RowBlock:
         """Return the same rows, with other rows that begin a key."""
@@ -174,11 +165,8 @@ class RowBlock:
                 if name not in columns:
                     columns[name] = self._window_column(name, window)
         unit = self.layout.time.unit if self.layout.time else NO_UNIT
-        differs = (
-            self._differs()
-            if any(window.frame and window.frame.in_runs for window in windows) and self.layout.order_by
-            else None
-        )
+        in_runs = any(window.frame and window.frame.in_runs for window in windows)
+        differs = self._differs() if in_runs and self.layout.order_by else None
         return Items(self.times, self.firsts, span, unit, columns, differs=differs)
 
     def _differs(self) -> Flags:

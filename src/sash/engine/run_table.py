@@ -18,17 +18,17 @@ import pyarrow as pa
 from sash.columns.buffers import as_arrow
 from sash.columns.read_column import to_arrow
 from sash.engine.assemble import join_rows, join_windows, row_columns, window_tables
-from sash.engine.cut import cut
 from sash.engine.evaluate import Block, check_compiles, evaluate
 from sash.engine.executors import Results
 from sash.engine.executors.execute import execute
-from sash.engine.executors.pass_columns import codings
+from sash.engine.executors.kernel_executor import codings
+from sash.engine.group_ids import first_rows
 from sash.engine.keys import KeyOrder
 from sash.engine.prepare import Prepared
 from sash.engine.row_block import TICKS, InputRows, RowBlock, RowSource, read_rows, rows_in_order
 from sash.engine.scatter import scatter_in_chunks
-from sash.engine.slice_block import SliceBlock, concat_in_time
-from sash.windows.arrays import growing_blocks, is_sorted
+from sash.engine.slice_block import SliceBlock, concat_in_time, cut
+from sash.windows.arrays import is_sorted
 from sash.windows.base import Ints, whole_span
 
 S = TypeVar("S")
@@ -77,7 +77,11 @@ class TableRun:
             convert_columns(prepared, block)
         sections = block.sections(count)
         if prepared.plan.per_row:
-            results = self.in_threads(lambda section: row_columns(prepared, evaluate(prepared, section)), sections)
+
+            def run(section: RowBlock) -> Results:
+                return row_columns(prepared, evaluate(prepared, section))
+
+            results = in_threads(prepared, self.threads, run, sections)
             return in_input_order(prepared, block.order, results, self.threads if len(block) >= SECTION_ROWS else 1)
         return self._run_windows(sections)
 
@@ -88,11 +92,12 @@ class TableRun:
         cuts = self._chunk_cuts(rows)
         convert_columns(prepared, rows.source)
         shares = np.array_split(np.arange(len(cuts) - 1), min(section_count(len(rows.codes)), self.threads))
-        keys = self._first_rows(rows)
-        cut_shares = self.in_threads(
-            lambda share: self._cut_chunks(rows, keys, cuts[share[0] : share[-1] + 2]),
-            [share for share in shares if len(share)],
-        )
+        keys = rows.source.table.select(list(rows.layout.by)).take(as_arrow(first_rows(rows.codes, rows.keys)))
+
+        def run(share: Ints) -> SliceBlock:
+            return self._cut_chunks(rows, keys, cuts[share[0] : share[-1] + 2])
+
+        cut_shares = in_threads(prepared, self.threads, run, [share for share in shares if len(share)])
         slices = concat_in_time(cut_shares).by_key(prepared.loops)
         self._check_limits(slices)
         return self._run_windows(slices.sections(max(self.threads, section_count(len(slices)))))
@@ -100,14 +105,11 @@ class TableRun:
     def _run_windows(self, sections: Sequence[Block]) -> pa.Table:
         """Return one row per window."""
         prepared = self.prepared
-        tables = self.in_threads(
-            lambda section: window_tables(prepared, section, evaluate(prepared, section)), sections
-        )
-        return join_windows(prepared, tables)
 
-    def in_threads(self, work: Callable[[S], T], tasks: Sequence[S]) -> list[T]:
-        """Return the result of each task, in order; threads run them."""
-        return in_threads(self.prepared, self.threads, work, tasks)
+        def run(section: Block) -> dict[str, pa.Table]:
+            return window_tables(prepared, section, evaluate(prepared, section))
+
+        return join_windows(prepared, in_threads(prepared, self.threads, run, sections))
 
     def _check_limits(self, block: Block) -> None:
         """Raise ValueError if a window has too many results for all sections of a block together."""
@@ -150,11 +152,6 @@ class TableRun:
         slices = cut(self.prepared, block)
         return replace(slices, keys=keys, codes=owners[slices.codes])
 
-    def _first_rows(self, rows: InputRows) -> pa.Table:
-        """Return the keys, one row for each, in the order of their group ids."""
-        firsts = first_rows(rows.codes, rows.keys)
-        return rows.source.table.select(list(rows.layout.by)).take(as_arrow(firsts))
-
 
 def in_threads(prepared: Prepared, threads: int, work: Callable[[S], T], tasks: Sequence[S]) -> list[T]:
     """Return the result of each task, in order; threads run them.
@@ -190,20 +187,3 @@ def convert_columns(prepared: Prepared, source: RowSource | RowBlock) -> None:
 def section_count(rows: int) -> int:
     """Return the number of sections of a block; threads evaluate them, and later ones reuse the memory of earlier ones."""
     return max(1, rows // SECTION_ROWS)
-
-
-def first_rows(codes: Ints, keys: int) -> Ints:
-    """Return the first row of each key; group ids are in the order of first rows.
-
-    >>> first_rows(np.array([0, 0, 1, 0, 2]), 3).tolist()
-    [0, 2, 4]
-    """
-    rows: list[Ints] = []
-    count = 0
-    for block in growing_blocks(len(codes)):
-        newest = np.maximum.accumulate(np.append(count - 1, codes[block]))
-        rows.append(block.start + np.flatnonzero(newest[1:] > newest[:-1]))
-        count = int(newest[-1]) + 1
-        if count == keys:
-            break
-    return np.concatenate(rows)

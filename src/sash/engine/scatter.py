@@ -18,6 +18,7 @@ from sash.engine.group_ids import Codes
 from sash.windows.base import Ints, LoopCompiler
 from sash.windows.numpy_forms import numpy_form_of
 
+Values = npt.NDArray[Any]
 PLAIN = {1: np.uint8, 4: np.uint32, 8: np.uint64}
 """The types as which columns are moved, by the size of a value."""
 
@@ -113,7 +114,7 @@ class ScatteredRows:
     """The group id of each row."""
     run: LoopCompiler
 
-    def move(self, loop: Any, column: npt.NDArray[Any], rows: Ints, firsts: Ints) -> npt.NDArray[Any]:
+    def move(self, loop: Any, column: Values, rows: Ints, firsts: Ints) -> Values:
         """Return a column in order of keys (`scatter_values`) or in input order again (`gather_to_input`)."""
         moved = empty_array((len(column),), column.dtype)
         plain = PLAIN[column.dtype.itemsize]  # the values do not matter: one compiled loop for all types of a size
@@ -132,13 +133,7 @@ def compile_moves(run: LoopCompiler) -> None:
             scattered.move(loop, np.zeros(1, dtype), np.zeros(1, np.int64), np.array([0, 1]))
 
 
-def scatter_values(
-    codes: Codes,
-    rows: Ints,  # noqa: ARG001 — for the NumPy form
-    positions: Ints,
-    values: npt.NDArray[Any],
-    scattered: npt.NDArray[Any],
-) -> None:
+def scatter_values(codes: Codes, rows: Ints, positions: Ints, values: Values, scattered: Values) -> None:  # noqa: ARG001 — for NumPy
     """Write the values of each key together, from its first place on."""
     for row in range(len(codes)):
         key = codes[row]
@@ -147,24 +142,12 @@ def scatter_values(
 
 
 @numpy_form_of(scatter_values)
-def scatter_values_in_numpy(
-    codes: Codes,  # noqa: ARG001 — for the loop
-    rows: Ints,
-    positions: Ints,  # noqa: ARG001 — for the loop
-    values: npt.NDArray[Any],
-    scattered: npt.NDArray[Any],
-) -> None:
+def scatter_values_in_numpy(codes: Codes, rows: Ints, positions: Ints, values: Values, scattered: Values) -> None:  # noqa: ARG001 — for the loop
     """Write the values of each key together."""
     values.take(rows, out=scattered)
 
 
-def gather_to_input(
-    codes: Codes,
-    rows: Ints,  # noqa: ARG001 — for the NumPy form
-    positions: Ints,
-    scattered: npt.NDArray[Any],
-    values: npt.NDArray[Any],
-) -> None:
+def gather_to_input(codes: Codes, rows: Ints, positions: Ints, scattered: Values, values: Values) -> None:  # noqa: ARG001 — for NumPy
     """Write values that are together by key in input order."""
     for row in range(len(codes)):
         key = codes[row]
@@ -173,13 +156,7 @@ def gather_to_input(
 
 
 @numpy_form_of(gather_to_input)
-def gather_to_input_in_numpy(
-    codes: Codes,  # noqa: ARG001 — for the loop
-    rows: Ints,
-    positions: Ints,  # noqa: ARG001 — for the loop
-    scattered: npt.NDArray[Any],
-    values: npt.NDArray[Any],
-) -> None:
+def gather_to_input_in_numpy(codes: Codes, rows: Ints, positions: Ints, scattered: Values, values: Values) -> None:  # noqa: ARG001 — for the loop
     """Write values that are together by key in input order."""
     values[rows] = scattered
 

@@ -1,22 +1,28 @@
-"""SliceBlock: closed slices by key and time, with the partials of each pass."""
+"""SliceBlock: closed slices by key and time, with the partials of each pass; `cut` makes them of rows, for callers that store or send slices."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from sash.columns.buffers import as_arrow
+from sash.engine.executors import naming_pass, open_pass
 from sash.engine.failures import name_row, shown
-from sash.engine.group_ids import number_keys
+from sash.engine.group_ids import first_rows, number_keys
 from sash.engine.keys import KeyOrder, cut_evenly, order_by_key, order_rows
 from sash.engine.partials import SlicePartials, concat_partials
-from sash.engine.row_block import KeyIndex, RowLayout
+from sash.engine.prepare import Prepared
+from sash.engine.row_block import RowBlock, RowLayout
+from sash.slices.borders import Borders
+from sash.slices.cuts import SliceRecords
 from sash.windows import Window
-from sash.windows.base import Flags, Ints, Items, LoopCompiler, Span
+from sash.windows.arrays import sums_before
+from sash.windows.base import Flags, Ints, Items, LoopCompiler, Span, whole_span
 
 NO_KEYS = ""
 """The column of a table of keys if the query has no key: a table needs a column to have a row."""
@@ -52,9 +58,7 @@ class SliceBlock:
     @cached_property
     def firsts(self) -> Ints:
         """The first slice of each key, and the number of slices."""
-        firsts = np.zeros(len(self.keys) + 1, np.int64)
-        np.cumsum(np.bincount(self.codes, minlength=len(self.keys)), out=firsts[1:])
-        return firsts
+        return sums_before(np.bincount(self.codes, minlength=len(self.keys)))
 
     @property
     def sizes(self) -> Ints:
@@ -62,9 +66,9 @@ class SliceBlock:
         return np.diff(self.firsts)
 
     @property
-    def key_index(self) -> KeyIndex:
-        """The keys of the block."""
-        return KeyIndex(self.keys, self.firsts)
+    def key_table(self) -> pa.Table:
+        """One row for each key."""
+        return self.keys
 
     def items(self, _: Iterable[Window], span: Span) -> Items:
         """Return the slices as windows see them."""
@@ -84,37 +88,24 @@ class SliceBlock:
 
     def sections(self, count: int) -> list[SliceBlock]:
         """Return `count` or fewer blocks with about equally many slices, which together hold all keys in order."""
-        return [self._section(first, last) for first, last in cut_evenly(self.firsts, count)]
-
-    def _section(self, first: int, last: int) -> SliceBlock:
-        section = self.select(slice(int(self.firsts[first]), int(self.firsts[last])))
-        return replace(section, keys=self.keys.slice(first, last - first), codes=section.codes - first)
+        sections = []
+        for first, last in cut_evenly(self.firsts, count):
+            section = self.select(slice(int(self.firsts[first]), int(self.firsts[last])))
+            keys, codes = self.keys.slice(first, last - first), section.codes - first
+            sections.append(replace(section, keys=keys, codes=codes))
+        return sections
 
     def select(self, chosen: Flags | slice) -> SliceBlock:
         """Return the chosen slices; a key stays even if it has no slices left."""
-        return replace(
-            self,
-            codes=self.codes[chosen],
-            times=self.times[chosen],
-            partials=tuple(partials.select(chosen) for partials in self.partials),
-            last_times=None if self.last_times is None else self.last_times[chosen],
-            row_counts=None if self.row_counts is None else self.row_counts[chosen],
-            origins=None if self.origins is None else self.origins[chosen],
-        )
+        partials = tuple(partials.select(chosen) for partials in self.partials)
+        return replace(self, partials=partials, **join_columns([self], lambda columns: columns[0][chosen]))
 
     def arrange(self, order: KeyOrder) -> SliceBlock:
         """Return the slices in another order."""
         if order.rows is None:
             return self
-        return replace(
-            self,
-            codes=order.arrange(self.codes),
-            times=order.arrange(self.times),
-            partials=tuple(partials.take(order) for partials in self.partials),
-            last_times=None if self.last_times is None else order.arrange(self.last_times),
-            row_counts=None if self.row_counts is None else order.arrange(self.row_counts),
-            origins=None if self.origins is None else order.arrange(self.origins),
-        )
+        partials = tuple(partials.take(order) for partials in self.partials)
+        return replace(self, partials=partials, **join_columns([self], lambda columns: order.arrange(columns[0])))
 
     def by_key(self, run: LoopCompiler) -> SliceBlock:
         """Sort slices that are in order of time by key and time."""
@@ -135,16 +126,8 @@ def concat_in_time(blocks: Sequence[SliceBlock]) -> SliceBlock:
     first, *others = blocks
     if not others:
         return first
-    passes = zip(*(block.partials for block in blocks), strict=True)
-    return replace(
-        first,
-        codes=np.concatenate([block.codes for block in blocks]),
-        times=np.concatenate([block.times for block in blocks]),
-        partials=tuple(concat_partials(partials) for partials in passes),
-        last_times=_concat([block.last_times for block in blocks]),
-        row_counts=_concat([block.row_counts for block in blocks]),
-        origins=_concat([block.origins for block in blocks]),
-    )
+    partials = tuple(map(concat_partials, zip(*(block.partials for block in blocks), strict=True)))
+    return replace(first, partials=partials, **join_columns(blocks, np.concatenate))
 
 
 def concat_by_key(blocks: Sequence[SliceBlock], run: LoopCompiler) -> SliceBlock:
@@ -152,17 +135,71 @@ def concat_by_key(blocks: Sequence[SliceBlock], run: LoopCompiler) -> SliceBlock
     keys = pa.concat_tables([block.keys for block in blocks])
     by = blocks[0].layout.by or (NO_KEYS,)
     ids, count = number_keys(keys, by, run)
-    first_rows = np.full(count, len(keys), np.int64)
-    np.minimum.at(first_rows, ids, np.arange(len(keys)))
     offsets = np.cumsum([0, *(len(block.keys) for block in blocks)])
-    codes = [ids[offset + block.codes] for offset, block in zip(offsets, blocks, strict=False)]
-    together = concat_in_time(
-        [replace(block, codes=block_codes) for block, block_codes in zip(blocks, codes, strict=True)]
-    )
+    placed = zip(offsets, blocks, strict=False)
+    together = concat_in_time([replace(block, codes=ids[offset + block.codes]) for offset, block in placed])
     order, _ = order_rows(together.codes, count, together.times, run)
-    return replace(together.arrange(order), keys=keys.take(as_arrow(first_rows)).combine_chunks())
+    return replace(together.arrange(order), keys=keys.take(as_arrow(first_rows(ids, count))).combine_chunks())
 
 
-def _concat(columns: list[Ints | None]) -> Ints | None:
-    present = [column for column in columns if column is not None]
-    return np.concatenate(present) if present else None
+def join_columns(blocks: Sequence[SliceBlock], join: Callable[[list[Ints]], Ints]) -> dict[str, Any]:
+    """Return the columns that blocks have, each joined by a function."""
+    names = ("codes", "times", "last_times", "row_counts", "origins")
+    columns = {name: [column for block in blocks if (column := getattr(block, name)) is not None] for name in names}
+    return {name: join(present) for name, present in columns.items() if present}
+
+
+def cut(prepared: Prepared, block: RowBlock, borders: Borders | None = None) -> SliceBlock:
+    """Return the slices of rows, cut at the borders of all windows, or at those given."""
+    items = block.items((), whole_span(np.diff(block.firsts)))
+    records, last_times = (borders or prepared.borders).cut(items)
+    return _slices(prepared, block, records, last_times)
+
+
+def cut_each_row(prepared: Prepared, block: RowBlock) -> SliceBlock:
+    """Return each row as a slice of its own."""
+    every = np.ones(len(block), np.bool_)
+    records = SliceRecords(np.arange(1, len(block) + 1), every, block.times, block.firsts)
+    return replace(_slices(prepared, block, records), row_counts=np.ones(len(block), np.int64))
+
+
+def cut_whole(prepared: Prepared, block: RowBlock) -> SliceBlock:
+    """Return all rows of one key as one slice, whose time is that of the first row."""
+    records = SliceRecords(np.array([len(block)]), np.ones(1, np.bool_), block.times[:1], np.array([0, 1]))
+    return replace(_slices(prepared, block, records), row_counts=np.array([len(block)]))
+
+
+def merge(prepared: Prepared, block: SliceBlock, apart: Flags) -> SliceBlock:
+    """Combine each slice with the one before it, unless they are `apart` or of different keys."""
+    apart = apart.copy()
+    apart[:1] = True
+    apart[1:] |= block.codes[1:] != block.codes[:-1]
+    starts = np.flatnonzero(apart)
+    if len(starts) == len(block):
+        return block
+    partials = []
+    for plan_pass, stored in zip(prepared.plan.passes, block.partials, strict=True):
+        with naming_pass(plan_pass):
+            partials.append(open_pass(prepared, plan_pass).merge(stored, starts))
+    alone, last_times = np.diff(starts, append=len(block)) == 1, block.last_times
+    return replace(
+        block,
+        codes=block.codes[starts],
+        times=block.times[starts],
+        partials=tuple(partials),
+        last_times=None if last_times is None else last_times[np.append(starts[1:], len(block)) - 1],
+        row_counts=None if block.row_counts is None else np.add.reduceat(block.row_counts, starts),
+        origins=None if block.origins is None else np.where(alone, block.origins[starts], -1),
+    )
+
+
+def _slices(prepared: Prepared, block: RowBlock, records: SliceRecords, last_times: Ints | None = None) -> SliceBlock:
+    keys = block.key_table
+    if not block.layout.by:
+        keys = pa.table({NO_KEYS: pa.nulls(block.keys, pa.int8())})
+    partials = []
+    for plan_pass in prepared.plan.passes:
+        with naming_pass(plan_pass):
+            partials.append(open_pass(prepared, plan_pass, block).cut(records))
+    codes = np.repeat(np.arange(block.keys), np.diff(records.firsts))
+    return SliceBlock(block.layout, keys, codes, records.times, tuple(partials), last_times)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -27,11 +27,8 @@ class StreamPlan:
             names_by_rule.setdefault(window.lateness.rule, []).append(name)
         if len(names_by_rule) == 1:
             return [prepared]
-        queries = [prepared.query.part(names) for names in names_by_rule.values()]
-        return [
-            prepare(query, prepared.schema, compiled=prepared.compiled, interpreted=prepared.interpreted)
-            for query in queries
-        ]
+        again = partial(prepare, schema=prepared.schema, compiled=prepared.compiled, interpreted=prepared.interpreted)
+        return [again(prepared.query.part(names)) for names in names_by_rule.values()]
 
     # -- state -------------------------------------------------------------------------------------------------------
 
@@ -54,10 +51,8 @@ class StreamPlan:
         windows = plan.windows.values()
         if not plan.technique or any(window.memory.parts for window in windows):
             return False
-        cuts = [window.cuts for window in windows]
-        by_time = all(
-            window_cuts and (window_cuts.cycle(unit) or window_cuts.gap(unit) is not None) for window_cuts in cuts
-        )
+        every = [window.cuts for window in windows]
+        by_time = all(cuts and (cuts.cycle(unit) or cuts.gap(unit) is not None) for cuts in every)
         columns = [column for aggregate in self.prepared.query.aggregates.values() for column in aggregate.columns]
         return by_time and self._are_numbers(columns) and all(plan_pass.stores_slices for plan_pass in plan.passes)
 
@@ -66,19 +61,13 @@ class StreamPlan:
         """Whether a stream can store one partial for the older rows of a key: some windows hold all of them, the others none."""
         windows = self.prepared.plan.windows.values()
         growing = [window.frame is not None and window.frame.grows for window in windows]
-        fit = all(
-            grows or (window.frame is not None and not window.frame.in_runs and window.time_split is not None)
-            for grows, window in zip(growing, windows, strict=True)
-        )
+        for grows, window in zip(growing, windows, strict=True):
+            if not grows and (window.frame is None or window.frame.in_runs or window.time_split is None):
+                return False
         aggregates = self.prepared.query.aggregates.values()
         columns = [column for aggregate in aggregates for column in aggregate.named_columns]
-        passes = self.prepared.plan.passes
-        return (
-            any(growing)
-            and fit
-            and self._are_numbers(columns)
-            and all(plan_pass.stores_prefixes for plan_pass in passes)
-        )
+        stored = all(plan_pass.stores_prefixes for plan_pass in self.prepared.plan.passes)
+        return any(growing) and stored and self._are_numbers(columns)
 
     def _are_numbers(self, columns: list[str]) -> bool:
         return all(column in self.prepared.kinds for column in columns)
@@ -108,7 +97,4 @@ class StreamPlan:
 
 def stream_plan(prepared: Prepared) -> StreamPlan:
     """Return the stream plan of a prepared query, the same one each time."""
-    if "stream_plan" not in prepared.derived:
-        prepared.derived["stream_plan"] = StreamPlan(prepared)
-    plan: StreamPlan = prepared.derived["stream_plan"]
-    return plan
+    return prepared.once("stream_plan", lambda: StreamPlan(prepared))

@@ -76,7 +76,13 @@ class Expected:
         length = f"the {what} of a window"
         if all_known:
             length = f"{' + '.join(f'{count:,}' for count in counts)} {what if counts != [1] else what[:-1]}"
-        words = f"{space} {self._partials()}, n = {length}"
+        if self.plan_pass.algorithm.keeps_values:
+            partials = "values"
+        elif self.plan_pass.over_objects or numbers is None:
+            partials = "partials, Python's own objects"
+        else:
+            partials = f"partials of {numbers} number{'s' * (numbers != 1)}"
+        words = f"{space} {partials}, n = {length}"
         if self.plan_pass.over_objects or numbers is None:
             return words
         size = space.per_row * numbers * NUMBER
@@ -90,14 +96,6 @@ class Expected:
             alone = len(self.plan.windows) == 1 and window.cuts and window.cuts.per_window == 1
             return self.regular.in_window(name).most if self.regular is not None else 1 if alone else None
         return window.length if isinstance(window.length, int) else None
-
-    def _partials(self) -> str:
-        numbers = self.numbers()
-        if self.plan_pass.algorithm.keeps_values:
-            return "values"
-        if self.plan_pass.over_objects or numbers is None:
-            return "partials, Python's own objects"
-        return f"partials of {numbers} number{'s' * (numbers != 1)}"
 
     def numbers(self) -> int | None:
         """Return how many numbers a partial of the pass has; None if it has other objects."""

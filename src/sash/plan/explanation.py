@@ -5,13 +5,69 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
+from textwrap import wrap
 
 from sash.plan.expected import Expected
-from sash.plan.pictures.flowchart import TextBox, draw_flowchart
+from sash.plan.pictures.svg import BOLD, LETTER, MARGIN, Canvas, Picture, Point
 from sash.plan.query_spec import QuerySpec
 from sash.plan.sharing import Pass, Plan
 from sash.plan.slicing import describe_slices, reads_open_slices
 from sash.plan.tree import Branch, and_between, to_text
+
+WIDTHS = (190, 200, 400)
+"""The widths of the columns."""
+BETWEEN = 44
+"""The distance between two columns."""
+TOP = 66
+SIZE, LINE = 12, 16
+PAD, APART = 11, 14
+"""The space around the text of a box, and between two boxes."""
+
+
+@dataclass(frozen=True, eq=False)
+class TextBox:
+    """A bold title, and lines below it."""
+
+    title: str
+    lines: Sequence[str]
+    fill: str = "paper"
+    stroke: str = "note"
+    reads: Sequence[TextBox] = ()
+    """The boxes of earlier columns that a line connects it with."""
+
+
+def draw_flowchart(title: str, columns: Mapping[str, Sequence[TextBox]]) -> Picture:
+    """Return the picture of three columns, by their headings."""
+    canvas = Canvas(2 * MARGIN + sum(WIDTHS) + BETWEEN * (len(WIDTHS) - 1), title)
+    texts = [[_wrapped(box, width) for box in boxes] for boxes, width in zip(columns.values(), WIDTHS, strict=True)]
+    heights = [sum(map(_height, column)) + APART * (len(column) - 1) for column in texts]
+    outlets: dict[TextBox, Point] = {}
+    left = float(MARGIN)
+    for (heading, boxes), column, height, width in zip(columns.items(), texts, heights, WIDTHS, strict=True):
+        canvas.text((left + width / 2, 52), heading, anchor="middle")
+        top = TOP + (max(heights) - height) / 2
+        for box, lines in zip(boxes, column, strict=True):
+            middle = top + _height(lines) / 2
+            for other in box.reads:
+                canvas.curve(outlets[other], (left, middle), "note")
+            canvas.box((left, top), (width, _height(lines)), box.fill, box.stroke, 6)
+            for number, (line, weight) in enumerate(lines):
+                canvas.text((left + PAD, top + PAD + SIZE - 3 + LINE * number), line, "text", SIZE, weight=weight)
+            outlets[box] = (left + width, middle)
+            top += _height(lines) + APART
+        left += width + BETWEEN
+    return canvas.picture(TOP + max(heights) + MARGIN)
+
+
+def _wrapped(box: TextBox, width: float) -> list[tuple[str, str]]:
+    """Return the lines of a box with their weights."""
+    letters = (width - 2 * PAD) / (SIZE * LETTER)
+    title = [(line, "bold") for line in wrap(box.title, int(letters / BOLD))]
+    return title + [(part, "") for line in box.lines for part in wrap(line, int(letters))]
+
+
+def _height(lines: Sequence[object]) -> float:
+    return LINE * len(lines) + 2 * PAD - 4
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -56,12 +112,8 @@ class Explanation:
         slices = TextBox("slices", self._slices(), "slice", "edge", windows)
         rows = TextBox("rows", [] if True in sliced else [f"slices: {self._slices()[0]}"], reads=windows)
         read = {over_slices: box for over_slices, box in ((True, slices), (False, rows)) if over_slices in sliced}
-        passes = [
-            self._box(plan_pass, box)
-            for over_slices, box in read.items()
-            for plan_pass in self.plan.passes
-            if plan_pass.over_slices == over_slices
-        ]
+        of_slices_first = sorted(self.plan.passes, key=lambda plan_pass: not plan_pass.over_slices)
+        passes = [self._box(plan_pass, read[plan_pass.over_slices]) for plan_pass in of_slices_first]
         heading = " and ".join(box.title for box in read.values())
         return draw_flowchart(self._title(), {"windows": windows, heading: [*read.values()], "aggregates": passes})
 

@@ -28,9 +28,10 @@ def read_aggregates(value: Any) -> dict[str, Aggregate[Any]]:
             problem = _not_an_aggregate(aggregate) if isinstance(name, str) else "the name is not a string"
             raise TypeError(f"aggregates: {name!r}: {problem}. {_aggregate_hint(aggregate)}")
         if len(aggregate.columns) != aggregate.inputs:
+            examples = ", ".join(('"load"', '"plug"', '"x"', '"y"')[: aggregate.named_inputs])
             raise ValueError(
                 f"aggregates: {name!r}: {aggregate.name} needs {aggregate.named_inputs} column(s), but has "
-                f"{len(aggregate.columns)}. Name them, as in {aggregate.name}({_examples(aggregate)})."
+                f"{len(aggregate.columns)}. Name them, as in {aggregate.name}({examples})."
             )
     return _tell_apart(value)
 
@@ -58,10 +59,6 @@ def _aggregate_hint(value: Any, *, named: bool = True) -> str:
     return 'Use "peak": agg.max("load").' if named else 'Use agg.max("load").'
 
 
-def _examples(aggregate: Aggregate[Any]) -> str:
-    return ", ".join(f'"{name}"' for name in ("load", "plug", "x", "y")[: aggregate.named_inputs])
-
-
 def _tell_apart(aggregates: Mapping[str, Aggregate[Any]]) -> dict[str, Aggregate[Any]]:
     """Return the aggregates with different names for different computed columns: native expressions may look alike.
 
@@ -81,10 +78,8 @@ def _tell_apart(aggregates: Mapping[str, Aggregate[Any]]) -> dict[str, Aggregate
             other = known.setdefault(name.lower(), column)
         return other
 
-    return {
-        name: aggregate.over(tuple(map(unique, aggregate.named_columns))) if aggregate.columns else aggregate
-        for name, aggregate in aggregates.items()
-    }
+    over = {name: one.over(tuple(map(unique, one.named_columns))) for name, one in aggregates.items() if one.columns}
+    return {**aggregates, **over}
 
 
 def over_time(aggregates: Mapping[str, Aggregate[Any]], time: str | None) -> dict[str, Aggregate[Any]]:

@@ -74,10 +74,9 @@ class QuerySpec:
     def as_computed(self) -> QuerySpec:
         """Return the query for data that has the computed columns already."""
         names = {str(column): column.done() for column in self.computed}
-        aggregates = {
-            name: aggregate.over(tuple(names.get(column, column) for column in aggregate.named_columns))
-            for name, aggregate in self.aggregates.items()
-        }
+        aggregates = {}
+        for name, aggregate in self.aggregates.items():
+            aggregates[name] = aggregate.over(tuple(names.get(column, column) for column in aggregate.named_columns))
         by = tuple(name.done() if isinstance(name, Computed) else name for name in self.by)
         return replace(self, aggregates=aggregates, by=by)
 
@@ -110,18 +109,11 @@ def parse_query(
     parsed = read_windows(windows)
     named = read_aggregates(aggregates)
     time_column = read_time(time)
-    query = QuerySpec(
-        over_time(named, time_column),
-        parsed,
-        read_keys(by),
-        time_column,
-        read_columns(order_by, "order_by"),
-        algorithm,
-        objective,
-        slicing,
-        None if lateness is None else read_duration(lateness, "lateness", at_least=0),
-        tuple(parsed),
-    )
+    named = over_time(named, time_column)
+    keys, ties = read_keys(by), read_columns(order_by, "order_by")
+    late = None if lateness is None else read_duration(lateness, "lateness", at_least=0)
+    choices = (algorithm, objective, slicing)
+    query = QuerySpec(named, parsed, keys, time_column, ties, *choices, late, tuple(parsed))
     _check_result_kind(query)
     _check_time_is_named(query)
     _check_result_names(query)
@@ -221,11 +213,8 @@ def _check_slicing(query: QuerySpec) -> None:
         return
     for window in query.windows.values():
         if window.cuts is None:
-            reason = (
-                "has a result per row, which slices cannot give"
-                if window.per_row
-                else "cannot be sliced, because its begin is not known before its end"
-            )
+            reason = "cannot be sliced, because its begin is not known before its end"
+            reason = "has a result per row, which slices cannot give" if window.per_row else reason
             raise ValueError(f'{window} {reason}. Leave slicing="auto".')
         if query.slicing == "panes" and cycle_of(window) is None:
             raise ValueError(f'{window} has no fixed slide, which panes need. Use slicing="pairs" or slicing="cutty".')

@@ -23,7 +23,6 @@ class Pass:
 
     aggregates: Mapping[str, Aggregate[Any]]
     """By the names of the results."""
-    columns: tuple[str, ...]
     algorithm: type[Algorithm[Any]]
     choice: Choice
     """The algorithm that runs: `algorithm`, or the one that replaces it where rows can be sorted in advance."""
@@ -98,7 +97,7 @@ def make_plan(
         compact = not form.result.of_newest and not form.laws.suit_rows
         over_slices = sliced and not form.result.of_newest and (slicing != "auto" or compact)
         if over_slices or any(window.frame and window.frame.in_runs for window in windows.values()):
-            form = without_values(form)
+            form = replace(form, laws=form.laws.over_partials())  # slices and runs of rows have no single values
         choice = choose_algorithm(form, objective=objective, algorithm=algorithm)
         chosen = find_algorithm(choice.algorithm, form)
         if chosen.sorted_in_advance is not None and form.laws.place is None and name not in interpreted:
@@ -106,13 +105,10 @@ def make_plan(
         # A list has many fields by itself.
         own_pass = name if name in interpreted or chosen.one_aggregate or form.forms.entries else ""
         coded = aggregate.coding.codes if any(column not in kinds for column in aggregate.columns) else ()
-        columns = (
-            aggregate.columns,
-            aggregate.time is not None,
-        )  # a time as ticks is another column than the time itself
+        # A time as ticks is another column than the time itself.
+        columns = (aggregate.columns, aggregate.time is not None)
         plan_pass = Pass(
             {name: aggregate},
-            aggregate.columns,
             chosen,
             choice,
             over_slices,
@@ -147,11 +143,8 @@ def join_readings(alone: list[SinglePass]) -> list[SinglePass]:
     """
 
     def hosted(single: SinglePass) -> SinglePass:
-        hosts = [
-            other.plan_pass
-            for other in alone
-            if other.group == single.group and derive_lower(single.form, other.form) is not None
-        ]
+        alike = [other for other in alone if other.group == single.group]
+        hosts = [other.plan_pass for other in alike if derive_lower(single.form, other.form) is not None]
         own = single.plan_pass
         if not hosts or any(host.algorithm is own.algorithm for host in hosts):
             return single
@@ -176,11 +169,6 @@ def form_for(aggregate: Aggregate[Any], kinds: Mapping[str, str]) -> Aggregate[A
     """Return the variant of an aggregate for the kind of its column, if that is known."""
     column_kinds = [kinds[column] for column in aggregate.columns if column in kinds]
     return aggregate.of_kind(column_kinds[0]) if aggregate.inputs == 1 and column_kinds else aggregate
-
-
-def without_values(aggregate: Aggregate[Any]) -> Aggregate[Any]:
-    """Return an aggregate without the laws that need single values: slices and runs of rows have only partials."""
-    return replace(aggregate, laws=aggregate.laws.over_partials())
 
 
 def can_share(algorithm: type[Algorithm[Any]], windows: Mapping[str, Window]) -> bool:

@@ -21,11 +21,7 @@ FEW_FAMILIES = 10
 FEW_WINDOWS = 100
 """How many windows of a cycle are counted to find the number of slices per window."""
 
-CUT = {
-    "cutty": "where windows begin",
-    "pairs": "where windows begin and end",
-    "panes": "into panes of equal length",
-}
+CUT = {"cutty": "where windows begin", "pairs": "where windows begin and end", "panes": "into panes of equal length"}
 """Where each technique cuts."""
 
 

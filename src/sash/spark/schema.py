@@ -20,7 +20,7 @@ from pyspark.sql.types import (
 )
 
 from sash.aggregates.base import with_fields
-from sash.columns.result_types import try_out
+from sash.columns.result_column import try_out
 from sash.engine.check_columns import check_columns, input_types
 from sash.engine.prepare import Prepared
 from sash.engine.run_table import run_table

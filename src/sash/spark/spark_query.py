@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import StructField, StructType
 
 from sash.aggregates.sql import quote
-from sash.columns.readable import readable
+from sash.columns.read_column import readable
 from sash.engine.needed_columns import needed_columns
 from sash.engine.prepare import prepare
 from sash.options import SparkStreamOptions, SparkTableOptions

@@ -19,10 +19,9 @@ import numpy.typing as npt
 
 from sash.aggregates.base import Aggregate
 from sash.aggregates.derived import derived_fields, functions_name
-from sash.engine.cut import cut
-from sash.engine.executors.results import kernel_forms
-from sash.engine.finish import with_auxiliary
+from sash.engine.executors.executor import kernel_forms, with_auxiliary
 from sash.engine.prepare import Prepared
+from sash.engine.slice_block import cut
 from sash.kernels.array_codec import Arrays
 from sash.kernels.fused_partial import PartialLayout, Shape, fuse_partials, shape_from
 from sash.plan.sharing import Pass, form_for

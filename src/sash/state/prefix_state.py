@@ -20,11 +20,10 @@ import pyarrow as pa
 
 from sash.columns.buffers import as_arrow
 from sash.engine.assemble import with_input_rows
-from sash.engine.cut import cut_each_row, merge
 from sash.engine.evaluate import Evaluated, evaluate
 from sash.engine.group_ids import number_keys
 from sash.engine.keys import KeyOrder
-from sash.engine.slice_block import NO_KEYS, SliceBlock, concat_by_key
+from sash.engine.slice_block import NO_KEYS, SliceBlock, concat_by_key, cut_each_row, merge
 from sash.kernels.array_codec import Arrays
 from sash.state.codec import as_schema
 from sash.state.lives import Lives, split_lives

@@ -17,7 +17,7 @@ from typing import Unpack
 
 import pyarrow as pa
 
-from sash.columns.readable import readable
+from sash.columns.read_column import readable
 from sash.engine.assemble import CHANGE
 from sash.engine.executors.bind import compile_ahead
 from sash.engine.prepare import Prepared

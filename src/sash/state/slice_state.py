@@ -18,11 +18,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from sash.engine.assemble import in_order_of_time, join_windows, window_tables, with_changes
-from sash.engine.cut import cut, merge
 from sash.engine.evaluate import evaluate
 from sash.engine.partials import SliceCounts, SlicePartials
 from sash.engine.prepare import Prepared
-from sash.engine.slice_block import SliceBlock, concat_by_key
+from sash.engine.slice_block import SliceBlock, concat_by_key, cut, merge
 from sash.kernels.array_codec import Arrays
 from sash.kernels.fused_partial import shape_from
 from sash.slices.borders import Borders, borders_of, latest_so_far

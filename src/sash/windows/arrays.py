@@ -80,9 +80,18 @@ def count_before(flags: Flags, set_places: Ints, places: Ints) -> Ints:
     """
     if SEARCH * len(places) < len(flags):
         return np.searchsorted(set_places, places)
-    before = np.zeros(len(flags) + 1, np.int64)
-    np.cumsum(flags, out=before[1:])
-    return before[places]
+    return sums_before(flags)[places]
+
+
+def sums_before(counts: Ints | Flags) -> Ints:
+    """Return the sum of the counts before each place, and of all of them.
+
+    >>> sums_before(np.array([3, 0, 2])).tolist()
+    [0, 3, 3, 5]
+    """
+    sums = np.zeros(len(counts) + 1, np.int64)
+    counts.cumsum(out=sums[1:])
+    return sums
 
 
 def starts_of_runs(times: Ints, firsts: Ints) -> Flags:

@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from sash.columns.buffers import as_arrow, as_numpy
+from sash.columns.buffers import as_arrow, as_numpy, binary_array
 from sash.state.codec import read_table, table_bytes
 from sash.workers.own_columns import GROUP
 from sash.workers.spill import gather
@@ -52,14 +51,7 @@ def pack_rows(table: pa.Table) -> pa.RecordBatch:
     ends = np.append(begins[1:], len(order))
     tables = [rows.slice(0, 0), *(rows.slice(begin, end - begin) for begin, end in zip(begins, ends, strict=True))]
     numbers = as_arrow(np.concatenate([[GUARD], buckets]).astype(np.int32))
-    return pa.record_batch({GROUP: numbers, ROWS: _blobs(list(map(table_bytes, tables)))})
-
-
-def _blobs(blobs: list[npt.NDArray[np.uint8]]) -> pa.Array:
-    """Return bytes as an Arrow array. `pa.array` would import pandas."""
-    offsets = np.cumsum([0, *map(len, blobs)], dtype=np.int32)
-    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(np.concatenate(blobs))]
-    return pa.Array.from_buffers(pa.binary(), len(blobs), buffers)
+    return pa.record_batch({GROUP: numbers, ROWS: binary_array(list(map(table_bytes, tables)), pa.binary())})
 
 
 def unpacking(title: str) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:

@@ -15,14 +15,13 @@ import numpy as np
 import pyarrow as pa
 
 from sash.engine.assemble import join_windows, window_tables, with_input_rows
-from sash.engine.cut import cut_each_row, cut_whole
 from sash.engine.evaluate import evaluate
 from sash.engine.executors import PassFailedError
 from sash.engine.executors.bind import compile_ahead
 from sash.engine.executors.execute import execute
 from sash.engine.prepare import Prepared
 from sash.engine.row_block import RowBlock
-from sash.engine.slice_block import SliceBlock, concat_by_key
+from sash.engine.slice_block import SliceBlock, concat_by_key, cut_each_row, cut_whole
 from sash.kernels.array_codec import decode_arrays, encode_arrays
 from sash.state.row_state import RowState
 from sash.state.slice_state import slices_from_arrays, slices_to_arrays
@@ -67,9 +66,7 @@ class RangeWorker(BucketWorker):
         def run(prepared: Prepared) -> pa.Table:
             block = one_key(prepared.block(rows))
             context = int(np.searchsorted(block.times, time_range.begin))
-            before = (
-                time_range.rows_before + context
-            )  # windows that count rows continue the count of the earlier ranges
+            before = time_range.rows_before + context  # windows that count rows go on from the earlier ranges
             memory = {name: window.memory.new(block.keys, before) for name, window in prepared.plan.windows.items()}
             items = with_slices(prepared, block, slices) if slices else block
             span = range_span(time_range, items, context + len(slices))

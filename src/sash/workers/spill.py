@@ -23,9 +23,8 @@ import numpy as np
 import pyarrow as pa
 
 from sash.columns.column_types import column_type
-from sash.columns.read_column import to_arrow
-from sash.columns.readable import readable
-from sash.engine.group_ids import number_keys
+from sash.columns.read_column import readable, to_arrow
+from sash.engine.group_ids import first_rows, number_keys
 from sash.engine.keys import order_rows
 from sash.engine.time_column import time_column
 from sash.kernels.plain import compile_loop
@@ -152,9 +151,7 @@ class Sorter:
         before = 0 if self.known is None else len(self.known)
         every = own_keys if self.known is None else pa.concat_tables([self.known, own_keys])
         codes, keys = number_keys(every, self.declared.by, compile_loop)
-        first = np.full(keys, len(every), np.int64)
-        np.minimum.at(first, codes, np.arange(len(every)))
-        self.known = every.take(pa.array(first)).combine_chunks()
+        self.known = every.take(pa.array(first_rows(codes, keys))).combine_chunks()
         return codes[before:]
 
 

@@ -26,8 +26,7 @@ import sash
 from sash import agg, window
 from sash.engine.executors import execute as module
 from sash.engine.executors.bind import NOT_WORTH_IT, bind, compile_ahead, keeps_executor
-from sash.engine.executors.describe import describe_compiling
-from sash.engine.executors.execute import History, Run, execute
+from sash.engine.executors.execute import History, Run, describe_compiling, execute
 from sash.engine.prepare import prepare
 from sash.engine.run_table import TableRun, run_table
 from sash.kernels import cache

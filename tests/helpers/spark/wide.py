@@ -18,8 +18,7 @@ from sash.spark.batch.cells import RangeSplit
 from sash.windows import Window
 from sash.workers.bucket_worker import BucketWorker
 from sash.workers.range_worker import RangeWorker, SliceWorker
-from sash.workers.time_ranges import KeyAxis, even_bounds, no_partials, reach_of, sample_axis
-from sash.workers.zones import RangeWindows
+from sash.workers.time_ranges import KeyAxis, RangeWindows, even_bounds, no_partials, reach_of, sample_axis
 
 PRIME = 1_000_003
 chain = sash.aggregate(

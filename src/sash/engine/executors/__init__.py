@@ -1,23 +1,19 @@
 """How a pass is executed: compiled, with NumPy, or interpreted. Each executor returns the same results.
 
-executor.py               what executors do, and what they have in common
-kernel_executor.py        kernels over columns (`pass_columns.py`): what the next two have in common
+executor.py               what executors do, and what they have in common; results as Arrow columns, and their last step
+kernel_executor.py        kernels over columns: what the compiled and the NumPy executor have in common, and the latter
 compiled_executor.py      compiled kernels, also key by key
-numpy_executor.py         kernels of NumPy
-interpreted_executor.py   the same loops in Python (`interpreter.py`), over rows of Python objects (`object_rows.py`)
-results.py                results as Arrow columns
+interpreted_executor.py   the same loops in Python, over rows of Python objects
 bind.py                   which executor runs which pass
-execute.py                whether a run compiles; binds its passes, and runs again if an executor fails
-describe.py               executors in words, for `explain`
+execute.py                whether a run compiles; binds its passes, and runs again if an executor fails; the same in words
 """
 
 from __future__ import annotations
 
 from sash.engine.executors.compiled_executor import CompiledExecutor
-from sash.engine.executors.executor import Executor, PassFailedError, naming_pass
+from sash.engine.executors.executor import Executor, PassFailedError, Results, naming_pass
 from sash.engine.executors.interpreted_executor import InterpretedExecutor
-from sash.engine.executors.numpy_executor import NumpyExecutor
-from sash.engine.executors.results import Results
+from sash.engine.executors.kernel_executor import NumpyExecutor
 from sash.engine.prepare import Prepared
 from sash.engine.row_block import RowBlock
 from sash.plan.sharing import COMPILED, INTERPRETED, NUMPY, Pass

@@ -8,11 +8,12 @@ On a stream, a pass that NumPy cannot evaluate may keep its executor (`keeps_exe
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import replace
 
 from sash.engine.evaluate import check_compiles
 from sash.engine.executors import PassFailedError
-from sash.engine.executors.numpy_executor import NumpyExecutor
+from sash.engine.executors.kernel_executor import NumpyExecutor
 from sash.engine.prepare import Prepared
 from sash.engine.stream_plan import stream_plan
 from sash.kernels.plain import compile_loop
@@ -20,56 +21,37 @@ from sash.plan.sharing import COMPILED, INTERPRETED, NUMPY, Pass
 from sash.windows.numpy_forms import numpy_form
 
 NOT_WORTH_IT = "that ends earlier than compiling it for this number of rows"
-Failure = tuple[str, str, str]
-"""An executor, an aggregate that it could not run, and the reason."""
+Failures = frozenset[tuple[str, str, str]]
+"""Which executors could not run which aggregates, and the reasons."""
 
 
-def bind(
-    prepared: Prepared,
-    failures: frozenset[Failure] = frozenset(),
-    *,
-    compiles: bool,
-    on_stream: bool = False,
-) -> Prepared:
+def bind(prepared: Prepared, failures: Failures = frozenset(), *, compiles: bool, on_stream: bool = False) -> Prepared:
     """Return a query whose passes are bound to executors: to compiled code if it `compiles`, else to NumPy, as far as they can run them."""
     key = ("bind", failures, compiles, on_stream)
-    if key not in prepared.derived:
-        prepared.derived[key] = _bind(prepared, Failures(failures), compiles=compiles, on_stream=on_stream)
-    bound: Prepared = prepared.derived[key]
-    return bound
+    return prepared.once(key, lambda: _bind(prepared, failures, compiles=compiles, on_stream=on_stream))
 
 
 def _bind(prepared: Prepared, failures: Failures, *, compiles: bool, on_stream: bool) -> Prepared:
-    chosen = {
-        plan_pass.label: choose_executor(prepared, plan_pass, failures, compiles=compiles, on_stream=on_stream)
-        for plan_pass in prepared.plan.passes
-    }
-    reasons = {
-        name: failures.reason(COMPILED, name) or NOT_WORTH_IT
-        for plan_pass in prepared.plan.passes
-        if not plan_pass.over_objects and chosen[plan_pass.label] == INTERPRETED
-        for name in plan_pass.aggregates
-        if not compiles or failures.reason(COMPILED, name)
-    }
+    passes, reasons = [], {}
+    for plan_pass in prepared.plan.passes:
+        executor = choose_executor(prepared, plan_pass, failures, compiles=compiles, on_stream=on_stream)
+        reason = plan_pass.reason or why_failed(failures, COMPILED, plan_pass.aggregates)
+        passes.append(replace(plan_pass, executor=executor, reason=reason))
+        for name in plan_pass.aggregates if executor == INTERPRETED and not plan_pass.over_objects else ():
+            own_reason = why_failed(failures, COMPILED, [name])
+            if own_reason or not compiles:
+                reasons[name] = own_reason or NOT_WORTH_IT
     if reasons:  # an interpreted aggregate has a pass of its own
-        planned = prepared.interpreting(reasons)
-        return _bind(planned, failures, compiles=compiles, on_stream=on_stream)
-    passes = tuple(
-        replace(
-            plan_pass, executor=chosen[plan_pass.label], reason=plan_pass.reason or failures.first(COMPILED, plan_pass)
-        )
-        for plan_pass in prepared.plan.passes
-    )
-    loops = compile_loop if compiles else numpy_form
-    return replace(prepared, plan=replace(prepared.plan, passes=passes), loops=loops)
+        return _bind(prepared.interpreting(reasons), failures, compiles=compiles, on_stream=on_stream)
+    return replace(prepared.with_passes(passes), loops=compile_loop if compiles else numpy_form)
 
 
 def choose_executor(prepared: Prepared, plan_pass: Pass, failures: Failures, *, compiles: bool, on_stream: bool) -> str:
     """Return the executor of a pass."""
     if plan_pass.over_objects:
         return INTERPRETED
-    can_compile = not failures.has(COMPILED, plan_pass)
-    numpy_failed = failures.has(NUMPY, plan_pass)
+    can_compile = not why_failed(failures, COMPILED, plan_pass.aggregates)
+    numpy_failed = why_failed(failures, NUMPY, plan_pass.aggregates)
     if compiles and can_compile:
         return COMPILED
     if not numpy_failed and vectorises(prepared, plan_pass):
@@ -80,61 +62,34 @@ def choose_executor(prepared: Prepared, plan_pass: Pass, failures: Failures, *, 
     return COMPILED if on_stream and stores_partials(prepared) else INTERPRETED
 
 
-@dataclass(frozen=True)
-class Failures:
-    """Which executors could not run which aggregates."""
-
-    known: frozenset[Failure]
-
-    def has(self, executor: str, plan_pass: Pass) -> bool:
-        """Return whether an executor could not run an aggregate of a pass."""
-        return bool(self.first(executor, plan_pass))
-
-    def first(self, executor: str, plan_pass: Pass) -> str:
-        """Return why an executor could not run the first of a pass's aggregates that it could not run; "" if there is none."""
-        return next(filter(None, (self.reason(executor, name) for name in plan_pass.aggregates)), "")
-
-    def reason(self, executor: str, name: str) -> str:
-        """Return why an executor could not run an aggregate; "" if it could, or has not tried."""
-        return next((reason for known, of, reason in self.known if (known, of) == (executor, name)), "")
+def why_failed(failures: Failures, executor: str, names: Iterable[str]) -> str:
+    """Return why an executor could not run the first of some aggregates that it could not run; "" if there is none."""
+    reasons = {name: reason for known, name, reason in failures if known == executor}
+    return next((reasons[name] for name in names if name in reasons), "")
 
 
-def failures_of(bound: Prepared, failed: PassFailedError) -> frozenset[Failure]:
+def failures_of(bound: Prepared, failed: PassFailedError) -> Failures:
     """Return which aggregates of a pass its executor cannot run: those that do not compile alone, or else all."""
-    plan_pass, reason = failed.plan_pass, str(failed)
-    reasons = {}
+    plan_pass, reasons = failed.plan_pass, {}
     if plan_pass.executor == COMPILED and len(plan_pass.aggregates) > 1 and not vectorises(bound, plan_pass):
-        reasons = why_not_compiled(bound, plan_pass)
-    return frozenset(
-        (plan_pass.executor, name, why)
-        for name, why in (reasons or dict.fromkeys(plan_pass.aggregates, reason)).items()
-    )
-
-
-def why_not_compiled(prepared: Prepared, plan_pass: Pass) -> dict[str, str]:
-    """Return the reasons why aggregates of a pass do not compile, by the names of those that do not."""
-    reasons = {}
-    for name, aggregate in plan_pass.aggregates.items():
-        alone = replace(plan_pass, aggregates={name: aggregate}, executor=COMPILED)
-        try:
-            check_compiles(replace(prepared, plan=replace(prepared.plan, passes=(alone,))))
-        except PassFailedError as error:
-            reasons[name] = str(error)
-    return reasons
+        for name, aggregate in plan_pass.aggregates.items():
+            try:
+                check_compiles(bound.with_passes([replace(plan_pass, aggregates={name: aggregate})]))
+            except PassFailedError as error:
+                reasons[name] = str(error)
+    reasons = reasons or dict.fromkeys(plan_pass.aggregates, str(failed))
+    return frozenset((plan_pass.executor, name, why) for name, why in reasons.items())
 
 
 def vectorises(prepared: Prepared, plan_pass: Pass) -> bool:
     """Return whether NumPy can evaluate a pass."""
-    return numpy_seconds_per_row(prepared, plan_pass) is not None
+    return numpy_seconds(prepared, plan_pass) is not None
 
 
-def numpy_seconds_per_row(prepared: Prepared, plan_pass: Pass) -> float | None:
+def numpy_seconds(prepared: Prepared, plan_pass: Pass) -> float | None:
     """Return the expected time of a row with NumPy; None if NumPy cannot evaluate the pass."""
-    key = ("numpy_seconds_per_row", plan_pass.label)
-    if key not in prepared.derived:
-        prepared.derived[key] = NumpyExecutor(prepared, plan_pass).seconds_per_row
-    seconds: float | None = prepared.derived[key]
-    return seconds
+    key = ("numpy_seconds", plan_pass.label)
+    return prepared.once(key, lambda: NumpyExecutor(prepared, plan_pass).seconds_per_row)
 
 
 def keeps_executor(prepared: Prepared, plan_pass: Pass) -> bool:
@@ -155,39 +110,23 @@ def stores_partials(prepared: Prepared) -> bool:
     return bool(stream_plan(prepared).state_kinds.keys() - {"rows"})
 
 
-def find_failures(prepared: Prepared) -> frozenset[Failure]:
-    """Return what does not compile, by compiling everything."""
-    failures: frozenset[Failure] = frozenset()
-    while True:
-        bound = bind(prepared, failures, compiles=True)
-        try:
-            check_compiles(bound)
-        except PassFailedError as failed:
-            failures |= failures_of(bound, failed)
-        else:
-            return failures
-
-
 def compile_ahead(prepared: Prepared) -> Prepared:
     """Compile what a stream compiles before its first row. Return the query; aggregates that do not compile are interpreted.
 
     If each run decides whether it compiles, these are only the passes that keep their executor.
     """
     while True:
-        passes = tuple(
-            plan_pass
-            for plan_pass in prepared.plan.passes
-            if prepared.compiled is not None or keeps_executor(prepared, plan_pass)
-        )
+        passes = list(prepared.plan.passes)
+        if prepared.compiled is None:
+            passes = [plan_pass for plan_pass in passes if keeps_executor(prepared, plan_pass)]
         if not passes:
             return prepared
-        bound = replace(prepared, plan=replace(prepared.plan, passes=passes))
+        bound = prepared.with_passes(passes)
         if prepared.compiled is None:
             bound = replace(bound, loops=numpy_form)
         try:
             check_compiles(bound)
         except PassFailedError as failed:
-            reasons = {name: why for _, name, why in failures_of(bound, failed)}
-            prepared = prepared.interpreting(reasons)
+            prepared = prepared.interpreting({name: why for _, name, why in failures_of(bound, failed)})
         else:
             return prepared

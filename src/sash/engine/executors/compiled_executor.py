@@ -10,11 +10,10 @@ import numpy as np
 
 from sash.aggregates.base import ABSENT, Aggregate
 from sash.aggregates.nulls import neutral_if_null
-from sash.columns.buffers import NO_BITS, Bits
+from sash.columns.buffers import NO_BITS, Bits, pack
 from sash.columns.column_types import KINDS
-from sash.engine.executors.executor import join_runs
+from sash.engine.executors.executor import Results, join_results, join_runs, kernel_forms
 from sash.engine.executors.kernel_executor import KernelExecutor, KernelKey
-from sash.engine.executors.results import Results, join_results, kernel_forms
 from sash.engine.partials import SliceCounts, SlicePartials
 from sash.kernels import CannotCompileError, Kernel, loops
 from sash.kernels.kernel_arrays import Columns, ResultColumn, null_if_few, put_results
@@ -39,13 +38,7 @@ class CompiledExecutor(KernelExecutor):
     def make_kernel(self, key: KernelKey, aggregates: list[Aggregate[Any]]) -> Kernel:
         """Return a kernel. Raise CannotCompileError if Numba rejects an aggregate."""
         return column_kernel(
-            key.algorithm,
-            aggregates,
-            key.inputs,
-            key.loop,
-            nullable=key.nullable,
-            length=key.length,
-            over=key.over,
+            key.algorithm, aggregates, key.inputs, key.loop, nullable=key.nullable, length=key.length, over=key.over
         )
 
     def slide_bounds(self, window: Window, bounds: Bounds) -> Results:
@@ -64,15 +57,13 @@ class CompiledExecutor(KernelExecutor):
         masked = [] if frame.ahead else self._masked(aggregates)
         if masked:
             return self._slide_masked(aggregates, masked, frame)
-        values, bits = self.columns.values, self.columns.bits
-        kernel = self.kernel(
-            self.plan_pass.algorithm, loops.slide_rows, aggregates, min_rows=window.min_rows, length=frame.length
-        )
+        values, bits = self.values, self.bits
+        kernel = self.kernel(loops.slide_rows, window=window, length=frame.length)
         with self.notes(lambda other: other.slide_rows(window, bounds)) as notes:
             kernel.where = lambda number: notes.at(self.name_row(number))
             answers = kernel.slide_keys(values, frame.firsts, frame.length, bits, frame.ahead)
             if frame.ahead:
-                self._put_cut_off(answers, self.between(window), frame, values, bits)
+                self._put_cut_off(answers, self.kernel(loops.slide_between, window=window), frame, values, bits)
         return self.to_results(answers)
 
     # -- nulls as neutral rows ---------------------------------------------------------------------------------------
@@ -83,7 +74,7 @@ class CompiledExecutor(KernelExecutor):
         A branch on random nulls is mispredicted, and keeps a kernel from working on several sections at once: over rows(1000), half
         of them null, max takes 2.5 times as long as without nulls instead of 5.
         """
-        dtypes = self.columns.dtypes
+        dtypes = self.dtypes
         if not self.has_nulls or dtypes not in MASKED_INPUTS or self.plan_pass.algorithm.keeps_values:
             return []
         forms = [form.of_kind(KINDS[dtypes[0]]) for form in kernel_forms(aggregates)]
@@ -94,34 +85,23 @@ class CompiledExecutor(KernelExecutor):
         self, aggregates: list[Aggregate[Any]], masked: list[Aggregate[Any]], frame: NewestRows
     ) -> Results:
         """Return the results of windows of the newest rows; nulls are neutral rows."""
+        inputs = (*self.dtypes, "bool")
         kernel = self.kernel(
-            self.plan_pass.algorithm,
-            loops.slide_rows,
-            masked,
-            length=frame.length,
-            computes="masked",
-            inputs=(*self.columns.dtypes, "bool"),
-            nullable=False,
+            loops.slide_rows, masked, length=frame.length, computes="masked", inputs=inputs, nullable=False
         )
         with self.notes():
-            answers = kernel.slide_keys((*self.columns.values, self.present), frame.firsts, frame.length)
-        forms = kernel_forms(aggregates)
-        few = {
-            least: rows_with_few(self.present, frame, least)
-            for least in {max(1, form.result.at_least) for form in forms}
-        }
-        return self.to_results(
-            [
-                null_if_few(answer.values, few[max(1, form.result.at_least)], form.result.empty)
-                for form, answer in zip(forms, answers, strict=True)
-            ]
-        )
+            answers = kernel.slide_keys((*self.values, self.present), frame.firsts, frame.length)
+        results = [form.result for form in kernel_forms(aggregates)]
+        few = {least: rows_with_few(self.present, frame, least) for least in {max(1, one.at_least) for one in results}}
+        for number, (rule, answer) in enumerate(zip(results, answers, strict=True)):
+            answers[number] = null_if_few(answer.values, few[max(1, rule.at_least)], rule.empty)
+        return self.to_results(answers)
 
     # -- windows of several runs -------------------------------------------------------------------------------------
 
     def slide_runs(self, window: Window, bounds: Bounds) -> Results:
         """Return the results of windows that consist of several runs of rows."""
-        is_plain = not self.has_nulls and self.columns.dictionary is None
+        is_plain = not self.has_nulls and self.dictionary is None
         if bounds.frames and is_plain and pays_by_key(bounds.frames[0]):
             try:
                 return self._slide_sections(window, bounds)
@@ -139,24 +119,20 @@ class CompiledExecutor(KernelExecutor):
             runs = [self._partials_by_key(section, rows, frame._replace(firsts=firsts)) for frame in bounds.frames]
             within = slice(section.start - rows.start, section.stop - rows.start)
             chosen = join_runs([run.select(within) for run in runs])
-            sections.append(self.combine_runs(window, chosen, partial(self._name_shifted, section.start)))
+            where = partial(lambda first, row: self.name_row(first + row), section.start)
+            sections.append(self.combine_runs(window, chosen, where))
         return join_results(sections)
-
-    def _name_shifted(self, first: int, number: int) -> str:
-        """Return the name of the row so many rows after the first."""
-        return self.name_row(first + number)
 
     def _partials_by_key(self, section: slice, rows: slice, frame: NewestRows) -> SlicePartials:
         """Return the partial of the newest rows for each of some rows, key by key; it is undefined for rows outside the section."""
         shape, fields = self.fields
-        algorithm = self.plan_pass.algorithm
-        kernel = self.kernel(algorithm, loops.slide_rows, fields, length=frame.length, computes="fields")
+        kernel = self.kernel(loops.slide_rows, fields, length=frame.length, computes="fields")
         with self.notes():
-            values = tuple(column[rows] for column in self.columns.values)
+            values = tuple(column[rows] for column in self.values)
             answers = kernel.slide_keys(values, frame.firsts, frame.length, NO_BITS, frame.ahead)
             # The rows are cut at the ends of a key, or so far from the section that its windows do not reach the cut.
             if rows.stop - section.stop < frame.ahead or section.start - rows.start < -frame.ahead:
-                between = self.kernel(algorithm, loops.slide_between, fields, computes="fields")
+                between = self.kernel(loops.slide_between, fields, computes="fields")
                 self._put_cut_off(answers, between, frame, values)
         return self.as_partials(answers, shape, SliceCounts(frame.held))
 
@@ -174,7 +150,7 @@ class CompiledExecutor(KernelExecutor):
         first_rows, held = begins[last - counts + 1], ends[last] - begins[last - counts + 1]
         rows = ranges(first_rows, held)
         left_out = np.repeat(first_rows - (np.cumsum(held) - held), counts)
-        bits = np.packbits(self.present[rows], bitorder="little") if len(bits) else NO_BITS
+        bits = pack(self.present[rows]) if len(bits) else NO_BITS
         values = tuple(column[rows] for column in columns)
         cut_off = between.slide_between(values, begins - left_out, ends - left_out, bits)
         for number, (answer, cut_off_column) in enumerate(zip(answers, cut_off, strict=True)):

@@ -13,6 +13,7 @@ code. A process that ends before Numba would be imported stores nothing, because
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -21,11 +22,13 @@ from functools import cached_property
 from time import perf_counter
 from typing import TypeVar
 
+from sash.engine.evaluate import check_compiles
 from sash.engine.executors import PassFailedError
-from sash.engine.executors.bind import Failure, bind, failures_of, keeps_executor, numpy_seconds_per_row
+from sash.engine.executors.bind import Failures, bind, choose_executor, failures_of, keeps_executor, numpy_seconds
 from sash.engine.prepare import Prepared
 from sash.kernels.cache import add_seconds, has_mark, read_seconds, set_mark
 from sash.plan.sharing import COMPILED, Pass
+from sash.plan.tree import and_between
 
 T = TypeVar("T")
 
@@ -50,7 +53,7 @@ class History:
     seconds: float = 0.0
     """The time that all runs with NumPy took."""
     is_compiled: bool = False
-    failures: frozenset[Failure] = frozenset()
+    failures: Failures = frozenset()
     """What does not compile."""
     is_cached: bool | None = None
     """Whether the kernel cache has its code; None if nobody has looked."""
@@ -127,18 +130,14 @@ class Run:
         history = self.history
         if history.is_compiled:
             return True
-        lost = history.seconds + self.numpy_seconds - self.load_seconds
+        expected = self.rows * seconds_per_row(self.prepared, on_stream=self.on_stream)
+        lost = history.seconds + expected - self.load_seconds
         if lost <= 0:  # not worth a look into the cache
             return False
         if history.is_cached is None:
             history.is_cached = has_mark(self.prepared.identity)
             history.seconds_elsewhere = read_seconds(self.prepared.identity)
         return history.is_cached or history.seconds_elsewhere + lost > (1 - CACHED) * self.compile_seconds
-
-    @property
-    def numpy_seconds(self) -> float:
-        """The expected time of a run with NumPy."""
-        return self.rows * seconds_per_row(self.prepared, on_stream=self.on_stream)
 
     @cached_property
     def compile_seconds(self) -> float:
@@ -188,18 +187,15 @@ def announced(text: str) -> Iterator[None]:
 
 def undecided(prepared: Prepared, *, on_stream: bool) -> list[Pass]:
     """Return the passes that each run may compile or not."""
-    return [
-        plan_pass
-        for plan_pass in prepared.plan.passes
-        if not plan_pass.over_objects and not (on_stream and keeps_executor(prepared, plan_pass))
-    ]
+    passes = [plan_pass for plan_pass in prepared.plan.passes if not plan_pass.over_objects]
+    return [plan_pass for plan_pass in passes if not (on_stream and keeps_executor(prepared, plan_pass))]
 
 
 def seconds_per_row(prepared: Prepared, *, on_stream: bool = False) -> float:
     """Return the expected time of a row with NumPy; what compiles in any case, or never, does not count."""
     total = 0.0
     for plan_pass in undecided(prepared, on_stream=on_stream):
-        vectorised = numpy_seconds_per_row(prepared, plan_pass)
+        vectorised = numpy_seconds(prepared, plan_pass)
         total += INTERPRETED_SECONDS * len(plan_pass.aggregates) if vectorised is None else vectorised
     return total
 
@@ -209,3 +205,56 @@ def seconds_to_compile(prepared: Prepared, *, on_stream: bool = False) -> float:
     passes = undecided(prepared, on_stream=on_stream)
     aggregates = sum(len(plan_pass.aggregates) for plan_pass in passes)
     return LOOP_SECONDS + PASS_SECONDS * len(passes) + AGGREGATE_SECONDS * aggregates
+
+
+def find_failures(prepared: Prepared) -> Failures:
+    """Return what does not compile, by compiling everything."""
+    failures: Failures = frozenset()
+    while True:
+        bound = bind(prepared, failures, compiles=True)
+        try:
+            check_compiles(bound)
+        except PassFailedError as failed:
+            failures |= failures_of(bound, failed)
+        else:
+            return failures
+
+
+def bind_for_explanation(prepared: Prepared, rows: int | None) -> Prepared:
+    """Return a query whose passes are bound as for a run over a number of rows; None if the number is not known.
+
+    Aggregates that a user wrote are compiled, to find out whether they can be.
+    """
+    if prepared.compiled is False:
+        return prepared
+    has_custom = any(not aggregate.is_built_in for aggregate in prepared.query.aggregates.values())
+    failures = find_failures(prepared) if has_custom else frozenset()
+    return bind(prepared, failures, compiles=rows is None or Run(prepared, rows).compiles)
+
+
+def describe_executor(prepared: Prepared, plan_pass: Pass, *, has_data: bool, knows_rows: bool) -> str:
+    """Return how a pass runs, in words. If the number of rows is not known, it may run in one way first and be compiled later."""
+    if plan_pass.reason:
+        return f"{plan_pass.executor}: {plan_pass.reason.rstrip('.')}"
+    if prepared.compiled is not None or knows_rows:
+        return plan_pass.executor
+    first = choose_executor(prepared, plan_pass, frozenset(), compiles=False, on_stream=False)
+    custom = [name for name, aggregate in plan_pass.aggregates.items() if not aggregate.is_built_in]
+    if custom and not has_data:
+        return f"{first}, then compiled if {and_between(custom)} can be; explain(data) finds out"
+    return f"{first}, then compiled"
+
+
+def describe_compiling(prepared: Prepared) -> str:
+    """Return when a query compiles, in words; "" if it does not depend on the number of rows."""
+    per_row = seconds_per_row(prepared)
+    if prepared.compiled is not None or not per_row:
+        return ""
+    seconds = IMPORT_SECONDS + seconds_to_compile(prepared)
+    rows = seconds / per_row
+    digits = 10 ** int(math.log10(rows))
+    passes = undecided(prepared, on_stream=False)
+    way = "with NumPy" if all(numpy_seconds(prepared, plan_pass) is not None for plan_pass in passes) else "interpreted"
+    return (
+        f"after about {round(rows / digits) * digits:,} rows in all runs, in about {seconds:.0f} s; {way} before that"
+    )

@@ -2,12 +2,16 @@
 
 rows ──cut──► partials of slices ──slide_slices──► results
 └───────────────slide_rows─────────────────────► results
+
+The results of some aggregates depend on more than `lower` (see `aggregator/column_io.py`). A pass lowers the second number as a result of its
+own, under a name that no column of the user has. `evaluate` calls `finish_columns` for each window, so that all engines share this
+step. The times are those of the rows, or `window_end`.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -16,22 +20,25 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sash.aggregates.base import Aggregate
+from sash.aggregates.base import Aggregate, with_fields
+from sash.aggregator.column_io import finish_column, lowered_by_kernel
 from sash.columns.buffers import as_arrow
-from sash.engine.executors.results import Results, with_min_rows
 from sash.engine.failures import Where, name_row
-from sash.engine.finish import with_auxiliary
-from sash.engine.partials import SliceCounts, SlicePartials, concat_partials
+from sash.engine.partials import SliceCounts, SlicePartials, concat_partials, make_schedule, taken
 from sash.engine.prepare import Prepared
 from sash.engine.row_block import RowBlock
-from sash.engine.schedule import make_schedule
 from sash.kernels import CannotCompileError
 from sash.kernels.kernel_arrays import Schedule
 from sash.kernels.traced import CannotVectorizeError
 from sash.plan.sharing import Pass
 from sash.slices.cuts import SliceRecords, SliceRefs
 from sash.windows import Window
+from sash.windows.arrays import sums_before
 from sash.windows.base import Bounds, Flags, Ints
+
+Results = dict[str, pa.Array]
+"""By the names of aggregates."""
+SUFFIX = "\0auxiliary"
 
 
 class PassFailedError(Exception):
@@ -60,12 +67,15 @@ class RunPartials(NamedTuple):
     """How many values each window holds."""
 
 
-Repeat = Callable[["Executor"], object]
-"""Does the same with another executor, to find the row of an error."""
+Repeat = Callable[["Executor"], object] | None
+"""Does the same with another executor, to find the row of an error; None if the rows are not available."""
 
 
 class Executor(ABC):
     """Runs one pass of a prepared query over the rows of a block; without a block, over partials of slices only."""
+
+    has_nulls: bool
+    """Whether some rows may lack a value."""
 
     def __init__(self, prepared: Prepared, plan_pass: Pass, block: RowBlock | None = None) -> None:
         self.prepared = prepared
@@ -87,11 +97,6 @@ class Executor(ABC):
     @abstractmethod
     def present(self) -> Flags:
         """Which rows have a value in all columns."""
-
-    @property
-    @abstractmethod
-    def has_nulls(self) -> bool:
-        """Whether some rows may lack a value."""
 
     @abstractmethod
     def cut(self, records: SliceRecords) -> SlicePartials:
@@ -118,9 +123,7 @@ class Executor(ABC):
         """Return the results of windows from the partials of their runs; `where` names a window."""
 
     @abstractmethod
-    def slide_entries(
-        self, window: Window, partials: SlicePartials, entries: Schedule, repeat: Repeat | None
-    ) -> Results:
+    def slide_entries(self, window: Window, partials: SlicePartials, entries: Schedule, repeat: Repeat) -> Results:
         """Return the results of windows over slices, in the order of a schedule."""
 
     # -- what all have in common ----------------------------------------------------------------------------------------
@@ -142,16 +145,11 @@ class Executor(ABC):
         runs = [self.partials_of(begins, ends) for begins, ends in bounds.runs]
         return self.combine_runs(window, join_runs(runs), lambda number: self.name_row(int(bounds.ends[number]) - 1))
 
-    def slide_slices(
-        self, windows: Sequence[Window], partials: SlicePartials, refs: Sequence[SliceRefs]
-    ) -> list[Results]:
+    def slide_slices(self, windows: list[Window], partials: SlicePartials, refs: list[SliceRefs]) -> list[Results]:
         """Return the results of windows over slices; several kinds of windows share one structure."""
         schedule = make_schedule(refs, partials.counts)
         results = self.slide_entries(windows[0], partials, schedule.entries, cut_again(windows, partials, refs))
-        return [
-            {name: schedule.of_window(number, column) for name, column in results.items()}
-            for number in range(len(windows))
-        ]
+        return [{name: taken(column, places) for name, column in results.items()} for places in schedule.positions]
 
     def for_window(self, window: Window) -> list[Aggregate[Any]]:
         """Return the aggregates with the window's `min_rows`."""
@@ -162,9 +160,7 @@ class Executor(ABC):
     @cached_property
     def _values_before(self) -> Ints:
         """The number of values before each row, and before the end."""
-        before = np.zeros(len(self.block) + 1, np.int64)
-        np.cumsum(self.present, out=before[1:])
-        return before
+        return sums_before(self.present)
 
     def count_between(self, begins: Ints, ends: Ints) -> SliceCounts:
         """Count the values in runs of rows."""
@@ -207,7 +203,7 @@ def join_runs(runs: Sequence[SlicePartials]) -> RunPartials:
     return RunPartials(concat_partials(runs), len(runs), values)
 
 
-def cut_again(windows: Sequence[Window], partials: SlicePartials, refs: Sequence[SliceRefs]) -> Repeat | None:
+def cut_again(windows: list[Window], partials: SlicePartials, refs: list[SliceRefs]) -> Repeat:
     """Return a function that cuts and slides the same slices with another executor; None if the rows are not available."""
     if partials.ends is None:
         return None
@@ -219,3 +215,65 @@ def cut_again(windows: Sequence[Window], partials: SlicePartials, refs: Sequence
         return other.slide_slices(windows, other.cut(SliceRecords(ends, every, nothing, nothing)), refs)
 
     return repeat
+
+
+# -- results -----------------------------------------------------------------------------------------------------------
+
+
+def kernel_forms(aggregates: Sequence[Aggregate[Any]]) -> list[Aggregate[Any]]:
+    """Return the aggregates that a kernel computes: for a list, those of its entries.
+
+    >>> from sash import agg
+    >>> kernel_forms([agg.quantile("x", [0.5, 0.9]), agg.median("x")])
+    [quantile("x", 0.5), quantile("x", 0.9), median("x")]
+    """
+    return [form for aggregate in aggregates for form in aggregate.forms.entries or (aggregate,)]
+
+
+def as_lists(entries: Sequence[pa.Array]) -> pa.Array:
+    """Return a column of lists from the columns of their entries; a list is null if its entries are.
+
+    >>> as_lists([pa.array([1, None]), pa.array([2, None])]).to_pylist()
+    [[1, 2], None]
+    """
+    width, windows = len(entries), len(entries[0])
+    positions = np.arange(windows)[:, None] + windows * np.arange(width)
+    values = pa.concat_arrays(entries).take(as_arrow(positions.ravel()))
+    offsets = as_arrow(np.arange(windows + 1, dtype=np.int32) * np.int32(width))
+    mask = entries[0].is_null() if entries[0].null_count else None
+    return pa.ListArray.from_arrays(offsets, values, mask=mask)
+
+
+def join_results(sections: Sequence[Results]) -> Results:
+    """Return the results of sections, one after the other."""
+    return {name: pa.concat_arrays([section[name] for section in sections]) for name in sections[0]}
+
+
+def with_min_rows(aggregate: Aggregate[Any], min_rows: int) -> Aggregate[Any]:
+    """Return an aggregate whose result is null for fewer than `min_rows` values; this holds for counts, too.
+
+    >>> from sash import agg
+    >>> with_min_rows(agg.count(), 3).result.empty is None
+    True
+    """
+    forms, at_least = aggregate.forms, max(min_rows, aggregate.result.at_least)
+    variants = {kind: with_min_rows(variant, min_rows) for kind, variant in forms.variants.items()}
+    entries = tuple(with_min_rows(entry, min_rows) for entry in forms.entries)
+    return with_fields(aggregate, at_least=at_least, empty=None, variants=variants, entries=entries)
+
+
+def with_auxiliary(aggregates: Mapping[str, Aggregate[Any]]) -> dict[str, Aggregate[Any]]:
+    """Return aggregates by the names of their results, followed by those that lower second numbers from the same partials.
+
+    >>> from sash import agg
+    >>> [form.lower.__name__ for form in with_auxiliary({"s": agg.slope("y", "x"), "n": agg.count()}).values()]
+    ['slope_of', 'unchanged', 'x_moment']
+    """
+    lowered = {name: lowered_by_kernel(aggregate) for name, aggregate in aggregates.items()}
+    return {**aggregates, **{f"{name}{SUFFIX}": second for name, forms in lowered.items() for second in forms[1:]}}
+
+
+def finish_columns(aggregates: Mapping[str, Aggregate[Any]], columns: Results, ticks: Callable[[], Ints]) -> Results:
+    """Return the final results; `ticks` returns the times that they belong to."""
+    names = [name for name in columns if not name.endswith(SUFFIX)]
+    return {name: finish_column(aggregates[name], columns[name], columns.get(name + SUFFIX), ticks) for name in names}

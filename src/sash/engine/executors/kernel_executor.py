@@ -1,31 +1,39 @@
-"""KernelExecutor: what the compiled and the NumPy executor have in common. Both call kernels with the same methods over columns."""
+"""KernelExecutor: what the compiled and the NumPy executor have in common. Both call kernels with the same methods over columns.
+
+NumpyExecutor compiles nothing, and does not import Numba.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from sash.aggregates.base import Aggregate
 from sash.algorithms import Algorithm
 from sash.algorithms.recalculate import Recalculate
-from sash.columns.buffers import NO_BITS, slice_bits
-from sash.columns.column_types import KINDS
+from sash.columns.buffers import NO_BITS, slice_bits, unpack
+from sash.columns.column_types import KINDS, column_type
+from sash.columns.read_column import nulls, ones, present_in_all, types_of
+from sash.columns.result_column import decoded, results_to_arrow
 from sash.engine.check_columns import interpreted_form
-from sash.engine.executors.executor import Executor, Repeat, RunPartials
+from sash.engine.executors.executor import Executor, Repeat, Results, RunPartials, as_lists, join_results, kernel_forms
 from sash.engine.executors.interpreted_executor import InterpretedExecutor
-from sash.engine.executors.pass_columns import PassColumns
-from sash.engine.executors.results import Results, join_results, kernel_forms, to_results
-from sash.engine.failures import ErrorNotes, Where
+from sash.engine.failures import EVALUATING, ErrorPlace, Where, failure
 from sash.engine.partials import SliceCounts, SlicePartials
 from sash.engine.prepare import Prepared
-from sash.engine.row_block import RowBlock
-from sash.kernels import loops
+from sash.engine.row_block import FLIPPED, TICKS, RowBlock
+from sash.kernels import CannotCompileError, loops
 from sash.kernels.fused_partial import Shape, read_fields
 from sash.kernels.kernel_arrays import ResultColumn, Schedule
+from sash.kernels.numpy_kernel import NumpyKernel
+from sash.kernels.traced import CannotVectorizeError
+from sash.kernels.whole_column import numpy_column_kernel
 from sash.plan.sharing import Pass
 from sash.slices.cuts import SliceRecords
 from sash.slices.open_slice import OpenSlice
@@ -40,8 +48,8 @@ WINDOWS_PER_CALL = 1 << 15
 class KernelKey:
     """What distinguishes the kernels of a pass."""
 
-    algorithm: type[Algorithm[Any]]
     loop: Any
+    algorithm: type[Algorithm[Any]]
     nullable: bool
     """Whether rows or slices may lack a value."""
     min_rows: int = 1
@@ -60,48 +68,60 @@ class KernelExecutor(Executor):
 
     def __init__(self, prepared: Prepared, plan_pass: Pass, block: RowBlock | None = None) -> None:
         super().__init__(prepared, plan_pass, block)
-        self.columns = PassColumns(plan_pass, prepared.schema, block)
+        self.dictionary: pa.Array | None = None
+        """The values that the integers of the last column stand for, if it is coded."""
+        self.columns = []
+        schema = prepared.schema
+        for name, coding in codings(plan_pass, schema):
+            if block is None:
+                dtype = schema.field(name).type if coding in ("", FLIPPED) else pa.int32()
+                dtype = pa.int64() if coding == TICKS else dtype
+                self.columns.append(nulls(0, dtype, compared=coding == FLIPPED))
+            else:
+                coded = block.coded(name, coding)
+                self.columns.append(coded.column)
+                self.dictionary = coded.values
+        if not self.aggregates[0].columns:
+            self.columns = [ones(0 if block is None else len(block))]
+        self.dtypes = types_of(self.aggregates[0], self.columns)
+        self.values = tuple(column.values for column in self.columns)
+        """The values of each column; undefined at nulls."""
+        self.bits = present_in_all(self.columns)
+        """Arrow's validity bitmap of rows that have a value in all columns; empty if all have."""
+        self.has_nulls = len(self.bits) > 0
 
     def make_kernel(self, key: KernelKey, aggregates: list[Aggregate[Any]]) -> Any:
         """Return a kernel. Raise CannotCompileError or CannotVectorizeError if there is none."""
         raise NotImplementedError
 
     def kernel(
-        self, algorithm: type[Algorithm[Any]], loop: Any, aggregates: list[Aggregate[Any]] | None = None, **options: Any
+        self, loop: Any, aggregates: list[Aggregate[Any]] | None = None, window: Window | None = None, **options: Any
     ) -> Any:
         """Return a kernel of this pass, for its own aggregates unless others are given; `options` are fields of `KernelKey`."""
+        if window is not None:
+            aggregates, options["min_rows"] = self.for_window(window), window.min_rows
         forms = kernel_forms(self.aggregates if aggregates is None else aggregates)
         # Slices may be without values; so may rows, if there are nulls.
         nullable = loop is loops.slide_slices or options.get("over") is not None or self.has_nulls
-        key = KernelKey(algorithm, loop, **{"nullable": nullable, "inputs": self.columns.dtypes, **options})
+        usual = {"algorithm": self.plan_pass.algorithm, "nullable": nullable, "inputs": self.dtypes}
+        key = KernelKey(loop, **{**usual, **options})
         name = (type(self), *self.plan_pass.aggregates, key)
         return self.prepared.kernels.get(name, partial(self.make_kernel, key, forms))
 
-    @property
+    @cached_property
     def present(self) -> Flags:
         """Which rows have a value in all columns."""
-        return self.columns.present
-
-    @property
-    def has_nulls(self) -> bool:
-        """Whether some rows lack a value."""
-        return len(self.columns.bits) > 0
+        return unpack(self.bits, len(self.columns[0]))
 
     # -- over rows ---------------------------------------------------------------------------------------------------
 
     def slide_bounds(self, window: Window, bounds: Bounds) -> Results:
         """Return the results of windows, each of which is one run of rows."""
-        kernel = self.between(window)
+        kernel = self.kernel(loops.slide_between, window=window)
         with self.notes(lambda other: other.slide_rows(window, bounds)) as notes:
             kernel.where = lambda number: notes.at(self.name_row(int(bounds.ends[number]) - 1))
-            answers = kernel.slide_between(self.columns.values, bounds.begins, bounds.ends, self.columns.bits)
+            answers = kernel.slide_between(self.values, bounds.begins, bounds.ends, self.bits)
         return self.to_results(answers)
-
-    def between(self, window: Window) -> Any:
-        """Return the kernel for windows with given bounds."""
-        return self.kernel(
-            self.plan_pass.algorithm, loops.slide_between, self.for_window(window), min_rows=window.min_rows
-        )
 
     def slide_runs(self, window: Window, bounds: Bounds) -> Results:
         """Return the results of windows that consist of several runs of rows.
@@ -110,7 +130,7 @@ class KernelExecutor(Executor):
         """
         longest = max(int((ends - begins).max(initial=0)) for begins, ends in bounds.runs)
         step = max(WINDOWS_PER_CALL, 8 * longest)  # each call starts with the rows of a whole window
-        if self.columns.dictionary is not None or len(bounds) <= step:
+        if self.dictionary is not None or len(bounds) <= step:
             return super().slide_runs(window, bounds)
         sections = []
         for first in range(0, len(bounds), step):
@@ -123,33 +143,31 @@ class KernelExecutor(Executor):
     def partials_of(self, begins: Ints, ends: Ints) -> SlicePartials:
         """Return the partials of runs of rows, which may overlap."""
         shape, fields = self.fields
-        kernel = self.kernel(self.plan_pass.algorithm, loops.slide_between, fields, computes="fields")
+        kernel = self.kernel(loops.slide_between, fields, computes="fields")
         # Bounds never move back. A loop begins with the first row, so it gets only those of its windows.
         first, last = (int(begins[0]), int(ends[-1])) if len(begins) else (0, 0)
-        values = tuple(column[first:last] for column in self.columns.values)
-        bits = slice_bits(self.columns.bits, first, last - first) if self.has_nulls else NO_BITS
+        values = tuple(column[first:last] for column in self.values)
+        bits = slice_bits(self.bits, first, last - first) if self.has_nulls else NO_BITS
         with self.notes():
             answers = kernel.slide_between(values, begins - first, ends - first, bits)
         return self.as_partials(answers, shape, self.count_between(begins, ends))
 
     def as_partials(self, answers: list[ResultColumn], shape: Shape, counts: SliceCounts) -> SlicePartials:
         """Return what a kernel for `fields` has computed."""
-        return SlicePartials([answer.values for answer in answers], shape, counts, self.columns.dictionary)
+        return SlicePartials([answer.values for answer in answers], shape, counts, self.dictionary)
 
     @cached_property
     def fields(self) -> tuple[Shape, list[Aggregate[Any]]]:
         """The structure of a partial, and the aggregates whose results are its fields."""
-        shape = self.kernel(OpenSlice, loops.cut_slices).layout.shape
-        dtypes = self.columns.dtypes
+        shape = self.kernel(loops.cut_slices, algorithm=OpenSlice).layout.shape
+        dtypes = self.dtypes
         forms = [form.of_kind(KINDS[dtypes[0]]) if form.inputs == 1 else form for form in kernel_forms(self.aggregates)]
         return shape, read_fields(forms, dtypes, shape)
 
     def combine_runs(self, window: Window, runs: RunPartials, where: Where) -> Results:
         """Return the results of windows from the partials of their runs."""
         partials = runs.partials
-        kernel = self.kernel(
-            Recalculate, loops.combine_runs, self.for_window(window), min_rows=window.min_rows, over=partials.shape
-        )
+        kernel = self.kernel(loops.combine_runs, window=window, algorithm=Recalculate, over=partials.shape)
         with self.notes() as notes:
             kernel.where = lambda number: notes.at(where(number))
             answers = kernel.combine_runs(tuple(partials.fields), runs.runs, runs.values, partials.counts.bits)
@@ -158,15 +176,15 @@ class KernelExecutor(Executor):
     def rows_as_slices(self) -> SlicePartials:
         """Return each row as a slice."""
         counts, ends = SliceCounts(self.present.astype(np.int64)), np.arange(1, len(self.block) + 1)
-        return SlicePartials(self.columns.values, None, counts, self.columns.dictionary, ends)
+        return SlicePartials(self.values, None, counts, self.dictionary, ends)
 
     def cut(self, records: SliceRecords) -> SlicePartials:
         """Return the partials of slices."""
-        kernel = self.kernel(OpenSlice, loops.cut_slices)
+        kernel = self.kernel(loops.cut_slices, algorithm=OpenSlice)
         with self.notes(lambda other: other.cut(records)):
-            fields = kernel.cut_slices(self.columns.values, records.positions, records.closes, self.columns.bits)
+            fields = kernel.cut_slices(self.values, records.positions, records.closes, self.bits)
         shape, counts = kernel.layout.shape, self.count_in(records)
-        return SlicePartials(fields, shape, counts, self.columns.dictionary, records.positions)
+        return SlicePartials(fields, shape, counts, self.dictionary, records.positions)
 
     # -- over slices -------------------------------------------------------------------------------------------------
 
@@ -176,23 +194,15 @@ class KernelExecutor(Executor):
         if len(starts) == len(values):
             return partials
         # A kernel that cuts rows into slices also merges slices: `over` makes it read partials instead of lifting rows.
-        kernel = self.kernel(OpenSlice, loops.cut_slices, over=partials.shape)
+        kernel = self.kernel(loops.cut_slices, algorithm=OpenSlice, over=partials.shape)
         closes, ends = np.ones(len(starts), np.bool_), np.append(starts[1:], len(values))
         with self.notes():
             fields = kernel.cut_slices(tuple(partials.fields), ends, closes, SliceCounts(values).bits)
         return SlicePartials(fields, partials.shape, SliceCounts(np.add.reduceat(values, starts)), partials.dictionary)
 
-    def slide_entries(
-        self, window: Window, partials: SlicePartials, entries: Schedule, repeat: Repeat | None
-    ) -> Results:
+    def slide_entries(self, window: Window, partials: SlicePartials, entries: Schedule, repeat: Repeat) -> Results:
         """Return the results of windows over slices, in the order of a schedule."""
-        kernel = self.kernel(
-            self.plan_pass.algorithm,
-            loops.slide_slices,
-            self.for_window(window),
-            min_rows=window.min_rows,
-            over=partials.shape,
-        )
+        kernel = self.kernel(loops.slide_slices, window=window, over=partials.shape)
         where = self.name_record(partials)
         with self.notes(repeat) as notes:
             kernel.where = lambda number: notes.at(where(int(entries.ends[number]) - 1))
@@ -203,20 +213,85 @@ class KernelExecutor(Executor):
 
     def to_results(self, answers: list[ResultColumn], partials: SlicePartials | None = None) -> Results:
         """Return the results of windows over rows, or over partials."""
-        dictionary = self.columns.dictionary
+        dictionary = self.dictionary
         if partials is not None and partials.dictionary is not None:
             dictionary = partials.dictionary
-        return to_results(self.named, answers, self.columns.columns, dictionary, self.prepared.schema)
+        results = {}
+        remaining = iter(answers)
+        for name, aggregate in self.named.items():
+            arrays = [self._to_arrow(form, next(remaining)) for form in kernel_forms([aggregate])]
+            results[name] = as_lists(arrays) if aggregate.forms.entries else arrays[0]
+            if aggregate.result.gives == "value" and dictionary is not None and not aggregate.forms.entries:
+                dtype = self.prepared.schema.field(aggregate.columns[-1]).type
+                results[name] = decoded(arrays[0], dictionary, dtype)
+        return results
 
-    def notes(self, repeat: Repeat | None = None) -> ErrorNotes:
-        """Return a context manager that adds the row to errors, by calling `repeat` with the interpreter."""
+    def _to_arrow(self, aggregate: Aggregate[Any], answer: ResultColumn) -> pa.Array:
+        has_nulls = answer.bits is not None and not (len(answer.values) and answer.valid.all())
+        bits = answer.bits if has_nulls else None  # Arrow has no bitmap without nulls
+        return results_to_arrow(answer.values, bits, aggregate, self.columns)
 
-        def runs() -> Iterator[Callable[[], object]]:
-            if repeat is None:
-                return
-            for name, aggregate in self.plan_pass.aggregates.items():
-                form = interpreted_form(aggregate, self.prepared.schema)
-                alone = replace(self.plan_pass, aggregates={name: form})
-                yield partial(repeat, InterpretedExecutor(self.prepared, alone, self.rows))
+    @contextmanager
+    def notes(self, repeat: Repeat = None) -> Iterator[ErrorPlace]:
+        """Add a note to errors in the functions of aggregates.
 
-        return ErrorNotes(self.plan_pass.label, runs)
+        Machine code does not tell where it failed. The interpreter does, so `repeat` is called with it. An overflow of a sum already
+        names its window, so the interpreter does not search for it.
+        """
+        place = ErrorPlace()
+        try:
+            yield place
+        except (CannotCompileError, CannotVectorizeError):
+            raise
+        except Exception as error:
+            is_known = place.where and isinstance(error, OverflowError)
+            original = None if is_known or repeat is None else self._interpreted_error(repeat, type(error))
+            if original is None:
+                error.add_note(failure(self.plan_pass.label, EVALUATING, place.where))
+            else:
+                error.add_note(original.__notes__[-1])
+                error.__cause__ = original  # which shows the line of the function
+            raise
+
+    def _interpreted_error(self, repeat: Callable[[Executor], object], error_type: type[Exception]) -> Exception | None:
+        """Return the same error as the interpreter raises it, with its note."""
+        for name, aggregate in self.plan_pass.aggregates.items():
+            alone = replace(self.plan_pass, aggregates={name: interpreted_form(aggregate, self.prepared.schema)})
+            try:
+                repeat(InterpretedExecutor(self.prepared, alone, self.rows))
+            except Exception as error:  # noqa: BLE001 — whatever a user's function raises; another error is not the one
+                if type(error) is error_type and getattr(error, "__notes__", None):
+                    return error
+        return None
+
+
+class NumpyExecutor(KernelExecutor):
+    """Runs a pass by kernels whose steps go over whole columns."""
+
+    def make_kernel(self, key: KernelKey, aggregates: list[Aggregate[Any]]) -> NumpyKernel:
+        """Return a kernel. Raise CannotVectorizeError if NumPy cannot evaluate an aggregate."""
+        return numpy_column_kernel(key.algorithm, aggregates, key.inputs, key.over)
+
+    @property
+    def seconds_per_row(self) -> float | None:
+        """The expected time of a row; None if NumPy cannot evaluate this pass."""
+        forms = kernel_forms(self.aggregates)
+        try:
+            kernel = numpy_column_kernel(self.plan_pass.algorithm, forms, self.dtypes)
+        except CannotVectorizeError:
+            return None
+        return kernel.seconds_per_row * len(forms)
+
+
+def codings(plan_pass: Pass, schema: pa.Schema) -> list[tuple[str, str]]:
+    """Return the columns of a pass, and how each is coded; "" if it holds numbers."""
+    first = next(iter(plan_pass.aggregates.values()))
+    compared = all(aggregate.only_compares for aggregate in plan_pass.aggregates.values())
+
+    def coding(dtype: pa.DataType, number: int) -> str:
+        if column_type(dtype).numbers is None:
+            return first.coding.codes[number]
+        return FLIPPED if compared and dtype == pa.uint64() else ""
+
+    coded = [(name, coding(schema.field(name).type, number)) for number, name in enumerate(first.named_columns)]
+    return [*coded, (first.columns[-1], TICKS)] if first.time is not None else coded

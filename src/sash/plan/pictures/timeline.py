@@ -110,12 +110,10 @@ class _Timeline:
     def _draw_window(self, bar: Bar, y: float) -> None:
         left, right = self._x(bar.left), self._x(bar.right)
         self.canvas.box((left, y), (right - left, BAR), "window" if self._has_result(bar) else "paper", "rim", 4)
-        for beyond, x, sign in (
-            (bar.left < self.sample.low, left - 8, "‹"),
-            (bar.right > self.sample.high, right + 3, "›"),
-        ):
-            if beyond:
-                self.canvas.text((x, y + 11), sign, "rim", 14)
+        if bar.left < self.sample.low:
+            self.canvas.text((left - 8, y + 11), "‹", "rim", 14)
+        if bar.right > self.sample.high:
+            self.canvas.text((right + 3, y + 11), "›", "rim", 14)
         for place in self._rows_of(bar):
             self.canvas.dot((self._row_x(place), y + BAR / 2), "rim", 1.8)
         if self.window.per_row:

@@ -30,8 +30,7 @@ from sash.spark.schema import ZONE, has_maps
 from sash.spark.spark_query import SparkQuery
 from sash.windows.base import Reach
 from sash.workers.bucket_worker import BucketWorker
-from sash.workers.time_ranges import reach_of
-from sash.workers.zones import RangeWindows
+from sash.workers.time_ranges import RangeWindows, reach_of
 
 PARTITIONS = "spark.sql.shuffle.partitions"
 DEFAULT_PARTITIONS = 200

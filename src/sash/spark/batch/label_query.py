@@ -30,7 +30,7 @@ from sash.spark.computed import in_own_case, with_computed
 from sash.spark.groups import GroupWorker
 from sash.spark.schema import read_schema, refuse_same_names
 from sash.windows.base import Reach
-from sash.workers.label_worker import LabelWorker
+from sash.workers.bucket_worker import LabelWorker
 from sash.workers.own_columns import LABEL, RANGE
 
 

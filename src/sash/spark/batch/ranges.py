@@ -30,8 +30,15 @@ from sash.windows.base import FOREVER
 from sash.workers.bucket_worker import BucketWorker
 from sash.workers.own_columns import GROUP, HASH, RANGE, TICKS
 from sash.workers.range_worker import RangeWorker, SliceWorker, slices_compile
-from sash.workers.time_ranges import KeyAxis, as_ticks, even_bounds, move_to_gaps, no_partials, sample_axis
-from sash.workers.zones import RangeWindows
+from sash.workers.time_ranges import (
+    KeyAxis,
+    RangeWindows,
+    as_ticks,
+    even_bounds,
+    move_to_gaps,
+    no_partials,
+    sample_axis,
+)
 
 if TYPE_CHECKING:
     from sash.spark.batch.batch_query import BatchQuery

@@ -18,10 +18,9 @@ from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import MapState, StatefulProcessorHandle, TimerValues, ValueState
 from pyspark.sql.types import BinaryType, LongType, StringType, StructField, StructType
 
-from sash.columns.readable import readable
+from sash.columns.read_column import readable
 from sash.durations import Duration
-from sash.engine.prepare import Prepared
-from sash.engine.recent import Recent
+from sash.engine.prepare import Prepared, Recent
 from sash.spark import COUNTED
 from sash.spark.streaming import state_cache
 from sash.state.codec import REMEDY, WHAT, as_schema, read_state_header, read_table, table_bytes
