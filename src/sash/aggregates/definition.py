@@ -9,7 +9,7 @@ from decimal import Decimal
 from numbers import Integral, Real
 from typing import Any, TypeAlias
 
-from sash.aggregates.base import Aggregate, only_where, with_fields
+from sash.aggregates.base import Aggregate, Functions, only_where, with_fields
 from sash.aggregates.naming import as_literal, not_a_name, shorten
 from sash.aggregates.sql import SqlForm, SqlInput, SqlRule
 from sash.expressions import ColumnLike, Computed, Condition, as_column, as_condition
@@ -28,6 +28,7 @@ NUMBERS: Kinds = ("int", "float", "bool")
 def define(
     name: str,
     *columns: ColumnLike | None,
+    functions: Functions | None = None,
     where: Condition | None = None,
     sql: Callable[[SqlInput], SqlForm | str] | None = None,
     variants: Mapping[Kinds, Fields] | None = None,
@@ -38,13 +39,14 @@ def define(
     `fields` are those of `Aggregate` and of its parts, `variants` those that differ for columns of some kinds. `where` is the
     condition that rows must fulfil, and `sql` makes the SQL form. Raise TypeError if a column is not named by a string.
 
-    >>> total = define("total", None, lift=abs, combine=max, variants={INTEGERS: {"commutative": True}})
+    >>> total = define("total", None, functions=Functions(abs, max), variants={INTEGERS: {"commutative": True}})
     >>> total.inputs, total.columns, total.of_kind("bool").laws.commutative, total.of_kind("float").laws.commutative
     (1, (), True, False)
     """
     names = [as_column(column) for column in columns]
     _check_names(name, names, fields.get("constants", ()), fields.get("keywords", {}))
     inputs = len(names) + (fields.get("time") is not None)
+    fields = fields if functions is None else functions._asdict() | fields
     plain: Aggregate[Any] = Aggregate(name=name, lift=fields["lift"], combine=fields["combine"], inputs=inputs)
     general = with_fields(plain, **fields)
     if sql is not None:

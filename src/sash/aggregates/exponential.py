@@ -35,7 +35,7 @@ from sash.aggregates.base import Aggregate, first_field, second_field, third_fie
 from sash.aggregates.compensated import as_float
 from sash.aggregates.definition import Fields, counted_columns, define
 from sash.aggregates.moments import Mean, distance, mean_of_float, moved, no_distance
-from sash.aggregates.time_input import TimeInput
+from sash.aggregates.parts import TimeInput
 from sash.durations import Duration, DurationLike, TimeUnit, read_duration
 from sash.expressions import ColumnLike, Condition
 

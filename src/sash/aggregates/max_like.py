@@ -12,9 +12,10 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from sash.aggregates.base import Aggregate, P, pair, second_field, unchanged
+from sash.aggregates.base import Aggregate, Functions, P, pair, second_field, unchanged
 from sash.aggregates.comparison import is_above
-from sash.aggregates.definition import BOOLEANS, FLOATS, INTEGERS, WHOLE, Fields, define
+from sash.aggregates.definition import BOOLEANS, FLOATS, INTEGERS, WHOLE, Fields, Kinds, define
+from sash.aggregates.parts import Laws, ResultRule
 from sash.aggregates.sql import SqlForm, SqlInput, filtered
 from sash.expressions import ColumnLike, Condition
 
@@ -73,23 +74,14 @@ def _extreme(
     identities: tuple[int, float],
 ) -> Aggregate[Any]:
     """Return max or min; `identities` are those of integers and of floats."""
-    return define(
-        name,
-        column,
-        where=where,
-        lift=unchanged,
-        combine=combine,
-        commutative=True,
-        selective=True,
-        gives="value",
-        codes=("ordered",),
-        sql=partial(extreme_sql, function=name),
-        variants={
-            BOOLEANS: {"combine": of_numbers},
-            WHOLE: {"combine": of_numbers, "identity": identities[0]},
-            FLOATS: {"combine": of_numbers, "identity": identities[1]},
-        },
-    )
+    fields: Fields = {"laws": Laws(commutative=True, selective=True), "gives": "value", "codes": ("ordered",)}
+    variants: dict[Kinds, Fields] = {
+        BOOLEANS: {"combine": of_numbers},
+        WHOLE: {"combine": of_numbers, "identity": identities[0]},
+        FLOATS: {"combine": of_numbers, "identity": identities[1]},
+    }
+    sql = partial(extreme_sql, function=name)
+    return define(name, column, lift=unchanged, combine=combine, variants=variants, sql=sql, **fields, where=where)
 
 
 def spread(column: ColumnLike | None = None, *, where: Condition | None = None) -> Aggregate[tuple[Any, Any]]:
@@ -110,19 +102,9 @@ def spread(column: ColumnLike | None = None, *, where: Condition | None = None) 
     >>> sash.Query(agg.spread("load"), window.rows(2)).run(rows)["spread"].to_pylist()
     [0, 6, 0, 0]
     """
-    return define(
-        "spread",
-        column,
-        lift=twice,
-        combine=widen,
-        lower=width_between,
-        commutative=True,
-        gives="difference",
-        decimals=(1, 0),
-        sql=spread_sql,
-        variants={INTEGERS: {"lower": integer_width}},
-        where=where,
-    )
+    functions, variants = Functions(twice, widen, width_between), {INTEGERS: {"lower": integer_width}}
+    fields: Fields = {"commutative": True, "result": ResultRule(gives="difference", decimals=(1, 0)), "sql": spread_sql}
+    return define("spread", column, functions=functions, variants=variants, **fields, where=where)
 
 
 def max_count(column: ColumnLike | None = None, *, where: Condition | None = None) -> Aggregate[tuple[Any, int]]:
@@ -337,13 +319,8 @@ COUNTED: Fields = {
     "gives": "number",
     "codes": ("ordered",),
 }
-ARGUMENT: Fields = {
-    "lift": pair,
-    "lower": second_field,
-    "selective": True,
-    "gives": "value",
-    "codes": ("ordered", "any"),
-}
+COLUMN_CODES = ("ordered", "any")
+ARGUMENT: Fields = {"lift": pair, "lower": second_field, "selective": True, "gives": "value", "codes": COLUMN_CODES}
 
 
 def truth(value: Any) -> bool:

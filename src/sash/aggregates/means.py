@@ -10,26 +10,23 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
-from sash.aggregates import integers, sum_like
-from sash.aggregates.base import Aggregate
+from sash.aggregates import compensated, integers, sum_like
+from sash.aggregates.base import Aggregate, Functions
 from sash.aggregates.compensated import (
     NO_ERROR,
     ZERO,
-    ZERO_COUNTED,
     Compensated,
     CountedSum,
     add_compensated,
-    add_counted_sums,
     as_float,
     divide_counted,
     lift_any,
     lift_counted,
     lift_float,
     plain,
-    subtract_counted_sums,
     total_of,
 )
-from sash.aggregates.definition import FLOATS, INTEGERS, define
+from sash.aggregates.definition import FLOATS, INTEGERS, Fields, Kinds, define
 from sash.aggregates.integers import split
 from sash.aggregates.sql import NativeSql, SqlForm, SqlInput, filtered
 from sash.aggregates.sum_like import add_both, subtract_both, sums_of
@@ -65,37 +62,13 @@ def mean(column: ColumnLike | None = None, *, where: Condition | None = None) ->
     >>> sash.Query(agg.mean("load"), window.rows(2)).run(rows)["mean"].to_pylist()
     [3.0, 6.0, 9.0, 4.0]
     """
-    return define(
-        "mean",
-        column,
-        lift=count_one,
-        combine=add_both,
-        lower=divide,
-        inverse=subtract_both,
-        commutative=True,
-        counts=(1,),
-        decimals=(MORE_DIGITS, MORE_DIGITS),
-        sql=mean_sql,
-        variants={
-            FLOATS: {
-                "lift": lift_counted,
-                "combine": add_counted_sums,
-                "lower": divide_counted,
-                "inverse": subtract_counted_sums,
-                "identity": ZERO_COUNTED,
-            },
-            INTEGERS: {
-                "lift": integers.split_and_count,
-                "combine": integers.add_counted,
-                "lower": integers.divide,
-                "inverse": integers.subtract_counted,
-                "invertible": True,
-                "identity": integers.ZERO_COUNTED,
-                "counts": (2,),
-            },
-        },
-        where=where,
-    )
+    functions = Functions(count_one, add_both, divide, subtract_both)
+    fields: Fields = {"commutative": True, "counts": (1,), "decimals": (MORE_DIGITS, MORE_DIGITS), "sql": mean_sql}
+    variants: dict[Kinds, Fields] = {
+        FLOATS: {"functions": compensated.COUNTED_SUM},
+        INTEGERS: {"functions": integers.COUNTED_TOTAL, "invertible": True, "counts": (2,)},
+    }
+    return define("mean", column, functions=functions, **fields, variants=variants, where=where)
 
 
 def geometric_mean(column: ColumnLike | None = None, *, where: Condition | None = None) -> Aggregate[CountedSum]:
@@ -115,18 +88,9 @@ def geometric_mean(column: ColumnLike | None = None, *, where: Condition | None 
     >>> sash.Query(agg.geometric_mean("growth"), window.rows(2)).run(rows)["geometric_mean"].to_pylist()
     [1.0, 2.0, 4.0, 1.0]
     """
-    return define(
-        "geometric_mean",
-        column,
-        lift=count_logarithm,
-        combine=add_counted_sums,
-        lower=root,
-        identity=ZERO_COUNTED,
-        commutative=True,
-        counts=(1,),
-        sql=geometric_mean_sql,
-        where=where,
-    )
+    functions = compensated.COUNTED_SUM._replace(lift=count_logarithm, lower=root, inverse=None)
+    fields: Fields = {"commutative": True, "counts": (1,), "sql": geometric_mean_sql}
+    return define("geometric_mean", column, functions=functions, **fields, where=where)
 
 
 def weighted_mean(
@@ -148,18 +112,8 @@ def weighted_mean(
     >>> sash.Query(agg.weighted_mean("price", "volume"), window.rows(2)).run(rows)["weighted_mean"].to_pylist()
     [10.0, 12.5, 30.0]
     """
-    return define(
-        "weighted_mean",
-        x,
-        w,
-        lift=weigh,
-        combine=add_weighted,
-        lower=divide_by_weight,
-        identity=(ZERO, ZERO),
-        commutative=True,
-        sql=weighted_mean_sql,
-        where=where,
-    )
+    functions = Functions(weigh, add_weighted, divide_by_weight, identity=(ZERO, ZERO))
+    return define("weighted_mean", x, w, functions=functions, commutative=True, sql=weighted_mean_sql, where=where)
 
 
 # -- functions of partials ------------------------------------------------------------------------------------------------

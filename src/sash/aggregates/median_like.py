@@ -17,8 +17,7 @@ from fractions import Fraction
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from sash.aggregates.algebra import Ranking
-from sash.aggregates.base import Aggregate
+from sash.aggregates.base import Aggregate, Functions
 from sash.aggregates.comparison import ascending, is_above
 from sash.aggregates.definition import (
     NUMBERS,
@@ -30,6 +29,7 @@ from sash.aggregates.definition import (
     require_list,
     require_positive,
 )
+from sash.aggregates.parts import Coding, Laws, Ranking, ResultRule
 from sash.expressions import ColumnLike, Condition
 
 if TYPE_CHECKING:  # `import sash` does not import NumPy
@@ -213,17 +213,8 @@ def nth_smallest(x: ColumnLike | None = None, i: int = 1, *, where: Condition | 
     require_positive("nth_smallest", "i", i)
     rank = float(i - 1)
     fields = _rank_fields(lambda _: rank, value_below)
-    return define(
-        "nth_smallest",
-        x,
-        constants=(i,),
-        at_least=i,
-        gives="value",
-        codes=("ordered",),
-        **SORTED,
-        **fields,
-        where=where,
-    )
+    fields |= {"constants": (i,), "result": ResultRule(gives="value", at_least=i), "codes": ("ordered",)}
+    return define("nth_smallest", x, **SORTED, **fields, where=where)
 
 
 def rank(
@@ -265,16 +256,10 @@ def rank(
         "rank",
         x,
         keywords=keywords | ({"pct": True} if pct else {}),
-        lift=lift_newest,
-        combine=NewestAmong.merge,
-        lower=lower,
-        inverse=NewestAmong.without,
-        invertible=True,
-        ranked=Ranking(place=place),
-        of_newest=True,
-        gives="real",
-        codes=("ordered",),
-        **{key: SORTED[key] for key in ("holistic", "fixed_size", "interpreted_only")},
+        functions=Functions(lift_newest, NewestAmong.merge, lower, NewestAmong.without),
+        laws=Laws(invertible=True, ranked=Ranking(place=place), holistic=True, fixed_size=False),
+        result=ResultRule(of_newest=True, gives="real"),
+        coding=Coding(codes=("ordered",), interpreted_only=SORTED["interpreted_only"]),
         where=where,
     )
 
@@ -334,14 +319,8 @@ def lift_newest(value: Any) -> NewestAmong:
 
 
 SORTED: Fields = {
-    "lift": lift,
-    "combine": SortedValues.merge,
-    "inverse": SortedValues.without,
-    "invertible": True,
-    "identity": SortedValues(()),
-    "commutative": True,
-    "holistic": True,
-    "fixed_size": False,
+    "functions": Functions(lift, SortedValues.merge, inverse=SortedValues.without, identity=SortedValues(())),
+    "laws": Laws(invertible=True, commutative=True, holistic=True, fixed_size=False),
     "interpreted_only": compiled_only_by("order_statistics_tree"),
 }
 

@@ -7,8 +7,7 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
-from sash.aggregates.base import Aggregate, with_fields
-from sash.aggregates.objects import object_lift, result_of
+from sash.aggregates.base import Aggregate, object_lift, result_of, with_fields
 
 Counted = tuple[int, Any]
 NO_VALUES: Counted = (0, None)

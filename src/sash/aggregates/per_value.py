@@ -75,19 +75,9 @@ def per_value(
     if time is not None and time.for_unit is not None:
         time = replace(time, for_unit=partial(_in_unit, aggregate))
     variants: dict[Kinds, Fields] = {(kind,): _fields(variant) for kind, variant in aggregate.forms.variants.items()}
-    return define(
-        "per_value",
-        column,
-        *(aggregate.named_columns if column is not None else (None,) * aggregate.named_inputs),
-        identity={},
-        hashes=True,
-        gives="map",
-        time=time,
-        variants=variants,
-        **_fields(aggregate),
-        **GROWING,
-        where=where,
-    )
+    columns = aggregate.named_columns if column is not None else (None,) * aggregate.named_inputs
+    fields: Fields = {"identity": {}, "hashes": True, "gives": "map", "time": time, **_fields(aggregate), **GROWING}
+    return define("per_value", column, *columns, variants=variants, **fields, where=where)
 
 
 def _fields(inner: Aggregate[Any]) -> Fields:

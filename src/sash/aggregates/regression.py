@@ -30,7 +30,7 @@ from sash.aggregates.joint_moments import (
     linear_of,
 )
 from sash.aggregates.moments import mean_of_float, mean_of_integer, no_distance
-from sash.aggregates.time_input import TimeInput
+from sash.aggregates.parts import TimeInput
 from sash.durations import UNITS, TimeUnit
 from sash.expressions import ColumnLike, Condition
 

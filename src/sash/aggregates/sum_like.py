@@ -12,25 +12,18 @@ a float leaves its rounding error behind, and one 1e90 would spoil all later win
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from sash.aggregates import integers
-from sash.aggregates.base import Aggregate, pair, unchanged
-from sash.aggregates.compensated import (
-    ZERO,
-    add_compensated,
-    as_float,
-    lift_any,
-    lift_float,
-    lift_square,
-    plain,
-    subtract_compensated,
-    total_of,
-)
-from sash.aggregates.definition import FLOATS, INTEGERS, Fields, counted_columns, define
+from sash.aggregates import compensated, integers
+from sash.aggregates.base import Aggregate, Functions, pair, unchanged
+from sash.aggregates.compensated import as_float, lift_any, lift_float, lift_square, plain
+from sash.aggregates.definition import FLOATS, INTEGERS, Fields, Kinds, counted_columns, define
+from sash.aggregates.parts import Laws, ResultRule
 from sash.aggregates.sql import NativeSql, SqlForm, SqlInput, literal
 from sash.expressions import ColumnLike, Condition
+
+Lift = Callable[[Any], Any]
 
 MORE_DIGITS = 10
 """A sum of decimals has this many more digits than its column, up to 38, as in Spark."""
@@ -60,21 +53,9 @@ def count(column: ColumnLike | None = None, *, where: Condition | None = None) -
     [1, 2, 1, 1]
     """
     columns = counted_columns("count", column, where)
-    return define(
-        "count",
-        *columns,
-        lift=one_value if columns else one_row,
-        combine=add,
-        inverse=subtract,
-        invertible=True,
-        identity=0,
-        commutative=True,
-        empty=0,
-        at_least=0,
-        gives="number",
-        sql=count_sql,
-        where=where,
-    )
+    functions = Functions(one_value if columns else one_row, add, inverse=subtract, identity=0)
+    laws, result = Laws(commutative=True, invertible=True), ResultRule(gives="number", at_least=0, empty=0)
+    return define("count", *columns, functions=functions, laws=laws, result=result, sql=count_sql, where=where)
 
 
 def sum(column: ColumnLike | None = None, *, where: Condition | None = None) -> Aggregate[Any]:
@@ -96,21 +77,9 @@ def sum(column: ColumnLike | None = None, *, where: Condition | None = None) -> 
     >>> sash.Query(agg.sum("load"), window.rows(2)).run(rows)["sum"].to_pylist()
     [3, 12, 9, 4]
     """
-    return define(
-        "sum",
-        column,
-        lift=lift_any,
-        combine=add,
-        lower=plain,
-        inverse=subtract,
-        decimals=(MORE_DIGITS, 0),
-        sql=sum_sql,
-        variants={
-            FLOATS: {"lift": lift_float, **COMPENSATED},
-            INTEGERS: {"lift": integers.split, **EXACT},
-        },
-        where=where,
-    )
+    functions = Functions(lift_any, add, plain, subtract)
+    fields: Fields = {"decimals": (MORE_DIGITS, 0), "variants": _sums_of_numbers(lift_float, integers.split)}
+    return define("sum", column, functions=functions, sql=sum_sql, **fields, where=where)
 
 
 def product(column: ColumnLike | None = None, *, where: Condition | None = None) -> Aggregate[float]:
@@ -151,21 +120,9 @@ def sum_of_squares(column: ColumnLike | None = None, *, where: Condition | None 
     >>> sash.Query(agg.sum_of_squares("load"), window.rows(2)).run(rows)["sum_of_squares"].to_pylist()
     [9, 90, 81, 16]
     """
-    return define(
-        "sum_of_squares",
-        column,
-        lift=square,
-        combine=add,
-        lower=plain,
-        inverse=subtract,
-        commutative=True,
-        sql=sum_of_squares_sql,
-        variants={
-            FLOATS: {"lift": lift_square, **COMPENSATED},
-            INTEGERS: {"lift": integers.split_square, **EXACT},
-        },
-        where=where,
-    )
+    functions = Functions(square, add, plain, subtract)
+    fields: Fields = {"commutative": True, "variants": _sums_of_numbers(lift_square, integers.split_square)}
+    return define("sum_of_squares", column, functions=functions, sql=sum_of_squares_sql, **fields, where=where)
 
 
 # -- functions of partials ------------------------------------------------------------------------------------------------
@@ -211,23 +168,14 @@ def square(value: Any) -> Any:
     return lift_any(value * value)
 
 
-COMPENSATED: Fields = {
-    "combine": add_compensated,
-    "lower": total_of,
-    "inverse": subtract_compensated,
-    "identity": ZERO,
-    "commutative": True,
-}
-"""The fields of the variants for floats: rounded once."""
-EXACT: Fields = {
-    "combine": add_both,
-    "lower": integers.join,
-    "inverse": subtract_both,
-    "invertible": True,
-    "identity": integers.ZERO,
-    "commutative": True,
-}
-"""The fields of the variants for integers: exact, invertible, and an error if the result does not fit."""
+def _sums_of_numbers(lift_float: Lift, lift_integer: Lift) -> dict[Kinds, Fields]:
+    """Return the variants of a sum: of floats rounded once, of integers exact and an error if the result does not fit."""
+    exact = Functions(lift_integer, add_both, integers.join, subtract_both, integers.ZERO)
+    return {
+        FLOATS: {"functions": compensated.SUM._replace(lift=lift_float), "commutative": True},
+        INTEGERS: {"functions": exact, "commutative": True, "invertible": True},
+    }
+
 
 # -- SQL ------------------------------------------------------------------------------------------------------------------
 

@@ -6,9 +6,8 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from sash.aggregates.algebra import Laws
 from sash.aggregates.base import ABSENT, Aggregate, P, unchanged
-from sash.aggregates.result_rule import ResultRule
+from sash.aggregates.parts import Laws, ResultRule
 
 
 def aggregate(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from sash.aggregates.algebra import Ranking
 from sash.aggregates.base import Aggregate, P
+from sash.aggregates.parts import Ranking
 from sash.algorithms.base import Algorithm
 
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from sash.aggregates.algebra import Ranking
 from sash.aggregates.base import Aggregate
+from sash.aggregates.parts import Ranking
 from sash.kernels.kernel_arrays import Positions
 from sash.kernels.partial_columns import cast
 from sash.kernels.ranks.blocks import EqualBlocks
