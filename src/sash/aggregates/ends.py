@@ -38,9 +38,8 @@ def first(column: ColumnLike | None = None, *, where: Condition | None = None) -
     >>> sash.Query(agg.first("load"), window.rows(2)).run(rows)["first"].to_pylist()
     [3, 3, 9, 4]
     """
-    return define(
-        "first", column, combine=the_older, sql=partial(end_sql, function="min_by", name="first"), **END, where=where
-    )
+    sql = partial(end_sql, function="min_by", name="first")
+    return define("first", column, combine=the_older, sql=sql, **END, where=where)
 
 
 def last(column: ColumnLike | None = None, *, where: Condition | None = None) -> Aggregate[Any]:
@@ -60,9 +59,8 @@ def last(column: ColumnLike | None = None, *, where: Condition | None = None) ->
     >>> sash.Query(agg.last("load"), window.rows(2)).run(rows)["last"].to_pylist()
     [3, 9, 9, 4]
     """
-    return define(
-        "last", column, combine=the_newer, sql=partial(end_sql, function="max_by", name="last"), **END, where=where
-    )
+    sql = partial(end_sql, function="max_by", name="last")
+    return define("last", column, combine=the_newer, sql=sql, **END, where=where)
 
 
 END: Fields = {"lift": unchanged, "selective": True, "gives": "value", "codes": ("any",)}
@@ -140,7 +138,7 @@ def top_k(x: ColumnLike | None = None, k: int = 1, *, where: Condition | None = 
     def keep_largest(older: Few, newer: Few) -> Few:
         return descending(older + newer)[:k]
 
-    return define("top_k", x, constants=(k,), combine=keep_largest, commutative=True, sorts=True, **LIST, where=where)
+    return define("top_k", x, constants=(k,), combine=keep_largest, **SORTED_LIST, where=where)
 
 
 def bottom_k(x: ColumnLike | None = None, k: int = 1, *, where: Condition | None = None) -> Aggregate[Few]:
@@ -165,9 +163,7 @@ def bottom_k(x: ColumnLike | None = None, k: int = 1, *, where: Condition | None
     def keep_smallest(older: Few, newer: Few) -> Few:
         return ascending(older + newer)[:k]
 
-    return define(
-        "bottom_k", x, constants=(k,), combine=keep_smallest, commutative=True, sorts=True, **LIST, where=where
-    )
+    return define("bottom_k", x, constants=(k,), combine=keep_smallest, **SORTED_LIST, where=where)
 
 
 # -- functions of partials ------------------------------------------------------------------------------------------------
@@ -195,6 +191,7 @@ LIST: Fields = {
     "gives": "values",
     "interpreted_only": "its partials are lists of up to n values, which do not fit in flat columns.",
 }
+SORTED_LIST: Fields = {**LIST, "commutative": True, "sorts": True}
 
 # -- SQL ------------------------------------------------------------------------------------------------------------------
 
@@ -205,4 +202,4 @@ def end_sql(source: SqlInput, function: str, name: str) -> SqlForm | str:
         return source.refuse()
     end = {name: filtered(f"{function}({source.column.sql}, {source.order.key})", source.columns)}
     merges = {name: f"{function}({{{name}}}, {{slice}}) FILTER (WHERE {{{name}}} IS NOT NULL)"}
-    return source.form(end, native=source.native(end, f"{{{name}}}", merges))
+    return source.form(end, None, f"{{{name}}}", merges)

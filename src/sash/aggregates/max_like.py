@@ -348,9 +348,7 @@ def extreme_sql(source: SqlInput, function: str) -> SqlForm | str:
     """Take the extreme of extremes."""
     if not source.column.is_ordered:
         return source.refuse()
-    extreme = {function: f"{function}({source.column.sql})"}
-    native = source.native(extreme, f"{{{function}}}", {function: f"{function}({{{function}}})"})
-    return source.form(extreme, native=native)
+    return source.form({function: f"{function}({source.column.sql})"}, None, f"{{{function}}}", function)
 
 
 def spread_sql(source: SqlInput) -> SqlForm | str:
@@ -388,7 +386,7 @@ def _argument_sql(source: SqlInput, function: str, argument: str) -> SqlForm | s
         f"{function}_by({{arg_{function}}}, struct({{{function}}}, {later})) FILTER (WHERE {{{function}}} IS NOT NULL)"
     )
     merges = {function: f"{function}({{{function}}})", f"arg_{function}": best}
-    return source.form(expressions, native=source.native(expressions, f"{{arg_{function}}}", merges))
+    return source.form(expressions, None, f"{{arg_{function}}}", merges)
 
 
 def truth_sql(source: SqlInput, function: str) -> SqlForm | str:
@@ -397,8 +395,7 @@ def truth_sql(source: SqlInput, function: str) -> SqlForm | str:
     if not x.is_number:
         return source.refuse()
     truth = {function: f"{function}({x.sql if x.kind == 'bool' else f'{x.sql} <> 0'})"}
-    native = source.native(truth, f"{{{function}}}", {function: f"{function}({{{function}}})"})
-    return source.form(truth, native=native)
+    return source.form(truth, None, f"{{{function}}}", function)
 
 
 any_sql, all_sql = partial(truth_sql, function="bool_or"), partial(truth_sql, function="bool_and")

@@ -7,7 +7,8 @@ Partials are sums and counts; `lower` divides. Sums of floats are compensated (s
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 from sash.aggregates import compensated, integers, sum_like
@@ -28,7 +29,7 @@ from sash.aggregates.compensated import (
 )
 from sash.aggregates.definition import FLOATS, INTEGERS, Fields, Kinds, define
 from sash.aggregates.integers import split
-from sash.aggregates.sql import NativeSql, SqlForm, SqlInput, filtered
+from sash.aggregates.sql import SqlForm, SqlInput, filtered
 from sash.aggregates.sum_like import add_both, subtract_both, sums_of
 from sash.expressions import ColumnLike, Condition
 
@@ -172,31 +173,25 @@ def divide_by_weight(total: WeightedSum) -> float:
 
 def mean_sql(source: SqlInput) -> SqlForm | str:
     """Add sums and counts; the sum of floats comes from Spark's mean, which the moments share."""
-    counted = {"count": f"count({source.column.sql})"}
-    if source.column.kind == "float":
-        averaged = {**counted, "mean": f"avg({source.column.as_double})"}
-        merged = {"count": "sum({count})", "mean": "sum({count} * {mean}) / nullif(sum({count}), 0)"}
-        return source.form(averaged, total_of_mean, source.native(averaged, "{mean}", merged))
+    x = source.column
+    counted = {"count": f"count({x.sql})"}
+    if x.kind == "float":
+        merges = {"count": "sum({count})", "mean": "sum({count} * {mean}) / nullif(sum({count}), 0)"}
+        return source.form({**counted, "mean": f"avg({x.as_double})"}, total_of_mean, "{mean}", merges)
     sums = sums_of(source)
     if isinstance(sums, str):
         return sums
-    lift: Callable[..., Any] = counted_sum
-    if source.column.is_integer:
-        lift = counted_halves if len(sums) > 1 else counted_integer
     # The sum comes last: its type determines that of the result. It has more digits than the column already.
-    decimals = (MORE_DIGITS - sum_like.MORE_DIGITS, MORE_DIGITS)
-    return source.form({**counted, **sums}, lift, _native_mean(source, {**counted, **sums}), decimals=decimals)
-
-
-def _native_mean(source: SqlInput, counted_sums: Mapping[str, str]) -> NativeSql:
-    """Let Spark divide; its own mean of decimals is rounded once."""
-    if source.column.kind == "decimal":
-        return source.native({"mean": f"avg({source.column.sql})"}, "{mean}")
+    counted |= sums
+    if x.kind == "decimal":  # Spark's own mean of decimals is rounded once
+        form = source.form(counted, counted_sum, decimals=(MORE_DIGITS - sum_like.MORE_DIGITS, MORE_DIGITS))
+        return replace(form, native=source.native({"mean": f"avg({x.sql})"}, "{mean}"))
+    lift: Callable[..., Any] = counted_integer
     total = "CAST({sum} AS DOUBLE)"
-    if "high" in counted_sums:
+    if "high" in counted:
+        lift = counted_halves
         total = f"(CAST({{high}} + shiftright({{low}}, 32) AS DOUBLE) * 4294967296D + ({{low}} & {integers.LOW_BITS}L))"
-    merges = {name: f"sum({{{name}}})" for name in counted_sums}
-    return source.native(counted_sums, f"{total} / nullif({{count}}, 0)", merges)
+    return source.form(counted, lift, f"{total} / nullif({{count}}, 0)", "sum")
 
 
 def counted_sum(n: int, total: Any) -> tuple[Any, int]:
@@ -231,9 +226,7 @@ def geometric_mean_sql(source: SqlInput) -> SqlForm | str:
     x = source.column.as_double
     ln = f"CASE WHEN {x} > 0 THEN ln({x}) WHEN {x} = 0 THEN -DOUBLE('inf') WHEN {x} < 0 THEN DOUBLE('nan') END"
     summed = {"sum of logarithms": f"sum({ln})", "count": f"count({source.column.sql})"}
-    merges = {name: f"sum({{{name}}})" for name in summed}
-    native = source.native(summed, "exp({sum of logarithms} / nullif({count}, 0))", merges)
-    return source.form(summed, counted_float, native)
+    return source.form(summed, counted_float, "exp({sum of logarithms} / nullif({count}, 0))", "sum")
 
 
 def counted_float(total: float, n: int) -> CountedSum:

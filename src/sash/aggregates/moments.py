@@ -315,8 +315,7 @@ def moments_sql(source: SqlInput, lift: Lift, higher: tuple[str, ...] = ()) -> S
     expressions = {"count": f"count({x.sql})", "mean": f"avg({value})", "variance": f"var_pop({value})"}
     # Spark's skewness of equal values is null, while the third moment of the partial is 0.
     expressions |= {name: f"CASE WHEN var_pop({value}) = 0 THEN 0D ELSE {name}({value}) END" for name in higher}
-    result = NATIVE_RESULTS.get(source.aggregate.lower)
-    return source.form(expressions, lift, None if result is None else source.native(expressions, result), held=0)
+    return source.form(expressions, lift, NATIVE_RESULTS.get(source.aggregate.lower, ""), held=0)
 
 
 SAMPLE_VARIANCE = "CASE WHEN {count} > 1 THEN {variance} * {count} / ({count} - 1) END"

@@ -21,14 +21,7 @@ from typing import TYPE_CHECKING, Any
 from sash.aggregates.base import Aggregate
 from sash.aggregates.compensated import as_float
 from sash.aggregates.definition import Fields, define
-from sash.aggregates.joint_moments import (
-    ALL_MOMENTS,
-    LINEAR,
-    Linear,
-    joint_sql,
-    lift_linear,
-    linear_of,
-)
+from sash.aggregates.joint_moments import ALL_MOMENTS, LINEAR, Linear, joint_sql, lift_linear, linear_of
 from sash.aggregates.moments import mean_of_float, mean_of_integer, no_distance
 from sash.aggregates.parts import TimeInput
 from sash.durations import UNITS, TimeUnit

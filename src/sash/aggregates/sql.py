@@ -114,13 +114,15 @@ class SqlInput:
         self,
         expressions: Mapping[str, str],
         lift: Callable[..., Any] | None = None,
-        native: NativeSql | None = None,
+        result: str = "",
+        merges: Mapping[str, str] | str = "",
         **fields: Any,
     ) -> SqlForm:
         """Return the form with these expressions by name.
 
-        `lift` makes a partial of their results; None means the aggregate's own lift. `native` is from `self.native`. `fields` replace
-        other fields of the aggregate. If the type of the result depends on that of a column, this is the last expression.
+        `lift` makes a partial of their results; None means the aggregate's own lift. `result` and `merges` are how Spark computes
+        results of the same expressions alone (see `native`). `fields` replace other fields of the aggregate. If the type of the result
+        depends on that of a column, this is the last expression.
         """
         named = {self._column_name(name): text for name, text in expressions.items()}
         aggregate = with_fields(
@@ -134,18 +136,20 @@ class SqlInput:
             sql=None,
             **fields,
         )
-        return SqlForm(named, aggregate, native)
+        return SqlForm(named, aggregate, self.native(expressions, result, merges) if result else None)
 
-    def native(self, expressions: Mapping[str, str], result: str, merges: Mapping[str, str] | None = None) -> NativeSql:
+    def native(self, expressions: Mapping[str, str], result: str, merges: Mapping[str, str] | str = "") -> NativeSql:
         """Return how Spark computes results alone: `result` and `merges` name expressions in braces, as in "{sum} / {count}".
 
-        In `merges`, `{slice}` is where a slice begins, in ticks.
+        `merges` may be one function for all columns. In `merges`, `{slice}` is where a slice begins, in ticks.
         """
+        if isinstance(merges, str):
+            merges = {name: f"{merges}({{{name}}})" for name in expressions} if merges else {}
         columns = {name: quote(self._column_name(name)) for name in expressions} | {"slice": quote(SLICE)}
         return NativeSql(
             {self._column_name(name): text for name, text in expressions.items()},
             result.format_map(columns),
-            {self._column_name(name): text.format_map(columns) for name, text in (merges or {}).items()},
+            {self._column_name(name): text.format_map(columns) for name, text in merges.items()},
         )
 
     def _column_name(self, expression: str) -> str:
