@@ -35,7 +35,7 @@ from sash.aggregates.base import Aggregate, first_field, second_field, third_fie
 from sash.aggregates.compensated import as_float
 from sash.aggregates.definition import Fields, counted_columns, define
 from sash.aggregates.moments import Mean, distance, mean_of_float, moved, no_distance
-from sash.aggregates.parts import TimeInput
+from sash.aggregates.parts import ResultRule, TimeInput
 from sash.durations import Duration, DurationLike, TimeUnit, read_duration
 from sash.expressions import ColumnLike, Condition
 
@@ -128,10 +128,10 @@ def ewm_count(
     [0.875, 0.25]
     """
     columns = counted_columns("ewm_count", column, where)
-    fields: Fields = {"empty": 0.0, "at_least": 0, "gives": "number"}
     in_time = partial(sums_in_time, one_at if columns else row_at)
     in_rows = partial(sums_in_rows, one_in_row if columns else row_itself)
-    return _define("ewm_count", columns, half_life, alpha, in_time, in_rows, **fields, where=where)
+    result = ResultRule(gives="number", at_least=0, empty=0.0)
+    return _define("ewm_count", columns, half_life, alpha, in_time, in_rows, result=result, where=where)
 
 
 def ewm_mean(
@@ -192,7 +192,8 @@ def ewm_variance(
     >>> sash.Query(agg.ewm_variance("load", alpha=0.5), window.rows(2)).run(rows)["ewm_variance"].to_pylist()
     [None, 4.5, None, None]
     """
-    return _spread("ewm_variance", column, half_life, alpha, lower=weighted_variance, where=where)
+    spread: Fields = {"lower": weighted_variance, "at_least": 2}
+    return _define("ewm_variance", (column,), half_life, alpha, *SPREAD, **spread, where=where)
 
 
 def ewm_stddev(
@@ -223,7 +224,8 @@ def ewm_stddev(
     >>> [value and round(value, 3) for value in query.run(rows)["ewm_stddev"].to_pylist()]
     [None, 1.414, None]
     """
-    return _spread("ewm_stddev", column, half_life, alpha, lower=weighted_deviation, where=where)
+    spread: Fields = {"lower": weighted_deviation, "at_least": 2}
+    return _define("ewm_stddev", (column,), half_life, alpha, *SPREAD, **spread, where=where)
 
 
 # -- half_life or alpha ---------------------------------------------------------------------------------------------------
@@ -249,15 +251,10 @@ def _define(
         _require_alpha(name, alpha)
         return define(name, *columns, keywords={"alpha": alpha}, **in_rows(float(alpha)), **fields)
     length = read_duration(half_life, "half_life")
-    return define(
-        name,
-        *columns,
-        commutative=True,
-        time=TimeInput(for_unit=partial(_in_unit, in_time, length), duration=length),
-        keywords={"half_life": str(length) if length.is_time else length.amount},
-        **in_time(length.amount),
-        **fields,
-    )
+    time = TimeInput(for_unit=partial(_in_unit, in_time, length), duration=length)
+    keywords = {"half_life": str(length) if length.is_time else length.amount}
+    fields |= in_time(length.amount)
+    return define(name, *columns, commutative=True, time=time, keywords=keywords, **fields)
 
 
 def _require_alpha(name: str, alpha: Any) -> None:
@@ -267,14 +264,6 @@ def _require_alpha(name: str, alpha: Any) -> None:
         raise ValueError(
             f"{name} got alpha={alpha}, but alpha must be more than 0 (all values alike) and at most 1 (the newest only)."
         )
-
-
-def _spread(
-    name: str, column: ColumnLike | None, half_life: DurationLike | None, alpha: float | None, **fields: Any
-) -> Aggregate[Any]:
-    in_time = partial(weights_in_time, lift_spread_at, merge_spreads_in_time)
-    in_rows = partial(weights_in_rows, lift_spread_in_row, merge_spreads_in_rows)
-    return _define(name, (column,), half_life, alpha, in_time, in_rows, at_least=2, **fields)
 
 
 def _in_unit(in_time: Callable[[int], Fields], length: Duration, unit: TimeUnit) -> Fields:
@@ -547,3 +536,9 @@ def weighted_variance(moments: WeightedSpread) -> float:
 def weighted_deviation(moments: WeightedSpread) -> float:
     """Return √(m2 · W / D)."""
     return math.sqrt(weighted_variance(moments))
+
+
+SPREAD = (
+    partial(weights_in_time, lift_spread_at, merge_spreads_in_time),
+    partial(weights_in_rows, lift_spread_in_row, merge_spreads_in_rows),
+)

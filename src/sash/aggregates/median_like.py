@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Real
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal
 
 from sash.aggregates.base import Aggregate, Functions
 from sash.aggregates.comparison import ascending, is_above
@@ -240,12 +240,12 @@ def rank(
     >>> sash.Query(agg.rank("load", method="max", pct=True), window.rows(4)).run(rows)["rank"].to_pylist()
     [1.0, 1.0, None, 1.0]
     """
-    if method not in get_args(RankMethod):
+    if method not in PLACES:
         raise ValueError(f'rank got method={method!r}, but method must be "average", "min" or "max".')
     if not isinstance(pct, bool):
         raise TypeError(f"rank got pct={pct!r}, but pct must be True or False.")
     keywords = {"method": method} if method != "average" else {}
-    place = PLACES[method, pct]
+    place = PLACES[method][pct]
 
     def lower(values: Any) -> float:
         newest = values.newest()
@@ -373,14 +373,12 @@ def highest_share(smaller: int, equal: int, count: int) -> float:
     return (smaller + equal) / count
 
 
-PLACES: dict[tuple[str, bool], Callable[[int, int, int], float]] = {
-    ("average", False): average_place,
-    ("min", False): lowest_place,
-    ("max", False): highest_place,
-    ("average", True): average_share,
-    ("min", True): lowest_share,
-    ("max", True): highest_share,
+PLACES = {
+    "average": (average_place, average_share),
+    "min": (lowest_place, lowest_share),
+    "max": (highest_place, highest_share),
 }
+"""By method: the function for ranks, and the one for shares."""
 
 
 def value_below(below: Any, above: Any, part: float) -> Any:  # noqa: ARG001 — the rank has no fraction

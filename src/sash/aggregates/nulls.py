@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
-from sash.aggregates.base import Aggregate, object_lift, result_of, with_fields
+from sash.aggregates.base import Aggregate, Functions, object_lift, result_of, with_fields
 
 Counted = tuple[int, Any]
 NO_VALUES: Counted = (0, None)
@@ -47,15 +47,9 @@ def counting_values(aggregate: Aggregate[Any]) -> Aggregate[Counted]:
 
     counted = with_fields(
         aggregate,
-        lift=lift,
-        combine=combine,
-        lower=lower,
-        inverse=inverse if aggregate.inverse is not None else None,
-        identity=NO_VALUES,
+        Functions(lift, combine, lower, inverse if aggregate.inverse is not None else None, NO_VALUES),
         laws=replace(aggregate.laws.over_partials(), selective=False),
-        auxiliary=None,
-        finish=None,
-        at_least=0,
+        result=replace(rule, auxiliary=None, finish=None, at_least=0),
         variants={},
     )
     return _knowing_newest(counted) if rule.of_newest else counted
@@ -81,13 +75,9 @@ def _knowing_newest(counted: Aggregate[Any]) -> Aggregate[Any]:
     def lower(partial: Any) -> Any:
         return counted.lower(partial[:2]) if partial[2] else counted.result.empty
 
-    return replace(
+    return with_fields(
         counted,
-        lift=lift,
-        combine=combine,
-        lower=lower,
-        inverse=inverse if counted.inverse is not None else None,
-        identity=(*NO_VALUES, None),
+        Functions(lift, combine, lower, inverse if counted.inverse is not None else None, (*NO_VALUES, None)),
     )
 
 
@@ -109,8 +99,7 @@ def neutral_if_null(aggregate: Aggregate[Any]) -> Aggregate[Any]:
         inputs=2,
         columns=(),
         counts=(),
-        at_least=1,
-        empty=None,
+        result=replace(aggregate.result, at_least=1, empty=None),
         variants={},
         sql=None,
     )

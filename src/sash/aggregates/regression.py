@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from sash.aggregates.base import Aggregate
@@ -30,7 +30,6 @@ from sash.expressions import ColumnLike, Condition
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from sash.aggregates.sql import SqlForm, SqlInput
 
 SECOND = UNITS["s"]
 
@@ -120,10 +119,9 @@ def _define(
 ) -> Aggregate[Linear]:
     """Return the aggregate over two columns, or over one and the time."""
     if y is None or x is not None:
-        return define(name, y, x, where=where, lower=lower, sql=points_sql, **LINE | {"lift": lift_point})
-    return define(
-        name, y, where=where, lower=lower, time=TimeInput(for_unit=for_unit), **LINE | {"lift": lift_point_in_time}
-    )
+        return define(name, y, x, where=where, lower=lower, **LINE)
+    over_time = LINE | {"lift": lift_point_in_time, "sql": None, "time": TimeInput(for_unit=for_unit)}
+    return define(name, y, where=where, lower=lower, **over_time)
 
 
 # -- functions of partials ------------------------------------------------------------------------------------------------
@@ -192,14 +190,11 @@ def null_if_vertical(results: npt.NDArray[Any], x_moments: npt.NDArray[Any], _: 
 # -- SQL ------------------------------------------------------------------------------------------------------------------
 
 
-def points_sql(source: SqlInput) -> SqlForm | str:
-    """Merge Spark's joint moments of slices: those of `correlation(y, x)`, which share their columns."""
-    return joint_sql(source, points_of, ALL_MOMENTS)
-
-
 def points_of(n: int, y_mean: float, x_mean: float, together: float, y_m2: float, x_m2: float) -> Linear:
     """Lift a slice to joint moments; y is the first column."""
     return linear_of(n, x_mean, y_mean, together, x_m2, y_m2)
 
 
-LINE: Fields = LINEAR | {"auxiliary": x_moment, "finish": null_if_vertical}
+# Spark's joint moments of slices are those of `correlation(y, x)`, which share their columns.
+POINTS: Fields = {"lift": lift_point, "sql": partial(joint_sql, lift=points_of, functions=ALL_MOMENTS)}
+LINE: Fields = LINEAR | POINTS | {"auxiliary": x_moment, "finish": null_if_vertical}

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from sash.aggregates.base import ABSENT, Aggregate, P, unchanged
+from sash.aggregates.base import ABSENT, Aggregate, Functions, P, unchanged
 from sash.aggregates.parts import Laws, ResultRule
 
 
@@ -52,14 +52,11 @@ def aggregate(
     >>> sash.Query(spread("load"), window.rows(2)).run(rows)["spread"].to_pylist()
     [0, 6, 5]
     """
-    _check_functions(name, {"lift": lift, "combine": combine, "lower": lower}, inverse)
+    functions = Functions(lift, combine, lower, inverse, identity)
+    _check_functions(name, functions)
     return Aggregate(
         name=name,
-        lift=lift,
-        combine=combine,
-        lower=lower,
-        inverse=inverse,
-        identity=identity,
+        **functions._asdict(),
         inputs=_count_parameters(name, lift) if inputs is None else inputs,
         laws=Laws(
             commutative=commutative,
@@ -72,16 +69,16 @@ def aggregate(
     )
 
 
-def _check_functions(name: Any, functions: dict[str, Any], inverse: Any) -> None:
+def _check_functions(name: Any, functions: Functions) -> None:
     """Raise TypeError if the name is not a string, or a function cannot be called."""
     if not isinstance(name, str):
         raise TypeError(
             f"aggregate got name={name!r}, which is not a string. Start with a name, as in "
             'sash.aggregate("spread", lift=…, combine=…).'
         )
-    if inverse is not None:
-        functions = {**functions, "inverse": inverse}
-    for parameter, function in functions.items():
+    for parameter, function in functions._asdict().items():
+        if parameter == "identity" or (parameter == "inverse" and function is None):
+            continue
         if not callable(function):
             raise TypeError(f"aggregate {name!r} got {parameter}={function!r}, which is not a function.")
 
