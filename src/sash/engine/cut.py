@@ -11,8 +11,7 @@ from sash.engine.executors import naming_pass, open_pass
 from sash.engine.prepare import Prepared
 from sash.engine.row_block import RowBlock
 from sash.engine.slice_block import NO_KEYS, SliceBlock
-from sash.slices.borders import Borders
-from sash.slices.cuts import SliceRecords
+from sash.slices.cuts import Borders, SliceRecords
 from sash.windows.base import Flags, Ints, whole_span
 
 

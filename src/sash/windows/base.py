@@ -123,6 +123,11 @@ class Items:
         """The number of keys."""
         return len(self.firsts) - 1
 
+    @property
+    def newest_times(self) -> Ints:
+        """The time of the last item of each key; that of any item for a key without items."""
+        return self.times[self.firsts[1:] - 1]
+
 
 def whole_items(times: Any, firsts: Any = None, **more: Any) -> Items:
     """Return items without context, of one key unless `firsts` is given.
@@ -230,11 +235,6 @@ def is_waiting(items: Items) -> Flags:
     lengths = np.diff(items.firsts)
     waiting: Flags = np.arange(len(items.times)) >= np.repeat(items.firsts[:-1] + items.span.done, lengths)
     return waiting
-
-
-def newest_times(items: Items) -> Ints:
-    """Return the time of the last item of each key; that of any item for a key without items."""
-    return items.times[items.firsts[1:] - 1]
 
 
 def first_after(times: Ints, now: Ints) -> int:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any, Literal, NamedTuple
 
 from sash.durations import Duration, DurationLike, quote, read_duration
-from sash.windows.arguments import check_choice, check_count, check_flag, check_sides, options_text
+from sash.windows.arguments import check_choice, check_count, check_exclude, check_flag, check_sides, options_text
 from sash.windows.base import NOT_GIVEN
 from sash.windows.calendars import check_zone
 from sash.windows.clocks import CLOSED, TICKS, CalendarClock
-from sash.windows.exclude import check_exclude
 from sash.windows.periodic import MAX_WINDOWS, UNLIMITED, FilledPeriodic, Periodic
 from sash.windows.time_frame import ZERO, TimeFrame
 from sash.windows.window import Window
@@ -141,16 +140,16 @@ def expanding(*, exclude: Literal["row", "ties", "group"] | None = None, min_row
 def _frame(before: Any, after: Any, closed: str, exclude: str, least: int, others: dict[str, Any]) -> TimeFrame:
     """Return the frame between two distances from the time of a row."""
     check_sides(before, after, others, "time", "how far the window reaches back. Use before=0 to begin at")
+    sides: dict[str, Duration | None] = {}
     for name, value in {"before": before, "after": after}.items():
         if isinstance(value, str) and read_duration(value, name, at_least=-(2**62), months=True).months:
             raise ValueError(
                 f"window.time: {name}={value!r}: before= and after= cannot be months, quarters or years. Use days, or "
                 'window.time("1mo", closed="both"), which holds the rows of the month before each row.'
             )
-    low, high = (
-        None if value is None else ZERO if value in (0, NOT_GIVEN) else read_duration(value, name, at_least=-(2**62))
-        for name, value in {"before": before, "after": after}.items()
-    )
+        length = ZERO if value in (None, 0, NOT_GIVEN) else read_duration(value, name, at_least=-(2**62))
+        sides[name] = None if value is None else length
+    low, high = sides.values()
     if low is not None and high is not None:
         if low.amount and high.amount:
             _check_units(low, high)
@@ -158,10 +157,8 @@ def _frame(before: Any, after: Any, closed: str, exclude: str, least: int, other
             raise ValueError(
                 f"window.time: before={before!r} and after={after!r} leave no time between them. Their sum must not be negative."
             )
-    sides = ", ".join(
-        f"{name}={'None' if side is None else quote(side)}" for name, side in {"before": low, "after": high}.items()
-    )
-    text = f"time({sides}{options_text(closed=None if closed == 'both' else closed, exclude=exclude, min_rows=least)})"
+    shown = ", ".join(f"{name}={'None' if side is None else quote(side)}" for name, side in sides.items())
+    text = f"time({shown}{options_text(closed=None if closed == 'both' else closed, exclude=exclude, min_rows=least)})"
     return TimeFrame(low, high, exclude, min_rows=least, text=text, closed=closed)
 
 

@@ -50,22 +50,40 @@ class Ruler:
     """
 
     shift: int
+    extent: int = 0
+    """Of a calendar: how far from a row its windows begin or end, in ticks, at most."""
+    calendar: Calendar | None = None
 
     def numbers(self, times: Ints) -> Ints:
-        """Return the numbers of rows at some times."""
-        return times
+        """Return the numbers of rows at some times. The instants in `(start, end]` are those one tick later than those in `[start, end)`."""
+        return times if self.calendar is None else self.calendar.numbers(times - self.shift)
 
     def shown(self, numbers: Ints) -> Ints:
         """Return the times that results show for the starts or ends of windows."""
+        if self.calendar is not None:
+            return self.calendar.instants(numbers)
         return numbers - self.shift if self.shift else numbers
 
     def final(self, numbers: Ints) -> Ints:
         """Return the watermarks at which windows with these ends are final."""
-        return numbers
+        return numbers if self.calendar is None else self.calendar.instants(numbers) + self.shift
 
     def numbered(self, items: Items) -> Items:
         """Return items with numbers in place of times."""
-        return items
+        times, span = items.times, items.span
+        if self.calendar is None or not len(times):
+            return items
+        # All windows that hold a row end between these times, so others need no translation.
+        low, high = int(times.min()) - self.extent, int(times.max()) + 2 * self.extent
+
+        def limits(instants: Ints) -> Ints:
+            numbers = self.numbers(np.clip(instants, low, high))
+            return np.where(instants == FOREVER, FOREVER, np.where(instants == NEVER, EARLY, numbers))
+
+        now = limits(span.now)
+        closed = now if span.closed is span.now else limits(span.closed)
+        numbered = replace(span, after=limits(span.after), now=now, closed=closed, ended=span.has_ended)
+        return replace(items, times=self.numbers(times), span=numbered)
 
 
 @dataclass(frozen=True)
@@ -133,44 +151,6 @@ TICKS = Clock()
 
 
 @dataclass(frozen=True)
-class CalendarRuler(Ruler):
-    """The numbers of days or months that times lie in."""
-
-    calendar: Calendar
-    extent: int
-    """How far from a row its windows begin or end, in ticks, at most."""
-
-    def numbers(self, times: Ints) -> Ints:
-        """Return the days or months of rows. The instants in `(start, end]` are those one tick later than those in `[start, end)`."""
-        return self.calendar.numbers(times - self.shift)
-
-    def shown(self, numbers: Ints) -> Ints:
-        """Return where days or months begin."""
-        return self.calendar.instants(numbers)
-
-    def final(self, numbers: Ints) -> Ints:
-        """Return the watermarks at which windows with these ends are final."""
-        return self.calendar.instants(numbers) + self.shift
-
-    def numbered(self, items: Items) -> Items:
-        """Return items with numbers in place of times."""
-        times, span = items.times, items.span
-        if not len(times):
-            return items
-        # All windows that hold a row end between these times, so others need no translation.
-        low, high = int(times.min()) - self.extent, int(times.max()) + 2 * self.extent
-
-        def limits(instants: Ints) -> Ints:
-            numbers = self.numbers(np.clip(instants, low, high))
-            return np.where(instants == FOREVER, FOREVER, np.where(instants == NEVER, EARLY, numbers))
-
-        now = limits(span.now)
-        closed = now if span.closed is span.now else limits(span.closed)
-        numbered = replace(span, after=limits(span.after), now=now, closed=closed, ended=span.has_ended)
-        return replace(items, times=self.numbers(times), span=numbered)
-
-
-@dataclass(frozen=True)
 class CalendarClock(Clock):
     """Counts days or months of a time zone."""
 
@@ -214,7 +194,7 @@ class CalendarClock(Clock):
         """Return the numbers of days or months near some times."""
         extent = self.extent(window, unit)
         calendar = self._calendar(window.range, extent, times, unit)
-        return CalendarRuler(window.shift, replace(calendar, shift=in_local_ticks(window.offset, unit)), extent)
+        return Ruler(window.shift, extent, replace(calendar, shift=in_local_ticks(window.offset, unit)))
 
     # -- frames ------------------------------------------------------------------------------------------------------
 
