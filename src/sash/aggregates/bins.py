@@ -77,9 +77,8 @@ def _compiled_form(edges: list[Any]) -> Fields:
     """Return one count for each bin, or why there is none."""
     bins = len(edges) - 1
     if bins > MOST_COMPILED:
-        return {
-            "interpreted_only": f"of {bins} bins; up to {MOST_COMPILED} are compiled, as so many fields of a partial."
-        }
+        why = f"of {bins} bins; up to {MOST_COMPILED} are compiled, as so many fields of a partial."
+        return {"interpreted_only": why}
     return {"entries": tuple(_count_bin(edges, number) for number in range(bins))}
 
 

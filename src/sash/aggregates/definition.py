@@ -22,7 +22,6 @@ BOOLEANS: Kinds = ("bool",)
 WHOLE: Kinds = ("int",)
 INTEGERS: Kinds = ("int", "bool")
 FLOATS: Kinds = ("float",)
-NUMBERS: Kinds = ("int", "float", "bool")
 
 
 def define(
@@ -90,10 +89,10 @@ def compiled_only_by(algorithm: str) -> str:
     return f"its partials grow with the window, so only {algorithm}, which stores none, is compiled."
 
 
-def require_positive(name: str, parameter: str, value: int) -> None:
+def require_count(name: str, parameter: str, value: int) -> None:
     """Raise TypeError if a parameter that counts values is not an integer, ValueError if it is less than 1.
 
-    >>> require_positive("top_k", "k", 0)
+    >>> require_count("top_k", "k", 0)
     Traceback (most recent call last):
       ...
     ValueError: top_k got k=0, but k must be at least 1.

@@ -91,12 +91,8 @@ def merge_joint(older: Joint, newer: Joint) -> Joint:
     n = older[0] + newer[0]
     share = newer[0] / n
     x_apart, y_apart = distance(older[1], newer[1]), distance(older[2], newer[2])
-    return (
-        n,
-        moved(older[1], x_apart * share),
-        moved(older[2], y_apart * share),
-        older[3] + newer[3] + x_apart * y_apart * (older[0] * share),
-    )
+    x_mean, y_mean = moved(older[1], x_apart * share), moved(older[2], y_apart * share)
+    return n, x_mean, y_mean, older[3] + newer[3] + x_apart * y_apart * (older[0] * share)
 
 
 def lower_joint(moments: Joint) -> float:

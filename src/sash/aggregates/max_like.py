@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 from sash.aggregates.base import Aggregate, Functions, P, pair, second_field, unchanged
@@ -42,7 +41,8 @@ def max(column: ColumnLike | None = None, *, where: Condition | None = None) -> 
     >>> sash.Query(agg.max("load"), window.rows(2)).run(rows)["max"].to_pylist()
     [3, 9, 9, 4]
     """
-    return _extreme("max", column, where, larger, larger_number, (-(2**63), -math.inf))
+    numbers = _variants(larger_number, -(2**63), -math.inf)
+    return define("max", column, combine=larger, variants=numbers, **EXTREME, where=where)
 
 
 def min(column: ColumnLike | None = None, *, where: Condition | None = None) -> Aggregate[Any]:
@@ -62,26 +62,17 @@ def min(column: ColumnLike | None = None, *, where: Condition | None = None) -> 
     >>> sash.Query(agg.min("load"), window.rows(2)).run(rows)["min"].to_pylist()
     [3, 3, 9, 4]
     """
-    return _extreme("min", column, where, smaller, smaller_number, (2**63 - 1, math.nan))  # NaN is largest
+    numbers = _variants(smaller_number, 2**63 - 1, math.nan)  # NaN is largest
+    return define("min", column, combine=smaller, variants=numbers, **EXTREME, where=where)
 
 
-def _extreme(
-    name: str,
-    column: ColumnLike | None,
-    where: Condition | None,
-    combine: Callable[[Any, Any], Any],
-    of_numbers: Callable[[Any, Any], Any],
-    identities: tuple[int, float],
-) -> Aggregate[Any]:
-    """Return max or min; `identities` are those of integers and of floats."""
-    fields: Fields = {"laws": Laws(commutative=True, selective=True), "gives": "value", "codes": ("ordered",)}
-    variants: dict[Kinds, Fields] = {
-        BOOLEANS: {"combine": of_numbers},
-        WHOLE: {"combine": of_numbers, "identity": identities[0]},
-        FLOATS: {"combine": of_numbers, "identity": identities[1]},
+def _variants(combine: Callable[[Any, Any], Any], whole: int, real: float) -> dict[Kinds, Fields]:
+    """Return the variants of max or min for numbers, with the identities of integers and of floats."""
+    return {
+        BOOLEANS: {"combine": combine},
+        WHOLE: {"combine": combine, "identity": whole},
+        FLOATS: {"combine": combine, "identity": real},
     }
-    sql = partial(extreme_sql, function=name)
-    return define(name, column, lift=unchanged, combine=combine, variants=variants, sql=sql, **fields, where=where)
 
 
 def spread(column: ColumnLike | None = None, *, where: Condition | None = None) -> Aggregate[tuple[Any, Any]]:
@@ -208,7 +199,7 @@ def any(column: ColumnLike | None = None, *, where: Condition | None = None) -> 
     >>> sash.Query(agg.any("on"), window.rows(2)).run(rows)["any"].to_pylist()
     [False, True, True, False]
     """
-    return define("any", column, where=where, combine=either, identity=False, sql=any_sql, **TRUTH)
+    return define("any", column, where=where, combine=either, identity=False, **TRUTH)
 
 
 def all(column: ColumnLike | None = None, *, where: Condition | None = None) -> Aggregate[bool]:
@@ -228,7 +219,7 @@ def all(column: ColumnLike | None = None, *, where: Condition | None = None) -> 
     >>> sash.Query(agg.all("on"), window.rows(2)).run(rows)["all"].to_pylist()
     [False, False, True, False]
     """
-    return define("all", column, where=where, combine=both, identity=True, sql=all_sql, **TRUTH)
+    return define("all", column, where=where, combine=both, identity=True, **TRUTH)
 
 
 # -- functions of partials ------------------------------------------------------------------------------------------------
@@ -328,9 +319,6 @@ def truth(value: Any) -> bool:
     return bool(value)
 
 
-TRUTH: Fields = {"lift": truth, "commutative": True, "selective": True}
-
-
 def either(older: bool, newer: bool) -> bool:
     """Return whether at least one is true."""
     return older or newer
@@ -344,16 +332,17 @@ def both(older: bool, newer: bool) -> bool:
 # -- SQL ------------------------------------------------------------------------------------------------------------------
 
 
-def extreme_sql(source: SqlInput, function: str) -> SqlForm | str:
+def extreme_sql(source: SqlInput) -> SqlForm | str:
     """Take the extreme of extremes."""
     if not source.column.is_ordered:
         return source.refuse()
-    return source.form({function: f"{function}({source.column.sql})"}, None, f"{{{function}}}", function)
+    name = source.aggregate.name
+    return source.form({name: f"{name}({source.column.sql})"}, None, f"{{{name}}}", name)
 
 
 def spread_sql(source: SqlInput) -> SqlForm | str:
     """Take the smallest and the largest value."""
-    if not source.column.is_ordered or source.column.is_text:
+    if not source.column.is_ordered or source.column.kind in ("string", "binary"):
         return source.refuse()
     return source.form({function: f"{function}({source.column.sql})" for function in ("min", "max")}, pair)
 
@@ -389,13 +378,15 @@ def _argument_sql(source: SqlInput, function: str, argument: str) -> SqlForm | s
     return source.form(expressions, None, f"{{arg_{function}}}", merges)
 
 
-def truth_sql(source: SqlInput, function: str) -> SqlForm | str:
+def truth_sql(source: SqlInput) -> SqlForm | str:
     """Take any or all of the slices."""
-    x = source.column
+    x, function = source.column, {"any": "bool_or", "all": "bool_and"}[source.aggregate.name]
     if not x.is_number:
         return source.refuse()
     truth = {function: f"{function}({x.sql if x.kind == 'bool' else f'{x.sql} <> 0'})"}
     return source.form(truth, None, f"{{{function}}}", function)
 
 
-any_sql, all_sql = partial(truth_sql, function="bool_or"), partial(truth_sql, function="bool_and")
+LAWS = Laws(commutative=True, selective=True)
+EXTREME: Fields = {"lift": unchanged, "laws": LAWS, "gives": "value", "codes": ("ordered",), "sql": extreme_sql}
+TRUTH: Fields = {"lift": truth, "laws": LAWS, "sql": truth_sql}

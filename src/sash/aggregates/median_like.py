@@ -19,16 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from sash.aggregates.base import Aggregate, Functions
 from sash.aggregates.comparison import ascending, is_above
-from sash.aggregates.definition import (
-    NUMBERS,
-    Fields,
-    Kinds,
-    compiled_only_by,
-    define,
-    require_fraction,
-    require_list,
-    require_positive,
-)
+from sash.aggregates.definition import Fields, compiled_only_by, define, require_count, require_fraction, require_list
 from sash.aggregates.parts import Coding, Laws, Ranking, ResultRule
 from sash.expressions import ColumnLike, Condition
 
@@ -188,7 +179,7 @@ def quantile(
     def lowers(kind: str) -> Fields:
         return {"lower": lower_each(tuple(entry.of_kind(kind).lower for entry in entries))}
 
-    numbers: dict[Kinds, Fields] = {(kind,): lowers(kind) for kind in (*NUMBERS, "ticks")}
+    numbers = {(kind,): lowers(kind) for kind in ("int", "float", "bool", "ticks")}
     fields = {**SORTED, "ranked": entries[0].laws.ranked, **lowers("object")}
     return define("quantile", x, where=where, constants=(fractions,), entries=entries, variants=numbers, **fields)
 
@@ -210,7 +201,7 @@ def nth_smallest(x: ColumnLike | None = None, i: int = 1, *, where: Condition | 
     >>> sash.Query(agg.nth_smallest("load", i=2), window.rows(4)).run(rows)["nth_smallest"].to_pylist()
     [None, 9, 9, 4]
     """
-    require_positive("nth_smallest", "i", i)
+    require_count("nth_smallest", "i", i)
     rank = float(i - 1)
     fields = _rank_fields(lambda _: rank, value_below)
     fields |= {"constants": (i,), "result": ResultRule(gives="value", at_least=i), "codes": ("ordered",)}
@@ -244,7 +235,7 @@ def rank(
         raise ValueError(f'rank got method={method!r}, but method must be "average", "min" or "max".')
     if not isinstance(pct, bool):
         raise TypeError(f"rank got pct={pct!r}, but pct must be True or False.")
-    keywords = {"method": method} if method != "average" else {}
+    keywords = ({"method": method} if method != "average" else {}) | ({"pct": True} if pct else {})
     place = PLACES[method][pct]
 
     def lower(values: Any) -> float:
@@ -252,26 +243,15 @@ def rank(
         smaller = count_before(values, newest)
         return place(smaller, count_before(values, newest, with_equal=True) - smaller, len(values))
 
-    return define(
-        "rank",
-        x,
-        keywords=keywords | ({"pct": True} if pct else {}),
-        functions=Functions(lift_newest, NewestAmong.merge, lower, NewestAmong.without),
-        laws=Laws(invertible=True, ranked=Ranking(place=place), holistic=True, fixed_size=False),
-        result=ResultRule(of_newest=True, gives="real"),
-        coding=Coding(codes=("ordered",), interpreted_only=SORTED["interpreted_only"]),
-        where=where,
-    )
+    functions = Functions(lift_newest, NewestAmong.merge, lower, NewestAmong.without)
+    laws = Laws(invertible=True, ranked=Ranking(place=place), holistic=True, fixed_size=False)
+    result = ResultRule(of_newest=True, gives="real")
+    coding = Coding(codes=("ordered",), interpreted_only=SORTED["interpreted_only"])
+    fields: Fields = {"keywords": keywords, "laws": laws, "result": result, "coding": coding}
+    return define("rank", x, functions=functions, **fields, where=where)
 
 
-def _quantile(
-    name: str,
-    column: ColumnLike | None,
-    fraction: float,
-    *,
-    constants: tuple[float, ...] = (),
-    where: Condition | None = None,
-) -> Aggregate[SortedValues]:
+def _quantile(name: str, column: ColumnLike | None, fraction: float, **fields: Any) -> Aggregate[SortedValues]:
     """Interpolate: numbers by a function that compiles, other values by the arithmetic of their type."""
 
     def rank(count: int) -> float:
@@ -282,8 +262,7 @@ def _quantile(
         ("float", "bool"): _rank_fields(rank, number_between),
         ("ticks",): _rank_fields(rank, ticks_between),
     }
-    fields = {**SORTED, **_rank_fields(rank, interpolate)}
-    return define(name, column, where=where, constants=constants, variants=numbers, **fields)
+    return define(name, column, variants=numbers, **SORTED, **_rank_fields(rank, interpolate), **fields)
 
 
 def _rank_fields(rank: Callable[[int], float], between: Callable[[Any, Any, float], Any]) -> Fields:

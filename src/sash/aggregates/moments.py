@@ -29,7 +29,7 @@ from typing import Any, TypeAlias
 from sash.aggregates.base import Aggregate
 from sash.aggregates.compensated import as_float
 from sash.aggregates.definition import INTEGERS, Fields, define
-from sash.aggregates.sql import SqlForm, SqlInput
+from sash.aggregates.sql import Lift, SqlForm, SqlInput
 from sash.expressions import ColumnLike, Condition
 
 Mean: TypeAlias = tuple[float, float]
@@ -40,7 +40,6 @@ Skew: TypeAlias = tuple[float, Mean, float, float]
 """n, mean, m2, m3."""
 Tails: TypeAlias = tuple[float, Mean, float, float, float]
 """n, mean, m2, m3, m4."""
-Lift: TypeAlias = Callable[..., Any]
 
 
 # -- factories ------------------------------------------------------------------------------------------------------------

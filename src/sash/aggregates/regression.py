@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 
+ForUnit = Callable[[TimeUnit], Mapping[str, Any]]
 SECOND = UNITS["s"]
 
 
@@ -57,7 +58,7 @@ def slope(
     >>> sash.Query(agg.slope("level"), window.rows(2), time="ts").run(rows)["slope"].to_pylist()
     [None, 0.05, 0.15]
     """
-    return _define("slope", y, x, slope_of, for_unit=per_second, where=where)
+    return _define("slope", y, x, lower=slope_of, for_unit=per_second, where=where)
 
 
 def intercept(
@@ -81,7 +82,7 @@ def intercept(
     >>> sash.Query(agg.intercept("price", "size"), window.rows(2)).run(rows)["intercept"].to_pylist()
     [None, 2.0, 0.0]
     """
-    return _define("intercept", y, x, intercept_of, where=where)  # time 0 is the same in every unit
+    return _define("intercept", y, x, lower=intercept_of, where=where)  # time 0 is the same in every unit
 
 
 def r_squared(
@@ -105,23 +106,17 @@ def r_squared(
     >>> sash.Query(agg.r_squared("price", "size"), window.rows(4)).run(rows)["r_squared"].to_pylist()
     [None, None, 0.25, 0.5]
     """
-    return _define("r_squared", y, x, r_squared_of, where=where)
+    return _define("r_squared", y, x, lower=r_squared_of, where=where)
 
 
 def _define(
-    name: str,
-    y: ColumnLike | None,
-    x: ColumnLike | None,
-    lower: Callable[[Linear], float],
-    *,
-    where: Condition | None,
-    for_unit: Callable[[TimeUnit], Mapping[str, Any]] | None = None,
+    name: str, y: ColumnLike | None, x: ColumnLike | None, *, for_unit: ForUnit | None = None, **fields: Any
 ) -> Aggregate[Linear]:
     """Return the aggregate over two columns, or over one and the time."""
     if y is None or x is not None:
-        return define(name, y, x, where=where, lower=lower, **LINE)
+        return define(name, y, x, **LINE, **fields)
     over_time = LINE | {"lift": lift_point_in_time, "sql": None, "time": TimeInput(for_unit=for_unit)}
-    return define(name, y, where=where, lower=lower, **over_time)
+    return define(name, y, **over_time, **fields)
 
 
 # -- functions of partials ------------------------------------------------------------------------------------------------

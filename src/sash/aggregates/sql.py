@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 EPOCH = "TIMESTAMP_NTZ'1970-01-01 00:00:00'"
+Lift = Callable[..., Any]
+Merges = Mapping[str, str] | str
 SLICE = "(slice)"
 """The column that says where a slice begins, in ticks."""
 
@@ -113,9 +115,9 @@ class SqlInput:
     def form(
         self,
         expressions: Mapping[str, str],
-        lift: Callable[..., Any] | None = None,
+        lift: Lift | None = None,
         result: str = "",
-        merges: Mapping[str, str] | str = "",
+        merges: Merges = "",
         **fields: Any,
     ) -> SqlForm:
         """Return the form with these expressions by name.
@@ -125,20 +127,13 @@ class SqlInput:
         depends on that of a column, this is the last expression.
         """
         named = {self._column_name(name): text for name, text in expressions.items()}
-        aggregate = with_fields(
-            self.aggregate,
-            lift=lift or self.aggregate.lift,
-            columns=tuple(named),
-            shown_columns=self.aggregate.named_columns,
-            inputs=len(named),
-            counts=(),  # slices of different lanes hold different numbers of values
-            variants={},
-            sql=None,
-            **fields,
-        )
+        fields |= {"columns": tuple(named), "inputs": len(named), "shown_columns": self.aggregate.named_columns}
+        # Slices of different lanes hold different numbers of values, so kernels must not share counts.
+        fields |= {"lift": lift or self.aggregate.lift, "counts": (), "variants": {}, "sql": None}
+        aggregate = with_fields(self.aggregate, **fields)
         return SqlForm(named, aggregate, self.native(expressions, result, merges) if result else None)
 
-    def native(self, expressions: Mapping[str, str], result: str, merges: Mapping[str, str] | str = "") -> NativeSql:
+    def native(self, expressions: Mapping[str, str], result: str, merges: Merges = "") -> NativeSql:
         """Return how Spark computes results alone: `result` and `merges` name expressions in braces, as in "{sum} / {count}".
 
         `merges` may be one function for all columns. In `merges`, `{slice}` is where a slice begins, in ticks.
@@ -228,11 +223,6 @@ class SqlColumn:
         return self.is_integer or self.kind in ("float", "decimal")
 
     @property
-    def is_text(self) -> bool:
-        """Whether it holds strings or bytes."""
-        return self.kind in ("string", "binary")
-
-    @property
     def is_ordered(self) -> bool:
         """Whether Spark and Python agree on the order of its values."""
         return self.kind != "other"
@@ -279,15 +269,10 @@ def column_of(field: pa.Field) -> SqlColumn:
         "binary": types.is_binary,
     }
     kind = next((kind for kind, test in kinds.items() if test(field.type)), "other")
-    return SqlColumn(
-        field.name,
-        kind,
-        str(field.type),
-        bits=field.type.bit_width if kind in ("int", "float") else 0,
-        precision=field.type.precision if kind == "decimal" else 0,
-        scale=field.type.scale if kind == "decimal" else 0,
-        has_zone=kind == "timestamp" and field.type.tz is not None,
-    )
+    bits = field.type.bit_width if kind in ("int", "float") else 0
+    precision, scale = (field.type.precision, field.type.scale) if kind == "decimal" else (0, 0)
+    has_zone = kind == "timestamp" and field.type.tz is not None
+    return SqlColumn(field.name, kind, str(field.type), bits, precision, scale, has_zone=has_zone)
 
 
 def filtered(expression: str, columns: Sequence[SqlColumn]) -> str:

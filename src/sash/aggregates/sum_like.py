@@ -12,7 +12,7 @@ a float leaves its rounding error behind, and one 1e90 would spoil all later win
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from sash.aggregates import compensated, integers
@@ -20,10 +20,8 @@ from sash.aggregates.base import Aggregate, Functions, pair, unchanged
 from sash.aggregates.compensated import as_float, lift_any, lift_float, lift_square, plain
 from sash.aggregates.definition import FLOATS, INTEGERS, Fields, Kinds, counted_columns, define
 from sash.aggregates.parts import Laws, ResultRule
-from sash.aggregates.sql import SqlForm, SqlInput, literal
+from sash.aggregates.sql import Lift, Merges, SqlForm, SqlInput, literal
 from sash.expressions import ColumnLike, Condition
-
-Lift = Callable[[Any], Any]
 
 MORE_DIGITS = 10
 """A sum of decimals has this many more digits than its column, up to 38, as in Spark."""
@@ -194,7 +192,7 @@ def sum_sql(source: SqlInput) -> SqlForm | str:
     return source.form(sums, pair if len(sums) > 1 else None, *native_sum(source, sums), decimals=(0, 0))
 
 
-def native_sum(source: SqlInput, sums: Mapping[str, str]) -> tuple[str, Mapping[str, str] | str]:
+def native_sum(source: SqlInput, sums: Mapping[str, str]) -> tuple[str, Merges]:
     """Let Spark add sums, or both halves of sums; a sum of halves that needs more than 64 bits is an error."""
     if source.column.kind == "decimal":
         digits = min(source.column.precision + MORE_DIGITS, DIGITS_OF_DECIMALS)

@@ -54,19 +54,13 @@ def aggregate(
     """
     functions = Functions(lift, combine, lower, inverse, identity)
     _check_functions(name, functions)
-    return Aggregate(
-        name=name,
-        **functions._asdict(),
-        inputs=_count_parameters(name, lift) if inputs is None else inputs,
-        laws=Laws(
-            commutative=commutative,
-            invertible=inverse is not None and inverse_is_exact,
-            selective=selective,
-            holistic=holistic,
-            fixed_size=fixed_size,
-        ),
-        result=ResultRule(gives="number"),
+    exact = inverse is not None and inverse_is_exact
+    laws = Laws(
+        commutative=commutative, invertible=exact, selective=selective, holistic=holistic, fixed_size=fixed_size
     )
+    columns = _count_parameters(name, lift) if inputs is None else inputs
+    result = ResultRule(gives="number")
+    return Aggregate(name=name, **functions._asdict(), inputs=columns, laws=laws, result=result)
 
 
 def _check_functions(name: Any, functions: Functions) -> None:
@@ -95,9 +89,6 @@ def _count_parameters(name: str, lift: Callable[..., Any]) -> int:
         return 1
     if any(parameter.kind is parameter.VAR_POSITIONAL for parameter in parameters):
         raise TypeError(f"lift of {name} takes any number of values. State how many columns it reads, as in inputs=2.")
-    needed = sum(
-        parameter.default is parameter.empty and parameter.kind is not parameter.KEYWORD_ONLY
-        for parameter in parameters
-    )
+    needed = len([each for each in parameters if each.default is each.empty and each.kind is not each.KEYWORD_ONLY])
     is_python = inspect.isfunction(lift) or inspect.ismethod(lift)
     return needed if is_python else max(needed, 1)  # float takes a value, although it has a default

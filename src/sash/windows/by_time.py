@@ -290,13 +290,9 @@ def _periodic(call: _Call, length: Duration, period: Duration, step: Duration) -
     moved = f", offset={quote(offset)}" if offset.amount or offset.months else ""
     options = options_text(closed=None if closed == "left" else closed, min_rows=least, empty=empty, tz=zone)
     window_class = FilledPeriodic if empty else Periodic
-    return window_class(
-        *(length, period, step, offset, most),
-        min_rows=least,
-        text=f"{name}({quote(length)}{slides}{moved}{options})",
-        closed=closed,
-        clock=CalendarClock(zone) if by_calendar else TICKS,
-    )
+    text = f"{name}({quote(length)}{slides}{moved}{options})"
+    clock = CalendarClock(zone) if by_calendar else TICKS
+    return window_class(length, period, step, offset, most, min_rows=least, text=text, closed=closed, clock=clock)
 
 
 def _closed_end(closed: str | None, window: str) -> str:

@@ -9,19 +9,7 @@ import numpy as np
 
 from sash.durations import Duration, TimeUnit
 from sash.windows.arrays import search_in_keys
-from sash.windows.base import (
-    FOREVER,
-    Bounds,
-    Interval,
-    Ints,
-    Items,
-    LoopCompiler,
-    Memory,
-    Points,
-    Reach,
-    first_after,
-    is_waiting,
-)
+from sash.windows.base import FOREVER, Bounds, Interval, Ints, Items, LoopCompiler, Memory, Points, Reach, first_after
 from sash.windows.capabilities import Frame, TimeAxis, frame_around
 from sash.windows.clocks import CLOSED, TICKS
 from sash.windows.row_frame import RowFrame, without
@@ -99,7 +87,7 @@ class TimeFrame(TimeWindow):
         _, after = self.distances(items.unit)
         dues = [super().due(items)]
         if 0 < after < FOREVER:
-            dues.append(first_after(items.times[is_waiting(items)] + after + 1, items.span.now))
+            dues.append(first_after(items.times[items.is_waiting] + after + 1, items.span.now))
         if self.before is not None:
             dropped = self.clock.out_of_reach(self, items.newest_times, items.unit)
             dues.append(first_after(dropped, items.span.now))
