@@ -296,8 +296,7 @@ def object_lift(aggregate: Aggregate[P]) -> Callable[..., P]:
     exact_lift = exact.lift
 
     def lift(value: Any) -> P:
-        partial: P = exact_lift(value) if isinstance(value, int) else plain(value)
-        return partial
+        return exact_lift(value) if isinstance(value, int) else plain(value)
 
     return lift
 

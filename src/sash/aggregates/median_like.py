@@ -179,9 +179,10 @@ def quantile(
     def lowers(kind: str) -> Fields:
         return {"lower": lower_each(tuple(entry.of_kind(kind).lower for entry in entries))}
 
-    numbers = {(kind,): lowers(kind) for kind in ("int", "float", "bool", "ticks")}
     fields = {**SORTED, "ranked": entries[0].laws.ranked, **lowers("object")}
-    return define("quantile", x, where=where, constants=(fractions,), entries=entries, variants=numbers, **fields)
+    fields |= {"constants": (fractions,), "entries": entries}
+    numbers = ("int", "float", "bool", "ticks")
+    return define("quantile", x, variants={(kind,): lowers(kind) for kind in numbers}, **fields, where=where)
 
 
 def nth_smallest(x: ColumnLike | None = None, i: int = 1, *, where: Condition | None = None) -> Aggregate[SortedValues]:

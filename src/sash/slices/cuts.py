@@ -213,5 +213,4 @@ def latest_so_far(last_times: Ints, keys: Ints) -> Ints:
     # They are too far apart for sums of 64 bits: ranks instead of times.
     different, ranks = np.unique(last_times, return_inverse=True)
     number *= len(different)
-    latest: Ints = different[np.maximum.accumulate(ranks + number) - number]
-    return latest
+    return different[np.maximum.accumulate(ranks + number) - number]

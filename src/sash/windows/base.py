@@ -127,8 +127,7 @@ class Items:
     def is_waiting(self) -> Flags:
         """By item: whether it is not context."""
         contexts = np.repeat(self.firsts[:-1] + self.span.done, np.diff(self.firsts))
-        waiting: Flags = np.arange(len(self.times)) >= contexts
-        return waiting
+        return np.arange(len(self.times)) >= contexts
 
     @property
     def newest_times(self) -> Ints:
