@@ -94,8 +94,8 @@ def ewm_sum(
     >>> query.run(rows)["ewm_sum"].to_pylist()
     [4.0, 4.0, 2.0, 3.5]
     """
-    in_time, in_rows = partial(sums_in_time, value_at), partial(sums_in_rows, value_in_row)
-    return _define("ewm_sum", (column,), half_life, alpha, in_time, in_rows, where=where)
+    in_time, in_rows = partial(sums_in_time, value_at), partial(weights_in_rows, value_in_row, add_in_rows)
+    return _define("ewm_sum", (column,), half_life, alpha, in_time, in_rows, lower=second_field, where=where)
 
 
 def ewm_count(
@@ -129,9 +129,9 @@ def ewm_count(
     """
     columns = counted_columns("ewm_count", column, where)
     in_time = partial(sums_in_time, one_at if columns else row_at)
-    in_rows = partial(sums_in_rows, one_in_row if columns else row_itself)
-    result = ResultRule(gives="number", at_least=0, empty=0.0)
-    return _define("ewm_count", columns, half_life, alpha, in_time, in_rows, result=result, where=where)
+    in_rows = partial(weights_in_rows, one_in_row if columns else row_itself, add_in_rows)
+    fields: Fields = {"lower": second_field, "result": ResultRule(gives="number", at_least=0, empty=0.0)}
+    return _define("ewm_count", columns, half_life, alpha, in_time, in_rows, **fields, where=where)
 
 
 def ewm_mean(
@@ -192,8 +192,9 @@ def ewm_variance(
     >>> sash.Query(agg.ewm_variance("load", alpha=0.5), window.rows(2)).run(rows)["ewm_variance"].to_pylist()
     [None, 4.5, None, None]
     """
-    spread: Fields = {"lower": weighted_variance, "at_least": 2}
-    return _define("ewm_variance", (column,), half_life, alpha, *SPREAD, **spread, where=where)
+    return _define(
+        "ewm_variance", (column,), half_life, alpha, *SPREAD, lower=weighted_variance, at_least=2, where=where
+    )
 
 
 def ewm_stddev(
@@ -224,8 +225,9 @@ def ewm_stddev(
     >>> [value and round(value, 3) for value in query.run(rows)["ewm_stddev"].to_pylist()]
     [None, 1.414, None]
     """
-    spread: Fields = {"lower": weighted_deviation, "at_least": 2}
-    return _define("ewm_stddev", (column,), half_life, alpha, *SPREAD, **spread, where=where)
+    return _define(
+        "ewm_stddev", (column,), half_life, alpha, *SPREAD, lower=weighted_deviation, at_least=2, where=where
+    )
 
 
 # -- half_life or alpha ---------------------------------------------------------------------------------------------------
@@ -275,12 +277,7 @@ def sums_in_time(lift: Function, half_life: int) -> Fields:
     """Return the functions of a sum that fades in time."""
     finish = partial(fade_to, half_life)
     combine = add_in_time(half_life)
-    return {"lift": lift, "combine": combine, "lower": second_field, "auxiliary": first_field, "finish": finish}
-
-
-def sums_in_rows(lift: Function, alpha: float) -> Fields:
-    """Return the functions of a sum that fades from row to row."""
-    return {"lift": lift(alpha), "combine": add_in_rows, "lower": second_field}
+    return {"lift": lift, "combine": combine, "auxiliary": first_field, "finish": finish}
 
 
 def weights_in_time(lift: Function, combine: Function, half_life: int) -> Fields:

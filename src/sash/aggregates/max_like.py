@@ -157,7 +157,7 @@ def arg_max(
     >>> sash.Query(agg.arg_max("load", "plug"), window.rows(2)).run(rows)["arg_max"].to_pylist()
     ['lamp', 'oven', 'oven']
     """
-    return define("arg_max", x, a, combine=larger_first, sql=arg_max_sql, **ARGUMENT, where=where)
+    return define("arg_max", x, a, combine=larger_first, **ARGUMENT, where=where)
 
 
 def arg_min(
@@ -179,7 +179,7 @@ def arg_min(
     >>> sash.Query(agg.arg_min("load", "plug"), window.rows(2)).run(rows)["arg_min"].to_pylist()
     ['lamp', 'lamp', 'oven']
     """
-    return define("arg_min", x, a, combine=smaller_first, sql=arg_min_sql, **ARGUMENT, where=where)
+    return define("arg_min", x, a, combine=smaller_first, **ARGUMENT, where=where)
 
 
 def any(column: ColumnLike | None = None, *, where: Condition | None = None) -> Aggregate[bool]:
@@ -310,8 +310,6 @@ COUNTED: Fields = {
     "gives": "number",
     "codes": ("ordered",),
 }
-COLUMN_CODES = ("ordered", "any")
-ARGUMENT: Fields = {"lift": pair, "lower": second_field, "selective": True, "gives": "value", "codes": COLUMN_CODES}
 
 
 def truth(value: Any) -> bool:
@@ -347,27 +345,18 @@ def spread_sql(source: SqlInput) -> SqlForm | str:
     return source.form({function: f"{function}({source.column.sql})" for function in ("min", "max")}, pair)
 
 
-def arg_min_sql(source: SqlInput) -> SqlForm | str:
-    """Take the smallest x, and `a` of the first row that has it."""
-    x, a = source.columns
-    return _argument_sql(source, "min", f"min_by({a.sql}, {source.order.smallest(x.sql)})")
-
-
-def arg_max_sql(source: SqlInput) -> SqlForm | str:
-    """Take the largest x, and `a` of the first row that has it."""
-    x, a = source.columns
-    if x.descending:
-        return _argument_sql(source, "max", f"min_by({a.sql}, {source.order.smallest(x.descending)})")
-    key = source.order.largest(x.sql)
-    return _argument_sql(source, "max", f"max_by({a.sql}, {key})" if key else "")
-
-
-def _argument_sql(source: SqlInput, function: str, argument: str) -> SqlForm | str:
-    x, a = source.columns
-    if not (x.is_ordered and a.is_ordered and source.order.is_known):
+def argument_sql(source: SqlInput) -> SqlForm | str:
+    """Take the smallest or largest x, and `a` of the first row that has it."""
+    (x, a), order, function = source.columns, source.order, source.aggregate.name.removeprefix("arg_")
+    if not (x.is_ordered and a.is_ordered and order.is_known):
         return source.refuse()
-    if not argument:
-        return source.refuse(" in an order of text")
+    ascending = x.sql if function == "min" else x.descending
+    argument = f"min_by({a.sql}, {order.smallest(ascending)})"
+    if not ascending:
+        key = order.largest(x.sql)
+        if not key:
+            return source.refuse(" in an order of text")
+        argument = f"max_by({a.sql}, {key})"
     expressions = {function: f"{function}({x.sql})", f"arg_{function}": argument}
     expressions = {name: filtered(text, source.columns) for name, text in expressions.items()}
     later = "{slice}" if function == "min" else "~{slice}"
@@ -389,4 +378,6 @@ def truth_sql(source: SqlInput) -> SqlForm | str:
 
 LAWS = Laws(commutative=True, selective=True)
 EXTREME: Fields = {"lift": unchanged, "laws": LAWS, "gives": "value", "codes": ("ordered",), "sql": extreme_sql}
+ARGUMENT: Fields = {"lift": pair, "lower": second_field, "selective": True, "gives": "value", "sql": argument_sql}
+ARGUMENT |= {"codes": ("ordered", "any")}
 TRUTH: Fields = {"lift": truth, "laws": LAWS, "sql": truth_sql}

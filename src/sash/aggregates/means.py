@@ -8,15 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, TypeAlias
 
 from sash.aggregates import compensated, integers, sum_like
 from sash.aggregates.base import Aggregate, Functions
 from sash.aggregates.compensated import (
     NO_ERROR,
-    ZERO,
-    Compensated,
     CountedSum,
     add_compensated,
     as_float,
@@ -33,7 +30,7 @@ from sash.aggregates.sql import SqlForm, SqlInput, filtered
 from sash.aggregates.sum_like import add_both, subtract_both, sums_of
 from sash.expressions import ColumnLike, Condition
 
-WeightedSum: TypeAlias = tuple[Compensated, Compensated]
+WeightedSum: TypeAlias = tuple[compensated.Compensated, compensated.Compensated]
 """The sum of values times weights, and the sum of the weights."""
 
 MORE_DIGITS = 4
@@ -113,7 +110,7 @@ def weighted_mean(
     >>> sash.Query(agg.weighted_mean("price", "volume"), window.rows(2)).run(rows)["weighted_mean"].to_pylist()
     [10.0, 12.5, 30.0]
     """
-    functions = Functions(weigh, add_weighted, divide_by_weight, identity=(ZERO, ZERO))
+    functions = Functions(weigh, add_weighted, divide_by_weight, identity=(compensated.ZERO, compensated.ZERO))
     return define("weighted_mean", x, w, functions=functions, commutative=True, sql=weighted_mean_sql, where=where)
 
 
@@ -185,7 +182,7 @@ def mean_sql(source: SqlInput) -> SqlForm | str:
     counted |= sums
     if x.kind == "decimal":  # Spark's own mean of decimals is rounded once
         form = source.form(counted, counted_sum, decimals=(MORE_DIGITS - sum_like.MORE_DIGITS, MORE_DIGITS))
-        return replace(form, native=source.native({"mean": f"avg({x.sql})"}, "{mean}"))
+        return form._replace(native=source.native({"mean": f"avg({x.sql})"}, "{mean}"))
     lift: Callable[..., Any] = counted_integer
     total = "CAST({sum} AS DOUBLE)"
     if "high" in counted:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sash.aggregates.base import Aggregate, with_fields
 from sash.aggregates.pickling import Picklable
@@ -70,8 +70,7 @@ class SqlRule(Picklable):
         return self.functions == (aggregate.lift, aggregate.combine, aggregate.lower)
 
 
-@dataclass(frozen=True)
-class NativeSql:
+class NativeSql(NamedTuple):
     """An aggregate that Spark computes alone: the results equal those that Python lowers from partials."""
 
     expressions: Mapping[str, str]
@@ -82,8 +81,7 @@ class NativeSql:
     """SQL aggregates that combine the columns of slices, by the same names; empty if SQL cannot combine them."""
 
 
-@dataclass(frozen=True)
-class SqlForm:
+class SqlForm(NamedTuple):
     """An aggregate in two stages."""
 
     expressions: Mapping[str, str]
@@ -94,8 +92,7 @@ class SqlForm:
     """How Spark computes results without Python; None if it cannot."""
 
 
-@dataclass(frozen=True)
-class SqlInput:
+class SqlInput(NamedTuple):
     """An aggregate, in the variant for its column, and its columns."""
 
     aggregate: Aggregate[Any]
@@ -284,8 +281,7 @@ def filtered(expression: str, columns: Sequence[SqlColumn]) -> str:
     return f"{expression} FILTER (WHERE {' AND '.join(f'{column.sql} IS NOT NULL' for column in columns)})"
 
 
-@dataclass(frozen=True)
-class RowOrder:
+class RowOrder(NamedTuple):
     """The order of rows: by time, then by further columns, nulls last as in Arrow."""
 
     ticks: str

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -45,8 +46,7 @@ class SliceRecords:
         return bool(self.closes.all())
 
 
-@dataclass(frozen=True)
-class SliceRefs:
+class SliceRefs(NamedTuple):
     """Windows as references to slices: the closed slices among records begins … ends - 1, and one that is read while open."""
 
     begins: Ints
@@ -150,8 +150,7 @@ def records_as_items(items: Items, records: SliceRecords) -> Items:
 # are closed.
 
 
-@dataclass(frozen=True)
-class Borders:
+class Borders(NamedTuple):
     """What separates the slices of a key: the edges of periodic windows, and gaps longer than those of sessions."""
 
     edges: Edges

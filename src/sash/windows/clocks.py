@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -42,8 +42,7 @@ CLOSED = {"right": (False, True), "both": (True, True), "left": (True, False), "
 # -- ticks -------------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Ruler:
+class Ruler(NamedTuple):
     """The numbers of times, and the times of numbers: of ticks, the ticks themselves.
 
     Right-closed windows of ticks are computed one tick later than they are shown (see `Clock.cycle`).
@@ -93,10 +92,6 @@ class Clock:
     by_calendar: ClassVar[bool] = False
     zone: str = ""
     """The time zone that days and months follow; empty for that of the time column."""
-
-    def in_zone(self, zone: str) -> Clock:  # noqa: ARG002 — for calendars
-        """Return the clock with this time zone, unless it has one."""
-        return self
 
     def check(self, window: Any, durations: Sequence[Duration], unit: TimeUnit) -> None:  # noqa: ARG002 — for calendars
         """Raise ValueError if the durations of a window do not fit a time column of this unit."""
@@ -155,10 +150,6 @@ class CalendarClock(Clock):
     """Counts days or months of a time zone."""
 
     by_calendar: ClassVar[bool] = True
-
-    def in_zone(self, zone: str) -> Clock:
-        """Return the clock with this time zone, unless it has one."""
-        return self if self.zone else CalendarClock(zone)
 
     def check(self, window: Any, durations: Sequence[Duration], unit: TimeUnit) -> None:
         """Raise ValueError if a time column has no calendar, no zone although the window has one, or too long ticks."""

@@ -286,7 +286,12 @@ def without(bounds: Bounds, items: Items, exclude: str, *, by_order: bool = Fals
     if not exclude:
         return bounds
     rows = ranges(items.firsts[:-1] + items.span.done, items.span.final - items.span.done)
-    firsts, ends = (rows, rows + 1) if exclude == "row" else _peers(items, rows, by_order=by_order)
+    firsts, ends = rows, rows + 1
+    if exclude != "row":
+        is_first = _starts_peers(items, by_order=by_order)
+        starts = np.append(np.flatnonzero(is_first), len(is_first))
+        number = (np.cumsum(is_first) - 1)[rows]
+        firsts, ends = starts[number], starts[number + 1]
 
     def within(places: Ints) -> Ints:
         return np.clip(places, bounds.begins, bounds.ends)
@@ -299,14 +304,6 @@ def without(bounds: Bounds, items: Items, exclude: str, *, by_order: bool = Fals
         [(begins, stops)] = runs
         return Bounds(begins, stops, None, None, bounds.keep)
     return replace(bounds, runs=tuple(runs))
-
-
-def _peers(items: Items, rows: Ints, *, by_order: bool) -> tuple[Ints, Ints]:
-    """Return the first of each row's peers, and the row after the last one."""
-    is_first = _starts_peers(items, by_order=by_order)
-    starts = np.append(np.flatnonzero(is_first), len(is_first))
-    number = (np.cumsum(is_first) - 1)[rows]
-    return starts[number], starts[number + 1]
 
 
 def _starts_peers(items: Items, *, by_order: bool) -> Flags:
