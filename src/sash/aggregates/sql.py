@@ -47,8 +47,7 @@ def sql_form(
     >>> sql_form("middle", agg.median("load"), schema, "`ts`", ())
     "'middle': Spark SQL has no partials of median."
     """
-    functions = (aggregate.lift, aggregate.combine, aggregate.lower)
-    if aggregate.sql is None or aggregate.sql.functions != functions:  # the form is of other functions
+    if aggregate.sql is None or not aggregate.sql.fits(aggregate):
         return f"{name!r}: Spark SQL has no partials of {aggregate.name}."
     columns = [column_of(schema.field(column)) for column in aggregate.columns]
     order = RowOrder(ticks, tuple(column_of(schema.field(column)) for column in order_by))
@@ -65,6 +64,10 @@ class SqlRule(Picklable):
     """Returns the SQL form, or why there is none for these columns."""
     functions: tuple[Callable[..., Any], ...]
     """The lift, combine and lower that the form belongs to."""
+
+    def fits(self, aggregate: Aggregate[Any]) -> bool:
+        """Return whether an aggregate still has the functions that the form belongs to."""
+        return self.functions == (aggregate.lift, aggregate.combine, aggregate.lower)
 
 
 class NativeSql(NamedTuple):
