@@ -29,7 +29,7 @@ from sash import aggregates as agg
 from sash import live, spark, testing
 from sash import windows as window
 from sash.aggregates.base import Aggregate
-from sash.aggregates.user_written import aggregate
+from sash.aggregates.definition import aggregate
 from sash.aggregator import Aggregator
 from sash.algorithms.catalogue import catalogue
 from sash.expressions import expr

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sash import agg
-from sash.aggregates.algebra import Laws, Ranking
 from sash.aggregates.base import Aggregate
+from sash.aggregates.parts import Laws, Ranking
 from sash.algorithms.order_statistics_tree import OrderStatisticsTree
 
 

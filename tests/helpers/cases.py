@@ -9,7 +9,7 @@ from benchmarks.papers.counting import Counter, partials_held
 from sash import agg
 from sash.aggregates import BUILT_IN
 from sash.aggregates.base import Aggregate
-from sash.aggregates.user_written import aggregate
+from sash.aggregates.definition import aggregate
 from sash.algorithms import ALGORITHMS, Algorithm, TwoStacks
 from sash.algorithms.base import fits
 

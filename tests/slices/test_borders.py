@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sash.slices.borders import latest_so_far
+from sash.slices.cuts import latest_so_far
 
 
 @pytest.mark.parametrize("scale", [1, 2**57])  # with and without room for a distance between keys

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from sash.kernels.plain import compile_loop
 from sash.windows import Window
 from sash.windows.base import Items, as_it_stands
-from sash.windows.by_change import find_near
+from sash.windows.by_column import find_near
 from sash.windows.numpy_forms import numpy_form
 from sash.windows.time_loops import find_periodic
 

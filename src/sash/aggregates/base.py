@@ -5,13 +5,13 @@
 Every aggregate is associative. Everything else that engines need to know about an aggregate is in one of its parts: no engine
 tests its name.
 
-    laws     algebra.py        which algorithms fit
-    result   result_rule.py    what the result is, and when it is null
-    coding   coding.py         what kernels need to know
-    time     time_input.py     what it does with the time of the row
-    call     naming.py         how the user wrote it
-    sql      sql.py            how Spark SQL computes partials
-    forms    forms.py          variants for kinds of columns, entries of a list, items of a map
+    laws     parts.py     which algorithms fit
+    result   parts.py     what the result is, and when it is null
+    coding   parts.py     what kernels need to know
+    time     parts.py     what it does with the time of the row
+    forms    parts.py     variants for kinds of columns, entries of a list, items of a map
+    call     naming.py    how the user wrote it
+    sql      sql.py       how Spark SQL computes partials
 """
 
 from __future__ import annotations
@@ -20,19 +20,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from string import ascii_lowercase
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
-from sash.aggregates.algebra import Laws
-from sash.aggregates.coding import Coding
-from sash.aggregates.forms import Forms
 from sash.aggregates.naming import FactoryCall, as_literal, call_text, not_a_name, shorten
+from sash.aggregates.parts import Coding, Forms, Laws, ResultRule, TimeInput
 from sash.aggregates.pickling import Picklable
-from sash.aggregates.result_rule import ResultRule
 from sash.expressions import ColumnLike, Computed, Condition, as_column, as_condition
 
 if TYPE_CHECKING:  # sql imports this module
     from sash.aggregates.sql import SqlRule
-    from sash.aggregates.time_input import TimeInput
     from sash.durations import TimeUnit
 
 P = TypeVar("P")
@@ -77,6 +73,16 @@ def second_field(partial: Any) -> Any:
 def third_field(partial: Any) -> Any:
     """Return the third field of a partial."""
     return partial[2]
+
+
+class Functions(NamedTuple):
+    """The functions of an aggregate, and the neutral partial (see the fields of `Aggregate`)."""
+
+    lift: Callable[..., Any]
+    combine: Callable[[Any, Any], Any]
+    lower: Callable[[Any], Any] = unchanged
+    inverse: Callable[[Any, Any], Any] | None = None
+    identity: Any = ABSENT
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -233,20 +239,18 @@ PARTS = {
 """The fields of the parts of an aggregate, and which part has them."""
 
 
-def with_fields(aggregate: Aggregate[P], **changes: Any) -> Aggregate[P]:
-    """Return an aggregate with other fields, whether they are its own or those of its parts.
+def with_fields(aggregate: Aggregate[P], functions: Functions | None = None, **changes: Any) -> Aggregate[P]:
+    """Return an aggregate with other functions and other fields, whether they are its own or those of its parts.
 
     >>> from sash import agg
     >>> with_fields(agg.count(), at_least=3, empty=None).result.at_least
     3
     """
-    replaced: dict[str, Any] = {}
-    for name, value in changes.items():
-        part = PARTS.get(name)
-        if part is None:
-            replaced[name] = value
-        else:
-            replaced[part] = replace(replaced.get(part, getattr(aggregate, part)), **{name: value})
+    replaced = {} if functions is None else functions._asdict()
+    replaced |= {name: value for name, value in changes.items() if name not in PARTS}
+    for name in PARTS.keys() & changes:
+        part = PARTS[name]
+        replaced[part] = replace(replaced.get(part, getattr(aggregate, part)), **{name: changes[name]})
     return replace(aggregate, **replaced)
 
 
@@ -271,3 +275,45 @@ def only_where(aggregate: Aggregate[P], condition: Condition | None) -> Aggregat
     if value is None:  # it counts the rows where the condition is true already
         return aggregate
     return aggregate.over((Computed.of(value, where), *others))
+
+
+# -- Python objects, without columns -----------------------------------------------------------------------------------
+
+
+def object_lift(aggregate: Aggregate[P]) -> Callable[..., P]:
+    """Return the `lift` for Python objects, whose kind is known only row by row.
+
+    An integer is lifted by the form for integers if both forms combine alike: as a float it would lose digits beyond 2^53.
+
+    >>> from sash import agg
+    >>> object_lift(agg.stddev())(2**53 + 1), object_lift(agg.stddev())(3.0)
+    ((1.0, (4503599627370496, 1.0), 0.0), (1.0, (1.5, 0.0), 0.0))
+    """
+    exact = aggregate.forms.variants.get("int")
+    plain = aggregate.lift
+    if aggregate.inputs != 1 or exact is None or (exact.combine, exact.lower) != (aggregate.combine, aggregate.lower):
+        return plain
+    exact_lift = exact.lift
+
+    def lift(value: Any) -> P:
+        return exact_lift(value) if isinstance(value, int) else plain(value)
+
+    return lift
+
+
+def result_of(aggregate: Aggregate[P], partial: P) -> Any:
+    """Return the result of one window as of its newest value: lowered, and with the last step if there is one.
+
+    >>> from sash import agg
+    >>> slope = agg.slope("y", "x")
+    >>> vertical = slope.combine(slope.lift(1.0, 5.0), slope.lift(3.0, 5.0))
+    >>> slope.lower(vertical), result_of(slope, vertical)
+    (nan, None)
+    """
+    result, rule = aggregate.lower(partial), aggregate.result
+    if rule.finish is None:
+        return result
+    import numpy as np  # noqa: PLC0415 — `import sash` does not need NumPy
+
+    auxiliary = np.array([] if rule.auxiliary is None else [rule.auxiliary(partial)])
+    return rule.finish(np.array([result]), auxiliary, auxiliary).tolist()[0]

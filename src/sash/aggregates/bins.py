@@ -17,8 +17,9 @@ from decimal import Decimal
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from sash.aggregates.base import Aggregate
-from sash.aggregates.definition import Fields, define, require_list
+from sash.aggregates.base import Aggregate, Functions
+from sash.aggregates.definition import WHOLE, Fields, define, require_list
+from sash.aggregates.parts import Laws, ResultRule
 from sash.aggregates.sum_like import add, subtract
 from sash.expressions import ColumnLike, Condition
 
@@ -31,6 +32,7 @@ Counts: TypeAlias = tuple[int, ...]
 MOST_COMPILED = 20
 """The most bins that are compiled: on a busy machine 20 took 40 s; 32 did not compile."""
 INT64 = (-(2**63), 2**63 - 1)
+ADDED = Laws(invertible=True, commutative=True)
 NOTHING = (1, 0)
 """The smallest and the largest value of a bin without values."""
 
@@ -66,49 +68,27 @@ def histogram(
                 f"histogram got edges with {left} before {right}, but edges must increase, and none may be NaN."
             )
     bins = len(checked) - 1
-    return define(
-        "histogram",
-        x,
-        constants=(checked,),
-        lift=lift_into(tuple(checked)),
-        combine=add_each,
-        inverse=subtract_each,
-        invertible=True,
-        lower=list,
-        identity=(0,) * bins,
-        commutative=True,
-        empty=[0] * bins,
-        **_compiled_form(checked),
-        where=where,
-    )
+    functions = Functions(lift_into(tuple(checked)), add_each, list, subtract_each, identity=(0,) * bins)
+    fields: Fields = {"constants": (checked,), "laws": ADDED, "empty": [0] * bins, **_compiled_form(checked)}
+    return define("histogram", x, functions=functions, **fields, where=where)
 
 
 def _compiled_form(edges: list[Any]) -> Fields:
     """Return one count for each bin, or why there is none."""
     bins = len(edges) - 1
     if bins > MOST_COMPILED:
-        return {
-            "interpreted_only": f"of {bins} bins; up to {MOST_COMPILED} are compiled, as so many fields of a partial."
-        }
+        why = f"of {bins} bins; up to {MOST_COMPILED} are compiled, as so many fields of a partial."
+        return {"interpreted_only": why}
     return {"entries": tuple(_count_bin(edges, number) for number in range(bins))}
 
 
 def _count_bin(edges: list[Any], number: int) -> Aggregate[int]:
     """Return the number of values in one bin: a number, so that it compiles."""
     left, right, is_last = edges[number], edges[number + 1], number == len(edges) - 2
-    return define(
-        "histogram",
-        None,
-        combine=add,
-        inverse=subtract,
-        invertible=True,
-        lift=is_between(*real_limits(left, right, is_last=is_last)),
-        commutative=True,
-        gives="whole",
-        empty=0,
-        identity=0,
-        variants={("int",): {"lift": is_between(*whole_limits(left, right, is_last=is_last))}},
-    )
+    real, whole = (limits(left, right, is_last=is_last) for limits in (real_limits, whole_limits))
+    functions = Functions(is_between(*real), add, inverse=subtract, identity=0)
+    result, variants = ResultRule(gives="whole", empty=0), {WHOLE: {"lift": is_between(*whole)}}
+    return define("histogram", None, functions=functions, laws=ADDED, result=result, variants=variants)
 
 
 # -- functions of partials ------------------------------------------------------------------------------------------------

@@ -16,9 +16,10 @@ import math
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
-from sash.aggregates.base import ABSENT, Aggregate
+from sash.aggregates.base import ABSENT, Aggregate, Functions
 from sash.aggregates.definition import Fields, compiled_only_by, define
 from sash.aggregates.ends import alone
+from sash.aggregates.parts import Coding, Laws, ResultRule
 from sash.expressions import ColumnLike, Condition
 
 Counts: TypeAlias = Mapping[Any, int]
@@ -47,19 +48,8 @@ def collect(column: ColumnLike | None = None, *, where: Condition | None = None)
     >>> sash.Query(agg.collect("word"), window.rows(2)).run(rows)["collect"].to_pylist()
     [['b'], ['b', 'a'], ['a'], ['b']]
     """
-    return define(
-        "collect",
-        column,
-        lift=alone,
-        combine=append,
-        lower=list,
-        inverse=cut_front,
-        invertible=True,
-        identity=(),
-        gives="values",
-        **GROWING,
-        where=where,
-    )
+    functions = Functions(alone, append, list, cut_front, identity=())
+    return define("collect", column, functions=functions, invertible=True, gives="values", **GROWING, where=where)
 
 
 def collect_distinct(
@@ -81,18 +71,8 @@ def collect_distinct(
     >>> sash.Query(agg.collect_distinct("word"), window.rows(4)).run(rows)["collect_distinct"].to_pylist()
     [['b'], ['b', 'a'], ['b', 'a'], ['b', 'a']]
     """
-    return define(
-        "collect_distinct",
-        column,
-        lift=mark,
-        combine=unite,
-        lower=list_values,
-        identity={},
-        hashes=True,
-        gives="values",
-        **GROWING,
-        where=where,
-    )
+    functions = Functions(mark, unite, list_values, identity={})
+    return define("collect_distinct", column, functions=functions, hashes=True, gives="values", **GROWING, where=where)
 
 
 def concat(x: ColumnLike | None = None, sep: str = "", *, where: Condition | None = None) -> Aggregate[str]:
@@ -119,19 +99,10 @@ def concat(x: ColumnLike | None = None, sep: str = "", *, where: Condition | Non
     def cut(whole: str, older: str) -> str:
         return whole[len(older) + len(sep) :]
 
-    return define(
-        "concat",
-        x,
-        constants=(sep,) if sep else (),
-        lift=as_text,
-        combine=join,
-        inverse=cut,
-        invertible=True,
-        identity=ABSENT if sep else "",  # "" would leave a separator behind
-        gives="text",
-        **GROWING,
-        where=where,
-    )
+    # The identity "" would leave a separator behind.
+    functions = Functions(as_text, join, inverse=cut, identity=ABSENT if sep else "")
+    fields: Fields = {"constants": (sep,) if sep else (), "invertible": True, "gives": "text"}
+    return define("concat", x, functions=functions, **fields, **GROWING, where=where)
 
 
 def count_distinct(column: ColumnLike | None = None, *, where: Condition | None = None) -> Aggregate[Counts]:
@@ -151,24 +122,10 @@ def count_distinct(column: ColumnLike | None = None, *, where: Condition | None 
     >>> sash.Query(agg.count_distinct("word"), window.rows(2)).run(rows)["count_distinct"].to_pylist()
     [1, 2, 1, 1]
     """
-    return define(
-        "count_distinct",
-        column,
-        lift=count_once,
-        combine=add_counts,
-        lower=len,
-        inverse=subtract_counts,
-        invertible=True,
-        identity={},
-        commutative=True,
-        distinct=True,
-        hashes=True,
-        empty=0,
-        gives="number",
-        codes=("any",),
-        **GROWING | {"interpreted_only": compiled_only_by("occurrence_table")},
-        where=where,
-    )
+    functions = Functions(count_once, add_counts, len, subtract_counts, identity={})
+    laws = Laws(invertible=True, commutative=True, distinct=True, holistic=True, fixed_size=False)
+    result, coding = ResultRule(gives="number", empty=0), _coding("occurrence_table")
+    return define("count_distinct", column, functions=functions, laws=laws, result=result, coding=coding, where=where)
 
 
 def mode(column: ColumnLike | None = None, *, where: Condition | None = None) -> Aggregate[Counts]:
@@ -188,20 +145,14 @@ def mode(column: ColumnLike | None = None, *, where: Condition | None = None) ->
     >>> sash.Query(agg.mode("word"), window.rows(4)).run(rows)["mode"].to_pylist()
     ['b', 'b', 'b', 'b']
     """
-    return define(
-        "mode",
-        column,
-        lift=count_once,
-        combine=add_counts,
-        lower=most_frequent,
-        identity={},
-        modal=True,
-        hashes=True,
-        gives="value",
-        codes=("any",),
-        **GROWING | {"interpreted_only": compiled_only_by("occurrence_tournament")},
-        where=where,
-    )
+    functions = Functions(count_once, add_counts, most_frequent, identity={})
+    laws, coding = Laws(modal=True, holistic=True, fixed_size=False), _coding("occurrence_tournament")
+    return define("mode", column, functions=functions, laws=laws, gives="value", coding=coding, where=where)
+
+
+def _coding(algorithm: str) -> Coding:
+    """Return the coding of an aggregate that only this algorithm compiles."""
+    return Coding(codes=("any",), hashes=True, interpreted_only=compiled_only_by(algorithm))
 
 
 # -- functions of partials ------------------------------------------------------------------------------------------------

@@ -21,6 +21,8 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
+from sash.aggregates.base import Functions
+
 Compensated: TypeAlias = tuple[float, float]
 """The sum, rounded after each addition, and the sum of the rounding errors."""
 CountedSum: TypeAlias = tuple[Compensated, int]
@@ -92,6 +94,9 @@ def divide_counted(total: CountedSum) -> float:
     """Return the mean."""
     return total_of(total[0]) / total[1]
 
+
+SUM = Functions(lift_float, add_compensated, total_of, subtract_compensated, ZERO)
+COUNTED_SUM = Functions(lift_counted, add_counted_sums, divide_counted, subtract_counted_sums, ZERO_COUNTED)
 
 # -- any object -----------------------------------------------------------------------------------------------------------
 

@@ -6,12 +6,11 @@ not of fixed size, but not holistic either. None has an inverse.
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any, TypeAlias
 
 from sash.aggregates.base import Aggregate, P, unchanged
 from sash.aggregates.comparison import ascending, descending
-from sash.aggregates.definition import Fields, define, require_positive
+from sash.aggregates.definition import Fields, define, require_count
 from sash.aggregates.sql import SqlForm, SqlInput, unless_null
 from sash.expressions import ColumnLike, Condition
 
@@ -38,9 +37,7 @@ def first(column: ColumnLike | None = None, *, where: Condition | None = None) -
     >>> sash.Query(agg.first("load"), window.rows(2)).run(rows)["first"].to_pylist()
     [3, 3, 9, 4]
     """
-    return define(
-        "first", column, combine=the_older, sql=partial(end_sql, function="min_by", name="first"), **END, where=where
-    )
+    return define("first", column, combine=the_older, **END, where=where)
 
 
 def last(column: ColumnLike | None = None, *, where: Condition | None = None) -> Aggregate[Any]:
@@ -60,12 +57,7 @@ def last(column: ColumnLike | None = None, *, where: Condition | None = None) ->
     >>> sash.Query(agg.last("load"), window.rows(2)).run(rows)["last"].to_pylist()
     [3, 9, 9, 4]
     """
-    return define(
-        "last", column, combine=the_newer, sql=partial(end_sql, function="max_by", name="last"), **END, where=where
-    )
-
-
-END: Fields = {"lift": unchanged, "selective": True, "gives": "value", "codes": ("any",)}
+    return define("last", column, combine=the_newer, **END, where=where)
 
 
 def first_n(x: ColumnLike | None = None, n: int = 1, *, where: Condition | None = None) -> Aggregate[Few]:
@@ -85,7 +77,7 @@ def first_n(x: ColumnLike | None = None, n: int = 1, *, where: Condition | None 
     >>> sash.Query(agg.first_n("load", n=2), window.rows(3)).run(rows)["first_n"].to_pylist()
     [[3], [3, 9], [3, 9]]
     """
-    require_positive("first_n", "n", n)
+    require_count("first_n", "n", n)
 
     def keep_oldest(older: Few, newer: Few) -> Few:
         return older if len(older) == n else (older + newer)[:n]
@@ -110,7 +102,7 @@ def last_n(x: ColumnLike | None = None, n: int = 1, *, where: Condition | None =
     >>> sash.Query(agg.last_n("load", n=2), window.rows(3)).run(rows)["last_n"].to_pylist()
     [[3], [3, 9], [9, 4]]
     """
-    require_positive("last_n", "n", n)
+    require_count("last_n", "n", n)
 
     def keep_newest(older: Few, newer: Few) -> Few:
         return newer if len(newer) == n else (older + newer)[-n:]
@@ -135,12 +127,12 @@ def top_k(x: ColumnLike | None = None, k: int = 1, *, where: Condition | None = 
     >>> sash.Query(agg.top_k("load", k=2), window.rows(3)).run(rows)["top_k"].to_pylist()
     [[3], [9, 3], [9, 4]]
     """
-    require_positive("top_k", "k", k)
+    require_count("top_k", "k", k)
 
     def keep_largest(older: Few, newer: Few) -> Few:
         return descending(older + newer)[:k]
 
-    return define("top_k", x, constants=(k,), combine=keep_largest, commutative=True, sorts=True, **LIST, where=where)
+    return define("top_k", x, constants=(k,), combine=keep_largest, **SORTED_LIST, where=where)
 
 
 def bottom_k(x: ColumnLike | None = None, k: int = 1, *, where: Condition | None = None) -> Aggregate[Few]:
@@ -160,14 +152,12 @@ def bottom_k(x: ColumnLike | None = None, k: int = 1, *, where: Condition | None
     >>> sash.Query(agg.bottom_k("load", k=2), window.rows(3)).run(rows)["bottom_k"].to_pylist()
     [[3], [3, 9], [3, 4]]
     """
-    require_positive("bottom_k", "k", k)
+    require_count("bottom_k", "k", k)
 
     def keep_smallest(older: Few, newer: Few) -> Few:
         return ascending(older + newer)[:k]
 
-    return define(
-        "bottom_k", x, constants=(k,), combine=keep_smallest, commutative=True, sorts=True, **LIST, where=where
-    )
+    return define("bottom_k", x, constants=(k,), combine=keep_smallest, **SORTED_LIST, where=where)
 
 
 # -- functions of partials ------------------------------------------------------------------------------------------------
@@ -195,14 +185,20 @@ LIST: Fields = {
     "gives": "values",
     "interpreted_only": "its partials are lists of up to n values, which do not fit in flat columns.",
 }
+SORTED_LIST: Fields = {**LIST, "commutative": True, "sorts": True}
 
 # -- SQL ------------------------------------------------------------------------------------------------------------------
 
 
-def end_sql(source: SqlInput, function: str, name: str) -> SqlForm | str:
+def end_sql(source: SqlInput) -> SqlForm | str:
     """Take the first of the first values, or the last of the last."""
+    name = source.aggregate.name
+    function = {"first": "min_by", "last": "max_by"}[name]
     if not (source.column.is_ordered and source.order.is_known):
         return source.refuse()
     end = {name: f"{function}({source.column.sql}, {unless_null(source.order.key, source.columns)})"}
     merges = {name: f"{function}({{{name}}}, {{slice}}) FILTER (WHERE {{{name}}} IS NOT NULL)"}
-    return source.form(end, native=source.native(end, f"{{{name}}}", merges))
+    return source.form(end, None, f"{{{name}}}", merges)
+
+
+END: Fields = {"lift": unchanged, "selective": True, "gives": "value", "codes": ("any",), "sql": end_sql}

@@ -35,7 +35,7 @@ from sash.aggregates.base import Aggregate, first_field, second_field, third_fie
 from sash.aggregates.compensated import as_float
 from sash.aggregates.definition import Fields, counted_columns, define
 from sash.aggregates.moments import Mean, distance, mean_of_float, moved, no_distance
-from sash.aggregates.time_input import TimeInput
+from sash.aggregates.parts import ResultRule, TimeInput
 from sash.durations import Duration, DurationLike, TimeUnit, read_duration
 from sash.expressions import ColumnLike, Condition
 
@@ -94,8 +94,8 @@ def ewm_sum(
     >>> query.run(rows)["ewm_sum"].to_pylist()
     [4.0, 4.0, 2.0, 3.5]
     """
-    in_time, in_rows = partial(sums_in_time, value_at), partial(sums_in_rows, value_in_row)
-    return _define("ewm_sum", (column,), half_life, alpha, in_time, in_rows, where=where)
+    in_time, in_rows = partial(sums_in_time, value_at), partial(weights_in_rows, value_in_row, add_in_rows)
+    return _define("ewm_sum", (column,), half_life, alpha, in_time, in_rows, lower=second_field, where=where)
 
 
 def ewm_count(
@@ -128,9 +128,9 @@ def ewm_count(
     [0.875, 0.25]
     """
     columns = counted_columns("ewm_count", column, where)
-    fields: Fields = {"empty": 0.0, "at_least": 0, "gives": "number"}
     in_time = partial(sums_in_time, one_at if columns else row_at)
-    in_rows = partial(sums_in_rows, one_in_row if columns else row_itself)
+    in_rows = partial(weights_in_rows, one_in_row if columns else row_itself, add_in_rows)
+    fields: Fields = {"lower": second_field, "result": ResultRule(gives="number", at_least=0, empty=0.0)}
     return _define("ewm_count", columns, half_life, alpha, in_time, in_rows, **fields, where=where)
 
 
@@ -192,7 +192,9 @@ def ewm_variance(
     >>> sash.Query(agg.ewm_variance("load", alpha=0.5), window.rows(2)).run(rows)["ewm_variance"].to_pylist()
     [None, 4.5, None, None]
     """
-    return _spread("ewm_variance", column, half_life, alpha, lower=weighted_variance, where=where)
+    return _define(
+        "ewm_variance", (column,), half_life, alpha, *SPREAD, lower=weighted_variance, at_least=2, where=where
+    )
 
 
 def ewm_stddev(
@@ -223,7 +225,9 @@ def ewm_stddev(
     >>> [value and round(value, 3) for value in query.run(rows)["ewm_stddev"].to_pylist()]
     [None, 1.414, None]
     """
-    return _spread("ewm_stddev", column, half_life, alpha, lower=weighted_deviation, where=where)
+    return _define(
+        "ewm_stddev", (column,), half_life, alpha, *SPREAD, lower=weighted_deviation, at_least=2, where=where
+    )
 
 
 # -- half_life or alpha ---------------------------------------------------------------------------------------------------
@@ -249,15 +253,10 @@ def _define(
         _require_alpha(name, alpha)
         return define(name, *columns, keywords={"alpha": alpha}, **in_rows(float(alpha)), **fields)
     length = read_duration(half_life, "half_life")
-    return define(
-        name,
-        *columns,
-        commutative=True,
-        time=TimeInput(for_unit=partial(_in_unit, in_time, length), duration=length),
-        keywords={"half_life": str(length) if length.is_time else length.amount},
-        **in_time(length.amount),
-        **fields,
-    )
+    time = TimeInput(for_unit=partial(_in_unit, in_time, length), duration=length)
+    keywords = {"half_life": str(length) if length.is_time else length.amount}
+    fields |= in_time(length.amount)
+    return define(name, *columns, commutative=True, time=time, keywords=keywords, **fields)
 
 
 def _require_alpha(name: str, alpha: Any) -> None:
@@ -269,14 +268,6 @@ def _require_alpha(name: str, alpha: Any) -> None:
         )
 
 
-def _spread(
-    name: str, column: ColumnLike | None, half_life: DurationLike | None, alpha: float | None, **fields: Any
-) -> Aggregate[Any]:
-    in_time = partial(weights_in_time, lift_spread_at, merge_spreads_in_time)
-    in_rows = partial(weights_in_rows, lift_spread_in_row, merge_spreads_in_rows)
-    return _define(name, (column,), half_life, alpha, in_time, in_rows, at_least=2, **fields)
-
-
 def _in_unit(in_time: Callable[[int], Fields], length: Duration, unit: TimeUnit) -> Fields:
     """Return the functions for a half-life in ticks of the time column."""
     return in_time(length.in_ticks(unit))
@@ -286,12 +277,7 @@ def sums_in_time(lift: Function, half_life: int) -> Fields:
     """Return the functions of a sum that fades in time."""
     finish = partial(fade_to, half_life)
     combine = add_in_time(half_life)
-    return {"lift": lift, "combine": combine, "lower": second_field, "auxiliary": first_field, "finish": finish}
-
-
-def sums_in_rows(lift: Function, alpha: float) -> Fields:
-    """Return the functions of a sum that fades from row to row."""
-    return {"lift": lift(alpha), "combine": add_in_rows, "lower": second_field}
+    return {"lift": lift, "combine": combine, "auxiliary": first_field, "finish": finish}
 
 
 def weights_in_time(lift: Function, combine: Function, half_life: int) -> Fields:
@@ -547,3 +533,9 @@ def weighted_variance(moments: WeightedSpread) -> float:
 def weighted_deviation(moments: WeightedSpread) -> float:
     """Return √(m2 · W / D)."""
     return math.sqrt(weighted_variance(moments))
+
+
+SPREAD = (
+    partial(weights_in_time, lift_spread_at, merge_spreads_in_time),
+    partial(weights_in_rows, lift_spread_in_row, merge_spreads_in_rows),
+)

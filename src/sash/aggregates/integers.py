@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
+from sash.aggregates.base import Functions
+
 Total: TypeAlias = tuple[int, int]
 """The sum of the high parts, and the sum of the low parts."""
 CountedTotal: TypeAlias = tuple[int, int, int]
@@ -82,3 +84,6 @@ def divide(total: CountedTotal) -> float:
     """
     high = total[0] + (total[1] >> 32)
     return (high * TWO_TO_32 + (total[1] & LOW_BITS)) / total[2]
+
+
+COUNTED_TOTAL = Functions(split_and_count, add_counted, divide, subtract_counted, ZERO_COUNTED)

@@ -16,8 +16,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from sash.aggregates.base import Aggregate
-from sash.aggregates.definition import define
+from sash.aggregates.base import Aggregate, Functions
+from sash.aggregates.definition import Fields, define
+from sash.aggregates.parts import ResultRule
 from sash.aggregates.sketches import SKETCH, datasketches, hashable
 from sash.expressions import ColumnLike, Condition
 
@@ -50,19 +51,9 @@ def frequency(
     def occurrences(partial: bytes) -> int:
         return int(datasketches().count_min_sketch.deserialize(partial).get_estimate(wanted))
 
-    return define(
-        "frequency",
-        x,
-        constants=(item,),
-        lift=lift_frequencies,
-        combine=merge_frequencies,
-        lower=occurrences,
-        commutative=True,
-        empty=0,
-        gives="whole",
-        **SKETCH,
-        where=where,
-    )
+    functions = Functions(lift_frequencies, merge_frequencies, occurrences)
+    fields: Fields = {"constants": (item,), "commutative": True, "result": ResultRule(gives="whole", empty=0)}
+    return define("frequency", x, functions=functions, **fields, **SKETCH | {"fixed_size": True}, where=where)
 
 
 def may_contain(
@@ -94,19 +85,9 @@ def may_contain(
         (hashed,) = alone
         return hashed >= stored.theta64 or hashed in stored  # it does not store hashes from theta on
 
-    return define(
-        "may_contain",
-        x,
-        constants=(item,),
-        lift=lift_hashes,
-        combine=unite_hashes,
-        lower=is_possible,
-        commutative=True,
-        fixed_size=False,
-        gives="number",
-        **SKETCH,
-        where=where,
-    )
+    functions = Functions(lift_hashes, unite_hashes, is_possible)
+    fields: Fields = {"constants": (item,), "commutative": True, "gives": "number"}
+    return define("may_contain", x, functions=functions, **fields, **SKETCH, where=where)
 
 
 def _require_item(aggregate: str, item: float | str | None) -> int | str:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, TypeAlias
 
 from sash.aggregates.base import Aggregate
@@ -51,7 +52,7 @@ def covariance(
     >>> sash.Query(agg.covariance("x", "y"), window.rows(2)).run(rows)["covariance"].to_pylist()
     [None, 10.0, -1.0]
     """
-    return define("covariance", x, y, where=where, lower=lower_joint, sql=covariance_sql, **JOINT)
+    return define("covariance", x, y, where=where, lower=lower_joint, **JOINT)
 
 
 def correlation(
@@ -73,7 +74,7 @@ def correlation(
     >>> sash.Query(agg.correlation("x", "y"), window.rows(4, min_rows=4)).run(rows)["correlation"].to_pylist()
     [None, None, None, -1.0]
     """
-    return define("correlation", x, y, where=where, lower=lower_linear, sql=correlation_sql, **LINEAR)
+    return define("correlation", x, y, where=where, lower=lower_linear, **LINEAR)
 
 
 # -- functions of partials ------------------------------------------------------------------------------------------------
@@ -90,12 +91,8 @@ def merge_joint(older: Joint, newer: Joint) -> Joint:
     n = older[0] + newer[0]
     share = newer[0] / n
     x_apart, y_apart = distance(older[1], newer[1]), distance(older[2], newer[2])
-    return (
-        n,
-        moved(older[1], x_apart * share),
-        moved(older[2], y_apart * share),
-        older[3] + newer[3] + x_apart * y_apart * (older[0] * share),
-    )
+    x_mean, y_mean = moved(older[1], x_apart * share), moved(older[2], y_apart * share)
+    return n, x_mean, y_mean, older[3] + newer[3] + x_apart * y_apart * (older[0] * share)
 
 
 def lower_joint(moments: Joint) -> float:
@@ -139,16 +136,6 @@ def joint_sql(source: SqlInput, lift: Callable[..., Any], functions: Mapping[str
     return source.form({name: f"{function}({y}, {x})" for name, function in functions.items()}, lift, held=0)
 
 
-def covariance_sql(source: SqlInput) -> SqlForm | str:
-    """Read the joint moment."""
-    return joint_sql(source, joint_of, REGRESSION)
-
-
-def correlation_sql(source: SqlInput) -> SqlForm | str:
-    """Read the joint moment and both second moments."""
-    return joint_sql(source, linear_of, ALL_MOMENTS)
-
-
 def joint_of(n: int, x_mean: float, y_mean: float, together: float) -> Joint:
     """Lift a slice to joint moments."""
     return float(n), mean_of_float(x_mean), mean_of_float(y_mean), together
@@ -167,5 +154,7 @@ REGRESSION = {
 }
 ALL_MOMENTS = REGRESSION | {"moment of first": "regr_sxx", "moment of second": "regr_syy"}
 TWO_COLUMNS: Fields = {"commutative": True, "at_least": 2, "counts": (0,)}
-JOINT: Fields = {"lift": lift_joint, "combine": merge_joint, **TWO_COLUMNS}
-LINEAR: Fields = {"lift": lift_linear, "combine": merge_linear, **TWO_COLUMNS}
+JOINT_SQL = partial(joint_sql, lift=joint_of, functions=REGRESSION)
+LINEAR_SQL = partial(joint_sql, lift=linear_of, functions=ALL_MOMENTS)
+JOINT: Fields = {"lift": lift_joint, "combine": merge_joint, "sql": JOINT_SQL, **TWO_COLUMNS}
+LINEAR: Fields = {"lift": lift_linear, "combine": merge_linear, "sql": LINEAR_SQL, **TWO_COLUMNS}

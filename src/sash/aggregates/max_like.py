@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
-from sash.aggregates.base import Aggregate, P, pair, second_field, unchanged
+from sash.aggregates.base import Aggregate, Functions, P, pair, second_field, unchanged
 from sash.aggregates.comparison import is_above
-from sash.aggregates.definition import BOOLEANS, FLOATS, INTEGERS, WHOLE, Fields, define
+from sash.aggregates.definition import BOOLEANS, FLOATS, INTEGERS, WHOLE, Fields, Kinds, define
+from sash.aggregates.parts import Laws, ResultRule
 from sash.aggregates.sql import SqlForm, SqlInput, unless_null
 from sash.expressions import ColumnLike, Condition
 
@@ -41,7 +41,8 @@ def max(column: ColumnLike | None = None, *, where: Condition | None = None) -> 
     >>> sash.Query(agg.max("load"), window.rows(2)).run(rows)["max"].to_pylist()
     [3, 9, 9, 4]
     """
-    return _extreme("max", column, where, larger, larger_number, (-(2**63), -math.inf))
+    numbers = _variants(larger_number, -(2**63), -math.inf)
+    return define("max", column, combine=larger, variants=numbers, **EXTREME, where=where)
 
 
 def min(column: ColumnLike | None = None, *, where: Condition | None = None) -> Aggregate[Any]:
@@ -61,35 +62,17 @@ def min(column: ColumnLike | None = None, *, where: Condition | None = None) -> 
     >>> sash.Query(agg.min("load"), window.rows(2)).run(rows)["min"].to_pylist()
     [3, 3, 9, 4]
     """
-    return _extreme("min", column, where, smaller, smaller_number, (2**63 - 1, math.nan))  # NaN is largest
+    numbers = _variants(smaller_number, 2**63 - 1, math.nan)  # NaN is largest
+    return define("min", column, combine=smaller, variants=numbers, **EXTREME, where=where)
 
 
-def _extreme(
-    name: str,
-    column: ColumnLike | None,
-    where: Condition | None,
-    combine: Callable[[Any, Any], Any],
-    of_numbers: Callable[[Any, Any], Any],
-    identities: tuple[int, float],
-) -> Aggregate[Any]:
-    """Return max or min; `identities` are those of integers and of floats."""
-    return define(
-        name,
-        column,
-        where=where,
-        lift=unchanged,
-        combine=combine,
-        commutative=True,
-        selective=True,
-        gives="value",
-        codes=("ordered",),
-        sql=partial(extreme_sql, function=name),
-        variants={
-            BOOLEANS: {"combine": of_numbers},
-            WHOLE: {"combine": of_numbers, "identity": identities[0]},
-            FLOATS: {"combine": of_numbers, "identity": identities[1]},
-        },
-    )
+def _variants(combine: Callable[[Any, Any], Any], whole: int, real: float) -> dict[Kinds, Fields]:
+    """Return the variants of max or min for numbers, with the identities of integers and of floats."""
+    return {
+        BOOLEANS: {"combine": combine},
+        WHOLE: {"combine": combine, "identity": whole},
+        FLOATS: {"combine": combine, "identity": real},
+    }
 
 
 def spread(column: ColumnLike | None = None, *, where: Condition | None = None) -> Aggregate[tuple[Any, Any]]:
@@ -110,19 +93,9 @@ def spread(column: ColumnLike | None = None, *, where: Condition | None = None) 
     >>> sash.Query(agg.spread("load"), window.rows(2)).run(rows)["spread"].to_pylist()
     [0, 6, 0, 0]
     """
-    return define(
-        "spread",
-        column,
-        lift=twice,
-        combine=widen,
-        lower=width_between,
-        commutative=True,
-        gives="difference",
-        decimals=(1, 0),
-        sql=spread_sql,
-        variants={INTEGERS: {"lower": integer_width}},
-        where=where,
-    )
+    functions, variants = Functions(twice, widen, width_between), {INTEGERS: {"lower": integer_width}}
+    fields: Fields = {"commutative": True, "result": ResultRule(gives="difference", decimals=(1, 0)), "sql": spread_sql}
+    return define("spread", column, functions=functions, variants=variants, **fields, where=where)
 
 
 def max_count(column: ColumnLike | None = None, *, where: Condition | None = None) -> Aggregate[tuple[Any, int]]:
@@ -184,7 +157,7 @@ def arg_max(
     >>> sash.Query(agg.arg_max("load", "plug"), window.rows(2)).run(rows)["arg_max"].to_pylist()
     ['lamp', 'oven', 'oven']
     """
-    return define("arg_max", x, a, combine=larger_first, sql=arg_max_sql, **ARGUMENT, where=where)
+    return define("arg_max", x, a, combine=larger_first, **ARGUMENT, where=where)
 
 
 def arg_min(
@@ -206,7 +179,7 @@ def arg_min(
     >>> sash.Query(agg.arg_min("load", "plug"), window.rows(2)).run(rows)["arg_min"].to_pylist()
     ['lamp', 'lamp', 'oven']
     """
-    return define("arg_min", x, a, combine=smaller_first, sql=arg_min_sql, **ARGUMENT, where=where)
+    return define("arg_min", x, a, combine=smaller_first, **ARGUMENT, where=where)
 
 
 def any(column: ColumnLike | None = None, *, where: Condition | None = None) -> Aggregate[bool]:
@@ -226,7 +199,7 @@ def any(column: ColumnLike | None = None, *, where: Condition | None = None) -> 
     >>> sash.Query(agg.any("on"), window.rows(2)).run(rows)["any"].to_pylist()
     [False, True, True, False]
     """
-    return define("any", column, where=where, combine=either, identity=False, sql=any_sql, **TRUTH)
+    return define("any", column, where=where, combine=either, identity=False, **TRUTH)
 
 
 def all(column: ColumnLike | None = None, *, where: Condition | None = None) -> Aggregate[bool]:
@@ -246,7 +219,7 @@ def all(column: ColumnLike | None = None, *, where: Condition | None = None) -> 
     >>> sash.Query(agg.all("on"), window.rows(2)).run(rows)["all"].to_pylist()
     [False, False, True, False]
     """
-    return define("all", column, where=where, combine=both, identity=True, sql=all_sql, **TRUTH)
+    return define("all", column, where=where, combine=both, identity=True, **TRUTH)
 
 
 # -- functions of partials ------------------------------------------------------------------------------------------------
@@ -337,21 +310,11 @@ COUNTED: Fields = {
     "gives": "number",
     "codes": ("ordered",),
 }
-ARGUMENT: Fields = {
-    "lift": pair,
-    "lower": second_field,
-    "selective": True,
-    "gives": "value",
-    "codes": ("ordered", "any"),
-}
 
 
 def truth(value: Any) -> bool:
     """Lift a value to whether it is true."""
     return bool(value)
-
-
-TRUTH: Fields = {"lift": truth, "commutative": True, "selective": True}
 
 
 def either(older: bool, newer: bool) -> bool:
@@ -367,40 +330,28 @@ def both(older: bool, newer: bool) -> bool:
 # -- SQL ------------------------------------------------------------------------------------------------------------------
 
 
-def extreme_sql(source: SqlInput, function: str) -> SqlForm | str:
+def extreme_sql(source: SqlInput) -> SqlForm | str:
     """Take the extreme of extremes."""
     if not source.column.is_ordered:
         return source.refuse()
-    extreme = {function: f"{function}({source.column.sql})"}
-    native = source.native(extreme, f"{{{function}}}", {function: f"{function}({{{function}}})"})
-    return source.form(extreme, native=native)
+    name = source.aggregate.name
+    return source.form({name: f"{name}({source.column.sql})"}, None, f"{{{name}}}", name)
 
 
 def spread_sql(source: SqlInput) -> SqlForm | str:
     """Take the smallest and the largest value."""
-    if not source.column.is_ordered or source.column.is_text:
+    if not source.column.is_ordered or source.column.kind in ("string", "binary"):
         return source.refuse()
     return source.form({function: f"{function}({source.column.sql})" for function in ("min", "max")}, pair)
 
 
-def arg_min_sql(source: SqlInput) -> SqlForm | str:
-    """Take the smallest x, and `a` of the first row that has it."""
-    x, _ = source.columns
-    return _argument_sql(source, "min", "min_by", source.order.smallest(x.sql))
-
-
-def arg_max_sql(source: SqlInput) -> SqlForm | str:
-    """Take the largest x, and `a` of the first row that has it."""
-    x, _ = source.columns
-    if x.descending:
-        return _argument_sql(source, "max", "min_by", source.order.smallest(x.descending))
-    return _argument_sql(source, "max", "max_by", source.order.largest(x.sql))
-
-
-def _argument_sql(source: SqlInput, function: str, function_by: str, key: str) -> SqlForm | str:
-    x, a = source.columns
-    if not (x.is_ordered and a.is_ordered and source.order.is_known):
+def argument_sql(source: SqlInput) -> SqlForm | str:
+    """Take the smallest or largest x, and `a` of the first row that has it."""
+    (x, a), order, function = source.columns, source.order, source.aggregate.name.removeprefix("arg_")
+    if not (x.is_ordered and a.is_ordered and order.is_known):
         return source.refuse()
+    ascending = x.sql if function == "min" else x.descending
+    function_by, key = ("min_by", order.smallest(ascending)) if ascending else ("max_by", order.largest(x.sql))
     if not key:
         return source.refuse(" in an order of text")
     extreme = f"{function}({unless_null(x.sql, source.columns)})"
@@ -410,17 +361,20 @@ def _argument_sql(source: SqlInput, function: str, function_by: str, key: str) -
         f"{function}_by({{arg_{function}}}, struct({{{function}}}, {later})) FILTER (WHERE {{{function}}} IS NOT NULL)"
     )
     merges = {function: f"{function}({{{function}}})", f"arg_{function}": best}
-    return source.form(expressions, native=source.native(expressions, f"{{arg_{function}}}", merges))
+    return source.form(expressions, None, f"{{arg_{function}}}", merges)
 
 
-def truth_sql(source: SqlInput, function: str) -> SqlForm | str:
+def truth_sql(source: SqlInput) -> SqlForm | str:
     """Take any or all of the slices."""
-    x = source.column
+    x, function = source.column, {"any": "bool_or", "all": "bool_and"}[source.aggregate.name]
     if not x.is_number:
         return source.refuse()
     truth = {function: f"{function}({x.sql if x.kind == 'bool' else f'{x.sql} <> 0'})"}
-    native = source.native(truth, f"{{{function}}}", {function: f"{function}({{{function}}})"})
-    return source.form(truth, native=native)
+    return source.form(truth, None, f"{{{function}}}", function)
 
 
-any_sql, all_sql = partial(truth_sql, function="bool_or"), partial(truth_sql, function="bool_and")
+LAWS = Laws(commutative=True, selective=True)
+EXTREME: Fields = {"lift": unchanged, "laws": LAWS, "gives": "value", "codes": ("ordered",), "sql": extreme_sql}
+ARGUMENT: Fields = {"lift": pair, "lower": second_field, "selective": True, "gives": "value", "sql": argument_sql}
+ARGUMENT |= {"codes": ("ordered", "any")}
+TRUTH: Fields = {"lift": truth, "laws": LAWS, "sql": truth_sql}

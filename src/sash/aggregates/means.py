@@ -7,35 +7,30 @@ Partials are sums and counts; `lower` divides. Sums of floats are compensated (s
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from sash.aggregates import integers, sum_like
-from sash.aggregates.base import Aggregate
+from sash.aggregates import compensated, integers, sum_like
+from sash.aggregates.base import Aggregate, Functions
 from sash.aggregates.compensated import (
     NO_ERROR,
-    ZERO,
-    ZERO_COUNTED,
-    Compensated,
     CountedSum,
     add_compensated,
-    add_counted_sums,
     as_float,
     divide_counted,
     lift_any,
     lift_counted,
     lift_float,
     plain,
-    subtract_counted_sums,
     total_of,
 )
-from sash.aggregates.definition import FLOATS, INTEGERS, define
+from sash.aggregates.definition import FLOATS, INTEGERS, Fields, Kinds, define
 from sash.aggregates.integers import split
-from sash.aggregates.sql import NativeSql, SqlForm, SqlInput, unless_null
+from sash.aggregates.sql import SqlForm, SqlInput, unless_null
 from sash.aggregates.sum_like import add_both, subtract_both, sums_of
 from sash.expressions import ColumnLike, Condition
 
-WeightedSum: TypeAlias = tuple[Compensated, Compensated]
+WeightedSum: TypeAlias = tuple[compensated.Compensated, compensated.Compensated]
 """The sum of values times weights, and the sum of the weights."""
 
 MORE_DIGITS = 4
@@ -65,37 +60,13 @@ def mean(column: ColumnLike | None = None, *, where: Condition | None = None) ->
     >>> sash.Query(agg.mean("load"), window.rows(2)).run(rows)["mean"].to_pylist()
     [3.0, 6.0, 9.0, 4.0]
     """
-    return define(
-        "mean",
-        column,
-        lift=count_one,
-        combine=add_both,
-        lower=divide,
-        inverse=subtract_both,
-        commutative=True,
-        counts=(1,),
-        decimals=(MORE_DIGITS, MORE_DIGITS),
-        sql=mean_sql,
-        variants={
-            FLOATS: {
-                "lift": lift_counted,
-                "combine": add_counted_sums,
-                "lower": divide_counted,
-                "inverse": subtract_counted_sums,
-                "identity": ZERO_COUNTED,
-            },
-            INTEGERS: {
-                "lift": integers.split_and_count,
-                "combine": integers.add_counted,
-                "lower": integers.divide,
-                "inverse": integers.subtract_counted,
-                "invertible": True,
-                "identity": integers.ZERO_COUNTED,
-                "counts": (2,),
-            },
-        },
-        where=where,
-    )
+    functions = Functions(count_one, add_both, divide, subtract_both)
+    fields: Fields = {"commutative": True, "counts": (1,), "decimals": (MORE_DIGITS, MORE_DIGITS), "sql": mean_sql}
+    variants: dict[Kinds, Fields] = {
+        FLOATS: {"functions": compensated.COUNTED_SUM},
+        INTEGERS: {"functions": integers.COUNTED_TOTAL, "invertible": True, "counts": (2,)},
+    }
+    return define("mean", column, functions=functions, **fields, variants=variants, where=where)
 
 
 def geometric_mean(column: ColumnLike | None = None, *, where: Condition | None = None) -> Aggregate[CountedSum]:
@@ -115,18 +86,9 @@ def geometric_mean(column: ColumnLike | None = None, *, where: Condition | None 
     >>> sash.Query(agg.geometric_mean("growth"), window.rows(2)).run(rows)["geometric_mean"].to_pylist()
     [1.0, 2.0, 4.0, 1.0]
     """
-    return define(
-        "geometric_mean",
-        column,
-        lift=count_logarithm,
-        combine=add_counted_sums,
-        lower=root,
-        identity=ZERO_COUNTED,
-        commutative=True,
-        counts=(1,),
-        sql=geometric_mean_sql,
-        where=where,
-    )
+    functions = compensated.COUNTED_SUM._replace(lift=count_logarithm, lower=root, inverse=None)
+    fields: Fields = {"commutative": True, "counts": (1,), "sql": geometric_mean_sql}
+    return define("geometric_mean", column, functions=functions, **fields, where=where)
 
 
 def weighted_mean(
@@ -148,18 +110,8 @@ def weighted_mean(
     >>> sash.Query(agg.weighted_mean("price", "volume"), window.rows(2)).run(rows)["weighted_mean"].to_pylist()
     [10.0, 12.5, 30.0]
     """
-    return define(
-        "weighted_mean",
-        x,
-        w,
-        lift=weigh,
-        combine=add_weighted,
-        lower=divide_by_weight,
-        identity=(ZERO, ZERO),
-        commutative=True,
-        sql=weighted_mean_sql,
-        where=where,
-    )
+    functions = Functions(weigh, add_weighted, divide_by_weight, identity=(compensated.ZERO, compensated.ZERO))
+    return define("weighted_mean", x, w, functions=functions, commutative=True, sql=weighted_mean_sql, where=where)
 
 
 # -- functions of partials ------------------------------------------------------------------------------------------------
@@ -218,31 +170,25 @@ def divide_by_weight(total: WeightedSum) -> float:
 
 def mean_sql(source: SqlInput) -> SqlForm | str:
     """Add sums and counts; the sum of floats comes from Spark's mean, which the moments share."""
-    counted = {"count": f"count({source.column.sql})"}
-    if source.column.kind == "float":
-        averaged = {**counted, "mean": f"avg({source.column.as_double})"}
-        merged = {"count": "sum({count})", "mean": "sum({count} * {mean}) / nullif(sum({count}), 0)"}
-        return source.form(averaged, total_of_mean, source.native(averaged, "{mean}", merged))
+    x = source.column
+    counted = {"count": f"count({x.sql})"}
+    if x.kind == "float":
+        merges = {"count": "sum({count})", "mean": "sum({count} * {mean}) / nullif(sum({count}), 0)"}
+        return source.form({**counted, "mean": f"avg({x.as_double})"}, total_of_mean, "{mean}", merges)
     sums = sums_of(source)
     if isinstance(sums, str):
         return sums
-    lift: Callable[..., Any] = counted_sum
-    if source.column.is_integer:
-        lift = counted_halves if len(sums) > 1 else counted_integer
     # The sum comes last: its type determines that of the result. It has more digits than the column already.
-    decimals = (MORE_DIGITS - sum_like.MORE_DIGITS, MORE_DIGITS)
-    return source.form({**counted, **sums}, lift, _native_mean(source, {**counted, **sums}), decimals=decimals)
-
-
-def _native_mean(source: SqlInput, counted_sums: Mapping[str, str]) -> NativeSql:
-    """Let Spark divide; its own mean of decimals is rounded once."""
-    if source.column.kind == "decimal":
-        return source.native({"mean": f"avg({source.column.sql})"}, "{mean}")
+    counted |= sums
+    if x.kind == "decimal":  # Spark's own mean of decimals is rounded once
+        form = source.form(counted, counted_sum, decimals=(MORE_DIGITS - sum_like.MORE_DIGITS, MORE_DIGITS))
+        return form._replace(native=source.native({"mean": f"avg({x.sql})"}, "{mean}"))
+    lift: Callable[..., Any] = counted_integer
     total = "CAST({sum} AS DOUBLE)"
-    if "high" in counted_sums:
+    if "high" in counted:
+        lift = counted_halves
         total = f"(CAST({{high}} + shiftright({{low}}, 32) AS DOUBLE) * 4294967296D + ({{low}} & {integers.LOW_BITS}L))"
-    merges = {name: f"sum({{{name}}})" for name in counted_sums}
-    return source.native(counted_sums, f"{total} / nullif({{count}}, 0)", merges)
+    return source.form(counted, lift, f"{total} / nullif({{count}}, 0)", "sum")
 
 
 def counted_sum(n: int, total: Any) -> tuple[Any, int]:
@@ -277,9 +223,7 @@ def geometric_mean_sql(source: SqlInput) -> SqlForm | str:
     x = source.column.as_double
     ln = f"CASE WHEN {x} > 0 THEN ln({x}) WHEN {x} = 0 THEN -DOUBLE('inf') WHEN {x} < 0 THEN DOUBLE('nan') END"
     summed = {"sum of logarithms": f"sum({ln})", "count": f"count({source.column.sql})"}
-    merges = {name: f"sum({{{name}}})" for name in summed}
-    native = source.native(summed, "exp({sum of logarithms} / nullif({count}, 0))", merges)
-    return source.form(summed, counted_float, native)
+    return source.form(summed, counted_float, "exp({sum of logarithms} / nullif({count}, 0))", "sum")
 
 
 def counted_float(total: float, n: int) -> CountedSum:

@@ -15,21 +15,12 @@ from collections.abc import Callable, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Real
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal
 
-from sash.aggregates.algebra import Ranking
-from sash.aggregates.base import Aggregate
+from sash.aggregates.base import Aggregate, Functions
 from sash.aggregates.comparison import ascending, is_above
-from sash.aggregates.definition import (
-    NUMBERS,
-    Fields,
-    Kinds,
-    compiled_only_by,
-    define,
-    require_fraction,
-    require_list,
-    require_positive,
-)
+from sash.aggregates.definition import Fields, compiled_only_by, define, require_count, require_fraction, require_list
+from sash.aggregates.parts import Coding, Laws, Ranking, ResultRule
 from sash.expressions import ColumnLike, Condition
 
 if TYPE_CHECKING:  # `import sash` does not import NumPy
@@ -188,9 +179,10 @@ def quantile(
     def lowers(kind: str) -> Fields:
         return {"lower": lower_each(tuple(entry.of_kind(kind).lower for entry in entries))}
 
-    numbers: dict[Kinds, Fields] = {(kind,): lowers(kind) for kind in (*NUMBERS, "ticks")}
     fields = {**SORTED, "ranked": entries[0].laws.ranked, **lowers("object")}
-    return define("quantile", x, where=where, constants=(fractions,), entries=entries, variants=numbers, **fields)
+    fields |= {"constants": (fractions,), "entries": entries}
+    numbers = ("int", "float", "bool", "ticks")
+    return define("quantile", x, variants={(kind,): lowers(kind) for kind in numbers}, **fields, where=where)
 
 
 def nth_smallest(x: ColumnLike | None = None, i: int = 1, *, where: Condition | None = None) -> Aggregate[SortedValues]:
@@ -210,20 +202,11 @@ def nth_smallest(x: ColumnLike | None = None, i: int = 1, *, where: Condition | 
     >>> sash.Query(agg.nth_smallest("load", i=2), window.rows(4)).run(rows)["nth_smallest"].to_pylist()
     [None, 9, 9, 4]
     """
-    require_positive("nth_smallest", "i", i)
+    require_count("nth_smallest", "i", i)
     rank = float(i - 1)
     fields = _rank_fields(lambda _: rank, value_below)
-    return define(
-        "nth_smallest",
-        x,
-        constants=(i,),
-        at_least=i,
-        gives="value",
-        codes=("ordered",),
-        **SORTED,
-        **fields,
-        where=where,
-    )
+    fields |= {"constants": (i,), "result": ResultRule(gives="value", at_least=i), "codes": ("ordered",)}
+    return define("nth_smallest", x, **SORTED, **fields, where=where)
 
 
 def rank(
@@ -249,44 +232,27 @@ def rank(
     >>> sash.Query(agg.rank("load", method="max", pct=True), window.rows(4)).run(rows)["rank"].to_pylist()
     [1.0, 1.0, None, 1.0]
     """
-    if method not in get_args(RankMethod):
+    if method not in PLACES:
         raise ValueError(f'rank got method={method!r}, but method must be "average", "min" or "max".')
     if not isinstance(pct, bool):
         raise TypeError(f"rank got pct={pct!r}, but pct must be True or False.")
-    keywords = {"method": method} if method != "average" else {}
-    place = PLACES[method, pct]
+    keywords = ({"method": method} if method != "average" else {}) | ({"pct": True} if pct else {})
+    place = PLACES[method][pct]
 
     def lower(values: Any) -> float:
         newest = values.newest()
         smaller = count_before(values, newest)
         return place(smaller, count_before(values, newest, with_equal=True) - smaller, len(values))
 
-    return define(
-        "rank",
-        x,
-        keywords=keywords | ({"pct": True} if pct else {}),
-        lift=lift_newest,
-        combine=NewestAmong.merge,
-        lower=lower,
-        inverse=NewestAmong.without,
-        invertible=True,
-        ranked=Ranking(place=place),
-        of_newest=True,
-        gives="real",
-        codes=("ordered",),
-        **{key: SORTED[key] for key in ("holistic", "fixed_size", "interpreted_only")},
-        where=where,
-    )
+    functions = Functions(lift_newest, NewestAmong.merge, lower, NewestAmong.without)
+    laws = Laws(invertible=True, ranked=Ranking(place=place), holistic=True, fixed_size=False)
+    result = ResultRule(of_newest=True, gives="real")
+    coding = Coding(codes=("ordered",), interpreted_only=SORTED["interpreted_only"])
+    fields: Fields = {"keywords": keywords, "laws": laws, "result": result, "coding": coding}
+    return define("rank", x, functions=functions, **fields, where=where)
 
 
-def _quantile(
-    name: str,
-    column: ColumnLike | None,
-    fraction: float,
-    *,
-    constants: tuple[float, ...] = (),
-    where: Condition | None = None,
-) -> Aggregate[SortedValues]:
+def _quantile(name: str, column: ColumnLike | None, fraction: float, **fields: Any) -> Aggregate[SortedValues]:
     """Interpolate: numbers by a function that compiles, other values by the arithmetic of their type."""
 
     def rank(count: int) -> float:
@@ -297,8 +263,7 @@ def _quantile(
         ("float", "bool"): _rank_fields(rank, number_between),
         ("ticks",): _rank_fields(rank, ticks_between),
     }
-    fields = {**SORTED, **_rank_fields(rank, interpolate)}
-    return define(name, column, where=where, constants=constants, variants=numbers, **fields)
+    return define(name, column, variants=numbers, **SORTED, **_rank_fields(rank, interpolate), **fields)
 
 
 def _rank_fields(rank: Callable[[int], float], between: Callable[[Any, Any, float], Any]) -> Fields:
@@ -334,14 +299,8 @@ def lift_newest(value: Any) -> NewestAmong:
 
 
 SORTED: Fields = {
-    "lift": lift,
-    "combine": SortedValues.merge,
-    "inverse": SortedValues.without,
-    "invertible": True,
-    "identity": SortedValues(()),
-    "commutative": True,
-    "holistic": True,
-    "fixed_size": False,
+    "functions": Functions(lift, SortedValues.merge, inverse=SortedValues.without, identity=SortedValues(())),
+    "laws": Laws(invertible=True, commutative=True, holistic=True, fixed_size=False),
     "interpreted_only": compiled_only_by("order_statistics_tree"),
 }
 
@@ -394,14 +353,12 @@ def highest_share(smaller: int, equal: int, count: int) -> float:
     return (smaller + equal) / count
 
 
-PLACES: dict[tuple[str, bool], Callable[[int, int, int], float]] = {
-    ("average", False): average_place,
-    ("min", False): lowest_place,
-    ("max", False): highest_place,
-    ("average", True): average_share,
-    ("min", True): lowest_share,
-    ("max", True): highest_share,
+PLACES = {
+    "average": (average_place, average_share),
+    "min": (lowest_place, lowest_share),
+    "max": (highest_place, highest_share),
 }
+"""By method: the function for ranks, and the one for shares."""
 
 
 def value_below(below: Any, above: Any, part: float) -> Any:  # noqa: ARG001 — the rank has no fraction

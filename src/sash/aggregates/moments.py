@@ -29,7 +29,7 @@ from typing import Any, TypeAlias
 from sash.aggregates.base import Aggregate
 from sash.aggregates.compensated import as_float
 from sash.aggregates.definition import INTEGERS, Fields, define
-from sash.aggregates.sql import SqlForm, SqlInput
+from sash.aggregates.sql import Lift, SqlForm, SqlInput
 from sash.expressions import ColumnLike, Condition
 
 Mean: TypeAlias = tuple[float, float]
@@ -40,7 +40,6 @@ Skew: TypeAlias = tuple[float, Mean, float, float]
 """n, mean, m2, m3."""
 Tails: TypeAlias = tuple[float, Mean, float, float, float]
 """n, mean, m2, m3, m4."""
-Lift: TypeAlias = Callable[..., Any]
 
 
 # -- factories ------------------------------------------------------------------------------------------------------------
@@ -315,8 +314,7 @@ def moments_sql(source: SqlInput, lift: Lift, higher: tuple[str, ...] = ()) -> S
     expressions = {"count": f"count({x.sql})", "mean": f"avg({value})", "variance": f"var_pop({value})"}
     # Spark's skewness of equal values is null, while the third moment of the partial is 0.
     expressions |= {name: f"CASE WHEN var_pop({value}) = 0 THEN 0D ELSE {name}({value}) END" for name in higher}
-    result = NATIVE_RESULTS.get(source.aggregate.lower)
-    return source.form(expressions, lift, None if result is None else source.native(expressions, result), held=0)
+    return source.form(expressions, lift, NATIVE_RESULTS.get(source.aggregate.lower, ""), held=0)
 
 
 SAMPLE_VARIANCE = "CASE WHEN {count} > 1 THEN {variance} * {count} / ({count} - 1) END"

@@ -7,8 +7,7 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
-from sash.aggregates.base import Aggregate, with_fields
-from sash.aggregates.objects import object_lift, result_of
+from sash.aggregates.base import Aggregate, Functions, object_lift, result_of, with_fields
 
 Counted = tuple[int, Any]
 NO_VALUES: Counted = (0, None)
@@ -46,19 +45,10 @@ def counting_values(aggregate: Aggregate[Any]) -> Aggregate[Counted]:
     def lower(partial: Counted) -> Any:
         return rule.empty if partial[0] < max(1, rule.at_least) else result_of(aggregate, partial[1])
 
-    counted = with_fields(
-        aggregate,
-        lift=lift,
-        combine=combine,
-        lower=lower,
-        inverse=inverse if aggregate.inverse is not None else None,
-        identity=NO_VALUES,
-        laws=replace(aggregate.laws.over_partials(), selective=False),
-        auxiliary=None,
-        finish=None,
-        at_least=0,
-        variants={},
-    )
+    functions = Functions(lift, combine, lower, inverse if aggregate.inverse is not None else None, NO_VALUES)
+    laws = replace(aggregate.laws.over_partials(), selective=False)
+    result = replace(rule, auxiliary=None, finish=None, at_least=0)
+    counted = with_fields(aggregate, functions, laws=laws, result=result, variants={})
     return _knowing_newest(counted) if rule.of_newest else counted
 
 
@@ -82,14 +72,8 @@ def _knowing_newest(counted: Aggregate[Any]) -> Aggregate[Any]:
     def lower(partial: Any) -> Any:
         return counted.lower(partial[:2]) if partial[2] else counted.result.empty
 
-    return replace(
-        counted,
-        lift=lift,
-        combine=combine,
-        lower=lower,
-        inverse=inverse if counted.inverse is not None else None,
-        identity=(*NO_VALUES, None),
-    )
+    neutral = (*NO_VALUES, None)
+    return with_fields(counted, Functions(lift, combine, lower, inverse if counted.inverse else None, neutral))
 
 
 def neutral_if_null(aggregate: Aggregate[Any]) -> Aggregate[Any]:
@@ -102,19 +86,11 @@ def neutral_if_null(aggregate: Aggregate[Any]) -> Aggregate[Any]:
     >>> total.lift(5, False) == agg.sum().of_kind("int").identity
     True
     """
-    counts = aggregate.coding.counts
-    return with_fields(
-        aggregate,
-        lift=lift_or_neutral(aggregate.lift, aggregate.identity),
-        lower=lower_or_zero(aggregate.lower, counts[0]) if counts else aggregate.lower,
-        inputs=2,
-        columns=(),
-        counts=(),
-        at_least=1,
-        empty=None,
-        variants={},
-        sql=None,
-    )
+    counts, result = aggregate.coding.counts, replace(aggregate.result, at_least=1, empty=None)
+    lift = lift_or_neutral(aggregate.lift, aggregate.identity)
+    lower = lower_or_zero(aggregate.lower, counts[0]) if counts else aggregate.lower
+    unbound: dict[str, Any] = {"inputs": 2, "columns": (), "counts": (), "variants": {}, "sql": None}
+    return with_fields(aggregate, lift=lift, lower=lower, result=result, **unbound)
 
 
 @cache

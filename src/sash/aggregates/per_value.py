@@ -15,7 +15,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from sash.aggregates.base import Aggregate
+from sash.aggregates.base import Aggregate, Functions
 from sash.aggregates.collect_like import GROWING, key_of, value_of
 from sash.aggregates.definition import Fields, Kinds, define
 from sash.aggregates.naming import as_literal, not_a_name, shorten
@@ -75,29 +75,16 @@ def per_value(
     if time is not None and time.for_unit is not None:
         time = replace(time, for_unit=partial(_in_unit, aggregate))
     variants: dict[Kinds, Fields] = {(kind,): _fields(variant) for kind, variant in aggregate.forms.variants.items()}
-    return define(
-        "per_value",
-        column,
-        *(aggregate.named_columns if column is not None else (None,) * aggregate.named_inputs),
-        identity={},
-        hashes=True,
-        gives="map",
-        time=time,
-        variants=variants,
-        **_fields(aggregate),
-        **GROWING,
-        where=where,
-    )
+    columns = aggregate.named_columns if column is not None else (None,) * aggregate.named_inputs
+    fields: Fields = {"hashes": True, "gives": "map", "time": time, **_fields(aggregate), **GROWING}
+    return define("per_value", column, *columns, variants=variants, **fields, where=where)
 
 
 def _fields(inner: Aggregate[Any]) -> Fields:
     """Return the functions that compute an aggregate for each value."""
-    return {
-        "inner": inner,
-        "lift": lift_by_value(inner.lift),
-        "combine": combine_by_value(inner.combine),
-        "lower": lower_by_value(inner.lower, inner.result.at_least, inner.result.empty),
-    }
+    lower = lower_by_value(inner.lower, inner.result.at_least, inner.result.empty)
+    functions = Functions(lift_by_value(inner.lift), combine_by_value(inner.combine), lower, identity={})
+    return {"inner": inner, "functions": functions}
 
 
 def _in_unit(inner: Aggregate[Any], unit: TimeUnit) -> Mapping[str, Any]:
@@ -130,9 +117,7 @@ def combine_by_value(combine_inner: Callable[[Any, Any], Any]) -> Callable[[PerV
     return combine
 
 
-def lower_by_value(
-    lower_inner: Callable[[Any], Any], at_least: int, empty: Any
-) -> Callable[[PerValue], dict[Any, Any]]:
+def lower_by_value(lower_inner: Callable[[Any], Any], at_least: int, empty: Any) -> Callable[[PerValue], Any]:
     """Return the function that lowers the partial of each value."""
 
     def lower(partials: PerValue) -> dict[Any, Any]:

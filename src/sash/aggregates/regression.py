@@ -15,30 +15,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from sash.aggregates.base import Aggregate
 from sash.aggregates.compensated import as_float
 from sash.aggregates.definition import Fields, define
-from sash.aggregates.joint_moments import (
-    ALL_MOMENTS,
-    LINEAR,
-    Linear,
-    joint_sql,
-    lift_linear,
-    linear_of,
-)
+from sash.aggregates.joint_moments import ALL_MOMENTS, LINEAR, Linear, joint_sql, lift_linear, linear_of
 from sash.aggregates.moments import mean_of_float, mean_of_integer, no_distance
-from sash.aggregates.time_input import TimeInput
+from sash.aggregates.parts import TimeInput
 from sash.durations import UNITS, TimeUnit
 from sash.expressions import ColumnLike, Condition
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from sash.aggregates.sql import SqlForm, SqlInput
 
+ForUnit = Callable[[TimeUnit], Mapping[str, Any]]
 SECOND = UNITS["s"]
 
 
@@ -65,7 +58,7 @@ def slope(
     >>> sash.Query(agg.slope("level"), window.rows(2), time="ts").run(rows)["slope"].to_pylist()
     [None, 0.05, 0.15]
     """
-    return _define("slope", y, x, slope_of, for_unit=per_second, where=where)
+    return _define("slope", y, x, lower=slope_of, for_unit=per_second, where=where)
 
 
 def intercept(
@@ -89,7 +82,7 @@ def intercept(
     >>> sash.Query(agg.intercept("price", "size"), window.rows(2)).run(rows)["intercept"].to_pylist()
     [None, 2.0, 0.0]
     """
-    return _define("intercept", y, x, intercept_of, where=where)  # time 0 is the same in every unit
+    return _define("intercept", y, x, lower=intercept_of, where=where)  # time 0 is the same in every unit
 
 
 def r_squared(
@@ -113,24 +106,17 @@ def r_squared(
     >>> sash.Query(agg.r_squared("price", "size"), window.rows(4)).run(rows)["r_squared"].to_pylist()
     [None, None, 0.25, 0.5]
     """
-    return _define("r_squared", y, x, r_squared_of, where=where)
+    return _define("r_squared", y, x, lower=r_squared_of, where=where)
 
 
 def _define(
-    name: str,
-    y: ColumnLike | None,
-    x: ColumnLike | None,
-    lower: Callable[[Linear], float],
-    *,
-    where: Condition | None,
-    for_unit: Callable[[TimeUnit], Mapping[str, Any]] | None = None,
+    name: str, y: ColumnLike | None, x: ColumnLike | None, *, for_unit: ForUnit | None = None, **fields: Any
 ) -> Aggregate[Linear]:
     """Return the aggregate over two columns, or over one and the time."""
     if y is None or x is not None:
-        return define(name, y, x, where=where, lower=lower, sql=points_sql, **LINE | {"lift": lift_point})
-    return define(
-        name, y, where=where, lower=lower, time=TimeInput(for_unit=for_unit), **LINE | {"lift": lift_point_in_time}
-    )
+        return define(name, y, x, **LINE, **fields)
+    over_time = LINE | {"lift": lift_point_in_time, "sql": None, "time": TimeInput(for_unit=for_unit)}
+    return define(name, y, **over_time, **fields)
 
 
 # -- functions of partials ------------------------------------------------------------------------------------------------
@@ -199,14 +185,11 @@ def null_if_vertical(results: npt.NDArray[Any], x_moments: npt.NDArray[Any], _: 
 # -- SQL ------------------------------------------------------------------------------------------------------------------
 
 
-def points_sql(source: SqlInput) -> SqlForm | str:
-    """Merge Spark's joint moments of slices: those of `correlation(y, x)`, which share their columns."""
-    return joint_sql(source, points_of, ALL_MOMENTS)
-
-
 def points_of(n: int, y_mean: float, x_mean: float, together: float, y_m2: float, x_m2: float) -> Linear:
     """Lift a slice to joint moments; y is the first column."""
     return linear_of(n, x_mean, y_mean, together, x_m2, y_m2)
 
 
-LINE: Fields = LINEAR | {"auxiliary": x_moment, "finish": null_if_vertical}
+# Spark's joint moments of slices are those of `correlation(y, x)`, which share their columns.
+POINTS: Fields = {"lift": lift_point, "sql": partial(joint_sql, lift=points_of, functions=ALL_MOMENTS)}
+LINE: Fields = LINEAR | POINTS | {"auxiliary": x_moment, "finish": null_if_vertical}

@@ -17,8 +17,9 @@ import math
 from numbers import Integral, Real
 from typing import Any, TypeAlias
 
-from sash.aggregates.base import Aggregate, pair
+from sash.aggregates.base import Aggregate, Functions, pair
 from sash.aggregates.definition import Fields, define, require_fraction
+from sash.aggregates.parts import ResultRule
 from sash.aggregates.sql import SqlForm, SqlInput
 from sash.expressions import ColumnLike, Condition
 
@@ -28,7 +29,10 @@ KLL_K = 200
 Quantiles: TypeAlias = tuple[bytes, int]
 """A serialized KLL sketch, which ignores NaN, and the number of NaNs."""
 
-SKETCH: Fields = {"interpreted_only": "its partials are sketches of Apache DataSketches, which Numba doesn't know."}
+SKETCH: Fields = {
+    "fixed_size": False,
+    "interpreted_only": "its partials are sketches of Apache DataSketches, which Numba doesn't know.",
+}
 
 
 def datasketches() -> Any:
@@ -101,20 +105,9 @@ def approx_count_distinct(column: ColumnLike | None = None, *, where: Condition 
     >>> sash.Query(agg.approx_count_distinct("word"), window.rows(2)).run(rows)["approx_count_distinct"].to_pylist()
     [1, 2, 1, 1]
     """
-    return define(
-        "approx_count_distinct",
-        column,
-        lift=lift_registers,
-        combine=unite_registers,
-        lower=count_registers,
-        commutative=True,
-        fixed_size=False,
-        empty=0,
-        gives="whole",
-        sql=registers_sql,
-        **SKETCH,
-        where=where,
-    )
+    functions = Functions(lift_registers, unite_registers, count_registers)
+    fields: Fields = {"commutative": True, "result": ResultRule(gives="whole", empty=0), "sql": registers_sql}
+    return define("approx_count_distinct", column, functions=functions, **fields, **SKETCH, where=where)
 
 
 def approx_quantile(
@@ -146,18 +139,8 @@ def approx_quantile(
             return math.nan
         return float(sketch.get_quantile(rank / sketch.n, True))  # inclusive: a value counts in its own rank
 
-    return define(
-        "approx_quantile",
-        x,
-        constants=(q,),
-        lift=lift_quantiles,
-        combine=merge_quantiles,
-        lower=at_fraction,
-        fixed_size=False,
-        sql=quantiles_sql,
-        **SKETCH,
-        where=where,
-    )
+    functions = Functions(lift_quantiles, merge_quantiles, at_fraction)
+    return define("approx_quantile", x, constants=(q,), functions=functions, sql=quantiles_sql, **SKETCH, where=where)
 
 
 # -- functions of partials ------------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sash.aggregates.base import Aggregate, with_fields
 from sash.aggregates.pickling import Picklable
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 EPOCH = "TIMESTAMP_NTZ'1970-01-01 00:00:00'"
+Lift = Callable[..., Any]
+Merges = Mapping[str, str] | str
 SLICE = "(slice)"
 """The column that says where a slice begins, in ticks."""
 
@@ -68,8 +70,7 @@ class SqlRule(Picklable):
         return self.functions == (aggregate.lift, aggregate.combine, aggregate.lower)
 
 
-@dataclass(frozen=True)
-class NativeSql:
+class NativeSql(NamedTuple):
     """An aggregate that Spark computes alone: the results equal those that Python lowers from partials."""
 
     expressions: Mapping[str, str]
@@ -80,8 +81,7 @@ class NativeSql:
     """SQL aggregates that combine the columns of slices, by the same names; empty if SQL cannot combine them."""
 
 
-@dataclass(frozen=True)
-class SqlForm:
+class SqlForm(NamedTuple):
     """An aggregate in two stages."""
 
     expressions: Mapping[str, str]
@@ -92,8 +92,7 @@ class SqlForm:
     """How Spark computes results without Python; None if it cannot."""
 
 
-@dataclass(frozen=True)
-class SqlInput:
+class SqlInput(NamedTuple):
     """An aggregate, in the variant for its column, and its columns."""
 
     aggregate: Aggregate[Any]
@@ -113,39 +112,36 @@ class SqlInput:
     def form(
         self,
         expressions: Mapping[str, str],
-        lift: Callable[..., Any] | None = None,
-        native: NativeSql | None = None,
+        lift: Lift | None = None,
+        result: str = "",
+        merges: Merges = "",
         **fields: Any,
     ) -> SqlForm:
         """Return the form with these expressions by name.
 
-        `lift` makes a partial of their results; None means the aggregate's own lift. `native` is from `self.native`. `fields` replace
-        other fields of the aggregate. If the type of the result depends on that of a column, this is the last expression.
+        `lift` makes a partial of their results; None means the aggregate's own lift. `result` and `merges` are how Spark computes
+        results of the same expressions alone (see `native`). `fields` replace other fields of the aggregate. If the type of the result
+        depends on that of a column, this is the last expression.
         """
         named = {self._column_name(name): text for name, text in expressions.items()}
-        aggregate = with_fields(
-            self.aggregate,
-            lift=lift or self.aggregate.lift,
-            columns=tuple(named),
-            shown_columns=self.aggregate.named_columns,
-            inputs=len(named),
-            counts=(),  # slices of different lanes hold different numbers of values
-            variants={},
-            sql=None,
-            **fields,
-        )
-        return SqlForm(named, aggregate, native)
+        fields |= {"columns": tuple(named), "inputs": len(named), "shown_columns": self.aggregate.named_columns}
+        # Slices of different lanes hold different numbers of values, so kernels must not share counts.
+        fields |= {"lift": lift or self.aggregate.lift, "counts": (), "variants": {}, "sql": None}
+        aggregate = with_fields(self.aggregate, **fields)
+        return SqlForm(named, aggregate, self.native(expressions, result, merges) if result else None)
 
-    def native(self, expressions: Mapping[str, str], result: str, merges: Mapping[str, str] | None = None) -> NativeSql:
+    def native(self, expressions: Mapping[str, str], result: str, merges: Merges = "") -> NativeSql:
         """Return how Spark computes results alone: `result` and `merges` name expressions in braces, as in "{sum} / {count}".
 
-        In `merges`, `{slice}` is where a slice begins, in ticks.
+        `merges` may be one function for all columns. In `merges`, `{slice}` is where a slice begins, in ticks.
         """
+        if isinstance(merges, str):
+            merges = {name: f"{merges}({{{name}}})" for name in expressions} if merges else {}
         columns = {name: quote(self._column_name(name)) for name in expressions} | {"slice": quote(SLICE)}
         return NativeSql(
             {self._column_name(name): text for name, text in expressions.items()},
             result.format_map(columns),
-            {self._column_name(name): text.format_map(columns) for name, text in (merges or {}).items()},
+            {self._column_name(name): text.format_map(columns) for name, text in merges.items()},
         )
 
     def _column_name(self, expression: str) -> str:
@@ -224,11 +220,6 @@ class SqlColumn:
         return self.is_integer or self.kind in ("float", "decimal")
 
     @property
-    def is_text(self) -> bool:
-        """Whether it holds strings or bytes."""
-        return self.kind in ("string", "binary")
-
-    @property
     def is_ordered(self) -> bool:
         """Whether Spark and Python agree on the order of its values."""
         return self.kind != "other"
@@ -275,15 +266,10 @@ def column_of(field: pa.Field) -> SqlColumn:
         "binary": types.is_binary,
     }
     kind = next((kind for kind, test in kinds.items() if test(field.type)), "other")
-    return SqlColumn(
-        field.name,
-        kind,
-        str(field.type),
-        bits=field.type.bit_width if kind in ("int", "float") else 0,
-        precision=field.type.precision if kind == "decimal" else 0,
-        scale=field.type.scale if kind == "decimal" else 0,
-        has_zone=kind == "timestamp" and field.type.tz is not None,
-    )
+    bits = field.type.bit_width if kind in ("int", "float") else 0
+    precision, scale = (field.type.precision, field.type.scale) if kind == "decimal" else (0, 0)
+    has_zone = kind == "timestamp" and field.type.tz is not None
+    return SqlColumn(field.name, kind, str(field.type), bits, precision, scale, has_zone=has_zone)
 
 
 def unless_null(value: str, columns: Sequence[SqlColumn]) -> str:
@@ -295,8 +281,7 @@ def unless_null(value: str, columns: Sequence[SqlColumn]) -> str:
     return f"CASE WHEN {' AND '.join(f'{column.sql} IS NOT NULL' for column in columns)} THEN {value} END"
 
 
-@dataclass(frozen=True)
-class RowOrder:
+class RowOrder(NamedTuple):
     """The order of rows: by time, then by further columns, nulls last as in Arrow."""
 
     ticks: str

@@ -15,21 +15,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sash.aggregates import integers
-from sash.aggregates.base import Aggregate, pair, unchanged
-from sash.aggregates.compensated import (
-    ZERO,
-    add_compensated,
-    as_float,
-    lift_any,
-    lift_float,
-    lift_square,
-    plain,
-    subtract_compensated,
-    total_of,
-)
-from sash.aggregates.definition import FLOATS, INTEGERS, Fields, counted_columns, define
-from sash.aggregates.sql import NativeSql, SqlForm, SqlInput, literal
+from sash.aggregates import compensated, integers
+from sash.aggregates.base import Aggregate, Functions, pair, unchanged
+from sash.aggregates.compensated import as_float, lift_any, lift_float, lift_square, plain
+from sash.aggregates.definition import FLOATS, INTEGERS, Fields, Kinds, counted_columns, define
+from sash.aggregates.parts import Laws, ResultRule
+from sash.aggregates.sql import Lift, Merges, SqlForm, SqlInput, literal
 from sash.expressions import ColumnLike, Condition
 
 MORE_DIGITS = 10
@@ -60,21 +51,9 @@ def count(column: ColumnLike | None = None, *, where: Condition | None = None) -
     [1, 2, 1, 1]
     """
     columns = counted_columns("count", column, where)
-    return define(
-        "count",
-        *columns,
-        lift=one_value if columns else one_row,
-        combine=add,
-        inverse=subtract,
-        invertible=True,
-        identity=0,
-        commutative=True,
-        empty=0,
-        at_least=0,
-        gives="number",
-        sql=count_sql,
-        where=where,
-    )
+    functions = Functions(one_value if columns else one_row, add, inverse=subtract, identity=0)
+    laws, result = Laws(commutative=True, invertible=True), ResultRule(gives="number", at_least=0, empty=0)
+    return define("count", *columns, functions=functions, laws=laws, result=result, sql=count_sql, where=where)
 
 
 def sum(column: ColumnLike | None = None, *, where: Condition | None = None) -> Aggregate[Any]:
@@ -96,21 +75,9 @@ def sum(column: ColumnLike | None = None, *, where: Condition | None = None) -> 
     >>> sash.Query(agg.sum("load"), window.rows(2)).run(rows)["sum"].to_pylist()
     [3, 12, 9, 4]
     """
-    return define(
-        "sum",
-        column,
-        lift=lift_any,
-        combine=add,
-        lower=plain,
-        inverse=subtract,
-        decimals=(MORE_DIGITS, 0),
-        sql=sum_sql,
-        variants={
-            FLOATS: {"lift": lift_float, **COMPENSATED},
-            INTEGERS: {"lift": integers.split, **EXACT},
-        },
-        where=where,
-    )
+    functions = Functions(lift_any, add, plain, subtract)
+    fields: Fields = {"decimals": (MORE_DIGITS, 0), "variants": _sums_of_numbers(lift_float, integers.split)}
+    return define("sum", column, functions=functions, sql=sum_sql, **fields, where=where)
 
 
 def product(column: ColumnLike | None = None, *, where: Condition | None = None) -> Aggregate[float]:
@@ -151,21 +118,9 @@ def sum_of_squares(column: ColumnLike | None = None, *, where: Condition | None 
     >>> sash.Query(agg.sum_of_squares("load"), window.rows(2)).run(rows)["sum_of_squares"].to_pylist()
     [9, 90, 81, 16]
     """
-    return define(
-        "sum_of_squares",
-        column,
-        lift=square,
-        combine=add,
-        lower=plain,
-        inverse=subtract,
-        commutative=True,
-        sql=sum_of_squares_sql,
-        variants={
-            FLOATS: {"lift": lift_square, **COMPENSATED},
-            INTEGERS: {"lift": integers.split_square, **EXACT},
-        },
-        where=where,
-    )
+    functions = Functions(square, add, plain, subtract)
+    fields: Fields = {"commutative": True, "variants": _sums_of_numbers(lift_square, integers.split_square)}
+    return define("sum_of_squares", column, functions=functions, sql=sum_of_squares_sql, **fields, where=where)
 
 
 # -- functions of partials ------------------------------------------------------------------------------------------------
@@ -211,23 +166,14 @@ def square(value: Any) -> Any:
     return lift_any(value * value)
 
 
-COMPENSATED: Fields = {
-    "combine": add_compensated,
-    "lower": total_of,
-    "inverse": subtract_compensated,
-    "identity": ZERO,
-    "commutative": True,
-}
-"""The fields of the variants for floats: rounded once."""
-EXACT: Fields = {
-    "combine": add_both,
-    "lower": integers.join,
-    "inverse": subtract_both,
-    "invertible": True,
-    "identity": integers.ZERO,
-    "commutative": True,
-}
-"""The fields of the variants for integers: exact, invertible, and an error if the result does not fit."""
+def _sums_of_numbers(lift_float: Lift, lift_integer: Lift) -> dict[Kinds, Fields]:
+    """Return the variants of a sum: of floats rounded once, of integers exact and an error if the result does not fit."""
+    exact = Functions(lift_integer, add_both, integers.join, subtract_both, integers.ZERO)
+    return {
+        FLOATS: {"functions": compensated.SUM._replace(lift=lift_float), "commutative": True},
+        INTEGERS: {"functions": exact, "commutative": True, "invertible": True},
+    }
+
 
 # -- SQL ------------------------------------------------------------------------------------------------------------------
 
@@ -235,7 +181,7 @@ EXACT: Fields = {
 def count_sql(source: SqlInput) -> SqlForm:
     """Count rows or values."""
     counted = {"count": f"count({source.column.sql if source.columns else '*'})"}
-    return source.form(counted, unchanged, source.native(counted, "{count}", {"count": "sum({count})"}))
+    return source.form(counted, unchanged, "{count}", "sum")
 
 
 def sum_sql(source: SqlInput) -> SqlForm | str:
@@ -243,17 +189,16 @@ def sum_sql(source: SqlInput) -> SqlForm | str:
     sums = sums_of(source)
     if isinstance(sums, str):
         return sums
-    return source.form(sums, pair if len(sums) > 1 else None, native_sum(source, sums), decimals=(0, 0))
+    return source.form(sums, pair if len(sums) > 1 else None, *native_sum(source, sums), decimals=(0, 0))
 
 
-def native_sum(source: SqlInput, sums: Mapping[str, str]) -> NativeSql:
+def native_sum(source: SqlInput, sums: Mapping[str, str]) -> tuple[str, Merges]:
     """Let Spark add sums, or both halves of sums; a sum of halves that needs more than 64 bits is an error."""
-    merges = {name: f"sum({{{name}}})" for name in sums}
     if source.column.kind == "decimal":
         digits = min(source.column.precision + MORE_DIGITS, DIGITS_OF_DECIMALS)
-        merges = {"sum": f"CAST(sum({{sum}}) AS DECIMAL({digits}, {source.column.scale}))"}
+        return "{sum}", {"sum": f"CAST(sum({{sum}}) AS DECIMAL({digits}, {source.column.scale}))"}
     if len(sums) == 1:
-        return source.native(sums, "{sum}", merges)
+        return "{sum}", "sum"
     high, low = sums
     carried = f"{{{high}}} + shiftright({{{low}}}, 32)"
     problem = literal(
@@ -263,7 +208,7 @@ def native_sum(source: SqlInput, sums: Mapping[str, str]) -> NativeSql:
     # The template shows braces of the message twice.
     error = problem.replace("{", "{{").replace("}", "}}")
     joined = f"shiftleft({carried}, 32) | ({{{low}}} & {integers.LOW_BITS}L)"
-    return source.native(sums, f"CASE WHEN {too_large} THEN raise_error({error}) ELSE {joined} END", merges)
+    return f"CASE WHEN {too_large} THEN raise_error({error}) ELSE {joined} END", "sum"
 
 
 def sums_of(source: SqlInput) -> dict[str, str] | str:
@@ -287,17 +232,13 @@ def _halves(value: str, what: str) -> dict[str, str]:
 def sum_of_squares_sql(source: SqlInput) -> SqlForm | str:
     """Add squares, those of integers in two halves; a square that does not fit is marked in the high half."""
     x = source.column
-    if x.kind == "float":
-        squares = {"sum of squares": f"sum({x.as_double} * {x.as_double})"}
-        native = source.native(squares, "{sum of squares}", {"sum of squares": "sum({sum of squares})"})
-        return source.form(squares, lift_float, native)
-    if not x.is_integer:
+    if x.kind != "float" and not x.is_integer:
         return source.refuse()
-    squared = f"{x.as_bigint} * {x.as_bigint}"
-    if x.bits < 32:  # noqa: PLR2004 — the sum of 2³¹ squares fits in 64 bits
-        squares = {"sum of squares": f"sum({squared})"}
-        native = source.native(squares, "{sum of squares}", {"sum of squares": "sum({sum of squares})"})
-        return source.form(squares, integers.split, native)
+    value = x.as_double if x.kind == "float" else x.as_bigint
+    squared = f"{value} * {value}"
+    if x.kind == "float" or x.bits < 32:  # noqa: PLR2004 — the sum of 2³¹ squares fits in 64 bits
+        lift = lift_float if x.kind == "float" else integers.split
+        return source.form({"sum of squares": f"sum({squared})"}, lift, "{sum of squares}", "sum")
     sums = _halves(f"({squared})", " of squares")
     if not x.is_small:
         fits = f"{x.sql} BETWEEN -{integers.LARGEST_ROOT}L AND {integers.LARGEST_ROOT}L"
@@ -305,4 +246,4 @@ def sum_of_squares_sql(source: SqlInput) -> SqlForm | str:
         marked = [f"sum(CASE WHEN {fits} THEN {high} WHEN {x.sql} IS NOT NULL THEN {integers.HIGH_LIMIT}L END)"]
         marked += [f"sum(CASE WHEN {fits} THEN {low} WHEN {x.sql} IS NOT NULL THEN 0L END)"]
         sums = dict(zip(sums, marked, strict=True))
-    return source.form(sums, pair, native_sum(source, sums))
+    return source.form(sums, pair, *native_sum(source, sums))

@@ -7,9 +7,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from sash.aggregates.base import Aggregate
+from sash.aggregates.base import Aggregate, object_lift, result_of
 from sash.aggregates.nulls import counting_values
-from sash.aggregates.objects import object_lift, result_of
 from sash.algorithms import Algorithm, FiBA, SharedAlgorithm
 
 

@@ -23,8 +23,8 @@ from functools import cache, reduce
 from inspect import get_annotations
 from typing import Any, ClassVar, Generic, TypeAlias, TypeVar, cast
 
-from sash.aggregates.algebra import Ranking
 from sash.aggregates.base import Aggregate, P
+from sash.aggregates.parts import Ranking
 
 Item = TypeVar("Item")
 

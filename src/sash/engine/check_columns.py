@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sash.aggregates.base import Aggregate
-from sash.aggregates.forms import varying_column
+from sash.aggregates.parts import varying_column
 from sash.algorithms import find_algorithm
 from sash.columns.column_types import CannotCompileError, can_be_key, column_type, has_nanoseconds, plain_type
 from sash.columns.time_probes import check_arithmetic

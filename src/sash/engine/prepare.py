@@ -19,7 +19,7 @@ from sash.kernels.functions import fingerprint, fingerprint_any
 from sash.kernels.plain import compile_loop
 from sash.plan.query_spec import QuerySpec
 from sash.plan.sharing import Pass, Plan, make_plan
-from sash.slices.borders import Borders, borders_of
+from sash.slices.cuts import Borders, borders_of
 from sash.slices.edges import Edges, cut_edges
 from sash.windows.base import NO_UNIT, Ints, LoopCompiler
 from sash.windows.numpy_forms import numpy_form

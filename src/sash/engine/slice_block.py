@@ -18,8 +18,7 @@ from sash.engine.keys import KeyOrder, cut_evenly, order_by_key, order_rows
 from sash.engine.partials import SlicePartials, concat_partials
 from sash.engine.prepare import Prepared
 from sash.engine.row_block import RowBlock, RowLayout
-from sash.slices.borders import Borders
-from sash.slices.cuts import SliceRecords
+from sash.slices.cuts import Borders, SliceRecords
 from sash.windows import Window
 from sash.windows.arrays import sums_before
 from sash.windows.base import Flags, Ints, Items, LoopCompiler, Span, whole_span

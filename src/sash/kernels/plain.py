@@ -28,7 +28,7 @@ def compile_plain(*functions: FunctionType) -> ModuleType:
 def compile_loop(function: Any) -> Any:
     """Return one function compiled.
 
-    >>> from sash.windows.by_change import find_near
+    >>> from sash.windows.by_column import find_near
     >>> compile_loop(find_near).__name__
     'find_near'
     """

@@ -15,7 +15,6 @@ than any stream. So Sash never builds a table of edges: it finds the next edge o
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import reduce
 from math import gcd, lcm
 from typing import NamedTuple
@@ -42,8 +41,7 @@ class Family(NamedTuple):
         return (end - self.phase) // self.period - (begin - self.phase) // self.period
 
 
-@dataclass(frozen=True)
-class Edges:
+class Edges(NamedTuple):
     """The edges of windows that share slices."""
 
     closing: tuple[Family, ...]

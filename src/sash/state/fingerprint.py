@@ -9,8 +9,8 @@ from functools import partial
 from types import FunctionType
 from typing import Any
 
-from sash.aggregates.algebra import Ranking
 from sash.aggregates.base import Aggregate
+from sash.aggregates.parts import Ranking
 from sash.durations import Duration, read_duration, standard_text
 from sash.kernels.function_identity import identify
 from sash.plan.query_spec import QuerySpec

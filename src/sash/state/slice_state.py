@@ -24,7 +24,7 @@ from sash.engine.prepare import Prepared
 from sash.engine.slice_block import SliceBlock, concat_by_key, cut, merge
 from sash.kernels.array_codec import Arrays
 from sash.kernels.fused_partial import shape_from
-from sash.slices.borders import Borders, borders_of, latest_so_far
+from sash.slices.cuts import Borders, borders_of, latest_so_far
 from sash.state.codec import as_schema, read_table, table_bytes
 from sash.state.row_state import StateSize, first_due
 from sash.state.state_log import Origins, diff

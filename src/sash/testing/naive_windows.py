@@ -17,10 +17,9 @@ from sash.aggregates.base import Aggregate, with_fields
 from sash.durations import UNITS, Duration, TimeUnit
 from sash.testing.oracle import recompute
 from sash.windows import Window
-from sash.windows.by_change import Delta
+from sash.windows.by_column import Delta, Punctuated
 from sash.windows.by_function import Custom
 from sash.windows.by_gap import Session
-from sash.windows.by_mark import Punctuated
 from sash.windows.by_rows import SlidingRows
 from sash.windows.periodic import Periodic
 from sash.windows.row_frame import RowFrame

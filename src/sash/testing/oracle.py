@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from sash.aggregates.base import Aggregate
-from sash.aggregates.objects import object_lift
+from sash.aggregates.base import Aggregate, object_lift
 
 
 def recompute(aggregate: Aggregate[Any], rows: Iterable[Any], ticks: int | None = None) -> Any:

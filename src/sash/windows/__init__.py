@@ -30,10 +30,9 @@ time("1h", slide="10m")
 from typing import TYPE_CHECKING
 
 from sash.hints import no_attribute
-from sash.windows.by_change import delta
+from sash.windows.by_column import delta, punctuated
 from sash.windows.by_function import custom
 from sash.windows.by_gap import session
-from sash.windows.by_mark import punctuated
 from sash.windows.by_rows import rows
 from sash.windows.by_time import cumulative, expanding, time, tumbling
 from sash.windows.window import Window

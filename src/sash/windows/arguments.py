@@ -9,6 +9,9 @@ from typing import Any
 from sash.hints import did_you_mean
 from sash.windows.base import NOT_GIVEN
 
+EXCLUDE = ("row", "ties", "group")
+"""What a frame leaves out: the row itself, its peers but not the row, or both."""
+
 
 def check_count(value: Any, name: str, window: str) -> int:
     """Return a positive integer. Raise TypeError or ValueError for anything else."""
@@ -65,3 +68,11 @@ def options_text(**options: str | int | None) -> str:
     return "".join(
         f", {name}=" + (f'"{value}"' if isinstance(value, str) else f"{value}") for name, value in shown.items()
     )
+
+
+def check_exclude(value: Any, window: str) -> str:
+    """Return what to exclude; "" for nothing. Raise ValueError if it does not exist."""
+    if value is None:
+        return ""
+    check_choice(value, EXCLUDE, "exclude", window)
+    return str(value)

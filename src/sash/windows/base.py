@@ -123,6 +123,17 @@ class Items:
         """The number of keys."""
         return len(self.firsts) - 1
 
+    @property
+    def is_waiting(self) -> Flags:
+        """By item: whether it is not context."""
+        contexts = np.repeat(self.firsts[:-1] + self.span.done, np.diff(self.firsts))
+        return np.arange(len(self.times)) >= contexts
+
+    @property
+    def newest_times(self) -> Ints:
+        """The time of the last item of each key; that of any item for a key without items."""
+        return self.times[self.firsts[1:] - 1]
+
 
 def whole_items(times: Any, firsts: Any = None, **more: Any) -> Items:
     """Return items without context, of one key unless `firsts` is given.
@@ -223,18 +234,6 @@ class Reach(NamedTuple):
     rows: int = 0
     gap: int = -1
     """No session continues across a longer gap between rows; -1 if there are no sessions."""
-
-
-def is_waiting(items: Items) -> Flags:
-    """Return which items are not context."""
-    lengths = np.diff(items.firsts)
-    waiting: Flags = np.arange(len(items.times)) >= np.repeat(items.firsts[:-1] + items.span.done, lengths)
-    return waiting
-
-
-def newest_times(items: Items) -> Ints:
-    """Return the time of the last item of each key; that of any item for a key without items."""
-    return items.times[items.firsts[1:] - 1]
 
 
 def first_after(times: Ints, now: Ints) -> int:

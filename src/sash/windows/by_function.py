@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from types import FunctionType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -22,8 +22,7 @@ from sash.windows.window import Window
 Discretize = Callable[..., Any]
 
 
-@dataclass(frozen=True)
-class OpenWindows:
+class OpenWindows(NamedTuple):
     """The memory of a key: its function, and how many rows before the next row its open windows began, oldest first."""
 
     discretize: Discretize
@@ -46,7 +45,7 @@ class Custom(Window):
     @property
     def memory(self) -> FunctionMemory:
         """The open windows of each key, and its function."""
-        return FunctionMemory({"opened": "object"}, window=self)
+        return FunctionMemory({"opened": "object"}, fresh=None, window=self)
 
     def bounds(self, items: Items, memory: Memory, compiler: LoopCompiler) -> Bounds:  # noqa: ARG002 — Python objects, not compiled
         """Return the windows that have ended; of the open windows the oldest ends first."""
@@ -109,10 +108,6 @@ class FunctionMemory(WindowMemory):
         """Return for which keys windows are open, or the function has state."""
         differ = [opened is not None and (self.window.has_state or bool(opened.behind)) for opened in memory["opened"]]
         return np.array(differ, np.bool_)
-
-    def new(self, keys: int, rows_before: int = 0) -> Memory:  # noqa: ARG002 — it counts no rows
-        """Return the memory of new keys."""
-        return {"opened": np.full(keys, None, object)}
 
     def encode(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Return the open windows of each key, and the attributes of its function, as JSON."""

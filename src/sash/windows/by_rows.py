@@ -9,11 +9,10 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from sash.windows.arguments import check_choice, check_count, check_sides, options_text
+from sash.windows.arguments import check_choice, check_count, check_exclude, check_sides, options_text
 from sash.windows.arrays import ranges
 from sash.windows.base import NOT_GIVEN, Bounds, Cycle, Ints, Items, LoopCompiler, Memory, Reach
 from sash.windows.capabilities import Cuts, RowCount, TimeSplit
-from sash.windows.exclude import check_exclude
 from sash.windows.row_frame import RowFrame
 from sash.windows.window import Window
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any, Literal, NamedTuple
 
 from sash.durations import Duration, DurationLike, quote, read_duration
-from sash.windows.arguments import check_choice, check_count, check_flag, check_sides, options_text
+from sash.windows.arguments import check_choice, check_count, check_exclude, check_flag, check_sides, options_text
 from sash.windows.base import NOT_GIVEN
 from sash.windows.calendars import check_zone
-from sash.windows.clocks import CLOSED, TICKS, CalendarClock
-from sash.windows.exclude import check_exclude
+from sash.windows.clocks import CLOSED, TICKS, CalendarClock, Clock
 from sash.windows.periodic import MAX_WINDOWS, UNLIMITED, FilledPeriodic, Periodic
 from sash.windows.time_frame import ZERO, TimeFrame
 from sash.windows.window import Window
@@ -105,12 +104,9 @@ def time(
     if slide is not None:
         period = read_duration(slide, "slide", months=True)
         return _periodic(_Call("time", offset, closed, min_rows, empty, max_windows, tz), length, period, length)
-    by_calendar = bool(zone or length.months)
-    if by_calendar:
-        check_calendar("time", {"range": length})
+    clock = _clock("time", zone, {"range": length})
     ends = None if closed == "right" else closed
     options = options_text(closed=ends, exclude=excluded, min_rows=min_rows, tz=zone)
-    clock = CalendarClock(zone) if by_calendar else TICKS
     text = f"time({quote(length)}{options})"
     return TimeFrame(length, ZERO, excluded, min_rows=min_rows, text=text, closed=closed or "right", clock=clock)
 
@@ -141,16 +137,16 @@ def expanding(*, exclude: Literal["row", "ties", "group"] | None = None, min_row
 def _frame(before: Any, after: Any, closed: str, exclude: str, least: int, others: dict[str, Any]) -> TimeFrame:
     """Return the frame between two distances from the time of a row."""
     check_sides(before, after, others, "time", "how far the window reaches back. Use before=0 to begin at")
+    sides: dict[str, Duration | None] = {}
     for name, value in {"before": before, "after": after}.items():
         if isinstance(value, str) and read_duration(value, name, at_least=-(2**62), months=True).months:
             raise ValueError(
                 f"window.time: {name}={value!r}: before= and after= cannot be months, quarters or years. Use days, or "
                 'window.time("1mo", closed="both"), which holds the rows of the month before each row.'
             )
-    low, high = (
-        None if value is None else ZERO if value in (0, NOT_GIVEN) else read_duration(value, name, at_least=-(2**62))
-        for name, value in {"before": before, "after": after}.items()
-    )
+        length = ZERO if value in (None, 0, NOT_GIVEN) else read_duration(value, name, at_least=-(2**62))
+        sides[name] = None if value is None else length
+    low, high = sides.values()
     if low is not None and high is not None:
         if low.amount and high.amount:
             _check_units(low, high)
@@ -158,10 +154,8 @@ def _frame(before: Any, after: Any, closed: str, exclude: str, least: int, other
             raise ValueError(
                 f"window.time: before={before!r} and after={after!r} leave no time between them. Their sum must not be negative."
             )
-    sides = ", ".join(
-        f"{name}={'None' if side is None else quote(side)}" for name, side in {"before": low, "after": high}.items()
-    )
-    text = f"time({sides}{options_text(closed=None if closed == 'both' else closed, exclude=exclude, min_rows=least)})"
+    shown = ", ".join(f"{name}={'None' if side is None else quote(side)}" for name, side in sides.items())
+    text = f"time({shown}{options_text(closed=None if closed == 'both' else closed, exclude=exclude, min_rows=least)})"
     return TimeFrame(low, high, exclude, min_rows=least, text=text, closed=closed)
 
 
@@ -248,8 +242,7 @@ def cumulative(
     """
     length, short = read_duration(range, "range", months=True), read_duration(step, "step", months=True)
     _check_units(length, short)
-    if check_zone(tz, "cumulative") or length.months or short.months:
-        check_calendar("cumulative", {"range": length, "step": short})
+    _clock("cumulative", check_zone(tz, "cumulative"), {"range": length, "step": short})
     whole, part = (duration.months or duration.amount for duration in (length, short))
     if part > whole:
         raise ValueError(f"step={step!r} is more than range={range!r}, so no window would end. Make the step shorter.")
@@ -284,22 +277,15 @@ def _periodic(call: _Call, length: Duration, period: Duration, step: Duration) -
         offset = read_duration(call.offset, "offset", at_least=-(2**62), months=True)
     _check_units(length, period)
     _check_units(length, offset)
-    by_calendar = bool(zone or length.months or period.months)
-    if by_calendar:
-        check_calendar(name, {"range": length, "slide": period, "step": step})
+    clock = _clock(name, zone, {"range": length, "slide": period, "step": step})
     if offset.months and not length.months:
         raise ValueError(f"window.{name}: offset={offset.text!r} has months, but {length} has not. Use days or hours.")
     slides = {"time": f", slide={quote(period)}", "cumulative": f", {quote(step)}", "tumbling": ""}[name]
     moved = f", offset={quote(offset)}" if offset.amount or offset.months else ""
     options = options_text(closed=None if closed == "left" else closed, min_rows=least, empty=empty, tz=zone)
     window_class = FilledPeriodic if empty else Periodic
-    return window_class(
-        *(length, period, step, offset, most),
-        min_rows=least,
-        text=f"{name}({quote(length)}{slides}{moved}{options})",
-        closed=closed,
-        clock=CalendarClock(zone) if by_calendar else TICKS,
-    )
+    text = f"{name}({quote(length)}{slides}{moved}{options})"
+    return window_class(length, period, step, offset, most, min_rows=least, text=text, closed=closed, clock=clock)
 
 
 def _closed_end(closed: str | None, window: str) -> str:
@@ -315,8 +301,13 @@ def _closed_end(closed: str | None, window: str) -> str:
     return closed
 
 
-def check_calendar(window: str, durations: dict[str, Duration]) -> None:
-    """Raise ValueError if durations are not all months, quarters and years, or else all days and weeks."""
+def _clock(window: str, zone: str, durations: dict[str, Duration]) -> Clock:
+    """Return the clock of some durations: a calendar if there is a zone, or if one of them has months.
+
+    Raise ValueError if the durations of a calendar are not all months, quarters and years, or else all days and weeks.
+    """
+    if not zone and not any(duration.months for duration in durations.values()):
+        return TICKS
     for name, duration in durations.items():
         if not duration.is_time:
             raise ValueError(f"window.{window}: tz= does not apply to {name}={duration}, a number. Leave tz out.")
@@ -335,6 +326,7 @@ def check_calendar(window: str, durations: dict[str, Duration]) -> None:
                 'tz out, or use whole days or weeks, as in "1d". In zones that are half an hour off, offset="30m" begins windows with '
                 "local hours."
             )
+    return CalendarClock(zone)
 
 
 def _check_units(first: Duration, second: Duration) -> None:

@@ -86,8 +86,7 @@ class LocalTime:
 
     def local(self, instants: Ints) -> Ints:
         """Return local times; those that occur twice go back."""
-        local: Ints = instants + self.offsets[np.searchsorted(self.changes, instants, side="right")]
-        return local
+        return instants + self.offsets[np.searchsorted(self.changes, instants, side="right")]
 
     def latest(self, instants: Ints) -> Ints:
         """Return the latest local time so far."""
@@ -200,8 +199,7 @@ def months_of(days: Ints) -> Ints:
     >>> months_of(np.array([-1, 0, 31])).tolist()
     [-1, 0, 1]
     """
-    months: Ints = days.astype("datetime64[D]").astype("datetime64[M]").astype(np.int64)
-    return months
+    return days.astype("datetime64[D]").astype("datetime64[M]").astype(np.int64)
 
 
 def first_days(months: Ints) -> Ints:
@@ -210,8 +208,7 @@ def first_days(months: Ints) -> Ints:
     >>> first_days(np.array([-1, 0, 1])).tolist()
     [-31, 0, 31]
     """
-    days: Ints = months.astype("datetime64[M]").astype("datetime64[D]").astype(np.int64)
-    return days
+    return months.astype("datetime64[M]").astype("datetime64[D]").astype(np.int64)
 
 
 def months_before(days: Ints, count: int) -> Ints:

@@ -194,7 +194,7 @@ class WindowMemory:
 
     parts: Mapping[str, str] = field(default_factory=dict)
     """Names and NumPy types."""
-    fresh: int = 0
+    fresh: Any = 0
     """The value of each part for a new key."""
 
     @property

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -42,30 +42,47 @@ CLOSED = {"right": (False, True), "both": (True, True), "left": (True, False), "
 # -- ticks -------------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Ruler:
+class Ruler(NamedTuple):
     """The numbers of times, and the times of numbers: of ticks, the ticks themselves.
 
     Right-closed windows of ticks are computed one tick later than they are shown (see `Clock.cycle`).
     """
 
     shift: int
+    extent: int = 0
+    """Of a calendar: how far from a row its windows begin or end, in ticks, at most."""
+    calendar: Calendar | None = None
 
     def numbers(self, times: Ints) -> Ints:
-        """Return the numbers of rows at some times."""
-        return times
+        """Return the numbers of rows at some times. The instants in `(start, end]` are those one tick later than those in `[start, end)`."""
+        return times if self.calendar is None else self.calendar.numbers(times - self.shift)
 
     def shown(self, numbers: Ints) -> Ints:
         """Return the times that results show for the starts or ends of windows."""
+        if self.calendar is not None:
+            return self.calendar.instants(numbers)
         return numbers - self.shift if self.shift else numbers
 
     def final(self, numbers: Ints) -> Ints:
         """Return the watermarks at which windows with these ends are final."""
-        return numbers
+        return numbers if self.calendar is None else self.calendar.instants(numbers) + self.shift
 
     def numbered(self, items: Items) -> Items:
         """Return items with numbers in place of times."""
-        return items
+        times, span = items.times, items.span
+        if self.calendar is None or not len(times):
+            return items
+        # All windows that hold a row end between these times, so others need no translation.
+        low, high = int(times.min()) - self.extent, int(times.max()) + 2 * self.extent
+
+        def limits(instants: Ints) -> Ints:
+            numbers = self.numbers(np.clip(instants, low, high))
+            return np.where(instants == FOREVER, FOREVER, np.where(instants == NEVER, EARLY, numbers))
+
+        now = limits(span.now)
+        closed = now if span.closed is span.now else limits(span.closed)
+        numbered = replace(span, after=limits(span.after), now=now, closed=closed, ended=span.has_ended)
+        return replace(items, times=self.numbers(times), span=numbered)
 
 
 @dataclass(frozen=True)
@@ -75,10 +92,6 @@ class Clock:
     by_calendar: ClassVar[bool] = False
     zone: str = ""
     """The time zone that days and months follow; empty for that of the time column."""
-
-    def in_zone(self, zone: str) -> Clock:  # noqa: ARG002 — for calendars
-        """Return the clock with this time zone, unless it has one."""
-        return self
 
     def check(self, window: Any, durations: Sequence[Duration], unit: TimeUnit) -> None:  # noqa: ARG002 — for calendars
         """Raise ValueError if the durations of a window do not fit a time column of this unit."""
@@ -133,52 +146,10 @@ TICKS = Clock()
 
 
 @dataclass(frozen=True)
-class CalendarRuler(Ruler):
-    """The numbers of days or months that times lie in."""
-
-    calendar: Calendar
-    extent: int
-    """How far from a row its windows begin or end, in ticks, at most."""
-
-    def numbers(self, times: Ints) -> Ints:
-        """Return the days or months of rows. The instants in `(start, end]` are those one tick later than those in `[start, end)`."""
-        return self.calendar.numbers(times - self.shift)
-
-    def shown(self, numbers: Ints) -> Ints:
-        """Return where days or months begin."""
-        return self.calendar.instants(numbers)
-
-    def final(self, numbers: Ints) -> Ints:
-        """Return the watermarks at which windows with these ends are final."""
-        return self.calendar.instants(numbers) + self.shift
-
-    def numbered(self, items: Items) -> Items:
-        """Return items with numbers in place of times."""
-        times, span = items.times, items.span
-        if not len(times):
-            return items
-        # All windows that hold a row end between these times, so others need no translation.
-        low, high = int(times.min()) - self.extent, int(times.max()) + 2 * self.extent
-
-        def limits(instants: Ints) -> Ints:
-            numbers = self.numbers(np.clip(instants, low, high))
-            return np.where(instants == FOREVER, FOREVER, np.where(instants == NEVER, EARLY, numbers))
-
-        now = limits(span.now)
-        closed = now if span.closed is span.now else limits(span.closed)
-        numbered = replace(span, after=limits(span.after), now=now, closed=closed, ended=span.has_ended)
-        return replace(items, times=self.numbers(times), span=numbered)
-
-
-@dataclass(frozen=True)
 class CalendarClock(Clock):
     """Counts days or months of a time zone."""
 
     by_calendar: ClassVar[bool] = True
-
-    def in_zone(self, zone: str) -> Clock:
-        """Return the clock with this time zone, unless it has one."""
-        return self if self.zone else CalendarClock(zone)
 
     def check(self, window: Any, durations: Sequence[Duration], unit: TimeUnit) -> None:
         """Raise ValueError if a time column has no calendar, no zone although the window has one, or too long ticks."""
@@ -214,7 +185,7 @@ class CalendarClock(Clock):
         """Return the numbers of days or months near some times."""
         extent = self.extent(window, unit)
         calendar = self._calendar(window.range, extent, times, unit)
-        return CalendarRuler(window.shift, replace(calendar, shift=in_local_ticks(window.offset, unit)), extent)
+        return Ruler(window.shift, extent, replace(calendar, shift=in_local_ticks(window.offset, unit)))
 
     # -- frames ------------------------------------------------------------------------------------------------------
 

@@ -22,19 +22,7 @@ import numpy as np
 
 from sash.durations import Duration, TimeUnit
 from sash.windows.arrays import ranges, search_in_keys
-from sash.windows.base import (
-    FOREVER,
-    NEVER,
-    Bounds,
-    Cycle,
-    Interval,
-    Ints,
-    Items,
-    LoopCompiler,
-    Memory,
-    Reach,
-    new_bounds,
-)
+from sash.windows.base import FOREVER, NEVER, Bounds, Cycle, Interval, Ints, Items, LoopCompiler, Memory, Reach
 from sash.windows.capabilities import Cuts, Lateness, TimeAxis, TimeSplit, WindowMemory
 from sash.windows.time_loops import find_periodic, first_needed, starts_of_rows
 from sash.windows.window import ANY_CUTS, TimeWindow
@@ -117,8 +105,8 @@ class Periodic(TimeWindow):
         loop = compiler(find_periodic)
         count = self._check_limit(items)
         if count > 2 * len(items.times) + SMALL:  # perhaps long gaps without windows: count first
-            count = loop(*arguments, (*new_bounds(0), *new_bounds(0)), keep)
-        bounds = (*new_bounds(count), *new_bounds(count))
+            count = loop(*arguments, (np.empty(0, np.int64),) * 4, keep)
+        bounds = tuple(np.empty(count, np.int64) for _ in range(4))
         count = loop(*arguments, bounds, keep)
         begins, ends, starts, stops = (column[:count] for column in bounds)
         return Bounds(begins, ends, starts, stops, keep)

@@ -1,4 +1,4 @@
-"""RowFrame: for each row, a number of rows before and after it."""
+"""RowFrame: for each row, a number of rows before and after it. Frames that exclude rows, also those of time."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ import numpy as np
 
 from sash.durations import TimeUnit
 from sash.windows.arguments import options_text
-from sash.windows.arrays import ranges
-from sash.windows.base import Bounds, Interval, Ints, Items, LoopCompiler, Memory, NewestRows, Points, Reach
+from sash.windows.arrays import ranges, starts_of_runs
+from sash.windows.base import Bounds, Flags, Interval, Ints, Items, LoopCompiler, Memory, NewestRows, Points, Reach
 from sash.windows.capabilities import Frame, TimeAxis, frame_around
-from sash.windows.exclude import without, without_peers
 from sash.windows.window import Window
 
 
@@ -274,3 +273,57 @@ def bounds_around(rows: Ints, firsts: Ints, counts: Ints, before: int | None, af
         if shift > 1 or (shift == 1 and places is begins):
             np.minimum(places, np.repeat(highs, counts), out=places)
     return begins, ends
+
+
+# -- EXCLUDE, as in SQL: the frame of a row without the row, without its peers, or without both -----------------------
+
+
+def without_peers(exclude: str, items: Items, *, by_order: bool = False) -> str:
+    """Return what to exclude; if no row has peers, "row" in place of "group", and nothing in place of "ties".
+
+    >>> from sash.windows.base import whole_items
+    >>> without_peers("group", whole_items([1, 2, 3])), without_peers("ties", whole_items([1, 2, 2]))
+    ('row', 'ties')
+    """
+    if exclude not in ("ties", "group") or not _starts_peers(items, by_order=by_order).all():
+        return exclude
+    return "row" if exclude == "group" else ""
+
+
+def without(bounds: Bounds, items: Items, exclude: str, *, by_order: bool = False) -> Bounds:
+    """Return frames without the rows that they exclude: each has up to three runs of rows.
+
+    Peers have equal times; `by_order`, also equal values in the columns that break ties.
+
+    >>> from sash.windows.base import whole_items
+    >>> frames = Bounds(np.array([0, 0, 0]), np.array([3, 3, 3]), None, None, np.array([0]))
+    >>> [(begins.tolist(), ends.tolist()) for begins, ends in without(frames, whole_items([1, 2, 2]), "row").runs]
+    [([0, 0, 0], [0, 1, 2]), ([1, 2, 3], [3, 3, 3])]
+    """
+    if not exclude:
+        return bounds
+    rows = ranges(items.firsts[:-1] + items.span.done, items.span.final - items.span.done)
+    firsts, ends = rows, rows + 1
+    if exclude != "row":
+        is_first = _starts_peers(items, by_order=by_order)
+        starts = np.append(np.flatnonzero(is_first), len(is_first))
+        number = (np.cumsum(is_first) - 1)[rows]
+        firsts, ends = starts[number], starts[number + 1]
+
+    def within(places: Ints) -> Ints:
+        return np.clip(places, bounds.begins, bounds.ends)
+
+    runs = [(bounds.begins, within(firsts)), (within(ends), bounds.ends)]
+    if exclude == "ties":
+        runs.insert(1, (within(rows), within(rows + 1)))
+    runs = [run for run in runs if (run[0] < run[1]).any()] or runs[:1]
+    if len(runs) == 1:
+        [(begins, stops)] = runs
+        return Bounds(begins, stops, None, None, bounds.keep)
+    return replace(bounds, runs=tuple(runs))
+
+
+def _starts_peers(items: Items, *, by_order: bool) -> Flags:
+    """Return which rows are not peers of the row before them."""
+    is_first = starts_of_runs(items.times, items.firsts)
+    return is_first | items.differs if by_order and items.differs is not None else is_first

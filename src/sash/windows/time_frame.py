@@ -9,24 +9,10 @@ import numpy as np
 
 from sash.durations import Duration, TimeUnit
 from sash.windows.arrays import search_in_keys
-from sash.windows.base import (
-    FOREVER,
-    Bounds,
-    Interval,
-    Ints,
-    Items,
-    LoopCompiler,
-    Memory,
-    Points,
-    Reach,
-    first_after,
-    is_waiting,
-    newest_times,
-)
+from sash.windows.base import FOREVER, Bounds, Interval, Ints, Items, LoopCompiler, Memory, Points, Reach, first_after
 from sash.windows.capabilities import Frame, TimeAxis, frame_around
 from sash.windows.clocks import CLOSED, TICKS
-from sash.windows.exclude import without
-from sash.windows.row_frame import RowFrame
+from sash.windows.row_frame import RowFrame, without
 from sash.windows.time_loops import find_places, first_later
 from sash.windows.window import TimeWindow
 
@@ -101,9 +87,9 @@ class TimeFrame(TimeWindow):
         _, after = self.distances(items.unit)
         dues = [super().due(items)]
         if 0 < after < FOREVER:
-            dues.append(first_after(items.times[is_waiting(items)] + after + 1, items.span.now))
+            dues.append(first_after(items.times[items.is_waiting] + after + 1, items.span.now))
         if self.before is not None:
-            dropped = self.clock.out_of_reach(self, newest_times(items), items.unit)
+            dropped = self.clock.out_of_reach(self, items.newest_times, items.unit)
             dues.append(first_after(dropped, items.span.now))
         return min(dues)
 
@@ -155,7 +141,7 @@ class TimeFrame(TimeWindow):
         before, _ = self.distances(items.unit)
         if before == FOREVER or not len(items.times):
             return items.firsts[:-1]
-        return search_in_keys(items.times, items.firsts, newest_times(items) - before, np.ones(items.keys, np.int64))
+        return search_in_keys(items.times, items.firsts, items.newest_times - before, np.ones(items.keys, np.int64))
 
     def _reach(self, unit: TimeUnit) -> Reach | None:
         """Return how far it reaches back at most; None without limit."""

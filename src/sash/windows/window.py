@@ -13,9 +13,9 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar
 
 from sash.durations import Duration, TimeUnit, quote, standard_text
-from sash.windows.base import Bounds, Items, LoopCompiler, Memory, first_after, is_waiting
+from sash.windows.base import Bounds, Items, LoopCompiler, Memory, first_after
 from sash.windows.capabilities import ColumnRule, Cuts, Frame, Lateness, TimeSplit, WindowMemory
-from sash.windows.clocks import TICKS, Clock
+from sash.windows.clocks import TICKS, CalendarClock, Clock
 
 ANY_CUTS, IN_ORDER, NO_MEMORY = Cuts(), Lateness(), WindowMemory()
 
@@ -65,7 +65,7 @@ class Window:
         The items are those that remain after an evaluation at `now`, and no more arrive. By default a window ends with a row,
         as soon as no earlier row can arrive.
         """
-        return first_after(items.times[is_waiting(items)] + 1, items.span.now)
+        return first_after(items.times[items.is_waiting] + 1, items.span.now)
 
     def extent(self, unit: TimeUnit) -> int:  # noqa: ARG002 — for windows of time
         """Return how far from the time of a row its windows begin or end, in ticks."""
@@ -184,8 +184,9 @@ class TimeWindow(Window):
 
     def in_zone(self, zone: str) -> Window:
         """Return the window with this time zone, if it follows the zone of the time column."""
-        clock = self.clock.in_zone(zone)
-        return self if clock is self.clock else replace(self, clock=clock, text=f'{self.text[:-1]}, tz="{zone}")')
+        if self.clock.zone or not self.clock.by_calendar:
+            return self
+        return replace(self, clock=CalendarClock(zone), text=f'{self.text[:-1]}, tz="{zone}")')
 
     def __repr__(self) -> str:
         """Return the call that makes the window."""

@@ -24,8 +24,8 @@ from typing import Any
 
 import numpy as np
 
-from sash.aggregates.algebra import Ranking
 from sash.aggregates.base import Aggregate
+from sash.aggregates.parts import Ranking
 from sash.algorithms.recalculate import Recalculate
 from sash.columns.buffers import empty_array
 from sash.columns.column_types import KINDS
