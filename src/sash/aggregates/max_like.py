@@ -340,9 +340,14 @@ def extreme_sql(source: SqlInput) -> SqlForm | str:
 
 def spread_sql(source: SqlInput) -> SqlForm | str:
     """Take the smallest and the largest value."""
-    if not source.column.is_ordered or source.column.kind in ("string", "binary"):
+    x = source.column
+    if not x.is_ordered or x.kind in ("string", "binary"):
         return source.refuse()
-    return source.form({function: f"{function}({source.column.sql})" for function in ("min", "max")}, pair)
+    # Differences of other types need checks: they may overflow, or depend on the session's zone.
+    wider = {"int": "BIGINT", "float": "DOUBLE"}.get(x.kind, "") if x.kind == "float" or x.is_small else ""
+    result = f"CAST({{max}} AS {wider}) - {{min}}" if wider else ""
+    merges = {function: f"{function}({{{function}}})" for function in ("min", "max")}
+    return source.form({function: f"{function}({x.sql})" for function in merges}, pair, result, merges)
 
 
 def argument_sql(source: SqlInput) -> SqlForm | str:

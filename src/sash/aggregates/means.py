@@ -236,9 +236,9 @@ def weighted_mean_sql(source: SqlInput) -> SqlForm | str:
     if not source.are_numbers:
         return source.refuse()
     x, w = (column.as_double for column in source.columns)
-    return source.form(
-        {"sum of products": f"sum({x} * {w})", "sum of weights": f"sum({unless_null(w, source.columns)})"}, both_sums
-    )
+    summed = {"sum of products": f"sum({x} * {w})", "sum of weights": f"sum({unless_null(w, source.columns)})"}
+    result = "CASE WHEN {sum of weights} = 0 THEN DOUBLE('nan') ELSE {sum of products} / {sum of weights} END"
+    return source.form(summed, both_sums, result, "sum")
 
 
 def both_sums(total: float, weight: float) -> WeightedSum:

@@ -23,6 +23,7 @@ AGGREGATES: dict[str, Any] = {
     "whole": agg.sum("big"), "average": agg.mean("big"), "small": agg.sum("i"), "middle": agg.mean("i"), "paid": agg.sum("d"),
     "last": agg.last("word"), "first": agg.first("word"), "who": agg.arg_max("i", "word"), "least": agg.arg_min("i", "word"),
     "any": agg.any("b"), "all": agg.all("b"), "squares": agg.sum_of_squares("i"), "largest": agg.max("word"),
+    "width": agg.spread("x"), "whole width": agg.spread("i"), "weighted": agg.weighted_mean("x", "i"),
 }  # fmt: skip
 ONE_STAGE: dict[str, Any] = {
     "sd": agg.stddev("x"), "var": agg.variance("i"), "pop": agg.var_pop("x"), "price": agg.mean("d"), "root": agg.geometric_mean("i"),
