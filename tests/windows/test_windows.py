@@ -43,7 +43,7 @@ def subclasses(kind: type[Window]) -> set[type[Window]]:
 
 
 @pytest.mark.parametrize("windows", ALL_WINDOWS)
-@settings(max_examples=60 if FULL else 25)
+@settings(max_examples=60 if FULL else 15)
 @given(data=st.data())
 def test_a_window_agrees_with_the_oracle(windows: st.SearchStrategy[Window], data: st.DataObject) -> None:
     rows = data.draw(streams(keys=data.draw(st.sampled_from([1, 3]))))
@@ -69,7 +69,7 @@ SHARED: Named = {"top": agg.max("x"), "last": agg.last("x")}
 """Answered by the same kernels for all windows."""
 
 
-@pytest.mark.parametrize("name", some(examples(), 3))
+@pytest.mark.parametrize("name", some(examples(), 5))
 def test_a_window_agrees_with_the_oracle_compiled(name: str) -> None:
     chosen = examples()[name]
     assert_agrees(long_stream(1, keys=1), SHARED, chosen, executors=[True])
