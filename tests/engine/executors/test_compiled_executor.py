@@ -55,11 +55,11 @@ def test_nulls_are_neutral_rows(monkeypatch: pytest.MonkeyPatch, seed: int) -> N
         }
     )
     aggregates = {
-        "max": agg.max("x"), "sum": agg.sum("x"), "low": agg.min("i"), "total": agg.sum("small"), "any": agg.any("b"),
+        "max": agg.max("x"), "low": agg.min("i"), "total": agg.sum("small"), "any": agg.any("b"),
     }  # fmt: skip
     if FULL:
         aggregates |= {
-            "min": agg.min("x"), "mean": agg.mean("x"), "n": agg.count("x"), "top": agg.max("i"),
+            "min": agg.min("x"), "sum": agg.sum("x"), "mean": agg.mean("x"), "n": agg.count("x"), "top": agg.max("i"),
             "average": agg.mean("small"), "all": agg.all("b"), "first": agg.max("b"),
         }  # fmt: skip
     length = int(chooser.integers(1, 20))

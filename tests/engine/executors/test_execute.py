@@ -92,7 +92,7 @@ def test_results_have_the_types_of_compiled_ones(kind: pa.DataType) -> None:
     )
     aggregates: dict[str, Any] = {"max": agg.max("x"), "last": agg.last("x"), "n": agg.count("x")}
     if not pa.types.is_temporal(kind) and kind != pa.uint64():
-        aggregates |= {"sum": agg.sum("x"), "mean": agg.mean("x"), "sd": agg.stddev("x")}
+        aggregates |= {"sum": agg.sum("x")} | ({"mean": agg.mean("x"), "sd": agg.stddev("x")} if FULL else {})
     query = sash.Query(aggregates, window.rows(2))
     cold, compiled = run_cold(query, table), run_plain(query, table, compiled=True)
     assert cold.schema == compiled.schema
