@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from helpers.pairwise import FULL, some
-from helpers.queries import assert_equal, long_stream, table_of
+from helpers.queries import Named, assert_equal, long_stream, table_of
 
 import sash
 from sash import agg, window
@@ -18,7 +18,7 @@ from sash.engine.executors.compiled_executor import CompiledExecutor
 def test_keys_one_after_the_other_give_the_same(monkeypatch: pytest.MonkeyPatch, rows: int, least: int) -> None:
     monkeypatch.setattr(compiled_executor, "ROWS_PER_CALL", 1)
     table = table_of(long_stream(3, 3))
-    aggregates = {
+    aggregates: Named = {
         "peak": agg.max("v"),
         "mean": agg.mean("x"),
         "mid": agg.median("v"),
