@@ -19,7 +19,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from helpers.cases import SOAK
-from helpers.pairwise import FULL
 
 import sash
 from sash import agg, window
@@ -32,7 +31,7 @@ SCHEMA = pa.schema({"k": pa.int64(), "t": pa.int64(), "x": pa.int64(), "i": pa.i
 TYPES = {"k": "bigint", "t": "bigint", "x": "bigint", "i": "bigint"}
 DELAY = 6
 """The watermark is this far behind the newest row."""
-SEEDS = range(2000 if SOAK else 25 if FULL else 15)
+SEEDS = range(2000 if SOAK else 25)
 
 
 class Event(NamedTuple):

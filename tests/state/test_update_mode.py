@@ -41,7 +41,7 @@ def assert_deletes_come_first(results: pa.Table) -> None:
     assert changes == sorted(changes)
 
 
-@pytest.mark.parametrize("name", some(OF_TIME, 5))
+@pytest.mark.parametrize("name", some(OF_TIME, 3))
 @settings(max_examples=100 if SOAK else 4, deadline=None)
 @given(made_rows, st.integers(0, 40), st.sampled_from([None, True]), st.data())
 def test_slices_emit_what_rows_emit(

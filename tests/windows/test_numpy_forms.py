@@ -31,7 +31,7 @@ def everything(chosen: Window, over: Items, memory: dict[str, Any], run: Any) ->
 
 
 @pytest.mark.parametrize("windows", KINDS)
-@settings(max_examples=200 if FULL else 30)
+@settings(max_examples=200 if FULL else 60)
 @given(data=st.data())
 def test_numpy_finds_the_windows_of_the_loop(windows: st.SearchStrategy[Window], data: st.DataObject) -> None:
     chosen, over = data.draw(windows), data.draw(items())
@@ -39,7 +39,7 @@ def test_numpy_finds_the_windows_of_the_loop(windows: st.SearchStrategy[Window],
     assert everything(chosen, over, memory, numpy_form) == everything(chosen, over, memory, as_it_stands)
 
 
-@settings(max_examples=200 if FULL else 60)
+@settings(max_examples=200)
 @given(over=items(), period=st.integers(1, 9), longer=st.integers(0, 9), offset=st.integers(0, 8))
 def test_numpy_counts_periodic_windows(over: Items, period: int, longer: int, offset: int) -> None:
     nothing = (np.empty(0, np.int64),) * 4

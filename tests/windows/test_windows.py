@@ -43,7 +43,7 @@ def subclasses(kind: type[Window]) -> set[type[Window]]:
 
 
 @pytest.mark.parametrize("windows", ALL_WINDOWS)
-@settings(max_examples=60 if FULL else 15)
+@settings(max_examples=60 if FULL else 25)
 @given(data=st.data())
 def test_a_window_agrees_with_the_oracle(windows: st.SearchStrategy[Window], data: st.DataObject) -> None:
     rows = data.draw(streams(keys=data.draw(st.sampled_from([1, 3]))))
