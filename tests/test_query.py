@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from helpers.cases import AGGREGATES
-from helpers.pairwise import some
+from helpers.pairwise import FULL, some
 from helpers.queries import Named, Row, assert_agrees
 from hypothesis import given, settings
 
@@ -42,7 +42,7 @@ def fitting(algorithm: str) -> Named:
     return {name: bound(one) for name, one in AGGREGATES.items() if any(fits(form, one) for form in forms)}
 
 
-@pytest.mark.parametrize(("algorithm", "case"), some(product(NAMES, CASES), 2), ids=str)
+@pytest.mark.parametrize(("algorithm", "case"), some(product(NAMES, CASES), 4), ids=str)
 @settings(max_examples=2)
 @given(rows=streams(least_rows=12))
 def test_every_aggregate_by_every_algorithm_agrees_with_the_oracle(
@@ -55,7 +55,7 @@ def test_every_aggregate_by_every_algorithm_agrees_with_the_oracle(
 
 
 @pytest.mark.parametrize(("windows", "slicing"), CASES, ids=str)
-@settings(max_examples=5)
+@settings(max_examples=5 if FULL else 2)
 @given(rows=streams(least_rows=6))
 def test_every_aggregate_by_the_chosen_algorithm_agrees_with_the_oracle(
     windows: Window, slicing: str, rows: list[Row]

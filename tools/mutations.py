@@ -41,15 +41,15 @@ class Mutation:
 
 NUMPY_TESTS = ("tests/kernels/test_numpy_kernel.py", "tests/engine", "tests/windows")
 MUTATIONS = (
-    Mutation("slices/cuts.py", "own[1:] - own[:-1] > gap", "own[1:] - own[:-1] >= gap", ("tests/slices", "tests/state")),
+    Mutation("slices/cuts.py", "block_times[1:] - block_times[:-1] > gap", "block_times[1:] - block_times[:-1] >= gap", ("tests/slices", "tests/state")),
     Mutation("slices/cuts.py", "records.closes[last] | (begins == ends)", "records.closes[last]"),
     Mutation("slices/edges.py", "return inner + 1", "return inner"),
-    Mutation("slices/borders.py", "times[1:] > last_times[:-1]", "times[1:] >= last_times[:-1]", ("tests/slices", "tests/state")),
+    Mutation("slices/cuts.py", "times[1:] > last_times[:-1]", "times[1:] >= last_times[:-1]", ("tests/slices", "tests/state")),
     Mutation("windows/time_loops.py", "while end < last and times[end] <= until:", "while end < last and times[end] < until:"),
-    Mutation("windows/time_loops.py", "np.minimum(times, np.repeat(by - step, sizes))", "np.minimum(times, np.repeat(by, sizes))"),
+    Mutation("windows/time_loops.py", "np.minimum(times, np.repeat(now - step, sizes))", "np.minimum(times, np.repeat(now, sizes))"),
     Mutation("windows/time_loops.py", "after[key] < stop <= now[key]", "after[key] <= stop <= now[key]"),
     Mutation("windows/by_gap.py", "items.times[1:] > lasts[:-1] + gap", "items.times[1:] >= lasts[:-1] + gap"),
-    Mutation("windows/exclude.py", "(within(rows), within(rows + 1))", "(within(rows), within(rows))"),
+    Mutation("windows/row_frame.py", "(within(rows), within(rows + 1))", "(within(rows), within(rows))"),
     Mutation("windows/calendars.py", "np.minimum(days - first_days(months), length - 1)", "np.minimum(days - first_days(months), length)"),
     Mutation("state/watermark.py", "late = late_from <= marks[:-1]", "late = late_from < marks[:-1]"),
     Mutation("state/row_state.py", "block.times < np.repeat(closed, final)", "block.times <= np.repeat(closed, final)"),
@@ -62,8 +62,8 @@ MUTATIONS = (
     Mutation("kernels/numpy_kernel.py", "max(1, output.at_least)", "1", NUMPY_TESTS),
     Mutation(
         "kernels/numpy_kernel.py",
-        "combine(take(whole, both), take(items, schedule.opens[both]))",
-        "combine(take(items, schedule.opens[both]), take(whole, both))",
+        "self._combine(take(whole, both), take(records, both))",
+        "self._combine(take(records, both), take(whole, both))",
         NUMPY_TESTS,
     ),
 )  # fmt: skip

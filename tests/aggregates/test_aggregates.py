@@ -15,6 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from helpers.pairwise import in_turn
 from helpers.references import (
     INF,
     NAN,
@@ -260,8 +261,7 @@ COLUMNS: dict[str, list[list[Any]]] = {
 }
 
 
-@pytest.mark.parametrize("kind", COLUMNS)
-@pytest.mark.parametrize("name", PARTIALS_OF_NUMBERS)
+@pytest.mark.parametrize(("name", "kind"), in_turn(PARTIALS_OF_NUMBERS, COLUMNS))
 def test_compiled_equals_interpreted(name: str, kind: str) -> None:
     interpreted = build(name).of_kind(kind)
     machine_code = compiled(name, kind)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from helpers.pairwise import FULL
 from helpers.references import any_float, from_left, small
 from hypothesis import given
 from hypothesis import strategies as st
@@ -63,7 +64,7 @@ def test_every_engine_counts_the_same(kind: pa.DataType, windows: Any) -> None:
     query = sash.Query({"h": agg.histogram("x", [0, 0.5, 1, 5])}, windows, time="t")
     expected = query.run(rows)
     assert expected.schema.field("h").type == pa.list_(pa.int64()) == query.schema(rows).field("h").type
-    if kind in (pa.int64(), pa.float64()) and windows != window.rows(3):  # kernels take long to compile
+    if kind in (pa.int64(), pa.float64())[not FULL :] and windows != window.rows(3):  # kernels take long to compile
         assert query.run(rows, compiled=True).equals(expected)
     with_numpy = bind(prepare(query._declared, rows.schema), compiles=False)
     assert not any(one.over_objects for one in with_numpy.plan.passes) or pa.types.is_decimal(kind)

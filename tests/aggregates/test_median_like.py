@@ -84,7 +84,7 @@ def test_sorted_values_are_equal_by_value() -> None:
     assert SortedValues([1]) != (1,)
 
 
-@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=pytest.mark.full)])
 def test_the_median_of_extreme_integers_is_exact(compiled: bool) -> None:
     rows = pa.table({"x": [2**63 - 1, -(2**63), -(2**63), 2**63 - 2, -3, -4]})
     query = sash.Query({"r": sash.agg.median("x")}, sash.window.rows(2))
@@ -208,6 +208,7 @@ def test_ranks_of_any_type_with_an_order(kind: pa.DataType) -> None:
         assert found.schema.field("rank").type == pa.float64()
 
 
+@pytest.mark.full  # it compiles for long; test_as_in_queries.py ranks rows one by one
 def test_an_aggregator_ranks_the_newest_value() -> None:
     for values in ([1, 7, None, 3], pa.array([1, 7, None, 3])):
         ranks = sash.Aggregator(agg.rank("x")).slide(values, range=3)

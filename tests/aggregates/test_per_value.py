@@ -180,7 +180,7 @@ AROUND = window.rows(before=1, after=2, exclude="row")
 @pytest.mark.parametrize(
     ("frame", "compiled"),
     [(frame, False) for frame in (AROUND, window.rows(4), window.tumbling("1m"))]
-    + [(window.tumbling("1m"), None), (AROUND, True)]
+    + [(window.tumbling("1m"), None), pytest.param(AROUND, True, marks=pytest.mark.full)]
     + [(window.rows(4), None)] * SOAK,  # it takes 16 s to compile
 )
 def test_an_aggregate_that_reads_the_time_is_computed_per_value(frame: Window, compiled: bool | None) -> None:

@@ -11,6 +11,7 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
+from helpers.pairwise import some
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -62,7 +63,7 @@ def test_two_columns(rows: list[tuple[float | None, float | None]]) -> None:
     assert_alike(sash.Query(lines(["y", "x"]), window.rows(5)).run(table).to_pylist(), expected)
 
 
-@pytest.mark.parametrize("unit", ["s", "us", "ns"])
+@pytest.mark.parametrize("unit", some(["us", "s", "ns"], 3))
 def test_over_time_in_seconds(unit: str) -> None:
     chooser = np.random.default_rng(5)
     step = {"s": 1_000_000_000, "us": 1_000, "ns": 1}[unit]

@@ -91,11 +91,10 @@ def test_integers_beyond_2_53_are_exact_row_by_row(name: str) -> None:
     ("aggregate", "columns"),
     [
         (agg.slope("x", "y"), [[1.0, 2.0, 4.0, None, 3.0, 5.0, 5.0], [7.0, 7.0, 7.0, 1.0, 2.0, 2.0, 3.0]]),
-        pytest.param(
-            agg.rank("x"), [[1.0, None, 3.0, 2.0, 2.0, None, None]], marks=pytest.mark.full
-        ),  # trees compile for long
+        (agg.rank("x"), [[1.0, None, 3.0, 2.0, 2.0, None, None]]),
     ],
 )
+@pytest.mark.full  # these compile for long; test_whole_columns.py has other columns in pieces, and frozen
 def test_columns_have_the_results_of_a_query(aggregate: Aggregate[Any], columns: list[list[Any]]) -> None:
     """Slides over whole columns and over pieces, and a window that is frozen."""
     expected = of_query(aggregate, columns)

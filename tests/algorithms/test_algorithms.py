@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from helpers.cases import SOAK, fitting
+from helpers.pairwise import FULL
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -61,7 +62,7 @@ def telling(chosen: dict[str, Aggregate[Any]]) -> str:
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS, ids=lambda algorithm: algorithm.__name__)
-@settings(max_examples=40 if SOAK else 12)
+@settings(max_examples=40 if SOAK else 12 if FULL else 6)
 @given(st.booleans(), in_bytes(2, least_rows=72, most_rows=72), scripts(most_rows=7))
 def test_every_step_agrees_with_the_oracle(
     algorithm: type[Algorithm[Any]], asked_at_each_step: bool, numbers: list[tuple[int, ...]], script: Script
@@ -91,7 +92,7 @@ def test_every_step_agrees_with_the_oracle(
 
 
 @pytest.mark.parametrize("algorithm", SHARED, ids=lambda algorithm: algorithm.__name__)
-@settings(max_examples=20)
+@settings(max_examples=20 if FULL else 8)
 @given(st.sets(st.integers(1, 9), min_size=1, max_size=4), in_bytes(3, least_rows=1, most_rows=20))
 def test_every_range_agrees_with_the_oracle(
     algorithm: type[SharedAlgorithm[Any]], lengths: set[int], stream: list[tuple[int, ...]]
@@ -116,7 +117,7 @@ def test_every_range_agrees_with_the_oracle(
                     window._check()
 
 
-@settings(max_examples=20)
+@settings(max_examples=20 if FULL else 12)
 @given(in_bytes(5, most_rows=24))
 def test_any_element_can_be_evicted(stream: list[tuple[int, ...]]) -> None:
     chosen = fitting(ReactiveAggregator)
@@ -138,7 +139,7 @@ def test_any_element_can_be_evicted(stream: list[tuple[int, ...]]) -> None:
                 window._check()
 
 
-@settings(max_examples=20)
+@settings(max_examples=20 if FULL else 12)
 @given(in_bytes(7, most_rows=20))
 def test_rows_may_come_in_any_order(stream: list[tuple[int, ...]]) -> None:
     chosen = fitting(FiBA)

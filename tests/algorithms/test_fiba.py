@@ -11,6 +11,7 @@ from operator import itemgetter
 from typing import Any
 
 import pytest
+from helpers.pairwise import FULL
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -150,7 +151,7 @@ def arrival(order: str, count: int) -> list[int]:
 orders = pytest.mark.parametrize("order", ["in order", "reverse", "random"])
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200 if FULL else 60, deadline=None)
 @given(st.lists(steps, max_size=60), times, times)
 def test_equals_a_sorted_list(script: list[tuple[str, Any]], start: int, end: int) -> None:
     pair = Pair()
@@ -158,7 +159,7 @@ def test_equals_a_sorted_list(script: list[tuple[str, Any]], start: int, end: in
     pair.compare_between(start, end)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30 if FULL else 10, deadline=None)
 @given(st.lists(st.integers(0, 40), min_size=30, max_size=90), st.data())
 def test_equals_a_sorted_list_when_deep(arrivals: list[int], data: st.DataObject) -> None:
     pair = Pair()
@@ -170,7 +171,7 @@ def test_equals_a_sorted_list_when_deep(arrivals: list[int], data: st.DataObject
         pair.evict()
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30 if FULL else 10, deadline=None)
 @given(st.lists(times, max_size=30))
 def test_every_interval(arrivals: list[int]) -> None:
     pair = Pair()

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
+from helpers.pairwise import FULL, some
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -45,7 +46,7 @@ def shown(result: Any) -> str:
 
 
 @pytest.mark.parametrize(("algorithm", "aggregate"), BOTH)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100 if FULL else 50, deadline=None)
 @given(
     script=scripts(most_rows=20),
     values=st.lists(VALUES, min_size=40, max_size=40).map(lambda values: values * 4),  # drawing more takes the longest
@@ -98,7 +99,7 @@ def columns(kind: str, generator: np.random.Generator) -> Iterator[npt.NDArray[A
             yield stream(ROWS, generator).astype(kind)
 
 
-@pytest.mark.parametrize("kind", TYPES)
+@pytest.mark.parametrize("kind", some(TYPES, 2))
 @pytest.mark.parametrize(("algorithm", "aggregate"), BOTH)
 def test_compiled_interpreted_and_oracle_are_the_same(algorithm: Any, aggregate: Aggregate[Any], kind: str) -> None:
     kernel = Kernel(algorithm, aggregate, (kind,), loops.slide_rows)
@@ -112,7 +113,7 @@ def test_compiled_interpreted_and_oracle_are_the_same(algorithm: Any, aggregate:
             assert compiled(kernel.slide_rows((column,), length)) == oracle
 
 
-@pytest.mark.parametrize("kind", ["int64", "float64"])
+@pytest.mark.parametrize("kind", some(["float64", "int64"], 2))
 @pytest.mark.parametrize(("algorithm", "aggregate"), BOTH)
 def test_moving_bounds_make_no_difference(algorithm: Any, aggregate: Aggregate[Any], kind: str) -> None:
     kernel = Kernel(algorithm, aggregate, (kind,), loops.slide_between)

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from helpers.cases import SOAK
+from helpers.pairwise import some
 from rich.console import Console
 
 from benchmarks import costs, page, plot, report, results
@@ -143,7 +144,7 @@ def test_the_page_shows_every_target_met_or_missed(tmp_path: Path) -> None:
     assert "| max float64 | 16 | ≥ 4 × fastest peer | 3.5 × ✗ | 2.0 ns | fast 7.0 ns |" in written
 
 
-@pytest.mark.parametrize("use", USES)
+@pytest.mark.parametrize("use", some(USES, 2))
 def test_costs_are_checked_and_measured(use: Use, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(costs, "ALGORITHMS", (TwoStacks, FlatFIT))
     columns = column("float64", 200), column("rising", 200)

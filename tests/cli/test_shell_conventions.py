@@ -153,6 +153,7 @@ sys.exit(code)
 """Runs a command and prints the most memory that it took. A process of its own, because Linux counts that of the parent, too."""
 
 
+@pytest.mark.full
 def test_an_input_larger_than_memory_runs_in_batches(tmp_path: Path) -> None:
     """The table alone takes 96 MB, the same run without batches more than 650 MB; Python and its packages take 200 MB."""
     rows = 3_000_000

@@ -144,7 +144,7 @@ def test_arithmetic_has_a_type_even_without_results(name: str, types: dict[str, 
         assert {each: found.schema.field(each).type for each in types} == types
 
 
-@pytest.mark.parametrize("name", some(["string", "zoned", "int64", "dictionary"], 2))
+@pytest.mark.parametrize("name", some(["string", "zoned", "int64", "dictionary"], 4))
 def test_values_keep_their_type_compiled(name: str) -> None:
     """All by two kernels: of int64, and of the int32 that stand for values."""
     named = {"last": agg.last("x"), "first": agg.first("x")}
@@ -238,7 +238,7 @@ def outcome(query: sash.Query, table: pa.Table, **options: Any) -> tuple[Any, An
     return found.type, found.to_pylist()
 
 
-@pytest.mark.parametrize("name", MORE_COLUMNS)
+@pytest.mark.parametrize("name", some(MORE_COLUMNS, 3))
 def test_interpreted_results_have_the_type_of_the_schema(name: str) -> None:
     column = MORE_COLUMNS[name]
     table = pa.table({"t": range(8), "v": [3, 1, 2, 5, 4, 9, 7, 8], "x": column})

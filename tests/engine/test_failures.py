@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from itertools import product
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from helpers.pairwise import FULL, some
 
 import sash
 from sash import agg, window
@@ -54,6 +56,13 @@ WINDOWS = {
 }
 
 
+FAILING = [
+    *product(FAILS, WINDOWS, [False]),
+    *((*chosen, True) for chosen in (product(FAILS, WINDOWS) if FULL else zip(FAILS, WINDOWS, strict=True))),
+]
+"""The functions, the windows, and whether they are compiled."""
+
+
 def rows_with(value: float) -> pa.Table:
     """Rows of two keys; the value is in that of b at 7, after two ones."""
     return pa.table({"k": list("aabbb"), "t": [5, 6, 5, 6, 7], "x": [1.0, 1.0, 1.0, 1.0, value]})
@@ -72,9 +81,7 @@ def note_of(run: Callable[[], Any], error: type[Exception]) -> str:
     return note
 
 
-@both
-@pytest.mark.parametrize("windows", WINDOWS)
-@pytest.mark.parametrize("function", FAILS)
+@pytest.mark.parametrize(("function", "windows", "compiled"), FAILING)
 def test_errors_name_result_aggregate_key_and_time(function: str, windows: str, compiled: bool) -> None:
     aggregate, value, error, doing = FAILS[function]
     query = sash.Query({"share": aggregate, "n": agg.count()}, WINDOWS[windows], by="k", time="t")
@@ -82,7 +89,7 @@ def test_errors_name_result_aggregate_key_and_time(function: str, windows: str, 
     assert note == f"'share': {aggregate.name}(x) failed while {doing} the row of k=b, t=7."
 
 
-@pytest.mark.parametrize("function", FAILS)
+@pytest.mark.parametrize("function", some(FAILS, 3))
 def test_errors_of_one_structure_for_several_windows_name_the_row(function: str) -> None:
     aggregate, value, error, doing = FAILS[function]
     windows = {"short": window.rows(3), "long": window.rows(4)}

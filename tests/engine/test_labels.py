@@ -103,7 +103,8 @@ def assert_as_expected(found: pa.Table, labels: pa.Table, expected: pa.Table) ->
 
 
 @pytest.mark.parametrize(
-    ("compiled", "keyed"), some([(True, True), (False, True), (None, False), (True, False), (False, False)], 2)
+    ("compiled", "keyed"),
+    some([(True, True), (None, True), (False, True), (None, False), (True, False), (False, False)], 3),
 )
 def test_windows_of_time_hold_the_events_up_to_each_label(compiled: bool | None, keyed: bool) -> None:
     events, labels = events_of(1, 90), labels_of(2, 30)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from time import perf_counter
+from time import process_time
 from types import SimpleNamespace
 from typing import Any
 
@@ -95,9 +95,9 @@ def test_large_global_variables_cost_nothing(large: Any, monkeypatch: Any) -> No
     assert run(query) == [300_001, 300_002, 300_003]
     seconds = []
     for _ in range(5):
-        begin = perf_counter()
+        begin = process_time()
         run(query)
-        seconds.append(perf_counter() - begin)
+        seconds.append(process_time() - begin)
     assert min(seconds) < 0.02
 
 

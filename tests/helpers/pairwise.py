@@ -24,6 +24,30 @@ def matrix(*values: Iterable[Any], valid: Callable[..., bool] = lambda *_: True)
     return every if FULL else pairwise(every)
 
 
+def in_turn(
+    values: Iterable[Any], *others: Iterable[Any], valid: Callable[..., bool] = lambda *_: True
+) -> list[Choice]:
+    """Return each of many values with one combination of the others, in turn: these hold every pair. All in `make test-full`.
+
+    A matrix would hold every pair of a value and another one, which is much if values are many.
+
+    >>> in_turn("abcde", [1, 2], [3, 4], valid=lambda name, one, _: (name, one) != ("b", 1))
+    [('a', 1, 3), ('b', 2, 3), ('c', 1, 4), ('d', 2, 4), ('e', 1, 3)]
+    """
+    own, rest = list(values), [list(listed) for listed in others]
+    if FULL:
+        return matrix(own, *rest, valid=valid)
+    waiting = pairwise(list(product(*rest)))
+    chosen = []
+    for place in range(max(len(own), len(waiting))):
+        value = own[place % len(own)]
+        turn = next((turn for turn, one in enumerate(waiting) if valid(value, *one)), None)
+        if turn is not None:
+            chosen.append((value, *waiting[turn]))
+            waiting.append(waiting.pop(turn))
+    return chosen
+
+
 def some(values: Iterable[Any], step: int) -> list[Any]:
     """Return one of `step` values, the first included; all of them in `make test-full`."""
     return list(values)[:: 1 if FULL else step]

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from helpers.cases import SOAK, fitting
+from helpers.pairwise import FULL
 
 import sash
 from sash import agg
@@ -24,7 +25,7 @@ from sash.kernels import cache, design, loops, read
 from sash.kernels.design import KernelDesign
 from sash.slices.open_slice import OpenSlice
 
-PROCESSES = 6 if SOAK else 3
+PROCESSES = 6 if SOAK else 3 if FULL else 2
 COMPILE = """
 import sys, time
 import numpy as np
@@ -352,13 +353,12 @@ print(sash.Query({"mean": agg.mean("x")}, window.time(2, slide=2), time="t").run
 @pytest.mark.parametrize(
     ("file", "text", "changed", "result"),
     [
-        pytest.param("kernels/write.py", "\nVALIDITY", "\nUNUSED = 1\nVALIDITY", "[1.5, 4.0]", marks=pytest.mark.full),
+        ("kernels/write.py", "\nVALIDITY", "\nUNUSED = 1\nVALIDITY", "[1.5, 4.0]"),
         ("aggregates/compensated.py", "total[0] + total[1]\n", "total[0] + total[1] + 3.0\n", "[3.0, 7.0]"),
-        pytest.param(
-            "windows/time_loops.py", "stop += step\n", "stop += step + 0\n", "[1.5, 4.0]", marks=pytest.mark.full
-        ),
+        ("windows/time_loops.py", "stop += step\n", "stop += step + 0\n", "[1.5, 4.0]"),
     ],
 )
+@pytest.mark.full
 def test_another_version_in_a_zip_file_runs_no_stale_kernel(
     copy: Path, file: str, text: str, changed: str, result: str
 ) -> None:

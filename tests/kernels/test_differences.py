@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from helpers.pairwise import some
 from helpers.queries import EXECUTORS
 
 import sash
@@ -64,14 +65,17 @@ def test_what_numba_rejects_or_computes_differently_is_not_compiled(name: str) -
 
 @pytest.mark.parametrize(
     ("lower", "values"),
-    [
-        (lambda c: c**2, [3, -4]),
-        (lambda c: 2.0**c, [3, -4]),
-        (lambda c: c**-1.0, [2.0, 4.0]),
-        (lambda c: ~c, [3, -4]),
-        (lambda c: not c, [True, False]),
-        (lambda c: c + 2**62, [1, 2]),
-    ],
+    some(
+        [
+            (lambda c: c**2, [3, -4]),
+            (lambda c: 2.0**c, [3, -4]),
+            (lambda c: c**-1.0, [2.0, 4.0]),
+            (lambda c: ~c, [3, -4]),
+            (lambda c: not c, [True, False]),
+            (lambda c: c + 2**62, [1, 2]),
+        ],
+        3,
+    ),
 )
 def test_arithmetic_that_agrees_is_compiled(lower: Callable[[Any], Any], values: list[Any]) -> None:
     query, rows = query_of(lower), pa.table({"x": values})
@@ -109,6 +113,10 @@ REMAINING: dict[str, tuple[Callable[[Any], Any], Any, Any, type[Exception]]] = {
 @pytest.mark.parametrize("row", REMAINING)
 def test_the_other_differences_are_documented(row: str) -> None:
     assert row in DOCUMENTED
+
+
+@pytest.mark.parametrize("row", some(REMAINING, 4))
+def test_the_other_differences_are_those(row: str) -> None:
     lower, value, compiled, error = REMAINING[row]
     query, rows = query_of(lower), pa.table({"x": [value]})
     [found] = query.run(rows, compiled=True)["r"].to_pylist()

@@ -90,7 +90,7 @@ def test_windows_are_those_of_plain_python(name: str, kind: str) -> None:
                 assert found.values[number] == pytest.approx(float(expected), rel=1e-6, abs=1e-9, nan_ok=True)
 
 
-@pytest.mark.parametrize(("name", "kind"), some(product(COMPILED, COLUMNS if SOAK else ["float64", "int64"]), 5))
+@pytest.mark.parametrize(("name", "kind"), some(product(COMPILED, COLUMNS if SOAK else ["float64", "int64"]), 6))
 def test_windows_and_slices_are_those_of_compiled_kernels(name: str, kind: str) -> None:
     aggregate = build(name) if build(name).inputs else agg.BUILT_IN[name]("x", **REFERENCES[name].arguments)
     columns, inputs = columns_for(aggregate, kind)

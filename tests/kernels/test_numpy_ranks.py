@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from helpers.cases import SOAK
-from helpers.pairwise import FULL
+from helpers.pairwise import FULL, some
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -143,7 +143,7 @@ def test_distinct_values_are_those_of_plain_python(kind: str, data: st.DataObjec
 
 
 @pytest.mark.parametrize("kind", COLUMNS if SOAK else ["float64"])
-@pytest.mark.parametrize("least", [1, 3])
+@pytest.mark.parametrize("least", some([3, 1], 2))
 def test_distinct_values_are_those_of_the_compiled_kernel(kind: str, least: int) -> None:
     chooser = np.random.default_rng(6)
     rows = 2000
@@ -162,7 +162,9 @@ def test_distinct_values_are_those_of_the_compiled_kernel(kind: str, least: int)
 
 
 @pytest.mark.parametrize("kind", COLUMNS if SOAK else ["float64", "int64"] if FULL else ["float64"])
-@pytest.mark.parametrize("aggregate", [agg.median("x"), agg.quantile("x", 0.3), agg.nth_smallest("x", 3)], ids=repr)
+@pytest.mark.parametrize(
+    "aggregate", some([agg.median("x"), agg.quantile("x", 0.3), agg.nth_smallest("x", 3)], 3), ids=repr
+)
 def test_windows_are_those_of_the_compiled_kernel(aggregate: Aggregate[Any], kind: str) -> None:
     chooser = np.random.default_rng(5)
     rows = 3000

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from helpers.cases import AGGREGATES, SOAK
-from helpers.pairwise import some
+from helpers.pairwise import FULL, some
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -134,7 +134,7 @@ def cut(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None
 
 
 WHOLE = [("median", kind) for kind in COLUMNS] + [("quantile", "float64"), ("nth_smallest", "int32")]
-BY_TREE = WHOLE if SOAK else [("median", "float64")]
+BY_TREE = WHOLE if SOAK else [("median", kind) for kind in (("int64", "float64") if FULL else ("int64",))]
 """What the tree, which takes the longest of all to compile, is compared with too; in the suite test_kernel.py shares it."""
 
 

@@ -124,7 +124,7 @@ TOGETHER = [
 ]
 
 
-@pytest.mark.parametrize("windows", some(TOGETHER, 2), ids=", ".join)
+@pytest.mark.parametrize("windows", some(TOGETHER, 3), ids=", ".join)
 @pytest.mark.parametrize("keys", some([3, 1], 2))
 def test_windows_that_share_agree_with_the_oracle_compiled(windows: dict[str, Window], keys: int) -> None:
     assert_agrees(long_stream(3, keys), FEW, windows, executors=[True])

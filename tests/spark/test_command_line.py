@@ -52,6 +52,7 @@ def test_a_file_is_read_and_written(spark: SparkSession, tmp_path: Path, capsys:
     assert capsys.readouterr().out == ""
 
 
+@pytest.mark.full
 @pytest.mark.usefixtures("spark")
 def test_a_growing_folder_goes_on_after_a_restart(tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()

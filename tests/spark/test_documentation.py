@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import runpy
 import time
-from collections.abc import Iterator
+from collections.abc import Container, Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from helpers.documentation import PAGES, ROOT, run_doctest, run_page, uses_spark
@@ -17,9 +18,17 @@ import sash
 TABLES = ("peaks",)
 """The tables that pages write."""
 FUNCTIONS = sash.spark.__all__
+QUICK_PAGES = {"README.md", "docs/spark.md"}
+QUICK_FUNCTIONS = {*FUNCTIONS} - {"finish", "inspect_state"}
+"""What `make test` runs: the rest are streams, which take long."""
 FAST = {"spark.sql.shuffle.partitions": "1", "spark.sql.execution.arrow.maxRecordsPerBatch": "10000"}
 """A stream of a few rows is fastest with one state store and large batches."""
 LONGEST_WAIT = 60
+
+
+def quickly(names: Iterable[str], quick: Container[str]) -> list[Any]:
+    """Return names as parameters; only `make test-full` runs those that are not quick."""
+    return [pytest.param(name, marks=() if name in quick else pytest.mark.full) for name in names]
 
 
 def wait_for_progress(running: StreamingQuery) -> None:
@@ -54,13 +63,13 @@ def paths(spark: SparkSession, tmp_path: Path) -> Iterator[dict[str, Path]]:
         spark.sql(f"DROP TABLE IF EXISTS {table}")
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if uses_spark(page)])
+@pytest.mark.parametrize("page", quickly([page for page in PAGES if uses_spark(page)], QUICK_PAGES))
 def test_the_code_of_a_page_runs(page: str, paths: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(paths["results"].parent)
     run_page(page, paths)
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("name", quickly(FUNCTIONS, QUICK_FUNCTIONS))
 def test_the_example_of_a_public_function_runs(
     name: str, spark: SparkSession, paths: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from helpers.pairwise import in_turn
 from pyspark.sql import SparkSession
 
 import sash
@@ -58,8 +59,9 @@ def assert_alike(found: pa.Table, expected: pa.Table) -> None:
             ), name
 
 
-@pytest.mark.parametrize("strategy", ["auto", "ranges"])
-@pytest.mark.parametrize("own", [window.time("3h"), window.time("3h", slide="1h")], ids=str)
+@pytest.mark.parametrize(
+    ("own", "strategy"), in_turn([window.time("3h"), window.time("3h", slide="1h")], ["auto", "ranges"]), ids=str
+)
 def test_batch_is_local(spark: SparkSession, own: Window, strategy: str) -> None:
     table = rows()
     query = sash.Query(AGGREGATES, own, by="key", time="ts")

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from helpers.pairwise import some
 from pyarrow.csv import write_csv
 from pyspark.sql import SparkSession
 
@@ -109,7 +110,7 @@ def test_the_demo_shows_the_results_of_a_batch_run_and_a_burst_corrects_them() -
         assert header["lines"]
 
 
-@pytest.mark.parametrize("ending", ["parquet", "csv"])
+@pytest.mark.parametrize("ending", some(["csv", "parquet"], 2))
 def test_files_of_a_folder_become_results(tmp_path: Path, ending: str) -> None:
     def write(name: str, *minutes: int) -> None:
         times = pa.array([minute * demo.MINUTE for minute in minutes]).cast(pa.timestamp("us"))

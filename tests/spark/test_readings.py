@@ -39,6 +39,7 @@ def commits(folder: Path) -> int:
     return len(list((folder / "checkpoint" / "commits").glob("[0-9]*")))
 
 
+@pytest.mark.full
 def test_a_finite_stream_is_read_to_its_end_each_row_once(spark: SparkSession, tmp_path: Path) -> None:
     for rows in (100, 200, 250):
         stream = sash.spark.readings(spark, **OPTIONS, rows=rows)

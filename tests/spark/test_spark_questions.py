@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from helpers.pairwise import some
 
 from benchmarks.flights import delays
 from benchmarks.h2o import over, rolling
@@ -21,7 +22,7 @@ QUESTIONS = [
 """Where Spark's SQL differs from DuckDB's, or is most likely to mean something else."""
 
 
-@pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question.name)
+@pytest.mark.parametrize("question", some(QUESTIONS, 4), ids=lambda question: question.name)
 def test_spark_gives_the_answers_that_plain_python_gives(spark: Any, question: TableQuestion) -> None:
     rows = spark.createDataFrame(question.rows_of(ROWS))
     rows = rows.selectExpr(

@@ -23,7 +23,7 @@ from sash.state import reader as stream
 from sash.state.row_state import RowState
 from sash.state.slice_state import SliceState
 
-ALGORITHMS = ["auto", "flatfit"]
+ALGORITHMS = ["auto", "flatfit"][: 2 if FULL else 1]
 """A structure for each window, and one for all."""
 
 

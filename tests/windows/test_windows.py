@@ -69,7 +69,7 @@ SHARED: Named = {"top": agg.max("x"), "last": agg.last("x")}
 """Answered by the same kernels for all windows."""
 
 
-@pytest.mark.parametrize("name", some(examples(), 3))
+@pytest.mark.parametrize("name", some(examples(), 6))
 def test_a_window_agrees_with_the_oracle_compiled(name: str) -> None:
     chosen = examples()[name]
     assert_agrees(long_stream(1, keys=1), SHARED, chosen, executors=[True])

@@ -27,6 +27,7 @@ def newest(running: StreamingQuery) -> int:
     return int(progress["batchId"])
 
 
+@pytest.mark.full
 def test_the_state_of_a_stream_that_runs(spark: SparkSession, tmp_path: Path) -> None:
     """No window closes, so that the state holds all rows of all micro-batches up to one of them."""
     source = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", ROWS).load()

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from helpers.cases import SOAK
-from helpers.pairwise import some
+from helpers.pairwise import FULL, some
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 — the usual name
 
@@ -69,7 +69,7 @@ def test_micro_batches_emit_what_spark_emits(spark: SparkSession, tmp_path: Path
     spark.conf.set("spark.sql.shuffle.partitions", 1)
     rows = tmp_path / "rows"
     rows.mkdir()
-    delay = random_stream(rows, 1000 * len(name) + seed, 40 if SOAK else 14)
+    delay = random_stream(rows, 1000 * len(name) + seed, 40 if SOAK else 14 if FULL else 7)
     reader = spark.readStream.schema(spark.read.parquet(str(rows)).schema).option("maxFilesPerTrigger", 1)
     stream = reader.parquet(str(rows)).withWatermark("ts", delay)
     ours, theirs = WINDOWS[name]

@@ -80,6 +80,7 @@ def in_order(table: pa.Table) -> list[str]:
     return sorted(repr(row) for row in table.to_pylist())
 
 
+@pytest.mark.full
 @pytest.mark.usefixtures("classic")
 @pytest.mark.parametrize("seed", range(6 if SOAK else 1))
 def test_merged_updates_are_the_batch_result(spark: SparkSession, tmp_path: Path, seed: int) -> None:

@@ -130,6 +130,7 @@ def assert_as_batch(source: Source, query: sash.Query, **options: Any) -> list[d
     return given
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("windows", some([window.time("4m", slide="2m"), window.rows(3)], 2), ids=str)
 def test_filters_and_expressions_as_in_batch(spark: SparkSession, tmp_path: Path, windows: window.Window) -> None:
     source = Source(spark, tmp_path)
@@ -160,6 +161,7 @@ def test_windows_are_given_once_when_the_watermark_has_passed(spark: SparkSessio
     assert all(row["slices"] > 0 and row["rows"] == 0 and row["bytes"] > 0 for row in held)
 
 
+@pytest.mark.full
 def test_open_windows_are_read_from_a_log(spark: SparkSession, tmp_path: Path) -> None:
     source = Source(
         spark, tmp_path, [[(f"k{key}", 1, key) for key in range(300)], [("k7", 2, 1), ("new", 2, 1)], [("k7", 3, 1)]]
@@ -190,6 +192,7 @@ def test_rows_have_results_beside_all_their_columns(spark: SparkSession, tmp_pat
     assert all(row["tags"] == [row["k"] or "", "tag"] for row in given)
 
 
+@pytest.mark.full
 @pytest.mark.usefixtures("classic")
 def test_results_that_look_ahead_wait_for_later_rows(spark: SparkSession, tmp_path: Path) -> None:
     source = Source(spark, tmp_path, [BATCHES[0] + BATCHES[1], BATCHES[2]])
@@ -215,6 +218,7 @@ def test_results_that_look_ahead_wait_for_later_rows(spark: SparkSession, tmp_pa
         source.run(chained)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("windows", some([window.rows(3), window.time("4m", slide="2m")], 2), ids=repr)
 def test_lists_and_maps_as_results(spark: SparkSession, tmp_path: Path, windows: sash.window.Window) -> None:
     source = Source(spark, tmp_path)
@@ -262,6 +266,7 @@ def test_updates_end_with_what_a_batch_gives(spark: SparkSession, tmp_path: Path
     assert alike(list(last.values())) == alike(dicts(query.run(source.table)))
 
 
+@pytest.mark.full
 def test_keys_are_forgotten_and_counted(spark: SparkSession, tmp_path: Path) -> None:
     batches: list[list[Made]] = [
         [("a", 1, 5), ("b", 1, 1)],
