@@ -120,12 +120,12 @@ OPERANDS = (Traced, int, float, np.generic)
 
 def number(value: Any) -> Any:
     """Return the operand of an arithmetic operation: at least 64 bits wide."""
-    values = plain(value)
-    if isinstance(values, bool | np.bool_):
-        return int(values)
-    if isinstance(values, np.ndarray) and values.dtype.itemsize < 8:  # noqa: PLR2004 — bool, int32, float32
-        return values.astype(np.float64 if values.dtype.kind == "f" else np.int64)
-    return values
+    values = value.values if isinstance(value, Traced) else value
+    if isinstance(values, np.ndarray):
+        if values.dtype.itemsize < 8:  # noqa: PLR2004 — bool, int32, float32
+            return values.astype(np.float64 if values.dtype.kind == "f" else np.int64)
+        return values
+    return int(values) if isinstance(values, bool | np.bool_) else values
 
 
 def plain(value: Any) -> Any:
@@ -189,3 +189,19 @@ RULES: dict[np.ufunc, Callable[..., Any]] = {
     np.power: _power,
 }
 """How columns compute each operator."""
+
+
+def _method(operation: np.ufunc, operand: Callable[[Any], Any]) -> Callable[[Traced, Any], Traced]:
+    def method(self: Traced, other: Any) -> Traced:
+        if isinstance(other, OPERANDS):
+            return Traced(operation(operand(self), operand(other)), self.paths)
+        return self.__array_ufunc__(operation, "__call__", self, other)
+
+    return method
+
+
+# The most frequent operators skip NumPy's dispatch, which takes longer than the operation itself on a small column.
+for _name, _operation in (("add", np.add), ("sub", np.subtract), ("mul", np.multiply)):
+    setattr(Traced, f"__{_name}__", _method(_operation, number))
+for _name, _operation in (("lt", np.less), ("le", np.less_equal), ("gt", np.greater), ("ge", np.greater_equal)):
+    setattr(Traced, f"__{_name}__", _method(_operation, plain))

@@ -261,6 +261,12 @@ def _instructions(code: CodeType) -> Iterator[dis.Instruction]:
 
 def map_fields(function: Callable[..., Any], partial: Any, *others: Any) -> Any:
     """Return a partial with a function applied to each column, and to the fields of other partials or shapes in the same place."""
+    if not others:  # most calls: small queries spend much of their time here
+        return (
+            tuple([map_fields(function, field) for field in partial])
+            if isinstance(partial, tuple)
+            else function(partial)
+        )
     if not any(isinstance(each, tuple) for each in (partial, *others)):
         return function(partial, *others)
     if not all(isinstance(each, tuple) and len(each) == len(partial) for each in (partial, *others)):
