@@ -8,6 +8,7 @@ window are data of their own.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from functools import cache
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import pyarrow as pa
@@ -103,7 +104,13 @@ def is_a(data: Any, package: str, name: str) -> bool:
     >>> is_a(pa.table({}), "pyarrow", "Table"), is_a(3, "polars", "DataFrame")
     (True, False)
     """
-    return any(base.__module__.partition(".")[0] == package and base.__name__ == name for base in type(data).__mro__)
+    return (package, name) in _names_of(type(data))
+
+
+@cache
+def _names_of(cls: type) -> set[tuple[str, str]]:
+    """Return the package and the name of a class and of its bases."""
+    return {(base.__module__.partition(".")[0], base.__name__) for base in cls.__mro__}
 
 
 def named_alike(names: list[str], columns: list[Any]) -> list[Any]:

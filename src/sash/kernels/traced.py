@@ -200,8 +200,15 @@ def _method(operation: np.ufunc, operand: Callable[[Any], Any]) -> Callable[[Tra
     return method
 
 
-# The most frequent operators skip NumPy's dispatch, which takes longer than the operation itself on a small column.
-for _name, _operation in (("add", np.add), ("sub", np.subtract), ("mul", np.multiply)):
-    setattr(Traced, f"__{_name}__", _method(_operation, number))
-for _name, _operation in (("lt", np.less), ("le", np.less_equal), ("gt", np.greater), ("ge", np.greater_equal)):
-    setattr(Traced, f"__{_name}__", _method(_operation, plain))
+FREQUENT: dict[str, tuple[np.ufunc, Callable[[Any], Any]]] = {
+    "__add__": (np.add, number),
+    "__sub__": (np.subtract, number),
+    "__mul__": (np.multiply, number),
+    "__lt__": (np.less, plain),
+    "__le__": (np.less_equal, plain),
+    "__gt__": (np.greater, plain),
+    "__ge__": (np.greater_equal, plain),
+}
+"""Operators that skip NumPy's dispatch, which takes longer than the operation itself on a small column."""
+for _name, _rule in FREQUENT.items():
+    setattr(Traced, _name, _method(*_rule))

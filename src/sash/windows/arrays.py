@@ -48,6 +48,8 @@ def is_sorted(numbers: Ints) -> bool:
     >>> is_sorted(np.array([1, 1, 3])), is_sorted(np.array([2, 1]))
     (True, False)
     """
+    if len(numbers) <= BLOCK:
+        return bool((numbers[:-1] <= numbers[1:]).all())
     return all(bool((numbers[older] <= numbers[newer]).all()) for older, newer in neighbours(len(numbers)))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -71,12 +72,12 @@ class Session(Window):
         """Return how far after its last row a session ends."""
         return self.gap.in_ticks(unit)
 
-    @property
+    @cached_property
     def cuts(self) -> Cuts:
         """The gap between rows that ends a session."""
         return Cuts(per_window=1, gap=self.gap.in_ticks)
 
-    @property
+    @cached_property
     def lateness(self) -> Lateness:
         """A row that is late for a short gap must not join two sessions of it, but may join a longer one."""
         return Lateness(("gap", self.gap.amount), self._final, self._final)

@@ -159,7 +159,7 @@ class Periodic(TimeWindow):
             return FOREVER  # other windows may need the rows longer
         return int(ruler.final(np.array([due]))[0])
 
-    @property
+    @cached_property
     def lateness(self) -> Lateness:
         """A row is late once all its windows are closed."""
         return Lateness("ends", self._first_end, self._last_end, self._first_end, half_open=self.closed == "left")
@@ -184,7 +184,7 @@ class Periodic(TimeWindow):
 
     # -- slices and time ranges --------------------------------------------------------------------------------------
 
-    @property
+    @cached_property
     def cuts(self) -> Cuts:
         """Where windows begin and end, if that is known from ticks alone."""
         return ANY_CUTS if self.clock.by_calendar else Cuts(cycle=self.cycle, shift=self.shift)

@@ -195,7 +195,7 @@ class RowFrame(Window):
 
     # -- the frame ---------------------------------------------------------------------------------------------------
 
-    @property
+    @cached_property
     def frame(self) -> Frame:
         """The window of a row."""
         more: dict[str, Any] = {"ready": self._ready, "held": self._held, "needed_from": self._needed_from}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -95,7 +96,7 @@ class TimeFrame(TimeWindow):
 
     # -- the frame ---------------------------------------------------------------------------------------------------
 
-    @property
+    @cached_property
     def frame(self) -> Frame:
         """The window of a row."""
         before, ahead, by_calendar = self.before, self._ahead, self.clock.by_calendar

@@ -33,6 +33,10 @@ class Window:
     min_rows: int = field(default=1, kw_only=True)
     """How many values a window must hold to have a result."""
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the fields, without the objects that properties have cached: those are made of functions."""
+        return {each.name: getattr(self, each.name) for each in fields(self)}
+
     # -- what a new window defines -----------------------------------------------------------------------------------
 
     def bounds(self, items: Items, memory: Memory, compiler: LoopCompiler) -> Bounds:
