@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import zip_longest
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -18,9 +19,8 @@ from sash.engine.executors.bind import compile_ahead
 from sash.engine.prepare import Prepared, prepare
 from sash.options import SparkTableOptions
 from sash.plan.query_spec import QuerySpec
-from sash.plan.tree import Branch
+from sash.plan.tree import Branch, and_between
 from sash.spark.arrow_types import arrow_schema
-from sash.spark.batch.describe_batch import describe_batch
 from sash.spark.batch.native import native_frame, why_not_native, why_slower
 from sash.spark.batch.ranges import split_frame
 from sash.spark.batch.sql_slices import slice_frame, why_not
@@ -30,7 +30,7 @@ from sash.spark.schema import ZONE, has_maps
 from sash.spark.spark_query import SparkQuery
 from sash.windows.base import Reach
 from sash.workers.bucket_worker import BucketWorker
-from sash.workers.time_ranges import reach_of
+from sash.workers.time_ranges import no_partials, reach_of
 from sash.workers.zones import RangeWindows
 
 PARTITIONS = "spark.sql.shuffle.partitions"
@@ -38,6 +38,12 @@ DEFAULT_PARTITIONS = 200
 FEW_TASKS = 64
 """Up to this many tasks, the number of partitions is fixed. With more, small data would be slow, so adaptive execution may join
 partitions. Joined partitions of more than 64 MB are sorted on disk, which is slower than in memory."""
+BATCH = "spark.sql.execution.arrow.maxRecordsPerBatch"
+FEW_ROWS = 10_000
+"""Spark's default number of rows in a batch."""
+STEPS = ("in SQL", "shuffled", "in Python", "before")
+"""What an explanation tells of a strategy."""
+NO_JOB = "no job runs before the result is used"
 
 
 @dataclass(frozen=True)
@@ -82,11 +88,19 @@ class BatchQuery(SparkQuery):
 
     def why_not_native(self) -> str:
         """Return why Spark cannot compute the results alone; empty if it can."""
-        return why_not_native(self.query, self.prepared, self.frame.schema)
+        return why_not_native(self)
 
     def describe(self) -> Branch:
         """Return the branch of an explanation that says what Spark does."""
-        return describe_batch(self)
+        name = self.strategy.name
+        say = {"native": _of_native, "slices": _of_slices, "buckets": _of_buckets, "ranges": _of_ranges}[name]
+        leaves = dict(zip_longest(STEPS, say(self), fillvalue=NO_JOB))
+        if name == "buckets" and self.query.by and isinstance(self.reach, Reach):
+            leaves["one key"] = 'if one key has most of the rows, strategy="ranges" distributes them over several tasks'
+        rows = int(self.frame.sparkSession.conf.get(BATCH) or 0)
+        if name != "native" and 0 < rows <= FEW_ROWS:
+            leaves["batches"] = f"{rows:,} rows go to Python at a time; {BATCH}=100000 is faster by about a third"
+        return Branch("spark", (f"{name}: {self.strategy.reason.rstrip('.')}",), leaves)
 
     @property
     def cuts_pairs(self) -> bool:
@@ -158,3 +172,70 @@ def choose_strategy(batch: BatchQuery) -> Strategy:
     if not no_ranges:
         return Strategy("ranges", f"there is no key to distribute rows by; not slices: {no_slices}")
     return Strategy("buckets", f"all rows go to one task, as there is no key, and {no_ranges}")
+
+
+def _of_native(batch: BatchQuery) -> tuple[str, ...]:
+    query = batch.query
+    if query.per_row:
+        keys = f"PARTITION BY {', '.join(query.by)} " if query.by else ""
+        over = f"aggregates OVER ({keys}ORDER BY {query.time} …)"
+        return over, f"{_columns(batch)} of all rows, by the key", "nothing"
+    grouped = f"groupBy({', '.join([*query.by, 'window'])}), and the results of its aggregates"
+    return grouped, "partials of windows, which Spark combines within a partition before the shuffle", "nothing"
+
+
+def _of_slices(batch: BatchQuery) -> tuple[str, ...]:
+    keys = [*batch.query.by, "slice"]
+    partials = [name for name in batch.sent.columns if name not in (*batch.query.by, batch.in_python.query.time)]
+    grouped = (
+        f"groupBy({', '.join(keys)}), with {len(partials)} column(s) of partials; slices are cut where windows begin and "
+        "end, and combined within a partition before the shuffle"
+    )
+    return grouped, f"slices, by {and_between(keys)}, and again {_buckets(batch)}", "slices are combined into windows"
+
+
+def _of_buckets(batch: BatchQuery) -> tuple[str, ...]:
+    query = batch.query
+    sorted_by = [*query.by, *([query.time] if query.time else []), *query.order_by]
+    in_python = (
+        f"rows are sorted by {and_between(sorted_by)}, and windows evaluated; a bucket of more than "
+        f"{batch.worker.most_bytes >> 20} MB is sorted on disk"
+    )
+    hashed = "the hash of the key" if query.by else "nothing"
+    return hashed, f"{_columns(batch)} of all rows, {_buckets(batch)}", in_python
+
+
+def _of_ranges(batch: BatchQuery) -> tuple[str, ...]:
+    reach, time = batch.reach, batch.query.time
+    assert isinstance(reach, Reach)
+    jobs = [f"a sketch of the distribution of {time}"]
+    if batch.query.by:
+        jobs.insert(0, "which keys have more rows than a task's share")
+    if reach.gap >= 0:
+        jobs.append("where sessions begin")
+    if reach.rows:
+        jobs.append("how many rows lie between times")
+    read = and_between([*batch.query.by, str(time)])
+    before = f"run() starts jobs that read {read} alone: {and_between(jobs)}"
+    copied = no_partials(batch.in_python)
+    wide = f"; as {copied}, that may be most rows, if windows are wider than ranges" if copied else ""
+    if not copied:
+        before += "; and, if windows are wider than ranges, a job that makes slices"
+        wide = "; rows where none of its windows begins or ends arrive as slices instead"
+    cut = f"{batch.ranges} ranges of {time} with about equally many rows"
+    if batch.query.by:
+        cut += ", for keys with more than a task's share; the others into buckets"
+    return (
+        "the range of each row, and the later ones whose windows reach back to it",
+        f"{_columns(batch)} of all rows, into {cut}; a row goes to each range that needs it{wide}",
+        "rows are sorted by time, and the windows evaluated that a range owns",
+        before,
+    )
+
+
+def _columns(batch: BatchQuery) -> str:
+    return "all columns" if batch.query.per_row else and_between(batch.sent.columns)
+
+
+def _buckets(batch: BatchQuery) -> str:
+    return f"into {batch.buckets} buckets of keys" if batch.query.by else "to one task, as there is no key"

@@ -44,8 +44,7 @@ class NativeStream(SparkQuery):
 
     def run(self) -> DataFrame:
         """Return the results."""
-        [window] = self.query.windows.values()
-        return in_own_windows(self, window)
+        return in_own_windows(self)
 
     @property
     def results(self) -> StructType:

@@ -287,7 +287,7 @@ def why_not_native_stream(stream: SparkQuery) -> str:
     """Return why Spark's own operator cannot run a query on a stream; empty if it can."""
     if stream.query.per_row:
         return "Spark has no frames on streams."
-    if reason := why_not_native(stream.query, stream.prepared, stream.frame.schema):
+    if reason := why_not_native(stream):
         return reason
     [window] = stream.query.windows.values()
     assert window.cuts is not None
