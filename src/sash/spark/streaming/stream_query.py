@@ -35,8 +35,7 @@ from sash.spark.groups import bucket_of, numbered, plain_names, spread_out
 from sash.spark.private import watermark_delay, with_watermark_delay
 from sash.spark.schema import CASE, read_schema
 from sash.spark.spark_query import SparkQuery
-from sash.spark.streaming.bucket import EMITTED, StreamTask
-from sash.spark.streaming.deferred_processor import defer
+from sash.spark.streaming.bucket import EMITTED, StreamTask, defer
 from sash.spark.streaming.initial_state import initial_state
 from sash.state.codec import nullable_schema
 from sash.state.fingerprint import KEYS, Fingerprint, fingerprint_query
