@@ -20,14 +20,13 @@ from sash.engine.prepare import Prepared, prepare
 from sash.options import SparkTableOptions
 from sash.plan.query_spec import QuerySpec
 from sash.plan.tree import Branch, and_between
-from sash.spark.arrow_types import arrow_schema
+from sash.spark.arrow_types import arrow_schema, has_maps
 from sash.spark.batch.native import native_frame, why_not_native, why_slower
 from sash.spark.batch.ranges import split_frame
 from sash.spark.batch.sql_slices import slice_frame, why_not
 from sash.spark.given_schema import runs_no_job
-from sash.spark.groups import GroupWorker, hash_of, run_groups, run_keys
-from sash.spark.schema import ZONE, has_maps
-from sash.spark.spark_query import SparkQuery
+from sash.spark.groups import hash_of, run_groups, run_keys
+from sash.spark.spark_query import SparkQuery, zone_of
 from sash.windows.base import Reach
 from sash.workers.bucket_worker import BucketWorker
 from sash.workers.time_ranges import no_partials, reach_of
@@ -67,7 +66,7 @@ class BatchQuery(SparkQuery):
     def _over_slices(self) -> Prepared:
         """Return the query over slices that Spark aggregates."""
         self.sent, query = slice_frame(self.query, self.prepared, self.frame)
-        schema = arrow_schema(self.sent.schema, self.sent.sparkSession.conf.get(ZONE) or "UTC")
+        schema = arrow_schema(self.sent.schema, zone_of(self.sent.sparkSession))
         assert self.prepared.time is not None
         schema = schema.set(schema.get_field_index(query.time), pa.field(query.time, self.prepared.time.type))
         return prepare(query, schema, compiled=self.compiled)
@@ -82,7 +81,7 @@ class BatchQuery(SparkQuery):
         key = hash_of(self.query.by, self.frame.schema) if self.query.by else None
         return run_keys(self.sent, key, self._fixed_buckets, self.worker, self.results)
 
-    def in_ranges(self) -> tuple[DataFrame, GroupWorker]:
+    def in_ranges(self) -> tuple[DataFrame, BucketWorker]:
         """Return rows in groups, time ranges or buckets, and the worker for them. This runs the jobs that find where to split."""
         return split_frame(self)
 
@@ -135,7 +134,7 @@ class BatchQuery(SparkQuery):
             return "there is no time= whose axis could be split"
         if runs_no_job():
             return "splitting the time axis needs a job, and only the schema of the rows is known"
-        if has_maps(self.query, self.frame.schema):
+        if has_maps(self.query.by, self.frame.schema):
             return "Spark groups different keys together if they contain maps with nulls"
         return reach_of(self.query.windows.values(), self.prepared.unit)
 

@@ -27,9 +27,9 @@ from sash.spark.batch.batch_query import BatchQuery
 from sash.spark.batch.ranges import group_rows, shares_of, split_rows, with_hash_and_ticks
 from sash.spark.batch.sql_slices import INTEGERS
 from sash.spark.computed import in_own_case, with_computed
-from sash.spark.groups import GroupWorker
-from sash.spark.schema import read_schema, refuse_same_names
+from sash.spark.spark_query import read_schema, refuse_same_names
 from sash.windows.base import Reach
+from sash.workers.bucket_worker import BucketWorker
 from sash.workers.label_worker import LabelWorker
 from sash.workers.own_columns import LABEL, RANGE
 
@@ -113,7 +113,7 @@ class LabelQuery(BatchQuery):
         counts = any(split.reach(self.prepared.unit).ticks == 0 for split in splits)
         return reach._replace(rows=reach.rows + 1) if counts else reach
 
-    def in_ranges(self) -> tuple[DataFrame, GroupWorker]:
+    def in_ranges(self) -> tuple[DataFrame, BucketWorker]:
         """Return events and labels in groups: time ranges of keys with very many rows, and buckets of the others.
 
         A range has the labels whose time it owns, and all events that their windows reach back to.

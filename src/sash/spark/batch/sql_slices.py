@@ -20,7 +20,7 @@ from sash.engine.prepare import Prepared
 from sash.plan.query_spec import QuerySpec
 from sash.plan.slicing import own_unit
 from sash.slices.edges import Edges
-from sash.spark.schema import has_maps, is_collated
+from sash.spark.arrow_types import has_maps, is_collated
 from sash.workers.own_columns import TICKS
 
 FIRST_TICK = -(1 << 63)
@@ -49,7 +49,7 @@ def why_not_grouped(declared: QuerySpec, frame_schema: StructType) -> str:
     for window in declared.windows.values():
         if window.min_rows > 1:
             return f"{window} needs the number of values in a window, which slices do not have."
-    if has_maps(declared, frame_schema):
+    if has_maps(declared.by, frame_schema):
         return "Spark groups different keys together if they contain maps with nulls."
     if declared.slicing == "none":
         return 'slicing="none" was given.'

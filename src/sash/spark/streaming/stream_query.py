@@ -5,6 +5,10 @@
 
 With a state for each key, Spark would call Python for each key of each micro-batch. A bucket holds many keys, and their state
 is one value. The number of buckets is part of the state.
+
+NativeStream: a stream that Spark aggregates alone, with its own state; `strategy="native"` asks for it. Nothing goes to Python.
+
+    rows ──► groupBy(keys, window or session_window).agg(…) ──► results
 """
 
 from __future__ import annotations
@@ -29,12 +33,12 @@ from sash.options import SparkStreamOptions
 from sash.plan.query_spec import QuerySpec
 from sash.plan.tree import Branch, and_between
 from sash.spark import COUNTED, METRICS
-from sash.spark.batch.native import why_not_native
+from sash.spark.batch.native import in_own_windows, why_not_native
 from sash.spark.column_identity import identify_columns
+from sash.spark.computed import ignores_case
 from sash.spark.groups import bucket_of, numbered, plain_names, spread_out
 from sash.spark.private import watermark_delay, with_watermark_delay
-from sash.spark.schema import CASE, read_schema
-from sash.spark.spark_query import SparkQuery
+from sash.spark.spark_query import SparkQuery, read_schema
 from sash.spark.streaming.bucket import EMITTED, StreamTask, defer
 from sash.spark.streaming.initial_state import initial_state
 from sash.state.codec import nullable_schema
@@ -54,29 +58,38 @@ _runs = itertools.count(1)
 """Counts the queries that this process runs on streams."""
 LATE_TEXT = {"drop": "dropped", "error": "an error,", "keep": f"kept in the column {LATE!r}"}
 MILLISECONDS = TimeUnit("lateness", 1_000_000)
+HELD = {
+    "slices": "slices of open windows",
+    "prefixes": "one partial for the older rows of each key, and the rows after them",
+    "rows": "rows that open or later windows need",
+}
+"""What the state of each kind holds."""
+ONLY = {"mode": "append", "late": "drop", "forget": None, "evolve": False, "state_from": None, "on_bad_time": "error"}
+"""The options of Sash's own operator, with what Spark's does."""
+UNUSED = {"ahead": "1d", "buckets": None, "metrics": None}
+"""Further options that Spark's own operator does not have, with their defaults."""
 
 
 class StreamQuery(SparkQuery):
     """A query and its streaming DataFrame."""
 
     def __init__(self, query: QuerySpec, frame: DataFrame, options: SparkStreamOptions) -> None:
-        check_time(query)
+        _check_time(query)
         check_stream(query)
         self.identified = identify_columns(query, frame)
         super().__init__(self.identified.query, frame, options)
         self.options = options
         self.late = options["late"] or "drop"
-        self.delay = read_delay(self.query, self.frame)
+        self.delay = _read_delay(self.query, self.frame)
         check_mode(self.query, options["mode"])
         _check_ends(self.query)
-        ignore_case = self.frame.sparkSession.conf.get(CASE) != "true"
-        check_late(self.query, self.late, self.frame.columns, ignore_case=ignore_case)
+        check_late(self.query, self.late, self.frame.columns, ignore_case=ignores_case(self.frame))
         self.forget = read_forget(self.prepared, options["forget"])
         self.sent_schema = self.schema
         if self.keeps_late:
             self.sent = self.frame
             self.sent_schema = read_schema(self.query, self.frame, all_columns=True)
-        check_lateness(self.query, self.delay)
+        _check_lateness(self.query, self.delay)
         _check_store(frame)
         for window in self.query.windows.values():
             window.memory.check_restart()
@@ -92,7 +105,7 @@ class StreamQuery(SparkQuery):
             defer(self.task), EMITTED, OPERATOR_MODE, "EventTime", initial_state(self)
         )
         counts = [F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in COUNTED]
-        metrics = self.options["metrics"] or new_metrics_name()
+        metrics = self.options["metrics"] or _new_metrics_name()
         return emitted.observe(metrics, *counts).select(RESULTS).mapInArrow(unpacking(self.query.title), self.results)
 
     @property
@@ -110,7 +123,10 @@ class StreamQuery(SparkQuery):
         event_time = self.query.time if self.query.per_row else "window_end"
         waits = any(window.frame and window.frame.looks_ahead for window in self.query.windows.values())
         delay = None if waits else self.delay
-        fields = [*super().results.fields, *([StructField(CHANGE, StringType())] if self.updates else [])]
+        fields = [
+            *super().results.fields,
+            *([StructField(CHANGE, StringType())] if self.options["mode"] == "update" else []),
+        ]
         fields = [with_watermark_delay(field, delay) if field.name == event_time else field for field in fields]
         if self.keeps_late:
             return StructType([*fields, StructField(LATE, self._late_type({}))]).toNullable()
@@ -142,11 +158,6 @@ class StreamQuery(SparkQuery):
         return StructType([*fields, StructField(late.name, self._late_type(self.own_names))])
 
     @property
-    def updates(self) -> bool:
-        """Whether windows are emitted on every change, with the column `change`."""
-        return self.options["mode"] == "update"
-
-    @property
     def cuts_pairs(self) -> bool:
         """Whether the state is slices, cut where windows begin and end."""
         return self.state_kinds == ["slices"]
@@ -160,8 +171,7 @@ class StreamQuery(SparkQuery):
     def fingerprint(self) -> Fingerprint:
         """The fingerprint of the query, which the state must have."""
         more: dict[str, Any] = {} if self.forget is None else {"forget": standard_text(self.forget)}
-        if self.identified.keys:
-            more[KEYS] = self.identified.keys
+        more |= {KEYS: self.identified.keys} if self.identified.keys else {}
         return fingerprint_query(
             self.query,
             {name: self.frame.schema[name].dataType.simpleString() for name in self.schema.names},
@@ -195,20 +205,11 @@ class StreamQuery(SparkQuery):
         """Return the branch of an explanation that says what Spark does."""
         query, options, mode = self.query, self.options, self.options["mode"]
         keys = f"{self.buckets} buckets of keys" if query.by else "one bucket, as there is no key"
-        emitted = (
-            f"once, when the watermark has passed {'its window' if query.per_row else 'it'}"
-            if mode == "append"
-            else "whenever rows change it"
-        )
+        emitted = f"once, when the watermark has passed {'its window' if query.per_row else 'it'}"
+        emitted = emitted if mode == "append" else "whenever rows change it"
         bad = "stop the stream" if options["on_bad_time"] == "error" else "are dropped and counted"
-        held = {
-            "slices": "slices of open windows",
-            "prefixes": "one partial for the older rows of each key, and the rows after them",
-            "rows": "rows that open or later windows need",
-        }
         name = "" if options["metrics"] is None else f', "{options["metrics"]}"'
-        shown_counts = f"sash.spark.counts(progress{name})"
-        state = " and ".join(held[kind] for kind in self.state_kinds)
+        state = " and ".join(HELD[kind] for kind in self.state_kinds)
         if self.forget is not None:
             state += f"; a key is forgotten {self.forget} after its last row"
         leaves = {
@@ -217,16 +218,16 @@ class StreamQuery(SparkQuery):
             "state": f"{state}; one value per bucket and its changes, in RocksDB; the number of buckets is fixed for a checkpoint",
             "results": f"{mode}: {'the result of a row' if query.per_row else 'a window'} {emitted}",
             "times": f"rows without a usable time {bad}",
-            "counts": f"rows, late, bad_times and forgotten of each micro-batch, and its state: {shown_counts}",
+            "counts": f"rows, late, bad_times and forgotten of each micro-batch, and its state: sash.spark.counts(progress{name})",
         }
-        if mode == "append" and not why_not_native_stream(self):
+        if mode == "append" and not _why_not_native_stream(self):
             leaves["native"] = (
                 'strategy="native" runs it by Spark\'s own operator, without late=, forget=, evolve= and state_from='
             )
         return Branch("spark", ("a stream: packed buckets of keys over transformWithState",), leaves)
 
 
-def new_metrics_name() -> str:
+def _new_metrics_name() -> str:
     """Return a name for the counts of a query: "sash", then "sash_2", ….
 
     Spark rejects a stream with two observed metrics of one name, and a query does not know which others will be in its stream.
@@ -235,13 +236,56 @@ def new_metrics_name() -> str:
     return METRICS if number == 1 else f"{METRICS}_{number}"
 
 
-def check_time(query: QuerySpec) -> None:
+class NativeStream(SparkQuery):
+    """A query and its streaming DataFrame."""
+
+    def __init__(self, query: QuerySpec, frame: DataFrame, options: SparkStreamOptions) -> None:
+        _check_time(query)
+        super().__init__(query, frame, options)
+        self.delay = _read_delay(self.query, self.frame)
+        _check_lateness(self.query, self.delay)
+        given = {**options, "late": options["late"] or "drop"}
+        for name, value in (ONLY | UNUSED).items():
+            if given[name] != value:
+                raise ValueError(
+                    f'run: {name}={given[name]!r} does not go with strategy="native": Spark\'s own operator does not have it. '
+                    f"Leave out {name} or strategy."
+                )
+        if reason := _why_not_native_stream(self):
+            raise ValueError(f'run: strategy="native" does not fit: {reason.rstrip(".")}.')
+
+    def run(self) -> DataFrame:
+        """Return the results."""
+        return in_own_windows(self)
+
+    @property
+    def results(self) -> StructType:
+        """The columns of the result, with the watermark on the end of a window."""
+        fields = super().results.fields
+        delays = {"window_end": self.delay}
+        return StructType([with_watermark_delay(field, delays.get(field.name)) for field in fields])
+
+    def describe(self) -> Branch:
+        """Return the branch of an explanation that says what Spark does."""
+        keys = ", ".join([*self.query.by, "window"])
+        leaves = {
+            "watermark": f"{self.query.time}, {timedelta(milliseconds=self.delay)} behind the newest; Spark drops rows of closed "
+            "windows, and counts them as numRowsDroppedByWatermark",
+            "in SQL": f"groupBy({keys}), and the results of its aggregates",
+            "state": "Spark's own: the partials of each key and open window",
+            "results": "append: a window once, when the watermark has passed it",
+            "in Python": "nothing",
+        }
+        return Branch("spark", ("a stream, native: it was asked for",), leaves)
+
+
+def _check_time(query: QuerySpec) -> None:
     """Raise ValueError if a query on a stream has no time column."""
     if query.time is None:
         raise ValueError('Sash cannot sort a stream. Name the column that holds the time of rows: Query(time="ts", …).')
 
 
-def read_delay(query: QuerySpec, frame: DataFrame) -> int:
+def _read_delay(query: QuerySpec, frame: DataFrame) -> int:
     """Return the delay of the watermark in milliseconds. Raise ValueError or TypeError if there is no watermark."""
     assert query.time is not None
     field = frame.schema[query.time]
@@ -273,7 +317,7 @@ def _check_ends(query: QuerySpec) -> None:
         )
 
 
-def check_lateness(query: QuerySpec, delay: int) -> None:
+def _check_lateness(query: QuerySpec, delay: int) -> None:
     """Raise ValueError if the lateness of a query is not the delay of the watermark, in milliseconds."""
     if query.lateness is not None and query.lateness.in_ticks(MILLISECONDS) != delay:
         raise ValueError(
@@ -282,7 +326,7 @@ def check_lateness(query: QuerySpec, delay: int) -> None:
         )
 
 
-def why_not_native_stream(stream: SparkQuery) -> str:
+def _why_not_native_stream(stream: SparkQuery) -> str:
     """Return why Spark's own operator cannot run a query on a stream; empty if it can."""
     if stream.query.per_row:
         return "Spark has no frames on streams."
