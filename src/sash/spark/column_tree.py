@@ -92,9 +92,8 @@ class _Messages(ColumnTree):
 
     def _call(self, body: Any, scope: Scope, *options: str) -> Tree:
         flags = [name for name in ("is_distinct", "is_user_defined_function") if getattr(body, name, False)]
-        return _call(
-            body.function_name, [self.read(argument, scope) for argument in body.arguments], [*options, *flags]
-        )
+        arguments = [self.read(argument, scope) for argument in body.arguments]
+        return _call(body.function_name, arguments, [*options, *flags])
 
     def _lambda(self, body: Any, scope: Scope) -> Tree:
         names = [".".join(argument.name_parts) for argument in body.arguments]
@@ -274,9 +273,8 @@ def _unpickled(command: bytes, broadcasts: Mapping[int, Any]) -> Any:
     """Return the function that workers get; broadcast variables in it are replaced by their values."""
     try:
         content = _Unpickler(command, broadcasts).load()
-        if (
-            isinstance(content, tuple) and content[0] == BROADCAST
-        ):  # a function that is too large to be sent with each task
+        # a function that is too large to be sent with each task
+        if isinstance(content, tuple) and content[0] == BROADCAST:
             content = _Unpickler(content[1], broadcasts).load()
     except Exception as error:  # whatever the classes of the values raise
         raise UnknownExpressionError(f"its Python function cannot be read ({type(error).__name__}: {error})") from error

@@ -51,7 +51,11 @@ class SparkQuery:
         self.compiled = options["compiled"]
         self.schema = read_schema(query, frame)
         self.types = read_types(options["types"] or {}, query)
-        self.query = query = with_types(query, self.types)
+        given = {
+            name: with_fields(query.aggregates[name], type=arrow_type(dtype, "UTC"))
+            for name, dtype in self.types.items()
+        }
+        self.query = query = replace(query, aggregates={**query.aggregates, **given})
         self.sent = frame if query.per_row else frame.select(*map(quote, self.schema.names))
         """What goes to Python: all columns if every row has a result, or the columns that the query reads, or slices."""
         needed = needed_columns(query, readable(self.schema.empty_table()))
@@ -81,8 +85,29 @@ class SparkQuery:
 
     @cached_property
     def added(self) -> list[StructField]:
-        """The columns of results."""
-        return result_fields(self.query, self.in_python, self.types, self.frame.schema)
+        """The columns of results, before any row is known. Keys and values have the types of their columns."""
+        query, schema, prepared = self.query, self.frame.schema, self.in_python
+        owners = {name: name for name in query.aggregates}
+        if query.per_row:
+            owners = {query.result_name(name, window): name for name in owners for window in query.windows}
+        fields = []
+        for field in run_table(prepared, prepared.schema.empty_table(), threads=1).schema:
+            name = owners.get(field.name, "")
+            aggregate = query.aggregates.get(name)
+            if field.name in query.by and not query.per_row:
+                fields.append(schema[field.name])
+                continue
+            if name in self.types:
+                dtype = self.types[name]
+            elif aggregate is not None and aggregate.result.gives in ("value", "values"):
+                dtype = schema[aggregate.columns[-1]].dataType
+                dtype = dtype if aggregate.result.gives == "value" else ArrayType(dtype)
+            else:
+                if aggregate is not None and field.type == pa.null():
+                    _refuse_unknown_type(prepared, name)
+                dtype = _result_type(field.type, name)
+            fields.append(StructField(field.name, dtype))
+        return fields
 
     @property
     def row_fields(self) -> list[StructField]:
@@ -101,13 +126,11 @@ class SparkQuery:
     @property
     def result_schema(self) -> StructType:
         """The columns of the result as the user sees them."""
-        if not self.query.per_row:
-            return self.results
+        names = self.own_names if self.query.per_row else {}
         fields = [
-            StructField(self.own_names.get(field.name, field.name), field.dataType, field.nullable, field.metadata)
-            for field in self.results
+            (names.get(each.name, each.name), each.dataType, each.nullable, each.metadata) for each in self.results
         ]
-        return StructType(fields)
+        return StructType([StructField(*field) for field in fields])
 
     @property
     def worker(self) -> BucketWorker:
@@ -161,14 +184,12 @@ def refuse_same_names(declared: QuerySpec, frame: DataFrame) -> None:
     names = [*frame.columns, *added] if declared.per_row else [*declared.by, *ADDED, *declared.aggregates]
     known: dict[str, str] = {}
     for name in names:
-        other = known.setdefault(name.lower(), name)
-        if other != name:
+        if (other := known.setdefault(name.lower(), name)) != name:
             raise ValueError(
                 f"Spark ignores case, so {other!r} and {name!r} are the same name. Rename one, or set {CASE}=true."
             )
     for name in declared.columns:
-        same = [other for other in frame.columns if other.lower() == name.lower() and other != name]
-        if same:
+        if same := [other for other in frame.columns if other.lower() == name.lower() and other != name]:
             raise ValueError(
                 f"Spark ignores case, so columns {name!r} and {same[0]!r} have the same name. Rename one, or set {CASE}=true."
             )
@@ -200,39 +221,6 @@ def refuse_incomparable(declared: QuerySpec, schema: StructType) -> None:
             )
 
 
-def result_fields(
-    declared: QuerySpec, prepared: Prepared, types: Mapping[str, DataType], schema: StructType
-) -> list[StructField]:
-    """Return the columns of the results, before any row is known.
-
-    Keys and values have the types of their columns. `types` has the result types of aggregates that the user gave. `prepared`
-    is the query that Python evaluates, over rows or over slices.
-    """
-    owners = {
-        declared.result_name(name, window) if declared.per_row else name: name
-        for name in declared.aggregates
-        for window in declared.windows
-    }
-    fields = []
-    for field in run_table(prepared, prepared.schema.empty_table(), threads=1).schema:
-        name = owners.get(field.name, "")
-        aggregate = declared.aggregates.get(name)
-        if field.name in declared.by and not declared.per_row:
-            fields.append(schema[field.name])
-            continue
-        if name in types:
-            dtype = types[name]
-        elif aggregate is not None and aggregate.result.gives in ("value", "values"):
-            dtype = schema[aggregate.columns[-1]].dataType
-            dtype = dtype if aggregate.result.gives == "value" else ArrayType(dtype)
-        else:
-            if aggregate is not None and field.type == pa.null():
-                _refuse_unknown_type(prepared, name)
-            dtype = _result_type(field.type, name)
-        fields.append(StructField(field.name, dtype))
-    return fields
-
-
 def read_types(types: Any, declared: QuerySpec) -> dict[str, DataType]:
     """Parse the argument `types` of `run`. Raises TypeError or ValueError if it is invalid."""
     if not isinstance(types, Mapping):
@@ -244,14 +232,6 @@ def read_types(types: Any, declared: QuerySpec) -> dict[str, DataType]:
             f"types: there is no aggregate {unknown[0]!r}. The query has {', '.join(declared.aggregates)}."
         )
     return {name: dtype if isinstance(dtype, DataType) else _named_type(name, dtype) for name, dtype in types.items()}
-
-
-def with_types(declared: QuerySpec, types: Mapping[str, DataType]) -> QuerySpec:
-    """Return the query with the result types of aggregates that the user gave."""
-    aggregates = dict(declared.aggregates)
-    for name, dtype in types.items():
-        aggregates[name] = with_fields(aggregates[name], type=arrow_type(dtype, "UTC"))
-    return replace(declared, aggregates=aggregates)
 
 
 def _named_type(name: str, dtype: Any) -> DataType:
