@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import io
 import pickle
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -48,6 +48,13 @@ class ColumnTree:
     def read(self, part: Any, scope: Scope) -> Tree:
         """Return the tree of a part of a column."""
         raise NotImplementedError
+
+    def read_call(self, name: str, arguments: Iterable[Any], scope: Scope, options: list[str]) -> Tree:
+        """Return the tree of a call; options come last, and the seed of a random function is left out."""
+        trees = [self.read(argument, scope) for argument in arguments]
+        seed = SEEDS.get(name.lower(), len(trees))
+        without = [tree for place, tree in enumerate(trees) if place != seed or tree[0] != "literal"]
+        return "call", name, *without, *options
 
     def read_lambda(self, names: list[str], body: Any, scope: Scope) -> Tree:
         """Return the tree of a lambda function. Each variable is known by its number, counted from the outside."""
@@ -92,8 +99,7 @@ class _Messages(ColumnTree):
 
     def _call(self, body: Any, scope: Scope, *options: str) -> Tree:
         flags = [name for name in ("is_distinct", "is_user_defined_function") if getattr(body, name, False)]
-        arguments = [self.read(argument, scope) for argument in body.arguments]
-        return _call(body.function_name, arguments, [*options, *flags])
+        return self.read_call(body.function_name, body.arguments, scope, [*options, *flags])
 
     def _lambda(self, body: Any, scope: Scope) -> Tree:
         names = [".".join(argument.name_parts) for argument in body.arguments]
@@ -196,7 +202,7 @@ class _Nodes(ColumnTree):
 
     def _call(self, node: Any, scope: Scope) -> Tree:
         flags = [flag for flag in ("isDistinct", "isUserDefinedFunction") if getattr(node, flag)()]
-        return _call(node.functionName(), [self.read(argument, scope) for argument in _items(node.arguments())], flags)
+        return self.read_call(node.functionName(), _items(node.arguments()), scope, flags)
 
     def _lambda(self, node: Any, scope: Scope) -> Tree:
         names = [str(argument.name()) for argument in _items(node.arguments())]
@@ -244,13 +250,6 @@ def show(tree: Tree) -> str:  # noqa: PLR0911 — a kind of node each
         case (str(name), *parts):
             return f"{name.rpartition('.')[2]}({', '.join(show(part) for part in parts if part != NOTHING)})"
     return f"({', '.join(map(show, tree))})"
-
-
-def _call(name: str, arguments: list[Tree], options: list[str]) -> Tree:
-    """Return the tree of a call; options come last, and the seed of a random function is left out."""
-    seed = SEEDS.get(name.lower(), len(arguments))
-    without = [argument for place, argument in enumerate(arguments) if place != seed or argument[0] != "literal"]
-    return "call", name, *without, *options
 
 
 def _variable(name: str, scope: Scope) -> Tree:

@@ -116,9 +116,8 @@ def hashable(column: Column, dtype: DataType) -> Column:
         return F.transform(column, lambda item: hashable(item, dtype.elementType))
     if isinstance(dtype, MapType):
         entries = F.map_entries(column)  # keys hold no maps, and are distinct
-        return F.array_sort(
-            F.transform(entries, lambda entry: F.struct(entry["key"], hashable(entry["value"], dtype.valueType)))
-        )
+        pairs = F.transform(entries, lambda each: F.struct(each["key"], hashable(each["value"], dtype.valueType)))
+        return F.array_sort(pairs)
     assert isinstance(dtype, StructType)
     return F.struct(*[hashable(column.getField(field.name), field.dataType) for field in dtype])
 

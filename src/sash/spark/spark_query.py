@@ -37,6 +37,9 @@ ZONE = "spark.sql.session.timeZone"
 class SparkQuery:
     """A query and its DataFrame. Building it checks everything that can be checked before a row is read."""
 
+    cuts_pairs = False
+    """Whether slices are cut where windows begin and end, because nothing reads them while they are open."""
+
     def __init__(self, query: QuerySpec, frame: DataFrame, options: SparkTableOptions | SparkStreamOptions) -> None:
         if query.time is None and not query.order_by:
             raise ValueError(
@@ -69,11 +72,6 @@ class SparkQuery:
         """The query as an explanation shows it, with slices as they are cut here."""
         pairs = self.cuts_pairs and self.query.slicing != "panes"
         return replace(self.query, slicing="pairs") if pairs else self.query
-
-    @property
-    def cuts_pairs(self) -> bool:
-        """Whether slices are cut where windows begin and end, because nothing reads them while they are open."""
-        return False
 
     def run(self) -> DataFrame:
         """Return the results."""
@@ -126,11 +124,7 @@ class SparkQuery:
     @property
     def result_schema(self) -> StructType:
         """The columns of the result as the user sees them."""
-        names = self.own_names if self.query.per_row else {}
-        fields = [
-            (names.get(each.name, each.name), each.dataType, each.nullable, each.metadata) for each in self.results
-        ]
-        return StructType([StructField(*field) for field in fields])
+        return renamed(self.results, self.own_names) if self.query.per_row else self.results
 
     @property
     def worker(self) -> BucketWorker:
@@ -157,6 +151,12 @@ def read_schema(declared: QuerySpec, frame: DataFrame, *, all_columns: bool = Fa
     refuse_incomparable(declared, schema)
     zone = zone_of(frame.sparkSession)
     return pa.schema([_arrow_field(schema[name], zone) for name in names])
+
+
+def renamed(schema: StructType, names: Mapping[str, str]) -> StructType:
+    """Return a schema in which some columns have other names."""
+    fields = [(names.get(each.name, each.name), each.dataType, each.nullable, each.metadata) for each in schema]
+    return StructType([StructField(*field) for field in fields])
 
 
 def zone_of(session: SparkSession) -> str:

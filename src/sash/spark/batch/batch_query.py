@@ -8,7 +8,7 @@ ranges   the rows of one key go to several tasks: the time axis is split, for no
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from itertools import zip_longest
 
@@ -45,22 +45,21 @@ STEPS = ("in SQL", "shuffled", "in Python", "before")
 NO_JOB = "no job runs before the result is used"
 
 
-@dataclass(frozen=True)
-class Strategy:
-    """A way to run a query on Spark, and the reason for it."""
-
-    name: str
-    reason: str
-
-
 class BatchQuery(SparkQuery):
     """A query and its DataFrame."""
 
     def __init__(self, query: QuerySpec, frame: DataFrame, options: SparkTableOptions) -> None:
         super().__init__(query, frame, options)
         self.options = options
-        self.strategy = choose_strategy(self)
-        if self.strategy.name != "native":
+        setting = self.frame.sparkSession.conf.get(PARTITIONS) or ""  # some platforms leave it open
+        tasks = int(setting) if setting.isdigit() else DEFAULT_PARTITIONS
+        self.buckets, self.ranges = options["buckets"] or tasks, options["ranges"] or tasks
+        """The numbers of groups of keys, and of time ranges."""
+        self._fixed_buckets = options["buckets"] or (tasks if tasks <= FEW_TASKS else None)
+        """The number of tasks if adaptive execution should not join small partitions; None if it should."""
+        self.strategy, self.reason = choose_strategy(self)
+        self.cuts_pairs = self.strategy == "slices"
+        if self.strategy != "native":
             self.in_python = compile_ahead(self._over_slices() if self.cuts_pairs else self.prepared)
 
     def _over_slices(self) -> Prepared:
@@ -73,9 +72,9 @@ class BatchQuery(SparkQuery):
 
     def run(self) -> DataFrame:
         """Return the results."""
-        if self.strategy.name == "native":
+        if self.strategy == "native":
             return native_frame(self)
-        if self.strategy.name == "ranges":
+        if self.strategy == "ranges":
             grouped, worker = self.in_ranges()
             return run_groups(grouped, worker, self.results)
         key = hash_of(self.query.by, self.frame.schema) if self.query.by else None
@@ -91,7 +90,7 @@ class BatchQuery(SparkQuery):
 
     def describe(self) -> Branch:
         """Return the branch of an explanation that says what Spark does."""
-        name = self.strategy.name
+        name = self.strategy
         say = {"native": _of_native, "slices": _of_slices, "buckets": _of_buckets, "ranges": _of_ranges}[name]
         leaves = dict(zip_longest(STEPS, say(self), fillvalue=NO_JOB))
         if name == "buckets" and self.query.by and isinstance(self.reach, Reach):
@@ -99,33 +98,7 @@ class BatchQuery(SparkQuery):
         rows = int(self.frame.sparkSession.conf.get(BATCH) or 0)
         if name != "native" and 0 < rows <= FEW_ROWS:
             leaves["batches"] = f"{rows:,} rows go to Python at a time; {BATCH}=100000 is faster by about a third"
-        return Branch("spark", (f"{name}: {self.strategy.reason.rstrip('.')}",), leaves)
-
-    @property
-    def cuts_pairs(self) -> bool:
-        """Whether Spark cuts slices, where windows begin and where they end."""
-        return self.strategy.name == "slices"
-
-    @property
-    def tasks(self) -> int:
-        """The number of shuffle partitions; some platforms leave it open."""
-        setting = self.frame.sparkSession.conf.get(PARTITIONS) or ""
-        return int(setting) if setting.isdigit() else DEFAULT_PARTITIONS
-
-    @property
-    def buckets(self) -> int:
-        """The number of groups of keys."""
-        return self.options["buckets"] or self.tasks
-
-    @property
-    def _fixed_buckets(self) -> int | None:
-        """The number of tasks if adaptive execution should not join small partitions; None if it should."""
-        return self.options["buckets"] or (self.tasks if self.tasks <= FEW_TASKS else None)
-
-    @property
-    def ranges(self) -> int:
-        """The number of time ranges."""
-        return self.options["ranges"] or self.tasks
+        return Branch("spark", (f"{name}: {self.reason.rstrip('.')}",), leaves)
 
     @cached_property
     def reach(self) -> Reach | str:
@@ -150,8 +123,8 @@ class BatchQuery(SparkQuery):
         return replace(super().worker, time=time)
 
 
-def choose_strategy(batch: BatchQuery) -> Strategy:
-    """Return the strategy that was asked for, or the first that fits. Raise ValueError if the one asked for does not."""
+def choose_strategy(batch: BatchQuery) -> tuple[str, str]:
+    """Return the strategy that was asked for, or the first that fits, and the reason for it. Raise ValueError if the one asked for does not."""
     asked = batch.options["strategy"]
     no_native = batch.why_not_native()
     no_slices = why_not(batch.query, batch.prepared, batch.frame.schema)
@@ -160,17 +133,17 @@ def choose_strategy(batch: BatchQuery) -> Strategy:
     if reason:
         raise ValueError(f'run: strategy="{asked}" does not fit: {reason.rstrip(".")}.')
     if asked != "auto":
-        return Strategy(asked, "it was asked for")
+        return asked, "it was asked for"
     slower = no_native or why_slower(batch)
     if not slower:
-        return Strategy("native", "Spark has all aggregates, and a row is in few windows")
+        return "native", "Spark has all aggregates, and a row is in few windows"
     if not no_slices:
-        return Strategy("slices", f"Spark itself can aggregate slices; not native: {slower}")
+        return "slices", f"Spark itself can aggregate slices; not native: {slower}"
     if batch.query.by:
-        return Strategy("buckets", f"not slices: {no_slices}")
+        return "buckets", f"not slices: {no_slices}"
     if not no_ranges:
-        return Strategy("ranges", f"there is no key to distribute rows by; not slices: {no_slices}")
-    return Strategy("buckets", f"all rows go to one task, as there is no key, and {no_ranges}")
+        return "ranges", f"there is no key to distribute rows by; not slices: {no_slices}"
+    return "buckets", f"all rows go to one task, as there is no key, and {no_ranges}"
 
 
 def _of_native(batch: BatchQuery) -> tuple[str, ...]:

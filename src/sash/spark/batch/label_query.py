@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 — the usual name
@@ -40,7 +39,10 @@ class LabelQuery(BatchQuery):
     def __init__(self, query: QuerySpec, frame: DataFrame, options: SparkTableOptions) -> None:
         labels, at_time = options["at"], options["at_time"]
         check_labels(query, at_time)
-        _check_frame(labels)
+        if not isinstance(labels, DataFrame):
+            raise of_other_kind(labels, "PySpark DataFrame")
+        if labels.isStreaming:
+            raise TypeError(f"at= does not take a streaming DataFrame: {NO_LABELS}")
         frame, _ = in_own_case(query, frame)
         check_columns(query, frame.columns)
         frame, computed = with_computed(query, frame)
@@ -134,14 +136,6 @@ class LabelQuery(BatchQuery):
         leaves = {name: text.replace("all columns of all rows", sent) for name, text in branch.leaves.items()}
         leaves["labels"] = f"each goes to the task with the events up to its {self.at_time}; there is no join"
         return replace(branch, leaves=leaves)
-
-
-def _check_frame(labels: Any) -> None:
-    """Raise TypeError unless labels are a batch DataFrame of Spark."""
-    if not isinstance(labels, DataFrame):
-        raise of_other_kind(labels, "PySpark DataFrame")
-    if labels.isStreaming:
-        raise TypeError(f"at= does not take a streaming DataFrame: {NO_LABELS}")
 
 
 def _width(dtype: DataType) -> int:

@@ -151,14 +151,13 @@ def count_rows(times: DataFrame, edges: dict[int, Any]) -> dict[int, time_ranges
     totals = {key: np.zeros(len(own_edges) + 1, np.int64) for key, own_edges in edges.items()}
     for row in times.mapInArrow(count, f"{HASH} long, counts array<long>").collect():
         totals[row[HASH]] += np.array(row["counts"], np.int64)
-    return {
-        key: time_ranges.KeyAxis(edges[key], np.cumsum(total)[:-1], int(total.sum())) for key, total in totals.items()
-    }
+    axis = time_ranges.KeyAxis
+    return {key: axis(edges[key], np.cumsum(total)[:-1], int(total.sum())) for key, total in totals.items()}
 
 
 def at_gaps(times: DataFrame, bounds: dict[int, list[int]], gap: int) -> dict[int, list[int]]:
     """Return bounds moved to where sessions begin."""
-    cases = " ".join(f"WHEN {HASH} = {key} THEN {place_sql(own_bounds)}" for key, own_bounds in bounds.items())
+    cases = when_hash({key: place_sql(own_bounds) for key, own_bounds in bounds.items()})
     placed = times.withColumn(RANGE, F.expr(f"CASE {cases} END"))
     ticks = F.col(TICKS)
     before = F.lag(ticks).over(Window.partitionBy(HASH, RANGE).orderBy(TICKS))
@@ -230,10 +229,8 @@ class RangeSplit:
 
     def cell_sql(self) -> str:
         """Return an SQL expression for the cell of a row; null for a key that is not split."""
-        cases = [
-            f"WHEN {HASH} = {key} THEN {first} + {place_sql(begins[1:])}" for key, (first, begins) in self.cells.items()
-        ]
-        return f"CASE {' '.join(cases)} END" if cases else "CAST(NULL AS INT)"
+        places = {key: f"{first} + {place_sql(begins[1:])}" for key, (first, begins) in self.cells.items()}
+        return f"CASE {when_hash(places)} END" if places else "CAST(NULL AS INT)"
 
     def ranges_sql(self, *, owned: bool = False) -> str:
         """Return an SQL expression for the ranges that are sent a row of a cell; or for the one range that owns the row.
@@ -249,6 +246,11 @@ class RangeSplit:
         return f"element_at(array({', '.join(arrays)}), {RANGE} + 1)" if arrays else "CAST(NULL AS ARRAY<INT>)"
 
 
+def when_hash(values: Mapping[int, str]) -> str:
+    """Return the cases of an SQL expression that has a value for each key."""
+    return " ".join(f"WHEN {HASH} = {key} THEN {value}" for key, value in values.items())
+
+
 def place_sql(edges: Sequence[int]) -> str:
     """Return an SQL expression for the number of edges at or before the time of a row; 0 for null.
 
@@ -260,8 +262,7 @@ def place_sql(edges: Sequence[int]) -> str:
         if low == high:
             return str(low)
         middle = (low + high + 1) // 2
-        return (
-            f"CASE WHEN {TICKS} >= {edges[middle - 1]} THEN {between(middle, high)} ELSE {between(low, middle - 1)} END"
-        )
+        later, earlier = between(middle, high), between(low, middle - 1)
+        return f"CASE WHEN {TICKS} >= {edges[middle - 1]} THEN {later} ELSE {earlier} END"
 
     return between(0, len(edges))

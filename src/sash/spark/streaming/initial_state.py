@@ -91,8 +91,11 @@ def initial_state(streaming: StreamQuery) -> GroupedData | None:
         empty.evolve(StoredState(then, {}, watermark, newest), now)
         evolved = [empty.states.described]
     described = [*(json.loads(summary["described"]) for summary in summaries), *evolved]
-    regrouping = replace(regrouping, described=agree(described))
-    return _by_bucket(streaming, states, regrouping, regrouping.encode_empty(empty))
+    agreed = agree(described)
+    if agreed is not None:
+        empty.states = EvolvedStates.like(empty.prepared, empty.options, agreed)
+    encoded = encode_piece(empty, task.fingerprint, agreed)
+    return _by_bucket(streaming, states, replace(regrouping, described=agreed), encoded)
 
 
 def check_committed(spark: SparkSession, checkpoint: str) -> None:
@@ -175,12 +178,6 @@ class Regrouping:
         """Yield the state of the only bucket of a query without keys."""
         for state, _ in self._states(batches):
             yield _piece(spread_out(1)[0], encode_piece(state, self.task.fingerprint, self.described))
-
-    def encode_empty(self, empty: StreamState) -> bytes:
-        """Return the state of a bucket that gets no keys, as bytes."""
-        if self.described is not None:
-            empty.states = EvolvedStates.like(empty.prepared, empty.options, self.described)
-        return encode_piece(empty, self.task.fingerprint, self.described)
 
     def _states(self, batches: Batches) -> Iterator[tuple[StreamState, dict[str, Any]]]:
         with marked_errors():

@@ -13,11 +13,11 @@ NativeStream: a stream that Spark aggregates alone, with its own state; `strateg
 
 from __future__ import annotations
 
-import itertools
 import uuid
 from collections.abc import Mapping
 from datetime import timedelta
 from functools import cached_property
+from itertools import chain, count
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -54,8 +54,9 @@ STORE = "spark.sql.streaming.stateStore.providerClass"
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 OPERATOR_MODE = "append"
 """Spark only compares it with that of the checkpoint. It is the same for all modes, so that Sash reports a changed mode itself."""
-_runs = itertools.count(1)
-"""Counts the queries that this process runs on streams."""
+_metrics_names = chain([METRICS], map(f"{METRICS}_{{}}".format, count(2)))
+"""Names for the counts of the queries that this process runs on streams. Spark rejects a stream with two observed metrics of one name,
+and a query does not know which others will be in its stream."""
 LATE_TEXT = {"drop": "dropped", "error": "an error,", "keep": f"kept in the column {LATE!r}"}
 MILLISECONDS = TimeUnit("lateness", 1_000_000)
 HELD = {
@@ -80,6 +81,10 @@ class StreamQuery(SparkQuery):
         super().__init__(self.identified.query, frame, options)
         self.options = options
         self.late = options["late"] or "drop"
+        self.keeps_late = self.late == "keep"
+        """Whether results have a column of late rows."""
+        self.buckets = (options["buckets"] or BUCKETS) if query.by else 1
+        """The number of groups of keys."""
         self.delay = _read_delay(self.query, self.frame)
         check_mode(self.query, options["mode"])
         _check_ends(self.query)
@@ -94,6 +99,9 @@ class StreamQuery(SparkQuery):
         for window in self.query.windows.values():
             window.memory.check_restart()
         self.prepared = self.in_python = compile_ahead(self.prepared)
+        self.state_kinds = sorted(stream_plan(self.prepared).state_kinds, reverse=True)
+        """What the state holds: slices, rows, or both, for different windows."""
+        self.cuts_pairs = self.state_kinds == ["slices"]
 
     def run(self) -> DataFrame:
         """Return the results."""
@@ -101,17 +109,11 @@ class StreamQuery(SparkQuery):
         grouped = self.sent.withColumn(GROUP, place)
         names = grouped.columns
         packed = grouped.toDF(*plain_names(names)).mapInArrow(packing(names, self.query.title), PACKED)
-        emitted = packed.groupBy(GROUP).transformWithState(
-            defer(self.task), EMITTED, OPERATOR_MODE, "EventTime", initial_state(self)
-        )
+        processor, states = defer(self.task), initial_state(self)
+        emitted = packed.groupBy(GROUP).transformWithState(processor, EMITTED, OPERATOR_MODE, "EventTime", states)
         counts = [F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in COUNTED]
-        metrics = self.options["metrics"] or _new_metrics_name()
+        metrics = self.options["metrics"] or next(_metrics_names)
         return emitted.observe(metrics, *counts).select(RESULTS).mapInArrow(unpacking(self.query.title), self.results)
-
-    @property
-    def buckets(self) -> int:
-        """The number of groups of keys."""
-        return (self.options["buckets"] or BUCKETS) if self.query.by else 1
 
     @property
     def results(self) -> StructType:
@@ -123,19 +125,12 @@ class StreamQuery(SparkQuery):
         event_time = self.query.time if self.query.per_row else "window_end"
         waits = any(window.frame and window.frame.looks_ahead for window in self.query.windows.values())
         delay = None if waits else self.delay
-        fields = [
-            *super().results.fields,
-            *([StructField(CHANGE, StringType())] if self.options["mode"] == "update" else []),
-        ]
+        changes = [StructField(CHANGE, StringType())] if self.options["mode"] == "update" else []
+        fields = [*super().results.fields, *changes]
         fields = [with_watermark_delay(field, delay) if field.name == event_time else field for field in fields]
         if self.keeps_late:
             return StructType([*fields, StructField(LATE, self._late_type({}))]).toNullable()
         return StructType(fields)
-
-    @property
-    def keeps_late(self) -> bool:
-        """Whether results have a column of late rows."""
-        return self.late == "keep"
 
     def _late_type(self, own_names: Mapping[str, str]) -> StructType:
         """Return the type of a late row: the columns of the stream, which may have other names here."""
@@ -156,16 +151,6 @@ class StreamQuery(SparkQuery):
             return super().result_schema
         *fields, late = super().result_schema.fields
         return StructType([*fields, StructField(late.name, self._late_type(self.own_names))])
-
-    @property
-    def cuts_pairs(self) -> bool:
-        """Whether the state is slices, cut where windows begin and end."""
-        return self.state_kinds == ["slices"]
-
-    @property
-    def state_kinds(self) -> list[str]:
-        """What the state holds: slices, rows, or both, for different windows."""
-        return sorted(stream_plan(self.prepared).state_kinds, reverse=True)
 
     @property
     def fingerprint(self) -> Fingerprint:
@@ -221,19 +206,9 @@ class StreamQuery(SparkQuery):
             "counts": f"rows, late, bad_times and forgotten of each micro-batch, and its state: sash.spark.counts(progress{name})",
         }
         if mode == "append" and not _why_not_native_stream(self):
-            leaves["native"] = (
-                'strategy="native" runs it by Spark\'s own operator, without late=, forget=, evolve= and state_from='
-            )
+            without = "late=, forget=, evolve= and state_from="
+            leaves["native"] = f'strategy="native" runs it by Spark\'s own operator, without {without}'
         return Branch("spark", ("a stream: packed buckets of keys over transformWithState",), leaves)
-
-
-def _new_metrics_name() -> str:
-    """Return a name for the counts of a query: "sash", then "sash_2", ….
-
-    Spark rejects a stream with two observed metrics of one name, and a query does not know which others will be in its stream.
-    """
-    number = next(_runs)
-    return METRICS if number == 1 else f"{METRICS}_{number}"
 
 
 class NativeStream(SparkQuery):
