@@ -52,7 +52,8 @@ def in_own_case(declared: QuerySpec, frame: DataFrame) -> tuple[DataFrame, dict[
     if not ignores_case(frame):
         return frame, {}
     own_names: dict[str, str] = {}
-    names = list(dict.fromkeys(filter(None, map(_origin, declared.columns))))
+    origins = (column.value if isinstance(column, Computed) else column for column in declared.columns)
+    names = list(dict.fromkeys(origin for origin in origins if isinstance(origin, str)))
     for name in names:
         alike = [other for other in frame.columns if other.lower() == name.lower()]
         if name in frame.columns or len(alike) != 1 or name == ALL_COLUMNS:
@@ -66,12 +67,6 @@ def in_own_case(declared: QuerySpec, frame: DataFrame) -> tuple[DataFrame, dict[
     for name, other in own_names.items():
         frame = frame.withColumnRenamed(quote(other) if "." in other else other, name)
     return frame, own_names
-
-
-def _origin(column: str) -> str | None:
-    if not isinstance(column, Computed):
-        return column
-    return column.value if isinstance(column.value, str) else None
 
 
 def with_computed(declared: QuerySpec, frame: DataFrame) -> tuple[DataFrame, QuerySpec]:
@@ -146,16 +141,6 @@ def _refuse_subquery(expression: Expression, column: Column, frame: DataFrame) -
         raise _wrong(expression, problem, word if expression.kind == SQL else None) from error
 
 
-def _line_and_place(text: str, offset: int) -> tuple[int, int]:
-    r"""Return the line, from 1, and the place in it, from 0.
-
-    >>> _line_and_place("a\nbc", 3)
-    (2, 1)
-    """
-    before = text[:offset]
-    return before.count("\n") + 1, len(before) - (before.rfind("\n") + 1)
-
-
 def _wrong(expression: Expression, problem: str, word: re.Match[str] | None = None) -> ValueError:
     """Return the error for an expression that Spark rejects, with its position in the text: that of a word, or where Spark says."""
     is_text, text = expression.kind == SQL, expression.text
@@ -168,7 +153,8 @@ def _wrong(expression: Expression, problem: str, word: re.Match[str] | None = No
             problem = f"it {problem_is}, but an expression is evaluated for each row by itself."
     line, place = (int(position[1]), int(position[2])) if position else (0, 0)
     if word is not None:
-        line, place = _line_and_place(text, word.start())
+        before = text[: word.start()].split("\n")
+        line, place = len(before), len(before[-1])
     lines = text.split("\n")
     marked = f"\n  {lines[line - 1]}\n  {' ' * place}^" if 0 < line <= len(lines) else ""
     sentence = problem.strip().split("\n")[0].split("; line ")[0]

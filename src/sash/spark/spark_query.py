@@ -124,7 +124,9 @@ class SparkQuery:
     @property
     def result_schema(self) -> StructType:
         """The columns of the result as the user sees them."""
-        return renamed(self.results, self.own_names) if self.query.per_row else self.results
+        names = self.own_names if self.query.per_row else {}
+        fields = [(names.get(it.name, it.name), it.dataType, it.nullable, it.metadata) for it in self.results]
+        return StructType([StructField(*field) for field in fields])
 
     @property
     def worker(self) -> BucketWorker:
@@ -151,12 +153,6 @@ def read_schema(declared: QuerySpec, frame: DataFrame, *, all_columns: bool = Fa
     refuse_incomparable(declared, schema)
     zone = zone_of(frame.sparkSession)
     return pa.schema([_arrow_field(schema[name], zone) for name in names])
-
-
-def renamed(schema: StructType, names: Mapping[str, str]) -> StructType:
-    """Return a schema in which some columns have other names."""
-    fields = [(names.get(each.name, each.name), each.dataType, each.nullable, each.metadata) for each in schema]
-    return StructType([StructField(*field) for field in fields])
 
 
 def zone_of(session: SparkSession) -> str:

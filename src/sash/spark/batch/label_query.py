@@ -14,7 +14,7 @@ from functools import cached_property
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 — the usual name
-from pyspark.sql.types import DataType, StructType, TimestampNTZType, TimestampType
+from pyspark.sql.types import StructType, TimestampNTZType, TimestampType
 
 from sash.aggregates.sql import quote
 from sash.engine.check_columns import check_columns
@@ -74,17 +74,15 @@ class LabelQuery(BatchQuery):
         """Raise TypeError if keys or times of labels do not fit those of events."""
         events = self.frame.schema[self.query.time if name == self.at_time else name].dataType  # type: ignore[index]
         labels = self.labels.schema[name].dataType
-        if labels.simpleString() == events.simpleString():
-            return
+        own, other = labels.simpleString(), events.simpleString()
         if {type(labels), type(events)} == {TimestampType, TimestampNTZType}:
             raise TypeError(
-                f"Column {name!r} of the labels is {labels.simpleString()}, but that of the events is {events.simpleString()}: only "
-                "one has a time zone. Cast one of them."
+                f"Column {name!r} of the labels is {own}, but that of the events is {other}: only one has a time zone. Cast one of them."
             )
-        if _width(labels) < 0 or _width(labels) > _width(events):
+        width, most = (INTEGERS.index(dtype) if dtype in INTEGERS else -1 for dtype in (own, other))
+        if own != other and not 0 <= width <= most:
             raise TypeError(
-                f"Column {name!r} of the labels is {labels.simpleString()} and does not fit that of the events, "
-                f"{events.simpleString()}. Cast one of them."
+                f"Column {name!r} of the labels is {own} and does not fit that of the events, {other}. Cast one of them."
             )
 
     def _united(self) -> DataFrame:
@@ -136,9 +134,3 @@ class LabelQuery(BatchQuery):
         leaves = {name: text.replace("all columns of all rows", sent) for name, text in branch.leaves.items()}
         leaves["labels"] = f"each goes to the task with the events up to its {self.at_time}; there is no join"
         return replace(branch, leaves=leaves)
-
-
-def _width(dtype: DataType) -> int:
-    """Return the place of an integer type among all, and -1 for other types."""
-    name = dtype.simpleString()
-    return INTEGERS.index(name) if name in INTEGERS else -1

@@ -117,7 +117,19 @@ def why_slower(batch: BatchQuery) -> str:
 
 def native_frame(batch: BatchQuery) -> DataFrame:
     """Return the results of a query that Spark computes alone."""
-    return _in_frames(batch) if batch.query.per_row else _per_window(batch)
+    if batch.query.per_row:
+        return _in_frames(batch)
+    cycle, _ = _cycle_and_gap(batch)
+    if cycle is None:
+        return in_own_windows(batch)
+    [window] = batch.query.windows.values()
+    assert window.cuts is not None
+    assert batch.query.time is not None
+    time = batch.frame.schema[batch.query.time].dataType
+    start = f"{quote(START)} - {window.cuts.shift}L" if window.cuts.shift else quote(START)
+    end = f"{quote(START)} + {cycle.length - window.cuts.shift}L"
+    grouped = _in_windows(batch, cycle)
+    return _results(batch, grouped, F.expr(time_sql(start, time)), F.expr(time_sql(end, time)))
 
 
 def _in_frames(batch: BatchQuery) -> DataFrame:
@@ -141,21 +153,6 @@ def _over(query: QuerySpec, frame: str) -> str:
     keys = f"PARTITION BY {', '.join(map(quote, query.by))} " if query.by else ""
     order = [quote(TICKS), *(f"{quote(name)} ASC NULLS LAST" for name in ties)]
     return f"OVER ({keys}ORDER BY {', '.join(order)} {frame})"
-
-
-def _per_window(batch: BatchQuery) -> DataFrame:
-    """Return a result per window."""
-    cycle, _ = _cycle_and_gap(batch)
-    if cycle is None:
-        return in_own_windows(batch)
-    [window] = batch.query.windows.values()
-    assert window.cuts is not None
-    assert batch.query.time is not None
-    time = batch.frame.schema[batch.query.time].dataType
-    start = f"{quote(START)} - {window.cuts.shift}L" if window.cuts.shift else quote(START)
-    end = f"{quote(START)} + {cycle.length - window.cuts.shift}L"
-    grouped = _in_windows(batch, cycle)
-    return _results(batch, grouped, F.expr(time_sql(start, time)), F.expr(time_sql(end, time)))
 
 
 def in_own_windows(source: SparkQuery) -> DataFrame:
@@ -233,11 +230,9 @@ def time_sql(ticks: str, dtype: DataType) -> str:
     >>> time_sql("t", TimestampType())
     'timestamp_micros(t)'
     """
-    return (
-        f"timestamp_micros({ticks})"
-        if isinstance(dtype, TimestampType)
-        else f"{EPOCH} + INTERVAL '0.000001' SECOND * ({ticks})"
-    )
+    if isinstance(dtype, TimestampType):
+        return f"timestamp_micros({ticks})"
+    return f"{EPOCH} + INTERVAL '0.000001' SECOND * ({ticks})"
 
 
 def _checked_ticks(source: SparkQuery) -> str:

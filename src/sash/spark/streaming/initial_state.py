@@ -24,14 +24,7 @@ from pyspark.sql.types import IntegerType, StructField, StructType
 from sash.spark.arrow_types import arrow_schema
 from sash.spark.groups import bucket_of, numbered, plain_names, spread_out
 from sash.spark.streaming.bucket import HEAD, STATES, StreamTask
-from sash.spark.streaming.checkpoint import (
-    Batches,
-    decoded,
-    only_operator,
-    read_states,
-    read_variable,
-    stored_query,
-)
+from sash.spark.streaming.checkpoint import Batches, decoded, only_operator, read_states, read_variable, stored_query
 from sash.state.evolve import StoredState, check_evolves
 from sash.state.evolved_states import EvolvedStates
 from sash.state.fingerprint import Fingerprint, changes, check_same_query

@@ -37,6 +37,7 @@ from sash.spark.batch.native import in_own_windows, why_not_native
 from sash.spark.column_identity import identify_columns
 from sash.spark.computed import ignores_case
 from sash.spark.groups import bucket_of, numbered, plain_names, spread_out
+from sash.spark.local_session import ROCKSDB, STORE
 from sash.spark.private import watermark_delay, with_watermark_delay
 from sash.spark.spark_query import SparkQuery, read_schema
 from sash.spark.streaming.bucket import EMITTED, StreamTask, defer
@@ -50,8 +51,6 @@ from sash.workers.own_columns import GROUP
 from sash.workers.packing import PACKED, RESULTS, packing, unpacking
 
 BUCKETS = 64
-STORE = "spark.sql.streaming.stateStore.providerClass"
-ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 OPERATOR_MODE = "append"
 """Spark only compares it with that of the checkpoint. It is the same for all modes, so that Sash reports a changed mode itself."""
 _metrics_names = chain([METRICS], map(f"{METRICS}_{{}}".format, count(2)))
@@ -155,17 +154,13 @@ class StreamQuery(SparkQuery):
     @property
     def fingerprint(self) -> Fingerprint:
         """The fingerprint of the query, which the state must have."""
-        more: dict[str, Any] = {} if self.forget is None else {"forget": standard_text(self.forget)}
+        kinds = ", ".join(self.state_kinds)
+        state = kinds if kinds == "rows" else f"{kinds}, {self.query.slicing}"
+        more: dict[str, Any] = {"buckets": self.buckets, "mode": self.options["mode"], "state": state}
+        more |= {} if self.forget is None else {"forget": standard_text(self.forget)}
         more |= {KEYS: self.identified.keys} if self.identified.keys else {}
-        return fingerprint_query(
-            self.query,
-            {name: self.frame.schema[name].dataType.simpleString() for name in self.schema.names},
-            self.identified.functions,
-            buckets=self.buckets,
-            mode=self.options["mode"],
-            state=", ".join(self.state_kinds) + ("" if self.state_kinds == ["rows"] else f", {self.query.slicing}"),
-            **more,
-        )
+        columns = {name: self.frame.schema[name].dataType.simpleString() for name in self.schema.names}
+        return fingerprint_query(self.query, columns, self.identified.functions, **more)
 
     @cached_property
     def task(self) -> StreamTask:
