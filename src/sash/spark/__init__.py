@@ -246,8 +246,7 @@ def query_on_spark(query: QuerySpec, frame: DataFrame, options: Any) -> SparkQue
         if (strategy := options["strategy"]) not in ("auto", "native"):
             raise ValueError(f'run: strategy={strategy!r} is not for streams. Use "native", or leave it out.')
         return (NativeStream if strategy == "native" else StreamQuery)(query, frame, options)
-    from sash.spark.batch.batch_query import BatchQuery
-    from sash.spark.batch.label_query import LabelQuery
+    from sash.spark.batch.batch_query import BatchQuery, LabelQuery
 
     return (BatchQuery if options["at"] is None else LabelQuery)(query, frame, options)
 
