@@ -243,7 +243,10 @@ class LabelQuery(BatchQuery):
 
 
 def choose_strategy(batch: BatchQuery) -> tuple[str, str]:
-    """Return the strategy that was asked for, or the first that fits, and the reason for it. Raise ValueError if the one asked for does not."""
+    """Return the strategy that was asked for, or the first that fits, and the reason for it.
+
+    Raise ValueError if the one that was asked for does not fit.
+    """
     asked = batch.options["strategy"]
     no_native = batch.why_not_native()
     no_slices = why_not(batch.query, batch.prepared, batch.frame.schema)

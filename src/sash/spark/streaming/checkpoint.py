@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from sash.spark.streaming.stream_query import StreamQuery
 
 Batches = Iterator[pa.RecordBatch]
+States = Iterator[tuple[StreamState, dict[str, Any]]]
+"""The state of each bucket, and the row that holds it."""
 ATTEMPTS = 3
 DESCRIBED = "windows array<string>, bucket int, slices bigint, `rows` bigint, bytes bigint, oldest timestamp, newest timestamp, watermark timestamp"
 """What `inspect_state` says of a key."""
@@ -172,9 +174,7 @@ def _inspect(states: DataFrame) -> DataFrame:
     return states.filter(f"{GROUP} <> {GUARD}").mapInArrow(inspect, schema)
 
 
-def decoded(
-    batches: Batches, task: StreamTask, query: Fingerprint, newest: int = NEVER
-) -> Iterator[tuple[StreamState, dict[str, Any]]]:
+def decoded(batches: Batches, task: StreamTask, query: Fingerprint, newest: int = NEVER) -> States:
     """Yield the state of each bucket, and the row that holds it. Raise ValueError if it belongs to a different query."""
     for row in rows_of(batches):
         state = task.new_state()
