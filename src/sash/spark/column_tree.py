@@ -71,47 +71,44 @@ def read_column(column: Any, session: SparkSession) -> ColumnTree:
 
 
 class _Messages(ColumnTree):
-    """Reads columns of Connect: Protobuf messages."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.readers: dict[str, Callable[[Any, Scope], Tree]] = {
-            "unresolved_attribute": self._column,
-            "unresolved_function": self._call,
-            "call_function": lambda body, scope: self._call(body, scope, "call_function"),
-            "lambda_function": self._lambda,
-            "unresolved_named_lambda_variable": lambda body, scope: _variable(".".join(body.name_parts), scope),
-            "expression_string": lambda body, _: ("text", body.expression),
-            "literal": self._literal,
-            "common_inline_user_defined_function": self._function,
-        }
+    """Reads columns of Connect: Protobuf messages. A kind of expression has a method of its name, or is read field by field."""
 
     def read(self, message: Any, scope: Scope) -> Tree:
         """Return the tree of an expression."""
         kind = message.WhichOneof("expr_type")
         body = getattr(message, kind)
-        return self.readers[kind](body, scope) if kind in self.readers else (kind, self._fields(body, scope))
+        reader: Callable[[Any, Scope], Tree] | None = getattr(self, f"_read_{kind}", None)
+        return reader(body, scope) if reader else (kind, self._fields(body, scope))
 
-    def _column(self, body: Any, _: Scope) -> Tree:
+    def _read_unresolved_attribute(self, body: Any, _: Scope) -> Tree:
         if body.HasField("plan_id"):
             self.bound_names.append(body.unparsed_identifier)
         return "column", body.unparsed_identifier, *([()] if body.is_metadata_column else [])
 
-    def _call(self, body: Any, scope: Scope, *options: str) -> Tree:
+    def _read_call_function(self, body: Any, scope: Scope) -> Tree:
+        return self._read_unresolved_function(body, scope, "call_function")
+
+    def _read_unresolved_function(self, body: Any, scope: Scope, *options: str) -> Tree:
         flags = [name for name in ("is_distinct", "is_user_defined_function") if getattr(body, name, False)]
         return self.read_call(body.function_name, body.arguments, scope, [*options, *flags])
 
-    def _lambda(self, body: Any, scope: Scope) -> Tree:
+    def _read_lambda_function(self, body: Any, scope: Scope) -> Tree:
         names = [".".join(argument.name_parts) for argument in body.arguments]
         return self.read_lambda(names, body.function, scope)
 
-    def _literal(self, body: Any, scope: Scope) -> Tree:
+    def _read_unresolved_named_lambda_variable(self, body: Any, scope: Scope) -> Tree:
+        return _variable(".".join(body.name_parts), scope)
+
+    def _read_expression_string(self, body: Any, _: Scope) -> Tree:
+        return "text", body.expression
+
+    def _read_literal(self, body: Any, scope: Scope) -> Tree:
         kind = body.WhichOneof("literal_type")
         value = getattr(body, kind)
         shown = f"{kind} {value!r}" if isinstance(value, str | bytes | bool | int | float) else kind
         return "literal", shown, self._fields(body, scope)
 
-    def _function(self, body: Any, scope: Scope) -> Tree:
+    def _read_common_inline_user_defined_function(self, body: Any, scope: Scope) -> Tree:
         if body.WhichOneof("function") != "python_udf":
             raise _not_python(body.function_name)
         udf = body.python_udf
