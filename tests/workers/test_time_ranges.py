@@ -26,7 +26,7 @@ import sash
 from sash import agg, window
 from sash.durations import TimeUnit
 from sash.engine.prepare import prepare
-from sash.spark.batch.cells import RangeSplit
+from sash.spark.batch.ranges import RangeSplit
 from sash.windows import Window
 from sash.windows.base import FOREVER, NEVER, Reach
 from sash.workers import spill

@@ -104,7 +104,8 @@ def is_a(data: Any, package: str, name: str) -> bool:
     >>> is_a(pa.table({}), "pyarrow", "Table"), is_a(3, "polars", "DataFrame")
     (True, False)
     """
-    return (package, name) in _names_of(type(data))
+    cls: Any = type(data)
+    return (package, name) in _names_of(cls)
 
 
 @cache

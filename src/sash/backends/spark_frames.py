@@ -38,7 +38,7 @@ class SparkFrame(Backend[Options]):
 
     def rows_where(self, data: Any, condition: Expression) -> Any:
         """Return the rows for which a condition in SQL is true."""
-        return _spark_select().rows_where(data, condition)
+        return _around_query().rows_where(data, condition)
 
     def only_columns(self, data: Any, names: list[str]) -> Any:
         """Return some columns, if the data has them, whatever their case."""
@@ -50,11 +50,11 @@ class SparkFrame(Backend[Options]):
 
     def select(self, data: Any, selection: Selection) -> Any:
         """Return what SQL makes of results."""
-        return _spark_select().select_from(data, selection)
+        return _around_query().select_from(data, selection)
 
     def select_schema(self, data: Any, results: Any, selection: Selection) -> Any:
         """Return the schema of what SQL makes of results of a schema."""
-        return _spark_select().select_schema(data, results, selection)
+        return _around_query().select_schema(data, results, selection)
 
 
 class SparkTable(SparkFrame[SparkTableOptions]):
@@ -79,10 +79,10 @@ class SparkStream(SparkFrame[SparkStreamOptions]):
 
 def find_table(session: Any, name: str, *, is_path: bool) -> Any:
     """Return a table or view of a session of Spark, or the rows of files."""
-    return _spark_select().read_files(session, name) if is_path else session.table(name)
+    return _around_query().read_files(session, name) if is_path else session.table(name)
 
 
-def _spark_select() -> ModuleType:
-    from sash.spark import spark_select  # noqa: PLC0415 — it imports PySpark
+def _around_query() -> ModuleType:
+    from sash.spark import computed  # noqa: PLC0415 — it imports PySpark
 
-    return spark_select
+    return computed

@@ -221,9 +221,19 @@ def run_with_schema(query: Any, frame: DataFrame, schema: Any, **options: Any) -
 def is_stream(frame: DataFrame) -> bool:
     """Return whether a DataFrame is a stream. Raise RuntimeError where Spark forbids to ask."""
     require_pyspark()
-    from sash.spark import given_schema
+    from pyspark.errors import PySparkException
 
-    return given_schema.is_stream(frame)
+    from sash.spark.private import FORBIDDEN
+
+    try:
+        return bool(frame.isStreaming)
+    except PySparkException as error:
+        if FORBIDDEN not in str(error):
+            raise
+        raise RuntimeError(
+            "Spark forbids to ask for the columns of a DataFrame in the query function of a pipeline. Name them: "
+            'sash.spark.run_with_schema(query, df, "house int, ts timestamp, load double").'
+        ) from error
 
 
 def query_on_spark(query: QuerySpec, frame: DataFrame, options: Any) -> SparkQuery:
@@ -231,14 +241,12 @@ def query_on_spark(query: QuerySpec, frame: DataFrame, options: Any) -> SparkQue
     require_pyspark()
     check_version("this session", frame.sparkSession.version)
     if is_stream(frame):
-        from sash.spark.streaming.native_stream import NativeStream
-        from sash.spark.streaming.stream_query import StreamQuery
+        from sash.spark.streaming.stream_query import NativeStream, StreamQuery
 
         if (strategy := options["strategy"]) not in ("auto", "native"):
             raise ValueError(f'run: strategy={strategy!r} is not for streams. Use "native", or leave it out.')
         return (NativeStream if strategy == "native" else StreamQuery)(query, frame, options)
-    from sash.spark.batch.batch_query import BatchQuery
-    from sash.spark.batch.label_query import LabelQuery
+    from sash.spark.batch.batch_query import BatchQuery, LabelQuery
 
     return (BatchQuery if options["at"] is None else LabelQuery)(query, frame, options)
 

@@ -1,10 +1,12 @@
-"""Spark types as Arrow types and back: how Spark sends columns to Python, and how it takes results.
+"""Spark types as Arrow types and back: how Spark sends columns to Python, and how it takes results; and what types have in them.
 
 PySpark has such functions too, but they are private, and their arguments differ from version to version. The types that
 Spark sends do not: they are the same in 4.1, 4.2 and 4.3.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
 from pyspark.sql import types as T  # noqa: N812 — as many call it
@@ -124,3 +126,36 @@ def _tagged_type(dtype: pa.StructType) -> T.DataType | None:
             srid = int(tags[b"srid"])
             return spatial("ANY" if srid == spatial.MIXED_SRID else srid)
     return None
+
+
+def is_collated(dtype: T.DataType) -> bool:
+    """Tell whether a type has strings that are not compared byte by byte.
+
+    >>> is_collated(T.StringType()), is_collated(T.ArrayType(T.StringType("UTF8_LCASE")))
+    (False, True)
+    """
+    texts = [each for each in types_in(dtype) if isinstance(each, T.StringType)]
+    return any(text.collation not in ("UTF8_BINARY", None) for text in texts)
+
+
+def has(wanted: type[T.DataType], dtype: T.DataType) -> bool:
+    """Tell whether a type is of a class, or has such a type nested in it.
+
+    >>> has(T.StringType, T.ArrayType(T.MapType(T.StringType(), T.VariantType()))), has(T.MapType, T.StringType())
+    (True, False)
+    """
+    return any(isinstance(each, wanted) for each in types_in(dtype))
+
+
+def has_maps(names: Iterable[str], schema: T.StructType) -> bool:
+    """Tell whether some columns contain maps. As keys, Spark groups {'a': null} with {'a': 0}."""
+    return any(has(T.MapType, schema[name].dataType) for name in names)
+
+
+def types_in(dtype: T.DataType) -> Iterator[T.DataType]:
+    """Yield a type and the types nested in it."""
+    yield dtype
+    nested = [field.dataType for field in dtype] if isinstance(dtype, T.StructType) else []
+    nested += [getattr(dtype, part) for part in ("elementType", "keyType", "valueType") if hasattr(dtype, part)]
+    for each in nested:
+        yield from types_in(each)

@@ -40,60 +40,50 @@ def identify_columns(query: QuerySpec, frame: DataFrame) -> Identified:
 
     Raise ValueError if an expression cannot be identified.
     """
-    identities = {computed: _Identity.of(computed, frame) for computed in query.computed if _is_native(computed)}
-    if not identities:
+    computed = [column for column in query.computed if any(part.kind == "PySpark" for part in column.expressions)]
+    if not computed:
         return Identified(query)
-    keys = {str(name): identities[name].title for name in query.by if isinstance(name, Computed) and name in identities}
+    identities = {column: _identity(column, frame) for column in computed}
+    keys = {str(name): identities[name][0] for name in query.by if isinstance(name, Computed) and name in identities}
     names: dict[str, Computed] = {}
-    for column, identity in identities.items():
-        alike = {other.functions for other in identities.values() if other.title == identity.title}
-        name = identity.title if len(alike) == 1 else f"{identity.title} {identity.functions}"
+    for column, (title, hashed) in identities.items():
+        alike = {others for other, others in identities.values() if other == title}
+        name = title if len(alike) == 1 else f"{title} {hashed}"
         names[column] = Computed(name, column.value, column.where)
     aggregates = {
         name: aggregate.over(tuple(names.get(column, column) for column in aggregate.named_columns))
         for name, aggregate in query.aggregates.items()
     }
     functions = {
-        str(column if column in query.by else names[column]): identity.functions
-        for column, identity in identities.items()
-        if identity.functions
+        str(column if column in query.by else names[column]): hashed
+        for column, (_, hashed) in identities.items()
+        if hashed
     }
     return Identified(replace(query, aggregates=aggregates), keys, functions)
 
 
-@dataclass(frozen=True)
-class _Identity:
-    """What identifies a computed column."""
+def _identity(column: Computed, frame: DataFrame) -> tuple[str, str]:
+    """Return what identifies a computed column: its expressions, shortened, with a hash of their plans; and a hash of its functions.
 
-    title: str
-    """The expressions, shortened, and a hash of their plans."""
-    functions: str
-    """A hash of the Python functions; empty if there are none."""
-
-    @classmethod
-    def of(cls, column: Computed, frame: DataFrame) -> _Identity:
-        """Return the identity of a column. Raise ValueError if an expression cannot be identified."""
-        trees: list[Tree] = []
-        functions: list[str] = []
-        shown: list[str] = []
-        for part in (column.value, column.where):
-            if not isinstance(part, Expression) or part.kind != "PySpark":
-                trees.append((part.kind, part.text) if isinstance(part, Expression) else ("name", str(part)))
-                text = part.text if isinstance(part, Expression) else part or ""
-            else:
-                tree, function = _read(part, frame)
-                trees.append(tree)
-                functions += function
-                text = show(tree)
-            shown.append(text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…")
-        value = f"expr({shown[0]})" if isinstance(column.value, Expression) else shown[0]
-        where = f"where {shown[1]}" if column.where is not None else ""
-        plan = hashlib.sha256(repr(trees).encode()).hexdigest()[:12]
-        return cls(" ".join(filter(None, (value, where, f"[{plan}]"))), identify(*functions) if functions else "")
-
-
-def _is_native(column: Computed) -> bool:
-    return any(expression.kind == "PySpark" for expression in column.expressions)
+    The hash of the Python functions is empty if there are none. Raise ValueError if an expression cannot be identified.
+    """
+    trees: list[Tree] = []
+    functions: list[str] = []
+    shown: list[str] = []
+    for part in (column.value, column.where):
+        if isinstance(part, Expression) and part.kind == "PySpark":
+            tree, function = _read(part, frame)
+            functions += function
+            text = show(tree)
+        else:
+            text = part.text if isinstance(part, Expression) else part or ""
+            tree = (part.kind, text) if isinstance(part, Expression) else ("name", str(part))
+        trees.append(tree)
+        shown.append(text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…")
+    value = f"expr({shown[0]})" if isinstance(column.value, Expression) else shown[0]
+    where = f"where {shown[1]}" if column.where is not None else ""
+    plan = hashlib.sha256(repr(trees).encode()).hexdigest()[:12]
+    return " ".join(filter(None, (value, where, f"[{plan}]"))), identify(*functions) if functions else ""
 
 
 def _read(expression: Expression, frame: DataFrame) -> tuple[Tree, list[str]]:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import io
 import pickle
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -49,6 +49,13 @@ class ColumnTree:
         """Return the tree of a part of a column."""
         raise NotImplementedError
 
+    def read_call(self, name: str, arguments: Iterable[Any], scope: Scope, options: list[str]) -> Tree:
+        """Return the tree of a call; options come last, and the seed of a random function is left out."""
+        trees = [self.read(argument, scope) for argument in arguments]
+        seed = SEEDS.get(name.lower(), len(trees))
+        without = [tree for place, tree in enumerate(trees) if place != seed or tree[0] != "literal"]
+        return "call", name, *without, *options
+
     def read_lambda(self, names: list[str], body: Any, scope: Scope) -> Tree:
         """Return the tree of a lambda function. Each variable is known by its number, counted from the outside."""
         inner = {**scope, **{name: len(scope) + place for place, name in enumerate(names)}}
@@ -64,49 +71,44 @@ def read_column(column: Any, session: SparkSession) -> ColumnTree:
 
 
 class _Messages(ColumnTree):
-    """Reads columns of Connect: Protobuf messages."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.readers: dict[str, Callable[[Any, Scope], Tree]] = {
-            "unresolved_attribute": self._column,
-            "unresolved_function": self._call,
-            "call_function": lambda body, scope: self._call(body, scope, "call_function"),
-            "lambda_function": self._lambda,
-            "unresolved_named_lambda_variable": lambda body, scope: _variable(".".join(body.name_parts), scope),
-            "expression_string": lambda body, _: ("text", body.expression),
-            "literal": self._literal,
-            "common_inline_user_defined_function": self._function,
-        }
+    """Reads columns of Connect: Protobuf messages. A kind of expression has a method of its name, or is read field by field."""
 
     def read(self, message: Any, scope: Scope) -> Tree:
         """Return the tree of an expression."""
         kind = message.WhichOneof("expr_type")
         body = getattr(message, kind)
-        return self.readers[kind](body, scope) if kind in self.readers else (kind, self._fields(body, scope))
+        reader: Callable[[Any, Scope], Tree] | None = getattr(self, f"_read_{kind}", None)
+        return reader(body, scope) if reader else (kind, self._fields(body, scope))
 
-    def _column(self, body: Any, _: Scope) -> Tree:
+    def _read_unresolved_attribute(self, body: Any, _: Scope) -> Tree:
         if body.HasField("plan_id"):
             self.bound_names.append(body.unparsed_identifier)
         return "column", body.unparsed_identifier, *([()] if body.is_metadata_column else [])
 
-    def _call(self, body: Any, scope: Scope, *options: str) -> Tree:
-        flags = [name for name in ("is_distinct", "is_user_defined_function") if getattr(body, name, False)]
-        return _call(
-            body.function_name, [self.read(argument, scope) for argument in body.arguments], [*options, *flags]
-        )
+    def _read_call_function(self, body: Any, scope: Scope) -> Tree:
+        return self._read_unresolved_function(body, scope, "call_function")
 
-    def _lambda(self, body: Any, scope: Scope) -> Tree:
+    def _read_unresolved_function(self, body: Any, scope: Scope, *options: str) -> Tree:
+        flags = [name for name in ("is_distinct", "is_user_defined_function") if getattr(body, name, False)]
+        return self.read_call(body.function_name, body.arguments, scope, [*options, *flags])
+
+    def _read_lambda_function(self, body: Any, scope: Scope) -> Tree:
         names = [".".join(argument.name_parts) for argument in body.arguments]
         return self.read_lambda(names, body.function, scope)
 
-    def _literal(self, body: Any, scope: Scope) -> Tree:
+    def _read_unresolved_named_lambda_variable(self, body: Any, scope: Scope) -> Tree:
+        return _variable(".".join(body.name_parts), scope)
+
+    def _read_expression_string(self, body: Any, _: Scope) -> Tree:
+        return "text", body.expression
+
+    def _read_literal(self, body: Any, scope: Scope) -> Tree:
         kind = body.WhichOneof("literal_type")
         value = getattr(body, kind)
         shown = f"{kind} {value!r}" if isinstance(value, str | bytes | bool | int | float) else kind
         return "literal", shown, self._fields(body, scope)
 
-    def _function(self, body: Any, scope: Scope) -> Tree:
+    def _read_common_inline_user_defined_function(self, body: Any, scope: Scope) -> Tree:
         if body.WhichOneof("function") != "python_udf":
             raise _not_python(body.function_name)
         udf = body.python_udf
@@ -197,7 +199,7 @@ class _Nodes(ColumnTree):
 
     def _call(self, node: Any, scope: Scope) -> Tree:
         flags = [flag for flag in ("isDistinct", "isUserDefinedFunction") if getattr(node, flag)()]
-        return _call(node.functionName(), [self.read(argument, scope) for argument in _items(node.arguments())], flags)
+        return self.read_call(node.functionName(), _items(node.arguments()), scope, flags)
 
     def _lambda(self, node: Any, scope: Scope) -> Tree:
         names = [str(argument.name()) for argument in _items(node.arguments())]
@@ -247,13 +249,6 @@ def show(tree: Tree) -> str:  # noqa: PLR0911 — a kind of node each
     return f"({', '.join(map(show, tree))})"
 
 
-def _call(name: str, arguments: list[Tree], options: list[str]) -> Tree:
-    """Return the tree of a call; options come last, and the seed of a random function is left out."""
-    seed = SEEDS.get(name.lower(), len(arguments))
-    without = [argument for place, argument in enumerate(arguments) if place != seed or argument[0] != "literal"]
-    return "call", name, *without, *options
-
-
 def _variable(name: str, scope: Scope) -> Tree:
     return "variable", str(scope[name]) if name in scope else f"free {name}"
 
@@ -274,9 +269,8 @@ def _unpickled(command: bytes, broadcasts: Mapping[int, Any]) -> Any:
     """Return the function that workers get; broadcast variables in it are replaced by their values."""
     try:
         content = _Unpickler(command, broadcasts).load()
-        if (
-            isinstance(content, tuple) and content[0] == BROADCAST
-        ):  # a function that is too large to be sent with each task
+        # a function that is too large to be sent with each task
+        if isinstance(content, tuple) and content[0] == BROADCAST:
             content = _Unpickler(content[1], broadcasts).load()
     except Exception as error:  # whatever the classes of the values raise
         raise UnknownExpressionError(f"its Python function cannot be read ({type(error).__name__}: {error})") from error

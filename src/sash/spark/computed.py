@@ -1,18 +1,24 @@
-"""Columns that Spark computes before a query runs: expressions, filters, and names in another case."""
+"""What Spark computes around a query: expressions and filters of its inputs, names in another case, and the SQL around it.
+
+The SQL around a query has the rows that WHERE keeps, what a select list makes of results, and the tables that FROM names.
+"""
 
 from __future__ import annotations
 
 import re
+from pathlib import Path
+from typing import Any
 
 from pyspark.errors import PySparkException
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 — the usual name
-from pyspark.sql.types import BooleanType, NullType
+from pyspark.sql.types import BooleanType, NullType, StructType
 
 from sash.aggregates.naming import as_literal
 from sash.aggregates.sql import quote
 from sash.engine.check_columns import check_columns
-from sash.expressions import SQL, Computed, Expression, expressions_in
+from sash.engine.select_sql import READERS, format_of
+from sash.expressions import SQL, Computed, Expression, Order, Selection, expressions_in, in_case
 from sash.plan.query_spec import QuerySpec
 from sash.windows.base import ALL_COLUMNS
 
@@ -29,6 +35,13 @@ NOT_ROW_WISE = (
 SUBQUERY = "UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY"
 PLACE = re.compile(r"line (\d+),? pos (\d+)")
 """Where Spark found an error in SQL."""
+FORMATS = {**{ending: reader.removeprefix("read_") for ending, reader in READERS.items()}, ".orc": "orc"}
+"""Spark's formats of files, by the ending of the name without .gz and .zst."""
+
+
+def ignores_case(frame: DataFrame) -> bool:
+    """Return whether names that differ only in case are the same in the session of a frame."""
+    return frame.sparkSession.conf.get(CASE) != "true"
 
 
 def in_own_case(declared: QuerySpec, frame: DataFrame) -> tuple[DataFrame, dict[str, str]]:
@@ -36,10 +49,11 @@ def in_own_case(declared: QuerySpec, frame: DataFrame) -> tuple[DataFrame, dict[
 
     Raise ValueError if a query uses two spellings of one name.
     """
-    if frame.sparkSession.conf.get(CASE) == "true":
+    if not ignores_case(frame):
         return frame, {}
     own_names: dict[str, str] = {}
-    names = list(dict.fromkeys(filter(None, map(_origin, declared.columns))))
+    origins = (column.value if isinstance(column, Computed) else column for column in declared.columns)
+    names = list(dict.fromkeys(origin for origin in origins if isinstance(origin, str)))
     for name in names:
         alike = [other for other in frame.columns if other.lower() == name.lower()]
         if name in frame.columns or len(alike) != 1 or name == ALL_COLUMNS:
@@ -53,12 +67,6 @@ def in_own_case(declared: QuerySpec, frame: DataFrame) -> tuple[DataFrame, dict[
     for name, other in own_names.items():
         frame = frame.withColumnRenamed(quote(other) if "." in other else other, name)
     return frame, own_names
-
-
-def _origin(column: str) -> str | None:
-    if not isinstance(column, Computed):
-        return column
-    return column.value if isinstance(column.value, str) else None
 
 
 def with_computed(declared: QuerySpec, frame: DataFrame) -> tuple[DataFrame, QuerySpec]:
@@ -133,16 +141,6 @@ def _refuse_subquery(expression: Expression, column: Column, frame: DataFrame) -
         raise _wrong(expression, problem, word if expression.kind == SQL else None) from error
 
 
-def _line_and_place(text: str, offset: int) -> tuple[int, int]:
-    r"""Return the line, from 1, and the place in it, from 0.
-
-    >>> _line_and_place("a\nbc", 3)
-    (2, 1)
-    """
-    before = text[:offset]
-    return before.count("\n") + 1, len(before) - (before.rfind("\n") + 1)
-
-
 def _wrong(expression: Expression, problem: str, word: re.Match[str] | None = None) -> ValueError:
     """Return the error for an expression that Spark rejects, with its position in the text: that of a word, or where Spark says."""
     is_text, text = expression.kind == SQL, expression.text
@@ -155,7 +153,8 @@ def _wrong(expression: Expression, problem: str, word: re.Match[str] | None = No
             problem = f"it {problem_is}, but an expression is evaluated for each row by itself."
     line, place = (int(position[1]), int(position[2])) if position else (0, 0)
     if word is not None:
-        line, place = _line_and_place(text, word.start())
+        before = text[: word.start()].split("\n")
+        line, place = len(before), len(before[-1])
     lines = text.split("\n")
     marked = f"\n  {lines[line - 1]}\n  {' ' * place}^" if 0 < line <= len(lines) else ""
     sentence = problem.strip().split("\n")[0].split("; line ")[0]
@@ -169,3 +168,56 @@ def _condition(where: Expression, column: Column, frame: DataFrame) -> Column:
     if not isinstance(dtype, BooleanType | NullType):
         raise TypeError(f'where="{where.text}" is of type {dtype.simpleString()}, but a condition is true or false.')
     return column.cast("boolean") if isinstance(dtype, NullType) else column
+
+
+def rows_where(frame: DataFrame, condition: Expression) -> DataFrame:
+    """Return the rows for which a condition is true."""
+    return frame.where(F.expr(condition.text))
+
+
+def select_from(frame: DataFrame, selection: Selection) -> DataFrame:
+    """Return what a selection makes of results. Raise ValueError for ORDER BY and LIMIT of a stream."""
+    if frame.isStreaming and not selection.by_rows:
+        raise ValueError(
+            "ORDER BY, LIMIT and OFFSET need all results, but a stream has no end. Leave them out, or run on a table."
+        )
+    names = frame.columns
+    if selection.having is not None:
+        frame = rows_where(frame, selection.having)
+    if selection.order:
+        frame = frame.orderBy(*[_ordered(order, names) for order in selection.order])
+    if selection.offset:
+        frame = frame.offset(selection.offset)
+    if selection.limit is not None:
+        frame = frame.limit(selection.limit)
+    if selection.outputs is None:
+        return frame
+    return frame.select(*[_selected(value, names).alias(name) for name, value in selection.columns(names)])
+
+
+def _selected(value: Any, names: list[str]) -> Column:
+    if isinstance(value, Expression):
+        return F.expr(value.text)
+    if isinstance(value, str):
+        return F.col(quote(in_case(value, names)))
+    return F.struct(*[F.col(column).alias(name) for name, column in value.items()])
+
+
+def _ordered(order: Order, names: list[str]) -> Column:
+    direction = "desc" if order.descending else "asc"
+    nulls = {None: "", True: "_nulls_first", False: "_nulls_last"}[order.nulls_first]
+    ordered: Column = getattr(_selected(order.value, names), f"{direction}{nulls}")()
+    return ordered
+
+
+def select_schema(frame: DataFrame, schema: StructType, selection: Selection) -> StructType:
+    """Return the schema of what a selection makes of results of a schema."""
+    return select_from(frame.sparkSession.createDataFrame([], schema), selection).schema
+
+
+def read_files(session: SparkSession, path: str) -> DataFrame:
+    """Return the rows of files. Raise ValueError if the ending of the path names no format."""
+    file_format = format_of(path, FORMATS)
+    separator = "\t" if ".tsv" in Path(path).name.lower() else ","
+    options: dict[str, Any] = {"header": True, "inferSchema": True, "sep": separator} if file_format == "csv" else {}
+    return session.read.format(file_format).options(**options).load(path)

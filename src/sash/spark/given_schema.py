@@ -20,7 +20,7 @@ from pyspark.sql import functions as F  # noqa: N812 — the usual name
 from pyspark.sql.types import DataType, StructType
 
 from sash.aggregates.sql import quote
-from sash.spark.private import FORBIDDEN, is_connect, is_stream_plan, replace_input, watermark_delay, watermarks_of
+from sash.spark.private import is_connect, is_stream_plan, replace_input, watermark_delay, watermarks_of
 from sash.workers.worker_function import MARK
 
 _is_planning: ContextVar[bool] = ContextVar("is_planning", default=False)
@@ -97,16 +97,3 @@ def _empty(frame: DataFrame, schema: StructType, watermarks: Sequence[tuple[str,
         if column in schema.names:
             stream = stream.withWatermark(column, delay)
     return stream
-
-
-def is_stream(frame: DataFrame) -> bool:
-    """Return whether a frame is a stream. Raise RuntimeError where Spark forbids to ask."""
-    try:
-        return bool(frame.isStreaming)
-    except PySparkException as error:
-        if FORBIDDEN not in str(error):
-            raise
-        raise RuntimeError(
-            "Spark forbids to ask for the columns of a DataFrame in the query function of a pipeline. Name them: "
-            'sash.spark.run_with_schema(query, df, "house int, ts timestamp, load double").'
-        ) from error

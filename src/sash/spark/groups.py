@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import chain
-from typing import Any, Protocol
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
@@ -16,9 +16,9 @@ from pyspark.sql import functions as F  # noqa: N812 — as everyone calls it
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
 from sash.aggregates.sql import quote
-from sash.spark.arrow_types import is_exact
+from sash.spark.arrow_types import has, is_exact
 from sash.spark.private import validates_results
-from sash.spark.schema import has
+from sash.workers.bucket_worker import BucketWorker
 from sash.workers.own_columns import GROUP
 from sash.workers.worker_function import marked_errors, titled
 
@@ -29,19 +29,8 @@ GROUPS = 64
 """The number of groups where `run_keys` needs groups, and the user does not say how many."""
 
 
-class GroupWorker(Protocol):
-    """What is sent to Python workers."""
-
-    @property
-    def title(self) -> str:
-        """What plans of Spark show."""
-
-    def evaluate_group(self, group: int, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield the results of a group of rows."""
-
-
 def run_keys(
-    frame: DataFrame, key: Column | None, buckets: int | None, worker: GroupWorker, results: StructType
+    frame: DataFrame, key: Column | None, buckets: int | None, worker: BucketWorker, results: StructType
 ) -> DataFrame:
     """Return the results of a worker for the rows of each partition, after a shuffle that brings the rows of a key together.
 
@@ -65,7 +54,7 @@ def run_keys(
     return together.toDF(*plain_names(names)).mapInArrow(group_function(worker, names), results)
 
 
-def run_groups(grouped: DataFrame, worker: GroupWorker, results: StructType | str) -> DataFrame:
+def run_groups(grouped: DataFrame, worker: BucketWorker, results: StructType | str) -> DataFrame:
     """Return the results of a worker for each group of rows.
 
     groupBy keeps a group together. After a repartition alone, adaptive execution may split it.
@@ -86,7 +75,7 @@ def plain_names(names: list[str]) -> list[str]:
     return [f"column_{place}" for place in range(len(names))]
 
 
-def group_function(worker: GroupWorker, names: list[str]) -> Callable[..., Any]:
+def group_function(worker: BucketWorker, names: list[str]) -> Callable[..., Any]:
     """Return the function that Spark calls for each group, or for each partition, whose rows have no group.
 
     Its annotations make Spark send the rows of a group in batches.
@@ -127,9 +116,8 @@ def hashable(column: Column, dtype: DataType) -> Column:
         return F.transform(column, lambda item: hashable(item, dtype.elementType))
     if isinstance(dtype, MapType):
         entries = F.map_entries(column)  # keys hold no maps, and are distinct
-        return F.array_sort(
-            F.transform(entries, lambda entry: F.struct(entry["key"], hashable(entry["value"], dtype.valueType)))
-        )
+        pairs = F.transform(entries, lambda each: F.struct(each["key"], hashable(each["value"], dtype.valueType)))
+        return F.array_sort(pairs)
     assert isinstance(dtype, StructType)
     return F.struct(*[hashable(column.getField(field.name), field.dataType) for field in dtype])
 

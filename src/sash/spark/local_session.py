@@ -22,6 +22,8 @@ MAX_MEMORY = 8
 PARTITIONS_PER_CORE = 4
 ROWS_PER_BATCH = 100_000
 """Ten times Spark's default: each batch that goes to Python costs a call."""
+STORE = "spark.sql.streaming.stateStore.providerClass"
+ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 LOGGING = Path(__file__).with_name("log4j2.properties")
 OLDEST_JAVA = 17
 REMEDY = "Install one (Debian: apt-get install openjdk-17-jre-headless), or set JAVA_HOME to its folder"
@@ -57,9 +59,7 @@ def settings(cores: int | None, memory: str | None, warehouse: str, conf: Mappin
         "spark.sql.execution.arrow.pyspark.enabled": True,
         "spark.sql.execution.arrow.maxRecordsPerBatch": ROWS_PER_BATCH,
         "spark.sql.shuffle.partitions": PARTITIONS_PER_CORE * (cores or os.cpu_count() or 1),
-        "spark.sql.streaming.stateStore.providerClass": (
-            "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
-        ),
+        STORE: ROCKSDB,
         # write the changes of a micro-batch, not all files of RocksDB again
         "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": True,
         # With Spark's default, stateful operators and mapInArrow have Python workers with different environments, which start one

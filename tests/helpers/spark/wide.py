@@ -14,7 +14,7 @@ from helpers.queries import Named
 from sash import agg, window
 from sash.engine.executors.bind import compile_ahead
 from sash.engine.prepare import prepare
-from sash.spark.batch.cells import RangeSplit
+from sash.spark.batch.ranges import RangeSplit
 from sash.windows import Window
 from sash.workers.bucket_worker import BucketWorker
 from sash.workers.range_worker import RangeWorker, SliceWorker

@@ -14,7 +14,7 @@ from pyspark.sql import functions as F  # noqa: N812 — the usual name
 
 import sash
 from sash import agg, window
-from sash.spark.schema import ZONE
+from sash.spark.spark_query import ZONE
 from sash.windows import Window
 
 TIMES = [datetime(2024, 1, 30, 22, 10, tzinfo=UTC) + timedelta(minutes=443 * number) for number in range(220)]

@@ -15,7 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812 — the usual name
 import sash
 from sash import agg, window
 from sash.options import SparkTableOptions, read_options
-from sash.spark.batch.label_query import LabelQuery
+from sash.spark.batch.batch_query import LabelQuery
 from sash.workers.own_columns import LABEL
 
 START = datetime(2024, 1, 29, tzinfo=UTC)

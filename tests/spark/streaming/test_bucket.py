@@ -30,10 +30,10 @@ from sash.spark.streaming.bucket import (
     Head,
     StreamTask,
     decompressed,
+    defer,
     read_deltas,
 )
 from sash.spark.streaming.checkpoint import describe_bucket
-from sash.spark.streaming.deferred_processor import defer
 from sash.state.fingerprint import fingerprint_query
 from sash.workers.bucket_worker import BucketWorker
 from sash.workers.own_columns import GROUP

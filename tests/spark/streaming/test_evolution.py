@@ -23,8 +23,7 @@ from sash import agg, window
 from sash.engine.prepare import prepare
 from sash.engine.run_table import run_table
 from sash.spark.streaming import state_cache
-from sash.spark.streaming.bucket import HEAD, LOG, STATE, STATES, StreamTask, decompressed
-from sash.spark.streaming.deferred_processor import defer
+from sash.spark.streaming.bucket import HEAD, LOG, STATE, STATES, StreamTask, decompressed, defer
 from sash.spark.streaming.initial_state import OLD, Regrouping, check_committed
 from sash.state.codec import read_state_header, table_bytes
 from sash.state.fingerprint import fingerprint_query

@@ -456,11 +456,7 @@ REFUSED: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     ),
     "forget_negative": ({"windows": window.rows(9)}, {"forget": "0s"}, "forget"),
     "lateness": ({"lateness": "1m"}, {}, "differs from the watermark of the stream, 180000 ms"),
-    "strategy": (
-        {},
-        {"strategy": "slices"},
-        "strategy= is for a PySpark DataFrame, but the data is a streaming DataFrame",
-    ),
+    "strategy": ({}, {"strategy": "slices"}, "strategy='slices' is not for streams"),
     "time": (
         {"time": None, "windows": window.rows(3), "order_by": "x"},
         {},

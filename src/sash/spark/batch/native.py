@@ -10,23 +10,21 @@ Each aggregate brings its `NativeSql`. Rows without a time, and times near the e
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 — the usual name
-from pyspark.sql.types import DataType, StructField, StructType, TimestampNTZType, TimestampType
+from pyspark.sql.types import DataType, StructField, TimestampNTZType, TimestampType
 
-from sash.aggregates.sql import EPOCH, SLICE, NativeSql, SqlForm, column_of, literal, quote
+from sash.aggregates.sql import EPOCH, SLICE, NativeSql, column_of, literal, quote
 from sash.plan.query_spec import QuerySpec
 from sash.plan.tree import and_between
-from sash.spark.batch.sql_slices import read_forms, slice_sql, ticks_sql, why_not_grouped
-from sash.windows import Window
+from sash.spark.batch.sql_slices import aggregate, read_forms, slice_sql, ticks_sql, why_not_grouped, with_ticks
 from sash.windows.base import Cycle
 from sash.workers.own_columns import TICKS
 
 if TYPE_CHECKING:
-    from sash.engine.prepare import Prepared
     from sash.spark.batch.batch_query import BatchQuery
     from sash.spark.spark_query import SparkQuery
 
@@ -39,17 +37,16 @@ LAST_TICK = (1 << 63) - 1
 """The largest time in ticks."""
 
 
-def why_not_native(  # noqa: PLR0911 — a chain
-    query: QuerySpec, prepared: Prepared, schema: StructType
-) -> str:
+def why_not_native(source: SparkQuery) -> str:  # noqa: PLR0911 — a chain
     """Return why Spark cannot compute the results of a query alone; empty if it can."""
+    query, schema = source.query, source.frame.schema
     if reason := why_not_grouped(query, schema):
         return reason
     if query.time is None:
         return "there is no time=, whose order Spark needs."
     if query.time in query.by:
         return f"{query.time} is a key too."
-    forms = read_forms(query, prepared, "")
+    forms = read_forms(query, source.prepared)
     if isinstance(forms, str):
         return forms
     for name, form in forms.items():
@@ -57,41 +54,38 @@ def why_not_native(  # noqa: PLR0911 — a chain
             return f"{name!r}: {form.aggregate.name} is computed from partials in Python."
         if query.aggregates[name].result.type is not None:
             return f"{name!r}: types= declares its type."
-    natives = _natives(forms)
-    if reason := _clash(query, natives, schema.names if query.per_row else query.by):
-        return reason
-    return (
-        _why_not_frames(query, prepared, schema)
-        if query.per_row
-        else _why_not_windows(query, prepared, schema, natives)
-    )
+    natives = _natives(source)
+    partials = {name.lower() for name in _expressions(natives)}
+    columns = (*(schema.names if query.per_row else ()), *query.by)
+    if clash := next((name for name in columns if name.lower() in partials), None):
+        return f"the column {clash!r} has the name of a column of partials. Rename it."
+    return _why_not_frames(source) if query.per_row else _why_not_windows(source, natives)
 
 
-def _why_not_frames(query: QuerySpec, prepared: Prepared, schema: StructType) -> str:
+def _why_not_frames(source: SparkQuery) -> str:
+    query = source.query
     for window in query.windows.values():
         if window.frame is None or not window.frame.sql:
             return f"{window} is neither a frame of rows nor expanding()."
-    assert query.time is not None
-    for field in map(prepared.schema.field, query.order_by):
+    for field in map(source.prepared.schema.field, query.order_by):
         if not column_of(field).is_ordered:
             return f"{field.name} orders rows, and Spark and Python may order {field.type} differently."
-    return (
-        "" if ticks_sql(query.time, schema[query.time].dataType) else f"{query.time} is neither a time nor an integer."
-    )
+    assert query.time is not None
+    is_time = ticks_sql(query.time, source.frame.schema[query.time].dataType)
+    return "" if is_time else f"{query.time} is neither a time nor an integer."
 
 
-def _why_not_windows(  # noqa: PLR0911 — a chain
-    query: QuerySpec, prepared: Prepared, schema: StructType, natives: Mapping[str, NativeSql]
-) -> str:
+def _why_not_windows(source: SparkQuery, natives: Mapping[str, NativeSql]) -> str:  # noqa: PLR0911 — a chain
+    query = source.query
     if len(query.windows) > 1:
         return "there are several windows, which share slices in Python."
     [window] = query.windows.values()
     if window.emits_empty:
         return f"{window} has results without rows."
     assert query.time is not None
-    if not isinstance(schema[query.time].dataType, TimestampType | TimestampNTZType):
+    if not isinstance(source.frame.schema[query.time].dataType, TimestampType | TimestampNTZType):
         return f"{query.time} is not a timestamp, which Spark's own windows need."
-    cycle, gap = _cycle_of(window, prepared), _gap_of(window, prepared)
+    cycle, gap = _cycle_and_gap(source)
     if cycle is None:
         return f"{window} is neither periodic nor a session." if gap is None else ""
     if cycle.step < cycle.length:
@@ -105,13 +99,6 @@ def _why_not_windows(  # noqa: PLR0911 — a chain
     return ""
 
 
-def _clash(query: QuerySpec, natives: Mapping[str, NativeSql], columns: Sequence[str]) -> str:
-    """Return why a column of partials would have the name of another column, ignoring case; empty if none would."""
-    partials = {name.lower() for name in _expressions(natives)}
-    clash = next((name for name in (*columns, *query.by) if name.lower() in partials), None)
-    return f"the column {clash!r} has the name of a column of partials. Rename it." if clash else ""
-
-
 def why_slower(batch: BatchQuery) -> str:
     """Return why another strategy suits a query better, although Spark could compute its results alone; empty if none does."""
     given = [f"{name}=" for name in ("buckets", "ranges", "compiled") if batch.options[name] is not None]
@@ -119,9 +106,9 @@ def why_slower(batch: BatchQuery) -> str:
         return f"{and_between(given)} {'tells' if len(given) == 1 else 'tell'} how Python evaluates it."
     if batch.query.per_row and not batch.query.by:
         return "there is no key, and Spark would send all rows to one task."
+    if not batch.query.per_row and _cycle_and_gap(batch)[1] is not None:
+        return "Python finds sessions faster than Spark."  # 2.0 s beside 3.4 s for 1 M rows in sessions of 100
     for window in batch.query.windows.values():
-        if _gap_of(window, batch.prepared) is not None:
-            return f"Python finds {window} faster than Spark."  # 2.0 s beside 3.4 s for 1 M rows in sessions of 100
         frame = window.frame
         if frame is None or frame.grows or frame.around == (None, None):
             continue
@@ -132,26 +119,34 @@ def why_slower(batch: BatchQuery) -> str:
 
 def native_frame(batch: BatchQuery) -> DataFrame:
     """Return the results of a query that Spark computes alone."""
-    forms = read_forms(batch.query, batch.prepared, quote(TICKS))
-    assert not isinstance(forms, str), forms
-    return _in_frames(batch, _natives(forms)) if batch.query.per_row else _per_window(batch, _natives(forms))
+    if batch.query.per_row:
+        return _in_frames(batch)
+    cycle, _ = _cycle_and_gap(batch)
+    if cycle is None:
+        return in_own_windows(batch)
+    [window] = batch.query.windows.values()
+    assert window.cuts is not None
+    assert batch.query.time is not None
+    time = batch.frame.schema[batch.query.time].dataType
+    start = f"{quote(START)} - {window.cuts.shift}L" if window.cuts.shift else quote(START)
+    end = f"{quote(START)} + {cycle.length - window.cuts.shift}L"
+    grouped = _in_windows(batch, cycle)
+    return _results(batch, grouped, F.expr(time_sql(start, time)), F.expr(time_sql(end, time)))
 
 
-def _in_frames(batch: BatchQuery, natives: Mapping[str, NativeSql]) -> DataFrame:
+def _in_frames(batch: BatchQuery) -> DataFrame:
     """Return the rows, with the results of their frames."""
-    query = batch.query
+    query, natives = batch.query, _natives(batch)
     rows = batch.frame.withColumn(TICKS, F.expr(_checked_ticks(batch)))
     fields = {field.name: field for field in batch.added}
     for name, window in query.windows.items():
         assert window.frame is not None
         over = _over(query, window.frame.sql)
         held = rows.select("*", *(F.expr(f"{text} {over}").alias(part) for part, text in _expressions(natives).items()))
-        results = {query.result_name(aggregate, name): _result(native) for aggregate, native in natives.items()}
-        rows = held.select(
-            *(F.col(quote(column)) for column in rows.columns),
-            *(_as_field(value, fields[column]) for column, value in results.items()),
-        )
-    return rows.select(*(F.col(quote(field.name)) for field in batch.results))
+        results = {query.result_name(aggregate, name): native for aggregate, native in natives.items()}
+        added = [_as_field(_result(native), fields[column]) for column, native in results.items()]
+        rows = held.select(*map(quote, rows.columns), *added)
+    return rows.select(*(quote(field.name) for field in batch.results))
 
 
 def _over(query: QuerySpec, frame: str) -> str:
@@ -162,66 +157,35 @@ def _over(query: QuerySpec, frame: str) -> str:
     return f"OVER ({keys}ORDER BY {', '.join(order)} {frame})"
 
 
-def _per_window(batch: BatchQuery, natives: Mapping[str, NativeSql]) -> DataFrame:
-    """Return a result per window."""
-    query = batch.query
-    assert query.time is not None
-    [window] = query.windows.values()
-    cycle = _cycle_of(window, batch.prepared)
-    if cycle is None:
-        return in_own_windows(batch, window)
-    grouped = _in_windows(_rows(batch), query, batch, cycle, natives)
-    time = batch.frame.schema[query.time].dataType
-    assert window.cuts is not None
-    start = f"{quote(START)} - {window.cuts.shift}L" if window.cuts.shift else quote(START)
-    end = f"{quote(START)} + {cycle.length - window.cuts.shift}L"
-    return _results(batch, grouped, natives, F.expr(time_sql(start, time)), F.expr(time_sql(end, time)))
-
-
-def in_own_windows(source: SparkQuery, window: Window) -> DataFrame:
+def in_own_windows(source: SparkQuery) -> DataFrame:
     """Return the results of sessions, or of windows that do not overlap, which Spark's own functions find."""
-    time, cycle = F.col(quote(str(source.query.time))), _cycle_of(window, source.prepared)
+    time, (cycle, gap) = F.col(quote(str(source.query.time))), _cycle_and_gap(source)
     if cycle is None:
-        group = F.session_window(time, f"{_gap_of(window, source.prepared)} microseconds")
+        group = F.session_window(time, f"{gap} microseconds")
     else:
         length, offset = (f"{ticks} microseconds" for ticks in (cycle.length, cycle.offset))
         group = F.window(time, length, length, offset)
-    forms = read_forms(source.query, source.prepared, quote(TICKS))
-    assert not isinstance(forms, str), forms
-    natives = _natives(forms)
     # The ticks are checked in a filter, since Spark's functions drop rows without a time.
-    rows = _rows(source).where(F.col(quote(TICKS)).isNotNull())
-    grouped = _aggregate(rows, source.query, group.alias(WINDOW), _expressions(natives))
-    return _results(source, grouped, natives, F.col(f"{WINDOW}.start"), F.col(f"{WINDOW}.end"))
+    rows = with_ticks(source.frame, source.query, _checked_ticks(source)).where(F.col(quote(TICKS)).isNotNull())
+    grouped = aggregate(rows, source.query, group.alias(WINDOW), _expressions(_natives(source)))
+    return _results(source, grouped, F.col(f"{WINDOW}.start"), F.col(f"{WINDOW}.end"))
 
 
-def _rows(source: SparkQuery) -> DataFrame:
-    """Return the columns that the query reads, and the time of each row in ticks."""
-    columns = (F.col(quote(name)) for name in source.query.columns)
-    return source.frame.select(*columns, F.expr(_checked_ticks(source)).alias(TICKS))
-
-
-def _in_windows(
-    rows: DataFrame, query: QuerySpec, batch: BatchQuery, cycle: Cycle, natives: Mapping[str, NativeSql]
-) -> DataFrame:
+def _in_windows(batch: BatchQuery, cycle: Cycle) -> DataFrame:
     """Return the columns of each window, and where it starts."""
-    ticks = quote(TICKS)
+    query, natives, ticks = batch.query, _natives(batch), quote(TICKS)
+    rows = with_ticks(batch.frame, query, _checked_ticks(batch))
     if cycle.period >= cycle.length:
         since = since_start(ticks, cycle)
         held = rows if cycle.period == cycle.length else rows.where(f"{since} < {cycle.length}")
-        return _aggregate(held, query, F.expr(f"{ticks} - {since}").alias(START), _expressions(natives))
+        return aggregate(held, query, F.expr(f"{ticks} - {since}").alias(START), _expressions(natives))
     slice_begin = F.expr(slice_sql(batch.prepared.borders.edges, ticks)).alias(SLICE)
-    slices = _aggregate(rows, query, slice_begin, _expressions(natives))
+    slices = aggregate(rows, query, slice_begin, _expressions(natives))
     last = f"{quote(SLICE)} - {since_start(quote(SLICE), cycle)}"
     starts = f"explode(transform(sequence(0, {_copies(cycle) - 1}), i -> {last} - i * {cycle.period}L))"
     copied = slices.withColumn(START, F.expr(starts)).where(f"{quote(START)} + {cycle.length}L > {quote(SLICE)}")
     merges = {name: text for native in natives.values() for name, text in native.merges.items()}
-    return _aggregate(copied, query, F.col(START), merges)
-
-
-def _aggregate(rows: DataFrame, query: QuerySpec, group: Column, expressions: Mapping[str, str]) -> DataFrame:
-    grouped = rows.groupBy(*(F.col(quote(name)) for name in query.by), group)
-    return grouped.agg(*(F.expr(text).alias(name) for name, text in expressions.items()))
+    return aggregate(copied, query, F.col(START), merges)
 
 
 def _copies(cycle: Cycle) -> int:
@@ -229,7 +193,10 @@ def _copies(cycle: Cycle) -> int:
     return -(-cycle.length // cycle.period)
 
 
-def _natives(forms: Mapping[str, SqlForm]) -> dict[str, NativeSql]:
+def _natives(source: SparkQuery) -> dict[str, NativeSql]:
+    """Return how Spark computes each aggregate."""
+    forms = read_forms(source.query, source.prepared)
+    assert not isinstance(forms, str), forms
     return {name: form.native for name, form in forms.items() if form.native is not None}
 
 
@@ -237,13 +204,11 @@ def _expressions(natives: Mapping[str, NativeSql]) -> dict[str, str]:
     return {name: text for native in natives.values() for name, text in native.expressions.items()}
 
 
-def _results(
-    source: SparkQuery, grouped: DataFrame, natives: Mapping[str, NativeSql], start: Column, end: Column
-) -> DataFrame:
+def _results(source: SparkQuery, grouped: DataFrame, start: Column, end: Column) -> DataFrame:
     """Return the columns of results, in the types that all strategies have."""
     columns: dict[str, Column] = {name: F.col(quote(name)) for name in source.query.by}
     columns |= {"window_start": start, "window_end": end}
-    columns |= {name: _result(native) for name, native in natives.items()}
+    columns |= {name: _result(native) for name, native in _natives(source).items()}
     return grouped.select(*(_as_field(columns[field.name], field) for field in source.results))
 
 
@@ -267,11 +232,9 @@ def time_sql(ticks: str, dtype: DataType) -> str:
     >>> time_sql("t", TimestampType())
     'timestamp_micros(t)'
     """
-    return (
-        f"timestamp_micros({ticks})"
-        if isinstance(dtype, TimestampType)
-        else f"{EPOCH} + INTERVAL '0.000001' SECOND * ({ticks})"
-    )
+    if isinstance(dtype, TimestampType):
+        return f"timestamp_micros({ticks})"
+    return f"{EPOCH} + INTERVAL '0.000001' SECOND * ({ticks})"
 
 
 def _checked_ticks(source: SparkQuery) -> str:
@@ -288,9 +251,8 @@ def _checked_ticks(source: SparkQuery) -> str:
     )
 
 
-def _cycle_of(window: Window, prepared: Prepared) -> Cycle | None:
-    return None if window.cuts is None else window.cuts.cycle(prepared.unit)
-
-
-def _gap_of(window: Window, prepared: Prepared) -> int | None:
-    return None if window.cuts is None else window.cuts.gap(prepared.unit)
+def _cycle_and_gap(source: SparkQuery) -> tuple[Cycle | None, int | None]:
+    """Return the cycle of the only window, or the gap between its sessions, in ticks."""
+    [window] = source.query.windows.values()
+    unit = source.prepared.unit
+    return (None, None) if window.cuts is None else (window.cuts.cycle(unit), window.cuts.gap(unit))

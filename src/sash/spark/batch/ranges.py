@@ -6,13 +6,19 @@
     slices   of rows that ranges do not need one by one, from all columns of the query      for windows wider than ranges
 
 With keys, only those with more than a task's share of all rows are split. The others go into buckets.
+
+`RangeSplit` writes the SQL that sends a row to its ranges. All rows between two neighbouring edges of ranges, a cell, go to the same
+ranges, one by one or as slices.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,22 +29,14 @@ from pyspark.sql import functions as F  # noqa: N812 — the usual name
 
 from sash.aggregates.sql import quote
 from sash.durations import TimeUnit
-from sash.spark.batch.cells import RangeSplit, place_sql
 from sash.spark.batch.sql_slices import ticks_sql
 from sash.spark.groups import bucket_of, hash_of, numbered, run_groups, spread_out
-from sash.windows.base import FOREVER
+from sash.windows.base import FOREVER, NEVER, Interval
+from sash.workers import time_ranges
 from sash.workers.bucket_worker import BucketWorker
 from sash.workers.own_columns import GROUP, HASH, RANGE, TICKS
 from sash.workers.range_worker import RangeWorker, SliceWorker, slices_compile
-from sash.workers.time_ranges import (
-    KeyAxis,
-    RangeWindows,
-    as_ticks,
-    even_bounds,
-    move_to_gaps,
-    no_partials,
-    sample_axis,
-)
+from sash.workers.time_ranges import RangeWindows
 
 if TYPE_CHECKING:
     from sash.spark.batch.batch_query import BatchQuery
@@ -55,7 +53,7 @@ def split_frame(batch: BatchQuery) -> tuple[DataFrame, RangeWorker]:
     """Return rows in groups, time ranges or buckets, and the worker for them; this runs the jobs that find where to split."""
     rows = with_hash_and_ticks(batch)
     shares = shares_of(rows, batch)
-    windows = batch.range_windows(has_partials=not no_partials(batch.in_python))
+    windows = batch.range_windows(has_partials=not time_ranges.no_partials(batch.in_python))
     unit = batch.in_python.unit
     split = split_rows(rows, shares, windows, unit)
     if split.sliced_cells and not slices_compile(batch.in_python):
@@ -98,11 +96,14 @@ def split_rows(rows: DataFrame, shares: Mapping[int, int], windows: RangeWindows
     sketches = sketch_times(heavy) if shares else {}
     if not sketches:  # there are no rows
         return RangeSplit({})
-    quantiles = {key: as_ticks(sketch.get_quantiles(_ranks(shares[key]))) for key, sketch in sketches.items()}
-    bounds = {key: even_bounds(quantiles[key], shares[key]) for key in sketches}
+    quantiles = {}
+    for key, sketch in sketches.items():
+        count = EDGES_PER_RANGE * shares[key]
+        quantiles[key] = time_ranges.as_ticks(sketch.get_quantiles([number / count for number in range(1, count)]))
+    bounds = {key: time_ranges.even_bounds(quantiles[key], shares[key]) for key in sketches}
     if windows.reach.gap >= 0:
         bounds = at_gaps(heavy, bounds, windows.reach.gap)
-    axes = {key: sample_axis(quantiles[key], sketch.n) for key, sketch in sketches.items()}
+    axes = {key: time_ranges.sample_axis(quantiles[key], sketch.n) for key, sketch in sketches.items()}
     if windows.reach.rows:
         axes = count_rows(heavy, {key: axis.edges for key, axis in axes.items()})
     ranges = {}
@@ -110,11 +111,6 @@ def split_rows(rows: DataFrame, shares: Mapping[int, int], windows: RangeWindows
         newest = min(int(math.nextafter(sketches[key].get_max_value(), math.inf)) + 1, FOREVER - 1)
         ranges[key] = windows.ranges(bounds[key], shares[key], replace(axes[key], unit=unit, newest=newest))
     return RangeSplit(ranges)
-
-
-def _ranks(ranges: int) -> list[float]:
-    count = EDGES_PER_RANGE * ranges
-    return [number / count for number in range(1, count)]
 
 
 def shares_of(rows: DataFrame, batch: BatchQuery) -> dict[int, int]:
@@ -139,7 +135,7 @@ def sketch_times(times: DataFrame) -> dict[int, Any]:
     return {row[HASH]: kll_doubles_sketch.deserialize(bytes(row["sketch"])) for row in rows}
 
 
-def count_rows(times: DataFrame, edges: dict[int, Any]) -> dict[int, KeyAxis]:
+def count_rows(times: DataFrame, edges: dict[int, Any]) -> dict[int, time_ranges.KeyAxis]:
     """Return how many rows of each key lie before edges."""
 
     def count(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -155,12 +151,13 @@ def count_rows(times: DataFrame, edges: dict[int, Any]) -> dict[int, KeyAxis]:
     totals = {key: np.zeros(len(own_edges) + 1, np.int64) for key, own_edges in edges.items()}
     for row in times.mapInArrow(count, f"{HASH} long, counts array<long>").collect():
         totals[row[HASH]] += np.array(row["counts"], np.int64)
-    return {key: KeyAxis(edges[key], np.cumsum(total)[:-1], int(total.sum())) for key, total in totals.items()}
+    axis = time_ranges.KeyAxis
+    return {key: axis(edges[key], np.cumsum(total)[:-1], int(total.sum())) for key, total in totals.items()}
 
 
 def at_gaps(times: DataFrame, bounds: dict[int, list[int]], gap: int) -> dict[int, list[int]]:
     """Return bounds moved to where sessions begin."""
-    cases = " ".join(f"WHEN {HASH} = {key} THEN {place_sql(own_bounds)}" for key, own_bounds in bounds.items())
+    cases = when_hash({key: place_sql(own_bounds) for key, own_bounds in bounds.items()})
     placed = times.withColumn(RANGE, F.expr(f"CASE {cases} END"))
     ticks = F.col(TICKS)
     before = F.lag(ticks).over(Window.partitionBy(HASH, RANGE).orderBy(TICKS))
@@ -169,7 +166,7 @@ def at_gaps(times: DataFrame, bounds: dict[int, list[int]], gap: int) -> dict[in
     for row in starts.groupBy(HASH, RANGE).agg(F.min(ticks), F.max(ticks), F.min("start")).collect():
         key, number, first, newest, start = row
         times_by_range[key][number] = (first, newest, start)
-    return {key: move_to_gaps(own_times, gap) for key, own_times in times_by_range.items()}
+    return {key: time_ranges.move_to_gaps(own_times, gap) for key, own_times in times_by_range.items()}
 
 
 def cut_cells_to_slices(rows: DataFrame, split: RangeSplit, worker: BucketWorker) -> dict[int, list[bytes]]:
@@ -181,3 +178,91 @@ def cut_cells_to_slices(rows: DataFrame, split: RangeSplit, worker: BucketWorker
     for row in sorted(answers, key=lambda row: (row["cell"], row["place"])):
         slices.setdefault(row["cell"], []).append(bytes(row["slices"]))
     return slices
+
+
+@dataclass(frozen=True)
+class RangeSplit:
+    """The ranges of some keys, by the hashes of the keys. Ranges and cells are numbered through all keys."""
+
+    ranges: Mapping[int, Sequence[time_ranges.TimeRange]]
+
+    @cached_property
+    def numbered(self) -> list[tuple[int, time_ranges.TimeRange]]:
+        """All ranges, with their keys, in the order of their numbers."""
+        return [(key, time_range) for key, ranges in self.ranges.items() for time_range in ranges]
+
+    @cached_property
+    def cells(self) -> dict[int, tuple[int, list[int]]]:
+        """By key: the number of its first cell, and where each of its cells begins."""
+        cells: dict[int, tuple[int, list[int]]] = {}
+        first = 0
+        for key, ranges in self.ranges.items():
+            intervals = chain.from_iterable((*each.row_intervals, *(each.zones or ())) for each in ranges)
+            begins = sorted({NEVER, *chain.from_iterable(intervals)} - {FOREVER})
+            cells[key] = first, begins
+            first += len(begins)
+        return cells
+
+    def _inside(self, key: int, intervals: Iterable[Interval]) -> Iterator[int]:
+        """Yield the cells of a key that intervals consist of."""
+        first, begins = self.cells[key]
+        for begin, end in intervals:
+            yield from range(first + bisect_left(begins, begin), first + bisect_left(begins, end))
+
+    def ranges_by_cell(self, *, owned: bool = False) -> list[list[int]]:
+        """Return, by cell, the ranges that are sent its rows one by one; or the one range that owns them."""
+        ranges: list[list[int]] = [[] for _, begins in self.cells.values() for _ in begins]
+        for number, (key, time_range) in enumerate(self.numbered):
+            for cell in self._inside(key, [(time_range.begin, time_range.end)] if owned else time_range.row_intervals):
+                ranges[cell].append(number)
+        return ranges
+
+    @cached_property
+    def slice_cells(self) -> list[list[int]]:
+        """By range: the cells of which it is sent slices."""
+        return [[*self._inside(key, time_range.slice_intervals)] for key, time_range in self.numbered]
+
+    @property
+    def sliced_cells(self) -> list[int]:
+        """The cells of which some range is sent slices."""
+        return sorted({cell for cells in self.slice_cells for cell in cells})
+
+    def cell_sql(self) -> str:
+        """Return an SQL expression for the cell of a row; null for a key that is not split."""
+        places = {key: f"{first} + {place_sql(begins[1:])}" for key, (first, begins) in self.cells.items()}
+        return f"CASE {when_hash(places)} END" if places else "CAST(NULL AS INT)"
+
+    def ranges_sql(self, *, owned: bool = False) -> str:
+        """Return an SQL expression for the ranges that are sent a row of a cell; or for the one range that owns the row.
+
+        >>> from sash.workers.time_ranges import TimeRange
+        >>> split = RangeSplit({7: [TimeRange(NEVER, 10, NEVER), TimeRange(10, FOREVER, 6)]})
+        >>> split.ranges_sql()
+        'element_at(array(array(0), array(0, 1), array(1)), sash_range + 1)'
+        >>> split.ranges_sql(owned=True)
+        'element_at(array(array(0), array(0), array(1)), sash_range + 1)'
+        """
+        arrays = [f"array({', '.join(map(str, numbers))})" for numbers in self.ranges_by_cell(owned=owned)]
+        return f"element_at(array({', '.join(arrays)}), {RANGE} + 1)" if arrays else "CAST(NULL AS ARRAY<INT>)"
+
+
+def when_hash(values: Mapping[int, str]) -> str:
+    """Return the cases of an SQL expression that has a value for each key."""
+    return " ".join(f"WHEN {HASH} = {key} THEN {value}" for key, value in values.items())
+
+
+def place_sql(edges: Sequence[int]) -> str:
+    """Return an SQL expression for the number of edges at or before the time of a row; 0 for null.
+
+    >>> place_sql([10, 20])
+    'CASE WHEN sash_ticks >= 10 THEN CASE WHEN sash_ticks >= 20 THEN 2 ELSE 1 END ELSE 0 END'
+    """
+
+    def between(low: int, high: int) -> str:
+        if low == high:
+            return str(low)
+        middle = (low + high + 1) // 2
+        later, earlier = between(middle, high), between(low, middle - 1)
+        return f"CASE WHEN {TICKS} >= {edges[middle - 1]} THEN {later} ELSE {earlier} END"
+
+    return between(0, len(edges))

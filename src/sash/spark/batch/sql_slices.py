@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 — the usual name
 from pyspark.sql.types import DataType, DateType, StructType, TimestampNTZType, TimestampType
 
@@ -20,7 +20,7 @@ from sash.engine.prepare import Prepared
 from sash.plan.query_spec import QuerySpec
 from sash.plan.slicing import own_unit
 from sash.slices.edges import Edges
-from sash.spark.schema import has_maps, is_collated
+from sash.spark.arrow_types import has_maps, is_collated
 from sash.workers.own_columns import TICKS
 
 FIRST_TICK = -(1 << 63)
@@ -40,7 +40,7 @@ def why_not(declared: QuerySpec, prepared: Prepared, frame_schema: StructType) -
     assert declared.time is not None
     if not ticks_sql(declared.time, frame_schema[declared.time].dataType):
         return f"{declared.time} is neither a time nor an integer."
-    forms = read_forms(declared, prepared, "")
+    forms = read_forms(declared, prepared)
     return forms if isinstance(forms, str) else _clash(declared, forms)
 
 
@@ -49,7 +49,7 @@ def why_not_grouped(declared: QuerySpec, frame_schema: StructType) -> str:
     for window in declared.windows.values():
         if window.min_rows > 1:
             return f"{window} needs the number of values in a window, which slices do not have."
-    if has_maps(declared, frame_schema):
+    if has_maps(declared.by, frame_schema):
         return "Spark groups different keys together if they contain maps with nulls."
     if declared.slicing == "none":
         return 'slicing="none" was given.'
@@ -64,17 +64,25 @@ def slice_frame(declared: QuerySpec, prepared: Prepared, frame: DataFrame) -> tu
     """Return the slices of a frame, with their time in ticks, and the query over them."""
     assert declared.time is not None
     time = ticks_sql(declared.time, frame.schema[declared.time].dataType)
-    forms = read_forms(declared, prepared, quote(TICKS))
+    forms = read_forms(declared, prepared)
     assert not isinstance(forms, str), forms
     expressions = {name: text for form in forms.values() for name, text in form.expressions.items()}
     named = TICKS if declared.time in declared.by else declared.time  # the name that error messages show
-    slices = slice_sql(prepared.borders.edges, quote(TICKS))
-    # A column of its own, so that Spark computes the ticks once.
-    rows = frame.select(*(F.col(quote(name)) for name in declared.columns), F.expr(time).alias(TICKS))
-    grouped = rows.groupBy(*(F.col(quote(name)) for name in declared.by), F.expr(slices).alias(named))
-    partials = grouped.agg(*(F.expr(text).alias(name) for name, text in expressions.items()))
+    begin = F.expr(slice_sql(prepared.borders.edges, quote(TICKS))).alias(named)
+    partials = aggregate(with_ticks(frame, declared, time), declared, begin, expressions)
     merged = {name: form.aggregate for name, form in forms.items()}
     return partials, replace(declared, aggregates=merged, time=named, order_by=())
+
+
+def with_ticks(frame: DataFrame, declared: QuerySpec, ticks: str) -> DataFrame:
+    """Return the columns that a query reads, and the time of each row in ticks: a column, so that Spark computes it once."""
+    return frame.select(*map(quote, declared.columns), F.expr(ticks).alias(TICKS))
+
+
+def aggregate(rows: DataFrame, declared: QuerySpec, group: Column, expressions: Mapping[str, str]) -> DataFrame:
+    """Return SQL aggregates of the rows of each key and group, by the names of their columns."""
+    grouped = rows.groupBy(*(F.col(quote(name)) for name in declared.by), group)
+    return grouped.agg(*(F.expr(text).alias(name) for name, text in expressions.items()))
 
 
 def ticks_sql(name: str, dtype: DataType) -> str:
@@ -112,11 +120,11 @@ def slice_sql(edges: Edges, ticks: str) -> str:
     return f"CASE WHEN {ticks} < {too_early} THEN {ticks} ELSE {latest} END"
 
 
-def read_forms(declared: QuerySpec, prepared: Prepared, ticks: str) -> dict[str, SqlForm] | str:
-    """Return the SQL forms of the aggregates, or why one has none."""
+def read_forms(declared: QuerySpec, prepared: Prepared) -> dict[str, SqlForm] | str:
+    """Return the SQL forms of the aggregates, over rows with their ticks, or why one has none."""
     forms: dict[str, SqlForm] = {}
-    for name, aggregate in declared.aggregates.items():
-        form = sql_form(name, aggregate, prepared.schema, ticks, declared.order_by)
+    for name, function in declared.aggregates.items():
+        form = sql_form(name, function, prepared.schema, quote(TICKS), declared.order_by)
         if isinstance(form, str):
             return form
         forms[name] = form

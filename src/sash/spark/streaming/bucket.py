@@ -4,18 +4,22 @@ packed rows ──► StreamState ──► packed results, row counts
                  ▲ │
                  │ ▼
 RocksDB: a base per bucket, the deltas since then, and the time of its timer, in case no rows arrive
+
+`defer` returns the processor as Spark sends it: the query is unpickled, and Sash imported, when the first rows arrive.
 """
 
 from __future__ import annotations
 
 import json
+import pickle
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import pyarrow as pa
+from pyspark import cloudpickle
 from pyspark.sql import Row
-from pyspark.sql.streaming.stateful_processor import MapState, StatefulProcessorHandle, TimerValues, ValueState
+from pyspark.sql.streaming import stateful_processor as api
 from pyspark.sql.types import BinaryType, LongType, StringType, StructField, StructType
 
 from sash.columns.read_column import readable
@@ -113,12 +117,12 @@ class BucketProcessor:
     """What Spark calls for each bucket, through a `DeferredProcessor`, with the state variables that it has opened."""
 
     task: StreamTask
-    handle: StatefulProcessorHandle
-    head: ValueState
-    state: ValueState
-    log: MapState
+    handle: api.StatefulProcessorHandle
+    head: api.ValueState
+    state: api.ValueState
+    log: api.MapState
 
-    def add_rows(self, key: Any, rows: Iterator[Row], times: TimerValues) -> Iterator[Row]:
+    def add_rows(self, key: Any, rows: Iterator[Row], times: api.TimerValues) -> Iterator[Row]:
         """Add the rows of a bucket that arrived in this micro-batch."""
         with marked_errors():
             tables = [read_table(row[ROWS]) for row in rows]
@@ -127,7 +131,7 @@ class BucketProcessor:
             else:
                 yield self._advance(key[0], pa.concat_tables(tables), times, None)
 
-    def pass_time(self, key: Any, times: TimerValues, expired: int) -> Iterator[Row]:
+    def pass_time(self, key: Any, times: api.TimerValues, expired: int) -> Iterator[Row]:
         """Emit what is due in a bucket that may have no new rows, as a timer has expired."""
         with marked_errors():
             yield self._advance(key[0], None, times, expired)
@@ -154,7 +158,7 @@ class BucketProcessor:
                 check_same_query(then, task.fingerprint)
         self.state.update(compressed(task.new_state().encode(task.fingerprint)))
 
-    def _advance(self, group: int, table: pa.Table | None, times: TimerValues, expired: int | None) -> Row:
+    def _advance(self, group: int, table: pa.Table | None, times: api.TimerValues, expired: int | None) -> Row:
         """Return the packed results of a bucket, for its new rows and the watermark."""
         prepared = self.task.prepared()
         assert prepared.unit.tick is not None
@@ -164,9 +168,8 @@ class BucketProcessor:
         sent = self.task.sent or prepared.schema
         rows, bad_times = sent.empty_table(), 0
         if table is not None:
-            rows, bad_times = self._good_rows(
-                as_schema(readable(table), sent), times.getCurrentProcessingTimeInMs() * ticks
-            )
+            clock = times.getCurrentProcessingTimeInMs() * ticks
+            rows, bad_times = self._good_rows(as_schema(readable(table), sent), clock)
         now = first_in_time(prepared, times.getCurrentWatermarkInMs() * ticks)
         emitted = state.advance(rows, now)
         next_due = due_in_milliseconds(state)
@@ -253,6 +256,56 @@ class BucketProcessor:
 
     def _place(self, group: int) -> str:
         return f"{self.task.name}-{group}"
+
+
+def defer(task: StreamTask) -> api.StatefulProcessor:
+    """Return the processor of a task, which calls a `BucketProcessor`.
+
+    Before the first micro-batch, Spark starts a Python process beside the driver, which only asks which state variables there are.
+    Importing Sash there would delay the first micro-batch by half a second. A class that is defined in a function is pickled by value,
+    together with the constants that it names, so that process does not import this module. Functions and classes are not constants:
+    the pickle of one that this class names would import it.
+    """
+    pickled: bytes = cloudpickle.dumps(task)  # type: ignore[no-untyped-call]
+
+    class DeferredProcessor(api.StatefulProcessor):
+        """Opens the state variables; a BucketProcessor does everything else."""
+
+        def init(self, handle: api.StatefulProcessorHandle) -> None:
+            """Open the state variables, in the driver too."""
+            head, state = handle.getValueState(HEAD, HEAD_COLUMNS), handle.getValueState(STATE, STATE_COLUMNS)
+            self.opened = (handle, head, state, handle.getMapState(LOG, LOG_KEY, STATE_COLUMNS))
+            self.processor: Any = None
+
+        def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: api.TimerValues) -> Iterator[Row]:  # noqa: N802, N803
+            """Add the rows of a bucket."""
+            yield from self.in_worker().add_rows(key, rows, timerValues)
+
+        def handleExpiredTimer(  # noqa: N802
+            self,
+            key: Any,
+            timerValues: api.TimerValues,  # noqa: N803
+            expiredTimerInfo: api.ExpiredTimerInfo,  # noqa: N803
+        ) -> Iterator[Row]:
+            """Emit what is due in a bucket."""
+            yield from self.in_worker().pass_time(key, timerValues, expiredTimerInfo.getExpiryTimeInMs())
+
+        def handleInitialState(self, key: Any, initialState: Row, timerValues: api.TimerValues) -> None:  # noqa: N802, N803, ARG002
+            """Store the state of a bucket that comes from another checkpoint."""
+            self.in_worker().start_from(key, initialState[STATES])
+
+        def close(self) -> None:
+            """Spark calls this at the end of a task; there is nothing to close."""
+
+        def in_worker(self) -> Any:
+            """Return the BucketProcessor, made when the first rows arrive."""
+            if self.processor is None:
+                from sash.spark.streaming.bucket import BucketProcessor  # noqa: PLC0415 — in workers only
+
+                self.processor = BucketProcessor(pickle.loads(pickled), *self.opened)  # noqa: S301 — Spark has unpickled this class, too
+            return self.processor
+
+    return DeferredProcessor()
 
 
 def due_in_milliseconds(state: StreamState) -> int | None:

@@ -11,7 +11,7 @@ import json
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -29,7 +29,9 @@ from sash.spark.streaming.bucket import HEAD, LOG, STATE, StreamTask, decompress
 from sash.state.codec import read_state_header, read_table
 from sash.state.fingerprint import Fingerprint
 from sash.state.state_log import arrays_by_group, read_log, split_prefixes
+from sash.state.stream_state import StreamState
 from sash.state.window_states import WINDOWS
+from sash.windows.base import NEVER
 from sash.workers.own_columns import GROUP
 from sash.workers.packing import GUARD
 
@@ -37,6 +39,8 @@ if TYPE_CHECKING:
     from sash.spark.streaming.stream_query import StreamQuery
 
 Batches = Iterator[pa.RecordBatch]
+States = Iterator[tuple[StreamState, dict[str, Any]]]
+"""The state of each bucket, and the row that holds it."""
 ATTEMPTS = 3
 DESCRIBED = "windows array<string>, bucket int, slices bigint, `rows` bigint, bytes bigint, oldest timestamp, newest timestamp, watermark timestamp"
 """What `inspect_state` says of a key."""
@@ -61,12 +65,14 @@ def inspect_state(spark: SparkSession, checkpoint: str) -> DataFrame:
 
 def finish(streaming: StreamQuery, checkpoint: str) -> DataFrame:
     """Return the results of the windows that are open in a checkpoint."""
-    spark = streaming.frame.sparkSession
-    task = streaming.task
-    stored = operators(spark, checkpoint)
-    if len(stored) > 1:
-        raise ValueError(f"The stream of {checkpoint!r} runs {len(stored)} queries of Sash. finish() supports one.")
-    return read_states(spark, checkpoint, stored[0]).mapInArrow(_finishing(task), streaming.results)
+    spark, task = streaming.frame.sparkSession, streaming.task
+
+    def finish_buckets(batches: Batches) -> Batches:
+        for state, _ in decoded(batches, task, task.fingerprint):
+            yield from task.worker.as_declared(state.finish())
+
+    states = read_states(spark, checkpoint, only_operator(spark, checkpoint, "finish()"))
+    return states.filter(f"{GROUP} <> {GUARD}").mapInArrow(finish_buckets, streaming.results)
 
 
 def readable_path(spark: SparkSession, checkpoint: str) -> str:
@@ -115,17 +121,23 @@ def operators(spark: SparkSession, checkpoint: str) -> list[Stored]:
     return sorted(stored)
 
 
+def only_operator(spark: SparkSession, checkpoint: str, what: str) -> Stored:
+    """Return the only operator with state of Sash. Raise ValueError if there are others."""
+    stored = operators(spark, checkpoint)
+    if len(stored) > 1:
+        raise ValueError(f"The stream of {checkpoint!r} runs {len(stored)} queries of Sash. {what} supports one.")
+    return stored[0]
+
+
 def _variables(properties: str | None) -> list[str]:
     return [variable["stateName"] for variable in json.loads(properties or "{}").get("stateVariables", [])]
 
 
 def read_states(spark: SparkSession, checkpoint: str, stored: Stored) -> DataFrame:
     """Return the base of each bucket, the deltas after it, and the token of the state that they lead to."""
-    reader = spark.read.format("statestore").option("operatorId", stored.operator).option("batchId", stored.micro_batch)
-    path = readable_path(spark, checkpoint)
 
     def variable(name: str, *columns: str) -> DataFrame:
-        return reader.option("stateVarName", name).load(path).selectExpr(f"key.{GROUP}", *columns)
+        return read_variable(spark, checkpoint, stored, name).selectExpr(f"key.{GROUP}", *columns)
 
     bases = variable(STATE, "value.size", "value.state")
     heads = variable(HEAD, "value.token")
@@ -133,6 +145,12 @@ def read_states(spark: SparkSession, checkpoint: str, stored: Stored) -> DataFra
     logs = variable(LOG, delta).groupBy(GROUP).agg(F.collect_list("delta").alias(LOG))
     read = bases.join(heads, GROUP, "full").join(logs, GROUP, "left")
     return read.filter(f"token IS NOT NULL OR {GROUP} = {GUARD}")  # others are empty
+
+
+def read_variable(spark: SparkSession, checkpoint: str, stored: Stored, name: str) -> DataFrame:
+    """Return a state variable of all buckets."""
+    reader = spark.read.format("statestore").option("operatorId", stored.operator).option("batchId", stored.micro_batch)
+    return reader.option("stateVarName", name).load(readable_path(spark, checkpoint))
 
 
 def stored_query(states: DataFrame) -> Fingerprint | None:
@@ -147,27 +165,22 @@ def _inspect(states: DataFrame) -> DataFrame:
     described = DataType.fromDDL(DESCRIBED)
     assert isinstance(described, StructType)
     schema = StructType([*([StructField("key", StructType(keys))] if keys else []), *described])
-    return states.filter(f"{GROUP} <> {GUARD}").mapInArrow(_inspecting(arrow_schema(schema, "UTC")), schema)
+    arrow = arrow_schema(schema, "UTC")
 
-
-def _inspecting(schema: pa.Schema) -> Callable[[Batches], Batches]:
     def inspect(batches: Batches) -> Batches:
         for row in rows_of(batches):
-            yield from describe_bucket(row[GROUP], *base_and_deltas(row), schema)
+            yield from describe_bucket(row[GROUP], *base_and_deltas(row), arrow)
 
-    return inspect
+    return states.filter(f"{GROUP} <> {GUARD}").mapInArrow(inspect, schema)
 
 
-def _finishing(task: StreamTask) -> Callable[[Batches], Batches]:
-    def finish_buckets(batches: Batches) -> Batches:
-        for row in rows_of(batches):
-            if row[GROUP] != GUARD:
-                state = task.new_state()
-                base, deltas, token = base_and_deltas(row)
-                state.decode_log(base, deltas, task.fingerprint, token, evolves=task.evolve)
-                yield from task.worker.as_declared(state.finish())
-
-    return finish_buckets
+def decoded(batches: Batches, task: StreamTask, query: Fingerprint, newest: int = NEVER) -> States:
+    """Yield the state of each bucket, and the row that holds it. Raise ValueError if it belongs to a different query."""
+    for row in rows_of(batches):
+        state = task.new_state()
+        base, deltas, token = base_and_deltas(row)
+        state.decode_log(base, deltas, query, token, evolves=task.evolve, newest=newest)
+        yield state, row
 
 
 def base_and_deltas(row: dict[str, Any]) -> tuple[bytes, list[bytes], str]:
@@ -195,34 +208,25 @@ def describe_bucket(bucket: int, base: bytes, deltas: Sequence[bytes], token: st
 
 
 def _describe_group(bucket: int, arrays: Arrays, header: Mapping[str, Any], schema: pa.Schema) -> pa.RecordBatch:
-    query = header["query"]
-    sizes = arrays["sizes"]
-    firsts = np.cumsum(sizes) - sizes
-    sliced = "rows" not in arrays
-    keys, times = _keys_and_times(arrays, firsts, query)
+    query, sizes, is_sliced = header["query"], arrays["sizes"], "rows" not in arrays
+    by, firsts, nothing = query["by"], np.cumsum(sizes) - sizes, np.zeros(len(sizes), np.int64)
+    if is_sliced:
+        keys, times = read_table(arrays["keys"]), arrays["times"]
+    else:
+        rows = read_table(arrays["rows"])
+        keys, times = rows.select(by).take(pa.array(firsts)), rows[query["time"]].cast(pa.int64()).to_numpy()
     share = sizes * sum(array.nbytes for array in arrays.values()) // max(1, int(sizes.sum()))
     windows = json.loads(arrays[WINDOWS].tobytes())
-    nothing = np.zeros(len(sizes), np.int64)
     watermark = pa.array(np.full(len(sizes), header["watermark"] // 1000 * 1000, np.int64))  # Spark's, in milliseconds
     columns: dict[str, Any] = {
-        "key": pa.StructArray.from_arrays([keys[name].combine_chunks() for name in query["by"]], query["by"])
-        if query["by"]
-        else None,
+        "key": pa.StructArray.from_arrays([keys[name].combine_chunks() for name in by], by) if by else None,
         "windows": [windows] * len(sizes),
         "bucket": np.full(len(sizes), bucket, np.int32),
-        "slices": sizes if sliced else nothing,
-        "rows": nothing if sliced else sizes,
+        "slices": sizes if is_sliced else nothing,
+        "rows": nothing if is_sliced else sizes,
         "bytes": share,
         "oldest": times[firsts],
         "newest": times[firsts + sizes - 1],
         "watermark": watermark,
     }
     return pa.record_batch([pa.array(columns[field.name]).cast(field.type) for field in schema], schema=schema)
-
-
-def _keys_and_times(arrays: Arrays, firsts: Any, query: dict[str, Any]) -> tuple[pa.Table, Any]:
-    if "rows" not in arrays:
-        return read_table(arrays["keys"]), arrays["times"]
-    rows = read_table(arrays["rows"])
-    times = rows[query["time"]].cast(pa.int64()).to_numpy()
-    return rows.select(query["by"]).take(pa.array(firsts)), times

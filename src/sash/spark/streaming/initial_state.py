@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from itertools import starmap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,15 +24,7 @@ from pyspark.sql.types import IntegerType, StructField, StructType
 from sash.spark.arrow_types import arrow_schema
 from sash.spark.groups import bucket_of, numbered, plain_names, spread_out
 from sash.spark.streaming.bucket import HEAD, STATES, StreamTask
-from sash.spark.streaming.checkpoint import (
-    Batches,
-    base_and_deltas,
-    operators,
-    read_states,
-    readable_path,
-    rows_of,
-    stored_query,
-)
+from sash.spark.streaming.checkpoint import Batches, decoded, only_operator, read_states, read_variable, stored_query
 from sash.state.evolve import StoredState, check_evolves
 from sash.state.evolved_states import EvolvedStates
 from sash.state.fingerprint import Fingerprint, changes, check_same_query
@@ -62,10 +55,8 @@ def initial_state(streaming: StreamQuery) -> GroupedData | None:
         return None
     spark, task = streaming.frame.sparkSession, streaming.task
     check_committed(spark, checkpoint)
-    stored = operators(spark, checkpoint)
-    if len(stored) > 1:
-        raise ValueError(f"The stream of {checkpoint!r} runs {len(stored)} queries of Sash. state_from= supports one.")
-    everything = read_states(spark, checkpoint, stored[0])
+    stored = only_operator(spark, checkpoint, "state_from=")
+    everything = read_states(spark, checkpoint, stored)
     then = stored_query(everything)
     if then is None:
         raise ValueError(
@@ -75,7 +66,8 @@ def initial_state(streaming: StreamQuery) -> GroupedData | None:
     if changes(then, now):
         (check_evolves if task.evolve else check_same_query)(then, now)
     states = everything.filter(f"{GROUP} <> {GUARD}").withColumnRenamed(GROUP, OLD)
-    watermark = _watermark(spark, checkpoint, stored[0].operator)
+    heads = read_variable(spark, checkpoint, stored, HEAD)
+    watermark = int(heads.agg(F.max("value.watermark")).collect()[0][0])  # of all buckets, in ticks
     regrouping = Regrouping(task, now, watermark)
     summaries = states.mapInArrow(regrouping.summarise, SUMMARY).collect()
     if any(summary["due"] <= watermark for summary in summaries):
@@ -92,8 +84,11 @@ def initial_state(streaming: StreamQuery) -> GroupedData | None:
         empty.evolve(StoredState(then, {}, watermark, newest), now)
         evolved = [empty.states.described]
     described = [*(json.loads(summary["described"]) for summary in summaries), *evolved]
-    regrouping = replace(regrouping, described=agree(described))
-    return _by_bucket(streaming, states, regrouping, regrouping.encode_empty(empty))
+    agreed = agree(described)
+    if agreed is not None:
+        empty.states = EvolvedStates.like(empty.prepared, empty.options, agreed)
+    encoded = encode_piece(empty, task.fingerprint, agreed)
+    return _by_bucket(streaming, states, replace(regrouping, described=agreed), encoded)
 
 
 def check_committed(spark: SparkSession, checkpoint: str) -> None:
@@ -109,13 +104,6 @@ def check_committed(spark: SparkSession, checkpoint: str) -> None:
         )
 
 
-def _watermark(spark: SparkSession, checkpoint: str, operator: int) -> int:
-    """Return the latest watermark of all buckets, in ticks."""
-    reader = spark.read.format("statestore").option("operatorId", operator).option("stateVarName", HEAD)
-    [row] = reader.load(readable_path(spark, checkpoint)).agg(F.max("value.watermark").alias("watermark")).collect()
-    return int(row["watermark"])
-
-
 def _by_bucket(streaming: StreamQuery, states: DataFrame, regrouping: Regrouping, empty: bytes) -> GroupedData:
     """Return one row for each new bucket: an empty state, and the pieces of old buckets that it gets."""
     spark, by = streaming.frame.sparkSession, streaming.query.by
@@ -123,11 +111,10 @@ def _by_bucket(streaming: StreamQuery, states: DataFrame, regrouping: Regrouping
     fields = [streaming.frame.schema[name] for name in by]
     names = [OLD, STATE_NUMBER, KEYS_NUMBER, PLACE]
     listed = StructType([*(StructField(name, IntegerType()) for name in names), *fields]).toNullable()
-    sent = StructType(
-        [StructField(name, field.dataType) for name, field in zip(plain_names(listed.names), listed, strict=True)]
-    )
     if by:
-        keys = states.mapInArrow(regrouping.listing(arrow_schema(listed, "UTC")), sent).toDF(*listed.names)
+        sent = zip(plain_names(listed.names), (field.dataType for field in listed), strict=True)
+        list_keys = regrouping.listing(arrow_schema(listed, "UTC"))
+        keys = states.mapInArrow(list_keys, StructType(list(starmap(StructField, sent)))).toDF(*listed.names)
         keys = keys.withColumn(GROUP, numbered(bucket_of(by, streaming.frame.schema, streaming.buckets), numbers))
         place = F.struct(STATE_NUMBER, KEYS_NUMBER, PLACE, GROUP)
         states = states.join(keys.groupBy(OLD).agg(F.collect_list(place).alias(PLACES)), OLD)
@@ -185,18 +172,9 @@ class Regrouping:
         for state, _ in self._states(batches):
             yield _piece(spread_out(1)[0], encode_piece(state, self.task.fingerprint, self.described))
 
-    def encode_empty(self, empty: StreamState) -> bytes:
-        """Return the state of a bucket that gets no keys, as bytes."""
-        if self.described is not None:
-            empty.states = EvolvedStates.like(empty.prepared, empty.options, self.described)
-        return encode_piece(empty, self.task.fingerprint, self.described)
-
     def _states(self, batches: Batches) -> Iterator[tuple[StreamState, dict[str, Any]]]:
         with marked_errors():
-            for row in rows_of(batches):
-                state = self.task.new_state()
-                base, deltas, token = base_and_deltas(row)
-                state.decode_log(base, deltas, self.now, token, evolves=self.task.evolve, newest=self.newest)
+            for state, row in decoded(batches, self.task, self.now, self.newest):
                 state.states.settle(self.watermark)
                 yield state, row
 

@@ -5,15 +5,19 @@
 
 With a state for each key, Spark would call Python for each key of each micro-batch. A bucket holds many keys, and their state
 is one value. The number of buckets is part of the state.
+
+NativeStream: a stream that Spark aggregates alone, with its own state; `strategy="native"` asks for it. Nothing goes to Python.
+
+    rows ──► groupBy(keys, window or session_window).agg(…) ──► results
 """
 
 from __future__ import annotations
 
-import itertools
 import uuid
 from collections.abc import Mapping
 from datetime import timedelta
 from functools import cached_property
+from itertools import chain, count
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -29,14 +33,14 @@ from sash.options import SparkStreamOptions
 from sash.plan.query_spec import QuerySpec
 from sash.plan.tree import Branch, and_between
 from sash.spark import COUNTED, METRICS
-from sash.spark.batch.native import why_not_native
+from sash.spark.batch.native import in_own_windows, why_not_native
 from sash.spark.column_identity import identify_columns
+from sash.spark.computed import ignores_case
 from sash.spark.groups import bucket_of, numbered, plain_names, spread_out
+from sash.spark.local_session import ROCKSDB, STORE
 from sash.spark.private import watermark_delay, with_watermark_delay
-from sash.spark.schema import CASE, read_schema
-from sash.spark.spark_query import SparkQuery
-from sash.spark.streaming.bucket import EMITTED, StreamTask
-from sash.spark.streaming.deferred_processor import defer
+from sash.spark.spark_query import SparkQuery, read_schema
+from sash.spark.streaming.bucket import EMITTED, StreamTask, defer
 from sash.spark.streaming.initial_state import initial_state
 from sash.state.codec import nullable_schema
 from sash.state.fingerprint import KEYS, Fingerprint, fingerprint_query
@@ -47,41 +51,56 @@ from sash.workers.own_columns import GROUP
 from sash.workers.packing import PACKED, RESULTS, packing, unpacking
 
 BUCKETS = 64
-STORE = "spark.sql.streaming.stateStore.providerClass"
-ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 OPERATOR_MODE = "append"
 """Spark only compares it with that of the checkpoint. It is the same for all modes, so that Sash reports a changed mode itself."""
-_runs = itertools.count(1)
-"""Counts the queries that this process runs on streams."""
+_metrics_names = chain([METRICS], map(f"{METRICS}_{{}}".format, count(2)))
+"""Names for the counts of the queries that this process runs on streams. Spark rejects a stream with two observed metrics of one name,
+and a query does not know which others will be in its stream."""
 LATE_TEXT = {"drop": "dropped", "error": "an error,", "keep": f"kept in the column {LATE!r}"}
 MILLISECONDS = TimeUnit("lateness", 1_000_000)
+HELD = {
+    "slices": "slices of open windows",
+    "prefixes": "one partial for the older rows of each key, and the rows after them",
+    "rows": "rows that open or later windows need",
+}
+"""What the state of each kind holds."""
+ONLY = {"mode": "append", "late": "drop", "forget": None, "evolve": False, "state_from": None, "on_bad_time": "error"}
+"""The options of Sash's own operator, with what Spark's does."""
+UNUSED = {"ahead": "1d", "buckets": None, "metrics": None}
+"""Further options that Spark's own operator does not have, with their defaults."""
 
 
 class StreamQuery(SparkQuery):
     """A query and its streaming DataFrame."""
 
     def __init__(self, query: QuerySpec, frame: DataFrame, options: SparkStreamOptions) -> None:
-        check_time(query)
+        _check_time(query)
         check_stream(query)
         self.identified = identify_columns(query, frame)
         super().__init__(self.identified.query, frame, options)
         self.options = options
         self.late = options["late"] or "drop"
-        self.delay = read_delay(self.query, self.frame)
+        self.keeps_late = self.late == "keep"
+        """Whether results have a column of late rows."""
+        self.buckets = (options["buckets"] or BUCKETS) if query.by else 1
+        """The number of groups of keys."""
+        self.delay = _read_delay(self.query, self.frame)
         check_mode(self.query, options["mode"])
         _check_ends(self.query)
-        ignore_case = self.frame.sparkSession.conf.get(CASE) != "true"
-        check_late(self.query, self.late, self.frame.columns, ignore_case=ignore_case)
+        check_late(self.query, self.late, self.frame.columns, ignore_case=ignores_case(self.frame))
         self.forget = read_forget(self.prepared, options["forget"])
         self.sent_schema = self.schema
         if self.keeps_late:
             self.sent = self.frame
             self.sent_schema = read_schema(self.query, self.frame, all_columns=True)
-        check_lateness(self.query, self.delay)
+        _check_lateness(self.query, self.delay)
         _check_store(frame)
         for window in self.query.windows.values():
             window.memory.check_restart()
         self.prepared = self.in_python = compile_ahead(self.prepared)
+        self.state_kinds = sorted(stream_plan(self.prepared).state_kinds, reverse=True)
+        """What the state holds: slices, rows, or both, for different windows."""
+        self.cuts_pairs = self.state_kinds == ["slices"]
 
     def run(self) -> DataFrame:
         """Return the results."""
@@ -89,17 +108,11 @@ class StreamQuery(SparkQuery):
         grouped = self.sent.withColumn(GROUP, place)
         names = grouped.columns
         packed = grouped.toDF(*plain_names(names)).mapInArrow(packing(names, self.query.title), PACKED)
-        emitted = packed.groupBy(GROUP).transformWithState(
-            defer(self.task), EMITTED, OPERATOR_MODE, "EventTime", initial_state(self)
-        )
+        processor, states = defer(self.task), initial_state(self)
+        emitted = packed.groupBy(GROUP).transformWithState(processor, EMITTED, OPERATOR_MODE, "EventTime", states)
         counts = [F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in COUNTED]
-        metrics = self.options["metrics"] or new_metrics_name()
+        metrics = self.options["metrics"] or next(_metrics_names)
         return emitted.observe(metrics, *counts).select(RESULTS).mapInArrow(unpacking(self.query.title), self.results)
-
-    @property
-    def buckets(self) -> int:
-        """The number of groups of keys."""
-        return (self.options["buckets"] or BUCKETS) if self.query.by else 1
 
     @property
     def results(self) -> StructType:
@@ -111,16 +124,12 @@ class StreamQuery(SparkQuery):
         event_time = self.query.time if self.query.per_row else "window_end"
         waits = any(window.frame and window.frame.looks_ahead for window in self.query.windows.values())
         delay = None if waits else self.delay
-        fields = [*super().results.fields, *([StructField(CHANGE, StringType())] if self.updates else [])]
+        changes = [StructField(CHANGE, StringType())] if self.options["mode"] == "update" else []
+        fields = [*super().results.fields, *changes]
         fields = [with_watermark_delay(field, delay) if field.name == event_time else field for field in fields]
         if self.keeps_late:
             return StructType([*fields, StructField(LATE, self._late_type({}))]).toNullable()
         return StructType(fields)
-
-    @property
-    def keeps_late(self) -> bool:
-        """Whether results have a column of late rows."""
-        return self.late == "keep"
 
     def _late_type(self, own_names: Mapping[str, str]) -> StructType:
         """Return the type of a late row: the columns of the stream, which may have other names here."""
@@ -143,35 +152,15 @@ class StreamQuery(SparkQuery):
         return StructType([*fields, StructField(late.name, self._late_type(self.own_names))])
 
     @property
-    def updates(self) -> bool:
-        """Whether windows are emitted on every change, with the column `change`."""
-        return self.options["mode"] == "update"
-
-    @property
-    def cuts_pairs(self) -> bool:
-        """Whether the state is slices, cut where windows begin and end."""
-        return self.state_kinds == ["slices"]
-
-    @property
-    def state_kinds(self) -> list[str]:
-        """What the state holds: slices, rows, or both, for different windows."""
-        return sorted(stream_plan(self.prepared).state_kinds, reverse=True)
-
-    @property
     def fingerprint(self) -> Fingerprint:
         """The fingerprint of the query, which the state must have."""
-        more: dict[str, Any] = {} if self.forget is None else {"forget": standard_text(self.forget)}
-        if self.identified.keys:
-            more[KEYS] = self.identified.keys
-        return fingerprint_query(
-            self.query,
-            {name: self.frame.schema[name].dataType.simpleString() for name in self.schema.names},
-            self.identified.functions,
-            buckets=self.buckets,
-            mode=self.options["mode"],
-            state=", ".join(self.state_kinds) + ("" if self.state_kinds == ["rows"] else f", {self.query.slicing}"),
-            **more,
-        )
+        kinds = ", ".join(self.state_kinds)
+        state = kinds if kinds == "rows" else f"{kinds}, {self.query.slicing}"
+        more: dict[str, Any] = {"buckets": self.buckets, "mode": self.options["mode"], "state": state}
+        more |= {} if self.forget is None else {"forget": standard_text(self.forget)}
+        more |= {KEYS: self.identified.keys} if self.identified.keys else {}
+        columns = {name: self.frame.schema[name].dataType.simpleString() for name in self.schema.names}
+        return fingerprint_query(self.query, columns, self.identified.functions, **more)
 
     @cached_property
     def task(self) -> StreamTask:
@@ -196,20 +185,11 @@ class StreamQuery(SparkQuery):
         """Return the branch of an explanation that says what Spark does."""
         query, options, mode = self.query, self.options, self.options["mode"]
         keys = f"{self.buckets} buckets of keys" if query.by else "one bucket, as there is no key"
-        emitted = (
-            f"once, when the watermark has passed {'its window' if query.per_row else 'it'}"
-            if mode == "append"
-            else "whenever rows change it"
-        )
+        emitted = f"once, when the watermark has passed {'its window' if query.per_row else 'it'}"
+        emitted = emitted if mode == "append" else "whenever rows change it"
         bad = "stop the stream" if options["on_bad_time"] == "error" else "are dropped and counted"
-        held = {
-            "slices": "slices of open windows",
-            "prefixes": "one partial for the older rows of each key, and the rows after them",
-            "rows": "rows that open or later windows need",
-        }
         name = "" if options["metrics"] is None else f', "{options["metrics"]}"'
-        shown_counts = f"sash.spark.counts(progress{name})"
-        state = " and ".join(held[kind] for kind in self.state_kinds)
+        state = " and ".join(HELD[kind] for kind in self.state_kinds)
         if self.forget is not None:
             state += f"; a key is forgotten {self.forget} after its last row"
         leaves = {
@@ -218,31 +198,64 @@ class StreamQuery(SparkQuery):
             "state": f"{state}; one value per bucket and its changes, in RocksDB; the number of buckets is fixed for a checkpoint",
             "results": f"{mode}: {'the result of a row' if query.per_row else 'a window'} {emitted}",
             "times": f"rows without a usable time {bad}",
-            "counts": f"rows, late, bad_times and forgotten of each micro-batch, and its state: {shown_counts}",
+            "counts": f"rows, late, bad_times and forgotten of each micro-batch, and its state: sash.spark.counts(progress{name})",
         }
-        if mode == "append" and not why_not_native_stream(self):
-            leaves["native"] = (
-                'strategy="native" runs it by Spark\'s own operator, without late=, forget=, evolve= and state_from='
-            )
+        if mode == "append" and not _why_not_native_stream(self):
+            without = "late=, forget=, evolve= and state_from="
+            leaves["native"] = f'strategy="native" runs it by Spark\'s own operator, without {without}'
         return Branch("spark", ("a stream: packed buckets of keys over transformWithState",), leaves)
 
 
-def new_metrics_name() -> str:
-    """Return a name for the counts of a query: "sash", then "sash_2", ….
+class NativeStream(SparkQuery):
+    """A query and its streaming DataFrame."""
 
-    Spark rejects a stream with two observed metrics of one name, and a query does not know which others will be in its stream.
-    """
-    number = next(_runs)
-    return METRICS if number == 1 else f"{METRICS}_{number}"
+    def __init__(self, query: QuerySpec, frame: DataFrame, options: SparkStreamOptions) -> None:
+        _check_time(query)
+        super().__init__(query, frame, options)
+        self.delay = _read_delay(self.query, self.frame)
+        _check_lateness(self.query, self.delay)
+        given = {**options, "late": options["late"] or "drop"}
+        for name, value in (ONLY | UNUSED).items():
+            if given[name] != value:
+                raise ValueError(
+                    f'run: {name}={given[name]!r} does not go with strategy="native": Spark\'s own operator does not have it. '
+                    f"Leave out {name} or strategy."
+                )
+        if reason := _why_not_native_stream(self):
+            raise ValueError(f'run: strategy="native" does not fit: {reason.rstrip(".")}.')
+
+    def run(self) -> DataFrame:
+        """Return the results."""
+        return in_own_windows(self)
+
+    @property
+    def results(self) -> StructType:
+        """The columns of the result, with the watermark on the end of a window."""
+        fields = super().results.fields
+        delays = {"window_end": self.delay}
+        return StructType([with_watermark_delay(field, delays.get(field.name)) for field in fields])
+
+    def describe(self) -> Branch:
+        """Return the branch of an explanation that says what Spark does."""
+        keys = ", ".join([*self.query.by, "window"])
+        leaves = {
+            "watermark": f"{self.query.time}, {timedelta(milliseconds=self.delay)} behind the newest; Spark drops rows of closed "
+            "windows, and counts them as numRowsDroppedByWatermark",
+            "in SQL": f"groupBy({keys}), and the results of its aggregates",
+            "state": "Spark's own: the partials of each key and open window",
+            "results": "append: a window once, when the watermark has passed it",
+            "in Python": "nothing",
+        }
+        return Branch("spark", ("a stream, native: it was asked for",), leaves)
 
 
-def check_time(query: QuerySpec) -> None:
+def _check_time(query: QuerySpec) -> None:
     """Raise ValueError if a query on a stream has no time column."""
     if query.time is None:
         raise ValueError('Sash cannot sort a stream. Name the column that holds the time of rows: Query(time="ts", …).')
 
 
-def read_delay(query: QuerySpec, frame: DataFrame) -> int:
+def _read_delay(query: QuerySpec, frame: DataFrame) -> int:
     """Return the delay of the watermark in milliseconds. Raise ValueError or TypeError if there is no watermark."""
     assert query.time is not None
     field = frame.schema[query.time]
@@ -274,7 +287,7 @@ def _check_ends(query: QuerySpec) -> None:
         )
 
 
-def check_lateness(query: QuerySpec, delay: int) -> None:
+def _check_lateness(query: QuerySpec, delay: int) -> None:
     """Raise ValueError if the lateness of a query is not the delay of the watermark, in milliseconds."""
     if query.lateness is not None and query.lateness.in_ticks(MILLISECONDS) != delay:
         raise ValueError(
@@ -283,11 +296,11 @@ def check_lateness(query: QuerySpec, delay: int) -> None:
         )
 
 
-def why_not_native_stream(stream: SparkQuery) -> str:
+def _why_not_native_stream(stream: SparkQuery) -> str:
     """Return why Spark's own operator cannot run a query on a stream; empty if it can."""
     if stream.query.per_row:
         return "Spark has no frames on streams."
-    if reason := why_not_native(stream.query, stream.prepared, stream.frame.schema):
+    if reason := why_not_native(stream):
         return reason
     [window] = stream.query.windows.values()
     assert window.cuts is not None
