@@ -197,8 +197,7 @@ def end_sql(source: SqlInput) -> SqlForm | str:
     if not (source.column.is_ordered and source.order.is_known):
         return source.refuse()
     end = {name: f"{function}({source.column.sql}, {unless_null(source.order.key, source.columns)})"}
-    merges = {name: f"{function}({{{name}}}, {{slice}}) FILTER (WHERE {{{name}}} IS NOT NULL)"}
-    return source.form(end, None, f"{{{name}}}", merges)
+    return source.form(end, None, f"{{{name}}}")
 
 
 END: Fields = {"lift": unchanged, "selective": True, "gives": "value", "codes": ("any",), "sql": end_sql}

@@ -335,7 +335,7 @@ def extreme_sql(source: SqlInput) -> SqlForm | str:
     if not source.column.is_ordered:
         return source.refuse()
     name = source.aggregate.name
-    return source.form({name: f"{name}({source.column.sql})"}, None, f"{{{name}}}", name)
+    return source.form({name: f"{name}({source.column.sql})"}, None, f"{{{name}}}")
 
 
 def spread_sql(source: SqlInput) -> SqlForm | str:
@@ -346,8 +346,7 @@ def spread_sql(source: SqlInput) -> SqlForm | str:
     # Differences of other types need checks: they may overflow, or depend on the session's zone.
     wider = {"int": "BIGINT", "float": "DOUBLE"}.get(x.kind, "") if x.kind == "float" or x.is_small else ""
     result = f"CAST({{max}} AS {wider}) - {{min}}" if wider else ""
-    merges = {function: f"{function}({{{function}}})" for function in ("min", "max")}
-    return source.form({function: f"{function}({x.sql})" for function in merges}, pair, result, merges)
+    return source.form({function: f"{function}({x.sql})" for function in ("min", "max")}, pair, result)
 
 
 def argument_sql(source: SqlInput) -> SqlForm | str:
@@ -361,12 +360,7 @@ def argument_sql(source: SqlInput) -> SqlForm | str:
         return source.refuse(" in an order of text")
     extreme = f"{function}({unless_null(x.sql, source.columns)})"
     expressions = {function: extreme, f"arg_{function}": f"{function_by}({a.sql}, {unless_null(key, source.columns)})"}
-    later = "{slice}" if function == "min" else "~{slice}"
-    best = (
-        f"{function}_by({{arg_{function}}}, struct({{{function}}}, {later})) FILTER (WHERE {{{function}}} IS NOT NULL)"
-    )
-    merges = {function: f"{function}({{{function}}})", f"arg_{function}": best}
-    return source.form(expressions, None, f"{{arg_{function}}}", merges)
+    return source.form(expressions, None, f"{{arg_{function}}}")
 
 
 def truth_sql(source: SqlInput) -> SqlForm | str:
@@ -375,7 +369,7 @@ def truth_sql(source: SqlInput) -> SqlForm | str:
     if not x.is_number:
         return source.refuse()
     truth = {function: f"{function}({x.sql if x.kind == 'bool' else f'{x.sql} <> 0'})"}
-    return source.form(truth, None, f"{{{function}}}", function)
+    return source.form(truth, None, f"{{{function}}}")
 
 
 LAWS = Laws(commutative=True, selective=True)

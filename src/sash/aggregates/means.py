@@ -173,8 +173,7 @@ def mean_sql(source: SqlInput) -> SqlForm | str:
     x = source.column
     counted = {"count": f"count({x.sql})"}
     if x.kind == "float":
-        merges = {"count": "sum({count})", "mean": "sum({count} * {mean}) / nullif(sum({count}), 0)"}
-        return source.form({**counted, "mean": f"avg({x.as_double})"}, total_of_mean, "{mean}", merges)
+        return source.form({**counted, "mean": f"avg({x.as_double})"}, total_of_mean, "{mean}")
     sums = sums_of(source)
     if isinstance(sums, str):
         return sums
@@ -188,7 +187,7 @@ def mean_sql(source: SqlInput) -> SqlForm | str:
     if "high" in counted:
         lift = counted_halves
         total = f"(CAST({{high}} + shiftright({{low}}, 32) AS DOUBLE) * 4294967296D + ({{low}} & {integers.LOW_BITS}L))"
-    return source.form(counted, lift, f"{total} / nullif({{count}}, 0)", "sum")
+    return source.form(counted, lift, f"{total} / nullif({{count}}, 0)")
 
 
 def counted_sum(n: int, total: Any) -> tuple[Any, int]:
@@ -223,7 +222,7 @@ def geometric_mean_sql(source: SqlInput) -> SqlForm | str:
     x = source.column.as_double
     ln = f"CASE WHEN {x} > 0 THEN ln({x}) WHEN {x} = 0 THEN -DOUBLE('inf') WHEN {x} < 0 THEN DOUBLE('nan') END"
     summed = {"sum of logarithms": f"sum({ln})", "count": f"count({source.column.sql})"}
-    return source.form(summed, counted_float, "exp({sum of logarithms} / nullif({count}, 0))", "sum")
+    return source.form(summed, counted_float, "exp({sum of logarithms} / nullif({count}, 0))")
 
 
 def counted_float(total: float, n: int) -> CountedSum:
@@ -238,7 +237,7 @@ def weighted_mean_sql(source: SqlInput) -> SqlForm | str:
     x, w = (column.as_double for column in source.columns)
     summed = {"sum of products": f"sum({x} * {w})", "sum of weights": f"sum({unless_null(w, source.columns)})"}
     result = "CASE WHEN {sum of weights} = 0 THEN DOUBLE('nan') ELSE {sum of products} / {sum of weights} END"
-    return source.form(summed, both_sums, result, "sum")
+    return source.form(summed, both_sums, result)
 
 
 def both_sums(total: float, weight: float) -> WeightedSum:

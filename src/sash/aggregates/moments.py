@@ -324,7 +324,7 @@ NATIVE_RESULTS: dict[Callable[[Any], Any], str] = {
     population_variance: "{variance}",
     population_deviation: "sqrt({variance})",
 }
-"""SQL for results, by `lower`. SQL does not combine moments of slices: their differences would lose digits."""
+"""SQL for results, by `lower`."""
 
 
 def spread_of(n: int, mean: float, variance: float) -> Spread:

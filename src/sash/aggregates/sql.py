@@ -26,9 +26,6 @@ if TYPE_CHECKING:
 
 EPOCH = "TIMESTAMP_NTZ'1970-01-01 00:00:00'"
 Lift = Callable[..., Any]
-Merges = Mapping[str, str] | str
-SLICE = "(slice)"
-"""The column that says where a slice begins, in ticks."""
 
 
 def sql_form(
@@ -74,11 +71,9 @@ class NativeSql(NamedTuple):
     """An aggregate that Spark computes alone: the results equal those that Python lowers from partials."""
 
     expressions: Mapping[str, str]
-    """SQL aggregates of the rows of a window, or of a slice, by the names of their columns: plain calls, which OVER may follow."""
+    """SQL aggregates of the rows of a window, by the names of their columns: plain calls, which OVER may follow."""
     result: str
     """SQL for the result, over these columns."""
-    merges: Mapping[str, str]
-    """SQL aggregates that combine the columns of slices, by the same names; empty if SQL cannot combine them."""
 
 
 class SqlForm(NamedTuple):
@@ -114,13 +109,12 @@ class SqlInput(NamedTuple):
         expressions: Mapping[str, str],
         lift: Lift | None = None,
         result: str = "",
-        merges: Merges = "",
         **fields: Any,
     ) -> SqlForm:
         """Return the form with these expressions by name.
 
-        `lift` makes a partial of their results; None means the aggregate's own lift. `result` and `merges` are how Spark computes
-        results of the same expressions alone (see `native`). `fields` replace other fields of the aggregate. If the type of the result
+        `lift` makes a partial of their results; None means the aggregate's own lift. `result` is how Spark computes results of the
+        same expressions alone (see `native`). `fields` replace other fields of the aggregate. If the type of the result
         depends on that of a column, this is the last expression.
         """
         named = {self._column_name(name): text for name, text in expressions.items()}
@@ -128,21 +122,13 @@ class SqlInput(NamedTuple):
         # Slices of different lanes hold different numbers of values, so kernels must not share counts.
         fields |= {"lift": lift or self.aggregate.lift, "counts": (), "variants": {}, "sql": None}
         aggregate = with_fields(self.aggregate, **fields)
-        return SqlForm(named, aggregate, self.native(expressions, result, merges) if result else None)
+        return SqlForm(named, aggregate, self.native(expressions, result) if result else None)
 
-    def native(self, expressions: Mapping[str, str], result: str, merges: Merges = "") -> NativeSql:
-        """Return how Spark computes results alone: `result` and `merges` name expressions in braces, as in "{sum} / {count}".
-
-        `merges` may be one function for all columns. In `merges`, `{slice}` is where a slice begins, in ticks.
-        """
-        if isinstance(merges, str):
-            merges = {name: f"{merges}({{{name}}})" for name in expressions} if merges else {}
-        columns = {name: quote(self._column_name(name)) for name in expressions} | {"slice": quote(SLICE)}
-        return NativeSql(
-            {self._column_name(name): text for name, text in expressions.items()},
-            result.format_map(columns),
-            {self._column_name(name): text.format_map(columns) for name, text in merges.items()},
-        )
+    def native(self, expressions: Mapping[str, str], result: str) -> NativeSql:
+        """Return how Spark computes results alone: `result` names expressions in braces, as in "{sum} / {count}"."""
+        named = {name: text for name, text in expressions.items() if f"{{{name}}}" in result}
+        columns = {name: quote(self._column_name(name)) for name in named}
+        return NativeSql({self._column_name(name): text for name, text in named.items()}, result.format_map(columns))
 
     def _column_name(self, expression: str) -> str:
         return f"{expression} of {', '.join(column.name for column in self.columns) or '*'}"

@@ -20,7 +20,7 @@ from sash.aggregates.base import Aggregate, Functions, pair, unchanged
 from sash.aggregates.compensated import as_float, lift_any, lift_float, lift_square, plain
 from sash.aggregates.definition import FLOATS, INTEGERS, Fields, Kinds, counted_columns, define
 from sash.aggregates.parts import Laws, ResultRule
-from sash.aggregates.sql import Lift, Merges, SqlForm, SqlInput, literal
+from sash.aggregates.sql import Lift, SqlForm, SqlInput, literal
 from sash.expressions import ColumnLike, Condition
 
 MORE_DIGITS = 10
@@ -181,7 +181,7 @@ def _sums_of_numbers(lift_float: Lift, lift_integer: Lift) -> dict[Kinds, Fields
 def count_sql(source: SqlInput) -> SqlForm:
     """Count rows or values."""
     counted = {"count": f"count({source.column.sql if source.columns else '*'})"}
-    return source.form(counted, unchanged, "{count}", "sum")
+    return source.form(counted, unchanged, "{count}")
 
 
 def sum_sql(source: SqlInput) -> SqlForm | str:
@@ -189,16 +189,13 @@ def sum_sql(source: SqlInput) -> SqlForm | str:
     sums = sums_of(source)
     if isinstance(sums, str):
         return sums
-    return source.form(sums, pair if len(sums) > 1 else None, *native_sum(source, sums), decimals=(0, 0))
+    return source.form(sums, pair if len(sums) > 1 else None, native_sum(source, sums), decimals=(0, 0))
 
 
-def native_sum(source: SqlInput, sums: Mapping[str, str]) -> tuple[str, Merges]:
+def native_sum(source: SqlInput, sums: Mapping[str, str]) -> str:
     """Let Spark add sums, or both halves of sums; a sum of halves that needs more than 64 bits is an error."""
-    if source.column.kind == "decimal":
-        digits = min(source.column.precision + MORE_DIGITS, DIGITS_OF_DECIMALS)
-        return "{sum}", {"sum": f"CAST(sum({{sum}}) AS DECIMAL({digits}, {source.column.scale}))"}
     if len(sums) == 1:
-        return "{sum}", "sum"
+        return "{sum}"
     high, low = sums
     carried = f"{{{high}}} + shiftright({{{low}}}, 32)"
     problem = literal(
@@ -208,7 +205,7 @@ def native_sum(source: SqlInput, sums: Mapping[str, str]) -> tuple[str, Merges]:
     # The template shows braces of the message twice.
     error = problem.replace("{", "{{").replace("}", "}}")
     joined = f"shiftleft({carried}, 32) | ({{{low}}} & {integers.LOW_BITS}L)"
-    return f"CASE WHEN {too_large} THEN raise_error({error}) ELSE {joined} END", "sum"
+    return f"CASE WHEN {too_large} THEN raise_error({error}) ELSE {joined} END"
 
 
 def sums_of(source: SqlInput) -> dict[str, str] | str:
@@ -238,7 +235,7 @@ def sum_of_squares_sql(source: SqlInput) -> SqlForm | str:
     squared = f"{value} * {value}"
     if x.kind == "float" or x.bits < 32:  # noqa: PLR2004 — the sum of 2³¹ squares fits in 64 bits
         lift = lift_float if x.kind == "float" else integers.split
-        return source.form({"sum of squares": f"sum({squared})"}, lift, "{sum of squares}", "sum")
+        return source.form({"sum of squares": f"sum({squared})"}, lift, "{sum of squares}")
     sums = _halves(f"({squared})", " of squares")
     if not x.is_small:
         fits = f"{x.sql} BETWEEN -{integers.LARGEST_ROOT}L AND {integers.LARGEST_ROOT}L"
@@ -246,4 +243,4 @@ def sum_of_squares_sql(source: SqlInput) -> SqlForm | str:
         marked = [f"sum(CASE WHEN {fits} THEN {high} WHEN {x.sql} IS NOT NULL THEN {integers.HIGH_LIMIT}L END)"]
         marked += [f"sum(CASE WHEN {fits} THEN {low} WHEN {x.sql} IS NOT NULL THEN 0L END)"]
         sums = dict(zip(sums, marked, strict=True))
-    return source.form(sums, pair, *native_sum(source, sums))
+    return source.form(sums, pair, native_sum(source, sums))

@@ -1,11 +1,12 @@
 """The strategy "native": Spark computes results alone, and nothing goes to Python.
 
-    windows that do not overlap    groupBy(keys, window).agg(…)
-    windows that overlap           slices as above; a copy of each slice per window; groupBy(keys, window) again
-    sessions                       groupBy(keys, session_window(…)).agg(…)
+    windows with a slide           groupBy(keys, window(time, range, slide)).agg(…), which copies a row for each window that holds it
+    sessions                       groupBy(keys, session_window(time, gap)).agg(…)
     frames of rows, expanding()    … OVER (PARTITION BY keys ORDER BY time ROWS BETWEEN …)
 
 Each aggregate brings its `NativeSql`. Rows without a time, and times near the end of 64 bits, raise as in the other strategies.
+Spark's `window` and `session_window` drop rows without a time, and push that filter into the scan of a file: so the time is checked inside
+their argument, where the filter must evaluate it.
 """
 
 from __future__ import annotations
@@ -15,12 +16,12 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 — the usual name
-from pyspark.sql.types import DataType, StructField, TimestampNTZType, TimestampType
+from pyspark.sql.types import StructField, TimestampNTZType, TimestampType
 
-from sash.aggregates.sql import EPOCH, SLICE, NativeSql, column_of, literal, quote
+from sash.aggregates.sql import NativeSql, column_of, literal, quote
 from sash.plan.query_spec import QuerySpec
 from sash.plan.tree import and_between
-from sash.spark.batch.sql_slices import aggregate, read_forms, slice_sql, ticks_sql, why_not_grouped, with_ticks
+from sash.spark.batch.sql_slices import aggregate, read_forms, ticks_sql, why_not_grouped, with_ticks
 from sash.windows.base import Cycle
 from sash.workers.own_columns import TICKS
 
@@ -28,11 +29,11 @@ if TYPE_CHECKING:
     from sash.spark.batch.batch_query import BatchQuery
     from sash.spark.spark_query import SparkQuery
 
-MOST_COPIES = 4
-"""Up to this many windows may hold a slice. With more, Python combines slices faster than Spark copies them."""
+MOST_COPIES = 2
+"""Up to this many windows may hold a row, which Spark copies for each. With three, Python combines slices faster (4.3 s beside 5.4 s for 4 M rows)."""
 MOST_ROWS = 10
 """Up to this many rows may be in a frame: Spark reads all of them for each row. Frames that begin with the first row grow instead."""
-START, WINDOW = "sash_start", "sash_window"
+TIME, WINDOW = "sash_time", "sash_window"
 LAST_TICK = (1 << 63) - 1
 """The largest time in ticks."""
 
@@ -54,12 +55,11 @@ def why_not_native(source: SparkQuery) -> str:  # noqa: PLR0911 — a chain
             return f"{name!r}: {form.aggregate.name} is computed from partials in Python."
         if query.aggregates[name].result.type is not None:
             return f"{name!r}: types= declares its type."
-    natives = _natives(source)
-    partials = {name.lower() for name in _expressions(natives)}
+    partials = {TIME, WINDOW, *(name.lower() for name in _expressions(_natives(source)))}
     columns = (*(schema.names if query.per_row else ()), *query.by)
     if clash := next((name for name in columns if name.lower() in partials), None):
         return f"the column {clash!r} has the name of a column of partials. Rename it."
-    return _why_not_frames(source) if query.per_row else _why_not_windows(source, natives)
+    return _why_not_frames(source) if query.per_row else _why_not_windows(source)
 
 
 def _why_not_frames(source: SparkQuery) -> str:
@@ -75,7 +75,7 @@ def _why_not_frames(source: SparkQuery) -> str:
     return "" if is_time else f"{query.time} is neither a time nor an integer."
 
 
-def _why_not_windows(source: SparkQuery, natives: Mapping[str, NativeSql]) -> str:  # noqa: PLR0911 — a chain
+def _why_not_windows(source: SparkQuery) -> str:  # noqa: PLR0911 — a chain
     query = source.query
     if len(query.windows) > 1:
         return "there are several windows, which share slices in Python."
@@ -90,12 +90,9 @@ def _why_not_windows(source: SparkQuery, natives: Mapping[str, NativeSql]) -> st
         return f"{window} is neither periodic nor a session." if gap is None else ""
     if cycle.step < cycle.length:
         return f"{window} has several ends, which share slices in Python."
-    copies = _copies(cycle)
-    if copies > MOST_COPIES:
-        return f"each slice belongs to {copies} windows, which Python combines faster."
-    for name, native in natives.items():
-        if copies > 1 and not native.merges:
-            return f"{name!r}: Spark SQL does not combine slices of {query.aggregates[name].name}."
+    assert window.cuts is not None
+    if cycle.period > cycle.length or window.cuts.shift:
+        return f"{window} is not like Spark's own windows, which begin with a row at their start, and leave no gaps."
     return ""
 
 
@@ -106,8 +103,11 @@ def why_slower(batch: BatchQuery) -> str:
         return f"{and_between(given)} {'tells' if len(given) == 1 else 'tell'} how Python evaluates it."
     if batch.query.per_row and not batch.query.by:
         return "there is no key, and Spark would send all rows to one task."
-    if not batch.query.per_row and _cycle_and_gap(batch)[1] is not None:
-        return "Python finds sessions faster than Spark."  # 2.0 s beside 3.4 s for 1 M rows in sessions of 100
+    if not batch.query.per_row:
+        if _cycle_and_gap(batch)[0] is None:
+            return "Python finds sessions faster than Spark."  # 2.0 s beside 3.4 s for 1 M rows in sessions of 100
+        copies = copies_of_rows(batch)
+        return f"a row is in {copies} windows, and Python combines slices faster." if copies > MOST_COPIES else ""
     for window in batch.query.windows.values():
         frame = window.frame
         if frame is None or frame.grows or frame.around == (None, None):
@@ -121,23 +121,17 @@ def native_frame(batch: BatchQuery) -> DataFrame:
     """Return the results of a query that Spark computes alone."""
     if batch.query.per_row:
         return _in_frames(batch)
-    cycle, _ = _cycle_and_gap(batch)
-    if cycle is None:
-        return in_own_windows(batch)
-    [window] = batch.query.windows.values()
-    assert window.cuts is not None
-    assert batch.query.time is not None
-    time = batch.frame.schema[batch.query.time].dataType
-    start = f"{quote(START)} - {window.cuts.shift}L" if window.cuts.shift else quote(START)
-    end = f"{quote(START)} + {cycle.length - window.cuts.shift}L"
-    grouped = _in_windows(batch, cycle)
-    return _results(batch, grouped, F.expr(time_sql(start, time)), F.expr(time_sql(end, time)))
+    time = str(batch.query.time)
+    rows = with_ticks(batch.frame, batch.query, ticks_sql(time, batch.frame.schema[time].dataType))
+    checked = rows.withColumn(TIME, F.expr(checked_time(batch, quote(time))))
+    return in_own_windows(batch, checked, F.col(TIME))
 
 
 def _in_frames(batch: BatchQuery) -> DataFrame:
     """Return the rows, with the results of their frames."""
     query, natives = batch.query, _natives(batch)
-    rows = batch.frame.withColumn(TICKS, F.expr(_checked_ticks(batch)))
+    ticks = ticks_sql(str(query.time), batch.frame.schema[str(query.time)].dataType)
+    rows = batch.frame.withColumn(TICKS, F.expr(checked_time(batch, ticks)))
     fields = {field.name: field for field in batch.added}
     for name, window in query.windows.items():
         assert window.frame is not None
@@ -157,40 +151,19 @@ def _over(query: QuerySpec, frame: str) -> str:
     return f"OVER ({keys}ORDER BY {', '.join(order)} {frame})"
 
 
-def in_own_windows(source: SparkQuery) -> DataFrame:
-    """Return the results of sessions, or of windows that do not overlap, which Spark's own functions find."""
-    time, (cycle, gap) = F.col(quote(str(source.query.time))), _cycle_and_gap(source)
+def in_own_windows(source: SparkQuery, rows: DataFrame, time: Column) -> DataFrame:
+    """Return the results of windows that Spark's own functions find."""
+    cycle, gap = _cycle_and_gap(source)
     if cycle is None:
         group = F.session_window(time, f"{gap} microseconds")
     else:
-        length, offset = (f"{ticks} microseconds" for ticks in (cycle.length, cycle.offset))
-        group = F.window(time, length, length, offset)
-    # The ticks are checked in a filter, since Spark's functions drop rows without a time.
-    rows = with_ticks(source.frame, source.query, _checked_ticks(source)).where(F.col(quote(TICKS)).isNotNull())
+        lengths = (cycle.length, cycle.period, cycle.offset % cycle.period)
+        group = F.window(time, *(f"{ticks} microseconds" for ticks in lengths))
     grouped = aggregate(rows, source.query, group.alias(WINDOW), _expressions(_natives(source)))
-    return _results(source, grouped, F.col(f"{WINDOW}.start"), F.col(f"{WINDOW}.end"))
-
-
-def _in_windows(batch: BatchQuery, cycle: Cycle) -> DataFrame:
-    """Return the columns of each window, and where it starts."""
-    query, natives, ticks = batch.query, _natives(batch), quote(TICKS)
-    rows = with_ticks(batch.frame, query, _checked_ticks(batch))
-    if cycle.period >= cycle.length:
-        since = since_start(ticks, cycle)
-        held = rows if cycle.period == cycle.length else rows.where(f"{since} < {cycle.length}")
-        return aggregate(held, query, F.expr(f"{ticks} - {since}").alias(START), _expressions(natives))
-    slice_begin = F.expr(slice_sql(batch.prepared.borders.edges, ticks)).alias(SLICE)
-    slices = aggregate(rows, query, slice_begin, _expressions(natives))
-    last = f"{quote(SLICE)} - {since_start(quote(SLICE), cycle)}"
-    starts = f"explode(transform(sequence(0, {_copies(cycle) - 1}), i -> {last} - i * {cycle.period}L))"
-    copied = slices.withColumn(START, F.expr(starts)).where(f"{quote(START)} + {cycle.length}L > {quote(SLICE)}")
-    merges = {name: text for native in natives.values() for name, text in native.merges.items()}
-    return aggregate(copied, query, F.col(START), merges)
-
-
-def _copies(cycle: Cycle) -> int:
-    """Return how many windows hold a slice, at most."""
-    return -(-cycle.length // cycle.period)
+    columns: dict[str, Column] = {name: F.col(quote(name)) for name in source.query.by}
+    columns |= {"window_start": F.col(f"{WINDOW}.start"), "window_end": F.col(f"{WINDOW}.end")}
+    columns |= {name: _result(native) for name, native in _natives(source).items()}
+    return grouped.select(*(_as_field(columns[field.name], field) for field in source.results))
 
 
 def _natives(source: SparkQuery) -> dict[str, NativeSql]:
@@ -204,14 +177,6 @@ def _expressions(natives: Mapping[str, NativeSql]) -> dict[str, str]:
     return {name: text for native in natives.values() for name, text in native.expressions.items()}
 
 
-def _results(source: SparkQuery, grouped: DataFrame, start: Column, end: Column) -> DataFrame:
-    """Return the columns of results, in the types that all strategies have."""
-    columns: dict[str, Column] = {name: F.col(quote(name)) for name in source.query.by}
-    columns |= {"window_start": start, "window_end": end}
-    columns |= {name: _result(native) for name, native in _natives(source).items()}
-    return grouped.select(*(_as_field(columns[field.name], field) for field in source.results))
-
-
 def _as_field(column: Column, field: StructField) -> Column:
     return column.cast(field.dataType).alias(field.name, metadata=field.metadata)
 
@@ -221,24 +186,8 @@ def _result(native: NativeSql) -> Column:
     return F.expr(f"nullif({native.result}, NULL)")
 
 
-def since_start(ticks: str, cycle: Cycle) -> str:
-    """Return SQL for the ticks since the last start of a window."""
-    return f"pmod(pmod({ticks}, {cycle.period}L) - {cycle.offset % cycle.period}L, {cycle.period}L)"
-
-
-def time_sql(ticks: str, dtype: DataType) -> str:
-    """Return SQL for the time at some ticks; that of a timestamp without a zone does not depend on the session's zone.
-
-    >>> time_sql("t", TimestampType())
-    'timestamp_micros(t)'
-    """
-    if isinstance(dtype, TimestampType):
-        return f"timestamp_micros({ticks})"
-    return f"{EPOCH} + INTERVAL '0.000001' SECOND * ({ticks})"
-
-
-def _checked_ticks(source: SparkQuery) -> str:
-    """Return SQL for the time of rows in ticks. It raises an error for rows without a time, as all strategies do."""
+def checked_time(source: SparkQuery, value: str, condition: str = "true") -> str:
+    """Return SQL for the time of rows as `value` has it. It raises an error for rows without a time, as all strategies do."""
     time = source.query.time
     assert time is not None
     ticks = ticks_sql(time, source.frame.schema[time].dataType)
@@ -246,9 +195,15 @@ def _checked_ticks(source: SparkQuery) -> str:
     missing = f"[SASH] The time column '{time}' has nulls. Rows without a time have no order. Drop them."
     too_far = f"[SASH] The time column '{time}' has times so far from 1970 that windows would end beyond 64 bits."
     return (
-        f"CASE WHEN {ticks} BETWEEN -{limit}L AND {limit}L THEN {ticks} "
+        f"CASE WHEN {ticks} BETWEEN -{limit}L AND {limit}L AND {condition} THEN {value} "
         f"WHEN {quote(time)} IS NULL THEN raise_error({literal(missing)}) ELSE raise_error({literal(too_far)}) END"
     )
+
+
+def copies_of_rows(source: SparkQuery) -> int:
+    """Return how many windows hold a row, at most."""
+    cycle, _ = _cycle_and_gap(source)
+    return 1 if cycle is None else -(-cycle.length // cycle.period)
 
 
 def _cycle_and_gap(source: SparkQuery) -> tuple[Cycle | None, int | None]:

@@ -24,6 +24,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 — the usual name
 from pyspark.sql.types import StringType, StructField, StructType, TimestampType
 
+from sash.aggregates.sql import quote
 from sash.columns.read_column import readable_schema
 from sash.durations import TimeUnit, read_duration, standard_text
 from sash.engine.assemble import CHANGE
@@ -33,7 +34,8 @@ from sash.options import SparkStreamOptions
 from sash.plan.query_spec import QuerySpec
 from sash.plan.tree import Branch, and_between
 from sash.spark import COUNTED, METRICS
-from sash.spark.batch.native import in_own_windows, why_not_native
+from sash.spark.batch.native import MOST_COPIES, checked_time, copies_of_rows, in_own_windows, why_not_native
+from sash.spark.batch.sql_slices import ticks_sql, with_ticks
 from sash.spark.column_identity import identify_columns
 from sash.spark.computed import ignores_case
 from sash.spark.groups import bucket_of, numbered, plain_names, spread_out
@@ -47,7 +49,7 @@ from sash.state.fingerprint import KEYS, Fingerprint, fingerprint_query
 from sash.state.late_rows import LATE, check_late
 from sash.state.lives import read_forget
 from sash.state.reader import check_mode, check_stream
-from sash.workers.own_columns import GROUP
+from sash.workers.own_columns import GROUP, TICKS
 from sash.workers.packing import PACKED, RESULTS, packing, unpacking
 
 BUCKETS = 64
@@ -57,6 +59,8 @@ _metrics_names = chain([METRICS], map(f"{METRICS}_{{}}".format, count(2)))
 """Names for the counts of the queries that this process runs on streams. Spark rejects a stream with two observed metrics of one name,
 and a query does not know which others will be in its stream."""
 LATE_TEXT = {"drop": "dropped", "error": "an error,", "keep": f"kept in the column {LATE!r}"}
+BARRIER = "spark_partition_id() >= 0"
+"""A condition that is true, and that Spark does not consider deterministic: it moves no filter, such as that of rows without a time, before it."""
 MILLISECONDS = TimeUnit("lateness", 1_000_000)
 HELD = {
     "slices": "slices of open windows",
@@ -200,7 +204,7 @@ class StreamQuery(SparkQuery):
             "times": f"rows without a usable time {bad}",
             "counts": f"rows, late, bad_times and forgotten of each micro-batch, and its state: sash.spark.counts(progress{name})",
         }
-        if mode == "append" and not _why_not_native_stream(self):
+        if mode == "append" and not _why_not_native_stream(self) and copies_of_rows(self) <= MOST_COPIES:
             without = "late=, forget=, evolve= and state_from="
             leaves["native"] = f'strategy="native" runs it by Spark\'s own operator, without {without}'
         return Branch("spark", ("a stream: packed buckets of keys over transformWithState",), leaves)
@@ -225,8 +229,11 @@ class NativeStream(SparkQuery):
             raise ValueError(f'run: strategy="native" does not fit: {reason.rstrip(".")}.')
 
     def run(self) -> DataFrame:
-        """Return the results."""
-        return in_own_windows(self)
+        """Return the results. Spark finds the watermark only if its functions get the column itself."""
+        time = str(self.query.time)
+        ticks = checked_time(self, ticks_sql(time, self.frame.schema[time].dataType), BARRIER)
+        rows = with_ticks(self.frame, self.query, ticks).where(F.col(quote(TICKS)).isNotNull())
+        return in_own_windows(self, rows, F.col(quote(time)))
 
     @property
     def results(self) -> StructType:
@@ -298,15 +305,7 @@ def _check_lateness(query: QuerySpec, delay: int) -> None:
 
 def _why_not_native_stream(stream: SparkQuery) -> str:
     """Return why Spark's own operator cannot run a query on a stream; empty if it can."""
-    if stream.query.per_row:
-        return "Spark has no frames on streams."
-    if reason := why_not_native(stream):
-        return reason
-    [window] = stream.query.windows.values()
-    assert window.cuts is not None
-    cycle = window.cuts.cycle(stream.prepared.unit)
-    overlaps = cycle is not None and (cycle.period != cycle.length or window.cuts.shift)
-    return f"{window} is neither tumbling nor a session." if overlaps else ""
+    return "Spark has no frames on streams." if stream.query.per_row else why_not_native(stream)
 
 
 def _check_store(frame: DataFrame) -> None:
