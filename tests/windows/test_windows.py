@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Mapping
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
@@ -247,3 +248,11 @@ def test_rows_keep_their_order_and_their_columns_beside_results() -> None:
     assert found.column_names == [*SCHEMA.names, "top"]
     assert found.select(SCHEMA.names).equals(table_of(rows))
     assert found["top"].to_pylist() == [5, 1, 3]
+
+
+@pytest.mark.parametrize(
+    "used", [window.rows(3), window.time("1h"), window.time("1h", slide="1m"), window.session("1m")], ids=str
+)
+def test_a_window_is_pickled_without_what_it_has_cached(used: Window) -> None:
+    assert (used.frame or used.cuts, used.lateness) is not None
+    assert pickle.loads(pickle.dumps(used)) == used  # noqa: S301 — our own bytes

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from sash.aggregates.base import Aggregate
 from sash.aggregator.column_io import as_positions, final_results, lowered_by_kernel, of_rows_with_values
-from sash.aggregator.object_window import HeldWindow
+from sash.aggregator.object_window import HeldWindow, no_times, refuse_time
 from sash.algorithms import Algorithm
 from sash.columns.buffers import unpack
 from sash.columns.column_types import column_type
@@ -70,7 +70,7 @@ class CompiledWindow(HeldWindow):
 
     def insert(self, values: tuple[Any, ...], time: Any = None) -> None:
         """Add the newest row."""
-        self._refuse_time(time)
+        refuse_time(self.algorithm, time)
         row = zip(values or (True,), self.types, strict=True)  # count() reads no column, but counts the rows of one
         self.insert_many([_as_column(value, dtype, compared=self.aggregate.only_compares) for value, dtype in row])
 
@@ -88,7 +88,7 @@ class CompiledWindow(HeldWindow):
     def evict(self, before: Any = None) -> None:
         """Remove the oldest row."""
         if before is not None:
-            raise self._no_times("evict(before=…)")
+            raise no_times("evict(before=…)")
         self._advance(self._no_rows, len(self) - 1)
 
     def evict_at(self, position: int) -> None:

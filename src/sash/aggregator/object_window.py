@@ -12,6 +12,17 @@ from sash.aggregates.nulls import counting_values
 from sash.algorithms import Algorithm, FiBA, SharedAlgorithm
 
 
+def refuse_time(algorithm: type[Algorithm[Any]], time: Any) -> None:
+    """Raise ValueError if a row has a time, and the algorithm takes rows in order."""
+    if time is not None:
+        raise ValueError(f'{algorithm.about.name} takes rows in order. Leave time out, or use algorithm="fiba".')
+
+
+def no_times(call: str) -> ValueError:
+    """Return the error of a call that needs rows with times."""
+    return ValueError(f'{call} needs rows with times. Use algorithm="fiba".')
+
+
 @dataclass(eq=False)
 class HeldWindow:
     """The window of an Aggregator: what windows of objects and compiled windows have in common. It begins empty."""
@@ -67,20 +78,11 @@ class HeldWindow:
 
     def query_between(self, start: Any, end: Any) -> Any:  # noqa: ARG002 — for windows of rows with times
         """Return the result for the times from `start` up to before `end`."""
-        raise self._no_times("query(start=…, end=…)")
+        raise no_times("query(start=…, end=…)")
 
     def __len__(self) -> int:
         """Return the number of rows in the window, nulls included."""
         raise NotImplementedError
-
-    def _refuse_time(self, time: Any) -> None:
-        if time is not None:
-            raise ValueError(
-                f'{self.algorithm.about.name} takes rows in order. Leave time out, or use algorithm="fiba".'
-            )
-
-    def _no_times(self, call: str) -> ValueError:
-        return ValueError(f'{call} needs rows with times. Use algorithm="fiba".')
 
     def _run(self, operation: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
         """Call the algorithm. After an error in combine its state is half changed, so the window is never used again."""
@@ -154,7 +156,7 @@ class ObjectWindow(HeldWindow):
         self._row = f"row {self._end - self._column_start}"
         with self._noting("lifting"):  # nothing has changed yet
             partial = self._lift(*map(_python_number, values)) if is_value else None
-        self._refuse_time(time)
+        refuse_time(self.algorithm, time)
         if self.limit and len(self) == self.limit:
             self.evict()
         if is_value:
@@ -188,7 +190,7 @@ class ObjectWindow(HeldWindow):
     def evict(self, before: Any = None) -> None:
         """Remove the oldest row."""
         if before is not None:
-            raise self._no_times("evict(before=…)")
+            raise no_times("evict(before=…)")
         while self._begin not in self._rows:
             self._begin += 1
         self._evict_row(self._begin)

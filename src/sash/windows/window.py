@@ -21,7 +21,16 @@ ANY_CUTS, IN_ORDER, NO_MEMORY = Cuts(), Lateness(), WindowMemory()
 
 
 @dataclass(frozen=True)
-class Window:
+class WithoutCache:
+    """A dataclass that is pickled without what its properties have cached: objects that are made of functions."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the fields."""
+        return {each.name: getattr(self, each.name) for each in fields(self)}
+
+
+@dataclass(frozen=True)
+class Window(WithoutCache):
     """Where windows begin and end."""
 
     kind: ClassVar[str]
@@ -32,10 +41,6 @@ class Window:
     """Draws a window. `sash.plan.pictures` lies above this package, so it installs its function here when it is imported."""
     min_rows: int = field(default=1, kw_only=True)
     """How many values a window must hold to have a result."""
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Return the fields, without the objects that properties have cached: those are made of functions."""
-        return {each.name: getattr(self, each.name) for each in fields(self)}
 
     # -- what a new window defines -----------------------------------------------------------------------------------
 
