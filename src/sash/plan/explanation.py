@@ -93,9 +93,11 @@ class Explanation:
         """Return the tree."""
         windows = {name: repr(window) for name, window in self.plan.windows.items()}
         named = [text if name == self.plan.windows[name].kind else f"{name}: {text}" for name, text in windows.items()]
+        first = [Branch("types", (self.types,)), Branch("windows", tuple(named))]
+        if self._evaluated_by_engine:
+            return to_text(self._title(), [*first, *self.engine, Branch("aggregates", (self._labels(),))])
         branches = [
-            Branch("types", (self.types,)),
-            Branch("windows", tuple(named)),
+            *first,
             Branch("slices", ("; ".join(self._slices()),)),
             *self.engine,
             *([Branch("lateness", (self._lateness(),))] if self.declared.lateness is not None else []),
@@ -108,6 +110,10 @@ class Explanation:
 
     def _repr_svg_(self) -> str:
         windows = [TextBox(name, [repr(window)], "window", "rim") for name, window in self.plan.windows.items()]
+        if self._evaluated_by_engine:
+            engines = [TextBox(branch.label, branch.lines, "slice", "edge", windows) for branch in self.engine]
+            results = [TextBox(self._labels(), [], reads=engines)]
+            return draw_flowchart(self._title(), {"windows": windows, "engine": engines, "aggregates": results})
         sliced = {plan_pass.over_slices for plan_pass in self.plan.passes}
         slices = TextBox("slices", self._slices(), "slice", "edge", windows)
         rows = TextBox("rows", [] if True in sliced else [f"slices: {self._slices()[0]}"], reads=windows)
@@ -119,6 +125,13 @@ class Explanation:
 
     def _repr_html_(self) -> str:
         return f"{self._repr_svg_()}\n<pre>{escape(str(self))}</pre>"
+
+    @property
+    def _evaluated_by_engine(self) -> bool:
+        return any(branch.evaluates_all for branch in self.engine)
+
+    def _labels(self) -> str:
+        return ", ".join(f"{name}: {aggregate.label}" for name, aggregate in self.declared.aggregates.items())
 
     def _title(self) -> str:
         query = self.declared

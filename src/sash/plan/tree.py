@@ -17,6 +17,8 @@ class Branch:
     label: str
     lines: tuple[str, ...]
     leaves: Mapping[str, str] = field(default_factory=dict)
+    evaluates_all: bool = False
+    """Whether the engine that this branch describes evaluates the query alone, so that no pass runs in Python."""
 
 
 def to_text(title: str, branches: Sequence[Branch]) -> str:

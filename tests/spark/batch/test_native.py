@@ -153,7 +153,11 @@ def test_nothing_goes_to_python(frame: DataFrame) -> None:
         query.run(frame, strategy="native").explain()
     assert "HashAggregate" in plan.getvalue()
     assert "Arrow" not in plan.getvalue()
-    assert "native" in str(query.explain(frame, strategy="native"))
+    explanation = query.explain(frame, strategy="native")
+    assert "native" in str(explanation)
+    assert "n: count()" in str(explanation)
+    assert "algorithm" not in str(explanation)
+    assert "algorithm" not in explanation._repr_svg_()
 
 
 @pytest.mark.parametrize(

@@ -112,7 +112,7 @@ class BatchQuery(SparkQuery):
         rows = int(self.frame.sparkSession.conf.get(BATCH) or 0)
         if name != "native" and 0 < rows <= FEW_ROWS:
             leaves["batches"] = f"{rows:,} rows go to Python at a time; {BATCH}=100000 is faster by about a third"
-        return Branch("spark", (f"{name}: {self.reason.rstrip('.')}",), leaves)
+        return Branch("spark", (f"{name}: {self.reason.rstrip('.')}",), leaves, evaluates_all=name == "native")
 
     @cached_property
     def reach(self) -> Reach | str:

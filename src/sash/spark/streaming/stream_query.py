@@ -253,7 +253,7 @@ class NativeStream(SparkQuery):
             "results": "append: a window once, when the watermark has passed it",
             "in Python": "nothing",
         }
-        return Branch("spark", ("a stream, native: it was asked for",), leaves)
+        return Branch("spark", ("a stream, native: it was asked for",), leaves, evaluates_all=True)
 
 
 def _check_time(query: QuerySpec) -> None:
