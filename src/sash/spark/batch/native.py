@@ -137,10 +137,10 @@ def _in_frames(batch: BatchQuery) -> DataFrame:
     for name, window in query.windows.items():
         assert window.frame is not None
         over = _over(query, window.frame.sql)
-        held = rows.select("*", *(F.expr(f"{text} {over}").alias(part) for part, text in _expressions(natives).items()))
+        parts = [f"{text} {over} AS {quote(part)}" for part, text in _expressions(natives).items()]
         results = {query.result_name(aggregate, name): native for aggregate, native in natives.items()}
         added = [_as_field(_result(native), fields[column]) for column, native in results.items()]
-        rows = held.select(*map(quote, rows.columns), *added)
+        rows = rows.selectExpr("*", *parts).selectExpr(*map(quote, rows.columns), *added)
     return rows.select(*(quote(field.name) for field in batch.results))
 
 
@@ -161,10 +161,14 @@ def in_own_windows(source: SparkQuery, rows: DataFrame, time: Column) -> DataFra
         lengths = (cycle.length, cycle.period, cycle.offset % cycle.period)
         group = F.window(time, *(f"{ticks} microseconds" for ticks in lengths))
     grouped = aggregate(rows, source.query, group.alias(WINDOW), _expressions(_natives(source)))
-    columns: dict[str, Column] = {name: F.col(quote(name)) for name in source.query.by}
-    columns |= {"window_start": F.col(f"{WINDOW}.start"), "window_end": F.col(f"{WINDOW}.end")}
-    columns |= {name: _result(native) for name, native in _natives(source).items()}
-    return grouped.select(*(_as_field(columns[field.name], field) for field in source.results))
+    values = {"window_start": f"{WINDOW}.start", "window_end": f"{WINDOW}.end"}
+    values |= {name: _result(native) for name, native in _natives(source).items()}
+    fields = [field for field in source.results if field.name in values]
+    # SQL in one call: building a column takes PySpark about a millisecond.
+    results = grouped.selectExpr(*map(quote, source.query.by), *(_as_field(values[f.name], f) for f in fields))
+    for field in fields:
+        results = results.withMetadata(field.name, field.metadata) if field.metadata else results
+    return results
 
 
 def _natives(source: SparkQuery) -> dict[str, NativeSql]:
@@ -178,13 +182,13 @@ def _expressions(natives: Mapping[str, NativeSql]) -> dict[str, str]:
     return {name: text for native in natives.values() for name, text in native.expressions.items()}
 
 
-def _as_field(column: Column, field: StructField) -> Column:
-    return column.cast(field.dataType).alias(field.name, metadata=field.metadata)
+def _as_field(value: str, field: StructField) -> str:
+    return f"CAST({value} AS {field.dataType.simpleString()}) AS {quote(field.name)}"
 
 
-def _result(native: NativeSql) -> Column:
-    """Return a result, nullable as in the other strategies, also if it is a count. Spark drops the comparison with null."""
-    return F.expr(f"nullif({native.result}, NULL)")
+def _result(native: NativeSql) -> str:
+    """Return SQL for a result, nullable as in the other strategies, also if it is a count. Spark drops the comparison with null."""
+    return f"nullif({native.result}, NULL)"
 
 
 def checked_time(source: SparkQuery, value: str, condition: str = "true") -> str:
