@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-OWN = ("sash_group", "sash_hash", "sash_ticks", "sash_range", "sash_label")
-GROUP, HASH, TICKS, RANGE, LABEL = OWN
-"""The group id of a row, the hash of its key, its time in ticks, its time range, and what labels have."""
+OWN = ("sash_group", "sash_hash", "sash_ticks", "sash_range", "sash_label", "sash_time", "sash_window")
+GROUP, HASH, TICKS, RANGE, LABEL, TIME, WINDOW = OWN
+"""The group id of a row, the hash of its key, its time in ticks, its time range, what labels have, its checked time, and its window."""
