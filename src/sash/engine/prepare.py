@@ -13,7 +13,7 @@ import pyarrow as pa
 from sash.columns.column_types import CannotCompileError, column_type
 from sash.durations import TimeUnit
 from sash.engine.check_columns import check_types, interpreted_form, why_interpreted
-from sash.engine.row_block import RowBlock, RowLayout, read_rows
+from sash.engine.row_block import KEY_HASH, RowBlock, RowLayout, read_rows
 from sash.engine.time_column import TimeColumn, check_times, time_column
 from sash.kernels.functions import fingerprint, fingerprint_any
 from sash.kernels.plain import compile_loop
@@ -132,8 +132,10 @@ class Prepared:
     @cached_property
     def layout(self) -> RowLayout:
         """The columns that order rows."""
-        hidden = tuple(str(name) for name in self.query.computed)
-        return RowLayout(self.query.by, self.time, self.query.order_by, hidden)
+        by = self.query.by
+        carried = (KEY_HASH,) if by and KEY_HASH in self.schema.names and KEY_HASH not in by else ()
+        hidden = (*(str(name) for name in self.query.computed), *carried)
+        return RowLayout(by, self.time, self.query.order_by, hidden, carried)
 
     @cached_property
     def kinds(self) -> dict[str, str]:

@@ -26,6 +26,8 @@ from sash.windows.numpy_forms import numpy_form
 
 FLIPPED = "flipped"
 """The coding of uint64 for aggregates that only compare values: int64 in the same order, without a dictionary."""
+KEY_HASH = "sash_hash"
+"""A column with the hash of the key, if rows have one. It goes with the keys that a stream stores, so that their state can be split."""
 TICKS = "ticks"
 """The coding of the time column for aggregates that read the time: int64, in ticks."""
 
@@ -39,6 +41,13 @@ class RowLayout:
     order_by: tuple[str, ...]
     hidden: tuple[str, ...] = ()
     """Columns that are computed for aggregates, which windows over whole rows do not see."""
+    carried: tuple[str, ...] = ()
+    """Columns that follow from the key, and that tables of keys have too."""
+
+    @property
+    def key_columns(self) -> list[str]:
+        """The columns of a table of keys."""
+        return [*self.by, *self.carried]
 
 
 @dataclass(frozen=True)
@@ -112,7 +121,7 @@ class RowBlock:
     @cached_property
     def key_table(self) -> pa.Table:
         """One row for each key."""
-        return self.table.select(list(self.layout.by)).take(as_arrow(self.source_rows(self.firsts[:-1])))
+        return self.table.select(self.layout.key_columns).take(as_arrow(self.source_rows(self.firsts[:-1])))
 
     def regrouped(self, firsts: Ints) -> RowBlock:
         """Return the same rows, with other rows that begin a key."""

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from sash.kernels.kernel_state import KernelState
 
 MAGIC = b"SASH"
-VERSION = 2
+VERSION = 3
 """The only version number of the format, for windows and for the state of streams."""
 START = struct.Struct("<4sHI")
 END = struct.Struct("<I")

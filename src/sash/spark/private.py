@@ -5,7 +5,7 @@ A new version of Spark may change any of these; tests/spark/test_private.py test
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -16,6 +16,27 @@ VALIDATE = "spark.sql.execution.arrow.pyspark.validateSchema.enabled"
 WATERMARK_DELAY = "spark.watermarkDelayMs"
 FORBIDDEN = "ATTEMPT_ANALYSIS_IN_PIPELINE_QUERY_FUNCTION"
 """The error of Spark if the query function of a pipeline asks for the schema of a DataFrame."""
+
+
+def tasks_with_state(buckets: int | None) -> Callable[[], int]:
+    """Return the function by which a task counts the tasks of its stream that have state; `buckets` is the answer if it is given.
+
+    Spark fixes their number in the checkpoint, whatever the session says later. Only tasks know it: since Spark 4.2, as a setting of their
+    job that is internal. The function is defined in a function, so that it is pickled by value, and workers need not import this module.
+    """
+
+    def count() -> int:
+        from pyspark import TaskContext  # noqa: PLC0415 — in workers only
+
+        if buckets is not None:
+            return buckets
+        task = TaskContext.get()
+        assert task is not None
+        names = ("spark.sql.streaming.internal.stateStore.partitions", "spark.sql.shuffle.partitions")
+        known = [value for name in names if (value := task.getLocalProperty(name))]
+        return int(known[0]) if known else 200  # Spark's default
+
+    return count
 
 
 def watermark_delay(field: StructField) -> int | None:

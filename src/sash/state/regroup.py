@@ -1,9 +1,9 @@
-"""Regroups states: the states of some buckets of keys as those of other buckets.
+"""Splits a state by key, and joins the states of different keys.
 
-    buckets 0 … 7  ──► split by key ──► pieces, as bytes ──► joined by new bucket ──► buckets 0 … 63
+    state ──► hashes of its keys ──► a number for each ──► one state per number
 
-The keys say where they go; the caller knows how. All states have the watermark of the newest one: windows before it are closed for
-all keys.
+A state that is split has a hash beside each key. Spark has computed it, so that the keys of a state and the rows of a stream go to the
+same place.
 """
 
 from __future__ import annotations
@@ -15,52 +15,48 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sash.state.codec import encode_state
-from sash.state.evolved_states import NewResult
+from sash.columns.buffers import as_numpy
+from sash.engine.row_block import KEY_HASH
+from sash.state.evolved_states import EvolvedStates, NewResult
 from sash.state.fingerprint import Fingerprint
-from sash.state.row_state import RowState
-from sash.state.slice_state import SliceState
 from sash.state.stream_state import StreamState
-from sash.state.window_states import arrays_of
 from sash.windows.base import Ints
 
 NEW_RESULT = [field.name for field in fields(NewResult)]
 """What the description of a state says of results that are null before a time."""
 
 
-def keys_of(state: StreamState) -> Iterator[tuple[int, int, pa.Table]]:
-    """Yield the keys in a state: the number of a group of windows, that of a table of keys in it, and the table."""
-    for number, one in enumerate(state.states.states):
-        for part, keys in enumerate(one.keys):
-            yield number, part, keys
-
-
 def split_state(
-    state: StreamState, places: dict[tuple[int, int], Ints], fingerprint: Fingerprint, described: list[Any] | None
-) -> Iterator[tuple[int, bytes]]:
-    """Yield the new buckets of the keys in a state, each with the state of its keys, as bytes.
-
-    `places` are the new buckets, for each table of `keys_of`. `described` says of what the states of all buckets are.
-    """
-    states = state.states.states
-    for bucket in sorted({int(one) for own in places.values() for one in np.unique(own)}):
-        chosen = [
-            one.selected([places[number, part] == bucket for part in range(len(one.keys))])
-            for number, one in enumerate(states)
-        ]
-        yield bucket, encode_piece(state, fingerprint, described, chosen)
-
-
-def encode_piece(
     state: StreamState,
-    fingerprint: Fingerprint,
-    described: list[Any] | None,
-    states: Sequence[RowState | SliceState] | None = None,
-) -> bytes:
-    """Return a state as bytes, or that of some of its keys if `states` are given."""
-    arrays = arrays_of(state.states.states if states is None else states)
-    more: dict[str, Any] = {"newest": state.newest, "states": described, "partials": state.states.partials}
-    return encode_state(arrays, state.watermark, fingerprint, **more)
+    new_state: Callable[[], StreamState],
+    number_of: Callable[[Ints], Ints],
+    described: list[Any] | None = None,
+) -> Iterator[tuple[int, StreamState]]:
+    """Yield the states of some keys each, with their numbers: `number_of` returns the numbers of keys from their hashes.
+
+    Without hashes, as the query has no keys, the number is 0. `described` says which windows and aggregates they are of, if not the same.
+    """
+    numbers = [[_numbers(keys, number_of) for keys in one.keys] for one in state.states.states]
+    for number in sorted({int(found) for own in numbers for one in own for found in np.unique(one)}):
+        part = like(state, new_state, described or state.states.described)
+        for ours, theirs, own in zip(part.states.states, state.states.states, numbers, strict=True):
+            ours.absorb(theirs.selected([one == number for one in own]))
+        yield number, part
+
+
+def _numbers(keys: pa.Table, number_of: Callable[[Ints], Ints]) -> Ints:
+    if KEY_HASH not in keys.column_names:
+        return np.zeros(len(keys), np.int64)
+    return number_of(as_numpy(keys[KEY_HASH].combine_chunks()))
+
+
+def like(state: StreamState, new_state: Callable[[], StreamState], described: list[Any] | None) -> StreamState:
+    """Return an empty state with the watermark of another one; `described` says which windows and aggregates it is of."""
+    made = new_state()
+    if described is not None:
+        made.states = EvolvedStates.like(made.prepared, made.options, described)
+    made.watermark, made.newest = state.watermark, state.newest
+    return made
 
 
 def join_states(new_state: Callable[[], StreamState], pieces: Iterable[bytes], fingerprint: Fingerprint) -> StreamState:

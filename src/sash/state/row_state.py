@@ -219,7 +219,7 @@ class RowState:
     def keys(self) -> list[pa.Table]:
         """The keys of the rows, in order."""
         first_rows = np.cumsum(self.sizes) - self.sizes
-        return [self.rows.select(self.prepared.query.by).take(as_arrow(first_rows))]
+        return [self.rows.select(self.prepared.layout.key_columns).take(as_arrow(first_rows))]
 
     def selected(self, chosen: Sequence[Flags]) -> RowState:
         """Return the state of some keys; there is an array for each table of keys."""

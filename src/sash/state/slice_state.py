@@ -200,7 +200,7 @@ def slices_to_arrays(slices: SliceBlock) -> dict[str, npt.NDArray[Any]]:
 
 def slices_from_arrays(prepared: Prepared, arrays: Mapping[str, npt.NDArray[Any]]) -> SliceBlock:
     """Return the slices from `slices_to_arrays`."""
-    by = [prepared.schema.field(name) for name in prepared.query.by]
+    by = [prepared.schema.field(name) for name in prepared.layout.key_columns]
     keys = read_table(arrays["keys"])
     partials = []
     for number in range(len(prepared.plan.passes)):

@@ -6,52 +6,78 @@ Spark passes rows to and from a stateful operator one by one. A blob holds thous
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from sash.columns.buffers import as_arrow, as_numpy, binary_array
 from sash.state.codec import read_table, table_bytes
-from sash.workers.own_columns import GROUP
+from sash.windows.base import Ints
+from sash.workers.own_columns import GROUP, HASH
 from sash.workers.spill import gather
+from sash.workers.spread import spread_out
 from sash.workers.worker_function import marked_errors, titled
 
 ROWS, RESULTS = "sash_rows", "sash_results"
 PACKED = f"{GROUP} int, {ROWS} binary"
 GUARD = -1
 """A group of its own, which every task with rows sends an empty blob: its state has the fingerprint of the query."""
+BUCKETS = b"buckets"
+"""The number of buckets, in the metadata of the blob for the guard."""
 MOST_BYTES = 1 << 25
 """Rows of about this many bytes are sorted by bucket at once."""
 RESULT_ROWS = 100_000
 """Results go to Spark in batches of at most this many rows."""
 
 
-def packing(names: list[str], title: str) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """Return the function that Spark calls with rows whose columns have these names, for the query with this title."""
+def packing(
+    names: list[str], title: str, count_buckets: Callable[[], int]
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """Return the function that Spark calls with rows whose columns have these names, for the query with this title.
+
+    A task calls `count_buckets` when its rows arrive: only then is it known how many tasks with state the stream has.
+    """
 
     def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         with marked_errors():
             named = (batch.rename_columns(names) for batch in batches if len(batch))
-            yield from map(pack_rows, gather(named, MOST_BYTES))
+            for table in gather(named, MOST_BYTES):
+                yield pack_rows(table, count_buckets())
 
     return titled(pack, f"rows of {title}")
 
 
-def pack_rows(table: pa.Table) -> pa.RecordBatch:
-    """Return rows as one blob per bucket, and an empty one for the guard.
+def pack_rows(table: pa.Table, buckets: int) -> pa.RecordBatch:
+    """Return rows as one blob per bucket, and an empty one for the guard. Without hashes of keys, there is one bucket.
 
-    >>> packed = pack_rows(pa.table({GROUP: pa.array([5, 2, 5], pa.int32()), "x": [1, 2, 3]}))
-    >>> packed[GROUP].to_pylist(), read_table(packed[ROWS][2].as_buffer())["x"].to_pylist()
-    ([-1, 2, 5], [1, 3])
+    >>> packed = pack_rows(pa.table({HASH: [5, 2, 5], "x": [1, 2, 3]}), 3)
+    >>> len(packed), read_table(packed[ROWS][1].as_buffer()).to_pydict()
+    (2, {'sash_hash': [5, 2, 5], 'x': [1, 2, 3]})
     """
-    groups = as_numpy(table[GROUP].combine_chunks())
-    order = np.argsort(groups, kind="stable")
-    rows = table.drop_columns([GROUP]).take(as_arrow(order)).combine_chunks()
-    buckets, begins = np.unique(groups[order], return_index=True)
+    places = np.zeros(len(table), np.int64)
+    if HASH in table.column_names:
+        hashes = as_numpy(table[HASH].combine_chunks()).astype(np.int32)  # the last 32 bits
+        places = bucket_places(hashes, buckets)
+        table = table.set_column(table.column_names.index(HASH), HASH, as_arrow(hashes))
+    else:
+        buckets = 1
+    order = np.argsort(places, kind="stable")
+    rows = table.take(as_arrow(order)).combine_chunks()
+    found, begins = np.unique(places[order], return_index=True)
     ends = np.append(begins[1:], len(order))
-    tables = [rows.slice(0, 0), *(rows.slice(begin, end - begin) for begin, end in zip(begins, ends, strict=True))]
-    numbers = as_arrow(np.concatenate([[GUARD], buckets]).astype(np.int32))
-    return pa.record_batch({GROUP: numbers, ROWS: binary_array(list(map(table_bytes, tables)), pa.binary())})
+    guard = rows.slice(0, 0).replace_schema_metadata({BUCKETS: str(buckets)})
+    tables = [guard, *(rows.slice(begin, end - begin) for begin, end in zip(begins, ends, strict=True))]
+    groups = [GUARD, *(spread_out(buckets)[place] for place in found)]
+    return pa.record_batch(
+        {GROUP: pa.array(groups, pa.int32()), ROWS: binary_array(list(map(table_bytes, tables)), pa.binary())}
+    )
+
+
+def bucket_places(hashes: npt.NDArray[Any], buckets: int) -> Ints:
+    """Return the places of the buckets that keys are in, from the last 32 bits of their hashes."""
+    return hashes.astype(np.int64) % buckets
 
 
 def unpacking(title: str) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:

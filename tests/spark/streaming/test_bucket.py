@@ -22,22 +22,27 @@ from sash import agg, window
 from sash.durations import read_duration
 from sash.engine.prepare import prepare
 from sash.engine.run_table import run_table
+from sash.spark.streaming import shards as shards_module
 from sash.spark.streaming import state_cache
-from sash.spark.streaming.bucket import (
-    HEAD,
-    LOG,
+from sash.spark.streaming.bucket import defer
+from sash.spark.streaming.checkpoint import describe_bucket
+from sash.spark.streaming.shards import (
+    CHANGES,
+    SHARDS,
     STATE,
     Head,
-    StreamTask,
+    Shard,
+    compressed,
     decompressed,
-    defer,
     read_deltas,
+    read_head,
 )
-from sash.spark.streaming.checkpoint import describe_bucket
+from sash.spark.streaming.stream_task import StreamTask
 from sash.state.fingerprint import fingerprint_query
 from sash.workers.bucket_worker import BucketWorker
-from sash.workers.own_columns import GROUP
+from sash.workers.own_columns import GROUP, HASH
 from sash.workers.packing import GUARD, RESULTS, ROWS, packing, unpacking
+from sash.workers.spread import spread_out
 
 TwsTester = pytest.importorskip("pyspark.sql.streaming.tws_tester", reason="Spark 4.1 has no tester").TwsTester
 UTC = pa.timestamp("us", "UTC")
@@ -85,7 +90,7 @@ class Stream:
         results = run_table(prepare(declared, SCHEMA, compiled=False), SCHEMA.empty_table()).schema
         if declared.per_row:
             results = pa.schema([*SCHEMA, *results])
-        fingerprint = fingerprint_query(declared, {"k": "bigint", "ts": "timestamp", "x": "double"}, buckets=buckets)
+        fingerprint = fingerprint_query(declared, {"k": "bigint", "ts": "timestamp", "x": "double"})
         if given.get("mode") == "update":
             results = results.append(pa.field("change", pa.string()))
         if given.get("late") == "keep":
@@ -100,9 +105,9 @@ class Stream:
 
     def batch(self, table: pa.Table) -> list[dict[str, Any]]:
         """Give a micro-batch to the buckets that it is for, and return the results."""
-        groups = pa.array([hash(key) % self.buckets for key in table["k"].to_pylist()], pa.int32())
-        rows = table.append_column(GROUP, groups)
-        [packed] = packing(rows.column_names, "")(iter(rows.to_batches()))
+        hashes = [hash_of(key, self.buckets) for key in table["k"].to_pylist()]
+        rows = table.append_column(HASH, pa.array(hashes, pa.int64()))
+        [packed] = packing(rows.column_names, "", lambda: self.buckets)(iter(rows.to_batches()))
         given = []
         for group, blob in zip(packed[GROUP].to_pylist(), packed[ROWS].to_pylist(), strict=True):
             given += self.tester.test(group, [Row(**{ROWS: blob})])
@@ -121,17 +126,33 @@ class Stream:
         """Return how many rows were counted so."""
         return sum(row[name] for row in self.answered)
 
-    def state(self, group: int, name: str = STATE) -> Any:
-        return self.tester.peekValueState(name, group)
+    def head(self, bucket: int) -> Head:
+        """Return what is known of a bucket."""
+        return read_head(decompressed(self.tester.peekValueState(STATE, spread_out(self.buckets)[bucket])))
 
-    def log(self, group: int) -> tuple[bytes, list[bytes]]:
-        """Return the base and the deltas of a bucket."""
-        return decompressed(self.state(group)), read_deltas(self.tester.peekMapState(LOG, group).items())
+    def state(self, bucket: int) -> Any:
+        """Return the bases of a bucket."""
+        return self.tester.peekMapState(SHARDS, spread_out(self.buckets)[bucket])
+
+    def changes(self, bucket: int) -> Any:
+        """Return the deltas of a bucket, old ones included."""
+        return self.tester.peekMapState(CHANGES, spread_out(self.buckets)[bucket])
+
+    def log(self, bucket: int) -> tuple[bytes, list[bytes]]:
+        """Return the base and the deltas of a bucket that has one shard."""
+        [shard] = self.head(bucket).shards
+        return decompressed(self.state(bucket)[(shard.number,)]), read_deltas(shard, self.changes(bucket).items())
 
     @property
     def held(self) -> list[int]:
         """The buckets that have state."""
-        return [group for group in range(self.buckets) if self.state(group) is not None]
+        return [bucket for bucket in range(self.buckets) if self.state(bucket)]
+
+
+def hash_of(key: int | None, buckets: int) -> int:
+    """Return a hash of which the bucket and the shard of a key follow: the bucket is the remainder of the key."""
+    key = key or 0
+    return key % buckets + key * 2_654_435_761 % (1 << 31) // buckets * buckets
 
 
 WINDOWS: dict[str, Any] = {
@@ -178,7 +199,7 @@ def test_the_state_of_a_key_that_went_silent_is_removed(folder: Path) -> None:
     assert stream.held == [0, 1]
     assert stream.pass_time(3.9) == []
     assert [row["k"] for row in stream.pass_time(4.1)] == [0]
-    assert stream.state(0) is not None  # of key 3
+    assert stream.state(0)  # of key 3
     assert [row["k"] for row in stream.pass_time(5)] == [1]
     assert stream.held == [0]
     assert [row["k"] for row in stream.pass_time(30)] == [3]
@@ -328,7 +349,7 @@ def test_updates_over_slices_are_those_over_rows(seed: int) -> None:
             assert sorted(map(repr, found)) == sorted(map(repr, expected))
     assert slices.counted("late") == rows.counted("late") > 0
     assert slices.counted("slices") > slices.counted("state_rows") == rows.counted("slices") == 0
-    assert any(slices.log(0)[1])  # what micro-batches changed, after the base
+    assert slices.changes(0)  # what micro-batches changed, after the base
 
 
 def test_a_late_row_stops_the_stream_again_and_again() -> None:
@@ -382,23 +403,23 @@ def test_a_cached_copy_is_read_instead_of_the_store(monkeypatch: pytest.MonkeyPa
     stream = Stream(window.tumbling("5m"), buckets=1)
     stream.batch(rows_at((0, 1, 1.0)))
     read: list[int] = []
-    state = stream.tester.processor.in_worker().state
-    get = state.get
+    shards = stream.tester.processor.in_worker().shards
+    get = shards.getValue
 
-    def counting() -> Any:
+    def counting(key: Any) -> Any:
         read.append(1)
-        return get()
+        return get(key)
 
-    monkeypatch.setattr(state, "get", counting)
+    monkeypatch.setattr(shards, "getValue", counting)
     stream.batch(rows_at((0, 2, 2.0)))
-    assert len(read) == 1  # the guard's
+    assert len(read) == 0
     [cached] = folder.iterdir()
     cached.write_bytes(b"0" * state_cache.TOKEN + cached.read_bytes()[state_cache.TOKEN :])  # of another time
     stream.batch(rows_at((0, 3, 4.0)))
-    assert len(read) == 3
+    assert len(read) == 1
     cached.unlink()
     assert stream.pass_time(5)[0]["total"] == 7.0
-    assert len(read) == 4
+    assert len(read) == 2
 
 
 def test_a_worker_may_have_no_folder_for_copies(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -450,8 +471,7 @@ def test_the_guard_refuses_another_query() -> None:
     other.tester.processor.init(stream.tester.handle)
     with pytest.raises(ValueError, match=r"The checkpoint belongs to a different query: buckets: 3 became 4\. Run"):
         other.batch(rows_at((3, 1, 1.0)))  # of a bucket that has no state
-    assert stream.state(GUARD) is not None
-    assert stream.state(GUARD, HEAD) is None
+    assert stream.tester.peekValueState(STATE, GUARD) is not None
 
 
 def test_rows_without_a_time_stop_the_stream_or_are_counted() -> None:
@@ -512,11 +532,11 @@ def test_an_error_in_a_function_of_ones_own_loses_nothing() -> None:
 def test_state_that_was_changed_is_refused(folder: Path) -> None:
     stream = Stream(window.tumbling("5m"), buckets=1)
     stream.batch(rows_at((0, 1, 1.0)))
-    size, state = stream.state(0)
+    [(shard, (size, state))] = stream.state(0).items()
     for path in folder.iterdir():
         path.unlink()
     for other in (state[:-20] + bytes(20), b"", state[: len(state) // 2]):
-        stream.tester.updateValueState(STATE, 0, (size, other))
+        stream.tester.updateMapState(SHARDS, 0, {shard: (size, other)})
         with pytest.raises(ValueError, match=r"state of a stream.*start from an intact checkpoint, or from a new one"):
             stream.batch(rows_at((0, 2, 1.0)))
 
@@ -547,7 +567,7 @@ def test_a_change_that_is_missing_at_the_end_is_noticed() -> None:
         stream.batch(rows_at((3, minute, 1.0)))
     base, deltas = stream.log(0)
     assert len(deltas) == 2
-    token = Head(*stream.state(0, HEAD)).token
+    token = stream.head(0).shards[0].token
     schema = pa.schema({"slices": pa.int64(), "rows": pa.int64()})
     assert list(describe_bucket(0, base, deltas, token, schema))
     assert list(describe_bucket(0, base, deltas[:-1], None, schema))
@@ -565,7 +585,7 @@ def test_the_state_of_the_changed_buckets_is_counted(compiled: bool | None) -> N
     stream.batch(rows_at((0, 1, 1.0), (0, 2, 1.0), (2, 1, 1.0), (1, 6, 1.0)))
     stored = {True: [3, 0, 4], False: [3, 3, 0]}[compiled is False]
     assert last("keys", "slices", "state_rows") == stored
-    assert last("state_bytes") == [sum(len(stream.state(group)[1]) for group in (0, 1))]
+    assert last("state_bytes") == [sum(len(base) for bucket in (0, 1) for _, base in stream.state(bucket).values())]
     stream.answered.clear()
     stream.batch(rows_at((1, 7, 1.0)))  # of one bucket
     assert last("keys", "slices", "state_rows") == ([1, 0, 2] if compiled is False else [1, 1, 0])
@@ -609,12 +629,12 @@ def wide_rows(minute: float, keys: int = 200) -> pa.Table:
 def test_a_micro_batch_writes_what_it_changes(windows: Any) -> None:
     stream = Stream(windows, buckets=1)
     stream.batch(wide_rows(1))
-    base = stream.state(0)
+    base = stream.state(0)[(1,)]
     for number in range(1, 4):
         stream.batch(rows_at((7, 1 + number, 1.0), (1000 + number, 1 + number, 1.0)))
-        assert stream.state(0) == base
+        assert stream.state(0) == {(1,): base}
         assert len(stream.log(0)[1]) == number
-    assert sum(size for size, _ in stream.tester.peekMapState(LOG, 0).values()) < base[0]
+    assert sum(size for size, _ in stream.changes(0).values()) < base[0]
 
 
 @pytest.mark.parametrize("name", ["hop", "session", "rows", "several"])
@@ -664,14 +684,21 @@ def test_a_log_that_was_changed_is_refused(monkeypatch: pytest.MonkeyPatch) -> N
     for minute in (2, 3):
         stream.batch(rows_at((0, minute, 1.0)))
     monkeypatch.setattr(state_cache, "read", lambda *_: None)
-    log = stream.tester.peekMapState(LOG, 0)
-    size, delta = log[(2,)]
-    broken = [{}, {(1,): log[(1,)]}, {(2,): log[(2,)]}, {**log, (2,): (size, delta[:-5])}, {**log, (3,): log[(2,)]}]
+    log = stream.changes(0)
+    first, last = log.values()
+    broken = [
+        {},
+        {(1, 1): first},
+        {(1, 2): last},
+        {(1, 1): first, (1, 2): (last[0], last[1][:-5])},
+        {(1, 1): last, (1, 2): first},
+    ]
     for other in broken:
-        stream.tester.updateMapState(LOG, 0, other)
+        stream.tester.updateMapState(CHANGES, 0, other)
         with pytest.raises(ValueError, match=r"state of a.*start from an intact checkpoint, or from a new one"):
             stream.batch(rows_at((0, 4, 1.0)))
-    stream.tester.updateMapState(LOG, 0, dict(reversed(log.items())))  # Spark stores them in any order
+    old = {(1, 3): last, (2, 1): last}  # of an earlier base, or of another shard
+    stream.tester.updateMapState(CHANGES, 0, {**old, **dict(reversed(log.items()))})  # Spark stores them in any order
     stream.batch(rows_at((0, 4, 1.0)))
     assert [row["total"] for row in stream.pass_time(5) if row["k"] == 0] == [3.0]
 
@@ -681,8 +708,76 @@ def test_a_bucket_without_state_has_no_log() -> None:
     stream.batch(wide_rows(1))
     stream.batch(rows_at((0, 2, 1.0)))
     stream.pass_time(5)
-    assert stream.state(0) is None
-    assert stream.tester.peekMapState(LOG, 0) == {}
-    assert Head(*stream.state(0, HEAD)).token is None
+    assert stream.state(0) == stream.changes(0) == {}
+    assert stream.head(0).shards == [Shard()]
     stream.batch(rows_at((0, 6, 1.0)))
     assert [row["total"] for row in stream.pass_time(10)] == [1.0]
+
+
+@pytest.mark.parametrize("name", ["hop", "session", "last_rows", "expanding", "several"])
+def test_a_large_bucket_is_split_into_shards(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Results are those of one shard, with and without copies; each shard is written only if it changes."""
+    windows = {"hop": window.time("10m", slide="5m"), "session": window.session("3m"), **WINDOWS}[name]
+    chooser = random.Random(name)
+    given = [
+        rows_at(
+            *((chooser.randrange(60), begin + chooser.random() * 3, float(chooser.randrange(9))) for _ in range(90))
+        )
+        for begin in range(0, 30, 3)
+    ]
+    found, shards = [], []
+    for most_bytes, cached in ((1 << 23, True), (3500, True), (3500, False)):
+        with monkeypatch.context() as patched:
+            patched.setattr(shards_module, "MOST_BYTES", most_bytes)
+            if not cached:
+                patched.setattr(state_cache, "read", lambda *_: None)
+            stream = Stream(windows, buckets=2, compiled=None)
+            own = []
+            for number, table in enumerate(given):
+                own += stream.batch(table)
+                own += stream.pass_time(3 * number)
+            shards.append([len(stream.head(bucket).shards) for bucket in (0, 1)])
+            assert {(shard.number,) for shard in stream.head(0).shards if shard.token} == set(stream.state(0))
+            found.append(sorted(map(repr, [*own, *stream.pass_time(3000)])))
+            assert (stream.counted("rows"), stream.counted("late")) == (900, 0)
+            assert stream.tester.handle._timers._key_to_timers == {}
+    assert found[0] == found[1] == found[2]
+    assert shards[0] == [1, 1]
+    assert min(shards[1]) > 1
+
+
+def test_only_shards_with_rows_or_results_are_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shards_module, "MOST_BYTES", 3500)
+    stream = Stream(window.tumbling("50m"), buckets=1)
+    stream.batch(wide_rows(1))
+    before = {shard.number: shard for shard in stream.head(0).shards}
+    stream.batch(rows_at((7, 2, 1.0)))
+    after = {shard.number: shard for shard in stream.head(0).shards}
+    assert sum(after[number] != before[number] for number in before) == 1
+    assert len(before) > 3
+    late = rows_at((7, 3, 1.0), (8, 3, 1.0))
+    assert len(stream.pass_time(50)) == 200
+    assert stream.state(0) == {}
+    stream.batch(late)
+    assert stream.counted("late") == 2
+
+
+def test_a_key_that_is_larger_than_a_shard_stays_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shards_module, "MOST_BYTES", 4000)
+    stream = Stream(window.time("50m"), {"n": agg.count()}, buckets=1)
+    stream.batch(rows_at(*((1, minute / 10, 1.0) for minute in range(300)), (2, 1, 1.0)))
+    assert sorted(len(base) for _, base in stream.state(0).values()) != []
+    assert max(row["n"] for row in stream.pass_time(40)) == 300
+
+
+def test_the_state_of_an_older_version_is_refused() -> None:
+    """Version 2 stored one value for a bucket, under the same name, with the same types."""
+    stream = Stream(window.tumbling("5m"), buckets=1)
+    older = bytearray(stream.task.new_state().encode(stream.task.fingerprint))
+    older[4:6] = (2).to_bytes(2, "little")
+    message = r"is of version 2 of the format, but this Sash reads version 3: start from"
+    with pytest.raises(ValueError, match=message):
+        read_head(bytes(older))
+    stream.tester.updateValueState(STATE, GUARD, compressed(bytes(older)))
+    with pytest.raises(ValueError, match=message):
+        stream.batch(rows_at((0, 1, 1.0)))

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -23,14 +22,18 @@ from sash import agg, window
 from sash.engine.prepare import prepare
 from sash.engine.run_table import run_table
 from sash.spark.streaming import state_cache
-from sash.spark.streaming.bucket import HEAD, LOG, STATE, STATES, StreamTask, decompressed, defer
-from sash.spark.streaming.initial_state import OLD, Regrouping, check_committed
+from sash.spark.streaming.bucket import STATES, defer
+from sash.spark.streaming.checkpoint import SHARD
+from sash.spark.streaming.initial_state import Regrouping, check_committed
+from sash.spark.streaming.shards import CHANGES, SHARDS, STATE, decompressed
+from sash.spark.streaming.stream_task import StreamTask
 from sash.state.codec import read_state_header, table_bytes
 from sash.state.fingerprint import fingerprint_query
-from sash.state.regroup import agree, encode_piece, keys_of, split_state
-from sash.windows.base import Ints
+from sash.state.regroup import agree, split_state
 from sash.workers.bucket_worker import BucketWorker
-from sash.workers.packing import GUARD, RESULTS, ROWS, unpacking
+from sash.workers.own_columns import GROUP, HASH
+from sash.workers.packing import BUCKETS as IN_METADATA
+from sash.workers.packing import GUARD, RESULTS, ROWS, bucket_places, unpacking
 
 UTC = pa.timestamp("us", "UTC")
 SCHEMA = pa.schema({"k": pa.int64(), "ts": UTC, "x": pa.int64()})
@@ -64,11 +67,11 @@ def some_rows(chooser: random.Random, begin: float, end: float, count: int = 40)
 # -- without Spark ------------------------------------------------------------------------------------------------------
 
 
-def task_of(query: sash.Query, *, buckets: int = BUCKETS, evolve: bool = False) -> StreamTask:
+def task_of(query: sash.Query, *, evolve: bool = False) -> StreamTask:
     declared = query._declared
     results = run_table(prepare(declared, SCHEMA, compiled=False), SCHEMA.empty_table()).schema
     types = {"k": "bigint", "ts": "timestamp", "x": "bigint"}
-    fingerprint = fingerprint_query(declared, types, buckets=buckets)
+    fingerprint = fingerprint_query(declared, types)
     worker = BucketWorker(declared, {}, results, compiled=False)
     return StreamTask(state_cache.new_token(), worker, SCHEMA, fingerprint, "append", "error", None, evolve=evolve)
 
@@ -91,11 +94,18 @@ class Buckets:
         self.tester.processor.init(self.tester.handle)
 
     def batch(self, rows: list[tuple[int, float, int]], buckets: int = BUCKETS) -> list[dict[str, Any]]:
-        given = self.tester.test(GUARD, [Row(**{ROWS: bytes(table_bytes(table_of([])))})])
+        given = self.guard(buckets)
         for group in sorted({key % buckets for key, _, _ in rows}):
             own = table_of([row for row in rows if row[0] % buckets == group])
-            given += self.tester.test(group, [Row(**{ROWS: bytes(table_bytes(own))})])
+            hashed = own.append_column(HASH, own["k"].cast(pa.int32()))
+            given += self.tester.test(group, [Row(**{ROWS: bytes(table_bytes(hashed))})])
         return self._results(given)
+
+    def guard(self, buckets: int = BUCKETS) -> list[Row]:
+        """Send what every task with rows sends."""
+        blob = table_bytes(table_of([]).replace_schema_metadata({IN_METADATA: str(buckets)}))
+        given: list[Row] = self.tester.test(GUARD, [Row(**{ROWS: bytes(blob)})])
+        return given
 
     def pass_time(self, second: float) -> list[dict[str, Any]]:
         return self._results(self.tester.setWatermark(BEGIN // 1000 + int(second * 1000)))
@@ -104,8 +114,9 @@ class Buckets:
         blobs = pa.record_batch({RESULTS: pa.array([row[RESULTS] for row in given], pa.binary())})
         return [row for batch in unpacking("")(iter([blobs])) for row in batch.to_pylist()]
 
-    def stored(self, group: int) -> Any:
-        return read_state_header(decompressed(self.tester.peekValueState(STATE, group)))
+    def base(self, group: int) -> bytes:
+        """Return the base of a bucket that has one shard."""
+        return decompressed(self.tester.peekMapState(SHARDS, group)[(1,)])
 
 
 @pytest.fixture
@@ -159,7 +170,7 @@ def test_buckets_evolve_when_they_are_next_used() -> None:
         ]  # others stay as they are
         rows += more
         given += stream.batch(more) + stream.pass_time(begin + 5)
-    assert list(stream.stored(0)["query"]["windows"]) == ["hop", "ten", "visit"]
+    assert list(read_state_header(stream.base(0))["query"]["windows"]) == ["hop", "ten", "visit"]
     stream.restart(task_of(NEWER, evolve=True))
     for begin in (70, 80, 90):
         more = some_rows(chooser, begin, begin + 10)
@@ -181,7 +192,7 @@ def test_a_bucket_without_state_knows_that_it_had_no_new_windows() -> None:
     stream = Buckets(task_of(OLDER))
     stream.batch([(0, 21.0, 1)])
     assert len(stream.pass_time(45)) == 2
-    assert stream.tester.peekValueState(STATE, 0) is None
+    assert stream.tester.peekMapState(SHARDS, 0) == {}
     stream.restart(task_of(NEWER, evolve=True))
     stream.batch([(0, 46.0, 5), (0, 51.0, 6)])
     given = {(row["window"], second_of(row["window_start"])): row for row in stream.pass_time(200)}
@@ -195,22 +206,18 @@ def test_a_bucket_without_state_knows_that_it_had_no_new_windows() -> None:
 @pytest.mark.parametrize("buckets", [1, 2, 7])
 def test_the_state_of_buckets_becomes_that_of_others(buckets: int) -> None:
     chooser = random.Random(buckets)
-    older, task = Buckets(task_of(NEWER)), task_of(NEWER, buckets=buckets)
+    older, task = Buckets(task_of(NEWER)), task_of(NEWER)
     rows = some_rows(chooser, 0, 40)
     given = older.batch(rows) + older.pass_time(35)
     pieces: dict[int, list[bytes]] = {}
     for group in range(BUCKETS):
         state = task.new_state()
-        state.decode(decompressed(older.tester.peekValueState(STATE, group)), {**task.fingerprint, "buckets": BUCKETS})
-        places: dict[tuple[int, int], Ints] = {
-            (number, part): np.array([key % buckets for key in keys["k"].to_pylist()], np.int64)
-            for number, part, keys in keys_of(state)
-        }
-        for bucket, piece in split_state(state, places, task.fingerprint, None):
-            pieces.setdefault(bucket, []).append(piece)
+        state.decode(older.base(group), task.fingerprint)
+        for bucket, piece in split_state(state, task.new_state, lambda hashes: bucket_places(hashes, buckets)):
+            pieces.setdefault(bucket, []).append(piece.encode(task.fingerprint))
     empty = task.new_state()
     empty.watermark = empty.newest = BEGIN + 35 * SECOND
-    first = encode_piece(empty, task.fingerprint, None)
+    first = empty.encode(task.fingerprint)
     newer = Buckets(task, [(group, Row(**{STATES: [first, *pieces.get(group, [])]})) for group in range(buckets)])
     assert newer.batch([(3, 1.0, 7)], buckets) == []  # its windows are closed
     more = some_rows(chooser, 36, 60)
@@ -229,14 +236,21 @@ def test_buckets_that_have_changed_at_different_times_cannot_be_joined() -> None
         for names in (["hop"], ["hop", "two"])
     )
 
+    def as_struct(stored: tuple[int, bytes]) -> dict[str, Any]:
+        return {"size": stored[0], "state": bytes(stored[1])}
+
     def described(stream: Buckets, task: StreamTask, newest: int) -> list[Any]:
-        stored = [stream.tester.peekValueState(STATE, group) for group in (0, 1)]
-        heads = [stream.tester.peekValueState(HEAD, group) for group in (0, 1)]
         rows = [
-            {OLD: group, "size": size, "state": bytes(state), "token": heads[group][0], LOG: None}
-            for group, (size, state) in enumerate(stored)
+            {
+                GROUP: group,
+                SHARD: 1,
+                STATE: as_struct(stream.tester.peekValueState(STATE, group)),
+                SHARDS: as_struct(stream.tester.peekMapState(SHARDS, group)[(1,)]),
+                CHANGES: None,
+            }
+            for group in (0, 1)
         ]
-        regrouping = Regrouping(task, task.fingerprint, BEGIN, newest)
+        regrouping = Regrouping(task, lambda: BUCKETS, BEGIN, newest)
         summaries = regrouping.summarise(iter(pa.Table.from_pylist(rows).to_batches()))
         return [json.loads(text) for one in summaries for text in one["described"].to_pylist()]
 
@@ -258,11 +272,12 @@ def test_what_no_bucket_could_do_is_an_error_at_once() -> None:
     newer = sash.Query({"n": agg.count()}, {"five": window.rows(5), "ever": window.expanding()}, by="k", time="ts")
     declared, types = older._declared, {"k": "bigint", "ts": "timestamp", "x": "bigint"}
     stream = Buckets(task_of(older))
-    stream.tester.test(GUARD, [Row(**{ROWS: bytes(table_bytes(table_of([])))})])
-    assert stream.stored(GUARD)["query"] == fingerprint_query(declared, types, buckets=BUCKETS)
+    stream.guard()
+    stored = read_state_header(decompressed(stream.tester.peekValueState(STATE, GUARD)))
+    assert stored["query"] == fingerprint_query(declared, types, buckets=BUCKETS)
     stream.restart(task_of(newer, evolve=True))
     with pytest.raises(ValueError, match="cannot add window 'ever'"):
-        stream.tester.test(GUARD, [Row(**{ROWS: bytes(table_bytes(table_of([])))})])
+        stream.guard()
 
 
 # -- on Spark -----------------------------------------------------------------------------------------------------------

@@ -30,12 +30,13 @@ from pyspark.sql import functions as F  # noqa: N812 — the usual name
 from sash.aggregates.sql import quote
 from sash.durations import TimeUnit
 from sash.spark.batch.sql_slices import ticks_sql
-from sash.spark.groups import bucket_of, hash_of, numbered, run_groups, spread_out
+from sash.spark.groups import bucket_of, hash_of, numbered, run_groups
 from sash.windows.base import FOREVER, NEVER, Interval
 from sash.workers import time_ranges
 from sash.workers.bucket_worker import BucketWorker
 from sash.workers.own_columns import GROUP, HASH, RANGE, TICKS
 from sash.workers.range_worker import RangeWorker, SliceWorker, slices_compile
+from sash.workers.spread import spread_out
 from sash.workers.time_ranges import RangeWindows
 
 if TYPE_CHECKING:

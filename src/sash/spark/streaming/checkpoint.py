@@ -25,7 +25,8 @@ from pyspark.sql.types import DataType, StructField, StructType
 
 from sash.kernels.array_codec import Arrays
 from sash.spark.arrow_types import arrow_schema
-from sash.spark.streaming.bucket import HEAD, LOG, STATE, StreamTask, decompressed, read_deltas
+from sash.spark.streaming.shards import CHANGES, SHARDS, STATE, Head, decompressed, read_deltas, read_head
+from sash.spark.streaming.stream_task import StreamTask
 from sash.state.codec import read_state_header, read_table
 from sash.state.fingerprint import Fingerprint
 from sash.state.state_log import arrays_by_group, read_log, split_prefixes
@@ -40,8 +41,10 @@ if TYPE_CHECKING:
 
 Batches = Iterator[pa.RecordBatch]
 States = Iterator[tuple[StreamState, dict[str, Any]]]
-"""The state of each bucket, and the row that holds it."""
+"""The state of each shard, and the row that holds it."""
 ATTEMPTS = 3
+SHARD = "sash_shard"
+"""The column with the number of a shard."""
 DESCRIBED = "windows array<string>, bucket int, slices bigint, `rows` bigint, bytes bigint, oldest timestamp, newest timestamp, watermark timestamp"
 """What `inspect_state` says of a key."""
 ESCAPED = re.compile(r"""[\s"#%<>?\[\]\\^`{|}\x00-\x1f\x7f]""")
@@ -53,7 +56,7 @@ def inspect_state(spark: SparkSession, checkpoint: str) -> DataFrame:
     for attempt in range(ATTEMPTS):
         stored = operators(spark, checkpoint)
         try:
-            frames = [_inspect(read_states(spark, checkpoint, operator)) for operator in stored]
+            frames = [_inspect(spark, checkpoint, operator) for operator in stored]
         except PySparkException:
             # A stream that runs may have deleted the micro-batch since.
             if attempt == ATTEMPTS - 1 or operators(spark, checkpoint) == stored:
@@ -67,12 +70,12 @@ def finish(streaming: StreamQuery, checkpoint: str) -> DataFrame:
     """Return the results of the windows that are open in a checkpoint."""
     spark, task = streaming.frame.sparkSession, streaming.task
 
-    def finish_buckets(batches: Batches) -> Batches:
+    def finish_shards(batches: Batches) -> Batches:
         for state, _ in decoded(batches, task, task.fingerprint):
             yield from task.worker.as_declared(state.finish())
 
     states = read_states(spark, checkpoint, only_operator(spark, checkpoint, "finish()"))
-    return states.filter(f"{GROUP} <> {GUARD}").mapInArrow(finish_buckets, streaming.results)
+    return states.mapInArrow(finish_shards, streaming.results)
 
 
 def readable_path(spark: SparkSession, checkpoint: str) -> str:
@@ -134,17 +137,25 @@ def _variables(properties: str | None) -> list[str]:
 
 
 def read_states(spark: SparkSession, checkpoint: str, stored: Stored) -> DataFrame:
-    """Return the base of each bucket, the deltas after it, and the token of the state that they lead to."""
+    """Return the base of each shard, the deltas after it, and what is known of its bucket."""
+    heads, bases, changes = (read_variable(spark, checkpoint, stored, name) for name in (STATE, SHARDS, CHANGES))
+    known = heads.selectExpr(f"key.{GROUP}", f"value AS {STATE}").filter(f"{GROUP} <> {GUARD}")
+    shards = bases.selectExpr(f"key.{GROUP}", f"user_map_key.shard AS {SHARD}", f"user_map_value AS {SHARDS}")
+    delta = f"struct(user_map_key, user_map_value) AS {CHANGES}"
+    deltas = changes.selectExpr(f"key.{GROUP}", f"user_map_key.shard AS {SHARD}", delta)
+    deltas = deltas.groupBy(GROUP, SHARD).agg(F.collect_list(CHANGES).alias(CHANGES))
+    return known.join(shards, GROUP).join(deltas, [GROUP, SHARD], "left")
 
-    def variable(name: str, *columns: str) -> DataFrame:
-        return read_variable(spark, checkpoint, stored, name).selectExpr(f"key.{GROUP}", *columns)
 
-    bases = variable(STATE, "value.size", "value.state")
-    heads = variable(HEAD, "value.token")
-    delta = "struct(user_map_key.number, user_map_value.size, user_map_value.state) AS delta"
-    logs = variable(LOG, delta).groupBy(GROUP).agg(F.collect_list("delta").alias(LOG))
-    read = bases.join(heads, GROUP, "full").join(logs, GROUP, "left")
-    return read.filter(f"token IS NOT NULL OR {GROUP} = {GUARD}")  # others are empty
+def read_heads(spark: SparkSession, checkpoint: str, stored: Stored) -> tuple[Fingerprint | None, list[Head]]:
+    """Return the fingerprint of the query that wrote a checkpoint, None if no row has arrived yet; and the heads of all buckets."""
+    values = {
+        row[0][0]: decompressed(row[1])
+        for row in read_variable(spark, checkpoint, stored, STATE).select("key", "value").collect()
+    }
+    guard = values.pop(GUARD, None)
+    query = None if guard is None else read_state_header(guard)["query"]
+    return query, [read_head(value) for value in values.values()]
 
 
 def read_variable(spark: SparkSession, checkpoint: str, stored: Stored, name: str) -> DataFrame:
@@ -153,14 +164,8 @@ def read_variable(spark: SparkSession, checkpoint: str, stored: Stored, name: st
     return reader.option("stateVarName", name).load(readable_path(spark, checkpoint))
 
 
-def stored_query(states: DataFrame) -> Fingerprint | None:
-    """Return the fingerprint of the query that has written states; None if no row has arrived yet."""
-    guards = states.filter(f"{GROUP} = {GUARD}").collect()
-    return read_state_header(decompressed((guards[0]["size"], guards[0]["state"])))["query"] if guards else None
-
-
-def _inspect(states: DataFrame) -> DataFrame:
-    query = stored_query(states) or {"by": []}
+def _inspect(spark: SparkSession, checkpoint: str, stored: Stored) -> DataFrame:
+    query = read_heads(spark, checkpoint, stored)[0] or {"by": []}
     keys = [StructField(name, DataType.fromDDL(query["columns"][name])) for name in query["by"]]
     described = DataType.fromDDL(DESCRIBED)
     assert isinstance(described, StructType)
@@ -171,11 +176,11 @@ def _inspect(states: DataFrame) -> DataFrame:
         for row in rows_of(batches):
             yield from describe_bucket(row[GROUP], *base_and_deltas(row), arrow)
 
-    return states.filter(f"{GROUP} <> {GUARD}").mapInArrow(inspect, schema)
+    return read_states(spark, checkpoint, stored).mapInArrow(inspect, schema)
 
 
 def decoded(batches: Batches, task: StreamTask, query: Fingerprint, newest: int = NEVER) -> States:
-    """Yield the state of each bucket, and the row that holds it. Raise ValueError if it belongs to a different query."""
+    """Yield the state of each shard, and the row that holds it. Raise ValueError if it belongs to a different query."""
     for row in rows_of(batches):
         state = task.new_state()
         base, deltas, token = base_and_deltas(row)
@@ -183,11 +188,14 @@ def decoded(batches: Batches, task: StreamTask, query: Fingerprint, newest: int 
         yield state, row
 
 
-def base_and_deltas(row: dict[str, Any]) -> tuple[bytes, list[bytes], str]:
-    """Return the base of a bucket, the deltas after it, and the token that its head names."""
-    log = [((delta["number"],), (delta["size"], delta["state"])) for delta in row[LOG] or ()]
-    base = None if row["state"] is None else (row["size"], row["state"])
-    return decompressed(base), read_deltas(log), row["token"]
+def base_and_deltas(row: dict[str, Any]) -> tuple[bytes, list[bytes], str | None]:
+    """Return the base of a shard, the deltas after it, and the token that the head of its bucket names."""
+    head = read_head(decompressed(tuple(row[STATE].values())))
+    [shard] = [one for one in head.shards if one.number == row[SHARD]]
+    log = [
+        (tuple(delta["user_map_key"].values()), tuple(delta["user_map_value"].values())) for delta in row[CHANGES] or ()
+    ]
+    return decompressed(tuple(row[SHARDS].values())), read_deltas(shard, log), shard.token
 
 
 def rows_of(batches: Batches) -> Iterator[dict[str, Any]]:

@@ -38,21 +38,21 @@ from sash.spark.batch.native import MOST_COPIES, checked_time, copies_of_rows, i
 from sash.spark.batch.sql_slices import ticks_sql, with_ticks
 from sash.spark.column_identity import identify_columns
 from sash.spark.computed import ignores_case
-from sash.spark.groups import bucket_of, numbered, plain_names, spread_out
+from sash.spark.groups import hash_of, plain_names
 from sash.spark.local_session import ROCKSDB, STORE
-from sash.spark.private import watermark_delay, with_watermark_delay
+from sash.spark.private import tasks_with_state, watermark_delay, with_watermark_delay
 from sash.spark.spark_query import SparkQuery, read_schema
-from sash.spark.streaming.bucket import EMITTED, StreamTask, defer
+from sash.spark.streaming.bucket import EMITTED, defer
 from sash.spark.streaming.initial_state import initial_state
+from sash.spark.streaming.stream_task import StreamTask
 from sash.state.codec import nullable_schema
 from sash.state.fingerprint import KEYS, Fingerprint, fingerprint_query
 from sash.state.late_rows import LATE, check_late
 from sash.state.lives import read_forget
 from sash.state.reader import check_mode, check_stream
-from sash.workers.own_columns import GROUP, TICKS
+from sash.workers.own_columns import GROUP, HASH, TICKS
 from sash.workers.packing import PACKED, RESULTS, packing, unpacking
 
-BUCKETS = 64
 OPERATOR_MODE = "append"
 """Spark only compares it with that of the checkpoint. It is the same for all modes, so that Sash reports a changed mode itself."""
 _metrics_names = chain([METRICS], map(f"{METRICS}_{{}}".format, count(2)))
@@ -86,8 +86,8 @@ class StreamQuery(SparkQuery):
         self.late = options["late"] or "drop"
         self.keeps_late = self.late == "keep"
         """Whether results have a column of late rows."""
-        self.buckets = (options["buckets"] or BUCKETS) if query.by else 1
-        """The number of groups of keys."""
+        self.buckets = options["buckets"] if query.by else 1
+        """The number of groups of keys; None for one in each task that has state."""
         self.delay = _read_delay(self.query, self.frame)
         check_mode(self.query, options["mode"])
         _check_ends(self.query)
@@ -108,10 +108,11 @@ class StreamQuery(SparkQuery):
 
     def run(self) -> DataFrame:
         """Return the results."""
-        place = numbered(bucket_of(self.query.by, self.frame.schema, self.buckets), spread_out(self.buckets))
-        grouped = self.sent.withColumn(GROUP, place)
-        names = grouped.columns
-        packed = grouped.toDF(*plain_names(names)).mapInArrow(packing(names, self.query.title), PACKED)
+        by = self.query.by
+        rows = self.sent.withColumn(HASH, hash_of(by, self.frame.schema)) if by else self.sent
+        names = rows.columns
+        pack = packing(names, self.query.title, tasks_with_state(self.buckets))
+        packed = rows.toDF(*plain_names(names)).mapInArrow(pack, PACKED)
         processor, states = defer(self.task), initial_state(self)
         emitted = packed.groupBy(GROUP).transformWithState(processor, EMITTED, OPERATOR_MODE, "EventTime", states)
         counts = [F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in COUNTED]
@@ -160,7 +161,7 @@ class StreamQuery(SparkQuery):
         """The fingerprint of the query, which the state must have."""
         kinds = ", ".join(self.state_kinds)
         state = kinds if kinds == "rows" else f"{kinds}, {self.query.slicing}"
-        more: dict[str, Any] = {"buckets": self.buckets, "mode": self.options["mode"], "state": state}
+        more: dict[str, Any] = {"mode": self.options["mode"], "state": state}
         more |= {} if self.forget is None else {"forget": standard_text(self.forget)}
         more |= {KEYS: self.identified.keys} if self.identified.keys else {}
         columns = {name: self.frame.schema[name].dataType.simpleString() for name in self.schema.names}
@@ -188,7 +189,8 @@ class StreamQuery(SparkQuery):
     def describe(self) -> Branch:
         """Return the branch of an explanation that says what Spark does."""
         query, options, mode = self.query, self.options, self.options["mode"]
-        keys = f"{self.buckets} buckets of keys" if query.by else "one bucket, as there is no key"
+        keys = "one bucket of keys for each task" if self.buckets is None else f"{self.buckets} buckets of keys"
+        keys = keys if query.by else "one bucket, as there is no key"
         emitted = f"once, when the watermark has passed {'its window' if query.per_row else 'it'}"
         emitted = emitted if mode == "append" else "whenever rows change it"
         bad = "stop the stream" if options["on_bad_time"] == "error" else "are dropped and counted"
@@ -199,7 +201,7 @@ class StreamQuery(SparkQuery):
         leaves = {
             "watermark": f"{query.time}, {timedelta(milliseconds=self.delay)} behind the newest; rows of closed windows are {LATE_TEXT[self.late]} and counted as late",
             "shuffled": f"{'all columns' if query.per_row or self.keeps_late else and_between(self.sent.columns)} of all rows, packed into {keys}",
-            "state": f"{state}; one value per bucket and its changes, in RocksDB; the number of buckets is fixed for a checkpoint",
+            "state": f"{state}; by bucket, a base and its changes, in RocksDB; the number of buckets is fixed for a checkpoint",
             "results": f"{mode}: {'the result of a row' if query.per_row else 'a window'} {emitted}",
             "times": f"rows without a usable time {bad}",
             "counts": f"rows, late, bad_times and forgotten of each micro-batch, and its state: sash.spark.counts(progress{name})",
