@@ -139,7 +139,7 @@ class ForReaders(TypedDict, total=False):
 class OnSpark(TypedDict, total=False):
     """Options for PySpark DataFrames, streaming ones too.
 
-    - `buckets`: the number of groups of keys. Default: the number of shuffle partitions; 64 for a stream.
+    - `buckets`: the number of groups of keys. Default: the number of shuffle partitions.
     - `strategy`: "native", "slices", "buckets" or "ranges", see the page on Spark; for a stream "native". Default: "auto".
     - `types`: the result types of your own aggregates, such as {"s": "double"}, if they are not known before they run.
     """
