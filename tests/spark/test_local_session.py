@@ -24,7 +24,12 @@ assert sash.spark.session(cores=2) is spark, "the active session is returned"
 for key in ("spark.master", "spark.driver.memory", "spark.sql.shuffle.partitions", "spark.sql.session.timeZone"):
     print(spark.conf.get(key))
 spark.range(3).write.saveAsTable("numbers")  # to the warehouse
-print(spark.table("numbers").mapInArrow(lambda batches: batches, "id long").count())
+def imported(batches):
+    import pyspark, pyarrow
+    yield from (pyarrow.record_batch({"path": pyarrow.array([pyspark.__file__] * len(batch))}) for batch in batches)
+paths = spark.table("numbers").mapInArrow(imported, "path string").collect()
+assert not [path for path, in paths if ".zip" in path], paths
+print(len(paths))
 spark.stop()
 again = sash.spark.session(cores=1)
 print(again.range(4).count())

@@ -65,6 +65,7 @@ def settings(cores: int | None, memory: str | None, warehouse: str, conf: Mappin
         # With Spark's default, stateful operators and mapInArrow have Python workers with different environments, which start one
         # after the other; so the first micro-batch takes a second longer.
         "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": False,
+        "spark.python.daemon.module": "sash.spark.worker_daemon",  # workers start faster
         "spark.sql.warehouse.dir": warehouse,
         "spark.ui.enabled": False,
         "spark.ui.showConsoleProgress": sys.stderr.isatty(),
