@@ -73,6 +73,7 @@ class Aggregator:
         if not isinstance(aggregate, Aggregate):
             raise TypeError(f'{aggregate!r} is not an aggregate. Pass one, as in sash.Aggregator(agg.max("load")).')
         self.aggregate = aggregate
+        self._inputs = aggregate.inputs
         self.ranges = check_ranges(ranges)
         self._asked_for = algorithm
         self.algorithm = self._find([], self.ranges)
@@ -106,13 +107,9 @@ class Aggregator:
         >>> window.query(), len(window)
         ('kettle', 2)
         """
-        if self.aggregate.inputs == 0:
-            values = ()
-        elif len(values) != self.aggregate.inputs:
-            raise TypeError(
-                f"{self.aggregate.name} needs {self.aggregate.inputs} value(s) per row, but got {len(values)}."
-            )
-        window = self._current()
+        if len(values) != self._inputs:
+            values = self._without_values(values)
+        window = self._current() if self._pending else self._window
         if window.holds_untyped_nulls and any(value is not None for value in values):
             window = self._as_objects(window, "a row was inserted after a column of nulls without a type")
         window.insert(values, time)
@@ -206,7 +203,7 @@ class Aggregator:
         >>> window.query(), len(window)
         (20, 2)
         """
-        window = self._current()
+        window = self._current() if self._pending else self._window
         if at is not None:
             if before is not None:
                 raise ValueError("evict: give before= or at=, not both.")
@@ -216,8 +213,6 @@ class Aggregator:
                 )
             window.evict_at(int(at))
             return
-        if before is None and len(window) == 0:
-            raise IndexError("evict: the window is empty, so there is no row to remove.")
         window.evict(before)
 
     def query(self, *, last: SupportsIndex | None = None, start: Any = None, end: Any = None) -> Any:
@@ -237,12 +232,14 @@ class Aggregator:
         >>> window.query(last=2), window.query()
         (2.5, 2.0)
         """
-        window = self._current()
+        window = self._current() if self._pending else self._window
         if start is not None or end is not None:
             return window.query_between(start, end)
-        if last is not None and not self.algorithm.takes_times:
+        if last is None:
+            return window.query()
+        if not self.algorithm.takes_times:
             check_length(last, self.ranges, self.algorithm)
-        return window.query(None if last is None else int(last))
+        return window.query(int(last))
 
     def freeze(self) -> bytes:
         """Return the window as bytes, which `thaw` turns into the same window in any process.
@@ -282,7 +279,8 @@ class Aggregator:
         Traceback (most recent call last):
         ValueError: The frozen window computes max(price), not min(price). Pass the same aggregate to thaw.
         """
-        from sash.aggregator.compiled_window import CompiledWindow, columns_from_text  # noqa: PLC0415 — imports Numba
+        from sash.aggregator.compiled_window import columns_from_text  # noqa: PLC0415 — imports Numba
+        from sash.aggregator.event_window import EventWindow  # noqa: PLC0415 — as above
         from sash.kernels.array_codec import read_header  # noqa: PLC0415 — imports Numba
 
         described = read_header(data)
@@ -296,7 +294,7 @@ class Aggregator:
         # The algorithm of the frozen window, not the one that would be chosen now: costs may have been measured again.
         thawed.algorithm = next(known for known in ALGORITHMS if known.__name__ == described["class"])
         columns, ranges = columns_from_text(described["types"]), tuple(described["ranges"])
-        window = CompiledWindow(aggregate, thawed.algorithm, ranges, thawed._limit, columns)
+        window = EventWindow(aggregate, thawed.algorithm, ranges, thawed._limit, columns)
         window.decode(data, described)
         thawed._window, thawed._reason = window, ""
         return thawed
@@ -324,6 +322,12 @@ class Aggregator:
     def __repr__(self) -> str:
         """Show the aggregate, the algorithm and the number of rows."""
         return f"<Aggregator {self.aggregate.label} by {self.algorithm.about.name}, {len(self)} rows>"
+
+    def _without_values(self, values: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Return the row of an aggregate that reads no column. Raise TypeError if it reads another number of columns."""
+        if self._inputs == 0:
+            return ()
+        raise TypeError(f"{self.aggregate.name} needs {self._inputs} value(s) per row, but got {len(values)}.")
 
     def _find(self, columns: list[Column], ranges: tuple[int, ...], use: Use = "kept") -> type[Algorithm[Any]]:
         """Return the algorithm for windows of these lengths over these columns (none: objects)."""
@@ -403,11 +407,11 @@ class Aggregator:
 
     def _new_window(self, columns: list[Column], ranges: tuple[int, ...]) -> HeldWindow:
         if columns:
-            from sash.aggregator.compiled_window import CompiledWindow  # noqa: PLC0415 — imports Numba
+            from sash.aggregator.event_window import EventWindow  # noqa: PLC0415 — imports Numba
 
             self.algorithm = self._find(columns, ranges)
             options = (self.aggregate, self.algorithm, ranges, self._limit, columns)
-            window: HeldWindow | None = self._or_reason(CompiledWindow, *options)
+            window: HeldWindow | None = self._or_reason(EventWindow, *options)
             if window is not None:
                 self._reason = ""
                 return window
@@ -431,7 +435,7 @@ class Aggregator:
 
     def _slide_once(self, columns: list[Column], lengths: tuple[int, ...]) -> list[Any] | None:
         """Slide over a whole column without a persistent window: the fastest way. Return None if it is not possible."""
-        from sash.aggregator import compiled_window  # noqa: PLC0415 — imports pyarrow
+        from sash.aggregator import whole_columns  # noqa: PLC0415 — imports pyarrow
 
         kept = self._find(columns, self.ranges or _several(lengths))
         has_nulls = any(len(column.bits) for column in columns)
@@ -439,11 +443,11 @@ class Aggregator:
         whole = (self.aggregate, algorithm, columns)
         takes_one = len(lengths) == 1 or algorithm.about.ranges == "one"
         if takes_one or (has_nulls and self._asked_for == "auto"):  # a pass for each range
-            results = [self._or_reason(compiled_window.slide_once, *whole, length) for length in lengths]
+            results = [self._or_reason(whole_columns.slide_once, *whole, length) for length in lengths]
         elif has_nulls:
             return None
         else:
-            results = self._or_reason(compiled_window.slide_ranges_once, *whole, lengths) or [None]
+            results = self._or_reason(whole_columns.slide_ranges_once, *whole, lengths) or [None]
         if any(result is None for result in results):
             return None
         if len(columns[0]):
@@ -466,13 +470,13 @@ class Aggregator:
         return [interpreted_results(self.aggregate, column, given) for column in results]
 
     def _slide_between(self, given: tuple[Any, ...], begins: Any, ends: Any) -> Any:
-        from sash.aggregator import column_io, compiled_window  # noqa: PLC0415 — imports pyarrow
+        from sash.aggregator import column_io, whole_columns  # noqa: PLC0415 — imports pyarrow
 
         refuse_columns(self.algorithm)
         results = None
         if columns := self._read_columns(given):
             algorithm = self._find(columns, (), "whole")
-            results = self._or_reason(compiled_window.slide_between, self.aggregate, algorithm, columns, begins, ends)
+            results = self._or_reason(whole_columns.slide_between, self.aggregate, algorithm, columns, begins, ends)
         if results is None:
             algorithm = self._find([], (), "whole")
             results = column_io.interpret_between(self.aggregate, algorithm, given, begins, ends)

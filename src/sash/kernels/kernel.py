@@ -59,7 +59,7 @@ def _cause_of(error: Exception) -> Exception:
     return cause if isinstance(cause, Exception) else error
 
 
-def _with_message(error: Exception, message: str) -> Exception:
+def with_message(error: Exception, message: str) -> Exception:
     """Return an error of the same type with another message, or the same error with a note if its type takes none."""
     try:
         return type(error)(message)
@@ -254,7 +254,7 @@ class Kernel:
             self._run((len(positions), positions, closes), columns, validity, [], self.new_state((1,)), fields)
         except FailedWithoutRowError as error:
             cause = _cause_of(error)
-            raise _with_message(cause, f"{self.design.label}: {cause}") from cause
+            raise with_message(cause, f"{self.design.label}: {cause}") from cause
         return fields
 
     @_retry_with_row
@@ -311,7 +311,7 @@ class Kernel:
             if not self.design.tracks_row:
                 raise FailedWithoutRowError from error
             message = f"{self.design.label}, {self.where(int(self.progress[0]))}: {error}"
-            raise _with_message(error, message) from error
+            raise with_message(error, message) from error
         return results
 
     def tracking_row(self) -> Kernel:
