@@ -28,6 +28,8 @@ from benchmarks.query_overhead.warm import WarmCase, WarmField
 from benchmarks.questions.case import QuestionCase
 from benchmarks.questions.field import QuestionField
 from benchmarks.results import Reading, reading
+from benchmarks.single_events.case import EventCase, StepCase
+from benchmarks.single_events.field import EventField, StepField
 from benchmarks.spark_batch.case import SparkCase
 from benchmarks.spark_batch.field import SparkField
 from benchmarks.spark_streaming.case import StreamCase
@@ -67,6 +69,7 @@ FIELDS: dict[type[Case], Callable[[Any], Measured]] = {
     AroundCase: AroundField,
     ChoiceCase: ChoiceField,
     ColumnCase: ColumnField,
+    EventCase: EventField,
     FeatureCase: FeatureField,
     FirstCase: FirstField,
     GrowthCase: GrowthField,
@@ -76,6 +79,7 @@ FIELDS: dict[type[Case], Callable[[Any], Measured]] = {
     PaperCase: PaperField,
     QuestionCase: QuestionField,
     SparkCase: SparkField,
+    StepCase: StepField,
     StreamCase: StreamField,
     SweepCase: SweepField,
     TableCase: TableField,
