@@ -333,6 +333,39 @@ class TimedWindow(InterpretedWindow):
             raise
         self._inserted += 1
 
+    def insert_many(self, rows: list[Any]) -> None:
+        """Add rows with times, given as pairs of a time and the values."""
+        lifted = []
+        for time, values in rows:
+            self._newest_time = time
+            try:
+                lifted.append((time, self._lift(*map(_python_number, values))))
+            except Exception as error:  # nothing has changed yet
+                self._note(error, "lifting", self._newest())
+                raise
+        self._refuse_if_lost()
+        try:
+            self._window.insert_many(lifted)
+        except Exception as error:
+            self._lose(error)
+            raise
+        self._inserted += len(rows)
+
+    def slide_times(self, rows: list[Any], times: list[int], length: int) -> list[Any]:
+        """Add rows in order of arrival, and return after each the result of the times after newest - length."""
+        results = []
+        for values, time in zip(rows, times, strict=True):
+            newest = time if len(self) == 0 else max(time, self._window.newest)
+            if time > newest - length:
+                self.insert(values, time)
+            self._evict_before(newest - length + 1)
+            results.append(self.query())
+        return results
+
+    def _evict_before(self, time: Any) -> None:
+        if len(self):
+            self.evict(time)
+
     def _newest(self) -> str:
         return f"the row of time {self._newest_time!r}"
 
