@@ -30,6 +30,7 @@ from benchmarks.questions.field import QuestionField
 from benchmarks.results import Reading, reading
 from benchmarks.single_events.case import EventCase, StepCase
 from benchmarks.single_events.field import EventField, StepField
+from benchmarks.single_events.late_rows import LateCase, LateField
 from benchmarks.spark_batch.case import SparkCase
 from benchmarks.spark_batch.field import SparkField
 from benchmarks.spark_streaming.case import StreamCase
@@ -73,6 +74,7 @@ FIELDS: dict[type[Case], Callable[[Any], Measured]] = {
     FeatureCase: FeatureField,
     FirstCase: FirstField,
     GrowthCase: GrowthField,
+    LateCase: LateField,
     NexmarkCase: NexmarkField,
     NexmarkStreamCase: NexmarkStreamField,
     OverheadCase: OverheadField,

@@ -5,4 +5,5 @@ python -m benchmarks.single_events --quick    the same for few events, to see th
 
 case.py    what a case is, and its values     by_hand.py   the other ways: deques, NumPy, pandas, river
 cases.py   the table of cases and targets     field.py     checks and times a case
+                                              late_rows.py rows with times, out of order: FiBA
 """

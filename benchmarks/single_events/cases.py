@@ -12,6 +12,7 @@ import numpy as np
 
 import sash
 from benchmarks.case import STEP, WORST_STEP, Call, Case, Target
+from benchmarks.single_events import late_rows
 from benchmarks.single_events.by_hand import BY_HAND, by_hand, by_numpy, by_pandas, by_river
 from benchmarks.single_events.case import EventCase, EventContestant, StepCase
 from sash import agg
@@ -125,4 +126,4 @@ def steps() -> Iterator[StepCase]:
         )
 
 
-CASES: tuple[Case, ...] = (*single_events(), *steps())
+CASES: tuple[Case, ...] = (*single_events(), *steps(), *late_rows.CASES)
