@@ -263,17 +263,20 @@ def reduce_runs(combine: Merge, items: Partial, begins: Positions, lengths: Posi
         partials = take(items, slice(int(begins[runs[0]]), int(begins[runs[-1]] + left[-1])))
     else:
         partials = take(items, np.repeat(begins[runs] - firsts, left) + np.arange(int(left.sum())))
-    while len(left) and left.max() > 1:
-        numbers = np.arange(int(left.sum())) - np.repeat(np.cumsum(left) - left, left)
-        older = np.flatnonzero(numbers % 2 == 0)
-        has_newer = numbers[older] + 1 < np.repeat(left, (left + 1) // 2)
+    numbers = np.arange(int(left.sum())) - np.repeat(firsts, left)
+    """The place of each partial in its run."""
+    while numbers.any():
+        is_older = np.ones(len(numbers) + 1, np.bool_)  # of a pair; the last one ends the last pair
+        np.equal(numbers & 1, 0, out=is_older[:-1])
+        older = is_older[:-1].nonzero()[0]
+        has_newer = ~is_older[older + 1]
         kept = take(partials, older)
         if has_newer.all():
             partials = combine(kept, take(partials, older + 1))
         else:
-            pairs = np.flatnonzero(has_newer)
+            pairs = has_newer.nonzero()[0]
             put(kept, pairs, combine(take(kept, pairs), take(partials, older[pairs] + 1)))
             partials = kept
-        left = (left + 1) // 2
+        numbers = numbers[older] >> 1
     put(whole, runs, partials)
     return whole
