@@ -82,6 +82,7 @@ bench: .venv/ready
 	$(BIN)/python -m benchmarks.windows
 	$(BIN)/python -m benchmarks.query_overhead
 	$(BIN)/python -m benchmarks.filters_and_weights
+	$(BIN)/python -m benchmarks.single_events
 	$(BIN)/python -m benchmarks.features
 	$(BIN)/python -m benchmarks.frames
 	$(BIN)/python -m benchmarks.h2o
@@ -108,6 +109,7 @@ bench-quick: .venv/ready
 	$(BIN)/python -m benchmarks.windows --quick
 	$(BIN)/python -m benchmarks.query_overhead --quick
 	$(BIN)/python -m benchmarks.filters_and_weights --quick
+	$(BIN)/python -m benchmarks.single_events --quick
 	$(BIN)/python -m benchmarks.features --quick
 	$(BIN)/python -m benchmarks.frames --quick
 	$(BIN)/python -m benchmarks.h2o --quick

@@ -3,6 +3,7 @@
 python -m benchmarks.compiled            windows of rows over a column: checked, timed, written to results/compiled.csv, printed with their targets
 python -m benchmarks.windows             windows of time over a table: the same, to results/windows.csv
 python -m benchmarks.query_overhead      what Query adds to its kernels: the same, to results/query_overhead.csv
+python -m benchmarks.single_events      what insert, evict and query of an Aggregator cost: the same, to results/single_events.csv
 python -m benchmarks.filters_and_weights what where= and ewm_mean cost: the same, to results/filters_and_weights.csv
 python -m benchmarks.frames              frames that look ahead or leave out rows: the same, to results/frames.csv
 python -m benchmarks.first_answer        the time to the first result in fresh processes: the same, to results/first_answer.csv

@@ -28,6 +28,9 @@ from benchmarks.query_overhead.warm import WarmCase, WarmField
 from benchmarks.questions.case import QuestionCase
 from benchmarks.questions.field import QuestionField
 from benchmarks.results import Reading, reading
+from benchmarks.single_events.case import EventCase, StepCase
+from benchmarks.single_events.field import EventField, StepField
+from benchmarks.single_events.late_rows import LateCase, LateField
 from benchmarks.spark_batch.case import SparkCase
 from benchmarks.spark_batch.field import SparkField
 from benchmarks.spark_streaming.case import StreamCase
@@ -67,15 +70,18 @@ FIELDS: dict[type[Case], Callable[[Any], Measured]] = {
     AroundCase: AroundField,
     ChoiceCase: ChoiceField,
     ColumnCase: ColumnField,
+    EventCase: EventField,
     FeatureCase: FeatureField,
     FirstCase: FirstField,
     GrowthCase: GrowthField,
+    LateCase: LateField,
     NexmarkCase: NexmarkField,
     NexmarkStreamCase: NexmarkStreamField,
     OverheadCase: OverheadField,
     PaperCase: PaperField,
     QuestionCase: QuestionField,
     SparkCase: SparkField,
+    StepCase: StepField,
     StreamCase: StreamField,
     SweepCase: SweepField,
     TableCase: TableField,

@@ -37,6 +37,7 @@ from benchmarks.results import (
     NEXMARK,
     QUERY_OVERHEAD,
     ROOT,
+    SINGLE_EVENTS,
     SPARK_BATCH,
     SPARK_STREAMING,
     SPARK_WINDOWS,
@@ -45,6 +46,7 @@ from benchmarks.results import (
     Reading,
     read,
 )
+from benchmarks.single_events import cases as single_events
 from benchmarks.spark_batch import cases as spark_batch
 from benchmarks.spark_streaming import cases as spark_streaming
 from benchmarks.spark_windows import cases as spark_windows
@@ -63,6 +65,7 @@ def write(
     tables: Sequence[Reading] = (),
     overheads: Sequence[Reading] = (),
     weights: Sequence[Reading] = (),
+    events: Sequence[Reading] = (),
     labels: Sequence[Reading] = (),
     around: Sequence[Reading] = (),
     first: Sequence[Reading] = (),
@@ -82,6 +85,7 @@ def write(
         (over_tables, windows.CASES, tables),
         (of_overheads, query_overhead.CASES, overheads),
         (of_weights, filters_and_weights.CASES, weights),
+        (of_events, single_events.CASES, events),
         (of_labels, features.CASES, labels),
         (of_frames_around, frames_around.CASES, around),
         (of_first_answers, first_answer.CASES, first),
@@ -175,6 +179,17 @@ def of_weights(readings: Sequence[Reading]) -> Iterator[str]:
     yield from _targets(filters_and_weights.CASES, readings)
     yield from _all(filters_and_weights.CASES, readings)
     yield _text("filters_and_weights/reasons.md")
+
+
+def of_events(readings: Sequence[Reading]) -> Iterator[str]:
+    """Yield the lines about windows that are moved on row by row."""
+    yield "## Single events"
+    yield ""
+    yield _facts(readings, SINGLE_EVENTS)
+    yield ""
+    yield _text("single_events/about.md")
+    yield from _targets(single_events.CASES, readings)
+    yield from _all(single_events.CASES, readings)
 
 
 def of_labels(readings: Sequence[Reading]) -> Iterator[str]:
@@ -375,6 +390,7 @@ if __name__ == "__main__":
         tables=read(WINDOWS),
         overheads=read(QUERY_OVERHEAD),
         weights=read(FILTERS_AND_WEIGHTS) if FILTERS_AND_WEIGHTS.exists() else (),
+        events=read(SINGLE_EVENTS),
         labels=read(FEATURES),
         around=read(FRAMES) if FRAMES.exists() else (),
         first=read(FIRST_ANSWER),

@@ -44,5 +44,23 @@ def test_a_query_that_compiles_nothing_does_not_import_numba() -> None:
     assert done.stdout.split() == ["11"]
 
 
+EVENTS = """
+import sys
+import sash
+from sash import agg
+
+window = sash.Aggregator(agg.mean("x"))
+for value in range(500):
+    window.insert(value)
+    window.query()
+print(len(window), *[name for name in ("numba", "pyarrow", "pandas") if name in sys.modules])
+"""
+
+
+def test_rows_one_by_one_import_nothing_heavy() -> None:
+    done = subprocess.run([sys.executable, "-c", EVENTS], capture_output=True, text=True, check=False)
+    assert done.stdout.split() == ["500"], done.stderr
+
+
 def test_a_page_shows_the_catalogue() -> None:
     assert str(catalogue()) in (ROOT / "docs" / "algorithms.md").read_text(encoding="utf-8")

@@ -332,7 +332,7 @@ def test_mistakes_are_told_in_a_sentence(call: Any, error: type[Exception], sent
 
 
 def test_fiba_takes_no_columns() -> None:
-    with pytest.raises(ValueError, match="fiba takes rows one by one, each with a time"):
+    with pytest.raises(ValueError, match="fiba takes rows with times"):
         Aggregator(agg.max("x"), "fiba").slide([1, 2], 2)
 
 

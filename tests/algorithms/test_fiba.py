@@ -26,6 +26,7 @@ times = st.integers(0, 12)
 steps = st.one_of(
     st.tuples(st.just("insert"), times),
     st.tuples(st.just("insert"), times),
+    st.tuples(st.just("bulk"), st.lists(times, max_size=30)),
     st.tuples(st.just("append"), st.integers(0, 2)),
     st.tuples(st.just("prepend"), st.integers(0, 2)),
     st.tuples(st.just("evict"), st.none()),
@@ -65,6 +66,15 @@ class Pair:
                 window.insert(letter, time)
         self.compare()
 
+    def insert_many(self, *times: Any) -> None:
+        letters = [chr(ord("Ā") + self.arrived + number) for number in range(len(times))]
+        self.arrived += len(times)
+        for window in (self.concat, self.max):
+            window.insert_many(zip(times, letters, strict=True))
+        for letter, time in zip(letters, times, strict=True):
+            self.naive.insert(letter, time)
+        self.compare()
+
     def evict(self, before: Any = None) -> None:
         for window in (self.concat, self.max, self.naive):
             window.evict(before)
@@ -94,8 +104,10 @@ class Pair:
     def play(self, script: Iterable[tuple[str, Any]]) -> None:
         for step, number in script:
             elements = self.naive.elements
-            if step == "insert" or (not elements and step != "cut"):
+            if step == "insert" or (not elements and step not in ("cut", "bulk")):
                 self.insert(number or 0)
+            elif step == "bulk":
+                self.insert_many(*number)
             elif step == "append":
                 self.insert(elements[-1][0] + number)
             elif step == "prepend":
@@ -308,6 +320,42 @@ def test_searches_from_the_nearer_end(order: str) -> None:
     Moment.compared = 0
     window.evict(before=Moment(1))
     assert Moment.compared <= 8
+
+
+@orders
+@pytest.mark.parametrize("size", [0, 1, 5, 60])
+@pytest.mark.parametrize("many", [0, 1, 2, 7, 200])
+def test_every_bulk(order: str, size: int, many: int) -> None:
+    chooser = random.Random(f"{order} {size} {many}")
+    for lowest, highest in ((-1, size), (size - 5, size + 5), (-9, 0), (size, size + 300)):
+        pair = Pair()
+        pair.insert(*arrival(order, size))
+        pair.insert_many(*(chooser.randint(lowest, highest) for _ in range(many)))
+        pair.insert_many(*(chooser.randint(lowest, highest) for _ in range(many)))
+        pair.insert(lowest, highest)
+        pair.evict(lowest + 3)
+
+
+@orders
+def test_bulk_inserts_take_few_combines(order: str) -> None:
+    """As the paper says: log d for the way to the rows, and for each of m rows 1 + log(d/m)."""
+    for distance in (2**exponent for exponent in range(4, 12)):
+        for many in (one for one in (1, 8, 64, 512) if one <= distance):
+            counted = Counted(arrival(order, FEW))
+            newest = counted.window.newest
+            times = [newest - distance * number / many + 0.5 for number in range(many)]
+            counted.window.insert_many((time, 1) for time in times)
+            bound = 12 * (math.log2(distance) + many * (1 + math.log2(distance / many)))
+            assert counted.spent() <= bound
+            assert len(counted.window) == FEW + many
+
+
+def test_a_bulk_in_order_costs_less_than_its_rows() -> None:
+    counted, alone = Counted(range(FEW)), Counted(range(FEW))
+    counted.window.insert_many((FEW + number, 1) for number in range(1000))
+    for number in range(1000):
+        alone.window.insert(1, FEW + number)
+    assert counted.spent() < alone.spent() / 2
 
 
 @orders

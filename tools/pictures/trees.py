@@ -6,7 +6,10 @@ from collections.abc import Callable
 from string import ascii_lowercase
 from typing import Any
 
-from sash.algorithms.fiba import FiBA, Role
+from sash.algorithms.fiba import FiBA
+from sash.algorithms.finger_tree import INNER, ROOT
+from sash.algorithms.finger_tree import LEFT as LEFT_SPINE
+from sash.algorithms.finger_tree import RIGHT as RIGHT_SPINE
 from sash.algorithms.occurrence_tournament import OccurrenceTournament
 from sash.algorithms.order_statistics_tree import OrderStatisticsTree
 from sash.plan.pictures.svg import MARGIN, Canvas, width_of
@@ -137,30 +140,36 @@ def draw_b_tree(canvas: Canvas, window: FiBA[str], recorder: Recorder, top: floa
     order = sorted(answer)
     left, right = MARGIN + 30, RIGHT - 36
     cell = (right - left) / len(order)
-    words = {Role.ROOT: "root", Role.LEFT: "left spine", Role.RIGHT: "right spine", Role.INNER: ""}
+    words = {ROOT: "root", LEFT_SPINE: "left spine", RIGHT_SPINE: "right spine", INNER: ""}
 
-    def draw(node: Any, depth: int) -> tuple[float, float]:
-        places = [left + (order.index(letter) + 0.5) * cell for _, letter in node.elements]
+    def draw(node: int, depth: int) -> tuple[float, float]:
+        letters, children, total = (
+            [letter for _, letter in window.elements_of(node)],
+            window.children_of(node),
+            window.totals[node],
+        )
+        word = words[window.roles[node]]
+        places = [left + (order.index(letter) + 0.5) * cell for letter in letters]
         x, y = sum(places) / len(places), top + depth * 78.0
-        for child in node.children:
+        for child in children:
             canvas.line((x, y + 50), draw(child, depth + 1), "note")
-        if node.children:
+        if children:
             canvas.line((x, y + 22), (x, y + 50), "note")
-        read = node.total in recorder.reads
-        width = 16.0 + 17 * len(node.elements)
+        read = total in recorder.reads
+        width = 16.0 + 17 * len(letters)
         canvas.box((x - width / 2, y), (width, 22), "window" if read else "slice", "rim" if read else "edge", 5)
-        canvas.text((x, y + 15), " ".join(letter for _, letter in node.elements), "text", 13, "middle")
-        room = width_of(max(node.total, words[node.role], key=len), 11) + 6
-        canvas.box((x - room / 2, y + 24), (room, 26 if words[node.role] else 14), "paper", radius=0)
-        canvas.text((x, y + 35), node.total, "rim" if read else "edge", 11, "middle")
-        if words[node.role]:
-            canvas.text((x, y + 47), words[node.role], "note", 10, "middle")
+        canvas.text((x, y + 15), " ".join(letters), "text", 13, "middle")
+        room = width_of(max(total, word, key=len), 11) + 6
+        canvas.box((x - room / 2, y + 24), (room, 26 if word else 14), "paper", radius=0)
+        canvas.text((x, y + 35), total, "rim" if read else "edge", 11, "middle")
+        if word:
+            canvas.text((x, y + 47), word, "note", 10, "middle")
         return x, y
 
     draw(window.root, 0)
     depth, node = 1, window.root
-    while node.children:
-        depth, node = depth + 1, node.children[0]
+    while children := window.children_of(node):
+        depth, node = depth + 1, children[0]
     bottom = top + depth * 78.0
     canvas.text((MARGIN, bottom + 4), line, "text")
     canvas.text((MARGIN, bottom + 22), "Below each node: the rows that its total holds. Orange: what the query reads.")

@@ -112,9 +112,11 @@ class FloatTotal(tuple[float, float]):
 
     def __add__(self, other: Any) -> FloatTotal:
         """Return the total of both; the other may be a plain number, such as an integer in a column of floats."""
-        if not isinstance(other, FloatTotal | float | int):
-            raise TypeError(f"unsupported operand type(s) for +: 'float' and '{type(other).__name__}'")
-        return FloatTotal(add_compensated(self, other if isinstance(other, FloatTotal) else lift_float(other)))
+        if type(other) is not FloatTotal:  # first, because it takes least time
+            if not isinstance(other, (float, int)):
+                raise TypeError(f"unsupported operand type(s) for +: 'float' and '{type(other).__name__}'")
+            other = lift_float(other)
+        return FloatTotal(add_compensated(self, other))
 
     __radd__ = __add__  # TwoSum is commutative
 

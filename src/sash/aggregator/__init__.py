@@ -10,7 +10,14 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
 from sash.aggregates.base import Aggregate
-from sash.aggregator.checks import check_columns, check_length, check_lengths, check_ranges, refuse_columns
+from sash.aggregator.checks import (
+    check_columns,
+    check_length,
+    check_lengths,
+    check_ranges,
+    check_times,
+    refuse_columns,
+)
 from sash.aggregator.object_window import HeldWindow, ObjectWindow, TimedWindow
 from sash.algorithms import ALGORITHMS, Algorithm, find_algorithm
 from sash.plan.choose import Use, choose_algorithm
@@ -73,6 +80,7 @@ class Aggregator:
         if not isinstance(aggregate, Aggregate):
             raise TypeError(f'{aggregate!r} is not an aggregate. Pass one, as in sash.Aggregator(agg.max("load")).')
         self.aggregate = aggregate
+        self._inputs = aggregate.inputs
         self.ranges = check_ranges(ranges)
         self._asked_for = algorithm
         self.algorithm = self._find([], self.ranges)
@@ -85,6 +93,8 @@ class Aggregator:
         self._pending: list[Column] = []
         """The newest rows of a column that was slid over once, until a call needs the window that holds them."""
         self._pending_ranges: tuple[int, ...] = ()
+        self._pending_times: Any = None
+        """The times of the pending rows, for an algorithm that takes times."""
         self._ran = self.algorithm
         """What slid over the column of the pending rows."""
         self._reason = "no column was given yet: rows one by one are interpreted"
@@ -106,24 +116,22 @@ class Aggregator:
         >>> window.query(), len(window)
         ('kettle', 2)
         """
-        if self.aggregate.inputs == 0:
-            values = ()
-        elif len(values) != self.aggregate.inputs:
-            raise TypeError(
-                f"{self.aggregate.name} needs {self.aggregate.inputs} value(s) per row, but got {len(values)}."
-            )
-        window = self._current()
+        if len(values) != self._inputs:
+            values = self._without_values(values)
+        window = self._current() if self._pending else self._window
         if window.holds_untyped_nulls and any(value is not None for value in values):
             window = self._as_objects(window, "a row was inserted after a column of nulls without a type")
         window.insert(values, time)
 
-    def insert_many(self, values: Any) -> None:
+    def insert_many(self, values: Any, *, times: Any = None) -> None:
         """Add many rows in one compiled call.
 
-        `values` is a column (Arrow, NumPy, pandas, Polars or a list), or a tuple of columns if the aggregate reads several.
+        `values` is a column (Arrow, NumPy, pandas, Polars or a list), or a tuple of columns if the aggregate reads several. `times` are
+        the times of the rows, in any order, and only for `algorithm="fiba"`. It is interpreted, but combines each node of its tree once,
+        however many of the rows are in it.
 
-        Errors: TypeError if the number or the type of the columns does not match the rows in the window. ValueError for `fiba`, which
-        takes rows with times.
+        Errors: TypeError if the number or the type of the columns does not match the rows in the window. ValueError if `fiba` gets no
+        times, or another algorithm gets some.
 
         >>> import sash
         >>> from sash import agg
@@ -133,6 +141,10 @@ class Aggregator:
         (12, 3)
         """
         given = check_columns(values, self.aggregate)
+        check_times(self.algorithm, times)
+        if times is not None:
+            self._insert_with_times(given, times)
+            return
         columns = self._read_columns(given)
         window = self._window_for(columns, self.ranges)
         window.insert_many(self._rows_for(window, given, columns))
@@ -143,6 +155,7 @@ class Aggregator:
         range: SupportsIndex | Sequence[SupportsIndex] | None = None,  # noqa: A002 — the papers' word for the length of a window
         *,
         bounds: tuple[Any, Any] | None = None,
+        times: Any = None,
     ) -> Any:
         """Add a column row by row, and return the result of the last `range` rows after each row.
 
@@ -151,6 +164,9 @@ class Aggregator:
         takes less time. The window continues from its current rows and
         then holds the last `range` rows, so a long column may come in pieces. With `bounds=(begins, ends)` the i-th result is that of
         the rows `begins[i]` to `ends[i] - 1`, and the window does not change; neither bound may move back.
+
+        With `algorithm="fiba"`, rows arrive in any order of `times`, a column of integers, and `range` is a length of time: the window holds
+        the rows with times greater than the newest time minus `range`. A row that is older than that has no effect.
 
         Result: an Arrow array with the type that a query returns; for several ranges a dictionary of arrays.
         Errors: ValueError if no range is given, or if the bounds exceed the column. TypeError if the number or the type of the columns
@@ -163,10 +179,17 @@ class Aggregator:
         ([1, 3, 5], [7, 9])
         >>> sash.Aggregator(agg.sum("amount")).slide([1, 2, 3], bounds=([0, 0, 1], [1, 2, 3])).to_pylist()
         [1, 3, 5]
+        >>> window = sash.Aggregator(agg.sum("amount"), algorithm="fiba")
+        >>> window.slide([1, 2, 4, 8], range=10, times=[100, 107, 103, 112]).to_pylist()
+        [1, 3, 7, 14]
         """
         given = check_columns(values, self.aggregate)
+        if bounds is None:
+            check_times(self.algorithm, times)
         if bounds is not None:
             return self._slide_between(given, *bounds)
+        if times is not None:
+            return self._slide_times(given, range, times)
         several = range is None or isinstance(range, Sequence)
         lengths = check_ranges(range if range is None or isinstance(range, Sequence) else [range]) or self.ranges
         if not lengths:
@@ -206,7 +229,7 @@ class Aggregator:
         >>> window.query(), len(window)
         (20, 2)
         """
-        window = self._current()
+        window = self._current() if self._pending else self._window
         if at is not None:
             if before is not None:
                 raise ValueError("evict: give before= or at=, not both.")
@@ -216,8 +239,6 @@ class Aggregator:
                 )
             window.evict_at(int(at))
             return
-        if before is None and len(window) == 0:
-            raise IndexError("evict: the window is empty, so there is no row to remove.")
         window.evict(before)
 
     def query(self, *, last: SupportsIndex | None = None, start: Any = None, end: Any = None) -> Any:
@@ -237,12 +258,14 @@ class Aggregator:
         >>> window.query(last=2), window.query()
         (2.5, 2.0)
         """
-        window = self._current()
+        window = self._current() if self._pending else self._window
         if start is not None or end is not None:
             return window.query_between(start, end)
-        if last is not None and not self.algorithm.takes_times:
+        if last is None:
+            return window.query()
+        if not self.algorithm.takes_times:
             check_length(last, self.ranges, self.algorithm)
-        return window.query(None if last is None else int(last))
+        return window.query(int(last))
 
     def freeze(self) -> bytes:
         """Return the window as bytes, which `thaw` turns into the same window in any process.
@@ -282,7 +305,8 @@ class Aggregator:
         Traceback (most recent call last):
         ValueError: The frozen window computes max(price), not min(price). Pass the same aggregate to thaw.
         """
-        from sash.aggregator.compiled_window import CompiledWindow, columns_from_text  # noqa: PLC0415 — imports Numba
+        from sash.aggregator.compiled_window import columns_from_text  # noqa: PLC0415 — imports Numba
+        from sash.aggregator.event_window import EventWindow  # noqa: PLC0415 — as above
         from sash.kernels.array_codec import read_header  # noqa: PLC0415 — imports Numba
 
         described = read_header(data)
@@ -296,7 +320,7 @@ class Aggregator:
         # The algorithm of the frozen window, not the one that would be chosen now: costs may have been measured again.
         thawed.algorithm = next(known for known in ALGORITHMS if known.__name__ == described["class"])
         columns, ranges = columns_from_text(described["types"]), tuple(described["ranges"])
-        window = CompiledWindow(aggregate, thawed.algorithm, ranges, thawed._limit, columns)
+        window = EventWindow(aggregate, thawed.algorithm, ranges, thawed._limit, columns)
         window.decode(data, described)
         thawed._window, thawed._reason = window, ""
         return thawed
@@ -324,6 +348,12 @@ class Aggregator:
     def __repr__(self) -> str:
         """Show the aggregate, the algorithm and the number of rows."""
         return f"<Aggregator {self.aggregate.label} by {self.algorithm.about.name}, {len(self)} rows>"
+
+    def _without_values(self, values: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Return the row of an aggregate that reads no column. Raise TypeError if it reads another number of columns."""
+        if self._inputs == 0:
+            return ()
+        raise TypeError(f"{self.aggregate.name} needs {self._inputs} value(s) per row, but got {len(values)}.")
 
     def _find(self, columns: list[Column], ranges: tuple[int, ...], use: Use = "kept") -> type[Algorithm[Any]]:
         """Return the algorithm for windows of these lengths over these columns (none: objects)."""
@@ -370,6 +400,9 @@ class Aggregator:
 
             columns, self._pending = self._pending, []
             try:
+                if self.algorithm.takes_times:
+                    self._insert_with_times(tuple(map(column_to_arrow, columns)), self._pending_times)
+                    return self._window
                 window = self._window_for(columns, self.ranges or self._pending_ranges)
                 # It may be interpreted although the column was compiled: recalculate does not compile for medians.
                 window.insert_many(self._rows_for(window, tuple(map(column_to_arrow, columns)), columns))
@@ -403,11 +436,11 @@ class Aggregator:
 
     def _new_window(self, columns: list[Column], ranges: tuple[int, ...]) -> HeldWindow:
         if columns:
-            from sash.aggregator.compiled_window import CompiledWindow  # noqa: PLC0415 — imports Numba
+            from sash.aggregator.event_window import EventWindow  # noqa: PLC0415 — imports Numba
 
             self.algorithm = self._find(columns, ranges)
             options = (self.aggregate, self.algorithm, ranges, self._limit, columns)
-            window: HeldWindow | None = self._or_reason(CompiledWindow, *options)
+            window: HeldWindow | None = self._or_reason(EventWindow, *options)
             if window is not None:
                 self._reason = ""
                 return window
@@ -431,7 +464,7 @@ class Aggregator:
 
     def _slide_once(self, columns: list[Column], lengths: tuple[int, ...]) -> list[Any] | None:
         """Slide over a whole column without a persistent window: the fastest way. Return None if it is not possible."""
-        from sash.aggregator import compiled_window  # noqa: PLC0415 — imports pyarrow
+        from sash.aggregator import whole_columns  # noqa: PLC0415 — imports pyarrow
 
         kept = self._find(columns, self.ranges or _several(lengths))
         has_nulls = any(len(column.bits) for column in columns)
@@ -439,11 +472,11 @@ class Aggregator:
         whole = (self.aggregate, algorithm, columns)
         takes_one = len(lengths) == 1 or algorithm.about.ranges == "one"
         if takes_one or (has_nulls and self._asked_for == "auto"):  # a pass for each range
-            results = [self._or_reason(compiled_window.slide_once, *whole, length) for length in lengths]
+            results = [self._or_reason(whole_columns.slide_once, *whole, length) for length in lengths]
         elif has_nulls:
             return None
         else:
-            results = self._or_reason(compiled_window.slide_ranges_once, *whole, lengths) or [None]
+            results = self._or_reason(whole_columns.slide_ranges_once, *whole, lengths) or [None]
         if any(result is None for result in results):
             return None
         if len(columns[0]):
@@ -465,14 +498,45 @@ class Aggregator:
             return results
         return [interpreted_results(self.aggregate, column, given) for column in results]
 
+    def _insert_with_times(self, given: tuple[Any, ...], times: Any) -> None:
+        from sash.aggregator.column_io import rows_of  # noqa: PLC0415 — imports pyarrow
+        from sash.columns.read_column import objects_of  # noqa: PLC0415 — as above
+
+        self._reason = "rows with times are compiled only while slide moves over a column"
+        self._current().insert_many(list(zip(objects_of(times), rows_of(given, self._inputs), strict=True)))
+
+    def _slide_times(self, given: tuple[Any, ...], length: Any, times: Any) -> Any:
+        """Slide over rows with times. If they compile, the rows that are left become a window only if a later call needs it."""
+        from sash.aggregator import column_io, timed_columns  # noqa: PLC0415 — imports pyarrow
+
+        [length] = check_ranges([length]) if length is not None else (0,)
+        if not length:
+            raise ValueError("slide needs a length of time. Pass range=….")
+        columns = self._read_columns(given)
+        ticks = timed_columns.read_times(times, len(given[0]))
+        if columns and not len(self._window):
+            before = len(self)
+            if before:
+                columns = timed_columns.joined(self._pending, columns, compared=self.aggregate.only_compares)
+                ticks = timed_columns.joined_times(self._pending_times, ticks)
+            results = self._or_reason(timed_columns.slide_times, self.aggregate, columns, ticks, length)
+            if results is not None:
+                self._reason = ""
+                self._pending, self._pending_times = timed_columns.rows_within(columns, ticks, length)
+                return results[before:]
+            ticks = ticks[before:]
+        window: Any = self._current()
+        found = window.slide_times(column_io.rows_of(given, self._inputs), ticks.tolist(), length)
+        return column_io.interpreted_results(self.aggregate, found, given)
+
     def _slide_between(self, given: tuple[Any, ...], begins: Any, ends: Any) -> Any:
-        from sash.aggregator import column_io, compiled_window  # noqa: PLC0415 — imports pyarrow
+        from sash.aggregator import column_io, whole_columns  # noqa: PLC0415 — imports pyarrow
 
         refuse_columns(self.algorithm)
         results = None
         if columns := self._read_columns(given):
             algorithm = self._find(columns, (), "whole")
-            results = self._or_reason(compiled_window.slide_between, self.aggregate, algorithm, columns, begins, ends)
+            results = self._or_reason(whole_columns.slide_between, self.aggregate, algorithm, columns, begins, ends)
         if results is None:
             algorithm = self._find([], (), "whole")
             results = column_io.interpret_between(self.aggregate, algorithm, given, begins, ends)

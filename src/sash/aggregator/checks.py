@@ -62,12 +62,20 @@ def check_columns(values: Any, aggregate: Aggregate[Any]) -> tuple[Any, ...]:
     return given
 
 
+def check_times(algorithm: type[Algorithm[Any]], times: Any) -> None:
+    """Raise ValueError if columns have times and the algorithm takes rows in order, or the other way round."""
+    if times is None:
+        refuse_columns(algorithm)
+    elif not algorithm.takes_times:
+        raise ValueError(f'{algorithm.about.name} takes rows in order. Leave times out, or use algorithm="fiba".')
+
+
 def refuse_columns(algorithm: type[Algorithm[Any]]) -> None:
     """Raise ValueError if an algorithm needs rows with times, which a column does not have."""
     if algorithm.takes_times:
         name = algorithm.about.name
         raise ValueError(
-            f"{name} takes rows one by one, each with a time. For a column of rows in order, use another algorithm."
+            f"{name} takes rows with times. Pass times=…, or use another algorithm for a column of rows in order."
         )
 
 

@@ -1,6 +1,6 @@
 """A window of numbers: the algorithm's class fused with the aggregate, its state in NumPy arrays between calls.
 
-Slides over whole columns, for windows that begin empty and are not kept, are faster: they need no such state.
+Slides over whole columns, for windows that begin empty and are not kept, are faster: they need no such state (whole_columns.py).
 """
 
 from __future__ import annotations
@@ -15,20 +15,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sash.aggregates.base import Aggregate
-from sash.aggregator.column_io import as_positions, final_results, lowered_by_kernel, of_rows_with_values
-from sash.aggregator.object_window import HeldWindow, no_times, refuse_time
-from sash.algorithms import Algorithm
-from sash.columns.buffers import unpack
+from sash.aggregator.column_io import final_results, lowered_by_kernel, of_rows_with_values
+from sash.aggregator.object_window import NO_LIMIT, HeldWindow, no_row, no_times, refuse_time
 from sash.columns.column_types import column_type
 from sash.columns.read_column import Column, nulls, present_in_all, read_numbers, types_of
 from sash.kernels import CannotCompileError, Kernel, loops
 from sash.kernels.array_codec import decode_state, encode_state
 from sash.kernels.functions import fingerprint
 from sash.kernels.kernel_arrays import ResultColumn
-from sash.kernels.whole_column import column_kernel
-
-NO_LIMIT = 2**62
 
 
 @dataclass(eq=False)
@@ -59,7 +53,7 @@ class CompiledWindow(HeldWindow):
         """Return the window for columns of these types: another one if it holds only nulls without a type."""
         if not self.holds_untyped_nulls or all(column.type == pa.null() for column in columns):
             return self
-        typed = CompiledWindow(self.aggregate, self.algorithm, self.ranges, self.limit, columns)
+        typed = type(self)(self.aggregate, self.algorithm, self.ranges, self.limit, columns)
         typed.insert_many([nulls(len(self), dtype) for dtype in typed.types])
         typed.rows_before = self.rows_so_far - typed.rows_so_far
         return typed
@@ -89,6 +83,8 @@ class CompiledWindow(HeldWindow):
         """Remove the oldest row."""
         if before is not None:
             raise no_times("evict(before=…)")
+        if len(self) == 0:
+            raise no_row()
         self._advance(self._no_rows, len(self) - 1)
 
     def evict_at(self, position: int) -> None:
@@ -157,9 +153,13 @@ class CompiledWindow(HeldWindow):
         self._make_room(max(1, min(limit, len(self) + len(columns[0]))))
         ordered = sorted(lengths, reverse=True)
         numbers = np.array([self._number_of(length) for length in ordered], np.int64)
-        options = {"limit": limit, "lengths": np.array(ordered, np.int64), "numbers": numbers, "emit_now": emit_now}
+        options: dict[str, Any] = {"limit": limit, "lengths": np.array(ordered, np.int64), "numbers": numbers}
         values = tuple(column.values for column in columns)
-        results: list[ResultColumn] = self._run(self.kernel.advance, self.state, values, validity, **options)
+        try:
+            results = self.kernel.advance(self.state, values, validity, **options, emit_now=emit_now)
+        except Exception as error:
+            self._failure = error
+            raise
         rows = len(columns[0])
         if rows:
             self._newest_is_null = len(validity) > 0 and not validity[(rows - 1) // 8] >> (rows - 1) % 8 & 1
@@ -175,40 +175,6 @@ class CompiledWindow(HeldWindow):
         if rows > self.capacity:
             self.capacity = max(rows, 2 * self.capacity)
             self.state = self.kernel.grow(self.state, self.capacity)
-
-
-def slide_once(
-    aggregate: Aggregate[Any], algorithm: type[Algorithm[Any]], columns: list[Column], length: int
-) -> pa.Array:
-    """Return each row's result over the newest `length` rows."""
-    bits, inputs = present_in_all(columns), types_of(aggregate, columns)
-    lowered = lowered_by_kernel(aggregate)
-    kernel = column_kernel(algorithm, lowered, inputs, loops.slide_rows, nullable=len(bits) > 0, length=length)
-    results = kernel.slide_rows(tuple(column.values for column in columns), length, bits)
-    return of_rows_with_values(aggregate, final_results(results, aggregate, columns), bits)
-
-
-def slide_ranges_once(
-    aggregate: Aggregate[Any], algorithm: type[Algorithm[Any]], columns: list[Column], lengths: tuple[int, ...]
-) -> list[pa.Array]:
-    """Return each row's results over several ranges, which ascend. The columns have no nulls."""
-    kernel = Kernel(algorithm, lowered_by_kernel(aggregate), types_of(aggregate, columns), loops.slide_ranges)
-    results = kernel.slide_ranges(tuple(column.values for column in columns), lengths)
-    return [final_results(results, aggregate, columns, line) for line in reversed(range(len(lengths)))]
-
-
-def slide_between(
-    aggregate: Aggregate[Any], algorithm: type[Algorithm[Any]], columns: list[Column], begins: Any, ends: Any
-) -> pa.Array:
-    """Return the result of the rows begins[i] … ends[i] - 1 for each i."""
-    bits, inputs = present_in_all(columns), types_of(aggregate, columns)
-    kernel = column_kernel(algorithm, lowered_by_kernel(aggregate), inputs, loops.slide_between, nullable=len(bits) > 0)
-    values, ends = tuple(column.values for column in columns), as_positions(ends)
-    results = kernel.slide_between(values, as_positions(begins), ends, bits)
-    if aggregate.result.of_newest and len(bits):
-        present = unpack(bits, len(columns[0]))
-        bits = np.packbits(present[np.maximum(ends - 1, 0)], bitorder="little")  # an empty window has no result anyway
-    return of_rows_with_values(aggregate, final_results(results, aggregate, columns), bits)
 
 
 def _as_column(value: Any, dtype: pa.DataType, *, compared: bool) -> Column:

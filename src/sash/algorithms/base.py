@@ -124,7 +124,7 @@ class Algorithm(Generic[P]):
     rows_behind: ClassVar[int] = 0
     """The number of positions before the window that it still reads: its rings have that much more room."""
     interpreted_only: ClassVar[str] = ""
-    """Why the class can't be compiled; empty if it can."""
+    """Why the loops over rows in order can't be compiled with the class; empty if they can."""
     inverse: Callable[[P, P], P]
     """The aggregate's inverse, if the algorithm needs one."""
     begin: int = 0

@@ -2,15 +2,15 @@
 
 Tangwongsan, Hirzel, Schneider. Optimal and General Out-of-Order Sliding-Window Aggregation. VLDB 2019.
 Tangwongsan, Hirzel, Schneider. Out-of-Order Sliding-Window Aggregation with Efficient Bulk Evictions and Insertions.
-VLDB 2023, for the bulk evict.
+VLDB 2023, for the bulk evict, the bulk insert and the deferred free list.
 
-Order: any; elements are kept by time, then by arrival. Laws: associative. Interpreted only: nodes are split, merged and
-linked, so the state is not flat columns.
+Order: any; elements are kept by time, then by arrival. Laws: associative.
 insert amortised O(log d), d elements away from the nearer end of the window, so O(1) in order; worst O(log n).
+insert_many O(log d + m(1 + log(d/m))) for m elements, the farthest of them d away.
 evict amortised O(1), worst O(log n); evict(before) amortised O(log m), m elements evicted.
 query at most 2 combines; query_between O(log n). Space: n elements, at most as many nodes.
 
-A B-tree with elements in all its nodes. What a node's `total` covers depends on where the node is, so that a change
+A B-tree with elements in all its nodes. What a node's total covers depends on where the node is, so that a change
 near an end of the window affects few nodes, and the two fingers and the root together cover the whole window:
 
                           [d]                       root    d
@@ -30,79 +30,37 @@ Invariants:
      total of the root (Π∘)        = everything below it, without its first and its last child
      total on the left spine (Π↙)  = all below it without its first child ⊕ its parent's total (nothing for the root's)
      total on the right spine (Π↘) = its parent's total (nothing for the root's) ⊕ all below it without its last child
-  6. count is the number of elements that total covers, so the size of the window is known without visiting what a cut dropped.
+  6. counts[v] is the number of elements that the total covers; a total of 0 elements is undefined.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
-from enum import Enum
+from collections.abc import Iterable
 from functools import reduce
-from itertools import chain, pairwise
+from itertools import pairwise
 from operator import itemgetter
-from typing import Any, Generic, TypeAlias
+from typing import Any
 
-from sash.aggregates.base import Aggregate, P
-from sash.algorithms.base import About, Algorithm, Item, SlideCost, SpaceCost, alike
+from sash.aggregates.base import P
+from sash.algorithms.base import About, SlideCost, SpaceCost
+from sash.algorithms.finger_tree import (
+    INNER,
+    LEFT,
+    LINKS,
+    MIN_ARITY,
+    NOTHING,
+    RIGHT,
+    ROOT,
+    SLOTS,
+    FingerTree,
+    Time,
+    in_order,
+)
 
-MIN_ARITY = 2
-MAX_ARITY = 2 * MIN_ARITY
-
-Time: TypeAlias = Any
-"""Anything with an order: numbers, datetimes, …"""
 time_of = itemgetter(0)
-NOTHING: Any = object()
-"""The total of no elements: partials need not have an identity."""
 
 
-class Role(Enum):
-    """The position of a node, which determines what its total covers (invariant 5)."""
-
-    INNER = "inner"
-    LEFT = "left"
-    RIGHT = "right"
-    ROOT = "root"
-
-
-class Node(Generic[P]):
-    """A node of the tree: its elements, oldest first, and the children between them."""
-
-    __slots__ = ("children", "count", "elements", "parent", "role", "total")
-    parent: Node[P]  # the root has none
-
-    def __init__(self, role: Role, elements: list[tuple[Time, P]], children: list[Node[P]]) -> None:
-        self.role = role
-        self.elements = elements
-        self.children = children
-        self.total: P = NOTHING
-        self.count = 0
-        for child in children:
-            child.parent = self
-
-    @property
-    def arity(self) -> int:
-        """The number of children, or what it would be if the node were not a leaf."""
-        return len(self.elements) + 1
-
-    def borrow(self, neighbour: Node[P], missing: int) -> None:
-        """Move elements from the right neighbour, through the parent's first, to the end of this first child."""
-        for child in neighbour.children[:missing]:
-            child.parent = self
-        self.elements += [self.parent.elements[0], *neighbour.elements[: missing - 1]]
-        self.children += neighbour.children[:missing]
-        self.parent.elements[0] = neighbour.elements[missing - 1]
-        del neighbour.elements[:missing], neighbour.children[:missing]
-
-    def merge(self, neighbour: Node[P]) -> None:
-        """Add the parent's first element and the whole right neighbour to this first child."""
-        for child in neighbour.children:
-            child.parent = self
-        self.elements += [self.parent.elements.pop(0), *neighbour.elements]
-        self.children += neighbour.children
-        del self.parent.children[1]
-
-
-class FiBA(Algorithm[P]):
+class FiBA(FingerTree[P]):
     """A B-tree searched and repaired from its two ends.
 
     >>> from sash import agg
@@ -112,8 +70,9 @@ class FiBA(Algorithm[P]):
     >>> window.query(), window.query_between(20, 40)
     ('abcd', 'bc')
     >>> window.evict(before=25)
+    >>> window.insert_many([(50, "f"), (35, "-")])
     >>> window.query()
-    'cd'
+    'c-df'
     """
 
     about = About(
@@ -128,50 +87,89 @@ class FiBA(Algorithm[P]):
     )
     takes_nulls = True
     takes_times = True
-    interpreted_only = "FiBA's nodes are split, merged and linked, so its state is not flat columns."
-
-    def __init__(self, aggregate: Aggregate[P], ranges: tuple[int, ...] = ()) -> None:
-        super().__init__(aggregate, ranges)
-        self.root: Node[P] = Node(Role.ROOT, [], [])
-        self.left_finger = self.right_finger = self.root
+    interpreted_only = "FiBA is compiled only for whole columns of rows with times: Aggregator.slide(…, times=…)."
 
     def insert(self, partial: P, time: Time = None) -> None:
         """Add a partial after all partials of its time or older. Without a time it gets newest + 1, or 0 in an empty window."""
         if time is None:
             time = 0 if self.begin == self.end else next_time(self.newest)
-        if time != time:  # noqa: PLR0124 — NaN has no place in an order
-            raise ValueError(f"The time {time!r} cannot be ordered. Pass comparable times.")
+        refuse_unordered(time)
+        self.insert_at(partial, time)
+
+    def insert_at(self, partial: P, time: Time) -> None:
+        """Add a partial after all partials of its time or older."""
         node = self._find_leaf(time)
-        node.elements.insert(bisect_right(node.elements, time, key=time_of), (time, partial))
-        self.end += 1
-        changed = set()
-        while node.role is Role.INNER or node.arity > MAX_ARITY:
-            for half in self._split(node) if node.arity > MAX_ARITY else (node,):
-                changed.add(half.role)
-                if half.role is Role.INNER:
-                    self._refresh(half)
-            node = node.parent
-        changed.add(node.role)
-        self._refresh_spines(node, changed)
+        self._put(node, time, partial)
+        left = 0
+        right = 0
+        while self.roles[node] == INNER or self.sizes[node] == SLOTS:
+            newer = 0
+            if self.sizes[node] == SLOTS:
+                newer = self._split(node)
+            for number in range(2):
+                half = node if number == 0 else newer
+                if half != 0:
+                    left = 1 if self.roles[half] == LEFT else left
+                    right = 1 if self.roles[half] == RIGHT else right
+                    if self.roles[half] == INNER:
+                        self._refresh(half)
+            node = self.parents[node]
+        left = 1 if self.roles[node] == LEFT else left
+        right = 1 if self.roles[node] == RIGHT else right
+        self._refresh_spines(node, left, right)
+
+    def insert_many(self, elements: Iterable[tuple[Time, P]]) -> None:
+        """Add many partials with their times, in order of arrival: each node that changes is combined once."""
+        ordered = sorted(elements, key=time_of)
+        for time, _ in ordered:
+            refuse_unordered(time)
+        changed: list[set[int]] = [set()]
+        """By level, the leaves first: the nodes whose totals change, besides those above an inner node."""
+        leaf = 0
+        for time, partial in ordered:
+            leaf = self._find_leaf(time) if leaf == 0 else self._find_leaf_after(leaf, time)
+            self._put(leaf, time, partial)
+            self._split_upward(leaf, changed)
+        tops: dict[int, int] = {}
+        """By role, the highest node outside the inner ones that changes."""
+        height = 0
+        level = changed[0]
+        while level:
+            for node in level:
+                if self.roles[node] == INNER:
+                    self._refresh(node)
+                else:
+                    tops[self.roles[node]] = node
+            above = {self.parents[node] for node in level if self.roles[node] == INNER}
+            height += 1
+            level = above | changed[height] if height < len(changed) else above
+        for role, node in tops.items():
+            self._refresh_spines(node, int(role == LEFT), int(role == RIGHT))
 
     def evict(self, before: Time = None) -> None:
         """Remove the oldest partial, or all partials whose time is less than `before`."""
-        changed = {Role.LEFT}
         if before is None:
-            del self.left_finger.elements[0]
-            top = self._repair(self.left_finger, MIN_ARITY, changed)
+            self.evict_oldest()
         elif self.begin < self.end and self.oldest < before:
-            top = self._cut(before, changed)
-        else:
-            return
-        self._refresh_spines(top, changed)
-        self.begin = self.end - self._count()
+            top = self._cut(before)
+            self._refresh_spines(top, 1, int(self.roles[top] == ROOT))
+            self.begin = self.end - self._count()
+
+    def evict_oldest(self) -> None:
+        """Remove the oldest partial."""
+        node = self.left_finger
+        self._drop_first(node, 1)
+        self.begin += 1
+        top = self._repair(node, MIN_ARITY)
+        right = 1 if self.roles[top] == ROOT else 0  # neighbours on the right spine are the root's children
+        self._refresh_spines(top, 1, right)
 
     def query(self) -> P:
         """Combine the totals of the fingers and the root: at most 2 combines."""
-        if not self.root.children:
-            return self.root.total
-        return self.combine(self.combine(self.left_finger.total, self.root.total), self.right_finger.total)
+        if self.children[self.root * LINKS] == 0:
+            return self.totals[self.root]
+        older = self.combine(self.totals[self.left_finger], self.totals[self.root])
+        return self.combine(older, self.totals[self.right_finger])
 
     def query_between(self, start: Time, end: Time) -> P:
         """Return the ordered combination of the partials with start ≤ time < end: O(log n) combines."""
@@ -180,190 +178,144 @@ class FiBA(Algorithm[P]):
             raise LookupError(
                 f"The window has no element with a time in [{start}, {end}). Query an interval that holds one."
             )
-        return total
+        return total  # type: ignore[no-any-return]
+
+    def oldest_time(self) -> Time:
+        """Return the time of the oldest element; any time if there is none."""
+        return self.times[self.left_finger * SLOTS]
 
     @property
     def oldest(self) -> Time:
         """The time of the oldest element."""
-        return time_of(self.left_finger.elements[0])
+        return self.oldest_time()
 
     @property
     def newest(self) -> Time:
         """The time of the newest element."""
-        return time_of(self.right_finger.elements[-1])
+        return self.times[self.right_finger * SLOTS + self.sizes[self.right_finger] - 1]
 
-    def _join(self, older: P, newer: P) -> P:
-        if older is NOTHING:
-            return newer
-        return older if newer is NOTHING else self.combine(older, newer)
-
-    def _find_leaf(self, time: Time) -> Node[P]:
+    def _find_leaf(self, time: Time) -> int:
         """Climb from both fingers at once until one of them has the time's place below it, then go down to it."""
-        left, node = self.left_finger, self.right_finger
-        while node.role is not Role.ROOT and time < time_of(node.parent.elements[-1]):
-            if time < time_of(left.parent.elements[0]):
+        left = self.left_finger
+        node = self.right_finger
+        while (
+            self.roles[node] != ROOT
+            and time < self.times[self.parents[node] * SLOTS + self.sizes[self.parents[node]] - 1]
+        ):
+            if time < self.times[self.parents[left] * SLOTS]:
                 node = left
                 break
-            left, node = left.parent, node.parent
-        while node.children:
-            node = node.children[bisect_right(node.elements, time, key=time_of)]
+            left = self.parents[left]
+            node = self.parents[node]
+        while self.children[node * LINKS] != 0:
+            place = self._place_of(node, time)
+            node = self.children[node * LINKS + place]
         return node
 
-    def _split(self, node: Node[P]) -> tuple[Node[P], Node[P]]:
-        """Move the newer half of a node that is too wide to a new neighbour, and the element between them up."""
-        newer = Node(Role.INNER, node.elements[MIN_ARITY + 1 :], node.children[MIN_ARITY + 1 :])
-        between = node.elements[MIN_ARITY]
-        del node.elements[MIN_ARITY:], node.children[MIN_ARITY + 1 :]
-        if node.role is Role.ROOT:
-            self.root = Node(Role.ROOT, [], [node])
-            node.role, newer.role = Role.LEFT, Role.RIGHT
-        elif node.role is Role.RIGHT:
-            node.role, newer.role = Role.INNER, Role.RIGHT
-        if node is self.right_finger:
-            self.right_finger = newer
-        newer.parent = node.parent
-        place = node.parent.children.index(node)
-        node.parent.elements.insert(place, between)
-        node.parent.children.insert(place + 1, newer)
-        return node, newer
+    def _find_leaf_after(self, leaf: int, time: Time) -> int:
+        """Return the leaf for a time that is not older than those before a leaf: climb from it no higher than needed."""
+        node = leaf
+        while self.roles[node] in (INNER, LEFT):
+            above = self.parents[node]
+            place = self.children.index(node, above * LINKS) - above * LINKS
+            if place < self.sizes[above] and time < self.times[above * SLOTS + place]:
+                break
+            node = above
+        while self.children[node * LINKS] != 0:
+            node = self.children[node * LINKS + self._place_of(node, time)]
+        return node
 
-    def _cut(self, before: Time, changed: set[Role]) -> Node[P]:
-        """Drop all older elements along one path down to the new left finger; return the highest node that changed.
+    def _split_upward(self, leaf: int, changed: list[set[int]]) -> None:
+        """Split a leaf if it is too wide, and those above it as needed; add what changes to its level."""
+        node, height = leaf, 0
+        changed[0].add(leaf)
+        while self.sizes[node] == SLOTS:
+            newer, above = self._split(node), self.parents[node]
+            changed[height].update((node, newer))
+            height += 1
+            if height == len(changed):
+                changed.append(set())
+            changed[height].add(above)
+            node = above
 
-        Dropped subtrees are not visited: their nodes refer to each other, so the garbage collector frees them.
-        """
+    def _repair(self, start: int, arity: int) -> int:
+        """Widen a node of the left spine to an arity, and those above it as needed; return the highest that changed."""
+        node = start
+        least = arity
+        while self.roles[node] == LEFT and self.sizes[node] + 1 < least:
+            above = self.parents[node]
+            neighbour = self.children[above * LINKS + 1]
+            missing = least - 1 - self.sizes[node]
+            self._take(node, neighbour, missing)
+            if self.roles[neighbour] == INNER and self.sizes[neighbour] > 0:
+                self._refresh(neighbour)
+            node = above
+            least = MIN_ARITY
+        if self.roles[node] == ROOT and self.sizes[node] == 0 and self.children[node * LINKS] != 0:
+            emptied = node
+            node = self.children[emptied * LINKS]
+            self.children[emptied * LINKS] = 0
+            self._release(emptied)
+            self.root = node
+            self.roles[node] = ROOT
+            self.parents[node] = 0
+        return node
+
+    def _cut(self, before: Time) -> int:
+        """Drop all older elements along one path down to the new left finger; return the highest node that changed."""
         node = self.left_finger
-        while node.role is Role.LEFT and time_of(node.parent.elements[0]) < before:
-            node = node.parent
+        while self.roles[node] == LEFT and self.times[self.parents[node] * SLOTS] < before:
+            node = self.parents[node]
         path = []
         while True:
-            older = bisect_left(node.elements, before, key=time_of)
-            del node.elements[:older], node.children[:older]
+            older = 0
+            while older < self.sizes[node] and self.times[node * SLOTS + older] < before:
+                older += 1
+            is_leaf = self.children[node * LINKS] == 0
+            for number in range(0 if is_leaf else older):
+                self._release(self.children[node * LINKS + number])
+            self._drop_first(node, older)
             path.append(node)
-            if not node.children:
+            if is_leaf:
                 break
-            node = node.children[0]
-            node.role = Role.LEFT
+            node = self.children[node * LINKS]
+            self.roles[node] = LEFT
         self.left_finger = node
         # From the top down, make a parent one wider than the minimum: then the next node has a neighbour to borrow from.
-        tops = [self._repair(node, MIN_ARITY + bool(node.children), changed) for node in path]
-        return self.root if tops[0].role is Role.ROOT else tops[0]
-
-    def _repair(self, node: Node[P], least: int, changed: set[Role]) -> Node[P]:
-        """Widen a node of the left spine to an arity, and those above it as needed; return the highest that changed."""
-        while node.role is Role.LEFT and node.arity < least:
-            neighbour = node.parent.children[1]
-            changed.add(neighbour.role)
-            missing = least - node.arity
-            if neighbour.arity - missing >= MIN_ARITY:
-                node.borrow(neighbour, missing)
-                if neighbour.role is Role.INNER:
-                    self._refresh(neighbour)
-            else:
-                node.merge(neighbour)
-                if neighbour is self.right_finger:
-                    self.right_finger = node
-            node, least = node.parent, MIN_ARITY
-        if node.role is Role.ROOT and node.children and not node.elements:
-            node = self.root = node.children[0]
-            node.role = Role.ROOT
-            del node.parent
-            changed |= {Role.LEFT, Role.RIGHT}
-        return node
-
-    def _refresh_spines(self, top: Node[P], changed: set[Role]) -> None:
-        """Recompute the totals of a node and of the changed spines below it, which include it."""
-        self._refresh(top)
-        for side, place in ((Role.LEFT, 0), (Role.RIGHT, -1)):
-            node = top
-            while side in changed and node.children:
-                node = node.children[place]
-                self._refresh(node)
-
-    def _refresh(self, node: Node[P]) -> None:
-        """Recompute a total and a count (invariants 5 and 6) from the children's, and on a spine from the parent's."""
-        below = [(child.total, child.count) for child in node.children]
-        if below and node.role in (Role.LEFT, Role.ROOT):
-            below[0] = (NOTHING, 0)
-        if below and node.role in (Role.RIGHT, Role.ROOT):
-            below[-1] = (NOTHING, 0)
-        parts = in_order(below, [(value, 1) for _, value in node.elements])
-        if node.role in (Role.LEFT, Role.RIGHT) and node.parent.role is not Role.ROOT:
-            parts.insert(0 if node.role is Role.RIGHT else len(parts), (node.parent.total, node.parent.count))
-        node.total = reduce(self._join, (total for total, _ in parts), NOTHING)
-        node.count = sum(count for _, count in parts)
+        tops = [self._repair(one, MIN_ARITY + (self.children[one * LINKS] != 0)) for one in path]
+        return self.root if self.roles[tops[0]] == ROOT or self.parents[tops[0]] == 0 else tops[0]
 
     def _count(self) -> int:
-        ends = (self.left_finger, self.right_finger) if self.root.children else ()
-        return self.root.count + sum(finger.count for finger in ends)
+        ends = (self.left_finger, self.right_finger) if self.children[self.root * LINKS] else ()
+        return self.counts[self.root] + sum(self.counts[finger] for finger in ends)
 
-    def _total_between(self, node: Node[P], start: Time, end: Time) -> P:
+    def _total_between(self, node: int, start: Time, end: Time) -> Any:
         """Combine the elements below a node in [start, end), where None is no bound: one path for each bound."""
-        if start is None and end is None and node.role is Role.INNER:
-            return node.total
-        first = 0 if start is None else bisect_left(node.elements, start, key=time_of)
-        last = len(node.elements) if end is None else bisect_left(node.elements, end, key=time_of)
+        if start is None and end is None and self.roles[node] == INNER:
+            return self.totals[node]
+        elements, children = self.elements_of(node), self.children_of(node)
+        first = 0 if start is None else sum(time < start for time, _ in elements)
+        last = len(elements) if end is None else sum(time < end for time, _ in elements)
         below = [
             self._total_between(child, start if place == first else None, end if place == last else None)
-            for place, child in enumerate(node.children[first : last + 1], first)
+            for place, child in enumerate(children[first : last + 1], first)
         ]
-        total: P = reduce(self._join, in_order(below, [value for _, value in node.elements[first:last]]), NOTHING)
-        return total
+        parts = in_order(below, [value for _, value in elements[first:last]])
+        return reduce(self.combine, [part for part in parts if part is not NOTHING] or [NOTHING])
 
     def _check(self) -> None:
-        assert not hasattr(self.root, "parent")
-        times = [time for time, _ in elements_below(self.root)]
+        assert self.parents[self.root] == 0
+        times = [time for time, _ in self._elements_below(self.root)]
         assert not any(newer < older for older, newer in pairwise(times))
         assert len(times) == self._count() == len(self)
-        depths = self._check_node(self.root, Role.ROOT, [])
+        depths = self._check_node(self.root, ROOT, [])
         assert len(depths) == 1
 
-    def _check_node(self, node: Node[P], role: Role, beyond: list[tuple[Time, P]]) -> set[int]:
-        """Assert the invariants of a node and its descendants; `beyond` is what its spine adds. Return the depths of leaves."""
-        on_left, on_right = role in (Role.LEFT, Role.ROOT), role in (Role.RIGHT, Role.ROOT)
-        below = elements_below(node, first=not on_left, last=not on_right)
-        covered = beyond + below if role is Role.RIGHT else below + beyond
-        assert node.role is role
-        assert node.count == len(covered)
-        assert alike(node.total, reduce(self.combine, [value for _, value in covered]) if covered else NOTHING)
-        assert node.arity <= MAX_ARITY
-        assert node.arity >= MIN_ARITY or (node is self.root and not node.children)
-        if not node.children:
-            assert (node is self.left_finger, node is self.right_finger) == (on_left, on_right)
-            return {0}
-        assert len(node.children) == node.arity
-        assert all(child.parent is node for child in node.children)
-        oldest, *inner, newest = node.children
-        shared = [] if role is Role.ROOT else covered
-        depths = self._check_node(oldest, Role.LEFT, shared) if on_left else self._check_node(oldest, Role.INNER, [])
-        depths |= self._check_node(newest, Role.RIGHT, shared) if on_right else self._check_node(newest, Role.INNER, [])
-        depths = depths.union(*(self._check_node(child, Role.INNER, []) for child in inner))
-        return {depth + 1 for depth in depths}
 
-
-def in_order(children: list[Item], elements: list[Item]) -> list[Item]:
-    """Interleave the items of the children and of the elements of a node in the order of time.
-
-    >>> in_order(["older", "newer"], ["between"])
-    ['older', 'between', 'newer']
-    >>> in_order([], ["leaf's", "own"])
-    ["leaf's", 'own']
-    """
-    if not children:
-        return elements
-    pairs = zip(elements, children[1:], strict=True)
-    return [children[0], *chain.from_iterable(pairs)]
-
-
-def elements_below(node: Node[P], *, first: bool = True, last: bool = True) -> list[tuple[Time, P]]:
-    """List all elements below a node in order, with or without those of its first and its last child."""
-    below = [elements_below(child) for child in node.children]
-    if below and not first:
-        below[0] = []
-    if below and not last:
-        below[-1] = []
-    parts = in_order(below, [[element] for element in node.elements])
-    return [element for part in parts for element in part]
+def refuse_unordered(time: Time) -> None:
+    """Raise ValueError for NaN, which has no place in an order."""
+    if time != time:  # noqa: PLR0124
+        raise ValueError(f"The time {time!r} cannot be ordered. Pass comparable times.")
 
 
 def next_time(newest: Time) -> Time:

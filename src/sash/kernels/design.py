@@ -65,9 +65,14 @@ class KernelDesign:
 
     def __post_init__(self) -> None:
         """Raise CannotCompileError if the aggregates must be interpreted."""
+        if self.algorithm.interpreted_only and self.loop is not loops.slide_times:
+            raise CannotCompileError(self.algorithm.interpreted_only)
         self.aggregates = [form_for(self.algorithm, aggregate, self.column_types) for aggregate in self.aggregates]
         self.nullable |= self.loop is loops.advance
-        self.tracks_row |= self.loop is loops.advance  # its state has changed, so it can't run again
+        self.tracks_row |= self.loop in (
+            loops.advance,
+            loops.slide_times,
+        )  # the state has changed, so it can't run again
         fused = fuse_partials(self.aggregates, self.column_types)
         if self.algorithm.one_aggregate and len(fused.components) > 1:
             raise CannotCompileError(
@@ -118,7 +123,7 @@ class KernelDesign:
             source = replace(source, query="place_of_newest")
         emits = "emit" in read_function(self.loop).parameters
         costly = any(component.aggregate.coding.costly_lift for component in self.fused.components)
-        marks = emits and (self.nullable or self.loop is loops.slide_between)
+        marks = emits and (self.nullable or self.loop in (loops.slide_between, loops.slide_times))
         # A position of the stream is a row of the input only if every row is inserted.
         from_input = frozenset() if self.nullable or costly else source.from_input
         return FusionSpec(source, PartialLayout(shape), self.fused, self.nullable, marks, from_input, self.tracks_row)
@@ -134,8 +139,6 @@ def form_for(algorithm: type[Algorithm[Any]], aggregate: Aggregate[Any], inputs:
         raise CannotCompileError(f"{aggregate.name} is not compiled: its result is a list.")
     if len(inputs) == 1:
         aggregate = aggregate.of_kind(KINDS[inputs[0]])
-    if reason := algorithm.interpreted_only:
-        raise CannotCompileError(reason)
     if algorithm.keeps_values:
         aggregate = as_values(aggregate)
     if reason := aggregate.coding.interpreted_only:

@@ -80,6 +80,16 @@ def grown_state(window: Algorithm[Any], spec: FusionSpec, state: KernelState, ro
     return larger
 
 
+def enlarged_state(state: KernelState) -> KernelState:
+    """Return a state whose flat arrays are twice as long, for algorithms that count what they use of them."""
+    sizes = {name: len(array) for name, array in state.arrays.items() if name.startswith("self_")}
+    arrays = {
+        name: np.concatenate([array, np.zeros_like(array)]) if name in sizes else array
+        for name, array in state.arrays.items()
+    }
+    return KernelState(state.room, arrays, state.span, state.before)
+
+
 def _copy_to_object(state: KernelState, window: Algorithm[Any], spec: FusionSpec) -> None:
     """Write the cursors and arrays of a state into an object of the algorithm's class."""
     for name, cursor in zip(spec.algorithm.attributes("int"), state.arrays["cursors"].tolist(), strict=True):

@@ -11,6 +11,7 @@ from collections.abc import Callable, MutableSequence, Sequence
 from typing import Any
 
 from sash.algorithms.base import Algorithm
+from sash.algorithms.fiba import FiBA
 
 Window = Algorithm[Any]
 Ints = Sequence[int]
@@ -19,6 +20,9 @@ Lifted = Callable[[int], Any]
 Emit = Callable[[int, int, Any], None]
 EmitRange = Callable[[int, int, int, Any], None]
 Keep = Callable[[int, Any], None]
+
+ROOM_FOR_SPLITS = 64
+"""The nodes that an insert may add to a tree: one for each level, and a root."""
 
 
 def slide_rows(
@@ -119,6 +123,42 @@ def advance(
                 emit(number, row, held, window.query_range(numbers[number], held))
     span[0] = first
     span[1] = after
+
+
+def slide_times(
+    window: FiBA[Any],
+    first: int,
+    rows: int,
+    times: Ints,
+    length: int,
+    nodes: int,
+    newest: MutableSequence[int],
+    at_least: int,
+    present: Present,
+    lifted: Lifted,
+    emit: Emit,
+) -> None:
+    """Emit for each row, in order of arrival, the aggregate of the times after newest - length, from row `first` on.
+
+    `newest` holds the newest time so far, and then the first row for which the tree of `nodes` nodes may have no room.
+    """
+    latest = newest[0]
+    newest[1] = rows
+    for row in range(first, rows):
+        if window.fresh + ROOM_FOR_SPLITS > nodes:
+            newest[1] = row
+            break
+        latest = max(latest, times[row])
+        if times[row] > latest - length and present(row):
+            window.insert_at(lifted(row), times[row])
+        oldest = window.oldest_time()
+        while window.end > window.begin and oldest <= latest - length:
+            window.evict_oldest()
+            oldest = window.oldest_time()
+        held = window.end - window.begin
+        if held >= at_least:
+            emit(row, held, window.query())
+    newest[0] = latest
 
 
 def cut_slices(

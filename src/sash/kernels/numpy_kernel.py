@@ -57,9 +57,11 @@ class NumpyKernel:
         self.where: Callable[[int], str] = "row {}".format
         """The name of a row in errors."""
         self.fused = fuse_partials(self.aggregates, inputs)
+        self.lifts = [vectorize(component.aggregate.lift) for component in self.fused.components]
         self.combines = [vectorize(component.aggregate.combine) for component in self.fused.components]
         self.lowers = [vectorize(output.lower) for output in self.fused.outputs]
         self.shapes = self._infer_shapes() if over is None else split_shape(over, len(self.combines))
+        self.merges = [combine.merge_into(shape) for combine, shape in zip(self.combines, self.shapes, strict=True)]
         outputs = zip(self.lowers, self.fused.outputs, strict=True)
         self.results = [lower.number_type(self.shapes[output.component]) for lower, output in outputs]
 
@@ -119,11 +121,11 @@ class NumpyKernel:
         """Return the partial of each item: a tuple with its components."""
         fields = iter(columns)
         lifted = []
-        for component, shape in zip(self.fused.components, self.shapes, strict=True):
+        for component, lift, shape in zip(self.fused.components, self.lifts, self.shapes, strict=True):
             if self.over is not None:
                 partial = map_fields(lambda _: next(fields), shape)
             else:
-                partial = vectorize(component.aggregate.lift)(*self._read(component, columns))
+                partial = lift(*self._read(component, columns))
                 if not component.aggregate.inputs:  # a count of rows reads no column
                     partial = map_fields(lambda field: np.repeat(field, len(columns[0])), partial)
             lifted.append(cast(partial, shape))
@@ -140,8 +142,8 @@ class NumpyKernel:
         """Return the shape of each component: of what lift returns, widened by what combine returns."""
         shapes: list[Shape] = []
         row = [np.ones(1, dtype) for dtype in self.inputs]
-        for component, combine in zip(self.fused.components, self.combines, strict=True):
-            partial = vectorize(component.aggregate.lift).example(*self._read(component, row))
+        for component, lift, combine in zip(self.fused.components, self.lifts, self.combines, strict=True):
+            partial = lift.example(*self._read(component, row))
             shape: Shape = ""
             # types only widen, so this ends
             while (wider := map_fields(lambda field: str(field.dtype), partial)) != shape:
@@ -155,8 +157,8 @@ class NumpyKernel:
 
     def _combine(self, older: Partial, newer: Partial) -> Partial:
         """Combine each component."""
-        components = zip(self.combines, older, newer, self.shapes, strict=True)
-        return tuple(cast(combine(mine, yours), shape) for combine, mine, yours, shape in components)
+        with np.errstate(all="ignore"):
+            return tuple([merge(mine, yours) for merge, mine, yours in zip(self.merges, older, newer, strict=True)])
 
     def _slide(self, items: Partial, begins: Positions, ends: Positions) -> Partial:
         """Return the partial of the items begins[n] … ends[n] - 1 for each window n; undefined if there are none."""
@@ -261,17 +263,20 @@ def reduce_runs(combine: Merge, items: Partial, begins: Positions, lengths: Posi
         partials = take(items, slice(int(begins[runs[0]]), int(begins[runs[-1]] + left[-1])))
     else:
         partials = take(items, np.repeat(begins[runs] - firsts, left) + np.arange(int(left.sum())))
-    while len(left) and left.max() > 1:
-        numbers = np.arange(int(left.sum())) - np.repeat(np.cumsum(left) - left, left)
-        older = np.flatnonzero(numbers % 2 == 0)
-        has_newer = numbers[older] + 1 < np.repeat(left, (left + 1) // 2)
+    numbers = np.arange(int(left.sum())) - np.repeat(firsts, left)
+    """The place of each partial in its run."""
+    while numbers.any():
+        is_older = np.ones(len(numbers) + 1, np.bool_)  # of a pair; the last one ends the last pair
+        np.equal(numbers & 1, 0, out=is_older[:-1])
+        older = is_older[:-1].nonzero()[0]
+        has_newer = ~is_older[older + 1]
         kept = take(partials, older)
         if has_newer.all():
             partials = combine(kept, take(partials, older + 1))
         else:
-            pairs = np.flatnonzero(has_newer)
+            pairs = has_newer.nonzero()[0]
             put(kept, pairs, combine(take(kept, pairs), take(partials, older[pairs] + 1)))
             partials = kept
-        left = (left + 1) // 2
+        numbers = numbers[older] >> 1
     put(whole, runs, partials)
     return whole

@@ -18,12 +18,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from sash.kernels.direct import NUMPY_FORMS
 from sash.kernels.functions import fingerprint_any, shown
 from sash.kernels.fused_partial import Shape
 from sash.kernels.traced import CannotVectorizeError, Paths, Traced, is_integer, number
 
 Partial = Any
 """A column, or a tuple of partials."""
+WIDE = 8
+"""The bytes of a number of 64 bits."""
 CHANGES = {
     "STORE_GLOBAL", "DELETE_GLOBAL", "STORE_DEREF", "STORE_ATTR", "DELETE_ATTR", "STORE_SUBSCR", "DELETE_SUBSCR",
     "IMPORT_NAME", "YIELD_VALUE", "RETURN_GENERATOR", "LIST_APPEND", "SET_ADD", "MAP_ADD",
@@ -155,7 +158,7 @@ def vectorize(function: Callable[..., Any]) -> VectorFunction:
 
 @lru_cache(maxsize=256)
 def _vectorized(function: Callable[..., Any], _: str) -> VectorFunction:
-    return VectorFunction(_copy(function, {}))
+    return VectorFunction(_copy(function, {}), NUMPY_FORMS.get(function))
 
 
 @dataclass(frozen=True)
@@ -163,9 +166,14 @@ class VectorFunction:
     """A function over columns of partials."""
 
     copied: Callable[..., Any]
+    numpy_form: Callable[..., Any] | None = None
+    """The same over columns of 64 bits, if it is known."""
 
     def __call__(self, *arguments: Partial) -> Partial:
         """Return the result of each row. Raise CannotVectorizeError if the function would not return for one of them."""
+        if self.numpy_form is not None and all(field.dtype.itemsize == WIDE for field in fields_of(arguments)):
+            with np.errstate(all="ignore"):
+                return self.numpy_form(*arguments)
         rows = len(fields_of(arguments)[0]) if arguments else 1
         (_, merged), *others = self._run(Paths(), arguments, rows)
         for mask, result in others:
@@ -178,6 +186,12 @@ class VectorFunction:
         if not results:
             raise CannotVectorizeError("it never returns.")
         return reduce(partial(_choose, np.array([True])), results)
+
+    def merge_into(self, shape: Shape) -> Callable[[Partial, Partial], Partial]:
+        """Return the function over two partials of a shape, with a result of that shape; NumPy's warnings are off."""
+        if self.numpy_form is not None and all(np.dtype(name).itemsize == WIDE for name in fields_of(shape)):
+            return self.numpy_form
+        return lambda older, newer: cast(self(older, newer), shape)
 
     def number_type(self, shape: Shape) -> np.dtype[Any]:
         """Return the type of the number that the function returns for partials of a shape."""
@@ -281,13 +295,16 @@ def fields_of(partial: Partial) -> list[npt.NDArray[Any]]:
 
 def take(partial: Partial, rows: Any) -> Partial:
     """Return some rows of a partial."""
-    return map_fields(lambda field: field[rows], partial)
+    return tuple([take(field, rows) for field in partial]) if isinstance(partial, tuple) else partial[rows]
 
 
 def put(partial: Partial, rows: Any, values: Partial) -> None:
     """Write the values of some rows."""
-    for field, new in zip(fields_of(partial), fields_of(values), strict=True):
-        field[rows] = new
+    if isinstance(partial, tuple):
+        for field, new in zip(partial, values, strict=True):
+            put(field, rows, new)
+    else:
+        partial[rows] = values
 
 
 def empty_like(partial: Partial, rows: int) -> Partial:

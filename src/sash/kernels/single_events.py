@@ -1,0 +1,136 @@
+"""Single events of a persistent window: one call of machine code that takes numbers only.
+
+A call of `loops.advance` passes twenty arrays and more, and Numba reads each of them from its Python object. That takes longer than
+the event. So the addresses of all arrays are in one table, and a generated function gets the address of the table and the row:
+
+    event(table, …, x0) ──► arrays at the addresses in the table ──► advance(…, arrays)
+
+Importing this module imports Numba.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from types import FunctionType
+from typing import Any
+
+import numba
+import numba.core.cgutils
+import numba.extending
+import numpy as np
+import numpy.typing as npt
+
+from sash.kernels.cache import load_module, loaded_module
+from sash.kernels.functions import fingerprint
+from sash.kernels.kernel import Kernel
+from sash.kernels.kernel_state import KernelState
+from sash.kernels.machine_code import MachineCodeCache
+
+types: Any = numba.types
+cgutils: Any = numba.core.cgutils
+intrinsic: Any = numba.extending.intrinsic
+
+Event = Callable[..., Any]
+"""event(table, rows, steps, limit, length, is_null, *row): see `loops.advance`. It returns the result for the newest `length`
+rows, or None; with a length of 0 it returns None."""
+
+
+class EventArrays:
+    """The arrays of a window, and the table of their addresses."""
+
+    def __init__(self, kernel: Kernel, state: KernelState) -> None:
+        self.state = state
+        row = [np.zeros(1, dtype) for dtype in kernel.inputs]
+        [result] = kernel.results
+        self.named: dict[str, npt.NDArray[Any]] = {
+            "lengths": np.zeros(1, np.int64),
+            "numbers": np.zeros(1, np.int64),
+            "span": state.span,
+            "before": state.before,
+            **{f"column_{number}": array for number, array in enumerate(row)},
+            "validity": np.zeros(1, np.uint8),
+            "results": np.zeros((1, 1), result),
+            "valid": np.zeros((1, 1), np.uint8),
+            "progress": kernel.progress,
+            **state.arrays,
+        }
+        """By the names of the parameters of `advance`, in their order. They are referenced here as long as machine code reads them."""
+        sizes = [len(state.before) - 1, kernel.at_least, state.room - 1]
+        self._table = np.array([*(array.ctypes.data for array in self.named.values()), *sizes], np.int64)
+        self.address: int = self._table.ctypes.data
+
+
+def compile_event(kernel: Kernel, arrays: EventArrays) -> Event:
+    """Return the function that runs one event of windows with such arrays."""
+    text = _write(kernel, arrays)
+    name = fingerprint(kernel.design.name, text)
+    module = loaded_module(name) or load_module(name, text, {"advance": kernel.run})
+    whole = (types.int64,) * 6
+    signature = (*whole, *(numba.from_dtype(dtype) for dtype in kernel.dtypes))
+    if signature not in module.event.overloads:
+        module.event.compile(signature)
+    # The function behind the dispatcher: choosing among signatures would take longer than the event.
+    event: Event = module.event.overloads[signature].entry_point
+    return event
+
+
+def compiled_event(function: FunctionType) -> Any:
+    """Return a generated function compiled. It keeps the lock of the interpreter: to release it takes as long as the event."""
+    dispatcher: Any = numba.njit(function)
+    if Path(function.__code__.co_filename).is_file():
+        dispatcher._cache = MachineCodeCache(function)  # noqa: SLF001 — as njit(cache=True) does, with Numba's class
+    return dispatcher
+
+
+def _write(kernel: Kernel, arrays: EventArrays) -> str:
+    """Return the text of the module that holds the function."""
+    opening = [
+        f"{name} = carray(pointer(table[{number}]), {_shape(name, array)}, np.{array.dtype})"
+        for number, (name, array) in enumerate(arrays.named.items())
+    ]
+    row = [f"x{number}" for number in range(len(kernel.inputs))]
+    size = len(arrays.named)
+    first, *others = (name for name in arrays.named if name not in ("lengths", "numbers", "span", "before"))
+    rings = f"span, before, table[{size}], table[{size + 1}]"
+    passed = ", ".join([first, *others]).replace("progress,", f"progress, table[{size + 2}],")
+    lines = [
+        f"table = carray(pointer(address), {size + 3}, np.int64)",
+        *opening,
+        *(f"column_{number}[0] = {name}" for number, name in enumerate(row)),
+        "lengths[0] = length",
+        "valid[0, 0] = 0",
+        f"advance(rows, steps, limit, min(length, 1), lengths, numbers, {rings}, {passed})",
+        "if valid[0, 0] != 0:",
+        "    return results[0, 0]",
+        "return None",
+    ]
+    parameters = ", ".join(["address", "rows", "steps", "limit", "length", "is_null", *row])
+    return "\n".join(
+        [
+            f'"""One event of {kernel.design.algorithm.__name__}: generated by sash.kernels, do not edit."""',
+            "import numpy as np",
+            "from numba import carray",
+            "from sash.kernels.single_events import compiled_event, pointer",
+            "@compiled_event",
+            f"def event({parameters}):",
+            *(f"    {line}" for line in lines),
+            "",
+        ]
+    )
+
+
+def _shape(name: str, array: npt.NDArray[Any]) -> str:
+    if name == "validity":  # its length says whether there are nulls
+        return "is_null"
+    return "(1, 1)" if array.ndim > 1 else "1"
+
+
+def _write_pointer(_: Any, address: Any) -> Any:  # noqa: ARG001 — Numba reads the parameter names
+    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        return builder.inttoptr(arguments[0], cgutils.voidptr_t)
+
+    return types.voidptr(types.int64), generate
+
+
+pointer: Any = intrinsic(_write_pointer)
