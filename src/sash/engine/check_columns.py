@@ -141,6 +141,8 @@ def input_types(aggregate: Aggregate[Any], schema: pa.Schema) -> list[pa.DataTyp
 
 
 def _why(query: QuerySpec, aggregate: Aggregate[Any], types: list[pa.DataType]) -> str:  # noqa: PLR0911 — a chain
+    if aggregate.laws.listed is not None:
+        return "" if _reads_rows(query) else aggregate.coding.interpreted_only
     for dtype in types:
         is_number = column_type(dtype).numbers is not None
         if not is_number and (not aggregate.coding.codes or column_type(plain_type(dtype)).is_nested):
@@ -162,6 +164,12 @@ def _why(query: QuerySpec, aggregate: Aggregate[Any], types: list[pa.DataType]) 
     except CannotCompileError as error:
         return str(error)
     return ""
+
+
+def _reads_rows(query: QuerySpec) -> bool:
+    """Return whether each window is one run of rows, without an algorithm or slices that the user asked for."""
+    in_runs = any(window.frame and window.frame.in_runs for window in query.windows.values())
+    return not in_runs and query.algorithm == "auto" and query.slicing in ("auto", "none")
 
 
 def interpreted_form(aggregate: Aggregate[Any], schema: pa.Schema) -> Aggregate[Any]:

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from sash.columns.buffers import as_arrow
+from sash.columns.lists import plain_lists
 from sash.columns.read_column import to_arrow
 from sash.engine.assemble import join_rows, join_windows, row_columns, window_tables
 from sash.engine.evaluate import Block, check_compiles, evaluate
@@ -79,7 +80,7 @@ class TableRun:
         if prepared.plan.per_row:
 
             def run(section: RowBlock) -> Results:
-                return row_columns(prepared, evaluate(prepared, section))
+                return row_columns(prepared, evaluate(prepared, section), views=True)
 
             results = in_threads(prepared, self.threads, run, sections)
             return in_input_order(prepared, block.order, results, self.threads if len(block) >= SECTION_ROWS else 1)
@@ -173,13 +174,15 @@ def in_input_order(prepared: Prepared, order: KeyOrder, results: Sequence[Result
     columns = [join_rows([section[name] for section in results]) for name in results[0]]
     if order.rows is not None:
         columns = in_threads(prepared, threads, lambda column: order.restore(to_arrow(column)), columns)
+    else:
+        columns = [pa.chunked_array([plain_lists(chunk) for chunk in column.chunks]) for column in columns]
     return pa.table(dict(zip(results[0], columns, strict=True)))
 
 
 def convert_columns(prepared: Prepared, source: RowSource | RowBlock) -> None:
     """Convert the columns once, and arrange those of a block, so that threads do not do it several times."""
     for plan_pass in prepared.plan.passes:
-        for name, coding in [] if plan_pass.over_objects else codings(plan_pass, prepared.schema):
+        for name, coding in [] if plan_pass.over_objects or plan_pass.lists else codings(plan_pass, prepared.schema):
             if coding != TICKS:
                 source.coded(name, coding)
 

@@ -232,15 +232,16 @@ def test_a_query_compiles_when_its_runs_took_as_long_as_compiling() -> None:
 
 
 def test_explain_says_when_a_query_compiles() -> None:
-    schema = pa.schema({"x": pa.float64()})
+    schema = pa.schema({"x": pa.float64(), "d": pa.decimal128(9, 2)})
     texts = [
         describe_compiling(prepare(sash.Query(one, window.rows(3))._declared, schema, compiled=None))
-        for one in (agg.max("x"), agg.median("x"), agg.mode("x"), agg.collect("x"))
+        for one in (agg.max("x"), agg.median("x"), agg.mode("x"), agg.collect("x"), agg.product("d"))
     ]
     assert texts == [
         "after about 7,000,000 rows in all runs, in about 2 s; with NumPy before that",
         "after about 4,000,000 rows in all runs, in about 2 s; with NumPy before that",
         "after about 100,000 rows in all runs, in about 2 s; interpreted before that",
+        "after about 4,000,000 rows in all runs, in about 2 s; with NumPy before that",
         "",
     ]
     assert "before that" not in str(sash.Query(agg.max("x"), window.rows(3)).explain(schema, compiled=True))

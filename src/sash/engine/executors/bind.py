@@ -14,6 +14,7 @@ from dataclasses import replace
 from sash.engine.evaluate import check_compiles
 from sash.engine.executors import PassFailedError
 from sash.engine.executors.kernel_executor import NumpyExecutor
+from sash.engine.executors.list_executor import ListExecutor
 from sash.engine.prepare import Prepared
 from sash.engine.stream_plan import stream_plan
 from sash.kernels.plain import compile_loop
@@ -88,6 +89,8 @@ def vectorises(prepared: Prepared, plan_pass: Pass) -> bool:
 
 def numpy_seconds(prepared: Prepared, plan_pass: Pass) -> float | None:
     """Return the expected time of a row with NumPy; None if NumPy cannot evaluate the pass."""
+    if plan_pass.lists:
+        return ListExecutor.seconds_per_row
     key = ("numpy_seconds", plan_pass.label)
     return prepared.once(key, lambda: NumpyExecutor(prepared, plan_pass).seconds_per_row)
 
