@@ -179,6 +179,8 @@ class Coding(Picklable):
     codes: tuple[str, ...] = ()
     """The integer codes that may replace each column, so that kernels can process values of any type: "any" distinct codes
     if the aggregate only tests values for equality, "ordered" codes if it compares them."""
+    reads: Callable[[Any], Any] | None = None
+    """Makes the booleans that kernels read of an Arrow column of numbers or text; `lift` then takes them. None for the column itself."""
     sorts: bool = False
     """Sorts Python values, so that the own order of a dictionary column is not respected."""
     hashes: bool = False
@@ -212,6 +214,9 @@ class Forms:
     number of values needed are those of the list."""
     inner: Aggregate[Any] | None = None
     """If the result is a map: the aggregate of its items. The first column holds the keys, the others are those of `inner`."""
+    exact: Aggregate[Any] | None = field(default=None, compare=False)
+    """If the result is an estimate: the aggregate of the same numbers or text that is exact. It replaces the estimate where Sash reads
+    the rows of a window, or compiles; partials that others compute are sketches."""
 
     def over(self, columns: tuple[str, ...], time: str) -> Forms:
         """Bind all of them to columns."""
@@ -219,6 +224,7 @@ class Forms:
             variants={kind: variant.over(columns, time) for kind, variant in self.variants.items()},
             entries=tuple(entry.over(columns, time) for entry in self.entries),
             inner=self.inner.over(columns[1:], time) if self.inner is not None else None,
+            exact=self.exact.over(columns, time) if self.exact is not None else None,
         )
 
 

@@ -7,12 +7,13 @@ table, in `run_table`, which does it once for all parts of the table.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from sash.columns.buffers import as_arrow, as_numpy, binary_array
-from sash.columns.lists import plain_lists
+from sash.columns.lists import ListColumn, join_lists
 from sash.columns.read_column import to_arrow
 from sash.engine.evaluate import Block, Evaluated, replaced_windows
 from sash.engine.executors import Results
@@ -45,8 +46,7 @@ def _window_table(prepared: Prepared, block: Block, name: str, results: WindowRe
     if prepared.time is not None and results.starts is not None and results.stops is not None:
         columns["window_start"] = prepared.time.write(results.starts)
         columns["window_end"] = prepared.time.write(results.stops)
-    known = [key for key in query.aggregates if key in results.columns]
-    return pa.table(columns | {key: plain_lists(results.columns[key]) for key in known})
+    return pa.table(columns | {key: results.columns[key] for key in query.aggregates if key in results.columns})
 
 
 def join_windows(prepared: Prepared, blocks: Sequence[Mapping[str, pa.Table]]) -> pa.Table:
@@ -78,18 +78,19 @@ def in_order_of_time(table: pa.Table) -> pa.Table:
     return table.take(as_arrow(np.argsort(as_numpy(ticks), kind="stable")))
 
 
-def row_columns(prepared: Prepared, evaluated: Evaluated, *, views: bool = False) -> Results:
-    """Return a column for each aggregate and window, one result per row, in block order; lists as views of columns if asked for."""
-    columns = {
+def row_columns(prepared: Prepared, evaluated: Evaluated) -> Results:
+    """Return a column for each aggregate and window, one result per row, in block order."""
+    return {
         prepared.query.result_name(aggregate, window): results.columns[aggregate]
         for aggregate in prepared.query.aggregates
         for window, results in evaluated.windows.items()
     }
-    return columns if views else {name: plain_lists(column) for name, column in columns.items()}
 
 
-def join_rows(sections: Sequence[pa.Array]) -> pa.ChunkedArray:
+def join_rows(sections: Sequence[Any]) -> Any:
     """Return the sections of a column as one column, in their common type."""
+    if isinstance(sections[0], ListColumn):
+        return join_lists(sections)
     if len(sections) == 1:
         return pa.chunked_array(sections)
     schemas = [pa.schema({"": section.type}) for section in sections]
@@ -108,8 +109,8 @@ def with_input_rows(
     order = block.times[fresh] if len(block.times) else block.source_rows(fresh)
     positions = np.argsort(order, kind="stable")
     table = (block.table if rows is None else rows).take(as_arrow(block.source_rows(fresh[positions])))
-    for name, column in row_columns(prepared, evaluated, views=True).items():
-        table = table.append_column(name, plain_lists(column, positions))
+    for name, column in row_columns(prepared, evaluated).items():
+        table = table.append_column(name, column.take(as_arrow(positions)))
     return table
 
 

@@ -1,4 +1,4 @@
-"""Which rows make up the lists of windows: the different values, or the smallest ones. Bounds of windows never move back.
+"""Which rows make up the lists of different values of windows. Bounds of windows never move back.
 
 A row enters some window and leaves a later one, so it is in a run of windows. So is a value while its first row stays the same:
 
@@ -7,7 +7,7 @@ A row enters some window and leaves a later one, so it is in a run of windows. S
     values                  5 3 5    3 5 3    5 3 8                leaves       1  2  3  3  3
     different values        5 3      3 5      5 3 8                is first in  0  01 12  2  2
 
-Both loops write one list after the other. They take O(rows + entries of all lists) steps; the smallest values take k times as many.
+To sort values takes O(n log n) steps, all lists together O(rows + entries of all lists).
 """
 
 from __future__ import annotations
@@ -17,8 +17,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from sash.kernels.ranks.blocks import EqualBlocks
-from sash.kernels.ranks.numpy_kernels import SortedBlocks
 from sash.windows.arrays import ranges
 from sash.windows.base import Flags, Ints, LoopCompiler
 from sash.windows.numpy_forms import numpy_form_of
@@ -29,8 +27,6 @@ AT_ONCE = 1 << 20
 """Entries that NumPy writes at once."""
 SHORT = 1 << 16
 """Windows whose numbers, counted from the first one, have 16 bits: NumPy sorts these in linear time."""
-MOST_SUFFIXES = 1 << 27
-"""Numbers that two stacks of sorted lists may hold; beyond that a wavelet matrix takes less memory."""
 
 
 class WindowRuns(NamedTuple):
@@ -103,11 +99,12 @@ def first_rows(equals: EqualValues, runs: WindowRuns) -> Entry:
     return Entry(rows, starts[rows], runs.leaves[rows])
 
 
-def runs_of_equals(equals: EqualValues, runs: WindowRuns, windows: int) -> tuple[Entry, Ints, Ints]:
+def runs_of_equals(equals: EqualValues, runs: WindowRuns, windows: int, run: LoopCompiler) -> tuple[Entry, Ints, Ints]:
     """Return in which windows the rows of a value are the same ones, and these rows: two bounds in the order of values.
 
     >>> runs = windows_of_rows(np.array([0, 1, 2]), np.array([3, 4, 5]), 5)
-    >>> entry, begins, ends = runs_of_equals(sort_equals(np.array([5, 3, 5, 3, 8])), runs, 3)
+    >>> from sash.windows.base import as_it_stands
+    >>> entry, begins, ends = runs_of_equals(sort_equals(np.array([5, 3, 5, 3, 8])), runs, 3, as_it_stands)
     >>> begins.tolist(), ends.tolist(), entry.starts.tolist(), entry.stops.tolist()
     ([0, 0, 1, 2, 3, 4], [1, 2, 2, 4, 4, 5], [0, 1, 2, 0, 1, 2], [1, 2, 3, 1, 3, 3])
     """
@@ -118,13 +115,45 @@ def runs_of_equals(equals: EqualValues, runs: WindowRuns, windows: int) -> tuple
     # The windows of each value after those of the value before: so one search serves all values.
     offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(~same)]) * (windows + 1)
     enters, leaves = runs.enters[order] + offsets, runs.leaves[order] + offsets
+    columns = [np.empty(2 * len(order), np.int64) for _ in range(4)]
+    count = run(merge_runs)(enters, leaves, *columns)
+    begins, ends, starts, stops = (column[:count] for column in columns)
+    return Entry(order[begins], starts - offsets[begins], stops - offsets[begins]), begins, ends
+
+
+def merge_runs(enters: Ints, leaves: Ints, begins: Ints, ends: Ints, starts: Ints, stops: Ints) -> int:
+    """Write the rows that windows hold from one change to the next, and these windows, unless they hold none. Return how many there are."""
+    rows = len(enters)
+    entered = 0
+    left = 0
+    count = 0
+    while left < rows:
+        change = leaves[left] if entered == rows else min(enters[entered], leaves[left])
+        while entered < rows and enters[entered] == change:
+            entered += 1
+        while left < rows and leaves[left] == change:
+            left += 1
+        if left < entered:
+            begins[count] = left
+            ends[count] = entered
+            starts[count] = change
+            stops[count] = leaves[left] if entered == rows else min(enters[entered], leaves[left])
+            count += 1
+    return count
+
+
+@numpy_form_of(merge_runs)
+def merge_runs_in_numpy(enters: Ints, leaves: Ints, begins: Ints, ends: Ints, starts: Ints, stops: Ints) -> int:
+    """Write the rows that windows hold from one change to the next, and these windows, unless they hold none. Return how many there are."""
     changes = np.sort(np.concatenate([enters, leaves]), kind="stable")  # two ascending runs, which it merges
     changes = changes[np.concatenate([np.ones(1, np.bool_), changes[1:] != changes[:-1]])]
-    begins, ends = np.searchsorted(leaves, changes, "right"), np.searchsorted(enters, changes, "right")
-    held = np.flatnonzero(begins < ends)  # a value that is held leaves later: there is another change
-    begins, ends = begins[held], ends[held]
-    starts, stops = changes[held] - offsets[begins], changes[held + 1] - offsets[begins]
-    return Entry(order[begins], starts, stops), begins, ends
+    left, entered = np.searchsorted(leaves, changes, "right"), np.searchsorted(enters, changes, "right")
+    held = np.flatnonzero(left < entered)  # a row that is held leaves later: there is another change
+    for column, found in zip(
+        (begins, ends, starts, stops), (left[held], entered[held], changes[held], changes[held + 1]), strict=True
+    ):
+        column[: len(held)] = found
+    return len(held)
 
 
 def list_entries(entry: Entry, windows: int, run: LoopCompiler) -> tuple[Ints, Entries]:
@@ -171,94 +200,3 @@ def write_entries_in_numpy(starts: Ints, stops: Ints, places: Ints, entries: Ent
         entries[np.repeat(moves, counts) + np.arange(len(order))] = numbers[order]
         places[least : least + len(counts)] += counts
         first = last
-
-
-# -- the smallest values -----------------------------------------------------------------------------------------------
-
-
-def list_smallest(ranks: Entries, begins: Ints, ends: Ints, k: int, run: LoopCompiler) -> tuple[Ints, Entries]:
-    """Return how many ranks each window lists, k or fewer, and its smallest ranks in ascending order. No two rows have the same rank.
-
-    >>> from sash.windows.base import as_it_stands
-    >>> ranks = np.array([3, 0, 4, 1, 2], np.int32)
-    >>> [column.tolist() for column in list_smallest(ranks, np.array([0, 1]), np.array([3, 5]), 2, as_it_stands)]
-    [[2, 2], [0, 3, 0, 1]]
-    """
-    counts = np.minimum(ends - begins, k)
-    smallest = np.empty(int(counts.sum()), np.int32)
-    k = min(k, int(counts.max(initial=1)))
-    longest = int((ends - begins).max(initial=0))
-    write = run(write_smallest) if longest * k <= MOST_SUFFIXES else write_smallest_in_numpy
-    suffixes = np.empty((longest if longest * k <= MOST_SUFFIXES else 0, k), np.int32)
-    write(ranks, begins, ends, suffixes, smallest)
-    return counts, smallest
-
-
-def write_smallest(ranks: Entries, begins: Ints, ends: Ints, suffixes: Entries, smallest: Entries) -> None:  # noqa: C901 — two stacks
-    """Write the smallest ranks of each window, from two sorted lists: of the rows before `middle`, and of those from there on.
-
-    These are two stacks. Row `row` of `suffixes` has the smallest ranks of the rows from base + row up to the middle.
-    """
-    k = suffixes.shape[1]
-    front = np.empty(k, np.int32)
-    held = 0
-    base = 0
-    middle = 0
-    end = 0
-    place = 0
-    for window in range(len(begins)):
-        begin = begins[window]
-        if begin > middle or middle == 0:
-            base = begin
-            middle = ends[window]
-            end = middle
-            held = 0
-            for row in range(middle - 1, begin - 1, -1):
-                rank = ranks[row]
-                older = min(k, middle - 1 - row)  # how many the list of the next row has
-                at = 0
-                while at < older and suffixes[row + 1 - base, at] < rank:
-                    suffixes[row - base, at] = suffixes[row + 1 - base, at]
-                    at += 1
-                if at < k:
-                    suffixes[row - base, at] = rank
-                    for later in range(at, min(older, k - 1)):
-                        suffixes[row - base, later + 1] = suffixes[row + 1 - base, later]
-        while end < ends[window]:
-            rank = ranks[end]
-            if held < k or rank < front[held - 1]:
-                held = min(held + 1, k)
-                at = held - 1
-                while at > 0 and front[at - 1] > rank:
-                    front[at] = front[at - 1]
-                    at -= 1
-                front[at] = rank
-            end += 1
-        in_suffix = min(k, max(0, middle - begin))
-        older = 0
-        newer = 0
-        for _ in range(min(k, ends[window] - begin)):
-            if newer == held or (older < in_suffix and suffixes[begin - base, older] < front[newer]):
-                smallest[place] = suffixes[begin - base, older]
-                older += 1
-            else:
-                smallest[place] = front[newer]
-                newer += 1
-            place += 1
-
-
-@numpy_form_of(write_smallest)
-def write_smallest_in_numpy(ranks: Entries, begins: Ints, ends: Ints, suffixes: Entries, smallest: Entries) -> None:
-    """Write the smallest ranks of each window, from a wavelet matrix of sorted blocks."""
-    held = np.flatnonzero(begins < ends)
-    begins, ends = begins[held], ends[held]
-    counts = np.minimum(ends - begins, suffixes.shape[1])
-    last = np.cumsum(counts)
-    blocks = EqualBlocks(begins, ends, len(ranks))
-    for batch in blocks.batches():
-        sorted_blocks = SortedBlocks(ranks, batch.starts, blocks.bits, "quicksort")
-        asked = counts[batch.windows]
-        first, after = (np.repeat(bound[batch.windows] + batch.offsets, asked) for bound in (begins, ends))
-        wanted = ranges(np.zeros(len(asked), np.int64), asked)
-        places = slice(int(last[batch.windows.start]) - int(asked[0]), int(last[batch.windows.stop - 1]))
-        smallest[places] = sorted_blocks.select(first.astype(np.int32), after.astype(np.int32), wanted.astype(np.int32))

@@ -108,7 +108,8 @@ def make_plan(
         lists = form.laws.listed is not None and name not in interpreted
         if lists:
             choice = LISTED
-        own_pass = name if name in interpreted or chosen.one_aggregate or form.forms.entries or lists else ""
+        is_alone = chosen.one_aggregate or form.forms.entries or form.coding.reads is not None or lists
+        own_pass = name if name in interpreted or is_alone else ""
         coded = aggregate.coding.codes if any(column not in kinds for column in aggregate.columns) else ()
         # A time as ticks is another column than the time itself.
         columns = (aggregate.columns, aggregate.time is not None)

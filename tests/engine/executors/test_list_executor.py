@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import inspect
 from decimal import Decimal
 from typing import Any
 
@@ -13,6 +14,7 @@ from helpers.pairwise import matrix
 
 import sash
 from sash import agg, window
+from sash.aggregates import BUILT_IN
 from sash.aggregates.base import Aggregate
 from sash.engine.executors import execute
 
@@ -191,8 +193,49 @@ def test_windows_of_several_runs_and_slices_asked_for_are_interpreted() -> None:
     assert sliced.run(TABLE)["answer"].to_pylist() == sliced.run(TABLE, compiled=False)["answer"].to_pylist()
 
 
-def test_lists_that_are_too_long_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_long_lists_take_several_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sash.columns.lists.MOST_OFFSET", 1_000)
-    for aggregate in (agg.collect("many"), agg.collect("text"), agg.concat("text"), agg.collect_distinct("many")):
+    for name in ("collect", "collect_distinct", "per_value"):
+        for by in (["key"], list[str]()):
+            query = sash.Query({"answer": made(name, "many")}, window.rows(100), by=by)
+            compare(query, monkeypatch, compiles=False)
+            assert answers(query, compiled=None, monkeypatch=monkeypatch).num_chunks > 1
+
+
+def test_lists_that_are_too_long_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sash.columns.lists.MOST_OFFSET", 150)
+    for aggregate in (agg.collect("many"), agg.concat("text"), agg.collect_distinct("many")):
         with pytest.raises(OverflowError, match="Use shorter windows"):
-            sash.Query(aggregate, window.rows(100)).run(TABLE)
+            sash.Query(aggregate, window.rows(200)).run(TABLE)
+
+
+@pytest.mark.parametrize("column", ["float", "many", "int", "bool", "text", "category", "date", "unsigned"])
+def test_the_mode_is_read_from_lists_before_it_is_compiled(column: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for windows in WINDOWS.values():
+        query = sash.Query({"answer": agg.mode(column)}, windows, by="key", time="ts")
+        assert "interpreted" not in str(query.explain(TABLE))
+        compare(query, monkeypatch, compiles=False)
+
+
+def test_windows_with_many_values_are_compiled_for_their_mode(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sash.kernels.ranks.numpy_kernels.MOST_DIFFERENT", 2)
+    query = sash.Query({"answer": agg.mode("place")}, window.rows(50), by="key")
+    compare(query, monkeypatch, compiles=False)
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+@pytest.mark.parametrize("shown", ["rows", "hops"])
+def test_no_built_in_aggregate_is_interpreted(name: str, shown: str) -> None:
+    factory = BUILT_IN[name]
+    needed = {"item": 3, "edges": [0, 1, 2], "half_life": "1m"}
+    parameters = inspect.signature(factory).parameters
+    arguments = {parameter: needed[parameter] for parameter in parameters if parameter in needed}
+    columns = [one for one in parameters if one in ("column", "x", "y", "a", "w")]
+    for column in ("many", "int", "text"):
+        try:
+            query = sash.Query(factory(*(column for _ in columns), **arguments), WINDOWS[shown], by="key", time="ts")
+            text = str(query.explain(TABLE))
+        except TypeError:  # it needs numbers
+            assert column == "text"
+        else:
+            assert "interpreted" not in text

@@ -26,7 +26,7 @@ from sash.aggregates.base import Aggregate
 from sash.aggregates.parts import Listing
 from sash.columns.buffers import as_arrow, as_numpy, binary_array
 from sash.columns.column_types import column_type
-from sash.columns.lists import list_view, lists_of, maps_of, plain_lists, text_of
+from sash.columns.lists import ListColumn, plain_lists, text_of
 from sash.columns.read_column import plain_array
 from sash.engine.executors.executor import Results
 from sash.engine.executors.interpreted_executor import InterpretedExecutor
@@ -34,12 +34,16 @@ from sash.engine.keys import KeyOrder
 from sash.engine.prepare import Prepared, prepare
 from sash.engine.row_block import FLIPPED, RowBlock
 from sash.kernels import lists
+from sash.kernels.ranks.smallest import list_smallest
 from sash.plan.sharing import COMPILED
 from sash.windows import Window, rows
 from sash.windows.base import Bounds, Flags, Ints
 
 EACH_ROW = {"rows": rows(1)}
 """Stands for the windows of the inner aggregate, whose bounds are known. It needs no more than one row."""
+
+ListParts = tuple[tuple[pa.Array, ...], Ints, lists.Entries]
+"""Values, or keys and items; how many of them each window has; and their numbers, window by window."""
 
 
 class ListExecutor(InterpretedExecutor):
@@ -62,15 +66,15 @@ class ListExecutor(InterpretedExecutor):
             return {name: self._join(listing.separator, begins, ends, enough)}
         if not (listing.distinct or listing.sort):
             return {name: self._take_runs(listing, begins, ends, enough)}
-        counts = np.zeros(len(begins), np.int64)
         if listing.sort:
-            counts[enough], values = self._sort(listing, *windows)
-            return {name: lists_of(values, counts, enough)}
-        if aggregate.forms.inner is None:
-            counts[enough], values = self._distinct(*windows)
-            return {name: lists_of(values, counts, enough)}
-        counts[enough], keys, items = self._by_value(name, aggregate.forms.inner, *windows)
-        return {name: maps_of(keys, items, counts, enough)}
+            values, held, entries = self._sort(listing, *windows)
+        elif aggregate.forms.inner is None:
+            values, held, entries = self._distinct(*windows)
+        else:
+            values, held, entries = self._by_value(name, aggregate.forms.inner, *windows)
+        counts = np.zeros(len(begins), np.int64)
+        counts[enough] = held
+        return {name: ListColumn(values, np.cumsum(counts) - counts, counts, enough, entries)}
 
     # -- columns -----------------------------------------------------------------------------------------------------
 
@@ -101,13 +105,13 @@ class ListExecutor(InterpretedExecutor):
 
     # -- runs of rows ------------------------------------------------------------------------------------------------
 
-    def _take_runs(self, listing: Listing, begins: Ints, ends: Ints, valid: Flags) -> pa.Array:
+    def _take_runs(self, listing: Listing, begins: Ints, ends: Ints, valid: Flags) -> ListColumn:
         """Return a list for each window: its values, or the first or last of them."""
         if listing.first is not None:
             ends = np.minimum(ends, begins + listing.first)
         if listing.last is not None:
             begins = np.maximum(begins, ends - listing.last)
-        return list_view(self._values, begins, np.where(valid, ends - begins, 0), valid)
+        return ListColumn((self._values,), begins, np.where(valid, ends - begins, 0), valid)
 
     def _join(self, separator: str, begins: Ints, ends: Ints, valid: Flags) -> pa.Array:
         """Return the text of each window: the values, with a separator between two of them."""
@@ -121,33 +125,32 @@ class ListExecutor(InterpretedExecutor):
 
     # -- sorted and distinct values ----------------------------------------------------------------------------------
 
-    def _sort(self, listing: Listing, begins: Ints, ends: Ints) -> tuple[Ints, pa.Array]:
-        """Return how many values each window lists, and the first ones of all windows in sorted order."""
+    def _sort(self, listing: Listing, begins: Ints, ends: Ints) -> ListParts:
+        """Return the first values of each window in sorted order."""
         assert listing.first is not None
         order = sort_stable(self._numbers("ordered"), descending=listing.sort == "descending")
         ranks = np.empty(len(order), np.int32)
         ranks[order] = np.arange(len(order), dtype=np.int32)
-        counts, smallest = lists.list_smallest(ranks, begins, ends, listing.first, self.prepared.loops)
-        return counts, self._values.take(as_arrow(order)).take(as_arrow(smallest))
+        sorted_values = self._values.take(as_arrow(order))
+        return (sorted_values,), *list_smallest(ranks, begins, ends, listing.first, self.prepared.loops)
 
-    def _distinct(self, begins: Ints, ends: Ints) -> tuple[Ints, pa.Array]:
-        """Return how many different values each window has, and these values, in the order in which they first occur."""
+    def _distinct(self, begins: Ints, ends: Ints) -> ListParts:
+        """Return the different values of each window, in the order in which they first occur."""
         runs = lists.windows_of_rows(begins, ends, len(self._values))
         entry = lists.first_rows(lists.sort_equals(self._numbers("any")), runs)
-        counts, entries = lists.list_entries(entry, len(begins), self.prepared.loops)
-        return counts, self._values.take(as_arrow(entry.rows)).take(as_arrow(entries))
+        values = self._values.take(as_arrow(entry.rows))
+        return (values,), *lists.list_entries(entry, len(begins), self.prepared.loops)
 
-    def _by_value(self, name: str, inner: Aggregate[Any], begins: Ints, ends: Ints) -> tuple[Ints, pa.Array, pa.Array]:
-        """Return how many different values each window has, these values, and the results of the inner aggregate for them."""
+    def _by_value(self, name: str, inner: Aggregate[Any], begins: Ints, ends: Ints) -> ListParts:
+        """Return the different values of each window, and the results of the inner aggregate for them."""
         runs = lists.windows_of_rows(begins, ends, len(self._values))
         equals = lists.sort_equals(self._numbers("any"))
-        entry, first, after = lists.runs_of_equals(equals, runs, len(begins))
+        entry, first, after = lists.runs_of_equals(equals, runs, len(begins), self.prepared.loops)
         items = self._slide_inner(name, inner, equals.order, Bounds(first, after, None, None, np.zeros(1, np.int64)))
         by_row = np.argsort(entry.rows, kind="stable")
         entry = lists.Entry(*(column[by_row] for column in entry))
-        counts, entries = lists.list_entries(entry, len(begins), self.prepared.loops)
-        keys, numbers = self._values.take(as_arrow(entry.rows)), as_arrow(entries)
-        return counts, keys.take(numbers), items.take(as_arrow(by_row)).take(numbers)
+        keys = self._values.take(as_arrow(entry.rows))
+        return (keys, items.take(as_arrow(by_row))), *lists.list_entries(entry, len(begins), self.prepared.loops)
 
     def _slide_inner(self, name: str, inner: Aggregate[Any], order: Ints, bounds: Bounds) -> pa.Array:
         """Return the results of the inner aggregate for runs of rows in another order."""
