@@ -109,11 +109,8 @@ def runs_of_equals(equals: EqualValues, runs: WindowRuns, windows: int, run: Loo
     ([0, 0, 1, 2, 3, 4], [1, 2, 2, 4, 4, 5], [0, 1, 2, 0, 1, 2], [1, 2, 3, 1, 3, 3])
     """
     order, same = equals
-    if not len(order):
-        nothing = np.empty(0, np.int64)
-        return Entry(nothing, nothing, nothing), nothing, nothing
     # The windows of each value after those of the value before: so one search serves all values.
-    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(~same)]) * (windows + 1)
+    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(~same)])[: len(order)] * (windows + 1)
     enters, leaves = runs.enters[order] + offsets, runs.leaves[order] + offsets
     columns = [np.empty(2 * len(order), np.int64) for _ in range(4)]
     count = run(merge_runs)(enters, leaves, *columns)
@@ -145,6 +142,8 @@ def merge_runs(enters: Ints, leaves: Ints, begins: Ints, ends: Ints, starts: Int
 @numpy_form_of(merge_runs)
 def merge_runs_in_numpy(enters: Ints, leaves: Ints, begins: Ints, ends: Ints, starts: Ints, stops: Ints) -> int:
     """Write the rows that windows hold from one change to the next, and these windows, unless they hold none. Return how many there are."""
+    if not len(enters):
+        return 0
     changes = np.sort(np.concatenate([enters, leaves]), kind="stable")  # two ascending runs, which it merges
     changes = changes[np.concatenate([np.ones(1, np.bool_), changes[1:] != changes[:-1]])]
     left, entered = np.searchsorted(leaves, changes, "right"), np.searchsorted(enters, changes, "right")
